@@ -1,1 +1,45 @@
-//! To be written.
+//! The CUDA driver API's symbols, bound at run time.
+//!
+//! `cust` (through `cust_raw`) declares the driver's functions as symbols that the linker must find, which
+//! ties a program to the `libcuda` of the machine that built it. This crate exports all of those symbols
+//! itself, each as a jump through a table, so that a program with `cust` and `cuda_driver` builds and starts
+//! on any machine. At start it chooses where the jumps lead:
+//!
+//! ```no_run
+//! let driver = cuda_driver::bind_nvidia()?;
+//! println!("{} at {}", driver.driver_version, driver.path.display());
+//! # Ok::<(), cuda_driver::BindError>(())
+//! ```
+//!
+//! * Before anything is bound each call returns `CUDA_ERROR_NOT_INITIALIZED` (3). Only `cuGetErrorName` and
+//!   `cuGetErrorString` answer, with the code's name, because `cust` panics where an error cannot be put in words.
+//! * Afterwards, an entry point that the bound driver lacks returns `CUDA_ERROR_NOT_SUPPORTED` (801), and says its
+//!   name once on stderr.
+//! * [`bind_nvidia`] binds NVIDIA's library. [`bind`] takes a function from names to addresses, so that any other
+//!   implementation of the driver API can stand behind the same program.
+//!
+//! A program must name this crate in its code (`use cuda_driver as _;` is enough) or its symbols are not
+//! linked.
+//!
+//! `cust`'s result type is a Rust enum with the codes of CUDA 11.4, and its functions return it as the driver
+//! gave it. A code that came later (such as `CUDA_ERROR_CONTAINED`, 226) is no value of that enum, and the
+//! jumps cannot check what passes through them; [`ext`] takes results as numbers and has no such limit.
+
+#[macro_use]
+mod entry_points;
+
+mod bind_error;
+mod binding;
+mod code;
+mod nvidia;
+mod table;
+mod version;
+
+pub mod ext;
+
+pub use bind_error::{Attempt, BindError};
+pub use binding::{Binding, TableError, bind, bound};
+pub use code::Code;
+pub use nvidia::{DRIVER_FOLDERS, DRIVER_LIBRARY, DRIVER_VARIABLE, Nvidia, bind_nvidia};
+pub use table::{CUST_ENTRY_POINTS, NEWER_ENTRY_POINTS};
+pub use version::{DriverVersion, PtxVersion};

@@ -1,0 +1,148 @@
+//! One slot and one exported function per entry point.
+//!
+//! Each exported function is two instructions: put the slot's index in a scratch register, jump to where the
+//! slot points. Arguments, stack and return address are untouched, so one stub fits every signature. A slot
+//! that no driver filled points to [`unresolved`], which reads the index back to name the entry point.
+
+use std::ffi::{c_char, c_void};
+use std::io::Write;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use crate::Code;
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+compile_error!(
+    "cuda_driver has its jumps for Linux on x86-64 and aarch64 alone; table.rs is the file to extend"
+);
+
+macro_rules! define {
+    (cust { $($cust:ident)* } newer { $($newer:ident)* }) => {
+        /// The index of an entry point.
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy)]
+        #[repr(usize)]
+        pub(crate) enum Slot {
+            $($cust,)*
+            $($newer,)*
+        }
+
+        /// The entry points that `cust_raw` 0.11.3 declares, in its order.
+        pub const CUST_ENTRY_POINTS: &[&str] = &[$(stringify!($cust)),*];
+
+        /// The entry points newer than `cust`'s bindings that [`ext`](crate::ext) calls.
+        pub const NEWER_ENTRY_POINTS: &[&str] = &[$(stringify!($newer)),*];
+
+        /// Names by slot.
+        pub(crate) const NAMES: [&str; COUNT] = [$(stringify!($cust),)* $(stringify!($newer),)*];
+
+        /// The exported functions by slot.
+        pub(crate) const STUBS: [unsafe extern "C" fn() -> Code; COUNT] =
+            [$(stubs::$cust,)* $(stubs::$newer,)*];
+
+        const COUNT: usize = [$(stringify!($cust),)* $(stringify!($newer),)*].len();
+
+        #[allow(non_snake_case)]
+        pub(crate) mod stubs {
+            use super::{Slot, TABLE};
+            use crate::Code;
+
+            $(stub! { $cust })*
+            $(stub! { $newer })*
+        }
+    };
+}
+
+macro_rules! stub {
+    ($name:ident) => {
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() -> Code {
+            // r11 may be overwritten by any call, and carries no argument.
+            #[cfg(target_arch = "x86_64")]
+            std::arch::naked_asm!(
+                "mov r11d, {index}",
+                "jmp qword ptr [rip + {table} + {offset}]",
+                index = const Slot::$name as usize,
+                table = sym TABLE,
+                offset = const 8 * Slot::$name as usize,
+            );
+            // x16 and x17 are the procedure linkage's own registers: any call may overwrite them.
+            #[cfg(target_arch = "aarch64")]
+            std::arch::naked_asm!(
+                "mov w17, {index}",
+                "adrp x16, {table} + {offset}",
+                "ldr x16, [x16, :lo12:{table} + {offset}]",
+                "br x16",
+                index = const Slot::$name as usize,
+                table = sym TABLE,
+                offset = const 8 * Slot::$name as usize,
+            );
+        }
+    };
+}
+
+for_each_entry_point! { define }
+
+/// Where each entry point leads. The stubs read it with plain loads, which for one aligned pointer is what a
+/// relaxed atomic load is; a driver's code is mapped before its address is stored, so nothing else need be
+/// ordered.
+static TABLE: [AtomicPtr<c_void>; COUNT] = {
+    let mut table = [const { AtomicPtr::new(unresolved as *const () as *mut c_void) }; COUNT];
+    // cust formats each error by asking the driver for its text and panics if that fails, so these two always
+    // answer.
+    table[Slot::cuGetErrorName as usize] = AtomicPtr::new(error_name as *const () as *mut c_void);
+    table[Slot::cuGetErrorString as usize] = AtomicPtr::new(error_name as *const () as *mut c_void);
+    table
+};
+
+/// Whether a missing entry point has already been reported, by slot.
+static REPORTED: [AtomicBool; COUNT] = [const { AtomicBool::new(false) }; COUNT];
+
+/// Points a slot to a driver's function.
+pub(crate) fn fill(slot: usize, function: NonNull<c_void>) {
+    TABLE[slot].store(function.as_ptr(), Ordering::Release);
+}
+
+/// Whether a driver's function is behind the slot.
+pub(crate) fn is_filled(slot: Slot) -> bool {
+    let target = TABLE[slot as usize].load(Ordering::Acquire).cast_const().cast::<()>();
+    target != unresolved as *const () && target != error_name as *const ()
+}
+
+/// Where an unfilled slot leads: takes the index from the scratch register to the first argument.
+#[unsafe(naked)]
+unsafe extern "C" fn unresolved() -> Code {
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!("mov edi, r11d", "jmp {}", sym answer_unresolved);
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!("mov w0, w17", "b {}", sym answer_unresolved);
+}
+
+/// Answers for an entry point that has no driver behind it.
+extern "C" fn answer_unresolved(slot: u32) -> Code {
+    let Some(binding) = crate::bound() else { return Code::NOT_INITIALIZED };
+    let slot = slot as usize;
+    if !REPORTED[slot].swap(true, Ordering::Relaxed) {
+        // A closed stderr must not turn a missing entry point into an abort, so the outcome is not looked at.
+        let _ = writeln!(
+            std::io::stderr(),
+            "{} lacks {}: the call returns CUDA_ERROR_NOT_SUPPORTED",
+            binding.description(),
+            NAMES[slot],
+        );
+    }
+    Code::NOT_SUPPORTED
+}
+
+/// `cuGetErrorName` and `cuGetErrorString` as long as no driver offers them: the code's name serves for both.
+unsafe extern "C" fn error_name(code: Code, text: *mut *const c_char) -> Code {
+    const INVALID_VALUE: Code = Code(1);
+    if text.is_null() {
+        return INVALID_VALUE;
+    }
+    let name = code.c_name();
+    // SAFETY: the driver API has the caller pass a pointer that can be written.
+    unsafe { *text = name.map_or(std::ptr::null(), |name| name.as_ptr().cast()) };
+    if name.is_some() { Code::SUCCESS } else { INVALID_VALUE }
+}
