@@ -1,1 +1,62 @@
-//! To be written.
+//! The device's standard library: what a Rust kernel calls to learn which thread it is, to talk to its neighbours and to
+//! reach memory.
+//!
+//! The public names and signatures are Rust-CUDA's (`cuda_std` 0.2 and its later git versions, whose union this is), over
+//! the `nvptx64-nvidia-cuda` target of stock rustc. On top come modules that Rust-CUDA lacks, for the access patterns that
+//! decide bandwidth: [`access`] (read-only, streaming and cache-hinted loads and stores), [`vector`] (values that move as
+//! one 8- or 16-byte access), [`async_copy`] (copies that run beside the threads) and [`approx`] (the special function unit).
+//!
+//! # Where the functions run
+//! Compiled for `nvptx64`, each function is the instruction or the few instructions that its documentation names. Compiled
+//! for anything else the crate has the same items, so that a kernel crate is a normal dependency of the host program; a
+//! device function called there panics with its name and "is only on the GPU". Pure helpers (float functions, vector
+//! values, shuffle control words) work on both sides.
+//!
+//! # Convergence
+//! Barriers, shuffles, votes, matches and reductions are LLVM's NVVM intrinsics, which LLVM knows to be convergent: it
+//! neither duplicates them nor moves them into a branch that fewer threads take. Only instructions without such a
+//! condition are inline assembly.
+#![no_std]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    feature(abi_unadjusted, asm_experimental_arch, freeze, link_llvm_intrinsics, repr_simd, rustc_attrs),
+    allow(internal_features)
+)]
+#![allow(
+    unexpected_cfgs,
+    reason = "`compute_90` and the like are target features that only cuda_builder names"
+)]
+
+extern crate alloc;
+#[cfg(not(target_arch = "nvptx64"))]
+extern crate std;
+
+#[doc(hidden)]
+#[path = "kernel.rs"]
+pub mod __kernel;
+pub mod access;
+pub mod approx;
+pub mod async_copy;
+pub mod atomic;
+pub mod cfg;
+pub mod float;
+pub mod float_ext;
+mod intrinsic;
+pub mod io;
+pub mod mem;
+pub mod misc;
+#[cfg(target_arch = "nvptx64")]
+mod panic;
+pub mod prelude;
+pub mod ptr;
+pub mod shared;
+pub mod thread;
+pub mod vector;
+pub mod warp;
+
+pub use cuda_std_macros::*;
+pub use float::GpuFloat;
+pub use float_ext::*;
+pub use glam;
+#[cfg(feature = "half")]
+pub use half::{self, bf16, f16};

@@ -1,0 +1,6 @@
+//! What a panic is on the GPU: `trap`, which ends the launch with an error that the host sees at its next call.
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    crate::intrinsic::trap()
+}

@@ -1,0 +1,13 @@
+//! One kernel for each group of device functions, written so that no call is optimised away. See Cargo.toml.
+#![no_std]
+#![allow(clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)]
+
+mod access;
+mod async_copy;
+mod atomic;
+mod float;
+mod launch;
+mod memory;
+mod text;
+mod thread;
+mod warp;

@@ -1,0 +1,16 @@
+//! Printing and assertions.
+use cuda_std::prelude::*;
+use cuda_std::{assert_eq, assert_ne};
+
+#[kernel]
+pub unsafe fn printing(value: u32) {
+    println!("100% of {value}");
+    print!("no newline");
+    println!();
+}
+
+#[kernel]
+pub unsafe fn asserting(left: u32, right: f32) {
+    assert_eq!(left, 7);
+    assert_ne!(right, 1.0, "the right side of {left}");
+}
