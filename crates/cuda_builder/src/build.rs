@@ -1,0 +1,291 @@
+//! One build, from the options to the files.
+
+use std::path::{Path, PathBuf};
+
+use crate::cargo::{self, Compile, Compiled};
+use crate::llvm::Optimise;
+use crate::passes::{FloatOptions, PassOptions};
+use crate::pipeline::{self, Outcome, Request, with_arch, write_if_changed};
+use crate::stamp::Stamp;
+use crate::toolchain::{self, Toolchain, processors::Processors};
+use crate::{CudaBuilder, CudaBuilderError, DebugInfo, EmitOption, NvvmArch, crate_attributes, environment};
+
+/// What [`CudaBuilder::build_all`] made.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Build {
+    /// One for each architecture, in the order asked for.
+    pub artifacts: Vec<Artifact>,
+    /// Whether nothing had changed since the last time, so that linking and optimising was left out.
+    pub fresh: bool,
+    /// What is likely not meant; also printed.
+    pub warnings: Vec<String>,
+    /// Files and folders of the kernel crate and of its dependencies by path.
+    pub sources: Vec<PathBuf>,
+    /// What it was made with.
+    pub toolchain: Toolchain,
+}
+
+/// PTX for one architecture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Artifact {
+    /// The architecture.
+    pub arch: NvvmArch,
+    /// The PTX file.
+    pub ptx: PathBuf,
+    /// LLVM's code after optimisation, if it was asked for.
+    pub llvm: Option<PathBuf>,
+}
+
+/// Builds. `single` gives the one PTX file exactly the name asked for.
+pub(crate) fn run(options: &CudaBuilder, single: bool) -> Result<Build, CudaBuilderError> {
+    refuse_unsupported(options)?;
+    let krate = options.path_to_crate();
+    if !krate.join("Cargo.toml").is_file() {
+        return Err(CudaBuilderError::CratePathDoesntExist(krate.to_owned()));
+    }
+    // Relative paths are the caller's; cargo runs in the crate's folder.
+    let krate = &krate.canonicalize().map_err(CudaBuilderError::file(krate, "found"))?;
+    let arches = if options.arches.is_empty() { vec![options.arch] } else { options.arches.clone() };
+    let metadata = crate_attributes::metadata(&toolchain::cargo(), krate, &options.build_args)?;
+    let folder = match &options.target_dir {
+        Some(folder) => std::path::absolute(folder).map_err(CudaBuilderError::file(folder, "found"))?,
+        None => default_folder(metadata.target_directory.as_std_path()),
+    };
+    std::fs::create_dir_all(&folder).map_err(CudaBuilderError::file(&folder, "created"))?;
+    let toolchain = toolchain::find(krate, &folder)?;
+    let processors = Processors::ask(&toolchain)?;
+    let outputs = arches.iter().map(|arch| Ok((*arch, processors.check(*arch, options.ptx_version)?)));
+    let outputs = outputs.collect::<Result<Vec<_>, CudaBuilderError>>()?;
+    let compiled = cargo::compile(
+        &toolchain,
+        &Compile {
+            krate,
+            target_dir: &folder,
+            arch: compile_arch(&arches),
+            release: options.release,
+            line_info: options.generate_line_info || options.debug == DebugInfo::LineTables,
+            arguments: &options.build_args,
+            attributes: &crate_attributes::missing(&metadata, &krate.join("Cargo.toml")),
+        },
+    )?;
+    let request = Request {
+        outputs,
+        passes: PassOptions {
+            float: FloatOptions {
+                flush_subnormals: options.ftz,
+                fast_square_root: options.fast_sqrt,
+                fast_division: options.fast_div,
+                contract: options.fma_contraction,
+            },
+            constant_memory: options.use_constant_memory_space,
+        },
+        optimise: if options.nvvm_opts { Optimise::Most } else { Optimise::Less },
+        emit: options.emit,
+    };
+    let files = Files::new(&folder, &compiled.name, options, &request);
+    let (fresh, warnings) = make(&toolchain, &compiled, &request, &files)?;
+    for warning in &warnings {
+        warn(warning);
+    }
+    let mut artifacts = files.artifacts;
+    if let Some(to) = &options.ptx_file_copy_path {
+        for artifact in &mut artifacts {
+            let to = if single { to.clone() } else { with_arch(to, artifact.arch) };
+            let copied = std::fs::read(&artifact.ptx).and_then(|ptx| write_if_changed(&to, &ptx));
+            copied.map_err(CudaBuilderError::FailedToCopyPtxFile)?;
+            if let Some(llvm) = &mut artifact.llvm {
+                let to = to.with_extension(llvm.extension().unwrap_or_default());
+                let copied = std::fs::read(&*llvm).and_then(|code| write_if_changed(&to, &code));
+                copied.map_err(CudaBuilderError::FailedToCopyPtxFile)?;
+                *llvm = to;
+            }
+            artifact.ptx = to;
+        }
+    }
+    if let (Some(to), Some(from)) = (&options.final_module_path, &files.linked) {
+        let text = std::fs::read(from).map_err(CudaBuilderError::file(from, "read"))?;
+        write_if_changed(to, &text).map_err(CudaBuilderError::file(to, "written"))?;
+    }
+    tell_cargo(&compiled.sources);
+    Ok(Build { artifacts, fresh, warnings, sources: compiled.sources, toolchain })
+}
+
+/// What is kept between builds, in a folder of its own for each crate and set of options.
+struct Files {
+    stamp: PathBuf,
+    warnings: PathBuf,
+    linked: Option<PathBuf>,
+    artifacts: Vec<Artifact>,
+}
+
+impl Files {
+    fn new(folder: &Path, name: &str, options: &CudaBuilder, request: &Request) -> Self {
+        // Builds of one crate with other options (another target, a debug build) do not overwrite each other.
+        let key = fnv1a(format!("{request:?} {} {:?}", options.release, options.path_to_crate()).as_bytes());
+        let folder = folder.join("ptx").join(format!("{name}-{key:016x}"));
+        let artifact = |arch: NvvmArch| {
+            let ptx = folder.join(format!("{name}.{arch}.ptx"));
+            let llvm = match options.emit {
+                None => None,
+                Some(EmitOption::LlvmIr) => Some(ptx.with_extension("ll")),
+                Some(EmitOption::Bitcode) => Some(ptx.with_extension("bc")),
+            };
+            Artifact { arch, ptx, llvm }
+        };
+        Self {
+            stamp: folder.join("stamp"),
+            warnings: folder.join("warnings"),
+            linked: options.final_module_path.as_ref().map(|_| folder.join(format!("{name}.linked.ll"))),
+            artifacts: request.outputs.iter().map(|(arch, _)| artifact(*arch)).collect(),
+        }
+    }
+
+    fn stamp(&self, toolchain: &Toolchain, compiled: &Compiled, request: &Request) -> Stamp {
+        let mut stamp = Stamp::default();
+        stamp.value("cuda_builder", env!("CARGO_PKG_VERSION"));
+        // A builder that was itself changed has to run again: whoever works on it expects that.
+        if let Ok(program) = std::env::current_exe() {
+            stamp.file(&program);
+        }
+        stamp.value("request", request);
+        stamp.value("compiler", &toolchain.version);
+        stamp.file(&toolchain.llvm.path);
+        for rlib in &compiled.rlibs {
+            stamp.value("role", rlib.role);
+            stamp.file(&rlib.path);
+        }
+        let outputs =
+            self.artifacts.iter().flat_map(|artifact| [Some(&artifact.ptx), artifact.llvm.as_ref()]);
+        for output in outputs.chain([Some(&self.warnings), self.linked.as_ref()]).flatten() {
+            stamp.file(output);
+        }
+        stamp
+    }
+}
+
+/// Links, optimises and writes, unless that was done already. Returns whether it was, and warnings.
+fn make(
+    toolchain: &Toolchain,
+    compiled: &Compiled,
+    request: &Request,
+    files: &Files,
+) -> Result<(bool, Vec<String>), CudaBuilderError> {
+    if files.stamp(toolchain, compiled, request).matches(&files.stamp) {
+        let warnings = std::fs::read_to_string(&files.warnings).unwrap_or_default();
+        return Ok((true, warnings.lines().map(String::from).collect()));
+    }
+    let llvm = toolchain::open_llvm(&toolchain.llvm.path)?;
+    let Outcome { outputs, linked, warnings } =
+        pipeline::run(llvm, &compiled.rlibs, request, files.linked.is_some())?;
+    let write = |path: &Path, bytes: &[u8]| {
+        write_if_changed(path, bytes).map_err(CudaBuilderError::file(path, "written"))
+    };
+    for (artifact, output) in files.artifacts.iter().zip(&outputs) {
+        write(&artifact.ptx, output.ptx.as_bytes())?;
+        if let (Some(path), Some(code)) = (&artifact.llvm, &output.ir) {
+            write(path, code)?;
+        }
+    }
+    if let (Some(path), Some(text)) = (&files.linked, &linked) {
+        write(path, text.as_bytes())?;
+    }
+    write(&files.warnings, warnings.join("\n").as_bytes())?;
+    files.stamp(toolchain, compiled, request).keep(&files.stamp);
+    Ok((false, warnings))
+}
+
+/// The architecture that rustc is told: one whose code all others run.
+fn compile_arch(arches: &[NvvmArch]) -> NvvmArch {
+    let lowest = arches.iter().copied().min().unwrap_or_default();
+    if arches.iter().all(|arch| lowest.is_contained_in(*arch)) { lowest } else { lowest.base_architecture() }
+}
+
+fn refuse_unsupported(options: &CudaBuilder) -> Result<(), CudaBuilderError> {
+    let refuse = |option, reason| Err(CudaBuilderError::UnsupportedOption { option, reason });
+    if options.optix {
+        return refuse(
+            "optix(true)",
+            "OptiX modules need entry points and calls that this path to PTX does not make",
+        );
+    }
+    if options.override_libm {
+        return refuse(
+            "override_libm(true)",
+            "it would need `libdevice` of the CUDA toolkit, and no toolkit is used here; `cuda_std`'s `GpuFloat` uses the GPU's own \
+             instructions where there are any and `libm` otherwise. Leave the option out",
+        );
+    }
+    Ok(())
+}
+
+/// `cuda-builder` in the target folder that the build which runs us uses, or else the crate's own: a build script cannot ask
+/// cargo for it, but its output folder is inside.
+fn default_folder(of_crate: &Path) -> PathBuf {
+    let output = environment::build_script_output();
+    // cargo marks the root of its target folder so that backups leave it out.
+    let root = output.as_deref().map(|output| {
+        output.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).unwrap_or(output)
+    });
+    root.unwrap_or(of_crate).join("cuda-builder")
+}
+
+/// In a build script: what to watch.
+fn tell_cargo(sources: &[PathBuf]) {
+    if environment::build_script_output().is_none() {
+        return;
+    }
+    for source in sources {
+        println!("cargo:rerun-if-changed={}", source.display());
+    }
+    for variable in [toolchain::ROUTE_VARIABLE, "RUSTUP_TOOLCHAIN"] {
+        println!("cargo:rerun-if-env-changed={variable}");
+    }
+}
+
+fn warn(text: &str) {
+    if environment::build_script_output().is_some() {
+        println!("cargo:warning={text}");
+    } else {
+        eprintln!("warning: {text}");
+    }
+}
+
+/// A hash that stays the same between compilers, for names of folders.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use NvvmArch::*;
+
+    #[test]
+    fn the_crate_is_compiled_for_what_all_can_run() {
+        assert_eq!(compile_arch(&[Compute90]), Compute90);
+        assert_eq!(compile_arch(&[Compute90a]), Compute90a);
+        assert_eq!(compile_arch(&[Compute120, Compute75, Compute90a]), Compute75);
+        assert_eq!(compile_arch(&[Compute90a, Compute100]), Compute90);
+        assert_eq!(compile_arch(&[Compute100f, Compute103a]), Compute100f);
+        assert_eq!(compile_arch(&[Compute100f, Compute120]), Compute100);
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_before_anything_runs() {
+        let error = CudaBuilder::new("nowhere").optix(true).build().unwrap_err().to_string();
+        assert!(error.starts_with("`optix(true)` is not supported: "), "{error}");
+        let error = CudaBuilder::new("nowhere").override_libm(true).build().unwrap_err().to_string();
+        assert!(error.starts_with("`override_libm(true)` is not supported: "), "{error}");
+        let error =
+            CudaBuilder::new("nowhere").arches([Compute75, Compute90]).build().unwrap_err().to_string();
+        assert!(error.contains("use `build_all`"), "{error}");
+        let error = CudaBuilder::new("nowhere").build().unwrap_err();
+        assert!(
+            matches!(&error, CudaBuilderError::CratePathDoesntExist(path) if path == Path::new("nowhere"))
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! What the source leaves in a module for the passes to act on: statics in sections whose names begin with `.cuda.`.
+//!
+//! | section | what it means |
+//! | --- | --- |
+//! | `.cuda.shared`, `.cuda.constant`, `.cuda.global`, `.cuda.managed` | the static lives in that memory |
+//! | `.cuda.kernel` | bytes that describe a kernel: see [`Kernel`] |
+//! | `.cuda.export` | bytes that are the name of a symbol to keep |
+//!
+//! Section names are what stock rustc lets through to LLVM unchanged, which attributes of one's own are not.
+
+use std::collections::HashSet;
+
+use crate::CudaBuilderError;
+use crate::llvm::{Linkage, Module, Value};
+
+/// A memory that a static can be put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Memory {
+    Shared,
+    Constant,
+    Global,
+    Managed,
+}
+
+const MEMORIES: [(&str, Memory); 4] = [
+    (".cuda.shared", Memory::Shared),
+    (".cuda.constant", Memory::Constant),
+    (".cuda.global", Memory::Global),
+    (".cuda.managed", Memory::Managed),
+];
+const KERNEL: &str = ".cuda.kernel";
+const EXPORT: &str = ".cuda.export";
+
+/// The external symbol that stands for dynamic shared memory.
+pub(crate) const DYNAMIC_SHARED: &str = "__cuda_std_dynamic_shared";
+
+/// A kernel's description, in the static's bytes: `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kernel {
+    /// Symbol of the kernel.
+    pub(crate) name: String,
+    /// Most threads in a block that it is ever launched with; 0 is not given.
+    pub(crate) threads: u32,
+    /// Blocks that shall fit on a multiprocessor at once; 0 is not given.
+    pub(crate) blocks: u32,
+    /// Whether nothing writes through the parameter during a launch, for each parameter.
+    pub(crate) read_only: Vec<bool>,
+}
+
+impl Kernel {
+    fn parse(bytes: &[u8]) -> Result<Self, CudaBuilderError> {
+        let wrong = |reason: &str| {
+            CudaBuilderError::Marker(format!(
+                "a static in section {KERNEL} does not describe a kernel ({reason}): it holds {:?}, where \
+                 NAME\\0THREADS\\0MIN_BLOCKS\\0ACCESS is expected. Leave these statics to `#[kernel]`, of a `cuda_std` that \
+                 matches this `cuda_builder`.",
+                String::from_utf8_lossy(bytes)
+            ))
+        };
+        let text = std::str::from_utf8(bytes).map_err(|_| wrong("not text"))?;
+        let [name, threads, blocks, access] =
+            text.split('\0').collect::<Vec<_>>().try_into().map_err(|_| wrong("not four parts"))?;
+        if name.is_empty() {
+            return Err(wrong("no name"));
+        }
+        let number = |text: &str| text.parse::<u32>().map_err(|_| wrong("a launch bound is no number"));
+        let read_only = access.chars().map(|access| match access {
+            'r' => Ok(true),
+            '-' => Ok(false),
+            _ => Err(wrong("an access is neither `r` nor `-`")),
+        });
+        Ok(Self {
+            name: name.to_owned(),
+            threads: number(threads)?,
+            blocks: number(blocks)?,
+            read_only: read_only.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// The memory that a variable's section asks for. An unknown name under `.cuda.` is an error: it would be placed wrongly.
+pub(crate) fn memory(variable: Value<'_>) -> Result<Option<Memory>, CudaBuilderError> {
+    let Some(section) = variable.section() else { return Ok(None) };
+    if let Some((_, memory)) = MEMORIES.iter().find(|(name, _)| *name == section) {
+        return Ok(Some(*memory));
+    }
+    if section.starts_with(".cuda.") && section != KERNEL && section != EXPORT {
+        return Err(CudaBuilderError::Marker(format!(
+            "the static `{}` is in section {section}, which means nothing here; the sections are .cuda.shared, .cuda.constant, \
+             .cuda.global, .cuda.managed, {KERNEL} and {EXPORT}. Update `cuda_builder` to match `cuda_std`.",
+            variable.name()
+        )));
+    }
+    Ok(None)
+}
+
+/// All kernel descriptions in the module.
+pub(crate) fn kernels(module: &Module<'_>) -> Result<Vec<Kernel>, CudaBuilderError> {
+    let marked = module.variables().filter(|variable| is_in(*variable, KERNEL));
+    marked.filter_map(|variable| variable.initialiser()?.bytes()).map(|bytes| Kernel::parse(&bytes)).collect()
+}
+
+/// Statics that only carry markers and have no business in the PTX.
+pub(crate) fn carriers<'c>(module: &Module<'c>) -> impl Iterator<Item = Value<'c>> + use<'c> {
+    module.variables().filter(|variable| is_in(*variable, KERNEL) || is_in(*variable, EXPORT))
+}
+
+/// Whether a library's module holds anything that must be in the PTX although nothing there uses it.
+pub(crate) fn has_any(module: &Module<'_>) -> bool {
+    module
+        .variables()
+        .any(|variable| is_in(variable, KERNEL) || is_in(variable, EXPORT) || is_placed_and_named(variable))
+        || module.functions().any(|function| function.is_kernel() && !function.is_declaration())
+}
+
+/// What the PTX offers to the host: kernels, exports, statics in a GPU memory under a name of their own, and what
+/// `#[used]` asks to keep.
+pub(crate) fn roots<'c>(module: &Module<'c>) -> Vec<Value<'c>> {
+    let exports = exported_names(module);
+    let used = used(module);
+    let functions = module.functions().filter(|function| {
+        !function.is_declaration()
+            && (function.is_kernel() || exports.contains(&function.name()) || used.contains(function))
+    });
+    let variables = module.variables().filter(|variable| {
+        !variable.is_declaration()
+            && !is_in(*variable, KERNEL)
+            && !is_in(*variable, EXPORT)
+            && (is_placed_and_named(*variable)
+                || exports.contains(&variable.name())
+                || (used.contains(variable) && variable.linkage() == Linkage::External))
+    });
+    functions.chain(variables).collect()
+}
+
+fn is_in(variable: Value<'_>, section: &str) -> bool {
+    variable.section().is_some_and(|name| name == section)
+}
+
+/// A static in a GPU memory that the host can ask for by name, because it is `#[no_mangle]`.
+fn is_placed_and_named(variable: Value<'_>) -> bool {
+    let placed = variable.section().is_some_and(|section| MEMORIES.iter().any(|(name, _)| *name == section));
+    placed
+        && variable.linkage() == Linkage::External
+        && !variable.is_declaration()
+        && !is_mangled(&variable.name())
+}
+
+/// Whether rustc made the name up: both of its manglings have a prefix of their own.
+fn is_mangled(name: &str) -> bool {
+    name.starts_with("_R") || name.starts_with("_ZN")
+}
+
+fn exported_names(module: &Module<'_>) -> HashSet<String> {
+    let marked = module.variables().filter(|variable| is_in(*variable, EXPORT));
+    let names = marked.filter_map(|variable| variable.initialiser()?.bytes());
+    names.map(|bytes| String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()).collect()
+}
+
+/// Globals in LLVM's lists of what is to be kept.
+fn used<'c>(module: &Module<'c>) -> HashSet<Value<'c>> {
+    let lists = USED_LISTS.iter().filter_map(|list| module.variable(list)?.initialiser());
+    lists.flat_map(Value::operands).collect()
+}
+
+/// The names of those lists.
+pub(crate) const USED_LISTS: [&str; 2] = ["llvm.used", "llvm.compiler.used"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_description_is_read() {
+        let kernel = Kernel::parse(b"offset_f32\x00256\x002\0r--").unwrap();
+        assert_eq!(
+            kernel,
+            Kernel {
+                name: "offset_f32".into(),
+                threads: 256,
+                blocks: 2,
+                read_only: vec![true, false, false]
+            }
+        );
+        assert_eq!(Kernel::parse(b"none\x000\x000\0").unwrap().read_only, [false; 0]);
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let cases: [(&[u8], &str); 6] = [
+            (b"name", "not four parts"),
+            (b"a\x001\x001\0r\0", "not four parts"),
+            (b"\x001\x001\0r", "no name"),
+            (b"a\x00x\x001\0r", "no number"),
+            (b"a\x001\x00-1\0r", "no number"),
+            (b"a\x001\x001\0w", "neither `r` nor `-`"),
+        ];
+        for (bytes, reason) in cases {
+            let error = Kernel::parse(bytes).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What is done to the linked module, one file a step.
+//!
+//! Everything here happens before optimisation, because optimisation is what makes use of it: a shared array that is
+//! moved to its address space afterwards would leave generic accesses behind, and a `static mut` that only
+//! the host writes would have been folded to its initialiser.
+
+mod constant_memory;
+mod convergence;
+mod dynamic_shared;
+mod float;
+mod internalise;
+mod kernels;
+mod memories;
+mod processor;
+
+pub(crate) use float::FloatOptions;
+
+use crate::llvm::{Module, Optimise, TargetMachine};
+use crate::markers;
+use crate::{CudaBuilderError, NvvmArch, audit};
+
+/// What the user's options ask of the passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct PassOptions {
+    pub(crate) float: FloatOptions,
+    pub(crate) constant_memory: bool,
+}
+
+/// The same for every architecture: acts on the markers and leaves a small module that holds what the PTX shall hold.
+/// Returns warnings.
+pub(crate) fn prepare(
+    module: &mut Module<'_>,
+    machine: &TargetMachine,
+    arch: NvvmArch,
+    options: PassOptions,
+) -> Result<Vec<String>, CudaBuilderError> {
+    let mut warnings = Vec::new();
+    module.set_target(machine);
+    let kernels = markers::kernels(module)?;
+    let roots = markers::roots(module);
+    kernels::run(module, &kernels)?;
+    internalise::run(module, &roots);
+    machine.run(module, "globaldce").map_err(CudaBuilderError::llvm("removing what no kernel uses"))?;
+    let findings = audit::constant_writes(module, machine)?;
+    if !findings.is_empty() {
+        return Err(CudaBuilderError::Audit { arch, findings });
+    }
+    dynamic_shared::run(module);
+    memories::run(module, &mut warnings)?;
+    if options.constant_memory {
+        constant_memory::run(module, &mut warnings);
+    }
+    processor::run(module);
+    convergence::run(module);
+    float::run(module, options.float);
+    module.verify().map_err(CudaBuilderError::llvm("checking the module before optimisation"))?;
+    Ok(warnings)
+}
+
+/// Optimises the prepared module for the machine's architecture.
+///
+/// Inlining what must be inlined and inferring address spaces first lets the optimiser see which memory an access
+/// goes to: shared and global never alias. The inference runs again at the end for what only became visible on the way.
+pub(crate) fn optimise(
+    module: &mut Module<'_>,
+    machine: &TargetMachine,
+    level: Optimise,
+) -> Result<(), String> {
+    let level = match level {
+        Optimise::Less => "default<O1>",
+        Optimise::Most => "default<O3>",
+    };
+    machine.run(
+        module,
+        &format!(
+            "always-inline,function(sroa,early-cse,infer-address-spaces),{level},\
+             function(infer-address-spaces,instcombine),globaldce,verify"
+        ),
+    )
+}
+
+/// Whether the module has no entry point.
+pub(crate) fn has_no_kernels(module: &Module<'_>) -> bool {
+    !module.functions().any(|function| function.is_kernel() && !function.is_declaration())
+}

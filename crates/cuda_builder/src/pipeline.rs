@@ -1,0 +1,140 @@
+//! From rlibs to PTX files: link, prepare once; optimise, audit and emit for each architecture.
+
+use std::path::{Path, PathBuf};
+
+use crate::link::{Rlib, link};
+use crate::llvm::{Context, Llvm, Module, Optimise, TargetMachine};
+use crate::passes::{self, PassOptions};
+use crate::{CudaBuilderError, EmitOption, NvvmArch, audit};
+
+/// What to make of the rlibs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// Architecture and PTX version of each output.
+    pub(crate) outputs: Vec<(NvvmArch, u32)>,
+    pub(crate) passes: PassOptions,
+    pub(crate) optimise: Optimise,
+    pub(crate) emit: Option<EmitOption>,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// In the order asked for.
+    pub(crate) outputs: Vec<Output>,
+    /// The module before optimisation as text, if it was wanted.
+    pub(crate) linked: Option<String>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// PTX for one architecture.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    pub(crate) ptx: String,
+    pub(crate) ir: Option<Vec<u8>>,
+}
+
+/// Links the rlibs and makes all outputs.
+pub(crate) fn run(
+    llvm: Llvm,
+    rlibs: &[Rlib],
+    request: &Request,
+    wants_linked: bool,
+) -> Result<Outcome, CudaBuilderError> {
+    let context = Context::new(llvm);
+    let mut module = link(&context, rlibs)?;
+    let first = request.outputs.first().copied().unwrap_or_default();
+    let machine = machine(llvm, first, request.optimise)?;
+    let mut warnings = passes::prepare(&mut module, &machine, first.0, request.passes)?;
+    if passes::has_no_kernels(&module) {
+        warnings.push(String::from(
+            "the crate has no kernels: the PTX holds no entry point. Mark functions with `#[kernel]` in the crate itself or in a \
+             dependency.",
+        ));
+    }
+    let linked = wants_linked.then(|| module.to_text());
+    let outputs = request.outputs.iter().map(|output| finish(llvm, module.duplicate(), *output, request));
+    let outputs = outputs.collect::<Result<Vec<_>, _>>()?;
+    warnings.extend(context.take_warnings());
+    Ok(Outcome { outputs, linked, warnings })
+}
+
+/// Optimises, audits and emits one architecture.
+pub(crate) fn finish(
+    llvm: Llvm,
+    mut module: Module<'_>,
+    (arch, ptx_version): (NvvmArch, u32),
+    request: &Request,
+) -> Result<Output, CudaBuilderError> {
+    let machine = machine(llvm, (arch, ptx_version), request.optimise)?;
+    passes::optimise(&mut module, &machine, request.optimise)
+        .map_err(CudaBuilderError::llvm(format!("optimising for {arch}")))?;
+    let findings = audit::module(&module);
+    if !findings.is_empty() {
+        return Err(CudaBuilderError::Audit { arch, findings });
+    }
+    let ir = match request.emit {
+        None => None,
+        Some(EmitOption::LlvmIr) => Some(module.to_text().into_bytes()),
+        Some(EmitOption::Bitcode) => Some(module.to_bitcode()),
+    };
+    let ptx = machine.emit(module).map_err(CudaBuilderError::llvm(format!("writing PTX for {arch}")))?;
+    let findings = audit::ptx(&ptx);
+    if !findings.is_empty() {
+        return Err(CudaBuilderError::Audit { arch, findings });
+    }
+    Ok(Output { ptx, ir })
+}
+
+fn machine(
+    llvm: Llvm,
+    (arch, ptx_version): (NvvmArch, u32),
+    optimise: Optimise,
+) -> Result<TargetMachine, CudaBuilderError> {
+    TargetMachine::new(llvm, &arch.processor(), &format!("+ptx{ptx_version}"), optimise)
+        .map_err(CudaBuilderError::llvm(format!("preparing for {arch}")))
+}
+
+/// Writes `bytes` unless the file holds them already: what includes the file is then not rebuilt.
+pub(crate) fn write_if_changed(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, bytes)
+}
+
+/// `kernels.ptx` for `compute_90` is `kernels.compute_90.ptx`.
+pub(crate) fn with_arch(path: &Path, arch: NvvmArch) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension =
+        path.extension().map_or_else(|| String::from("ptx"), |text| text.to_string_lossy().into_owned());
+    path.with_file_name(format!("{stem}.{arch}.{extension}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_by_architecture() {
+        let name = |path: &str, arch| with_arch(Path::new(path), arch).display().to_string();
+        assert_eq!(name("out/kernels.ptx", NvvmArch::Compute90a), "out/kernels.compute_90a.ptx");
+        assert_eq!(name("kernels", NvvmArch::Compute75), "kernels.compute_75.ptx");
+    }
+
+    #[test]
+    fn an_unchanged_file_keeps_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("below/kernels.ptx");
+        write_if_changed(&path, b"one").unwrap();
+        let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+        write_if_changed(&path, b"one").unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), old);
+        write_if_changed(&path, b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+    }
+}
