@@ -1,0 +1,6 @@
+//! The commands, one file each.
+
+pub(crate) mod devices;
+pub(crate) mod list;
+mod plan;
+pub(crate) mod run;

@@ -1,0 +1,181 @@
+//! `coalesce run` and `coalesce compare`: the whole way from options to records.
+
+use super::plan;
+use crate::{
+    cli::Options,
+    device::{self, Gpu},
+    experiments::{Point, Work},
+    interrupt::{self, Interrupt},
+    kernels,
+    measure::{Measurement, Measurer, Times},
+    memory::{self, Memory},
+    output::Output,
+    record::{Ceiling, Language, Record, Run},
+    reference::Twins,
+    render,
+};
+use anyhow::{Context, Result, bail};
+use cust::{
+    module::Module,
+    stream::{Stream, StreamFlags},
+};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{
+    io::{self, IsTerminal},
+    path::Path,
+    process::ExitCode,
+};
+
+/// Runs what the options name; with a folder of twins, beside them.
+///
+/// # Errors
+/// Anything that ends a run early: each error says what, why and what to do.
+pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCode> {
+    let mut output = Output::open(options)?;
+    let driver = device::bind()?;
+    let gpu = Gpu::open(options.device, &driver)?;
+    let (module, artefact) = kernels::load_embedded(&gpu.info, &driver)?;
+    let twins = reference.map(|folder| Twins::load(folder, &gpu.info, &driver)).transpose()?;
+
+    let mut points = plan::points(options, &gpu.info)?;
+    if let Some(twins) = &twins {
+        points = with_twins(points, twins)?;
+    }
+    let ceiling = plan::ceiling(&points, memory::available()?);
+    let slots = memory::needed(points.iter().chain([&ceiling]));
+    let memory = Memory::allocate(&slots, &module, gpu.info.multiprocessors)?;
+    let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
+    let interrupt = Interrupt::listen()?;
+    let mut measurer = Measurer::new(stream, memory, options.samples as usize, interrupt)?;
+
+    let progress = progress(points.len() as u64 + 1);
+    progress.set_message("the driver's own copy");
+    let Some(measured) = measurer.measure(&ceiling, &[None])? else {
+        return interrupted(&progress, &output, points.len());
+    };
+    let run = Run { device: &gpu.info, artefact, copy: copy_ceiling(&ceiling, &measured[0])? };
+    progress.inc(1);
+
+    for point in &points {
+        progress.set_message(format!("{} {}", point.kernel, point.parameters));
+        let records = match measure(&mut measurer, point, &run, &module, twins.as_ref()) {
+            Ok(Some(records)) => records,
+            Ok(None) => return interrupted(&progress, &output, points.len()),
+            Err(error) => {
+                // What was measured before the failure is shown all the same.
+                progress.finish_and_clear();
+                if !output.records().is_empty() {
+                    output.finish()?;
+                }
+                return Err(error);
+            }
+        };
+        for record in records {
+            progress.suspend(|| output.add(record))?;
+        }
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    output.finish()?;
+    if let Some(twins) = &twins {
+        eprintln!("{} The twins: {}.", render::comparison(output.records()), twins.origin());
+    }
+
+    let invalid = output.records().iter().filter(|record| !record.verified).count();
+    if invalid > 0 {
+        eprintln!(
+            "error: {invalid} of {} rows are INVALID: the result in memory was wrong",
+            output.records().len()
+        );
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The records of one point: its kernel, and its kernel's twin.
+fn measure(
+    measurer: &mut Measurer<'_>,
+    point: &Point,
+    run: &Run<'_>,
+    module: &Module,
+    twins: Option<&Twins>,
+) -> Result<Option<Vec<Record>>> {
+    if let Work::Driver(_) = point.work {
+        let Some(measured) = measurer.measure(point, &[None])? else { return Ok(None) };
+        return Ok(Some(vec![run.record(point, Language::Driver, &measured[0])]));
+    }
+    let function = module.get_function(point.kernel).with_context(|| {
+        format!("the embedded PTX has no kernel {}; build the program again", point.kernel)
+    })?;
+    let twin = match twins {
+        Some(twins) => twins.of(point.kernel)?,
+        None => None,
+    };
+    let contenders: Vec<_> = [Some(&function), twin.as_ref()].into_iter().flatten().map(Some).collect();
+    let Some(measured) = measurer.measure(point, &contenders)? else { return Ok(None) };
+    let languages = [Language::Rust, Language::CudaCpp];
+    let mut records: Vec<Record> = languages
+        .into_iter()
+        .zip(&measured)
+        .map(|(language, measurement)| run.record(point, language, measurement))
+        .collect();
+    if let [rust, cpp] = &mut records[..]
+        && let (Some(rust_ms), Some(cpp_ms)) = (rust.time_ms, cpp.time_ms)
+    {
+        rust.ratio_to_reference = Some(rust_ms.median / cpp_ms.median);
+    }
+    Ok(Some(records))
+}
+
+/// The points whose kernel has a twin; says which have none.
+fn with_twins(points: Vec<Point>, twins: &Twins) -> Result<Vec<Point>> {
+    let mut without: Vec<&'static str> = Vec::new();
+    let mut with = Vec::new();
+    for point in points {
+        if twins.of(point.kernel)?.is_some() {
+            with.push(point);
+        } else if matches!(point.work, Work::Kernel(_)) && !without.contains(&point.kernel) {
+            without.push(point.kernel);
+        }
+    }
+    if !without.is_empty() {
+        eprintln!("note: without a CUDA C++ twin, so not compared: {}", without.join(", "));
+    }
+    if with.is_empty() {
+        bail!(
+            "none of the kernels has a CUDA C++ twin: a twin is a kernel with the same name in {}",
+            twins.origin()
+        );
+    }
+    Ok(with)
+}
+
+fn copy_ceiling(point: &Point, measured: &Measurement) -> Result<Ceiling> {
+    if let Some(fault) = &measured.fault {
+        bail!(
+            "the driver's own copy came out wrong ({fault}), so nothing that this device computes can be trusted. Check \
+             it with `nvidia-smi -q -d ECC` and `dmesg`"
+        );
+    }
+    let moved = point.bytes.read + point.bytes.written;
+    Ok(Ceiling { gb_per_s: Times::gb_per_s(moved, measured.times.median), bytes: point.bytes.read })
+}
+
+/// A bar on a terminal, nothing in a pipe.
+fn progress(length: u64) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(length);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Ends an interrupted run: what was measured is kept and shown.
+fn interrupted(progress: &ProgressBar, output: &Output, planned: usize) -> Result<ExitCode> {
+    progress.finish_and_clear();
+    output.finish()?;
+    let kept = output.records().len();
+    eprintln!("interrupted: {kept} records of {planned} planned points were taken and are kept");
+    Ok(ExitCode::from(interrupt::EXIT_STATUS))
+}

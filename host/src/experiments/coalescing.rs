@@ -1,0 +1,300 @@
+//! `offset` and `stride`: what it costs to be misaligned, and what it costs to skip. The kernels and what to expect of
+//! them are in gpu-kernels' `coalescing.rs`.
+
+use super::{
+    Buffer, BytesMoved, Contents, Experiment, Launch, Point, Precision, Request, Shape, Work, touched_bytes,
+};
+use crate::{
+    device::DeviceInfo,
+    pattern::{self, SEED},
+    record::Parameters,
+    sizes::{Bytes, nearest_multiples},
+    sweep::Sweep,
+    verify::Expected,
+};
+use anyhow::{Result, anyhow, bail};
+use cust::launch;
+
+/// `a[i + s] += 1`.
+pub(super) struct Offset;
+
+/// `a[i * s] += 1`.
+pub(super) struct Stride;
+
+impl Experiment for Offset {
+    fn name(&self) -> &'static str {
+        "offset"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a[i + s] += 1: warps that start s elements off their alignment"
+    }
+
+    fn reading(&self) -> &'static str {
+        "A warp that starts off a 32-byte sector touches one sector more, which its neighbour shares, and one that \
+         straddles 128-byte lines is looked up twice: on cards with a cache, a small dent between the aligned offsets."
+    }
+
+    fn swept(&self) -> Option<&'static str> {
+        Some("offset")
+    }
+
+    fn kernels(&self) -> Vec<&'static str> {
+        vec!["offset_f32", "offset_f64"]
+    }
+
+    fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
+        let offsets = request.range.clone().unwrap_or_else(|| Sweep::inclusive(0, 32));
+        let mut points = Vec::new();
+        for &precision in &request.precisions {
+            let elements = elements(request, precision)?;
+            for &offset in offsets.values() {
+                let shape = Shape::covering(elements, request.block, device)?;
+                let start = u64::from(offset);
+                points.push(Point {
+                    experiment: self.name(),
+                    kernel: match precision {
+                        Precision::F32 => "offset_f32",
+                        Precision::F64 => "offset_f64",
+                    },
+                    parameters: parameters(request, precision, elements, shape).swept("offset", offset),
+                    bytes: BytesMoved {
+                        read: request.bytes,
+                        written: request.bytes,
+                        footprint: touched_bytes(start * precision.size(), elements, precision.size(), 1),
+                    },
+                    buffers: vec![Buffer {
+                        bytes: length(elements.checked_add(start), precision)?,
+                        before: Contents::Pattern(precision),
+                        after: incremented(precision, start, 1, elements),
+                    }],
+                    shape,
+                    work: increment(offset),
+                });
+            }
+        }
+        Ok(points)
+    }
+}
+
+impl Experiment for Stride {
+    fn name(&self) -> &'static str {
+        "stride"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a[i * s] += 1: warps spread out over s times the memory"
+    }
+
+    fn reading(&self) -> &'static str {
+        "Memory moves in 32-byte sectors, so useful bandwidth falls as 1/s until every lane has a sector of its own \
+         (s = 8 in f32, 4 in f64); beyond that DRAM's larger granule, its pages and address translation take their share."
+    }
+
+    fn swept(&self) -> Option<&'static str> {
+        Some("stride")
+    }
+
+    fn least(&self) -> u32 {
+        1
+    }
+
+    fn kernels(&self) -> Vec<&'static str> {
+        vec!["stride_f32", "stride_f64"]
+    }
+
+    fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
+        let strides = request.range.clone().unwrap_or_else(|| Sweep::inclusive(1, 32));
+        if strides.values().contains(&0) {
+            bail!(
+                "a stride of 0 has every thread update the same element: strides begin at 1, as in --range 1..=32"
+            );
+        }
+        let mut points = Vec::new();
+        for &precision in &request.precisions {
+            let elements = elements(request, precision)?;
+            for &stride in strides.values() {
+                let shape = Shape::covering(elements, request.block, device)?;
+                let step = u64::from(stride);
+                points.push(Point {
+                    experiment: self.name(),
+                    kernel: match precision {
+                        Precision::F32 => "stride_f32",
+                        Precision::F64 => "stride_f64",
+                    },
+                    parameters: parameters(request, precision, elements, shape).swept("stride", stride),
+                    bytes: BytesMoved {
+                        read: request.bytes,
+                        written: request.bytes,
+                        footprint: touched_bytes(0, elements, precision.size(), step),
+                    },
+                    buffers: vec![Buffer {
+                        bytes: length(elements.checked_mul(step), precision)?,
+                        before: Contents::Pattern(precision),
+                        after: incremented(precision, 0, step, elements),
+                    }],
+                    shape,
+                    work: increment(stride),
+                });
+            }
+        }
+        Ok(points)
+    }
+}
+
+/// All four kernels take the array and one number.
+fn increment(s: u32) -> Work {
+    Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
+        let a = buffers[0];
+        // SAFETY: the kernels take a pointer and a u32, and the buffer is as long as the launch reaches.
+        unsafe { launch!(function<<<shape.grid, shape.block, shape.shared, stream>>>(a, s)) }
+    }))
+}
+
+/// What the array holds after launches that each add one to `count` elements, the first at `start`, `step` apart.
+fn incremented(precision: Precision, start: u64, step: u64, count: u64) -> Expected {
+    match precision {
+        Precision::F32 => Expected::exactly(move |first, launches, values: &mut [f32]| {
+            pattern::fill(first, SEED, values);
+            for index in touched(first, values.len(), start, step, count) {
+                values[index] += launches as f32;
+            }
+        }),
+        Precision::F64 => Expected::exactly(move |first, launches, values: &mut [f64]| {
+            pattern::fill(first, SEED, values);
+            for index in touched(first, values.len(), start, step, count) {
+                values[index] += launches as f64;
+            }
+        }),
+    }
+}
+
+/// Which of the `length` elements from `first` on are `start + i * step` for an `i` below `count`, counted from
+/// `first`.
+fn touched(first: u64, length: usize, start: u64, step: u64, count: u64) -> impl Iterator<Item = usize> {
+    let earlier = first.saturating_sub(start).div_ceil(step);
+    let end = (first + length as u64).min(start + (count - 1) * step + 1);
+    (start + earlier * step..end).step_by(step as usize).map(move |index| (index - first) as usize)
+}
+
+/// How many elements the request's bytes are: a whole number of blocks, since one thread has one element and the
+/// kernels check no bounds.
+fn elements(request: &Request, precision: Precision) -> Result<u64> {
+    let unit = u64::from(request.block).max(1) * precision.size();
+    if request.bytes == 0 || !request.bytes.is_multiple_of(unit) {
+        let nearest: Vec<String> = nearest_multiples(request.bytes, unit)
+            .into_iter()
+            .map(|bytes| format!("{bytes} ({})", Bytes(bytes)))
+            .collect();
+        bail!(
+            "{} bytes are no whole number of blocks: {} threads with one {precision} each take {unit} bytes. Nearest \
+             valid sizes: {}",
+            request.bytes,
+            request.block,
+            nearest.join(" and "),
+        );
+    }
+    Ok(request.bytes / precision.size())
+}
+
+/// The length of the array in bytes.
+fn length(elements: Option<u64>, precision: Precision) -> Result<u64> {
+    elements
+        .and_then(|elements| elements.checked_mul(precision.size()))
+        .filter(|&bytes| i64::try_from(bytes).is_ok())
+        .ok_or_else(|| {
+            anyhow!("the array would not fit in 64 bits of address: use fewer --bytes or a smaller --range")
+        })
+}
+
+fn parameters(request: &Request, precision: Precision, elements: u64, shape: Shape) -> Parameters {
+    Parameters {
+        precision: Some(precision),
+        bytes: request.bytes,
+        elements,
+        block: Some(shape.block),
+        grid: Some(shape.grid),
+        swept: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::tests::h200;
+
+    fn request() -> Request {
+        Request { precisions: vec![Precision::F32, Precision::F64], bytes: 1 << 20, block: 256, range: None }
+    }
+
+    #[test]
+    fn offsets_lengthen_the_array_and_strides_multiply_it() {
+        let points = Offset.plan(&request(), &h200()).expect("it is a valid request");
+        assert_eq!(points.len(), 66);
+        assert_eq!((points[0].kernel, points[0].buffers[0].bytes), ("offset_f32", 1 << 20));
+        assert_eq!((points[32].kernel, points[32].buffers[0].bytes), ("offset_f32", (1 << 20) + 32 * 4));
+        assert_eq!((points[65].kernel, points[65].buffers[0].bytes), ("offset_f64", (1 << 20) + 32 * 8));
+        assert_eq!(points[65].shape, Shape { grid: 512, block: 256, shared: 0 });
+
+        let points = Stride.plan(&request(), &h200()).expect("it is a valid request");
+        assert_eq!(points.len(), 64);
+        assert_eq!((points[31].kernel, points[31].buffers[0].bytes), ("stride_f32", 32 << 20));
+        assert_eq!(points[31].bytes, BytesMoved { read: 1 << 20, written: 1 << 20, footprint: 8 << 20 });
+        assert_eq!(points[63].bytes, BytesMoved { read: 1 << 20, written: 1 << 20, footprint: 4 << 20 });
+    }
+
+    #[test]
+    fn sizes_that_are_no_whole_number_of_blocks_name_their_neighbours() {
+        let error = Offset
+            .plan(&Request { bytes: 1_000_000, ..request() }, &h200())
+            .err()
+            .expect("not a multiple of 1024")
+            .to_string();
+        assert!(error.contains("999424 (976 KiB) and 1000448 (977 KiB)"), "{error}");
+    }
+
+    #[test]
+    fn a_stride_of_zero_is_refused() {
+        let range = "0..=4".parse().ok();
+        let error =
+            Stride.plan(&Request { range, ..request() }, &h200()).err().expect("stride 0").to_string();
+        assert!(error.contains("stride of 0"), "{error}");
+    }
+
+    #[test]
+    fn an_array_beyond_the_address_space_is_an_error() {
+        let range = "4294967295".parse().ok();
+        let request = Request { bytes: 1 << 35, range, precisions: vec![Precision::F64], block: 1024 };
+        let error = Stride.plan(&request, &h200()).err().expect("2^67 bytes").to_string();
+        assert!(error.contains("64 bits"), "{error}");
+    }
+
+    #[test]
+    fn touched_elements_are_found_in_any_window() {
+        let window = |first, length, start, step, count| {
+            touched(first, length, start, step, count).collect::<Vec<_>>()
+        };
+        assert_eq!(window(0, 8, 3, 1, 4), [3, 4, 5, 6]);
+        assert_eq!(window(5, 8, 3, 1, 4), [0, 1]);
+        assert_eq!(window(0, 8, 0, 3, 3), [0, 3, 6]);
+        assert_eq!(window(1, 8, 0, 3, 3), [2, 5]);
+        assert_eq!(window(0, 8, 0, 3, 2), [0, 3]);
+        assert_eq!(window(100, 8, 0, 3, 2), [0usize; 0]);
+        assert_eq!(window(4, 4, 0, 4, 3), [0]);
+    }
+
+    #[test]
+    fn launches_add_up_on_touched_elements_alone() {
+        let expected = incremented(Precision::F32, 0, 2, 3);
+        let mut values = [0f32; 8];
+        pattern::fill(0, SEED, &mut values);
+        for index in [0, 2, 4] {
+            values[index] += 7.0;
+        }
+        let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>();
+        assert_eq!(expected.check(0, 7, &bytes(&values)), None);
+        values[6] += 7.0;
+        let found = expected.check(0, 7, &bytes(&values)).expect("element 6 is not to be touched");
+        assert_eq!((found.count, found.first.index), (1, 6));
+    }
+}

@@ -1,0 +1,277 @@
+//! The experiments. Each states what it launches, on which buffers, how many bytes that is and what must come out;
+//! it does not time, format or print.
+//!
+//! Adding a kernel is one function in `gpu-kernels` and one entry in the file here that is named after its lesson.
+//! Adding an experiment is a type with [`Experiment`] and a line in [`ALL`].
+
+mod coalescing;
+mod copy;
+
+use crate::{device::DeviceInfo, record::Parameters, sweep::Sweep, verify::Expected};
+use anyhow::{Result, bail};
+use cust::{error::CudaResult, function::Function, memory::DevicePointer, stream::Stream};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Every experiment, in the order in which `run` takes them.
+pub(crate) static ALL: [&dyn Experiment; 3] = [&coalescing::Offset, &coalescing::Stride, &copy::Copy];
+
+/// The driver's own device-to-device copy of `bytes`, against which everything else is held.
+pub(crate) fn driver_copy(bytes: u64) -> Point {
+    copy::driver_copy(bytes)
+}
+
+/// The experiment with this name.
+pub(crate) fn by_name(name: &str) -> Option<&'static dyn Experiment> {
+    ALL.into_iter().find(|experiment| experiment.name() == name)
+}
+
+/// A question about memory, and the launches that answer it.
+pub(crate) trait Experiment: Sync {
+    /// The name on the command line and in records.
+    fn name(&self) -> &'static str;
+
+    /// One line on what it shows.
+    fn summary(&self) -> &'static str;
+
+    /// A sentence or two on how to read its table.
+    fn reading(&self) -> &'static str;
+
+    /// The parameter that it sweeps, if it sweeps one.
+    fn swept(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The least value of the swept parameter.
+    fn least(&self) -> u32 {
+        0
+    }
+
+    /// Every kernel that it may launch.
+    fn kernels(&self) -> Vec<&'static str>;
+
+    /// The points to measure, in order.
+    ///
+    /// # Errors
+    /// The request does not suit the experiment or the device: the error names what would.
+    fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>>;
+}
+
+/// What the user asked for, where experiments have a choice.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    /// The element types to run with, where an experiment has both.
+    pub precisions: Vec<Precision>,
+    /// The bytes that a kernel is to read.
+    pub bytes: u64,
+    /// Threads a block.
+    pub block: u32,
+    /// The values of the swept parameter; `None` leaves them to the experiment.
+    pub range: Option<Sweep>,
+}
+
+/// An element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Precision {
+    /// Single precision, 4 bytes.
+    F32,
+    /// Double precision, 8 bytes.
+    F64,
+}
+
+impl Precision {
+    /// Bytes an element.
+    pub(crate) fn size(self) -> u64 {
+        match self {
+            Precision::F32 => 4,
+            Precision::F64 => 8,
+        }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Precision::F32 => "f32",
+            Precision::F64 => "f64",
+        })
+    }
+}
+
+/// One launch to measure: one row of the result.
+pub(crate) struct Point {
+    /// The experiment's name.
+    pub experiment: &'static str,
+    /// The kernel's name in the module, or the name under which the driver's own work is recorded.
+    pub kernel: &'static str,
+    /// What tells this point from the others of the experiment.
+    pub parameters: Parameters,
+    /// The bytes that it is of use to move.
+    pub bytes: BytesMoved,
+    /// The buffers that it works on.
+    pub buffers: Vec<Buffer>,
+    /// Blocks and threads.
+    pub shape: Shape,
+    /// Queues the work once.
+    pub work: Work,
+}
+
+/// Bytes of one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BytesMoved {
+    /// Bytes that the kernel asks for.
+    pub read: u64,
+    /// Bytes that the kernel hands over to be written.
+    pub written: u64,
+    /// Bytes of the 32-byte sectors that it touches, each counted once: what a cache has to hold to serve it.
+    pub footprint: u64,
+}
+
+/// A buffer in device memory.
+pub(crate) struct Buffer {
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// What it holds before the first launch.
+    pub before: Contents,
+    /// What it must hold after the last one.
+    pub after: Expected,
+}
+
+/// What a buffer is filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// Values of this type that say where they are (see [`crate::pattern`]).
+    Pattern(Precision),
+    /// Bytes of 0xFF: no kernel's correct output.
+    Poison,
+}
+
+/// Blocks, threads and dynamic shared memory of a launch, in one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Blocks in the grid.
+    pub grid: u32,
+    /// Threads a block.
+    pub block: u32,
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+}
+
+/// The most threads that a kernel tells apart: gpu-kernels numbers the threads of a grid in 32 bits.
+const MOST_THREADS: u64 = 1 << 32;
+
+impl Shape {
+    /// The smallest grid of `block` threads a block that has at least `threads` threads.
+    ///
+    /// # Errors
+    /// The device has no such block or no such grid, or the kernels cannot count that far.
+    pub(crate) fn covering(threads: u64, block: u32, device: &DeviceInfo) -> Result<Shape> {
+        if block == 0 || block > device.max_threads_per_block {
+            bail!(
+                "a block of {block} threads cannot be launched: {} takes 1 to {} threads a block; 256 is usual",
+                device.name,
+                device.max_threads_per_block,
+            );
+        }
+        let blocks = threads.div_ceil(u64::from(block));
+        let grid = match u32::try_from(blocks) {
+            Ok(grid) if grid <= device.max_grid => grid,
+            _ => bail!(
+                "{threads} threads in blocks of {block} are {blocks} blocks, and a grid of {} has at most {}: use \
+                 larger blocks or fewer bytes",
+                device.name,
+                device.max_grid,
+            ),
+        };
+        if blocks * u64::from(block) > MOST_THREADS {
+            bail!(
+                "{threads} threads are more than the {MOST_THREADS} that the kernels count, in 32 bits because that is \
+                 quicker: use fewer bytes"
+            );
+        }
+        Ok(Shape { grid, block, shared: 0 })
+    }
+}
+
+/// How a point's work is queued.
+pub(crate) enum Work {
+    /// A kernel, launched with its arguments.
+    Kernel(Box<LaunchKernel>),
+    /// Something that the driver does by itself.
+    Driver(Box<QueueWork>),
+}
+
+/// Launches a kernel once.
+pub(crate) type LaunchKernel = dyn Fn(&Launch<'_>) -> CudaResult<()>;
+
+/// Queues the driver's own work once, on the point's buffers.
+pub(crate) type QueueWork = dyn Fn(&Stream, &[DevicePointer<u8>]) -> CudaResult<()>;
+
+/// What a kernel is launched with.
+pub(crate) struct Launch<'a> {
+    /// The kernel, of whichever module is being measured.
+    pub function: &'a Function<'a>,
+    /// The point's shape.
+    pub shape: Shape,
+    /// The stream to launch on.
+    pub stream: &'a Stream,
+    /// The point's buffers, in its order.
+    pub buffers: &'a [DevicePointer<u8>],
+}
+
+/// The 32-byte sectors that `count` elements of `size` bytes touch when they lie `stride` elements apart, in bytes.
+/// The first one begins `start` bytes into a sector.
+fn touched_bytes(start: u64, count: u64, size: u64, stride: u64) -> u64 {
+    const SECTOR: u64 = 32;
+    if count == 0 {
+        return 0;
+    }
+    if stride * size <= SECTOR {
+        let end = start + ((count - 1) * stride + 1) * size;
+        (end.div_ceil(SECTOR) - start / SECTOR) * SECTOR
+    } else {
+        count * SECTOR
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::tests::h200;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for experiment in ALL {
+            assert_eq!(by_name(experiment.name()).map(|found| found.summary()), Some(experiment.summary()));
+        }
+        assert!(by_name("transpose").is_none());
+    }
+
+    #[test]
+    fn sectors_are_counted_once_each() {
+        // 32 floats: four sectors where aligned, five where not.
+        assert_eq!(touched_bytes(0, 32, 4, 1), 128);
+        assert_eq!(touched_bytes(4, 32, 4, 1), 160);
+        assert_eq!(touched_bytes(32, 32, 4, 1), 128);
+        // Up to a stride of a sector everything in between is touched, from there on one sector an element.
+        assert_eq!(touched_bytes(0, 32, 4, 2), 256);
+        assert_eq!(touched_bytes(0, 32, 4, 8), 1024);
+        assert_eq!(touched_bytes(0, 32, 4, 32), 1024);
+        assert_eq!(touched_bytes(0, 32, 8, 3), 768);
+        assert_eq!(touched_bytes(0, 0, 8, 3), 0);
+    }
+
+    #[test]
+    fn a_shape_covers_its_threads_and_keeps_to_the_device() {
+        let shape = Shape::covering(1025, 256, &h200()).expect("it fits");
+        assert_eq!(shape, Shape { grid: 5, block: 256, shared: 0 });
+        let error = Shape::covering(1024, 2048, &h200()).expect_err("too many threads").to_string();
+        assert!(error.contains("2048") && error.contains("1 to 1024"), "{error}");
+        let error = Shape::covering(1 << 33, 1, &h200()).expect_err("too many blocks").to_string();
+        assert!(error.contains("8589934592 blocks") && error.contains("2147483647"), "{error}");
+        assert!(Shape::covering(1 << 32, 256, &h200()).is_ok());
+        let error = Shape::covering((1 << 32) + 1, 256, &h200()).expect_err("past 32 bits").to_string();
+        assert!(error.contains("4294967297 threads"), "{error}");
+    }
+}

@@ -1,0 +1,232 @@
+//! The kernels that the program carries as PTX, and the choice of the artefact that suits card and driver.
+
+use crate::device::{DeviceInfo, Driver, Version};
+use anyhow::{Context, Result, anyhow, bail};
+use cust::module::Module;
+
+/// The PTX texts that the build script made of `gpu-kernels`, one an architecture.
+const EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// One PTX text and what its head says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Artefact<'a> {
+    /// The text.
+    pub ptx: &'a str,
+    /// The architecture that it is compiled for: 90 for compute_90.
+    pub arch: u32,
+    /// The version of the PTX language that it is written in.
+    pub language: Version,
+}
+
+impl<'a> Artefact<'a> {
+    /// Reads the head of a PTX text.
+    ///
+    /// # Errors
+    /// The text has no `.version` or no `.target` line.
+    pub(crate) fn read(ptx: &'a str) -> Result<Artefact<'a>> {
+        let directive =
+            |name: &str| ptx.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
+        let language = directive(".version").and_then(|version| {
+            let (major, minor) = version.split_once('.')?;
+            Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? })
+        });
+        let arch = directive(".target").and_then(|target| {
+            let digits = target.strip_prefix("sm_")?;
+            let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+            digits[..end].parse().ok()
+        });
+        match (language, arch) {
+            (Some(language), Some(arch)) => Ok(Artefact { ptx, arch, language }),
+            _ => bail!("the PTX has no .version or no .target line at its head"),
+        }
+    }
+
+    /// The oldest CUDA version whose driver reads this text.
+    pub(crate) fn needs(&self) -> Version {
+        let Version { major, minor } = self.language;
+        match (major, minor) {
+            (..=5, _) => Version { major: 8, minor: 0 },
+            (6, 0..=2) => Version { major: 9, minor },
+            (6, _) => Version { major: 10, minor: minor - 3 },
+            (7, _) => Version { major: 11, minor },
+            // 8.5 came with 12.5 and stayed for 12.6; from then on language and toolkit count apart by one.
+            (8, 0..=5) => Version { major: 12, minor },
+            (8, _) => Version { major: 12, minor: minor + 1 },
+            // From 9.0 on the language counts with the toolkit, as far as is known.
+            (_, _) => Version { major: major + 4, minor },
+        }
+    }
+}
+
+/// What the program carries.
+///
+/// # Errors
+/// The build left a text without a proper head.
+pub(crate) fn embedded() -> Result<Vec<Artefact<'static>>> {
+    EMBEDDED.iter().map(|ptx| Artefact::read(ptx)).collect()
+}
+
+/// The artefact for the highest architecture that both the card and the driver take.
+///
+/// # Errors
+/// None fits: the error names the versions on both sides.
+pub(crate) fn choose<'a>(
+    artefacts: &[Artefact<'a>],
+    device: &DeviceInfo,
+    driver: &Driver,
+) -> Result<Artefact<'a>> {
+    let for_card: Vec<_> = artefacts.iter().filter(|artefact| artefact.arch <= device.compute()).collect();
+    if for_card.is_empty() {
+        let carried: Vec<String> =
+            artefacts.iter().map(|artefact| format!("compute_{}", artefact.arch)).collect();
+        bail!(
+            "{} has compute capability {}, and this program carries PTX for {}: the card is too old for it. Add its \
+             architecture to ARCHITECTURES in host/build.rs, if the toolchain still compiles for it, and build again",
+            device.name,
+            device.compute_capability,
+            carried.join(", "),
+        );
+    }
+    let fitting = for_card.iter().filter(|artefact| artefact.needs() <= driver.version);
+    if let Some(best) = fitting.max_by_key(|artefact| artefact.arch) {
+        return Ok(**best);
+    }
+    let Some(oldest) = for_card.iter().min_by_key(|artefact| artefact.language) else { unreachable!() };
+    bail!(
+        "the driver {} supports CUDA {}, and the kernels are PTX {}, which needs a driver for CUDA {} or newer. Update \
+         the NVIDIA driver; no toolkit is needed",
+        driver.path.display(),
+        driver.version,
+        oldest.language,
+        oldest.needs(),
+    )
+}
+
+/// Has the driver compile a PTX text for the current device.
+///
+/// # Errors
+/// The driver's compiler refuses it: the error holds what it said. `origin` names the text in that error.
+pub(crate) fn load(ptx: &str, origin: &str) -> Result<Module> {
+    Module::from_ptx(ptx, &[]).map_err(|error| match cuda_driver::ext::explain_ptx(ptx) {
+        // The compiler's log has a line for each complaint; an error here is one paragraph.
+        Err(explanation) => {
+            let lines: Vec<String> =
+                explanation.to_string().lines().map(|line| line.trim().to_string()).collect();
+            anyhow!("{origin}: {}", lines.join(" "))
+        }
+        Ok(()) => anyhow!("the driver does not load {origin}: {error}"),
+    })
+}
+
+/// Names of the kernels that a PTX text defines.
+pub(crate) fn entries(ptx: &str) -> impl Iterator<Item = &str> {
+    ptx.lines().filter_map(|line| {
+        let (_, rest) = line.split_once(".entry ")?;
+        let rest = rest.trim_start();
+        Some(&rest[..rest.find(|c: char| c == '(' || c.is_whitespace()).unwrap_or(rest.len())])
+    })
+}
+
+/// Loads the artefact that suits the device.
+///
+/// # Errors
+/// As [`choose`] and [`load`].
+pub(crate) fn load_embedded(device: &DeviceInfo, driver: &Driver) -> Result<(Module, Artefact<'static>)> {
+    let artefact = choose(&embedded().context("the embedded kernels are damaged")?, device, driver)?;
+    let module = load(artefact.ptx, &format!("the embedded PTX for compute_{}", artefact.arch))?;
+    Ok((module, artefact))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{device::tests::h200, experiments};
+
+    fn head(version: &str, arch: &str) -> String {
+        format!(
+            "//\n// Generated by LLVM NVPTX Back-End\n//\n\n.version {version}\n.target {arch}\n.address_size 64\n"
+        )
+    }
+
+    fn driver(major: u32, minor: u32) -> Driver {
+        Driver { path: "libcuda.so.1".into(), version: Version { major, minor } }
+    }
+
+    #[test]
+    fn the_head_tells_architecture_and_language() {
+        let text = head("7.8", "sm_90");
+        let artefact = Artefact::read(&text).expect("a proper head");
+        assert_eq!((artefact.arch, artefact.language), (90, Version { major: 7, minor: 8 }));
+        let text = head("8.6", "sm_100a, debug");
+        assert_eq!(Artefact::read(&text).expect("a proper head").arch, 100);
+        assert!(Artefact::read(".version 7.8\n").is_err());
+    }
+
+    #[test]
+    fn a_language_version_needs_the_toolkit_that_brought_it() {
+        for (language, cuda) in [
+            ("6.3", (10, 0)),
+            ("6.5", (10, 2)),
+            ("7.0", (11, 0)),
+            ("7.8", (11, 8)),
+            ("8.0", (12, 0)),
+            ("8.5", (12, 5)),
+            ("8.6", (12, 7)),
+            ("8.8", (12, 9)),
+            ("9.0", (13, 0)),
+            ("9.1", (13, 1)),
+        ] {
+            let text = head(language, "sm_75");
+            let needs = Artefact::read(&text).expect("a proper head").needs();
+            assert_eq!((needs.major, needs.minor), cuda, "PTX {language}");
+        }
+    }
+
+    #[test]
+    fn the_highest_architecture_that_fits_card_and_driver_is_chosen() {
+        let texts = [head("6.3", "sm_75"), head("7.0", "sm_80"), head("7.8", "sm_90")];
+        let artefacts: Vec<_> =
+            texts.iter().map(|text| Artefact::read(text).expect("a proper head")).collect();
+        let chosen = |compute: &str, driver: &Driver| {
+            let device = DeviceInfo { compute_capability: compute.to_string(), ..h200() };
+            choose(&artefacts, &device, driver).map(|artefact| artefact.arch)
+        };
+        assert_eq!(chosen("9.0", &driver(13, 0)).ok(), Some(90));
+        assert_eq!(chosen("12.0", &driver(13, 0)).ok(), Some(90));
+        assert_eq!(chosen("8.9", &driver(13, 0)).ok(), Some(80));
+        assert_eq!(chosen("9.0", &driver(11, 4)).ok(), Some(80));
+        assert_eq!(chosen("7.5", &driver(10, 2)).ok(), Some(75));
+
+        let error = chosen("7.0", &driver(13, 0)).expect_err("no artefact for Volta").to_string();
+        assert!(
+            error.contains("capability 7.0") && error.contains("compute_75, compute_80, compute_90"),
+            "{error}"
+        );
+        let error = chosen("9.0", &driver(9, 2)).expect_err("the driver is too old").to_string();
+        assert!(
+            error.contains("CUDA 9.2") && error.contains("PTX 6.3") && error.contains("CUDA 10.0"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn every_artefact_has_every_kernel() {
+        let artefacts = embedded().expect("the build left proper texts");
+        assert_eq!(artefacts.iter().map(|artefact| artefact.arch).collect::<Vec<_>>(), [75, 80, 90]);
+        let experiments = experiments::ALL.iter().flat_map(|experiment| experiment.kernels());
+        let wanted: Vec<&str> =
+            experiments.filter(|&name| name != "copy_driver").chain(["fill_f32", "fill_f64"]).collect();
+        for artefact in artefacts {
+            for kernel in &wanted {
+                let found = entries(artefact.ptx).any(|name| name == *kernel);
+                assert!(found, "compute_{} lacks {kernel}", artefact.arch);
+            }
+        }
+    }
+
+    #[test]
+    fn entries_are_the_kernels() {
+        let text = ".visible .entry offset_f32(\n.param .u64 p)\n{ }\n.entry copy (\n)\n";
+        assert_eq!(entries(text).collect::<Vec<_>>(), ["offset_f32", "copy"]);
+    }
+}

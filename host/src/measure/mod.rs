@@ -1,0 +1,229 @@
+//! Measuring: prepare, warm up, take samples, verify. One module, and the only one that times anything.
+//!
+//! A point is measured for one *contender*, or for several by turns: a sample of each, then the next sample of each,
+//! on the same buffers, so that whatever drifts (clocks, temperature) drifts for all of them.
+
+mod statistics;
+mod timer;
+
+pub(crate) use statistics::{Times, median};
+pub(crate) use timer::Method;
+
+use crate::{
+    experiments::{Launch, Point, Work},
+    interrupt::Interrupt,
+    memory::Memory,
+    pattern::MOST_LAUNCHES,
+};
+use anyhow::{Context, Result, anyhow, bail};
+use cuda_driver::{
+    Code,
+    ext::{self, GraphExec},
+};
+use cust::{
+    error::{CudaError, CudaResult},
+    function::Function,
+    memory::DevicePointer,
+    stream::Stream,
+};
+use std::cell::Cell;
+use timer::{Batch, Timer};
+
+/// The device is kept busy for so long, in milliseconds, before a launch's time is believed.
+const WARM_UP_MS: f64 = 10.0;
+
+/// So many launches at most warm up.
+const MOST_WARM_UP: u32 = 1024;
+
+/// What a point's samples came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Measurement {
+    /// Milliseconds a launch, over the samples.
+    pub times: Times,
+    /// How the launches were handed to the device.
+    pub method: Method,
+    /// How many launches each sample timed.
+    pub launches_per_sample: u32,
+    /// What is wrong with the result; `None` for a result that is right.
+    pub fault: Option<String>,
+}
+
+/// Measures points, one after another, in the same memory.
+pub(crate) struct Measurer<'m> {
+    stream: Stream,
+    timer: Timer,
+    memory: Memory<'m>,
+    samples: usize,
+    interrupt: Interrupt,
+}
+
+impl<'m> Measurer<'m> {
+    /// Takes `samples` samples a point and contender.
+    ///
+    /// # Errors
+    /// The driver fails.
+    pub(crate) fn new(
+        stream: Stream,
+        memory: Memory<'m>,
+        samples: usize,
+        interrupt: Interrupt,
+    ) -> Result<Measurer<'m>> {
+        Ok(Measurer { stream, timer: Timer::new()?, memory, samples, interrupt })
+    }
+
+    /// Measures a point for each contender, in their order. A contender is the function to launch, or `None` where
+    /// the driver does the work.
+    ///
+    /// `None` means that the user interrupted.
+    ///
+    /// # Errors
+    /// The driver fails, while queueing or running the work.
+    pub(crate) fn measure(
+        &mut self,
+        point: &Point,
+        contenders: &[Option<&Function<'_>>],
+    ) -> Result<Option<Vec<Measurement>>> {
+        self.measure_here(point, contenders).with_context(|| format!("{} {}", point.kernel, point.parameters))
+    }
+
+    fn measure_here(
+        &mut self,
+        point: &Point,
+        contenders: &[Option<&Function<'_>>],
+    ) -> Result<Option<Vec<Measurement>>> {
+        let pointers = self.memory.pointers(point);
+        let calls: Vec<Calls<'_>> = contenders
+            .iter()
+            .map(|function| Calls { point, function: *function, buffers: &pointers, made: Cell::new(0) })
+            .collect();
+        let mut faults = vec![None; calls.len()];
+
+        // Each contender has to be right by itself: together, one could put right what another left out.
+        let mut batches = Vec::new();
+        for (calls, fault) in calls.iter().zip(&mut faults) {
+            self.memory.prepare(point, &self.stream)?;
+            calls.made.set(0);
+            let launch_ms = self.warm_up(calls)?;
+            batches.push(Batch::plan(launch_ms, calls, &self.stream)?);
+            if contenders.len() > 1 {
+                *fault = self.verify(point, calls.made.get())?;
+            }
+            if self.interrupt.requested() {
+                return Ok(None);
+            }
+        }
+        if contenders.len() > 1 {
+            self.memory.prepare(point, &self.stream)?;
+            calls.iter().for_each(|calls| calls.made.set(0));
+        }
+
+        let mut samples = vec![Vec::with_capacity(self.samples); calls.len()];
+        let mut turns: Vec<usize> = (0..calls.len()).collect();
+        for _ in 0..self.samples {
+            for &turn in &turns {
+                samples[turn].push(batches[turn].sample(&self.timer, &calls[turn], &self.stream)?);
+                if self.interrupt.requested() {
+                    return Ok(None);
+                }
+            }
+            // Whoever was last is first in the next round, so that nobody always follows the same one.
+            turns.reverse();
+        }
+        let fault = self.verify(point, calls.iter().map(|calls| calls.made.get()).sum())?;
+        let measurements = samples.iter().zip(&batches).zip(faults).map(|((samples, batch), own)| {
+            Ok(Measurement {
+                times: Times::of(samples).ok_or_else(|| anyhow!("no samples were taken"))?,
+                method: batch.method(),
+                launches_per_sample: batch.launches(),
+                fault: own.or_else(|| fault.clone()),
+            })
+        });
+        measurements.collect::<Result<_>>().map(Some)
+    }
+
+    /// Launches until the device has been busy for a while; returns the milliseconds that a launch took at the end.
+    fn warm_up(&self, calls: &Calls<'_>) -> Result<f64> {
+        // The very first launch of a kernel loads its code.
+        self.timer.time(&self.stream, || calls.queue(1, &self.stream))?;
+        let mut launches = 1;
+        loop {
+            let total = self.timer.time(&self.stream, || calls.queue(launches, &self.stream))?;
+            if total >= WARM_UP_MS || launches >= MOST_WARM_UP {
+                return Ok(total / f64::from(launches));
+            }
+            launches *= 2;
+        }
+    }
+
+    fn verify(&mut self, point: &Point, launches: u64) -> Result<Option<String>> {
+        if launches > MOST_LAUNCHES {
+            bail!(
+                "{launches} launches are more than can be checked exactly ({MOST_LAUNCHES}); use fewer --samples"
+            );
+        }
+        self.memory.verify(point, launches, &self.stream)
+    }
+}
+
+/// Launches of one point by one contender, counted, since what must come out depends on how often a kernel ran.
+pub(crate) struct Calls<'a> {
+    point: &'a Point,
+    function: Option<&'a Function<'a>>,
+    buffers: &'a [DevicePointer<u8>],
+    made: Cell<u64>,
+}
+
+impl Calls<'_> {
+    fn once(&self, stream: &Stream) -> CudaResult<()> {
+        match (&self.point.work, self.function) {
+            (Work::Kernel(launch), Some(function)) => {
+                launch(&Launch { function, shape: self.point.shape, stream, buffers: self.buffers })
+            }
+            (Work::Driver(queue), _) => queue(stream, self.buffers),
+            (Work::Kernel(_), None) => Err(CudaError::NotFound),
+        }
+    }
+
+    /// Queues some launches.
+    fn queue(&self, launches: u32, stream: &Stream) -> Result<()> {
+        for _ in 0..launches {
+            self.once(stream).context("the driver refuses the launch")?;
+        }
+        self.made.set(self.made.get() + u64::from(launches));
+        Ok(())
+    }
+
+    /// Records some launches without running them; `None` where the driver cannot record this work.
+    fn record(&self, launches: u32, stream: &Stream) -> Result<Option<GraphExec>> {
+        let queue = || -> Result<()> {
+            for _ in 0..launches {
+                self.once(stream).context("the driver refuses the launch")?;
+            }
+            Ok(())
+        };
+        // SAFETY: the stream lives, and so do the buffers for as long as the graph, which `measure` drops first.
+        let recorded = unsafe { ext::capture(stream.as_inner(), ext::CaptureMode::ThreadLocal, queue) };
+        match recorded.and_then(|graph| Ok(graph.instantiate()?)) {
+            Ok(graph) => Ok(Some(graph)),
+            Err(error) if cannot_record(&error) => Ok(None),
+            Err(error) => Err(error.context("recording launches as a graph failed")),
+        }
+    }
+
+    /// Queues a recorded graph of `launches` launches.
+    fn launch_graph(&self, graph: &GraphExec, launches: u32, stream: &Stream) -> Result<()> {
+        // SAFETY: the stream and the buffers live until the samples are taken.
+        unsafe { graph.launch(stream.as_inner()) }.context("the driver refuses the graph")?;
+        self.made.set(self.made.get() + u64::from(launches));
+        Ok(())
+    }
+}
+
+/// Whether an error says that graphs, or this work in one, are beyond the driver, rather than that something broke.
+fn cannot_record(error: &anyhow::Error) -> bool {
+    /// The driver's codes for what a capture does not allow.
+    const CAPTURE_CODES: std::ops::RangeInclusive<i32> = 900..=908;
+    let of_capture = error.downcast_ref::<ext::Error>().map(|error| error.code);
+    of_capture.is_some_and(|code| code == Code::NOT_SUPPORTED || CAPTURE_CODES.contains(&code.0))
+        || error.downcast_ref::<CudaError>() == Some(&CudaError::NotSupported)
+}

@@ -1,0 +1,159 @@
+//! The time of a batch of launches between two events, with launch overhead kept out.
+//!
+//! Before the first event goes a *lead-in*: the same work, untimed. While the device is busy with it, the host queues
+//! everything that is timed, so the device never waits for the host between the two events. Long launches are queued
+//! one by one. Short ones, which the host could not queue as fast as the device runs them, are recorded once as a
+//! graph, which the host hands over in one call.
+
+use super::Calls;
+use anyhow::{Context, Result};
+use cuda_driver::ext::GraphExec;
+use cust::{
+    event::{Event, EventFlags},
+    stream::Stream,
+};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Launches shorter than this, in milliseconds, go into a graph.
+const SHORT_MS: f64 = 0.020;
+
+/// The least time that a sample lasts, in milliseconds: 4000 times the resolution of an event.
+const SAMPLE_MS: f64 = 2.0;
+
+/// The least time that the lead-in keeps the device busy, in milliseconds.
+const LEAD_IN_MS: f64 = 0.1;
+
+/// So many launches at most make up a sample.
+const MOST_LAUNCHES: u32 = 4096;
+
+/// How a sample's launches are handed to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Method {
+    /// Queued one by one behind a lead-in.
+    Launches,
+    /// Recorded as a graph, and launched by one call behind a lead-in.
+    Graph,
+    /// Queued one by one although they are short, because the driver does not record a graph of them: the time holds
+    /// launch overhead.
+    LaunchesWithoutGraph,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Method::Launches => "launches",
+            Method::Graph => "graph",
+            Method::LaunchesWithoutGraph => "launches-without-graph",
+        })
+    }
+}
+
+/// Two events.
+#[derive(Debug)]
+pub(crate) struct Timer {
+    start: Event,
+    stop: Event,
+}
+
+impl Timer {
+    /// Creates the events.
+    ///
+    /// # Errors
+    /// The driver fails.
+    pub(crate) fn new() -> Result<Timer> {
+        let event = || Event::new(EventFlags::DEFAULT).context("cannot create an event");
+        Ok(Timer { start: event()?, stop: event()? })
+    }
+
+    /// How long the device takes for what `work` queues, in milliseconds.
+    ///
+    /// # Errors
+    /// The driver fails, while queueing or running the work.
+    pub(crate) fn time(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<f64> {
+        self.start.record(stream).context("cannot record an event")?;
+        work()?;
+        self.stop.record(stream).context("cannot record an event")?;
+        self.stop.synchronize().context("the device failed while running the work")?;
+        Ok(f64::from(self.stop.elapsed_time_f32(&self.start).context("the driver does not tell the time")?))
+    }
+}
+
+/// What one sample runs.
+pub(crate) struct Batch {
+    launches: u32,
+    lead_in: u32,
+    graph: Option<GraphExec>,
+    method: Method,
+}
+
+impl Batch {
+    /// Sizes the batch for a launch that takes about `launch_ms`.
+    ///
+    /// # Errors
+    /// The driver fails, other than by not supporting the recording of this work.
+    pub(crate) fn plan(launch_ms: f64, calls: &Calls<'_>, stream: &Stream) -> Result<Batch> {
+        let launches = count(SAMPLE_MS, launch_ms);
+        let plain =
+            Batch { launches, lead_in: count(LEAD_IN_MS, launch_ms), graph: None, method: Method::Launches };
+        if launch_ms >= SHORT_MS {
+            return Ok(plain);
+        }
+        match calls.record(launches, stream)? {
+            Some(graph) => {
+                Ok(Batch { lead_in: launches, graph: Some(graph), method: Method::Graph, ..plain })
+            }
+            None => Ok(Batch { method: Method::LaunchesWithoutGraph, ..plain }),
+        }
+    }
+
+    /// How many launches a sample times.
+    pub(crate) fn launches(&self) -> u32 {
+        self.launches
+    }
+
+    /// How the launches are handed over.
+    pub(crate) fn method(&self) -> Method {
+        self.method
+    }
+
+    /// Takes one sample: milliseconds a launch.
+    ///
+    /// # Errors
+    /// The driver fails.
+    pub(crate) fn sample(&self, timer: &Timer, calls: &Calls<'_>, stream: &Stream) -> Result<f64> {
+        let total = match &self.graph {
+            Some(graph) => {
+                calls.launch_graph(graph, self.launches, stream)?;
+                timer.time(stream, || calls.launch_graph(graph, self.launches, stream))?
+            }
+            None => {
+                calls.queue(self.lead_in, stream)?;
+                timer.time(stream, || calls.queue(self.launches, stream))?
+            }
+        };
+        Ok(total / f64::from(self.launches))
+    }
+}
+
+/// How many launches of `launch_ms` fill `wanted_ms`.
+fn count(wanted_ms: f64, launch_ms: f64) -> u32 {
+    let launches = (wanted_ms / launch_ms).ceil();
+    // A launch below the clock's resolution reads as 0, and the quotient as infinite or NaN.
+    if launches < f64::from(MOST_LAUNCHES) { (launches as u32).max(1) } else { MOST_LAUNCHES }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_launches_are_many_and_long_ones_few() {
+        assert_eq!(count(2.0, 0.2), 10);
+        assert_eq!(count(2.0, 0.3), 7);
+        assert_eq!(count(2.0, 50.0), 1);
+        assert_eq!(count(2.0, 0.000_001), MOST_LAUNCHES);
+        assert_eq!(count(2.0, 0.0), MOST_LAUNCHES);
+    }
+}

@@ -1,0 +1,232 @@
+//! The device memory of a run: allocated once, large enough for its largest point, filled anew before each point and
+//! read back after it.
+
+use crate::{
+    experiments::{Contents, Point, Precision},
+    pattern::SEED,
+    sizes::Bytes,
+    verify::{Findings, merge},
+};
+use anyhow::{Context, Result, bail};
+use cust::{
+    event::{Event, EventFlags},
+    function::Function,
+    launch,
+    memory::{
+        AsyncCopyDestination, DeviceBuffer, DevicePointer, DeviceSlice, LockedBuffer, bytemuck, mem_get_info,
+    },
+    module::Module,
+    stream::Stream,
+};
+
+/// Bytes behind each buffer's end that no kernel may touch.
+const GUARD_BYTES: u64 = 4096;
+
+/// What these bytes hold.
+const GUARD: u8 = 0xA5;
+
+/// What an output holds before its kernel runs.
+const POISON: u8 = 0xFF;
+
+/// Bytes read back at a time.
+const STAGING_BYTES: usize = 32 << 20;
+
+/// Device memory that is kept free for the driver's own needs: module code, local memory, page tables.
+const RESERVE_BYTES: u64 = 128 << 20;
+
+/// Buffers for every point of a run. The points use the same memory one after another.
+pub(crate) struct Memory<'m> {
+    slots: Vec<DeviceBuffer<u8>>,
+    staging: [LockedBuffer<u64>; 2],
+    arrived: [Event; 2],
+    fill_f32: Function<'m>,
+    fill_f64: Function<'m>,
+    fill_blocks: u32,
+}
+
+/// The length of each buffer that `points` need, where a buffer serves every point that has one at its place.
+pub(crate) fn needed<'p, I: IntoIterator<Item = &'p Point>>(points: I) -> Vec<u64> {
+    let mut slots = Vec::new();
+    for point in points {
+        for (slot, buffer) in point.buffers.iter().enumerate() {
+            if slots.len() == slot {
+                slots.push(0);
+            }
+            slots[slot] = slots[slot].max(buffer.bytes.saturating_add(GUARD_BYTES));
+        }
+    }
+    slots
+}
+
+/// How much device memory a run may use, in bytes.
+///
+/// # Errors
+/// The driver does not tell.
+pub(crate) fn available() -> Result<u64> {
+    let (free, _) = mem_get_info().context("the driver does not tell how much memory is free")?;
+    Ok((free as u64).saturating_sub(RESERVE_BYTES))
+}
+
+impl<'m> Memory<'m> {
+    /// Allocates `slots`, as [`needed`] gives them. `module` holds the kernels that fill them.
+    ///
+    /// # Errors
+    /// The card has less memory free than that: found before anything is allocated.
+    pub(crate) fn allocate(slots: &[u64], module: &'m Module, multiprocessors: u32) -> Result<Memory<'m>> {
+        let (free, total) = mem_get_info().context("the driver does not tell how much memory is free")?;
+        let need = slots.iter().fold(0u64, |sum, &slot| sum.saturating_add(slot));
+        let advice = "Use fewer --bytes, a smaller largest value in --range (a stride multiplies the memory), or end \
+                      other programs on the card";
+        if need > available()? {
+            bail!(
+                "the run needs {} of device memory, and the card has {} of its {} free, {} of which stay reserved for \
+                 the driver. {advice}",
+                Bytes(need),
+                Bytes(free as u64),
+                Bytes(total as u64),
+                Bytes(RESERVE_BYTES),
+            );
+        }
+        let slots = slots
+            .iter()
+            .map(|&bytes| {
+                // SAFETY: every byte that a point uses is filled by `prepare` before anything reads it.
+                unsafe { DeviceBuffer::uninitialized(bytes as usize) }.with_context(|| {
+                    format!(
+                        "cannot allocate {} of device memory of {} free. {advice}",
+                        Bytes(bytes),
+                        Bytes(free as u64)
+                    )
+                })
+            })
+            .collect::<Result<_>>()?;
+        let staging =
+            || LockedBuffer::new(&0u64, STAGING_BYTES / 8).context("cannot allocate pinned host memory");
+        let arrived = || Event::new(EventFlags::DISABLE_TIMING).context("cannot create an event");
+        let fill = |name: &str| {
+            module.get_function(name).with_context(|| format!("the module has no kernel {name}"))
+        };
+        Ok(Memory {
+            slots,
+            staging: [staging()?, staging()?],
+            arrived: [arrived()?, arrived()?],
+            fill_f32: fill("fill_f32")?,
+            fill_f64: fill("fill_f64")?,
+            fill_blocks: multiprocessors.max(1) * 8,
+        })
+    }
+
+    /// Where the point's buffers are.
+    pub(crate) fn pointers(&self, point: &Point) -> Vec<DevicePointer<u8>> {
+        self.slots.iter().take(point.buffers.len()).map(|slot| slot.as_device_ptr()).collect()
+    }
+
+    /// Fills the point's buffers as it asks, and the guards behind them.
+    ///
+    /// # Errors
+    /// The driver fails.
+    pub(crate) fn prepare(&mut self, point: &Point, stream: &Stream) -> Result<()> {
+        for (slot, buffer) in self.slots.iter().zip(&point.buffers) {
+            let start = slot.as_device_ptr();
+            match buffer.before {
+                Contents::Poison => set(start, 0, buffer.bytes, POISON, stream)?,
+                Contents::Pattern(precision) => {
+                    let function = match precision {
+                        Precision::F32 => &self.fill_f32,
+                        Precision::F64 => &self.fill_f64,
+                    };
+                    let (blocks, length) = (self.fill_blocks, buffer.bytes / precision.size());
+                    // SAFETY: the kernels take a pointer, a 64-bit length and a 32-bit seed, and write `length`
+                    // elements, which the slot has.
+                    unsafe { launch!(function<<<blocks, 256, 0, stream>>>(start, length, SEED)) }
+                        .context("cannot launch the kernel that fills a buffer")?;
+                }
+            }
+            set(start, buffer.bytes, GUARD_BYTES, GUARD, stream)?;
+        }
+        stream.synchronize().context("filling the buffers failed")
+    }
+
+    /// Reads the point's buffers back and compares every element, and the guards behind them, after `launches`
+    /// launches. `None` is a clean bill.
+    ///
+    /// # Errors
+    /// The driver fails.
+    pub(crate) fn verify(&mut self, point: &Point, launches: u64, stream: &Stream) -> Result<Option<String>> {
+        for (number, buffer) in point.buffers.iter().enumerate() {
+            let mut findings: Option<Findings> = None;
+            self.read(number, 0, buffer.bytes, stream, &mut |start, bytes| {
+                let found = buffer.after.check_in_parallel(start, launches, bytes);
+                findings = merge(findings.take(), found);
+            })?;
+            if let Some(findings) = findings {
+                return Ok(Some(format!("buffer {number}: {findings}")));
+            }
+            let mut touched = None;
+            self.read(number, buffer.bytes, GUARD_BYTES, stream, &mut |_, bytes| {
+                touched = bytes.iter().position(|&byte| byte != GUARD);
+            })?;
+            if let Some(place) = touched {
+                return Ok(Some(format!(
+                    "buffer {number}: something was written {place} bytes past its end"
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Hands the bytes from `start` on to `each`, piece by piece with the place in the buffer where a piece begins.
+    /// While one piece is looked at, the next one is on its way.
+    fn read(
+        &mut self,
+        slot: usize,
+        start: u64,
+        length: u64,
+        stream: &Stream,
+        each: &mut dyn FnMut(u64, &[u8]),
+    ) -> Result<()> {
+        let device = &self.slots[slot];
+        let end = start + length;
+        let pieces: Vec<u64> = (start..end).step_by(STAGING_BYTES).collect();
+        let size = |piece: u64| (end - piece).min(STAGING_BYTES as u64) as usize;
+        for queued in 0..=pieces.len() {
+            if let Some(&piece) = pieces.get(queued) {
+                let source = device.index(piece as usize..piece as usize + size(piece));
+                let staging: &mut [u8] = bytemuck::cast_slice_mut(&mut self.staging[queued % 2][..]);
+                // SAFETY: this staging buffer is not looked at before the event behind the copy has arrived, and it
+                // lives as long as `self`.
+                unsafe { source.async_copy_to(&mut staging[..size(piece)], stream) }
+                    .context("reading a buffer back failed")?;
+                self.arrived[queued % 2].record(stream).context("cannot record an event")?;
+            }
+            if let Some(ready) = queued.checked_sub(1) {
+                self.arrived[ready % 2].synchronize().context("reading a buffer back failed")?;
+                let staging: &[u8] = bytemuck::cast_slice(&self.staging[ready % 2][..]);
+                each(pieces[ready] - start, &staging[..size(pieces[ready])]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sets `length` bytes, `offset` bytes behind `start`, to `value`.
+fn set(start: DevicePointer<u8>, offset: u64, length: u64, value: u8, stream: &Stream) -> Result<()> {
+    let start = DevicePointer::from_raw(start.as_raw() + offset);
+    // SAFETY: a slot is as long as the point's buffer and its guard, which is all that is set, and the stream is
+    // synchronised before the slot goes.
+    unsafe { DeviceSlice::<u8>::from_raw_parts_mut(start, length as usize).set_8_async(value, stream) }
+        .context("setting device memory failed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::driver_copy;
+
+    #[test]
+    fn a_buffer_serves_every_point_at_its_place() {
+        let points = [driver_copy(1 << 20), driver_copy(3 << 20), driver_copy(2 << 20)];
+        assert_eq!(needed(points.iter()), [(3 << 20) + GUARD_BYTES; 2]);
+        assert_eq!(needed([].iter()), [0u64; 0]);
+    }
+}

@@ -1,0 +1,113 @@
+//! Where records go: each one is written whole and at once, so that an interrupted run leaves whole records only.
+
+use crate::{
+    cli::{Format, Options},
+    record::Record,
+    render,
+};
+use anyhow::{Context, Result, bail};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+/// The records of a run, in the order in which they came.
+pub(crate) struct Output {
+    records: Vec<Record>,
+    format: Format,
+    folder: Option<Folder>,
+}
+
+struct Folder {
+    path: PathBuf,
+    records: File,
+}
+
+/// The file of records in the folder that `--out` names.
+const RECORDS: &str = "records.jsonl";
+
+impl Output {
+    /// Opens what the options name.
+    ///
+    /// # Errors
+    /// The folder cannot be written to, or holds the records of an earlier run.
+    pub(crate) fn open(options: &Options) -> Result<Output> {
+        let folder = options.out.as_deref().map(Folder::open).transpose()?;
+        Ok(Output { records: Vec::new(), format: options.format, folder })
+    }
+
+    /// Takes a record.
+    ///
+    /// # Errors
+    /// Writing fails.
+    pub(crate) fn add(&mut self, record: Record) -> Result<()> {
+        let line = render::json_line(&record)?;
+        if let Some(folder) = &mut self.folder {
+            folder
+                .records
+                .write_all(line.as_bytes())
+                .with_context(|| format!("cannot write to {}", folder.path.join(RECORDS).display()))?;
+        }
+        if self.format == Format::Json {
+            print(&line)?;
+        }
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// The records so far.
+    pub(crate) fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Renders what is rendered at the end.
+    ///
+    /// # Errors
+    /// Writing fails.
+    pub(crate) fn finish(&self) -> Result<()> {
+        if let Some(Folder { path, .. }) = &self.folder {
+            let write = |name: &str, text: String| {
+                let path = path.join(name);
+                fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+            };
+            write("table.txt", render::table(&self.records))?;
+            write("records.csv", render::csv(&self.records)?)?;
+        }
+        match self.format {
+            Format::Json => Ok(()),
+            Format::Table => print(&render::table(&self.records)),
+            Format::Csv => print(&render::csv(&self.records)?),
+        }
+    }
+}
+
+impl Folder {
+    fn open(path: &Path) -> Result<Folder> {
+        let advice = "Name a folder that can be written to with --out";
+        fs::create_dir_all(path)
+            .with_context(|| format!("cannot create the output folder {}. {advice}", path.display()))?;
+        let file = path.join(RECORDS);
+        let records = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&file)
+            .with_context(|| format!("cannot write to {}. {advice}", file.display()))?;
+        // A run that failed before its first record leaves an empty file, which is no one's loss.
+        let written = records.metadata().with_context(|| format!("cannot look at {}", file.display()))?.len();
+        if written > 0 {
+            bail!(
+                "{} already holds the records of an earlier run. Name another folder with --out, or remove that file",
+                file.display(),
+            );
+        }
+        Ok(Folder { path: path.to_path_buf(), records })
+    }
+}
+
+fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! The values that inputs hold: each says where it is, so that an element that ends up in the wrong place, is left
+//! out, or is taken from an earlier run shows. gpu-kernels' `fill.rs` writes them on the device; this is the same
+//! rule, written down a second time for the host to check against.
+//!
+//! A value is a whole number below 2^20, so that in f32 a sum with any number of launches below 2^23 is exact.
+
+/// Shifts the whole pattern; the same for every buffer of a run.
+pub(crate) const SEED: u32 = 0x9E37_79B9;
+
+/// So many launches at most add one to a value before single precision rounds.
+pub(crate) const MOST_LAUNCHES: u64 = 1 << 23;
+
+/// The value at `index`, as a whole number below 2^20.
+#[inline(always)]
+pub(crate) fn value(index: u64, seed: u32) -> u32 {
+    let folded = index as u32 ^ (index >> 32) as u32;
+    folded.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 12
+}
+
+/// An element type that the pattern can be written in.
+pub(crate) trait Element: Copy {
+    /// A whole number below 2^20.
+    fn from_value(value: u32) -> Self;
+}
+
+impl Element for f32 {
+    #[inline(always)]
+    fn from_value(value: u32) -> f32 {
+        // Through i32, which is below 2^20 all the same, because processors convert it in one vector instruction.
+        value as i32 as f32
+    }
+}
+
+impl Element for f64 {
+    #[inline(always)]
+    fn from_value(value: u32) -> f64 {
+        f64::from(value as i32)
+    }
+}
+
+/// Writes the pattern's values from index `first` on.
+pub(crate) fn fill<T: Element>(first: u64, seed: u32, values: &mut [T]) {
+    // Within a window that does not cross a multiple of 2^32 the upper half of the index is one number, and the loop
+    // is arithmetic on 32-bit lanes.
+    let upper = (first >> 32) as u32;
+    if (first + values.len() as u64) >> 32 == u64::from(upper) {
+        let lower = first as u32;
+        for (offset, element) in values.iter_mut().enumerate() {
+            let folded = lower.wrapping_add(offset as u32) ^ upper;
+            *element = T::from_value(folded.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 12);
+        }
+    } else {
+        for (offset, element) in values.iter_mut().enumerate() {
+            *element = T::from_value(value(first + offset as u64, seed));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_follow_the_rule() {
+        // 2654435761 = 0x9E3779B1.
+        assert_eq!(value(0, 0), 0);
+        assert_eq!(value(1, 0), 0x9E377);
+        assert_eq!(value(2, 0), 0x3C6EF);
+        assert_eq!(value(1 << 32, 0), value(1, 0));
+        assert_eq!(value(0, 0xFFFF_FFFF), 0xFFFFF);
+    }
+
+    #[test]
+    fn a_filled_window_equals_its_values() {
+        for first in [0, 17, (1 << 32) - 3, (1 << 32) + 5, (5 << 32) - 1] {
+            let mut single = [0f32; 9];
+            let mut double = [0f64; 9];
+            fill(first, SEED, &mut single);
+            fill(first, SEED, &mut double);
+            for offset in 0..9 {
+                let expected = value(first + offset as u64, SEED);
+                assert_eq!(
+                    (single[offset], double[offset]),
+                    (expected as f32, f64::from(expected)),
+                    "{first} + {offset}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_and_rows_differ() {
+        for distance in [1u64, 2, 8, 32, 256, 1024, 4096, 1 << 20, 1 << 26] {
+            let equal =
+                (0..1000).filter(|&index| value(index, SEED) == value(index + distance, SEED)).count();
+            assert_eq!(equal, 0, "at distance {distance}");
+        }
+    }
+
+    #[test]
+    fn sums_stay_exact_in_single_precision() {
+        let largest = (1u64 << 20) - 1 + MOST_LAUNCHES;
+        assert_eq!(largest as f32 as u64, largest);
+        assert!(largest < 1 << 24);
+    }
+}

@@ -1,0 +1,315 @@
+//! The record: everything that is known of one row. `docs/records.md` describes it; tables and CSV are rendered from
+//! records alone.
+
+use crate::{
+    device::DeviceInfo,
+    experiments::{BytesMoved, Point, Precision},
+    kernels::Artefact,
+    measure::{Measurement, Method, Times},
+};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The name and version of the form. Fields may be added within a version; a change of meaning makes a new one.
+pub(crate) const SCHEMA: &str = "coalesce.record/1";
+
+/// One row of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The experiment's name.
+    pub experiment: String,
+    /// The kernel's name.
+    pub kernel: String,
+    /// What the kernel is written in.
+    pub language: Language,
+    /// Where the figures come from.
+    pub backend: Backend,
+    /// The device that ran it.
+    pub device: DeviceInfo,
+    /// The PTX architecture that was given to the driver, as in compute_90; `None` where the driver did the work.
+    pub ptx: Option<String>,
+    /// What tells this row from the others of the experiment.
+    pub parameters: Parameters,
+    /// Bytes of one launch.
+    pub bytes: BytesMoved,
+    /// Where the data lived, judged by footprint and L2.
+    pub residence: Residence,
+    /// Milliseconds of one launch; `None` in a row that did not verify.
+    pub time_ms: Option<Times>,
+    /// Bytes read and written over the median time, in 10^9 bytes a second; `None` in a row that did not verify.
+    pub gb_per_s: Option<f64>,
+    /// `gb_per_s` in per cent of `peak`.
+    pub percent_of_peak: Option<f64>,
+    /// `gb_per_s` in per cent of `copy`.
+    pub percent_of_copy: Option<f64>,
+    /// Whether every element of every buffer held what it must.
+    pub verified: bool,
+    /// What a reader should know: what went wrong, or why a figure looks odd.
+    pub note: Option<String>,
+    /// How the time was taken.
+    pub timing: Timing,
+    /// The device's peak bandwidth; `None` where the driver does not tell.
+    pub peak: Option<Peak>,
+    /// The copy ceiling of the run: the driver's device-to-device copy.
+    pub copy: Ceiling,
+    /// The median time divided by that of the C++ twin measured by turns with it; `None` without one.
+    pub ratio_to_reference: Option<f64>,
+    /// Room for hardware or simulator counters.
+    pub counters: Option<serde_json::Value>,
+}
+
+/// What a kernel is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Language {
+    /// Rust, compiled by `cuda_builder`.
+    #[serde(rename = "rust")]
+    Rust,
+    /// CUDA C++, compiled by nvcc.
+    #[serde(rename = "cuda-c++")]
+    CudaCpp,
+    /// No kernel: the driver did the work itself.
+    #[serde(rename = "driver")]
+    Driver,
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Language::Rust => "rust",
+            Language::CudaCpp => "cuda-c++",
+            Language::Driver => "driver",
+        })
+    }
+}
+
+/// Where figures come from. The two are never mixed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Backend {
+    /// Events on a GPU.
+    Measured,
+    /// A model of one.
+    Modelled,
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Backend::Measured => "measured",
+            Backend::Modelled => "modelled",
+        })
+    }
+}
+
+/// Where the data of repeated launches lived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Residence {
+    /// The footprint is at most half of L2: the next launch finds its data there.
+    L2,
+    /// In between: part of the data is still in L2 when the next launch comes for it.
+    #[serde(rename = "mixed")]
+    Mixed,
+    /// The footprint is at least four times L2: hardly anything is left in L2 for the next launch.
+    #[serde(rename = "DRAM")]
+    Dram,
+}
+
+impl Residence {
+    /// Judges by footprint and size of L2. A device without L2 has everything in DRAM.
+    pub(crate) fn of(footprint: u64, l2_bytes: u64) -> Residence {
+        if footprint >= l2_bytes.saturating_mul(4) {
+            Residence::Dram
+        } else if footprint <= l2_bytes / 2 {
+            Residence::L2
+        } else {
+            Residence::Mixed
+        }
+    }
+}
+
+impl fmt::Display for Residence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Residence::L2 => "L2",
+            Residence::Mixed => "mixed",
+            Residence::Dram => "DRAM",
+        })
+    }
+}
+
+/// What tells a row from the others of its experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Parameters {
+    /// The element type, where the experiment has a choice.
+    pub precision: Option<Precision>,
+    /// The size that was asked for, in bytes.
+    pub bytes: u64,
+    /// Elements, in the kernel's own width.
+    pub elements: u64,
+    /// Threads a block; `None` where no kernel runs.
+    pub block: Option<u32>,
+    /// Blocks; `None` where no kernel runs.
+    pub grid: Option<u32>,
+    /// The swept parameter, flattened into a field of its own name, such as `"offset": 3`.
+    #[serde(flatten, with = "swept")]
+    pub swept: Option<Swept>,
+}
+
+/// The swept parameter of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Swept {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: u64,
+}
+
+impl Parameters {
+    /// Parameters of work that has nothing but a size.
+    pub(crate) fn of_bytes(bytes: u64) -> Parameters {
+        Parameters { precision: None, bytes, elements: bytes, block: None, grid: None, swept: None }
+    }
+
+    /// With the value of the swept parameter.
+    pub(crate) fn swept(self, name: &str, value: u32) -> Parameters {
+        Parameters { swept: Some(Swept { name: name.to_string(), value: u64::from(value) }), ..self }
+    }
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(Swept { name, value }) = &self.swept {
+            write!(f, "{name} {value}, ")?;
+        }
+        write!(f, "{} bytes", self.bytes)?;
+        if let Some(block) = self.block {
+            write!(f, ", block {block}")?;
+        }
+        Ok(())
+    }
+}
+
+mod swept {
+    //! A swept parameter as one field under its own name.
+
+    use super::Swept;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::collections::BTreeMap;
+
+    pub(super) fn serialize<S: Serializer>(swept: &Option<Swept>, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields: BTreeMap<&str, u64> =
+            swept.iter().map(|swept| (swept.name.as_str(), swept.value)).collect();
+        fields.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Swept>, D::Error> {
+        let fields = BTreeMap::<String, u64>::deserialize(deserializer)?;
+        Ok(fields.into_iter().next().map(|(name, value)| Swept { name, value }))
+    }
+}
+
+/// How a time was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Timing {
+    /// How the launches of a sample were handed to the device.
+    pub method: Method,
+    /// Launches between the two events of a sample.
+    pub launches_per_sample: u32,
+}
+
+/// The bandwidth that the device could have at most.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Peak {
+    /// 10^9 bytes a second.
+    pub gb_per_s: f64,
+    /// Where the figure comes from.
+    pub source: String,
+}
+
+/// The bandwidth of the driver's own copy, in the same run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Ceiling {
+    /// Bytes read and written, in 10^9 a second.
+    pub gb_per_s: f64,
+    /// Bytes copied.
+    pub bytes: u64,
+}
+
+/// What all records of a run have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Run<'a> {
+    /// The device.
+    pub device: &'a DeviceInfo,
+    /// The PTX that it was given.
+    pub artefact: Artefact<'a>,
+    /// The copy ceiling.
+    pub copy: Ceiling,
+}
+
+impl Run<'_> {
+    /// The record of a point that was measured for a contender.
+    pub(crate) fn record(&self, point: &Point, language: Language, measurement: &Measurement) -> Record {
+        let residence = Residence::of(point.bytes.footprint, self.device.l2_bytes);
+        let peak = self.device.peak_gb_per_s();
+        let verified = measurement.fault.is_none();
+        let times = verified.then_some(measurement.times);
+        let moved = point.bytes.read + point.bytes.written;
+        let gb_per_s = times.map(|times| Times::gb_per_s(moved, times.median));
+        let percent_of = |whole: Option<f64>| Some(100.0 * gb_per_s? / whole?);
+        let percent_of_peak = percent_of(peak);
+        let note =
+            measurement.fault.clone().or_else(|| remark(percent_of_peak, residence, measurement.method));
+        Record {
+            schema: SCHEMA.to_string(),
+            experiment: point.experiment.to_string(),
+            kernel: point.kernel.to_string(),
+            language,
+            backend: Backend::Measured,
+            device: self.device.clone(),
+            ptx: (language == Language::Rust).then(|| format!("compute_{}", self.artefact.arch)),
+            parameters: point.parameters.clone(),
+            bytes: point.bytes,
+            residence,
+            time_ms: times,
+            gb_per_s,
+            percent_of_peak,
+            percent_of_copy: percent_of(Some(self.copy.gb_per_s)),
+            verified,
+            note,
+            timing: Timing {
+                method: measurement.method,
+                launches_per_sample: measurement.launches_per_sample,
+            },
+            peak: peak.map(|gb_per_s| Peak {
+                gb_per_s,
+                source: "2 x memory clock x bus width, from the driver".to_string(),
+            }),
+            copy: self.copy,
+            ratio_to_reference: None,
+            counters: None,
+        }
+    }
+}
+
+/// What a reader of a right row should know all the same.
+fn remark(percent_of_peak: Option<f64>, residence: Residence, method: Method) -> Option<String> {
+    let mut remarks = Vec::new();
+    match (percent_of_peak, residence) {
+        (Some(percent), Residence::Dram) if percent > 100.0 => remarks.push(
+            "more than the DRAM peak at a footprint of several times L2: suspect the byte count or the driver's clock"
+                .to_string(),
+        ),
+        (Some(percent), _) if percent > 100.0 => {
+            remarks.push("more than the DRAM peak: L2 served it, wholly or in part".to_string());
+        }
+        (_, Residence::L2) => remarks.push("lives in L2: this is not DRAM bandwidth".to_string()),
+        (_, Residence::Mixed) => remarks.push("part of the data is still in L2 from one launch to the next".to_string()),
+        (_, Residence::Dram) => {}
+    }
+    if method == Method::LaunchesWithoutGraph {
+        remarks.push("the driver records no graphs: the time holds launch overhead".to_string());
+    }
+    (!remarks.is_empty()).then(|| remarks.join("; "))
+}

@@ -1,0 +1,108 @@
+//! CSV: one line a record under a header that stays the same.
+
+use crate::record::Record;
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+/// A record with its fields side by side. New columns are added at the end.
+#[derive(Default, Serialize)]
+struct Row {
+    schema: String,
+    experiment: String,
+    kernel: String,
+    language: String,
+    backend: String,
+    device: String,
+    compute_capability: String,
+    driver: String,
+    ptx: String,
+    precision: String,
+    swept: String,
+    value: Option<u64>,
+    bytes: u64,
+    elements: u64,
+    block: Option<u32>,
+    grid: Option<u32>,
+    bytes_read: u64,
+    bytes_written: u64,
+    footprint: u64,
+    residence: String,
+    ms_median: Option<f64>,
+    ms_min: Option<f64>,
+    ms_max: Option<f64>,
+    samples: Option<usize>,
+    gb_per_s: Option<f64>,
+    percent_of_peak: Option<f64>,
+    percent_of_copy: Option<f64>,
+    verified: bool,
+    ratio_to_reference: Option<f64>,
+    method: String,
+    launches_per_sample: u32,
+    peak_gb_per_s: Option<f64>,
+    copy_gb_per_s: f64,
+    copy_bytes: u64,
+    note: String,
+}
+
+impl Row {
+    fn of(record: &Record) -> Row {
+        let parameters = &record.parameters;
+        let (times, swept) = (record.time_ms, parameters.swept.as_ref());
+        Row {
+            schema: record.schema.clone(),
+            experiment: record.experiment.clone(),
+            kernel: record.kernel.clone(),
+            language: record.language.to_string(),
+            backend: record.backend.to_string(),
+            device: record.device.name.clone(),
+            compute_capability: record.device.compute_capability.clone(),
+            driver: record.device.driver.clone(),
+            ptx: record.ptx.clone().unwrap_or_default(),
+            precision: parameters.precision.map(|precision| precision.to_string()).unwrap_or_default(),
+            swept: swept.map(|swept| swept.name.clone()).unwrap_or_default(),
+            value: swept.map(|swept| swept.value),
+            bytes: parameters.bytes,
+            elements: parameters.elements,
+            block: parameters.block,
+            grid: parameters.grid,
+            bytes_read: record.bytes.read,
+            bytes_written: record.bytes.written,
+            footprint: record.bytes.footprint,
+            residence: record.residence.to_string(),
+            ms_median: times.map(|times| times.median),
+            ms_min: times.map(|times| times.min),
+            ms_max: times.map(|times| times.max),
+            samples: times.map(|times| times.samples),
+            gb_per_s: record.gb_per_s,
+            percent_of_peak: record.percent_of_peak,
+            percent_of_copy: record.percent_of_copy,
+            verified: record.verified,
+            ratio_to_reference: record.ratio_to_reference,
+            method: record.timing.method.to_string(),
+            launches_per_sample: record.timing.launches_per_sample,
+            peak_gb_per_s: record.peak.as_ref().map(|peak| peak.gb_per_s),
+            copy_gb_per_s: record.copy.gb_per_s,
+            copy_bytes: record.copy.bytes,
+            note: record.note.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// The records under a header; without records, the header alone.
+///
+/// # Errors
+/// A record cannot be written.
+pub(crate) fn csv(records: &[Record]) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        writer.serialize(Row::of(record)).context("a record cannot be written as CSV")?;
+    }
+    let text = String::from_utf8(writer.into_inner().context("the CSV cannot be completed")?)?;
+    if records.is_empty() {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.serialize(Row::default()).context("the header cannot be written as CSV")?;
+        let text = String::from_utf8(writer.into_inner().context("the CSV cannot be completed")?)?;
+        return Ok(text.lines().next().map(|header| format!("{header}\n")).unwrap_or_default());
+    }
+    Ok(text)
+}

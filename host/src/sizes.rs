@@ -1,0 +1,139 @@
+//! Sizes in bytes as people write them: `4MiB`, `256MiB`, `1GiB`, `4MB`, `4194304`.
+
+use std::fmt;
+
+/// What a unit stands for, in bytes. `MiB` is binary, `MB` decimal; `4M` is refused, because it could be either.
+const UNITS: [(&str, u64); 10] = [
+    ("", 1),
+    ("B", 1),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+];
+
+/// No device has so much memory, and no arithmetic on it overflows.
+const LARGEST: u64 = 1 << 50;
+
+/// Reads a size. The error says what is wrong with the text and what would have been right.
+///
+/// # Errors
+/// Zero, negative and fractional sizes, unknown units, and what is larger than any memory.
+pub(crate) fn parse(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    if let Some(rest) = text.strip_prefix('-') {
+        return Err(format!("a size cannot be negative; {rest} is the size without its sign"));
+    }
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+    let (number, unit) = (text[..digits].replace('_', ""), text[digits..].trim());
+    if number.is_empty() {
+        return Err("a size begins with a number, as in 4MiB, 256MiB, 1GiB, 4MB or 4194304".to_string());
+    }
+    let Some(&(unit, scale)) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) else {
+        let hint = match unit.to_ascii_uppercase().as_str() {
+            letter @ ("K" | "M" | "G" | "T") => {
+                format!("write {number}{letter}iB (binary) or {number}{letter}B (decimal)")
+            }
+            _ => "the units are B, KiB, MiB, GiB, TiB (binary) and KB, MB, GB, TB (decimal)".to_string(),
+        };
+        return Err(format!("unknown unit '{unit}'; {hint}"));
+    };
+    if let Some((whole, _)) = number.split_once('.') {
+        let below = whole.parse::<u64>().unwrap_or(0);
+        let nearest = match below {
+            0 => format!("1{unit}"),
+            _ => format!("{below}{unit} or {}{unit}", below.saturating_add(1)),
+        };
+        return Err(format!(
+            "a size is a whole number of its unit; nearest are {nearest}, or use a smaller unit"
+        ));
+    }
+    let bytes = number.parse::<u64>().ok().and_then(|count| count.checked_mul(scale));
+    match bytes.filter(|&bytes| bytes <= LARGEST) {
+        None => Err(format!("the size is out of range; the largest is {}", Bytes(LARGEST))),
+        Some(0) => {
+            Err("a size of zero leaves nothing to measure; the smallest useful one is a few KiB".to_string())
+        }
+        Some(bytes) => Ok(bytes),
+    }
+}
+
+/// A size for a person: exact in the largest binary unit that divides it, else with one decimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+        match units.into_iter().find(|&(_, scale)| self.0 >= scale) {
+            None => write!(f, "{} B", self.0),
+            Some((unit, scale)) if self.0.is_multiple_of(scale) => write!(f, "{} {unit}", self.0 / scale),
+            Some((unit, scale)) => write!(f, "{:.1} {unit}", self.0 as f64 / scale as f64),
+        }
+    }
+}
+
+/// The multiples of `unit` just below and above `bytes`, for an error that names valid sizes. The lower one is left
+/// out where it would be zero.
+pub(crate) fn nearest_multiples(bytes: u64, unit: u64) -> Vec<u64> {
+    let below = bytes / unit * unit;
+    let mut nearest = Vec::new();
+    if below > 0 {
+        nearest.push(below);
+    }
+    nearest.extend(below.checked_add(unit));
+    nearest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn binary_and_decimal_units_differ() {
+        assert_eq!(parse("4MiB"), Ok(4 << 20));
+        assert_eq!(parse("4MB"), Ok(4_000_000));
+        assert_eq!(parse("1gib"), Ok(1 << 30));
+        assert_eq!(parse("256 KiB"), Ok(256 << 10));
+        assert_eq!(parse("1_048_576"), Ok(1 << 20));
+        assert_eq!(parse("32B"), Ok(32));
+    }
+
+    #[test]
+    fn what_is_no_size_says_why() {
+        for (text, why) in [
+            ("0", "zero"),
+            ("0MiB", "zero"),
+            ("-4MiB", "negative"),
+            ("1.5MiB", "1MiB or 2MiB"),
+            ("0.5GiB", "1GiB"),
+            ("4M", "4MiB (binary) or 4MB (decimal)"),
+            ("4 furlongs", "unknown unit 'furlongs'"),
+            ("MiB", "begins with a number"),
+            ("", "begins with a number"),
+            ("99999999999999999999", "out of range"),
+            ("17179869184GiB", "out of range"),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn sizes_print_in_the_largest_unit_that_fits() {
+        assert_eq!(Bytes(512).to_string(), "512 B");
+        assert_eq!(Bytes(256 << 20).to_string(), "256 MiB");
+        assert_eq!(Bytes((1 << 30) + (1 << 29)).to_string(), "1.5 GiB");
+    }
+
+    #[test]
+    fn nearest_multiples_are_on_both_sides() {
+        assert_eq!(nearest_multiples(1500, 1024), [1024, 2048]);
+        assert_eq!(nearest_multiples(100, 1024), [1024]);
+        assert_eq!(nearest_multiples(u64::MAX, 1 << 10), [u64::MAX - 1023]);
+    }
+}

@@ -1,0 +1,463 @@
+//! Real command lines, from arguments to what is printed, on a driver that is made for the tests (see
+//! `fake_driver/libcuda.rs`): its device has 1 MiB of L2, a peak of 20 GB/s and 144 MiB of memory, and takes 10 us for
+//! each launch beside the time for its bytes, so that all figures are known beforehand.
+
+mod support;
+
+use serde_json::Value;
+use std::{fs, path::Path};
+use support::{Outcome, coalesce, failure, outcome};
+
+/// Options for a run that takes a fraction of a second.
+const SMALL: [&str; 4] = ["--bytes", "16KiB", "--samples", "3"];
+
+fn run(arguments: &[&str]) -> Vec<Value> {
+    let Outcome { status, out, err } =
+        outcome(&mut coalesce(&[&["run"], arguments, &SMALL, &["--format", "json"]].concat()));
+    assert_eq!(status, Some(0), "{err}");
+    records(&out)
+}
+
+fn records(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("each line is an object")).collect()
+}
+
+fn close(value: &Value, expected: f64) {
+    let value = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    assert!((value - expected).abs() < 1e-4 * expected, "{value} instead of {expected}");
+}
+
+#[test]
+fn a_record_says_everything_about_its_row() {
+    let records = run(&["offset", "--precision", "f32", "--range", "0..=1"]);
+    assert_eq!(records.len(), 2);
+    let record = &records[1];
+    assert_eq!(record["schema"], "coalesce.record/1");
+    assert_eq!((&record["experiment"], &record["kernel"]), (&"offset".into(), &"offset_f32".into()));
+    assert_eq!((&record["language"], &record["backend"]), (&"rust".into(), &"measured".into()));
+    assert_eq!(record["device"]["name"], "Fake GPU 0");
+    assert_eq!(record["device"]["compute_capability"], "9.0");
+    assert_eq!(record["device"]["driver"], "13.0");
+    assert_eq!(record["ptx"], "compute_90");
+    assert_eq!(record["parameters"]["precision"], "f32");
+    assert_eq!(record["parameters"]["offset"], 1);
+    assert_eq!(record["parameters"]["elements"], 4096);
+    assert_eq!(record["parameters"]["grid"], 16);
+    assert_eq!(record["bytes"]["read"], 16384);
+    assert_eq!(record["bytes"]["written"], 16384);
+    assert_eq!(record["bytes"]["footprint"], 16384 + 32);
+    assert_eq!(record["verified"], true);
+    assert_eq!(record["residence"], "L2");
+    assert_eq!(record["time_ms"]["samples"], 3);
+    assert_eq!(record["timing"]["method"], "graph");
+    assert!(record["counters"].is_null() && record["ratio_to_reference"].is_null());
+
+    // 32768 bytes at 20 bytes a nanosecond, and 10 us.
+    let microseconds = 32_768.0 / 20_000.0 + 10.0;
+    let rate = 32_768.0 / 1e3 / microseconds;
+    close(&record["time_ms"]["median"], microseconds / 1e3);
+    close(&record["gb_per_s"], rate);
+    close(&record["percent_of_peak"], 100.0 * rate / 20.0);
+    close(&record["peak"]["gb_per_s"], 20.0);
+    let copied = record["copy"]["bytes"].as_f64().expect("the ceiling has a size");
+    let ceiling = 2.0 * copied / 1e3 / (2.0 * copied / 20_000.0 + 10.0);
+    close(&record["copy"]["gb_per_s"], ceiling);
+    close(&record["percent_of_copy"], 100.0 * rate / ceiling);
+}
+
+#[test]
+fn every_field_is_documented() {
+    let documentation = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/records.md");
+    let documentation = fs::read_to_string(documentation).expect("the documentation of records");
+    for record in run(&["offset", "stride", "copy", "--range", "1"]) {
+        let fields = record.as_object().expect("an object");
+        let inner = fields.values().filter_map(Value::as_object).flat_map(|object| object.keys());
+        for field in fields.keys().chain(inner) {
+            assert!(documentation.contains(&format!("`{field}`")), "{field} is not documented");
+        }
+    }
+}
+
+#[test]
+fn every_point_of_every_experiment_is_measured_and_verified() {
+    let records = run(&[]);
+    assert_eq!(records.len(), 66 + 64 + 6);
+    for record in &records {
+        assert_eq!(record["verified"], true, "{record}");
+        assert!(record["gb_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{record}");
+    }
+    let last = &records[records.len() - 1];
+    assert_eq!((&last["experiment"], &last["kernel"]), (&"copy".into(), &"copy_persistent".into()));
+}
+
+#[test]
+fn footprint_decides_where_the_data_lived() {
+    let residence = |size: &str| {
+        let arguments =
+            ["run", "copy", "--kernel", "copy_vector", "--format", "json", "--samples", "1", "--bytes", size];
+        let records = records(&outcome(&mut coalesce(&arguments)).out);
+        records[0]["residence"].as_str().expect("a record").to_string()
+    };
+    assert_eq!([residence("256KiB"), residence("1MiB"), residence("2MiB")], ["L2", "mixed", "DRAM"]);
+}
+
+#[test]
+fn long_launches_need_no_graph() {
+    let arguments =
+        ["run", "stride", "--precision", "f64", "--range", "1", "--bytes", "1MiB", "--format", "json"];
+    let records = records(&outcome(&mut coalesce(&arguments)).out);
+    assert_eq!(records[0]["timing"]["method"], "launches");
+    // 2 MiB at 20 bytes a nanosecond and 10 us are 114.9 us, of which 18 are 2 ms.
+    assert_eq!(records[0]["timing"]["launches_per_sample"], 18);
+}
+
+#[test]
+fn a_driver_without_graphs_is_said_in_the_record() {
+    let mut command =
+        coalesce(&[&["run", "offset", "--range", "0", "--format", "json"][..], &SMALL].concat());
+    let records = records(&outcome(command.env("FAKE_NO_GRAPHS", "1")).out);
+    assert_eq!(records[0]["timing"]["method"], "launches-without-graph");
+    assert!(records[0]["note"].as_str().is_some_and(|note| note.contains("launch overhead")));
+    assert_eq!(records[0]["verified"], true);
+}
+
+#[test]
+fn a_wrong_result_is_invalid_and_has_no_figure() {
+    for (kernel, fault) in [
+        ("offset_f32", "1 element is wrong, the first at index 2049"),
+        ("stride_f64", "1 element is wrong, the first at index 1024"),
+        ("copy_vector", "4 elements are wrong, the first at index 4092: NaN instead of"),
+    ] {
+        let arguments =
+            [&["run", "--kernel", kernel, "--range", "1", "--format", "json"][..], &SMALL].concat();
+        let mut command = coalesce(&arguments[..]);
+        if kernel == "copy_vector" {
+            command = coalesce(&[&["run", "--kernel", kernel, "--format", "json"][..], &SMALL].concat());
+        }
+        let Outcome { status, out, err } = outcome(command.env("FAKE_WRONG", kernel));
+        assert_eq!(status, Some(1), "{err}");
+        assert!(err.contains("1 of 1 rows are INVALID"), "{err}");
+        let record = &records(&out)[0];
+        assert_eq!(record["verified"], false);
+        for field in ["gb_per_s", "percent_of_peak", "percent_of_copy", "time_ms"] {
+            assert!(record[field].is_null(), "{field}: {record}");
+        }
+        let note = record["note"].as_str().expect("a note");
+        assert!(note.contains(fault), "{note}");
+    }
+}
+
+#[test]
+fn a_write_past_the_end_is_invalid() {
+    let mut command =
+        coalesce(&[&["run", "offset", "--precision", "f32", "--range", "3"][..], &SMALL].concat());
+    let Outcome { status, out, .. } = outcome(command.env("FAKE_STRAY", "offset_f32"));
+    assert_eq!(status, Some(1));
+    assert!(
+        out.contains(
+            "INVALID: offset_f32 (rust, offset 3): buffer 0: something was written 0 bytes past its end"
+        ),
+        "{out}"
+    );
+}
+
+#[test]
+fn tables_fit_in_100_columns_and_show_both_precisions() {
+    let Outcome { status, out, err } = outcome(&mut coalesce(&[&["run"][..], &SMALL].concat()));
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    for line in out.lines() {
+        assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+    }
+    assert!(
+        out.contains("measured on Fake GPU 0 (cuda:0, compute capability 9.0, 4 SMs, L2 1 MiB)"),
+        "{out}"
+    );
+    assert!(out.contains("peak 20 GB/s"), "{out}");
+    assert!(out.contains("lives in L2"), "{out}");
+    let row = out.lines().find(|line| line.starts_with("17 ")).expect("a row for offset 17");
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells.len(), 12, "{row}");
+    assert_eq!((cells[1], cells[6], cells[11]), ("2.8", "2.8", "L2"), "{row}");
+}
+
+#[test]
+fn csv_is_data_alone() {
+    let Outcome { status, out, err } = outcome(&mut coalesce(
+        &[&["run", "stride", "--range", "1,2", "--format", "csv"][..], &SMALL].concat(),
+    ));
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[0].starts_with("schema,experiment,kernel,language,backend,device,"), "{}", lines[0]);
+    assert!(lines[2].starts_with(
+        "coalesce.record/1,stride,stride_f32,rust,measured,Fake GPU 0,9.0,13.0,compute_90,f32,stride,2,"
+    ));
+}
+
+#[test]
+fn the_output_folder_holds_records_table_and_csv() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("deep/results");
+    let arguments = [&["run", "copy", "--out", out.to_str().expect("UTF-8")][..], &SMALL].concat();
+    let Outcome { status, out: printed, .. } = outcome(&mut coalesce(&arguments));
+    assert_eq!(status, Some(0));
+    let read = |name: &str| fs::read_to_string(out.join(name)).expect(name);
+    assert_eq!(records(&read("records.jsonl")).len(), 6);
+    assert_eq!(read("table.txt"), printed);
+    assert_eq!(read("records.csv").lines().count(), 7);
+
+    // An earlier run's records are not overwritten.
+    let error = failure(&mut coalesce(&arguments));
+    assert!(error.contains("already holds the records of an earlier run"), "{error}");
+    assert_eq!(records(&read("records.jsonl")).len(), 6);
+}
+
+#[test]
+fn an_output_folder_that_cannot_be_written_to_is_found_first() {
+    let mut command = coalesce(&["run", "--out", "/proc/results"]);
+    let error = failure(command.env("FAKE_DEVICES", "0"));
+    assert!(error.contains("cannot create the output folder /proc/results"), "{error}");
+}
+
+#[test]
+fn an_interrupted_run_keeps_its_records() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("results");
+    let arguments = [&["run", "--out", out.to_str().expect("UTF-8")][..], &SMALL].concat();
+    let Outcome { status, err, out: printed } = outcome(coalesce(&arguments).env("FAKE_INTERRUPT", "20000"));
+    assert_eq!(status, Some(130), "{err}");
+    let kept = records(&fs::read_to_string(out.join("records.jsonl")).expect("the records")).len();
+    assert!((1..136).contains(&kept), "{kept}");
+    assert!(err.contains(&format!("interrupted: {kept} records of 136 planned points")), "{err}");
+    assert!(printed.contains("offset"), "{printed}");
+}
+
+#[test]
+fn a_fault_on_the_device_names_the_kernel() {
+    let arguments = [&["run", "stride", "--precision", "f32"][..], &SMALL].concat();
+    let error = failure(coalesce(&arguments).env("FAKE_FAULT", "stride_f32"));
+    assert!(error.contains("stride_f32 stride 1, 16384 bytes, block 256"), "{error}");
+    assert!(error.contains("unspecified launch failure"), "{error}");
+}
+
+#[test]
+fn a_fault_later_on_keeps_what_was_measured() {
+    let arguments = [&["run", "offset", "stride", "--range", "1", "--format", "json"][..], &SMALL].concat();
+    let Outcome { status, out, err } = outcome(coalesce(&arguments).env("FAKE_FAULT", "stride_f32"));
+    assert_eq!(status, Some(1));
+    assert_eq!(records(&out).len(), 2);
+    assert!(err.starts_with("error: stride_f32 stride 1"), "{err}");
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused_beforehand() {
+    let error = failure(&mut coalesce(&["run", "stride", "--bytes", "16MiB"]));
+    assert!(error.contains("needs 516.0 MiB") && error.contains("144 MiB of its 144 MiB free"), "{error}");
+    assert!(error.contains("fewer --bytes"), "{error}");
+}
+
+#[test]
+fn sizes_that_do_not_fit_the_block_name_their_neighbours() {
+    let error = failure(&mut coalesce(&["run", "offset", "--bytes", "1000000", "--precision", "f64"]));
+    assert!(error.contains("999424 (976 KiB) and 1001472 (978 KiB)"), "{error}");
+    // A block that is no multiple of a warp is allowed, and noted.
+    let arguments = ["run", "offset", "--bytes", "76800", "--block", "100", "--range", "0", "--samples", "1"];
+    let Outcome { status, out, .. } = outcome(&mut coalesce(&arguments));
+    assert_eq!(status, Some(0));
+    assert!(out.contains("100 threads a block (no multiple of 32"), "{out}");
+}
+
+#[test]
+fn ranges_that_make_no_sense_say_so() {
+    let error = failure(&mut coalesce(&["run", "stride", "--range", "0..=4"]));
+    assert!(error.contains("stride of 0"), "{error}");
+    let error = failure(&mut coalesce(&["run", "copy", "--range", "0..=4"]));
+    assert!(error.contains("--range has nothing to act on"), "{error}");
+    // Shared with offset, the range 0..=32 stands for strides from 1 on.
+    let records = run(&["offset", "stride", "--range", "0..=2", "--precision", "f32"]);
+    assert_eq!(records.len(), 3 + 2);
+}
+
+#[test]
+fn devices_that_are_not_there_are_named() {
+    let error = failure(&mut coalesce(&["run", "--device", "cuda:9"]));
+    assert!(error.contains("there is no device cuda:9: there is 1, cuda:0"), "{error}");
+    let error = failure(coalesce(&["run", "--device", "cuda:2"]).env("FAKE_DEVICES", "2"));
+    assert!(error.contains("there are 2, cuda:0 to cuda:1"), "{error}");
+    let error = failure(coalesce(&["run"]).env("FAKE_DEVICES", "0"));
+    assert!(error.contains("NO_DEVICE") && error.contains("cargo xtask test"), "{error}");
+}
+
+#[test]
+fn a_machine_without_driver_is_told_what_still_works() {
+    let error = failure(coalesce(&["run"]).env("COALESCE_DRIVER", "/nowhere/libcuda.so.1"));
+    assert!(error.contains("/nowhere/libcuda.so.1"), "{error}");
+    assert!(error.contains("coalesce list") && error.contains("cargo xtask ptx"), "{error}");
+}
+
+#[test]
+fn a_driver_too_old_for_the_kernels_names_both_versions() {
+    let error = failure(coalesce(&["run"]).env("FAKE_VERSION", "9020"));
+    assert!(error.contains("supports CUDA 9.2") && error.contains("needs a driver for CUDA"), "{error}");
+    let error = failure(coalesce(&["run"]).env("FAKE_COMPUTE", "70"));
+    assert!(error.contains("compute capability 7.0") && error.contains("compute_75"), "{error}");
+}
+
+#[test]
+fn the_compilers_words_are_passed_on() {
+    let error = failure(coalesce(&["run"]).env("FAKE_JIT_ERROR", "ptxas: line 7: no such instruction"));
+    assert!(error.contains("the embedded PTX for compute_90"), "{error}");
+    assert!(error.contains("ptxas: line 7: no such instruction"), "{error}");
+}
+
+#[test]
+fn slips_on_the_command_line_are_usage_errors() {
+    for (arguments, hint) in [
+        (&["run", "strid"][..], "stride"),
+        (&["run", "--kernel", "copy_vecto"], "copy_vector"),
+        (&["run", "--sample", "3"], "--samples"),
+        (&["run", "--bytes", "0"], "zero"),
+        (&["run", "--bytes", "-4MiB"], "negative"),
+        (&["run", "--bytes", "1.5MiB"], "1MiB or 2MiB"),
+        (&["run", "--bytes", "99999999999GiB"], "1024 TiB"),
+        (&["run", "--block", "2048"], "1..=1024"),
+        (&["run", "--block", "0"], "1..=1024"),
+        (&["run", "--samples", "0"], "1..=500"),
+        (&["run", "--range", "5..2"], "empty"),
+        (&["run", "--device", "gpu"], "cuda:N"),
+        (&["run", "--precision", "f16"], "f32"),
+        (&["run", "--format", "xml"], "json"),
+        (&["walk"], "unrecognized subcommand"),
+    ] {
+        let Outcome { status, out, err } = outcome(&mut coalesce(arguments));
+        assert_eq!(status, Some(2), "{arguments:?}: {err}");
+        assert_eq!(out, "");
+        assert!(err.contains(hint), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn names_in_the_list_are_names_in_records() {
+    let Outcome { status, out, .. } =
+        outcome(coalesce(&["list"]).env("COALESCE_DRIVER", "/nowhere/libcuda.so.1"));
+    assert_eq!(status, Some(0));
+    for record in run(&["offset", "stride", "copy", "--range", "1"]) {
+        let kernel = record["kernel"].as_str().expect("a name");
+        assert!(out.contains(kernel), "{kernel} is not listed");
+    }
+}
+
+#[test]
+fn devices_are_described() {
+    let Outcome { status, out, .. } = outcome(coalesce(&["devices"]).env("FAKE_DEVICES", "2"));
+    assert_eq!(status, Some(0));
+    assert!(
+        out.contains("cuda:1: Fake GPU 1\n    compute capability 9.0, 4 SMs\n    memory 144 MiB, L2 1 MiB\n"),
+        "{out}"
+    );
+    assert!(
+        out.contains(
+            "    peak 20 GB/s (2 x 10 MHz x 8000 bits, from the driver)\n    kernels: compute_90, PTX "
+        ),
+        "{out}"
+    );
+}
+
+/// A folder with PTX twins, as nvcc would have made them elsewhere.
+fn twins(kernels: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let entries: String =
+        kernels.iter().map(|kernel| format!(".visible .entry {kernel}(\n)\n{{ ret; }}\n")).collect();
+    let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n{entries}");
+    fs::write(folder.path().join("coalescing.ptx"), text).expect("the twins can be written");
+    folder
+}
+
+fn compare(folder: &Path, arguments: &[&str]) -> std::process::Command {
+    let folder = folder.to_str().expect("UTF-8");
+    coalesce(&[&["compare", "--reference", folder], arguments, &SMALL].concat())
+}
+
+#[test]
+fn twins_are_run_by_turns_and_compared() {
+    let folder = twins(&["offset_f32", "stride_f32"]);
+    let arguments = ["offset", "stride", "--range", "1..=3", "--format", "json"];
+    let Outcome { status, out, err } = outcome(&mut compare(folder.path(), &arguments));
+    assert_eq!(status, Some(0), "{err}");
+    assert!(err.contains("without a CUDA C++ twin, so not compared: offset_f64, stride_f64"), "{err}");
+    assert!(err.contains("Rust/C++ time over 6 rows: median 1.000"), "{err}");
+    let records = records(&out);
+    assert_eq!(records.len(), 12);
+    for pair in records.chunks(2) {
+        assert_eq!((&pair[0]["language"], &pair[1]["language"]), (&"rust".into(), &"cuda-c++".into()));
+        assert_eq!(pair[0]["parameters"], pair[1]["parameters"]);
+        close(&pair[0]["ratio_to_reference"], 1.0);
+        assert!(pair[1]["ratio_to_reference"].is_null() && pair[1]["ptx"].is_null());
+    }
+    let Outcome { out, .. } = outcome(&mut compare(folder.path(), &["offset", "--range", "7"]));
+    let row = out.lines().find(|line| line.starts_with("7 ")).expect("a row for offset 7");
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["7", "2.8", "2.8", "1.000", "L2"]);
+}
+
+#[test]
+fn a_wrong_twin_spoils_its_row_alone() {
+    let folder = twins(&["offset_f32", "stride_f32"]);
+    let mut command = compare(folder.path(), &["--range", "1", "--format", "json"]);
+    let Outcome { status, out, .. } = outcome(command.env("FAKE_WRONG", "stride_f32"));
+    assert_eq!(status, Some(1));
+    let verified: Vec<_> = records(&out).iter().map(|record| record["verified"] == true).collect();
+    assert_eq!(verified, [true, true, false, false]);
+}
+
+#[test]
+fn folders_without_twins_are_refused() {
+    let empty = tempfile::tempdir().expect("a temporary folder");
+    let error = failure(&mut compare(empty.path(), &[]));
+    assert!(error.contains("holds no .cu and no .ptx file"), "{error}");
+    let error = failure(&mut compare(Path::new("/nowhere"), &[]));
+    assert!(error.contains("cannot read the reference folder /nowhere"), "{error}");
+}
+
+/// A folder that looks like a toolkit to the program; its nvcc is this shell script.
+fn toolkit(script: &str) -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let nvcc = folder.path().join("bin/nvcc");
+    fs::create_dir(folder.path().join("bin")).expect("the toolkit can be written");
+    fs::write(&nvcc, format!("#!/bin/sh\n{script}\n")).expect("the toolkit can be written");
+    fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755))
+        .expect("the compiler can be made executable");
+    folder
+}
+
+#[test]
+fn twins_are_compiled_for_the_device() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("coalescing.cu"), "// offset_f32").expect("the twin can be written");
+    let toolkit = toolkit(
+        r#"[ "$*" = --version ] && echo "Cuda compilation tools, release 12.8, V12.8.93" && exit
+           [ "$1 $2 $3 $4 $5" = "-O3 -ptx -lineinfo -arch=compute_90 -o" ] || exit 3
+           printf '.version 8.7\n.target sm_90\n.visible .entry offset_f32(\n)\n{ ret; }\n' > "$6""#,
+    );
+    let mut command = compare(folder.path(), &["offset", "--range", "1", "--format", "json"]);
+    let Outcome { status, out, err } = outcome(command.env("CUDA_HOME", toolkit.path()));
+    assert_eq!(status, Some(0), "{err}");
+    assert_eq!(records(&out).len(), 2);
+    assert!(err.contains("The twins: nvcc V12.8.93 -O3, compute_90."), "{err}");
+
+    let mut command = compare(folder.path(), &["offset"]);
+    let error = failure(command.env("CUDA_HOME", toolkit.path()).env("FAKE_VERSION", "12040"));
+    assert!(error.contains("the twins are PTX 8.7, which needs a driver for CUDA 12.8"), "{error}");
+}
+
+#[test]
+fn what_the_compiler_of_twins_says_is_passed_on() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("coalescing.cu"), "offset_f32").expect("the twin can be written");
+    let toolkit = toolkit("echo 'coalescing.cu(1): error: expected a declaration' >&2; exit 2");
+    let error = failure(compare(folder.path(), &["offset"]).env("CUDA_HOME", toolkit.path()));
+    assert!(
+        error.contains("coalescing.cu for compute_90: coalescing.cu(1): error: expected a declaration"),
+        "{error}"
+    );
+}
