@@ -1,2 +1,119 @@
-//! To be written.
-fn main() {}
+//! `cargo xtask VERB`: everything that is done with this repository, from a first run to the tests.
+//!
+//! One file a verb under `verbs/`; this one only dispatches. The rest are what the verbs share.
+
+mod cargo;
+mod coalesce;
+mod expectations;
+mod gate;
+mod gpu;
+mod kernels;
+mod layout;
+mod nearest;
+mod pattern;
+mod process;
+mod ptxas;
+mod steps;
+mod tools;
+mod verbs;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Run Coalesce's experiments and look after its code.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version, disable_help_subcommand = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Build coalesce and run experiments (arguments as for `coalesce run`; see `cargo xtask run --help`)
+    #[command(disable_help_flag = true)]
+    Run(PassedOn),
+    /// List experiments and kernels (`coalesce list`)
+    #[command(disable_help_flag = true)]
+    List(PassedOn),
+    /// List the devices that experiments can run on (`coalesce devices`)
+    #[command(disable_help_flag = true)]
+    Devices(PassedOn),
+    /// Run the kernels beside their CUDA C++ twins under reference/ (`coalesce compare`)
+    #[command(disable_help_flag = true)]
+    Compare(PassedOn),
+    /// Run all tests and checks that need no GPU, or with --gpu those that do
+    Test(verbs::test::Arguments),
+    /// Print a kernel's PTX
+    Ptx(verbs::ptx::Arguments),
+    /// Print a kernel's machine code, with its registers and shared memory
+    Sass(verbs::sass::Arguments),
+    /// Say which compiler, tools, driver and GPU are in use, and what is missing
+    Doctor,
+    /// Make a folder to carry to a GPU machine without Rust
+    Dist(verbs::dist::Arguments),
+}
+
+/// Arguments for `coalesce`, passed on as they are.
+#[derive(Args)]
+pub(crate) struct PassedOn {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<OsString>,
+}
+
+fn main() -> ExitCode {
+    let result = match CommandLine::parse().verb {
+        Verb::Run(arguments) => verbs::run::main(&arguments),
+        Verb::List(arguments) => verbs::list::main(&arguments),
+        Verb::Devices(arguments) => verbs::devices::main(&arguments),
+        Verb::Compare(arguments) => verbs::compare::main(&arguments),
+        Verb::Test(arguments) => verbs::test::main(&arguments),
+        Verb::Ptx(arguments) => verbs::ptx::main(&arguments),
+        Verb::Sass(arguments) => verbs::sass::main(&arguments),
+        Verb::Doctor => verbs::doctor::main(),
+        Verb::Dist(arguments) => verbs::dist::main(&arguments),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            // The whole chain of causes in one paragraph.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints to standard output; a reader that has seen enough, such as `head`, is no error.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    match std::io::Write::write_all(&mut std::io::stdout().lock(), text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        <CommandLine as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_pass_through_untouched() {
+        for words in
+            [&["offset", "--range", "0..=4"][..], &["--help"], &["-h"], &["x", "--", "y"], &["--version"]]
+        {
+            let line = ["xtask", "run"].iter().chain(words);
+            let Verb::Run(passed_on) =
+                CommandLine::try_parse_from(line).unwrap_or_else(|e| panic!("{words:?}: {e}")).verb
+            else {
+                panic!("not run")
+            };
+            assert_eq!(passed_on.arguments, words);
+        }
+    }
+}

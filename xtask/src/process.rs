@@ -1,0 +1,101 @@
+//! Starting other programs: passing their exit status on, or collecting what they print.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::process::{Command, ExitStatus, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// What a program printed, both streams in the order of printing, and how it ended.
+pub(crate) struct Output {
+    pub(crate) status: ExitStatus,
+    pub(crate) text: String,
+}
+
+/// Runs a program to its end and collects both of its streams in one text.
+pub(crate) fn capture(command: &mut Command) -> Result<Output> {
+    let program = name(command);
+    let (mut reader, writer) = std::io::pipe().context("cannot make a pipe")?;
+    let again = writer.try_clone().context("cannot make a pipe")?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .stderr(again)
+        .spawn()
+        .with_context(|| format!("cannot start {program}"))?;
+    // The command holds the pipe's writing end; the text ends only when every copy of that is closed.
+    let _ = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut bytes = Vec::new();
+    let _ = reader.read_to_end(&mut bytes).with_context(|| format!("cannot read what {program} prints"))?;
+    let status = child.wait().with_context(|| format!("cannot wait for {program}"))?;
+    Ok(Output { status, text: String::from_utf8_lossy(&bytes).into_owned() })
+}
+
+/// Runs a program that should succeed; what it printed becomes the error if it does not.
+pub(crate) fn succeed(command: &mut Command) -> Result<String> {
+    let output = capture(command)?;
+    if !output.status.success() {
+        bail!("`{}` failed ({}):\n{}", line(command), output.status, output.text.trim_end());
+    }
+    Ok(output.text)
+}
+
+/// Runs a program on this terminal and returns its exit status.
+pub(crate) fn pass_through(command: &mut Command) -> Result<ExitStatus> {
+    command.status().with_context(|| format!("cannot start {}", name(command)))
+}
+
+/// The exit code to pass on: the program's own, or 128 + the signal that ended it, as shells have it.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return u8::try_from(128 + signal).unwrap_or(1);
+    }
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// The command as one would type it, roughly: for messages only.
+pub(crate) fn line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
+fn name(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        let _ = command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn both_streams_are_kept_in_order() {
+        let output = capture(&mut shell("echo one; echo two >&2; echo three; exit 3")).unwrap();
+        assert_eq!(output.text, "one\ntwo\nthree\n");
+        assert_eq!(exit_code(output.status), 3);
+    }
+
+    #[test]
+    fn a_failure_shows_what_was_printed() {
+        let error = succeed(&mut shell("echo cause >&2; exit 1")).unwrap_err().to_string();
+        assert!(error.contains("exit status: 1"), "{error}");
+        assert!(error.ends_with(":\ncause"), "{error}");
+    }
+
+    #[test]
+    fn a_signal_becomes_the_shell_s_code() {
+        assert_eq!(exit_code(capture(&mut shell("kill -TERM $$")).unwrap().status), 143);
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = capture(&mut Command::new("no-such-program-here")).err().unwrap();
+        assert_eq!(error.to_string(), "cannot start no-such-program-here");
+    }
+}

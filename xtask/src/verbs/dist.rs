@@ -1,0 +1,229 @@
+//! `dist`: one folder to carry to a GPU machine without Rust.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::gpu::crates::{self, GpuTests};
+use crate::layout::{self, Layout};
+use crate::{cargo, coalesce, kernels};
+
+/// What `dist` takes.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The folder to make; an earlier one is replaced
+    #[arg(long, value_name = "DIR", default_value = "dist")]
+    out: PathBuf,
+}
+
+/// Builds everything in release and lays it out in one folder.
+pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
+    let layout = Layout::find()?;
+    let root = layout.root("dist")?;
+    let out = &arguments.out;
+    refuse_to_overwrite(out)?;
+    let programs = coalesce::build(root, &["host", "xtask"])?;
+    let tests = crates::build(root)?;
+    let built = kernels::build(root, &cargo::target(root)?, &kernels::ARCHITECTURES)?;
+
+    // Laid out beside its place and then moved there, so that no half-made folder is left behind.
+    let draft = sibling(out, "making")?;
+    let _ = std::fs::remove_dir_all(&draft);
+    let content = Content { programs, tests, built, reference: layout.reference() };
+    let result = lay_out(&draft, &content).and_then(|()| replace(&draft, out));
+    if result.is_err() {
+        let _ = std::fs::remove_dir_all(&draft);
+    }
+    result?;
+
+    let (files, bytes) = measure(out)?;
+    println!("{}: {files} files, {:.1} MiB", out.display(), bytes as f64 / f64::from(1 << 20));
+    println!("Carry it to the GPU machine and run, in that folder:");
+    println!("  ./coalesce run                the experiments");
+    println!("  ./xtask test --gpu            the tests");
+    println!("  ./xtask compare               beside the CUDA C++ twins (needs nvcc)");
+    println!("README.txt in it says the same and what the machine needs.");
+    Ok(0)
+}
+
+/// Only an empty folder or an earlier `dist` may be replaced.
+fn refuse_to_overwrite(out: &Path) -> Result<()> {
+    if !out.exists() || layout::is_dist_folder(out) {
+        return Ok(());
+    }
+    let mut entries = std::fs::read_dir(out)
+        .with_context(|| format!("--out {} is there and is no folder; name a new one", out.display()))?;
+    if entries.next().is_some() {
+        bail!(
+            "--out {} holds other things, which would be lost. Name a new folder, or one that `dist` made before.",
+            out.display()
+        );
+    }
+    Ok(())
+}
+
+/// `dist.making` beside `dist`.
+fn sibling(out: &Path, what: &str) -> Result<PathBuf> {
+    let name = out
+        .file_name()
+        .with_context(|| format!("--out {} names no folder that could be made", out.display()))?;
+    Ok(out.with_file_name(format!("{}.{what}", name.to_string_lossy())))
+}
+
+fn replace(draft: &Path, out: &Path) -> Result<()> {
+    if out.exists() {
+        std::fs::remove_dir_all(out)
+            .with_context(|| format!("cannot remove the earlier {}", out.display()))?;
+    }
+    std::fs::rename(draft, out).with_context(|| format!("cannot put {} in place", out.display()))
+}
+
+/// What goes into the folder.
+struct Content {
+    programs: Vec<PathBuf>,
+    tests: Vec<GpuTests>,
+    built: Vec<kernels::Built>,
+    reference: PathBuf,
+}
+
+fn lay_out(folder: &Path, content: &Content) -> Result<()> {
+    let Content { programs, tests, built, reference } = content;
+    for sub in ["kernels", "reference", crates::FOLDER] {
+        let sub = folder.join(sub);
+        std::fs::create_dir_all(&sub).with_context(|| {
+            format!("cannot make {}; name a folder you may write to with --out", sub.display())
+        })?;
+    }
+    for program in programs {
+        copy(program, &folder.join(program.file_name().context("a program without a name")?))?;
+    }
+    for test in tests {
+        copy(&test.program, &folder.join(crates::FOLDER).join(&test.package))?;
+    }
+    for one in built {
+        copy(&one.path, &folder.join("kernels").join(format!("kernels.{}.ptx", one.arch)))?;
+    }
+    let sources =
+        std::fs::read_dir(reference).with_context(|| format!("cannot list {}", reference.display()))?;
+    for source in sources {
+        let source = source.with_context(|| format!("cannot list {}", reference.display()))?.path();
+        if source
+            .extension()
+            .is_some_and(|extension| ["cu", "cuh", "h"].iter().any(|known| extension == *known))
+        {
+            copy(
+                &source,
+                &folder.join("reference").join(source.file_name().context("a source without a name")?),
+            )?;
+        }
+    }
+    let carried = programs.iter().chain(tests.iter().map(|test| &test.program));
+    let needs = carried.map(|program| glibc_needed(program)).collect::<Result<Vec<_>>>()?;
+    let readme = folder.join("README.txt");
+    std::fs::write(&readme, readme_text(needs.into_iter().flatten().max(), built))
+        .with_context(|| format!("cannot write {}", readme.display()))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let _ = std::fs::copy(from, to)
+        .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+/// The newest glibc version that a program asks for: the highest `GLIBC_2.NN` among its version strings.
+fn glibc_needed(program: &Path) -> Result<Option<(u32, u32)>> {
+    let bytes = std::fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
+    let marker = b"GLIBC_";
+    let versions = bytes.windows(marker.len()).enumerate().filter(|(_, window)| window == marker).filter_map(
+        |(at, _)| {
+            let rest = &bytes[at + marker.len()..];
+            let end = rest.iter().position(|byte| !(byte.is_ascii_digit() || *byte == b'.'))?;
+            let (major, minor) = std::str::from_utf8(&rest[..end]).ok()?.split_once('.')?;
+            Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
+        },
+    );
+    Ok(versions.max())
+}
+
+fn readme_text(glibc: Option<(u32, u32)>, built: &[kernels::Built]) -> String {
+    let mut text = String::from(
+        "Coalesce, ready to run on a machine with an NVIDIA GPU and no Rust.\n\
+         \n\
+         ./coalesce run            runs the experiments on the first GPU and prints their bandwidths\n\
+         ./coalesce run --help     says what can be chosen: experiments, sizes, precision, output\n\
+         ./coalesce devices        lists the GPUs\n\
+         ./xtask test --gpu        tests the program on the GPU; --no-sanitizer where there is no compute-sanitizer\n\
+         ./xtask doctor            says which driver, GPU and tools are found\n\
+         ./xtask compare           runs the kernels beside their CUDA C++ twins; needs nvcc\n\
+         \n\
+         coalesce                  the program; the kernels' PTX is inside it\n\
+         xtask                     the test runner: `cargo xtask` of the source tree, here without cargo\n\
+         tests/                    the crates' own tests that need a GPU; `./xtask test --gpu` runs them too\n\
+         kernels/                  the kernels' PTX to read, one file an architecture; ./coalesce does not need it\n\
+         reference/                the CUDA C++ twins' sources\n\
+         \n\
+         The machine needs: ",
+    );
+    let _ = write!(text, "Linux on {}", std::env::consts::ARCH);
+    if let Some((major, minor)) = glibc {
+        let _ = write!(text, " with glibc {major}.{minor} or newer (`ldd --version` tells)");
+    }
+    text.push_str(
+        ", and NVIDIA's driver. No toolkit is\nneeded to run; compute-sanitizer and nvcc, for the tests and for compare, come with CUDA's.\n\nPTX version of each file in kernels/:\n",
+    );
+    for one in built {
+        let _ = writeln!(text, "  {:<14} PTX {}", one.arch, one.isa);
+    }
+    text
+}
+
+/// Number of files and bytes under a folder.
+fn measure(folder: &Path) -> Result<(usize, u64)> {
+    let mut total = (0, 0);
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    for entry in entries {
+        let path = entry.with_context(|| format!("cannot list {}", folder.display()))?.path();
+        let (files, bytes) = if path.is_dir() {
+            measure(&path)?
+        } else {
+            (1, path.metadata().with_context(|| format!("cannot read {}", path.display()))?.len())
+        };
+        total = (total.0 + files, total.1 + bytes);
+    }
+    Ok(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_folders_are_not_overwritten() {
+        let folder = std::env::temp_dir().join(format!("xtask-dist-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        assert!(refuse_to_overwrite(&folder).is_ok(), "an empty folder");
+        assert!(refuse_to_overwrite(&folder.join("new")).is_ok(), "a new one");
+        std::fs::write(folder.join("thesis.tex"), "years of work").unwrap();
+        let error = refuse_to_overwrite(&folder).unwrap_err().to_string();
+        assert!(error.contains("holds other things"), "{error}");
+        let error = format!("{:#}", refuse_to_overwrite(&folder.join("thesis.tex")).unwrap_err());
+        assert!(error.contains("is no folder"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_draft_is_beside_the_folder() {
+        assert_eq!(sibling(Path::new("a/dist"), "making").unwrap(), Path::new("a/dist.making"));
+        assert!(sibling(Path::new("/"), "making").is_err());
+    }
+
+    #[test]
+    fn the_glibc_version_is_read_from_the_program() {
+        let file = std::env::temp_dir().join(format!("xtask-glibc-{}", std::process::id()));
+        std::fs::write(&file, b"\x7fELF\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.9\0GLIBC_PRIVATE\0").unwrap();
+        assert_eq!(glibc_needed(&file).unwrap(), Some((2, 34)));
+        std::fs::remove_file(&file).unwrap();
+    }
+}

@@ -1,0 +1,11 @@
+//! One file a verb. Each returns the exit code.
+
+pub(crate) mod compare;
+pub(crate) mod devices;
+pub(crate) mod dist;
+pub(crate) mod doctor;
+pub(crate) mod list;
+pub(crate) mod ptx;
+pub(crate) mod run;
+pub(crate) mod sass;
+pub(crate) mod test;

@@ -1,0 +1,116 @@
+//! `test`: everything that must hold before a change is good.
+//!
+//! Without a GPU: formatting, lints, documentation, the crates' own tests, and the [gate] that every
+//! kernel's PTX passes. With `--gpu`: the built program on the real device, see [`crate::gpu`].
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::expectations::Expectations;
+use crate::layout::Layout;
+use crate::steps::Steps;
+use crate::tools::{self, Program};
+use crate::{cargo, gate, gpu, kernels, process};
+
+/// What `test` takes.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Run the tests that need a GPU instead of those that don't
+    #[arg(long)]
+    gpu: bool,
+    /// With --gpu: do without NVIDIA's compute-sanitizer
+    #[arg(long, requires = "gpu")]
+    no_sanitizer: bool,
+    /// With --gpu: the device to test on, as `coalesce devices` names it
+    #[arg(long, requires = "gpu", value_name = "DEVICE", default_value = "cuda:0")]
+    device: String,
+    /// Only what concerns the kernels' PTX: a few seconds after a change to a kernel
+    #[arg(long, conflicts_with = "gpu")]
+    ptx: bool,
+    /// Run the steps after a failed one all the same
+    #[arg(long)]
+    keep_going: bool,
+}
+
+/// Runs the steps and shows how they came out.
+pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
+    let layout = Layout::find()?;
+    let mut steps = Steps::new(arguments.keep_going);
+    if arguments.gpu {
+        gpu::run(&layout, &arguments.device, !arguments.no_sanitizer, &mut steps)?;
+    } else {
+        let root = layout.root("test")?;
+        if !arguments.ptx {
+            crates(root, arguments.keep_going, &mut steps)?;
+        }
+        ptx(root, &mut steps)?;
+    }
+    steps.close()?;
+    Ok(0)
+}
+
+/// What cargo checks and tests.
+fn crates(root: &Path, keep_going: bool, steps: &mut Steps<std::io::Stdout>) -> Result<()> {
+    let cargo_with = |verb: &str, words: &[&str]| {
+        let mut command = cargo::command(root);
+        let _ = command.arg(verb);
+        if keep_going {
+            // Among crates as among steps.
+            let _ = match verb {
+                "test" => command.arg("--no-fail-fast"),
+                "clippy" | "doc" => command.arg("--keep-going"),
+                _ => &mut command,
+            };
+        }
+        let _ = command.args(words);
+        command
+    };
+    let quiet = |mut command: Command| move || process::succeed(&mut command).map(|_| String::new());
+
+    steps.run("formatting (cargo fmt)", || {
+        // The files' names alone: `cargo fmt --all` puts them right.
+        process::succeed(&mut cargo_with("fmt", &["--all", "--check", "--", "--files-with-diff"]))
+            .map(|_| String::new())
+            .context("`cargo fmt --all` puts these files right")
+    })?;
+    let clippy =
+        cargo_with("clippy", &["--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]);
+    steps.run("lints (cargo clippy)", quiet(clippy))?;
+    let mut doc = cargo_with("doc", &["--quiet", "--workspace", "--no-deps"]);
+    let _ = doc.env("RUSTDOCFLAGS", "--deny warnings");
+    steps.run("documentation (cargo doc)", quiet(doc))?;
+    steps.run_aloud("the crates' tests (cargo test)", || {
+        let status = process::pass_through(&mut cargo_with("test", &["--workspace"]))?;
+        if !status.success() {
+            bail!("cargo test failed ({status}); its output above says what");
+        }
+        Ok(())
+    })
+}
+
+/// What every kernel's PTX must pass.
+fn ptx(root: &Path, steps: &mut Steps<std::io::Stdout>) -> Result<()> {
+    let target = cargo::target(root)?;
+    let mut built = Vec::new();
+    let mut expectations = Expectations::default();
+    steps.run("kernels to PTX, all architectures", || {
+        built = kernels::build(root, &target, &kernels::ARCHITECTURES)?;
+        Ok(built.iter().map(|one| one.arch.to_string()).collect::<Vec<_>>().join(" "))
+    })?;
+    steps.run("PTX keeps its promises", || {
+        expectations = Expectations::read(&root.join("gpu-kernels/src"))?;
+        gate::check_promises(&built, &expectations)
+    })?;
+    steps.run("PTX is accepted by ptxas", || {
+        let isa = kernels::highest_isa(&built)?;
+        let scratch = target.join("cuda-tools/scratch");
+        let ptxas = tools::find_or_fetch(Program::Ptxas, &target, |ptxas| {
+            kernels::ARCHITECTURES.iter().try_for_each(|&arch| tools::accepts(ptxas, arch, &isa, &scratch))
+        })?;
+        let lines = gate::check_assembly(&ptxas.path, &built, &expectations, &scratch)?;
+        Ok(format!("ptxas {} ({}, {})\n{lines}", ptxas.version, ptxas.path.display(), ptxas.origin))
+    })
+}
