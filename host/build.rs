@@ -4,8 +4,9 @@
 use cuda_builder::{CudaBuilder, NvvmArch};
 use std::{env, error::Error, fs, path::PathBuf};
 
-/// One artefact each: the driver compiles the highest one that the card runs for the card that is there. 75 is the
-/// oldest that CUDA 13 still supports, 80 and 90 bring instructions that later kernels choose between.
+/// One artefact each; the driver compiles the highest one that the card can run. 75 is the oldest architecture that CUDA 13
+/// still supports. All come from one compile of the crate, so the newer ones differ by what LLVM makes of their
+/// instructions, not by what the kernels' source chooses.
 const ARCHITECTURES: [NvvmArch; 3] = [NvvmArch::Compute75, NvvmArch::Compute80, NvvmArch::Compute90];
 
 fn main() -> Result<(), Box<dyn Error>> {
