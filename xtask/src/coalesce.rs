@@ -1,13 +1,14 @@
 //! The program itself: built when this is a checkout, beside us when this is a folder made by `dist`.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use crate::cargo;
 use crate::layout::Layout;
-use crate::{cargo, process};
 
 /// The path of an up-to-date `coalesce`.
 pub(crate) fn program(layout: &Layout) -> Result<PathBuf> {
@@ -41,9 +42,10 @@ pub(crate) fn build(root: &Path, packages: &[&str]) -> Result<Vec<PathBuf>> {
     Ok(cargo::programs(&mut command)?.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Runs `coalesce VERB ARGUMENTS..` on this terminal and passes its exit status on.
+/// Becomes `coalesce VERB ARGUMENTS..`: its exit status and how it takes Ctrl-C are then this program's own. Returns only
+/// if that fails.
 pub(crate) fn pass_on(verb: &str, arguments: &[OsString]) -> Result<u8> {
     let program = program(&Layout::find()?)?;
-    let status = process::pass_through(Command::new(program).arg(verb).args(arguments))?;
-    Ok(process::exit_code(status))
+    let error = Command::new(&program).arg(verb).args(arguments).exec();
+    Err(error).with_context(|| format!("cannot start {}", program.display()))
 }

@@ -4,6 +4,7 @@
 //! usual places of a CUDA toolkit, the copy fetched before, and then the registry: pip downloads the wheel that NVIDIA
 //! publishes, and the one program is taken out of it.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -237,13 +238,8 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn make_executable(path: &Path) -> Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
-            .with_context(|| format!("cannot make {} executable", path.display()))?;
-    }
-    Ok(())
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
+        .with_context(|| format!("cannot make {} executable", path.display()))
 }
 
 /// Whether this ptxas knows `arch` and the PTX version `isa` (`7.8`): it is given an empty module of both.

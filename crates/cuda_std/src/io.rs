@@ -5,6 +5,11 @@
 //! heap; the text then goes out as the argument of `%s`, so that a `%` in it is a `%`. Text of up to 255 bytes goes out in
 //! one piece; longer text of several threads may mix. All of this is for debugging: formatting takes thousands of
 //! instructions and local memory.
+//!
+//! **Floats need stack.** A thread has 1 KiB unless the host sets another limit. That is enough for integers and strings;
+//! Rust's formatting of a float takes about 3 KiB (5 KiB with a precision, `{:.3}`), and a launch that runs out fails with an
+//! illegal address. Before it the host raises the limit: `cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 8192)`, in `cust`
+//! `context::legacy::CurrentContext::set_resource_limit(ResourceLimit::StackSize, 8192)`.
 
 use core::fmt;
 

@@ -25,8 +25,12 @@ const fn case(what: &'static str, arguments: &'static [&'static str], says: &'st
 /// All of them.
 pub(crate) const CASES: &[Case] = &[
     case("a device that is not there", &["offset", "--device", "cuda:99"], &["cuda:99", "devices"]),
-    case("more memory than there is", &["copy", "--bytes", "1TiB"], &["memory"]),
-    case("more blocks than a grid has", &["copy", "--bytes", "64TiB"], &["blocks"]),
+    case(
+        "more memory than there is (4 TiB)",
+        &["stride", "--bytes", "1GiB", "--range", "4096"],
+        &["memory", "--bytes"],
+    ),
+    case("more threads than can be launched", &["copy", "--bytes", "64TiB"], &["fewer bytes"]),
     case("a block over the limit", &["offset", "--block", "2048"], &["2048", "1024"]),
     case("a size of zero", &["offset", "--bytes", "0"], &["--bytes"]),
     case("a size that is no multiple of the block", &["offset", "--bytes", "1000"], &["1024"]),
