@@ -23,6 +23,10 @@
 //!
 //! Each thread updates one element. The launch has exactly as many threads as there are elements, as in the article
 //! that this experiment comes from, so no kernel carries a remainder check.
+//!
+//! How an address is computed shows, since a thread does little else. `a.add(s).add(i)` leaves what is the same for a
+//! whole block to the scalar unit and comes out half a per cent ahead of `a[i + s]` from nvcc; the same sum in 32 bits
+//! is three instructions shorter, and two per cent slower: warps that reach their loads sooner do not get them sooner.
 
 use crate::position::grid_index;
 use cuda_std::kernel;
@@ -37,7 +41,7 @@ use cuda_std::kernel;
 #[kernel]
 pub unsafe fn offset_f32(a: *mut f32, s: u32) {
     // SAFETY: the launch covers `threads + s` elements, and every thread has an element of its own.
-    unsafe { *a.add(grid_index() + s as usize) += 1.0 }
+    unsafe { *a.add(s as usize).add(grid_index()) += 1.0 }
 }
 
 /// `a[i + s] += 1` in double precision, one thread an element.
@@ -50,7 +54,7 @@ pub unsafe fn offset_f32(a: *mut f32, s: u32) {
 #[kernel]
 pub unsafe fn offset_f64(a: *mut f64, s: u32) {
     // SAFETY: the launch covers `threads + s` elements, and every thread has an element of its own.
-    unsafe { *a.add(grid_index() + s as usize) += 1.0 }
+    unsafe { *a.add(s as usize).add(grid_index()) += 1.0 }
 }
 
 /// `a[i * s] += 1` in single precision, one thread an element.

@@ -47,8 +47,8 @@ pub unsafe fn copy_scalar(source: &[u32], destination: *mut u32) {
 ///
 /// # Safety
 /// `destination` points to at least `source.len()` vectors that nothing else touches during the launch.
-// PTX: contains ld.global.nc.v4.b32
-// PTX: contains st.global.v4.b32
+// PTX: contains ld.global.nc.v4.b32 or ld.global.nc.v2.b64
+// PTX: contains st.global.v4.b32 or st.global.v2.b64
 #[kernel]
 pub unsafe fn copy_vector(source: &[U32x4], destination: *mut U32x4) {
     let index = grid_index();
@@ -64,8 +64,8 @@ pub unsafe fn copy_vector(source: &[U32x4], destination: *mut U32x4) {
 ///
 /// # Safety
 /// As for [`copy_vector`].
-// PTX: contains 4x ld.global.nc.v4.b32
-// PTX: contains 4x st.global.v4.b32
+// PTX: contains 4x ld.global.nc.v4.b32 or ld.global.nc.v2.b64
+// PTX: contains 4x st.global.v4.b32 or st.global.v2.b64
 #[kernel]
 pub unsafe fn copy_unrolled(source: &[U32x4], destination: *mut U32x4) {
     let threads = thread::block_dim_x() as usize;
@@ -110,8 +110,8 @@ pub unsafe fn copy_streaming(source: &[U32x4], destination: *mut U32x4) {
 ///
 /// # Safety
 /// As for [`copy_vector`].
-// PTX: contains ld.global.nc.v4.b32
-// PTX: contains st.global.v4.b32
+// PTX: contains ld.global.nc.v4.b32 or ld.global.nc.v2.b64
+// PTX: contains st.global.v4.b32 or st.global.v2.b64
 #[kernel]
 pub unsafe fn copy_persistent(source: &[U32x4], destination: *mut U32x4) {
     for index in grid_stride(source.len()) {

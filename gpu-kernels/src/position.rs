@@ -2,13 +2,11 @@
 
 use cuda_std::thread;
 
-/// This thread's place among all threads of a one-dimensional grid of fewer than 2^32 threads.
-///
-/// The arithmetic is 32 bits wide on purpose: it is one instruction, where 64 bits are a chain of them before the
-/// first load can leave, and threads that live for one load feel that.
+/// This thread's place among all threads of a one-dimensional grid, counted in 64 bits, so that neither grids of more
+/// than 2^32 threads nor the addresses computed from them wrap.
 #[inline(always)]
 pub(crate) fn grid_index() -> usize {
-    thread::index_1d() as usize
+    thread::block_idx_x() as usize * thread::block_dim_x() as usize + thread::thread_idx_x() as usize
 }
 
 /// The indices below `length` that this thread has in a grid-stride loop: its own place first, then one every so many

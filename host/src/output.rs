@@ -22,6 +22,8 @@ pub(crate) struct Output {
 struct Folder {
     path: PathBuf,
     records: File,
+    /// Whether the folder was not there before.
+    created: bool,
 }
 
 /// The file of records in the folder that `--out` names.
@@ -85,6 +87,7 @@ impl Output {
 impl Folder {
     fn open(path: &Path) -> Result<Folder> {
         let advice = "Name a folder that can be written to with --out";
+        let created = !path.exists();
         fs::create_dir_all(path)
             .with_context(|| format!("cannot create the output folder {}. {advice}", path.display()))?;
         let file = path.join(RECORDS);
@@ -93,7 +96,6 @@ impl Folder {
             .create(true)
             .open(&file)
             .with_context(|| format!("cannot write to {}. {advice}", file.display()))?;
-        // A run that failed before its first record leaves an empty file, which is no one's loss.
         let written = records.metadata().with_context(|| format!("cannot look at {}", file.display()))?.len();
         if written > 0 {
             bail!(
@@ -101,7 +103,20 @@ impl Folder {
                 file.display(),
             );
         }
-        Ok(Folder { path: path.to_path_buf(), records })
+        Ok(Folder { path: path.to_path_buf(), records, created })
+    }
+}
+
+impl Drop for Folder {
+    /// A run that ends before its first record leaves nothing behind. What cannot be cleared away does no harm: the next
+    /// run takes an empty file for its own.
+    fn drop(&mut self) {
+        if self.records.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            let _ = fs::remove_file(self.path.join(RECORDS));
+            if self.created {
+                let _ = fs::remove_dir(&self.path);
+            }
+        }
     }
 }
 

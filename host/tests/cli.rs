@@ -220,6 +220,17 @@ fn an_output_folder_that_cannot_be_written_to_is_found_first() {
 }
 
 #[test]
+fn a_refused_run_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (made, found) = (folder.path().join("results"), folder.path().to_path_buf());
+    for out in [&made, &found] {
+        failure(&mut coalesce(&["run", "--device", "cuda:9", "--out", out.to_str().expect("UTF-8")]));
+        assert!(!out.join("records.jsonl").exists());
+    }
+    assert!(!made.exists() && found.exists());
+}
+
+#[test]
 fn an_interrupted_run_keeps_its_records() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("results");

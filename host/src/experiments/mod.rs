@@ -158,14 +158,11 @@ pub(crate) struct Shape {
     pub shared: u32,
 }
 
-/// The most threads that a kernel tells apart: gpu-kernels numbers the threads of a grid in 32 bits.
-const MOST_THREADS: u64 = 1 << 32;
-
 impl Shape {
     /// The smallest grid of `block` threads a block that has at least `threads` threads.
     ///
     /// # Errors
-    /// The device has no such block or no such grid, or the kernels cannot count that far.
+    /// The device has no such block or no such grid.
     pub(crate) fn covering(threads: u64, block: u32, device: &DeviceInfo) -> Result<Shape> {
         if block == 0 || block > device.max_threads_per_block {
             bail!(
@@ -175,22 +172,15 @@ impl Shape {
             );
         }
         let blocks = threads.div_ceil(u64::from(block));
-        let grid = match u32::try_from(blocks) {
-            Ok(grid) if grid <= device.max_grid => grid,
+        match u32::try_from(blocks) {
+            Ok(grid) if grid <= device.max_grid => Ok(Shape { grid, block, shared: 0 }),
             _ => bail!(
                 "{threads} threads in blocks of {block} are {blocks} blocks, and a grid of {} has at most {}: use \
                  larger blocks or fewer bytes",
                 device.name,
                 device.max_grid,
             ),
-        };
-        if blocks * u64::from(block) > MOST_THREADS {
-            bail!(
-                "{threads} threads are more than the {MOST_THREADS} that the kernels count, in 32 bits because that is \
-                 quicker: use fewer bytes"
-            );
         }
-        Ok(Shape { grid, block, shared: 0 })
     }
 }
 
@@ -270,8 +260,5 @@ mod tests {
         assert!(error.contains("2048") && error.contains("1 to 1024"), "{error}");
         let error = Shape::covering(1 << 33, 1, &h200()).expect_err("too many blocks").to_string();
         assert!(error.contains("8589934592 blocks") && error.contains("2147483647"), "{error}");
-        assert!(Shape::covering(1 << 32, 256, &h200()).is_ok());
-        let error = Shape::covering((1 << 32) + 1, 256, &h200()).expect_err("past 32 bits").to_string();
-        assert!(error.contains("4294967297 threads"), "{error}");
     }
 }
