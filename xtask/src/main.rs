@@ -13,6 +13,7 @@ mod nearest;
 mod pattern;
 mod process;
 mod ptxas;
+mod results;
 mod steps;
 mod tools;
 mod verbs;
@@ -54,6 +55,8 @@ enum Verb {
     Doctor,
     /// Make a folder to carry to a GPU machine without Rust
     Dist(verbs::dist::Arguments),
+    /// Write README.md's tables of results anew, from the records under docs/results
+    Readme(verbs::readme::Arguments),
 }
 
 /// Arguments for `coalesce`, passed on as they are.
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Verb::Sass(arguments) => verbs::sass::main(&arguments),
         Verb::Doctor => verbs::doctor::main(),
         Verb::Dist(arguments) => verbs::dist::main(&arguments),
+        Verb::Readme(arguments) => verbs::readme::main(&arguments),
     };
     match result {
         Ok(code) => ExitCode::from(code),

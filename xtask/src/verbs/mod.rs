@@ -6,6 +6,7 @@ pub(crate) mod dist;
 pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod ptx;
+pub(crate) mod readme;
 pub(crate) mod run;
 pub(crate) mod sass;
 pub(crate) mod test;

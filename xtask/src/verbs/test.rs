@@ -13,6 +13,7 @@ use crate::expectations::Expectations;
 use crate::layout::Layout;
 use crate::steps::Steps;
 use crate::tools::{self, Program};
+use crate::verbs::readme;
 use crate::{cargo, gate, gpu, kernels, process};
 
 /// What `test` takes.
@@ -82,6 +83,7 @@ fn crates(root: &Path, keep_going: bool, steps: &mut Steps<std::io::Stdout>) -> 
     let mut doc = cargo_with("doc", &["--quiet", "--workspace", "--no-deps"]);
     let _ = doc.env("RUSTDOCFLAGS", "--deny warnings");
     steps.run("documentation (cargo doc)", quiet(doc))?;
+    steps.run("README's tables (cargo xtask readme)", || readme::check(root))?;
     steps.run_aloud("the crates' tests (cargo test)", || {
         let status = process::pass_through(&mut cargo_with("test", &["--workspace"]))?;
         if !status.success() {

@@ -106,23 +106,110 @@ swap! {
     f64 |old, value| old + value;
 }
 
+/// One step up in the first cell and one down in the second, at each scope.
+macro_rules! step {
+    ($cells:ident, $type:ident: $($ordering:ident)*) => {paste! {$(
+        intrinsics::[<atomic_fetch_inc_ $ordering _ $type _block>]($cells);
+        intrinsics::[<atomic_fetch_dec_ $ordering _ $type _block>]($cells.add(1));
+        intrinsics::[<atomic_fetch_inc_ $ordering _ $type _device>]($cells);
+        intrinsics::[<atomic_fetch_dec_ $ordering _ $type _device>]($cells.add(1));
+        intrinsics::[<atomic_fetch_inc_ $ordering _ $type _system>]($cells);
+        intrinsics::[<atomic_fetch_dec_ $ordering _ $type _system>]($cells.add(1));
+    )*}};
+}
+
 macro_rules! steps {
     ($($type:ident)*) => {paste! {$(
-        /// Each ordering at each scope: 15 up in the first cell, 15 down in the second.
+        /// For one block: 15 steps a thread.
         #[kernel]
         pub unsafe fn [<steps_ $type>](cells: *mut $type) {
-            macro_rules! step {
-                ($d($ordering:ident)*) => {$d(
-                    step!(@ $ordering block);
-                    step!(@ $ordering device);
-                    step!(@ $ordering system);
-                )*};
-                (@ $ordering:ident $scope:ident) => {::pastey::paste! {
-                    intrinsics::[<atomic_fetch_inc_ $ordering _ $type _ $scope>](cells);
-                    intrinsics::[<atomic_fetch_dec_ $ordering _ $type _ $scope>](cells.add(1));
-                }};
-            }
-            step!(relaxed acquire release acqrel volatile);
+            step!(cells, $type: relaxed acquire release acqrel volatile);
         }
     )*}};
+}
+
+steps! { u32 i32 u64 i64 }
+
+macro_rules! accesses {
+    ($($bits:ident $width:literal $scope:ident;)*) => {paste! {$(
+        /// Copies one element a thread; loads with orderings 0, 1, 4, 5, stores with 0, 2, 4, 5.
+        #[kernel]
+        pub unsafe fn [<copy_ $width _ $scope>](source: *mut $bits, target: *mut $bits, load: u32, store: u32) {
+            let (source, target) = (source.add(crate::place()), target.add(crate::place()));
+            let value = match load {
+                0 => mid::[<atomic_load_ $width _ $scope>](source, Ordering::Relaxed),
+                1 => mid::[<atomic_load_ $width _ $scope>](source, Ordering::Acquire),
+                4 => mid::[<atomic_load_ $width _ $scope>](source, Ordering::SeqCst),
+                _ => intrinsics::[<atomic_load_volatile_ $width _ $scope>](source),
+            };
+            match store {
+                0 => mid::[<atomic_store_ $width _ $scope>](target, Ordering::Relaxed, value),
+                2 => mid::[<atomic_store_ $width _ $scope>](target, Ordering::Release, value),
+                4 => mid::[<atomic_store_ $width _ $scope>](target, Ordering::SeqCst, value),
+                _ => intrinsics::[<atomic_store_volatile_ $width _ $scope>](target, value),
+            }
+        }
+    )*}};
+}
+
+accesses! {
+    u32 32 block;
+    u32 32 device;
+    u32 32 system;
+    u64 64 block;
+    u64 64 device;
+    u64 64 system;
+}
+
+macro_rules! floats {
+    ($($name:ident $atomic:ident $float:ident;)*) => {paste! {$(
+        /// Operations 0 to 4: add, sub, and, or, xor; 5 loads; 6 stores. With a cell for each block.
+        #[kernel]
+        pub unsafe fn [<float_ $name>](
+            cells: &[$atomic], per_block: u32, operation: u32, values: *const $float, olds: *mut $float,
+        ) {
+            let cell = &cells[(thread::block_idx_x() * per_block) as usize];
+            let value = *values.add(crate::place());
+            #[allow(unused_unsafe, reason = "of the block's atomics alone the methods are unsafe")]
+            let old = unsafe {
+                match operation {
+                    0 => cell.fetch_add(value, Ordering::Relaxed),
+                    1 => cell.fetch_sub(value, Ordering::AcqRel),
+                    2 => cell.fetch_and(value, Ordering::Acquire),
+                    3 => cell.fetch_or(value, Ordering::Release),
+                    4 => cell.fetch_xor(value, Ordering::SeqCst),
+                    5 => cell.load(Ordering::Acquire),
+                    _ => {
+                        cell.store(value, Ordering::Release);
+                        value
+                    }
+                }
+            };
+            *olds.add(crate::place()) = old;
+        }
+    )*}};
+}
+
+floats! {
+    device_f32 AtomicF32 f32;
+    device_f64 AtomicF64 f64;
+    block_f32 BlockAtomicF32 f32;
+    block_f64 BlockAtomicF64 f64;
+    system_f32 SystemAtomicF32 f32;
+    system_f64 SystemAtomicF64 f64;
+}
+
+/// `core`'s own atomics: the sum, the maximum, a product of odd numbers by compare and exchange, and set bits.
+#[kernel]
+pub unsafe fn core_atomics(values: &[u32], sum: &AtomicU64, most: &AtomicI32, product: &AtomicU32, bits: &AtomicU64) {
+    let value = values[crate::place()];
+    sum.fetch_add(u64::from(value), Ordering::Relaxed);
+    most.fetch_max(value.cast_signed(), Ordering::AcqRel);
+    bits.fetch_or(1 << (value % 64), Ordering::SeqCst);
+    let mut old = product.load(Ordering::Relaxed);
+    while let Err(seen) =
+        product.compare_exchange_weak(old, old.wrapping_mul(value | 1), Ordering::AcqRel, Ordering::Relaxed)
+    {
+        old = seen;
+    }
 }

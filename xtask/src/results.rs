@@ -1,0 +1,197 @@
+//! Tables for README.md, made from records alone: what stands there was measured, and anyone can see by what.
+//!
+//! README.md holds blocks of the form
+//!
+//! ```text
+//! <!-- results of `COMMAND`, kept in RECORDS -->
+//! generated text
+//! <!-- end of results -->
+//! ```
+//!
+//! where RECORDS is the `records.jsonl` that COMMAND wrote, from the repository's root. [`splice`] writes the text between
+//! the marks anew.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+const START: &str = "<!-- results of `";
+const MIDDLE: &str = "`, kept in ";
+const CLOSE: &str = " -->";
+const END: &str = "<!-- end of results -->";
+
+/// The values of a sweep that the table shows: both ends and where something happens.
+const SHOWN: [(&str, &[u64]); 2] = [("offset", &[0, 1, 8, 16, 32]), ("stride", &[1, 2, 4, 8, 16, 32])];
+
+/// The text with every block of results made anew. `read` gives the text of a file of records by its name.
+///
+/// # Errors
+/// A block does not end, its head is malformed, or its records cannot be read.
+pub(crate) fn splice(text: &str, read: &dyn Fn(&str) -> Result<String>) -> Result<String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(START) {
+        let (before, block) = rest.split_at(start);
+        let head = block.split_once(CLOSE).map(|(head, _)| head).unwrap_or(block);
+        let Some((command, records)) = head[START.len()..].split_once(MIDDLE) else {
+            bail!("a block of results must begin with {START}COMMAND{MIDDLE}RECORDS{CLOSE}, not with {head}");
+        };
+        let Some((_, after)) = block.split_once(END) else {
+            bail!("the block of results that begins with {head}{CLOSE} does not end: close it with {END}");
+        };
+        let lines = read(records)?;
+        let rows = lines
+            .lines()
+            .map(|line| {
+                serde_json::from_str(line)
+                    .with_context(|| format!("{records} holds a line that is no record"))
+            })
+            .collect::<Result<Vec<Value>>>()?;
+        let tables = tables(&rows, command).with_context(|| format!("{records} cannot be shown"))?;
+        let _ = write!(out, "{before}{head}{CLOSE}\n\n{tables}\n{END}");
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+fn tables(rows: &[Value], command: &str) -> Result<String> {
+    let first = rows.first().context("there are no records")?;
+    if let Some(row) = rows.iter().find(|row| row["verified"] != true) {
+        bail!("{} did not verify: a table shows verified rows only", row["kernel"]);
+    }
+    let bytes = first["parameters"]["bytes"].as_u64().context("a record has no size")?;
+    let mut out = format!(
+        "{} on an {} (driver for CUDA {}), {} MiB read and as many written, every element verified; by\n`{command}`.\n",
+        if first["backend"] == "measured" { "Measured" } else { "Modelled" },
+        text(&first["device"]["name"])?,
+        text(&first["device"]["driver"])?,
+        bytes >> 20,
+    );
+    out += "\n| copy | GB/s | of peak | of the driver's copy | time, Rust / CUDA C++ |\n| --- | --: | --: | --: | --: |\n";
+    for row in rows.iter().filter(|row| row["experiment"] == "copy" && row["language"] != "cuda-c++") {
+        let _ = writeln!(
+            out,
+            "| `{}` | {:.0} | {:.1}% | {:.1}% | {} |",
+            text(&row["kernel"])?,
+            number(&row["gb_per_s"])?,
+            number(&row["percent_of_peak"])?,
+            number(&row["percent_of_copy"])?,
+            ratio(row),
+        );
+    }
+    out +=
+        "\n| | f32 GB/s | Rust / CUDA C++ | f64 GB/s | Rust / CUDA C++ |\n| --- | --: | --: | --: | --: |\n";
+    for (experiment, values) in SHOWN {
+        for &value in values {
+            let mut cells = String::new();
+            for precision in ["f32", "f64"] {
+                let row = rows.iter().find(|row| {
+                    row["experiment"] == experiment
+                        && row["language"] == "rust"
+                        && row["parameters"][experiment] == value
+                        && row["parameters"]["precision"] == precision
+                });
+                match row {
+                    Some(row) => {
+                        let _ = write!(cells, " {:.0} | {} |", number(&row["gb_per_s"])?, ratio(row));
+                    }
+                    None => cells += " | |",
+                }
+            }
+            let _ = writeln!(out, "| {experiment} {value} |{cells}");
+        }
+    }
+    out += &summary(rows);
+    Ok(out)
+}
+
+/// One sentence over all rows that have a twin.
+fn summary(rows: &[Value]) -> String {
+    let mut ratios: Vec<f64> = rows.iter().filter_map(|row| row["ratio_to_reference"].as_f64()).collect();
+    ratios.sort_by(f64::total_cmp);
+    let (Some(least), Some(most)) = (ratios.first(), ratios.last()) else { return String::new() };
+    let median = ratios[ratios.len() / 2];
+    format!(
+        "\nTime of Rust over CUDA C++ in all {} rows: median {median:.3}, {least:.3} to {most:.3}.\n",
+        ratios.len()
+    )
+}
+
+fn ratio(row: &Value) -> String {
+    row["ratio_to_reference"].as_f64().map_or_else(String::new, |ratio| format!("{ratio:.3}"))
+}
+
+fn number(value: &Value) -> Result<f64> {
+    value.as_f64().context("a record lacks a figure")
+}
+
+fn text(value: &Value) -> Result<&str> {
+    value.as_str().context("a record lacks a name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn row(experiment: &str, language: &str, swept: Option<u64>, rate: f64, ratio: Option<f64>) -> Value {
+        let mut row = json!({
+            "experiment": experiment, "kernel": format!("{experiment}_f32"), "language": language, "backend": "measured",
+            "device": {"name": "NVIDIA H200", "driver": "13.0"}, "parameters": {"precision": "f32", "bytes": 256 << 20},
+            "gb_per_s": rate, "percent_of_peak": rate / 48.0, "percent_of_copy": rate / 42.0, "verified": true,
+            "ratio_to_reference": ratio,
+        });
+        if let Some(value) = swept {
+            row["parameters"][experiment] = json!(value);
+        }
+        row
+    }
+
+    fn lines(rows: &[Value]) -> String {
+        rows.iter().map(|row| format!("{row}\n")).collect()
+    }
+
+    const README: &str = "before\n<!-- results of `cargo xtask compare`, kept in r.jsonl -->\nold\n<!-- end of results -->\nafter\n";
+
+    #[test]
+    fn a_block_is_made_anew_from_its_records() {
+        let rows = [
+            row("copy", "rust", None, 4200.0, Some(1.001)),
+            row("copy", "cuda-c++", None, 4204.0, None),
+            row("stride", "rust", Some(8), 505.4, Some(0.99)),
+        ];
+        let read = |name: &str| {
+            assert_eq!(name, "r.jsonl");
+            Ok(lines(&rows))
+        };
+        let spliced = splice(README, &read).expect("it is well formed");
+        assert!(spliced.starts_with(
+            "before\n<!-- results of `cargo xtask compare`, kept in r.jsonl -->\n\nMeasured on an"
+        ));
+        assert!(spliced.ends_with("\n<!-- end of results -->\nafter\n") && !spliced.contains("old"));
+        assert!(spliced.contains("| `copy_f32` | 4200 | 87.5% | 100.0% | 1.001 |\n"), "{spliced}");
+        assert!(spliced.contains("| stride 8 | 505 | 0.990 | | |\n"), "{spliced}");
+        assert!(spliced.contains("all 2 rows: median 1.001, 0.990 to 1.001."), "{spliced}");
+        assert_eq!(splice(&spliced, &read).expect("it still is"), spliced);
+    }
+
+    #[test]
+    fn rows_that_did_not_verify_are_not_shown() {
+        let mut wrong = row("copy", "rust", None, 1.0, None);
+        wrong["verified"] = json!(false);
+        let error = splice(README, &|_| Ok(lines(&[wrong.clone()]))).expect_err("it did not verify");
+        assert!(format!("{error:#}").contains("did not verify"), "{error:#}");
+    }
+
+    #[test]
+    fn malformed_blocks_are_named() {
+        let read = |_: &str| Ok(String::new());
+        let error = splice("<!-- results of `x` -->", &read).expect_err("no records are named").to_string();
+        assert!(error.contains("must begin with"), "{error}");
+        let error = splice("<!-- results of `x`, kept in y -->\n", &read).expect_err("no end").to_string();
+        assert!(error.contains("does not end"), "{error}");
+        assert_eq!(splice("no block", &read).expect("nothing to do"), "no block");
+    }
+}
