@@ -7,7 +7,7 @@ use crate::{
     sweep::Sweep,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser};
-use std::path::PathBuf;
+use std::{ops::RangeInclusive, path::PathBuf};
 
 /// Measures how a GPU's memory behaves, with kernels written in Rust.
 ///
@@ -87,7 +87,7 @@ pub(crate) struct Options {
     ///
     /// From 1 to the device's limit, 1024 as a rule. What is not a multiple of 32 is allowed, for the sake of seeing
     /// what it costs: the last warp of each block then has idle lanes.
-    #[arg(long, default_value_t = 256, allow_negative_numbers = true, value_name = "THREADS", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, default_value_t = 256, allow_negative_numbers = true, value_name = "THREADS", value_parser = |text: &str| whole(text, 1..=1024))]
     pub block: u32,
 
     /// The offsets or strides to visit: 0..=32, 0..32, 4, or 1,2,4,8 [default: 0..=32, strides from 1]
@@ -95,7 +95,7 @@ pub(crate) struct Options {
     pub range: Option<Sweep>,
 
     /// Samples a row: the median is reported, with the shortest and the longest
-    #[arg(long, default_value_t = 11, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
+    #[arg(long, default_value_t = 11, allow_negative_numbers = true, value_name = "N", value_parser = |text: &str| whole(text, 1..=500))]
     pub samples: u32,
 
     /// How to print the result
@@ -141,6 +141,12 @@ pub(crate) enum Format {
     Json,
     /// Comma-separated values with a header
     Csv,
+}
+
+/// Reads a whole number within bounds.
+fn whole(text: &str, bounds: RangeInclusive<u32>) -> Result<u32, String> {
+    let number = text.trim().parse().ok().filter(|number| bounds.contains(number));
+    number.ok_or_else(|| format!("it has to be a whole number in {}..={}", bounds.start(), bounds.end()))
 }
 
 fn experiment_names() -> Vec<&'static str> {

@@ -12,6 +12,7 @@ mod interrupt;
 mod kernels;
 mod measure;
 mod memory;
+mod mistakes;
 mod output;
 mod pattern;
 mod record;
@@ -21,12 +22,24 @@ mod sizes;
 mod sweep;
 mod verify;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
-use std::{io, process::ExitCode};
+use std::{env, io, process::ExitCode};
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let first = env::args_os().nth(1).map(|first| first.to_string_lossy().into_owned());
+            match mistakes::explain(&error, &Cli::command(), first.as_deref()) {
+                Some(explanation) => eprintln!("error: {explanation}"),
+                // Help, the version, and what clap words well itself.
+                None => error.exit(),
+            }
+            return ExitCode::from(mistakes::EXIT_STATUS);
+        }
+    };
+    let outcome = match cli.command {
         Command::Run(options) => commands::run::run(&options, None),
         Command::Compare { reference, options } => commands::run::run(&options, Some(&reference)),
         Command::List => commands::list::run(),

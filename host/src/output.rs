@@ -17,6 +17,8 @@ pub(crate) struct Output {
     records: Vec<Record>,
     format: Format,
     folder: Option<Folder>,
+    /// Whether whoever reads standard output has seen enough, as `head` does.
+    unread: bool,
 }
 
 struct Folder {
@@ -36,7 +38,7 @@ impl Output {
     /// The folder cannot be written to, or holds the records of an earlier run.
     pub(crate) fn open(options: &Options) -> Result<Output> {
         let folder = options.out.as_deref().map(Folder::open).transpose()?;
-        Ok(Output { records: Vec::new(), format: options.format, folder })
+        Ok(Output { records: Vec::new(), format: options.format, folder, unread: false })
     }
 
     /// Takes a record.
@@ -52,7 +54,7 @@ impl Output {
                 .with_context(|| format!("cannot write to {}", folder.path.join(RECORDS).display()))?;
         }
         if self.format == Format::Json {
-            print(&line)?;
+            self.print(&line)?;
         }
         self.records.push(record);
         Ok(())
@@ -63,11 +65,16 @@ impl Output {
         &self.records
     }
 
+    /// Whether anybody takes further records: the folder does, and standard output until its reader goes away.
+    pub(crate) fn wanted(&self) -> bool {
+        self.folder.is_some() || !self.unread
+    }
+
     /// Renders what is rendered at the end.
     ///
     /// # Errors
     /// Writing fails.
-    pub(crate) fn finish(&self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         if let Some(Folder { path, .. }) = &self.folder {
             let write = |name: &str, text: String| {
                 let path = path.join(name);
@@ -78,9 +85,22 @@ impl Output {
         }
         match self.format {
             Format::Json => Ok(()),
-            Format::Table => print(&render::table(&self.records)),
-            Format::Csv => print(&render::csv(&self.records)?),
+            Format::Table => self.print(&render::table(&self.records)),
+            Format::Csv => self.print(&render::csv(&self.records)?),
         }
+    }
+
+    /// Prints for as long as somebody reads. A reader that goes away is no failure, and costs the folder nothing.
+    fn print(&mut self, text: &str) -> Result<()> {
+        if self.unread {
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.unread = true,
+            written => written.context("cannot write to standard output")?,
+        }
+        Ok(())
     }
 }
 
@@ -118,11 +138,4 @@ impl Drop for Folder {
             }
         }
     }
-}
-
-fn print(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
 }

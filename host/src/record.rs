@@ -259,8 +259,10 @@ impl Run<'_> {
         let gb_per_s = times.map(|times| Times::gb_per_s(moved, times.median));
         let percent_of = |whole: Option<f64>| Some(100.0 * gb_per_s? / whole?);
         let percent_of_peak = percent_of(peak);
+        let percent_of_copy = percent_of(Some(self.copy.gb_per_s));
+        let above = Above { peak: percent_of_peak > Some(100.0), copy: percent_of_copy > Some(100.0) };
         let note =
-            measurement.fault.clone().or_else(|| remark(percent_of_peak, residence, measurement.method));
+            measurement.fault.clone().or_else(|| remark(above, language, residence, measurement.method));
         Record {
             schema: SCHEMA.to_string(),
             experiment: point.experiment.to_string(),
@@ -275,7 +277,7 @@ impl Run<'_> {
             time_ms: times,
             gb_per_s,
             percent_of_peak,
-            percent_of_copy: percent_of(Some(self.copy.gb_per_s)),
+            percent_of_copy,
             verified,
             note,
             timing: Timing {
@@ -293,23 +295,70 @@ impl Run<'_> {
     }
 }
 
+/// What a row has more than 100% of.
+#[derive(Clone, Copy, Debug)]
+struct Above {
+    peak: bool,
+    copy: bool,
+}
+
 /// What a reader of a right row should know all the same.
-fn remark(percent_of_peak: Option<f64>, residence: Residence, method: Method) -> Option<String> {
-    let mut remarks = Vec::new();
-    match (percent_of_peak, residence) {
-        (Some(percent), Residence::Dram) if percent > 100.0 => remarks.push(
-            "more than the DRAM peak at a footprint of several times L2: suspect the byte count or the driver's clock"
-                .to_string(),
+fn remark(above: Above, language: Language, residence: Residence, method: Method) -> Option<String> {
+    let of_bandwidth = match (residence, above) {
+        (Residence::Dram, Above { peak: true, .. }) => Some(
+            "more than the DRAM peak at a footprint of several times L2: suspect the byte count or the driver's clock",
         ),
-        (Some(percent), _) if percent > 100.0 => {
-            remarks.push("more than the DRAM peak: L2 served it, wholly or in part".to_string());
+        (_, Above { peak: true, .. }) => Some("more than the DRAM peak: L2 served it, wholly or in part"),
+        (Residence::Dram, Above { copy: true, .. }) => Some(match language {
+            Language::Driver => {
+                "faster than the same copy at the start of the run, which is what 100% stands for"
+            }
+            _ => "faster than the driver's own copy, which is what 100% stands for",
+        }),
+        (Residence::L2, Above { copy: true, .. }) => {
+            Some("faster than the driver's copy from DRAM, since it lives in L2")
         }
-        (_, Residence::L2) => remarks.push("lives in L2: this is not DRAM bandwidth".to_string()),
-        (_, Residence::Mixed) => remarks.push("part of the data is still in L2 from one launch to the next".to_string()),
-        (_, Residence::Dram) => {}
-    }
-    if method == Method::LaunchesWithoutGraph {
-        remarks.push("the driver records no graphs: the time holds launch overhead".to_string());
-    }
+        (Residence::Mixed, Above { copy: true, .. }) => Some(
+            "faster than the driver's copy from DRAM, since part of the data is still in L2 from one launch to the next",
+        ),
+        (Residence::L2, _) => Some("lives in L2: this is not DRAM bandwidth"),
+        (Residence::Mixed, _) => Some("part of the data is still in L2 from one launch to the next"),
+        (Residence::Dram, _) => None,
+    };
+    let of_method = (method == Method::LaunchesWithoutGraph)
+        .then_some("the driver records no graphs: the time holds launch overhead");
+    let remarks: Vec<&str> = of_bandwidth.into_iter().chain(of_method).collect();
     (!remarks.is_empty()).then(|| remarks.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_above_100_per_cent_says_why() {
+        let of = |peak: bool, copy: bool, residence| {
+            remark(Above { peak, copy }, Language::Rust, residence, Method::Graph).unwrap_or_default()
+        };
+        assert_eq!(of(false, false, Residence::Dram), "");
+        assert_eq!(
+            of(false, true, Residence::Dram),
+            "faster than the driver's own copy, which is what 100% stands for"
+        );
+        for residence in [Residence::L2, Residence::Mixed] {
+            for (peak, copy) in [(false, true), (true, true), (true, false)] {
+                assert!(of(peak, copy, residence).contains("L2"), "{peak} {copy} {residence}");
+            }
+        }
+        assert!(of(false, true, Residence::L2).starts_with("faster than the driver's copy"));
+        assert!(of(true, true, Residence::Dram).contains("suspect the byte count"));
+        let above = Above { peak: false, copy: true };
+        assert_eq!(
+            remark(above, Language::Driver, Residence::Dram, Method::LaunchesWithoutGraph).as_deref(),
+            Some(
+                "faster than the same copy at the start of the run, which is what 100% stands for; the driver records \
+                 no graphs: the time holds launch overhead"
+            )
+        );
+    }
 }

@@ -19,6 +19,9 @@ const UNITS: [(&str, u64); 10] = [
 /// No device has so much memory, and no arithmetic on it overflows.
 const LARGEST: u64 = 1 << 50;
 
+/// What is wrong with a size of zero.
+const ZERO: &str = "a size of zero leaves nothing to measure; the smallest useful one is a few KiB";
+
 /// Reads a size. The error says what is wrong with the text and what would have been right.
 ///
 /// # Errors
@@ -42,24 +45,52 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
         };
         return Err(format!("unknown unit '{unit}'; {hint}"));
     };
-    if let Some((whole, _)) = number.split_once('.') {
-        let below = whole.parse::<u64>().unwrap_or(0);
-        let nearest = match below {
-            0 => format!("1{unit}"),
-            _ => format!("{below}{unit} or {}{unit}", below.saturating_add(1)),
-        };
-        return Err(format!(
-            "a size is a whole number of its unit; nearest are {nearest}, or use a smaller unit"
-        ));
+    if let Some((whole, fraction)) = number.split_once('.') {
+        return Err(fractional(&number, whole, fraction, unit, scale));
     }
     let bytes = number.parse::<u64>().ok().and_then(|count| count.checked_mul(scale));
     match bytes.filter(|&bytes| bytes <= LARGEST) {
         None => Err(format!("the size is out of range; the largest is {}", Bytes(LARGEST))),
-        Some(0) => {
-            Err("a size of zero leaves nothing to measure; the smallest useful one is a few KiB".to_string())
-        }
+        Some(0) => Err(ZERO.to_string()),
         Some(bytes) => Ok(bytes),
     }
+}
+
+/// What to write instead of a number with a point in it.
+fn fractional(number: &str, whole: &str, fraction: &str, unit: &str, scale: u64) -> String {
+    if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
+        return format!("'{number}' is no number; a size looks like 4MiB, 256MiB, 1GiB, 4MB or 4194304");
+    }
+    let below = whole.parse::<u64>().unwrap_or(0);
+    if fraction.bytes().all(|digit| digit == b'0') {
+        if below == 0 {
+            return ZERO.to_string();
+        }
+        return format!("{number}{unit} is {below}{unit} written as a fraction: write {below}{unit}");
+    }
+    let nearest = match below {
+        0 => format!("the nearest is 1{unit}"),
+        _ => format!("the nearest are {below}{unit} or {}{unit}", below.saturating_add(1)),
+    };
+    match in_a_smaller_unit(whole, fraction, unit, scale) {
+        Some(same) => format!(
+            "a size is a whole number of its unit: write {same} for {number}{unit}; in {unit} {nearest}"
+        ),
+        None => format!("a size is a whole number of its unit; {nearest}, or use a smaller unit"),
+    }
+}
+
+/// The same size without a fraction, in the largest unit of the same family that has it whole.
+fn in_a_smaller_unit(whole: &str, fraction: &str, unit: &str, scale: u64) -> Option<String> {
+    let parts = 10u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let scaled = format!("{whole}{fraction}").parse::<u128>().ok()?.checked_mul(u128::from(scale))?;
+    let bytes = scaled.is_multiple_of(parts).then_some(scaled / parts)?;
+    let binary = unit.contains('i');
+    let smaller = UNITS.iter().rev().filter(|(name, size)| {
+        *size < scale && !name.is_empty() && (*size == 1 || name.contains('i') == binary)
+    });
+    let mut fitting = smaller.filter(|(_, size)| bytes.is_multiple_of(u128::from(*size)));
+    fitting.next().map(|(name, size)| format!("{}{name}", bytes / u128::from(*size)))
 }
 
 /// A size for a person: exact in the largest binary unit that divides it, else with one decimal.
@@ -109,8 +140,18 @@ mod tests {
             ("0", "zero"),
             ("0MiB", "zero"),
             ("-4MiB", "negative"),
-            ("1.5MiB", "1MiB or 2MiB"),
-            ("0.5GiB", "1GiB"),
+            ("4.0MiB", "4.0MiB is 4MiB written as a fraction: write 4MiB"),
+            ("4.mib", "write 4MiB"),
+            ("1.5MiB", "write 1536KiB for 1.5MiB; in MiB the nearest are 1MiB or 2MiB"),
+            ("0.5MiB", "write 512KiB for 0.5MiB; in MiB the nearest is 1MiB"),
+            (".25 KiB", "write 256B for .25KiB"),
+            ("1.3MB", "write 1300KB for 1.3MB"),
+            ("0.1MiB", "the nearest is 1MiB, or use a smaller unit"),
+            ("0.5", "a whole number of its unit"),
+            ("1.2.3MiB", "'1.2.3' is no number"),
+            (".MiB", "'.' is no number"),
+            ("0.0MiB", "zero"),
+            ("1.00000000000000000000000000000000000000000000001MiB", "1MiB or 2MiB"),
             ("4M", "4MiB (binary) or 4MB (decimal)"),
             ("4 furlongs", "unknown unit 'furlongs'"),
             ("MiB", "begins with a number"),

@@ -5,7 +5,11 @@
 mod support;
 
 use serde_json::Value;
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
 use support::{Outcome, coalesce, failure, outcome};
 
 /// Options for a run that takes a fraction of a second.
@@ -102,6 +106,17 @@ fn footprint_decides_where_the_data_lived() {
 }
 
 #[test]
+fn a_row_above_the_copy_ceiling_says_why() {
+    // The ceiling is measured on a quarter of what is free, 4 MiB; in 6 MiB the 10 us of a launch weigh less.
+    let arguments =
+        ["run", "copy", "--kernel", "copy_vector", "--bytes", "6MiB", "--samples", "1", "--format", "json"];
+    let record = &records(&outcome(&mut coalesce(&arguments)).out)[0];
+    assert!(record["percent_of_copy"].as_f64().is_some_and(|percent| percent > 100.0), "{record}");
+    assert_eq!(record["residence"], "DRAM");
+    assert_eq!(record["note"], "faster than the driver's own copy, which is what 100% stands for");
+}
+
+#[test]
 fn long_launches_need_no_graph() {
     let arguments =
         ["run", "stride", "--precision", "f64", "--range", "1", "--bytes", "1MiB", "--format", "json"];
@@ -189,6 +204,13 @@ fn csv_is_data_alone() {
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines.len(), 5);
     assert!(lines[0].starts_with("schema,experiment,kernel,language,backend,device,"), "{}", lines[0]);
+    assert!(
+        lines[2].ends_with(
+            ",0,150994944,1048576,4,1024,2147483647,10000,8000,\"2 x memory clock x bus width, from the driver\""
+        ),
+        "{}",
+        lines[2]
+    );
     assert!(lines[2].starts_with(
         "coalesce.record/1,stride,stride_f32,rust,measured,Fake GPU 0,9.0,13.0,compute_90,f32,stride,2,"
     ));
@@ -210,6 +232,43 @@ fn the_output_folder_holds_records_table_and_csv() {
     let error = failure(&mut coalesce(&arguments));
     assert!(error.contains("already holds the records of an earlier run"), "{error}");
     assert_eq!(records(&read("records.jsonl")).len(), 6);
+}
+
+/// Runs a command whose standard output nobody reads; its exit status and what it says on stderr.
+fn unread(command: &mut Command) -> (Option<i32>, String) {
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    (output.status.code(), String::from_utf8(output.stderr).expect("the program writes UTF-8"))
+}
+
+#[test]
+fn the_output_folder_is_completed_though_nobody_reads_standard_output() {
+    for format in ["json", "csv", "table"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let out = folder.path().to_str().expect("UTF-8");
+        let arguments = [&["run", "offset", "copy", "--out", out, "--format", format][..], &SMALL].concat();
+        assert_eq!(unread(&mut coalesce(&arguments)), (Some(0), String::new()), "{format}");
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
+        assert_eq!(records(&read("records.jsonl")).len(), 66 + 6);
+        assert_eq!(read("records.csv").lines().count(), 1 + 66 + 6);
+        assert!(read("table.txt").contains("copy_persistent"));
+    }
+}
+
+#[test]
+fn a_run_that_nobody_reads_ends_quietly_and_still_tells_wrong_from_right() {
+    for format in ["json", "csv", "table"] {
+        let arguments = [&["run", "copy", "--format", format][..], &SMALL].concat();
+        assert_eq!(unread(&mut coalesce(&arguments)), (Some(0), String::new()), "{format}");
+        let (status, err) = unread(coalesce(&arguments).env("FAKE_WRONG", "copy_vector"));
+        // As JSON the run ends with the first record that cannot be printed, which is of another kernel.
+        if format != "json" {
+            assert_eq!(status, Some(1));
+            assert!(err.contains("1 of 6 rows are INVALID"), "{err}");
+        }
+    }
 }
 
 #[test]
@@ -239,8 +298,22 @@ fn an_interrupted_run_keeps_its_records() {
     assert_eq!(status, Some(130), "{err}");
     let kept = records(&fs::read_to_string(out.join("records.jsonl")).expect("the records")).len();
     assert!((1..136).contains(&kept), "{kept}");
-    assert!(err.contains(&format!("interrupted: {kept} records of 136 planned points")), "{err}");
+    assert!(
+        err.contains(&format!("interrupted: {kept} records were taken of 136 planned points, and kept")),
+        "{err}"
+    );
     assert!(printed.contains("offset"), "{printed}");
+}
+
+#[test]
+fn a_run_that_is_interrupted_at_once_says_that_there_is_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("results");
+    let arguments = [&["run", "--out", out.to_str().expect("UTF-8")][..], &SMALL].concat();
+    let Outcome { status, err, out: printed } = outcome(coalesce(&arguments).env("FAKE_INTERRUPT", "1"));
+    assert_eq!((status, printed.as_str()), (Some(130), ""), "{err}");
+    assert_eq!(err, "interrupted before there was a record of the 136 planned points\n");
+    assert!(!out.exists());
 }
 
 #[test]
@@ -271,6 +344,18 @@ fn more_memory_than_there_is_is_refused_beforehand() {
 fn sizes_that_do_not_fit_the_block_name_their_neighbours() {
     let error = failure(&mut coalesce(&["run", "offset", "--bytes", "1000000", "--precision", "f64"]));
     assert!(error.contains("999424 (976 KiB) and 1001472 (978 KiB)"), "{error}");
+    // The sizes suit everything that is asked for, and nothing else counts.
+    let error = failure(&mut coalesce(&["run", "--bytes", "1"]));
+    assert!(error.starts_with("error: 1 byte does not come out whole"), "{error}");
+    assert!(error.contains("multiples of 2048 bytes. Nearest valid size: 2048 (2 KiB)"), "{error}");
+    for (arguments, size) in
+        [(&[][..], "2048"), (&["--precision", "f32"], "1024"), (&["--kernel", "copy_scalar"], "16")]
+    {
+        let arguments =
+            [&["run", "--samples", "1", "--bytes", size, "--format", "csv"][..], arguments].concat();
+        let Outcome { status, err, .. } = outcome(&mut coalesce(&arguments));
+        assert_eq!(status, Some(0), "{size}: {err}");
+    }
     // A block that is no multiple of a warp is allowed, and noted.
     let arguments = ["run", "offset", "--bytes", "76800", "--block", "100", "--range", "0", "--samples", "1"];
     let Outcome { status, out, .. } = outcome(&mut coalesce(&arguments));
@@ -284,6 +369,18 @@ fn ranges_that_make_no_sense_say_so() {
     assert!(error.contains("stride of 0"), "{error}");
     let error = failure(&mut coalesce(&["run", "copy", "--range", "0..=4"]));
     assert!(error.contains("--range has nothing to act on"), "{error}");
+    // Where no experiment is named, the one that no value suits is left out; a named one is not.
+    let arguments = [&["run", "--range", "0", "--format", "json"][..], &SMALL].concat();
+    let Outcome { status, out, err } = outcome(&mut coalesce(&arguments));
+    assert_eq!(status, Some(0), "{err}");
+    assert_eq!(err, "note: stride is left out: --range 0 has no value from 1 on\n");
+    assert_eq!(records(&out).len(), 2 + 6);
+    for arguments in
+        [&["offset", "stride"][..], &["--kernel", "stride_f32"], &["--kernel", "stride_f32,copy_vector"]]
+    {
+        let error = failure(&mut coalesce(&[&["run", "--range", "0"], arguments].concat()));
+        assert!(error.contains("stride of 0"), "{error}");
+    }
     // Shared with offset, the range 0..=32 stands for strides from 1 on.
     let records = run(&["offset", "stride", "--range", "0..=2", "--precision", "f32"]);
     assert_eq!(records.len(), 3 + 2);
@@ -329,21 +426,54 @@ fn slips_on_the_command_line_are_usage_errors() {
         (&["run", "--sample", "3"], "--samples"),
         (&["run", "--bytes", "0"], "zero"),
         (&["run", "--bytes", "-4MiB"], "negative"),
-        (&["run", "--bytes", "1.5MiB"], "1MiB or 2MiB"),
+        (&["run", "--bytes", "1.5MiB"], "write 1536KiB for 1.5MiB"),
+        (&["run", "--bytes", "4.0MiB"], "write 4MiB"),
+        (&["run", "--bytes", "0.5MiB"], "write 512KiB for 0.5MiB"),
         (&["run", "--bytes", "99999999999GiB"], "1024 TiB"),
         (&["run", "--block", "2048"], "1..=1024"),
         (&["run", "--block", "0"], "1..=1024"),
+        (&["run", "--block", "1.5"], "it has to be a whole number in 1..=1024"),
+        (&["run", "--block", "-1"], "1..=1024"),
         (&["run", "--samples", "0"], "1..=500"),
+        (&["run", "--samples", "many"], "it has to be a whole number in 1..=500"),
         (&["run", "--range", "5..2"], "empty"),
         (&["run", "--device", "gpu"], "cuda:N"),
         (&["run", "--precision", "f16"], "f32"),
         (&["run", "--format", "xml"], "json"),
-        (&["walk"], "unrecognized subcommand"),
+        (&["compare"], "--reference <DIR>"),
     ] {
         let Outcome { status, out, err } = outcome(&mut coalesce(arguments));
         assert_eq!(status, Some(2), "{arguments:?}: {err}");
         assert_eq!(out, "");
         assert!(err.contains(hint), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn names_that_do_not_exist_get_the_nearest_and_the_whole_list() {
+    let options = "--kernel, --device, --precision, --bytes, --block, --range, --samples, --format, --out, ";
+    let commands = "The commands are run, list, devices, compare";
+    for (arguments, nearest, list) in [
+        (&["run", "--bite", "3"][..], "--bytes", options),
+        (&["run", "--zzz"], "", options),
+        (&["run", "--sample=3"], "--samples", options),
+        (&["rnu"], "run", commands),
+        (&["walk"], "", commands),
+        (&["run", "strid"], "stride", "The experiments are offset, stride, copy"),
+        (
+            &["run", "--kernel", "copy_vecto"],
+            "copy_vector",
+            "The kernels are offset_f32, offset_f64, stride_f32, ",
+        ),
+    ] {
+        let Outcome { status, out, err } = outcome(&mut coalesce(arguments));
+        assert_eq!((status, out.as_str()), (Some(2), ""), "{arguments:?}: {err}");
+        assert!(err.starts_with("error: ") && err.trim_end().lines().count() == 1, "one paragraph: {err}");
+        assert!(err.contains(list) && !err.contains("-- --"), "{err}");
+        match nearest {
+            "" => assert!(!err.contains("nearest"), "{err}"),
+            nearest => assert!(err.contains(&format!("the nearest is {nearest}. ")), "{err}"),
+        }
     }
 }
 
@@ -384,7 +514,7 @@ fn twins(kernels: &[&str]) -> tempfile::TempDir {
     folder
 }
 
-fn compare(folder: &Path, arguments: &[&str]) -> std::process::Command {
+fn compare(folder: &Path, arguments: &[&str]) -> Command {
     let folder = folder.to_str().expect("UTF-8");
     coalesce(&[&["compare", "--reference", folder], arguments, &SMALL].concat())
 }

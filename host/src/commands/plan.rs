@@ -21,7 +21,7 @@ const CEILING: (u64, u64) = (256 << 20, 1 << 30);
 /// # Errors
 /// An experiment cannot be run as the options ask.
 pub(crate) fn points(options: &Options, device: &DeviceInfo) -> Result<Vec<Point>> {
-    let selected = selected(options);
+    let selected = within_range(options, selected(options));
     if options.range.is_some() && selected.iter().all(|experiment| experiment.swept().is_none()) {
         bail!("--range has nothing to act on: {} sweeps no parameter", names(&selected));
     }
@@ -55,26 +55,26 @@ fn points_of(
     bytes: u64,
     device: &DeviceInfo,
 ) -> Result<Vec<Point>> {
+    let request = Request {
+        kernels: options.kernels.clone(),
+        precisions: options.precision.chosen(),
+        bytes,
+        block: options.block,
+        range: None,
+    };
+    experiments::check_size(selected, &request)?;
     let mut points = Vec::new();
     for experiment in selected {
-        let request = Request {
-            precisions: options.precision.chosen(),
-            bytes,
-            block: options.block,
-            range: range(options, selected, *experiment),
-        };
+        let request = Request { range: range(options, selected, *experiment), ..request.clone() };
         points.extend(experiment.plan(&request, device)?);
     }
-    if !options.kernels.is_empty() {
-        points.retain(|point| options.kernels.iter().any(|kernel| kernel == point.kernel));
-        if points.is_empty() {
-            bail!(
-                "{} has no point with the kernel {}: `coalesce list` shows the kernels of each experiment, and \
-                 --precision leaves some out",
-                names(selected),
-                options.kernels.join(", "),
-            );
-        }
+    if points.is_empty() {
+        bail!(
+            "{} has no point with the kernel {}: `coalesce list` shows the kernels of each experiment, and --precision \
+             leaves some out",
+            names(selected),
+            options.kernels.join(", "),
+        );
     }
     Ok(points)
 }
@@ -91,6 +91,29 @@ fn range(
     let shared = selected.iter().filter(|experiment| experiment.swept().is_some()).count() > 1;
     let suited = range.at_least(experiment.least());
     Some(suited.filter(|_| shared).unwrap_or_else(|| range.clone()))
+}
+
+/// The experiments without those that none of the range's values suits, as 0 suits no stride; says which are left out.
+/// What the user named is never left out, and neither is what alone could take the range: it says itself what is wrong.
+fn within_range(options: &Options, selected: Vec<&'static dyn Experiment>) -> Vec<&'static dyn Experiment> {
+    let Some(range) = options.range.as_ref().filter(|_| options.experiments.is_empty()) else {
+        return selected;
+    };
+    let suits = |experiment: &&dyn Experiment| {
+        experiment.swept().is_none() || range.at_least(experiment.least()).is_some()
+    };
+    let (suited, left_out): (Vec<_>, Vec<_>) = selected.iter().copied().partition(suits);
+    if suited.iter().all(|experiment| experiment.swept().is_none()) {
+        return selected;
+    }
+    for experiment in left_out {
+        eprintln!(
+            "note: {} is left out: --range {range} has no value from {} on",
+            experiment.name(),
+            experiment.least(),
+        );
+    }
+    suited
 }
 
 /// The experiments that the options name, each once; without names, those that have the kernels named; else all.

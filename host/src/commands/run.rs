@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     let progress = progress(points.len() as u64 + 1);
     progress.set_message("the driver's own copy");
     let Some(measured) = measurer.measure(&ceiling, &[None])? else {
-        return interrupted(&progress, &output, points.len());
+        return interrupted(&progress, &mut output, points.len());
     };
     let run = Run { device: &gpu.info, artefact, copy: copy_ceiling(&ceiling, &measured[0])? };
     progress.inc(1);
@@ -60,12 +60,14 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
         progress.set_message(format!("{} {}", point.kernel, point.parameters));
         let records = match measure(&mut measurer, point, &run, &module, twins.as_ref()) {
             Ok(Some(records)) => records,
-            Ok(None) => return interrupted(&progress, &output, points.len()),
+            Ok(None) => return interrupted(&progress, &mut output, points.len()),
             Err(error) => {
-                // What was measured before the failure is shown all the same.
+                // What was measured before the failure is shown all the same, and the failure is what counts.
                 progress.finish_and_clear();
-                if !output.records().is_empty() {
-                    output.finish()?;
+                if !output.records().is_empty()
+                    && let Err(unwritten) = output.finish()
+                {
+                    eprintln!("note: {unwritten:#}");
                 }
                 return Err(error);
             }
@@ -74,10 +76,13 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
             progress.suspend(|| output.add(record))?;
         }
         progress.inc(1);
+        if !output.wanted() {
+            break;
+        }
     }
     progress.finish_and_clear();
     output.finish()?;
-    if let Some(twins) = &twins {
+    if let Some(twins) = twins.as_ref().filter(|_| output.wanted()) {
         eprintln!("{} The twins: {}.", render::comparison(output.records()), twins.origin());
     }
 
@@ -172,10 +177,16 @@ fn progress(length: u64) -> ProgressBar {
 }
 
 /// Ends an interrupted run: what was measured is kept and shown.
-fn interrupted(progress: &ProgressBar, output: &Output, planned: usize) -> Result<ExitCode> {
+fn interrupted(progress: &ProgressBar, output: &mut Output, planned: usize) -> Result<ExitCode> {
     progress.finish_and_clear();
-    output.finish()?;
-    let kept = output.records().len();
-    eprintln!("interrupted: {kept} records of {planned} planned points were taken and are kept");
+    let planned = format!("{planned} planned point{}", if planned == 1 { "" } else { "s" });
+    match output.records().len() {
+        0 => eprintln!("interrupted before there was a record of the {planned}"),
+        kept => {
+            output.finish()?;
+            let are = if kept == 1 { "record was" } else { "records were" };
+            eprintln!("interrupted: {kept} {are} taken of {planned}, and kept");
+        }
+    }
     Ok(ExitCode::from(interrupt::EXIT_STATUS))
 }

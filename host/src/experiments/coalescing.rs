@@ -2,13 +2,13 @@
 //! them are in gpu-kernels' `coalescing.rs`.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Point, Precision, Request, Shape, Work, touched_bytes,
+    Buffer, BytesMoved, Contents, Experiment, Launch, Point, Precision, Request, Shape, Work, check_size,
+    touched_bytes,
 };
 use crate::{
     device::DeviceInfo,
     pattern::{self, SEED},
     record::Parameters,
-    sizes::{Bytes, nearest_multiples},
     sweep::Sweep,
     verify::Expected,
 };
@@ -20,6 +20,12 @@ pub(super) struct Offset;
 
 /// `a[i * s] += 1`.
 pub(super) struct Stride;
+
+const OFFSET_KERNELS: [(Precision, &str); 2] =
+    [(Precision::F32, "offset_f32"), (Precision::F64, "offset_f64")];
+
+const STRIDE_KERNELS: [(Precision, &str); 2] =
+    [(Precision::F32, "stride_f32"), (Precision::F64, "stride_f64")];
 
 impl Experiment for Offset {
     fn name(&self) -> &'static str {
@@ -40,23 +46,25 @@ impl Experiment for Offset {
     }
 
     fn kernels(&self) -> Vec<&'static str> {
-        vec!["offset_f32", "offset_f64"]
+        OFFSET_KERNELS.map(|(_, kernel)| kernel).to_vec()
+    }
+
+    fn unit(&self, request: &Request) -> u64 {
+        unit(OFFSET_KERNELS, request)
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
+        check_size(&[self], request)?;
         let offsets = request.range.clone().unwrap_or_else(|| Sweep::inclusive(0, 32));
         let mut points = Vec::new();
-        for &precision in &request.precisions {
-            let elements = elements(request, precision)?;
+        for (precision, kernel) in chosen(OFFSET_KERNELS, request) {
+            let elements = request.bytes / precision.size();
             for &offset in offsets.values() {
                 let shape = Shape::covering(elements, request.block, device)?;
                 let start = u64::from(offset);
                 points.push(Point {
                     experiment: self.name(),
-                    kernel: match precision {
-                        Precision::F32 => "offset_f32",
-                        Precision::F64 => "offset_f64",
-                    },
+                    kernel,
                     parameters: parameters(request, precision, elements, shape).swept("offset", offset),
                     bytes: BytesMoved {
                         read: request.bytes,
@@ -100,10 +108,15 @@ impl Experiment for Stride {
     }
 
     fn kernels(&self) -> Vec<&'static str> {
-        vec!["stride_f32", "stride_f64"]
+        STRIDE_KERNELS.map(|(_, kernel)| kernel).to_vec()
+    }
+
+    fn unit(&self, request: &Request) -> u64 {
+        unit(STRIDE_KERNELS, request)
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
+        check_size(&[self], request)?;
         let strides = request.range.clone().unwrap_or_else(|| Sweep::inclusive(1, 32));
         if strides.values().contains(&0) {
             bail!(
@@ -111,17 +124,14 @@ impl Experiment for Stride {
             );
         }
         let mut points = Vec::new();
-        for &precision in &request.precisions {
-            let elements = elements(request, precision)?;
+        for (precision, kernel) in chosen(STRIDE_KERNELS, request) {
+            let elements = request.bytes / precision.size();
             for &stride in strides.values() {
                 let shape = Shape::covering(elements, request.block, device)?;
                 let step = u64::from(stride);
                 points.push(Point {
                     experiment: self.name(),
-                    kernel: match precision {
-                        Precision::F32 => "stride_f32",
-                        Precision::F64 => "stride_f64",
-                    },
+                    kernel,
                     parameters: parameters(request, precision, elements, shape).swept("stride", stride),
                     bytes: BytesMoved {
                         read: request.bytes,
@@ -177,24 +187,22 @@ fn touched(first: u64, length: usize, start: u64, step: u64, count: u64) -> impl
     (start + earlier * step..end).step_by(step as usize).map(move |index| (index - first) as usize)
 }
 
-/// How many elements the request's bytes are: a whole number of blocks, since one thread has one element and the
-/// kernels check no bounds.
-fn elements(request: &Request, precision: Precision) -> Result<u64> {
-    let unit = u64::from(request.block).max(1) * precision.size();
-    if request.bytes == 0 || !request.bytes.is_multiple_of(unit) {
-        let nearest: Vec<String> = nearest_multiples(request.bytes, unit)
-            .into_iter()
-            .map(|bytes| format!("{bytes} ({})", Bytes(bytes)))
-            .collect();
-        bail!(
-            "{} bytes are no whole number of blocks: {} threads with one {precision} each take {unit} bytes. Nearest \
-             valid sizes: {}",
-            request.bytes,
-            request.block,
-            nearest.join(" and "),
-        );
-    }
-    Ok(request.bytes / precision.size())
+/// The kernels that the request asks for.
+fn chosen(
+    kernels: [(Precision, &'static str); 2],
+    request: &Request,
+) -> impl Iterator<Item = (Precision, &'static str)> {
+    let asked_for = |(precision, kernel): &(Precision, &str)| {
+        request.precisions.contains(precision) && request.wants(kernel)
+    };
+    kernels.into_iter().filter(asked_for)
+}
+
+/// A size is a whole number of blocks, since one thread has one element and the kernels check no bounds. What suits the
+/// widest elements suits the others.
+fn unit(kernels: [(Precision, &'static str); 2], request: &Request) -> u64 {
+    let widest = chosen(kernels, request).map(|(precision, _)| precision.size()).max();
+    widest.map_or(1, |size| u64::from(request.block).max(1) * size)
 }
 
 /// The length of the array in bytes.
@@ -224,7 +232,13 @@ mod tests {
     use crate::device::tests::h200;
 
     fn request() -> Request {
-        Request { precisions: vec![Precision::F32, Precision::F64], bytes: 1 << 20, block: 256, range: None }
+        Request {
+            kernels: Vec::new(),
+            precisions: vec![Precision::F32, Precision::F64],
+            bytes: 1 << 20,
+            block: 256,
+            range: None,
+        }
     }
 
     #[test]
@@ -248,9 +262,17 @@ mod tests {
         let error = Offset
             .plan(&Request { bytes: 1_000_000, ..request() }, &h200())
             .err()
-            .expect("not a multiple of 1024")
+            .expect("not a multiple of 2048")
             .to_string();
-        assert!(error.contains("999424 (976 KiB) and 1000448 (977 KiB)"), "{error}");
+        assert!(error.contains("999424 (976 KiB) and 1001472 (978 KiB)"), "{error}");
+    }
+
+    #[test]
+    fn kernels_that_are_not_asked_for_put_no_demands_on_the_size() {
+        let request = Request { kernels: vec!["stride_f32".to_string()], bytes: 3 << 10, ..request() };
+        let points = Stride.plan(&request, &h200()).expect("three blocks of f32");
+        assert_eq!(points.len(), 32);
+        assert!(points.iter().all(|point| point.kernel == "stride_f32" && point.parameters.elements == 768));
     }
 
     #[test]
@@ -264,7 +286,8 @@ mod tests {
     #[test]
     fn an_array_beyond_the_address_space_is_an_error() {
         let range = "4294967295".parse().ok();
-        let request = Request { bytes: 1 << 35, range, precisions: vec![Precision::F64], block: 1024 };
+        let request =
+            Request { bytes: 1 << 35, range, precisions: vec![Precision::F64], block: 1024, ..request() };
         let error = Stride.plan(&request, &h200()).err().expect("2^67 bytes").to_string();
         assert!(error.contains("64 bits"), "{error}");
     }

@@ -1,15 +1,16 @@
 //! `copy`: the ceiling that everything else is held against. The kernels and what to expect of them are in
 //! gpu-kernels' `copy.rs`.
 
-use super::{Buffer, BytesMoved, Contents, Experiment, Launch, Point, Precision, Request, Shape, Work};
+use super::{
+    Buffer, BytesMoved, Contents, Experiment, Launch, Point, Precision, Request, Shape, Work, check_size,
+};
 use crate::{
     device::DeviceInfo,
     pattern::{self, SEED},
     record::Parameters,
-    sizes::nearest_multiples,
     verify::Expected,
 };
-use anyhow::{Result, bail};
+use anyhow::Result;
 use cust::{
     launch,
     memory::{AsyncCopyDestination, DeviceSlice},
@@ -70,18 +71,17 @@ impl Experiment for Copy {
         KERNELS.iter().map(|kernel| kernel.name).chain([DRIVER]).collect()
     }
 
+    fn unit(&self, _: &Request) -> u64 {
+        WIDEST
+    }
+
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
-        if request.bytes == 0 || !request.bytes.is_multiple_of(WIDEST) {
-            let nearest = nearest_multiples(request.bytes, WIDEST);
-            let nearest: Vec<String> = nearest.iter().map(u64::to_string).collect();
-            bail!(
-                "{} bytes cannot be copied {WIDEST} bytes at a time. Nearest valid sizes: {}",
-                request.bytes,
-                nearest.join(" and "),
-            );
+        check_size(&[self], request)?;
+        let mut points = Vec::new();
+        if request.wants(DRIVER) {
+            points.push(driver_copy(request.bytes));
         }
-        let mut points = vec![driver_copy(request.bytes)];
-        for kernel in &KERNELS {
+        for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.name)) {
             let elements = request.bytes / kernel.element;
             let shape = match kernel.threads {
                 Threads::PerElements(each) => {
@@ -152,7 +152,7 @@ mod tests {
     use crate::device::tests::h200;
 
     fn request(bytes: u64) -> Request {
-        Request { precisions: vec![Precision::F32], bytes, block: 256, range: None }
+        Request { kernels: Vec::new(), precisions: vec![Precision::F32], bytes, block: 256, range: None }
     }
 
     #[test]
@@ -172,6 +172,6 @@ mod tests {
     #[test]
     fn sizes_between_vectors_name_their_neighbours() {
         let error = Copy.plan(&request(1000), &h200()).err().expect("1000 is no multiple of 16").to_string();
-        assert!(error.contains("992 and 1008"), "{error}");
+        assert!(error.contains("992 B and 1008 B"), "{error}");
     }
 }

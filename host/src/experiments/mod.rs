@@ -7,7 +7,13 @@
 mod coalescing;
 mod copy;
 
-use crate::{device::DeviceInfo, record::Parameters, sweep::Sweep, verify::Expected};
+use crate::{
+    device::DeviceInfo,
+    record::Parameters,
+    sizes::{Bytes, nearest_multiples},
+    sweep::Sweep,
+    verify::Expected,
+};
 use anyhow::{Result, bail};
 use cust::{error::CudaResult, function::Function, memory::DevicePointer, stream::Stream};
 use serde::{Deserialize, Serialize};
@@ -50,6 +56,9 @@ pub(crate) trait Experiment: Sync {
     /// Every kernel that it may launch.
     fn kernels(&self) -> Vec<&'static str>;
 
+    /// A size has to be a multiple of so many bytes for the kernels that the request asks for.
+    fn unit(&self, request: &Request) -> u64;
+
     /// The points to measure, in order.
     ///
     /// # Errors
@@ -60,6 +69,8 @@ pub(crate) trait Experiment: Sync {
 /// What the user asked for, where experiments have a choice.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
+    /// The kernels to run; all where none is named.
+    pub kernels: Vec<String>,
     /// The element types to run with, where an experiment has both.
     pub precisions: Vec<Precision>,
     /// The bytes that a kernel is to read.
@@ -68,6 +79,52 @@ pub(crate) struct Request {
     pub block: u32,
     /// The values of the swept parameter; `None` leaves them to the experiment.
     pub range: Option<Sweep>,
+}
+
+impl Request {
+    /// Whether a kernel is asked for.
+    fn wants(&self, kernel: &str) -> bool {
+        self.kernels.is_empty() || self.kernels.iter().any(|name| name == kernel)
+    }
+}
+
+/// Refuses a size that one of the experiments cannot be run with. The sizes that it names suit all of them.
+///
+/// # Errors
+/// The size is no multiple of what the experiments need.
+pub(crate) fn check_size(experiments: &[&dyn Experiment], request: &Request) -> Result<()> {
+    let unit = experiments.iter().map(|experiment| experiment.unit(request)).fold(1, least_common_multiple);
+    let bytes = request.bytes;
+    if bytes > 0 && bytes.is_multiple_of(unit) {
+        return Ok(());
+    }
+    let nearest: Vec<String> = nearest_multiples(bytes, unit)
+        .into_iter()
+        .map(
+            |bytes| {
+                if bytes < 1024 { Bytes(bytes).to_string() } else { format!("{bytes} ({})", Bytes(bytes)) }
+            },
+        )
+        .collect();
+    bail!(
+        "{bytes} {}: with {} threads a block, {} {} multiples of {unit} bytes. Nearest valid {}",
+        if bytes == 1 { "byte does not come out whole" } else { "bytes do not come out whole" },
+        request.block,
+        experiments.iter().map(|experiment| experiment.name()).collect::<Vec<_>>().join(", "),
+        if experiments.len() == 1 { "takes" } else { "together take" },
+        match &nearest[..] {
+            [one] => format!("size: {one}"),
+            several => format!("sizes: {}", several.join(" and ")),
+        },
+    )
+}
+
+fn least_common_multiple(one: u64, other: u64) -> u64 {
+    let (mut divisor, mut rest) = (one, other);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    one / divisor * other
 }
 
 /// An element type.
@@ -236,6 +293,34 @@ mod tests {
             assert_eq!(by_name(experiment.name()).map(|found| found.summary()), Some(experiment.summary()));
         }
         assert!(by_name("transpose").is_none());
+    }
+
+    #[test]
+    fn a_size_has_to_suit_every_experiment_that_is_asked_for() {
+        let refusal = |bytes, block, kernels: &[&str]| {
+            let request = Request {
+                kernels: kernels.iter().map(|name| name.to_string()).collect(),
+                precisions: vec![Precision::F32, Precision::F64],
+                bytes,
+                block,
+                range: None,
+            };
+            check_size(&ALL, &request).err().map(|error| error.to_string())
+        };
+        assert_eq!(
+            refusal(1, 256, &[]).as_deref(),
+            Some(
+                "1 byte does not come out whole: with 256 threads a block, offset, stride, copy together take multiples \
+                 of 2048 bytes. Nearest valid size: 2048 (2 KiB)"
+            )
+        );
+        assert_eq!(refusal(2048, 256, &[]), None);
+        let error = refusal(3000, 256, &["offset_f32"]).expect("a refusal");
+        assert!(error.ends_with("Nearest valid sizes: 2048 (2 KiB) and 3072 (3 KiB)"), "{error}");
+        assert_eq!(refusal(3072, 256, &["offset_f32"]), None);
+        // Three threads with eight bytes each, and sixteen bytes of a copy: 48.
+        let error = refusal(24, 3, &[]).expect("a refusal");
+        assert!(error.ends_with("multiples of 48 bytes. Nearest valid size: 48 B"), "{error}");
     }
 
     #[test]

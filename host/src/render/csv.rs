@@ -42,6 +42,15 @@ struct Row {
     copy_gb_per_s: f64,
     copy_bytes: u64,
     note: String,
+    device_ordinal: u32,
+    memory_bytes: u64,
+    l2_bytes: u64,
+    multiprocessors: u32,
+    max_threads_per_block: u32,
+    max_grid: u32,
+    memory_clock_khz: u32,
+    memory_bus_bits: u32,
+    peak_source: String,
 }
 
 impl Row {
@@ -84,6 +93,15 @@ impl Row {
             copy_gb_per_s: record.copy.gb_per_s,
             copy_bytes: record.copy.bytes,
             note: record.note.clone().unwrap_or_default(),
+            device_ordinal: record.device.ordinal,
+            memory_bytes: record.device.memory_bytes,
+            l2_bytes: record.device.l2_bytes,
+            multiprocessors: record.device.multiprocessors,
+            max_threads_per_block: record.device.max_threads_per_block,
+            max_grid: record.device.max_grid,
+            memory_clock_khz: record.device.memory_clock_khz,
+            memory_bus_bits: record.device.memory_bus_bits,
+            peak_source: record.peak.as_ref().map(|peak| peak.source.clone()).unwrap_or_default(),
         }
     }
 }
@@ -105,4 +123,22 @@ pub(crate) fn csv(records: &[Record]) -> Result<String> {
         return Ok(text.lines().next().map(|header| format!("{header}\n")).unwrap_or_default());
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_only_ever_grows_at_its_end() {
+        let header = csv(&[]).expect("a header");
+        assert_eq!(
+            header,
+            "schema,experiment,kernel,language,backend,device,compute_capability,driver,ptx,precision,swept,value,\
+             bytes,elements,block,grid,bytes_read,bytes_written,footprint,residence,ms_median,ms_min,ms_max,samples,\
+             gb_per_s,percent_of_peak,percent_of_copy,verified,ratio_to_reference,method,launches_per_sample,\
+             peak_gb_per_s,copy_gb_per_s,copy_bytes,note,device_ordinal,memory_bytes,l2_bytes,multiprocessors,\
+             max_threads_per_block,max_grid,memory_clock_khz,memory_bus_bits,peak_source\n"
+        );
+    }
 }
