@@ -1,0 +1,110 @@
+//! A user's own card, as a TOML file: `extends = "h200"` and what is different, or everything.
+
+use super::card::{Card, Impossible, Stated};
+use super::known::{UnknownCard, find};
+use crate::coalescing::{CapabilityError, ComputeCapability};
+use toml::Spanned;
+
+/// Why a card file cannot be used. All but [`Syntax`](Self::Syntax) name the line themselves; TOML's own messages do
+/// too.
+#[derive(Debug, thiserror::Error)]
+pub enum CardFileError {
+    /// Not TOML, a key that no card has, or a value of another type.
+    #[error("card file: {0}")]
+    Syntax(#[from] toml::de::Error),
+    /// `extends` names no card.
+    #[error("card file, line {line}: extends: {cause}")]
+    Extends {
+        /// Line in the file, from 1.
+        line: usize,
+        /// The name, and which there are.
+        cause: UnknownCard,
+    },
+    /// The compute capability is none.
+    #[error("card file, line {line}: compute_capability: {cause}")]
+    Capability {
+        /// Line in the file, from 1.
+        line: usize,
+        /// What is wrong with it.
+        cause: CapabilityError,
+    },
+    /// A card that extends no other must say everything.
+    #[error("card file: without extends = \"...\" a card needs every value, and lacks {}", .0.join(", "))]
+    Missing(Vec<&'static str>),
+    /// A value that no card can have.
+    #[error("card file, line {line}: {cause}")]
+    Impossible {
+        /// Line in the file, from 1.
+        line: usize,
+        /// The field, and why.
+        cause: Impossible,
+    },
+}
+
+/// Reads a card file.
+///
+/// A card that extends another and says neither key nor name has the key `custom` and the other's name with
+/// ", changed" behind it.
+///
+/// # Errors
+/// [`CardFileError`] with the line.
+pub fn from_toml(text: &str) -> Result<Card, CardFileError> {
+    let line_at = |position: usize| text[..position].matches('\n').count() + 1;
+    let stated: Stated = toml::from_str(text)?;
+    let capability = stated
+        .compute_capability
+        .as_ref()
+        .map(|text| {
+            text.get_ref()
+                .parse::<ComputeCapability>()
+                .map_err(|cause| CardFileError::Capability { line: line_at(text.span().start), cause })
+        })
+        .transpose()?;
+    let mut card = match &stated.extends {
+        Some(key) => {
+            let base = find(key.get_ref())
+                .map_err(|cause| CardFileError::Extends { line: line_at(key.span().start), cause })?;
+            Card { key: "custom".to_owned(), name: format!("{}, changed", base.name), ..base }
+        }
+        None => {
+            let mut missing = stated.missing();
+            if stated.name.is_none() {
+                missing.insert(0, "name");
+            }
+            if stated.key.is_none() {
+                missing.insert(0, "key");
+            }
+            match capability {
+                Some(capability) if missing.is_empty() => Card {
+                    source: "card file".to_owned(),
+                    calibration: "card file".to_owned(),
+                    ..Card::blank(capability)
+                },
+                Some(_) => return Err(CardFileError::Missing(missing)),
+                None => {
+                    missing.insert(0, "compute_capability");
+                    return Err(CardFileError::Missing(missing));
+                }
+            }
+        }
+    };
+    if let Some(capability) = capability {
+        card.compute_capability = capability;
+    }
+    let put = |stated: &Option<Spanned<String>>, field: &mut String| {
+        if let Some(value) = stated {
+            field.clone_from(value.get_ref());
+        }
+    };
+    put(&stated.key, &mut card.key);
+    put(&stated.name, &mut card.name);
+    put(&stated.source, &mut card.source);
+    put(&stated.calibration, &mut card.calibration);
+    stated.change(&mut card);
+    card.check().map_err(|cause| {
+        // Built-in cards are possible, so at least one of the fields is stated here.
+        let position = cause.fields.iter().find_map(|field| stated.position(field)).unwrap_or(0);
+        CardFileError::Impossible { line: line_at(position), cause }
+    })?;
+    Ok(card)
+}

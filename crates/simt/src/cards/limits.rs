@@ -1,0 +1,121 @@
+//! What fits on a multiprocessor, by compute capability.
+
+use crate::coalescing::ComputeCapability;
+
+/// Limits of one multiprocessor and of one block.
+///
+/// From the tables "Technical Specifications per Compute Capability" of the CUDA C Programming Guide, and for the units
+/// of allocation from the data of NVIDIA's occupancy calculator. 8.8, 10.1, 10.3, 11.0 and 12.1 are assumed to be like
+/// their nearest relatives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Warps resident at once.
+    pub warps: u32,
+    /// Blocks resident at once.
+    pub blocks: u32,
+    /// 32-bit registers.
+    pub registers: u32,
+    /// Registers are handed out in multiples of this, to a block on 1.x and to a warp later.
+    pub register_unit: u32,
+    /// True on 1.x.
+    pub registers_by_block: bool,
+    /// Most registers of a thread.
+    pub registers_per_thread: u32,
+    /// Warps are handed out in multiples of this.
+    pub warp_unit: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+    /// Most shared memory of a block, with the opt-in where there is one.
+    pub shared_bytes_per_block: u32,
+    /// Shared memory is handed out in multiples of this.
+    pub shared_unit: u32,
+    /// Shared memory that the system takes from each block's share.
+    pub shared_reserved: u32,
+    /// Most threads of a block.
+    pub threads_per_block: u32,
+}
+
+impl Limits {
+    /// The limits of a compute capability.
+    pub fn of(capability: ComputeCapability) -> Self {
+        let tesla = Self {
+            warps: 24,
+            blocks: 8,
+            registers: 8 << 10,
+            register_unit: 256,
+            registers_by_block: true,
+            registers_per_thread: 124,
+            warp_unit: 2,
+            shared_bytes: 16 << 10,
+            shared_bytes_per_block: 16 << 10,
+            shared_unit: 512,
+            shared_reserved: 0,
+            threads_per_block: 512,
+        };
+        let fermi = Self {
+            warps: 48,
+            registers: 32 << 10,
+            register_unit: 64,
+            registers_by_block: false,
+            registers_per_thread: 63,
+            shared_bytes: 48 << 10,
+            shared_bytes_per_block: 48 << 10,
+            shared_unit: 128,
+            threads_per_block: 1024,
+            ..tesla
+        };
+        let kepler = Self {
+            warps: 64,
+            blocks: 16,
+            registers: 64 << 10,
+            register_unit: 256,
+            registers_per_thread: 255,
+            warp_unit: 4,
+            shared_unit: 256,
+            ..fermi
+        };
+        let maxwell = Self { blocks: 32, shared_bytes: 64 << 10, ..kepler };
+        let volta = Self { shared_bytes: 96 << 10, shared_bytes_per_block: 96 << 10, ..maxwell };
+        let ampere = Self {
+            shared_bytes: 164 << 10,
+            shared_bytes_per_block: 163 << 10,
+            shared_unit: 128,
+            shared_reserved: 1 << 10,
+            ..volta
+        };
+        let consumer = Self {
+            warps: 48,
+            blocks: 16,
+            shared_bytes: 100 << 10,
+            shared_bytes_per_block: 99 << 10,
+            ..ampere
+        };
+        let hopper = Self { shared_bytes: 228 << 10, shared_bytes_per_block: 227 << 10, ..ampere };
+        match (capability.major, capability.minor) {
+            (1, 0 | 1) => tesla,
+            (1, _) => Self { warps: 32, registers: 16 << 10, register_unit: 512, ..tesla },
+            (2, _) => fermi,
+            (3, 0) => Self { registers_per_thread: 63, ..kepler },
+            (3, 7) => Self { registers: 128 << 10, shared_bytes: 112 << 10, ..kepler },
+            (3, _) => kepler,
+            (5, 2) | (6, 1) => Self { shared_bytes: 96 << 10, ..maxwell },
+            (6, 0) => Self { warp_unit: 2, ..maxwell },
+            (5 | 6, _) => maxwell,
+            (7, 5) => Self {
+                warps: 32,
+                blocks: 16,
+                shared_bytes: 64 << 10,
+                shared_bytes_per_block: 64 << 10,
+                ..volta
+            },
+            (7, _) => volta,
+            (8, 0) => ampere,
+            (8, 7 | 8) => Self { warps: 48, blocks: 16, ..ampere },
+            (8, 9) => Self { blocks: 24, ..consumer },
+            (8, _) => consumer,
+            (9 | 10, _) => hopper,
+            (11, _) => Self { warps: 48, blocks: 24, ..hopper },
+            _ => Self { blocks: 24, ..consumer },
+        }
+    }
+}

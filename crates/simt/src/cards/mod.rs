@@ -1,0 +1,18 @@
+//! The cards that are modelled: what their data sheets say, what was measured, and what had to be assumed.
+//!
+//! [`find`] looks a card up by its key, such as `h200`; [`from_toml`] reads a user's own; [`Card::to_toml`] prints
+//! either. What fits on a multiprocessor at once is [`Limits`], which go by compute capability, and [`Occupancy`].
+
+mod card;
+mod file;
+mod known;
+mod limits;
+mod occupancy;
+mod tesla_to_kepler;
+mod volta_to_hopper;
+
+pub use card::{Card, Impossible};
+pub use file::{CardFileError, from_toml};
+pub use known::{UnknownCard, all, find};
+pub use limits::Limits;
+pub use occupancy::{BlockShape, Limiter, Occupancy, OccupancyError};

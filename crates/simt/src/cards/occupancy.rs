@@ -1,0 +1,111 @@
+//! How many blocks of a kernel are resident on a multiprocessor.
+
+use super::limits::Limits;
+use crate::coalescing::LANES;
+
+/// What a block takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockShape {
+    /// Threads.
+    pub threads: u32,
+    /// Registers a thread; 0 when unknown, which limits nothing.
+    pub registers: u32,
+    /// Bytes of shared memory, static and dynamic together.
+    pub shared_bytes: u32,
+}
+
+/// What keeps more blocks from being resident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limiter {
+    /// Warps of the multiprocessor.
+    Warps,
+    /// Blocks of the multiprocessor.
+    Blocks,
+    /// Registers.
+    Registers,
+    /// Shared memory.
+    SharedMemory,
+}
+
+/// Why a block cannot run at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OccupancyError {
+    /// Too many threads or none.
+    #[error("a block of {0} threads: 1 to {1} are possible on this card")]
+    Threads(u32, u32),
+    /// Too many registers for a thread, or for the block as a whole.
+    #[error("{0} registers a thread do not fit: take fewer registers or smaller blocks")]
+    Registers(u32),
+    /// Too much shared memory.
+    #[error("{0} bytes of shared memory a block: this card has {1}")]
+    SharedMemory(u32, u32),
+}
+
+/// Residency of a kernel on one multiprocessor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Resident blocks.
+    pub blocks: u32,
+    /// Resident warps.
+    pub warps: u32,
+    /// Warps that could be.
+    pub most_warps: u32,
+    /// What limits the blocks; of several with the same result, the first in the order of [`Limiter`].
+    pub limiter: Limiter,
+}
+
+impl Occupancy {
+    /// The occupancy of blocks of this shape, as NVIDIA's calculator computes it.
+    ///
+    /// # Errors
+    /// [`OccupancyError`] when not even one block fits.
+    pub fn new(limits: &Limits, block: BlockShape) -> Result<Self, OccupancyError> {
+        let BlockShape { threads, registers, shared_bytes } = block;
+        if threads == 0 || threads > limits.threads_per_block {
+            return Err(OccupancyError::Threads(threads, limits.threads_per_block));
+        }
+        if registers > limits.registers_per_thread {
+            return Err(OccupancyError::Registers(registers));
+        }
+        if shared_bytes > limits.shared_bytes_per_block {
+            return Err(OccupancyError::SharedMemory(shared_bytes, limits.shared_bytes_per_block));
+        }
+        let lanes = LANES as u32;
+        let warps = threads.div_ceil(lanes);
+        let by_warps = limits.warps / warps;
+        let by_registers = if registers == 0 {
+            u32::MAX
+        } else if limits.registers_by_block {
+            let warps = warps.next_multiple_of(limits.warp_unit);
+            limits.registers / (warps * lanes * registers).next_multiple_of(limits.register_unit)
+        } else {
+            let warp = (registers * lanes).next_multiple_of(limits.register_unit);
+            let resident = limits.registers / warp / limits.warp_unit * limits.warp_unit;
+            resident / warps
+        };
+        if by_registers == 0 {
+            return Err(OccupancyError::Registers(registers));
+        }
+        let shared = (shared_bytes + limits.shared_reserved).next_multiple_of(limits.shared_unit);
+        let by_shared = if shared_bytes == 0 && limits.shared_reserved == 0 {
+            u32::MAX
+        } else {
+            limits.shared_bytes / shared
+        };
+        let (blocks, limiter) = [
+            (by_warps, Limiter::Warps),
+            (limits.blocks, Limiter::Blocks),
+            (by_registers, Limiter::Registers),
+            (by_shared, Limiter::SharedMemory),
+        ]
+        .into_iter()
+        .min_by_key(|&(blocks, _)| blocks)
+        .unwrap_or((0, Limiter::Warps));
+        Ok(Self { blocks, warps: blocks * warps, most_warps: limits.warps, limiter })
+    }
+
+    /// Resident warps over possible ones.
+    pub fn share(&self) -> f64 {
+        f64::from(self.warps) / f64::from(self.most_warps)
+    }
+}

@@ -1,0 +1,123 @@
+//! What can be wrong with a PTX file.
+
+use std::fmt;
+
+use super::module::Position;
+use super::types::ScalarType;
+
+/// A fault in a PTX file and where it is.
+///
+/// Displays as the position, the problem, and the line with a mark under the place.
+#[derive(Clone, Debug)]
+pub struct ParseError {
+    inner: Box<Inner>,
+}
+
+#[derive(Clone, Debug)]
+struct Inner {
+    position: Position,
+    problem: Problem,
+    source_line: String,
+    mark: usize,
+}
+
+/// How much of a long line an error shows on each side of the place.
+const SHOWN: usize = 60;
+
+impl ParseError {
+    /// Cuts the line out of the text.
+    pub(super) fn new(text: &str, position: Position, problem: Problem) -> Self {
+        let line = text.split('\n').nth(position.line.saturating_sub(1) as usize).unwrap_or("");
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let mut place = (position.column.saturating_sub(1) as usize).min(line.len());
+        while !line.is_char_boundary(place) {
+            place -= 1;
+        }
+        let before: Vec<char> = line[..place].chars().collect();
+        let skipped = before.len().saturating_sub(SHOWN);
+        let shown = before[skipped..].iter().copied().chain(line[place..].chars().take(SHOWN));
+        let source_line: String = shown.map(|shown| if shown == '\t' { ' ' } else { shown }).collect();
+        let indent =
+            source_line.chars().take_while(|shown| *shown == ' ').count().min(before.len() - skipped);
+        let inner = Inner {
+            position,
+            problem,
+            source_line: source_line[indent..].trim_end().to_owned(),
+            mark: before.len() - skipped - indent,
+        };
+        Self { inner: Box::new(inner) }
+    }
+
+    /// Where.
+    pub fn position(&self) -> Position {
+        self.inner.position
+    }
+
+    /// What.
+    pub fn problem(&self) -> &Problem {
+        &self.inner.problem
+    }
+
+    /// The line of the file, without its indentation; of a very long one, what is around the place.
+    pub fn source_line(&self) -> &str {
+        &self.inner.source_line
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { position, problem, source_line, mark } = &*self.inner;
+        write!(formatter, "line {}, column {}: {problem}", position.line, position.column)?;
+        if source_line.is_empty() {
+            return Ok(());
+        }
+        write!(formatter, "\n    {source_line}\n    {:mark$}^", "")
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// The faults by kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum Problem {
+    #[error("unknown character {0:?}")]
+    UnknownCharacter(char),
+    #[error("the file ends within this comment; expected `*/`")]
+    UnterminatedComment,
+    #[error("this text has no end on its line; expected `\"`")]
+    UnterminatedText,
+    #[error("malformed number `{text}`; expected {expected}")]
+    MalformedNumber { text: String, expected: &'static str },
+    #[error("the number {text} is too large; expected at most {most}")]
+    NumberTooLarge { text: String, most: u64 },
+    #[error("the file ends here; expected {expected}")]
+    Truncated { expected: String },
+    #[error("unknown directive `{directive}`; expected {expected}")]
+    UnknownDirective { directive: String, expected: String },
+    #[error("found {found}; expected {expected}")]
+    Unexpected { found: String, expected: String },
+    #[error("`{name}` is not declared; expected {expected}")]
+    Undeclared { name: String, expected: String },
+    #[error("the label `{name}` is not declared; expected a label of this function")]
+    UndeclaredLabel { name: String },
+    #[error(
+        "the label `{name}` is out of scope: it stands on line {line}, in another block; expected a label of this block or one around it"
+    )]
+    LabelOutOfScope { name: String, line: u32 },
+    #[error("`{name}` is a {found}; expected {expected}")]
+    WrongLabel { name: String, found: &'static str, expected: &'static str },
+    #[error("`{name}` is declared twice, first on line {line}; expected another name")]
+    Duplicate { name: String, line: u32 },
+    #[error(
+        "there is no register `{name}`: `{family}<{count}>` on line {line} ends before it; expected a smaller number"
+    )]
+    NoSuchRegister { name: String, family: String, count: u32, line: u32 },
+    #[error("the register `{name}` is declared {declared} on line {line}; expected {expected}")]
+    WrongRegister { name: String, declared: ScalarType, line: u32, expected: String },
+    #[error("too many {what}; expected at most {most}")]
+    TooMany { what: &'static str, most: u64 },
+    #[error("brackets within brackets too deep; expected at most {most}")]
+    TooDeep { most: u32 },
+}

@@ -1,0 +1,177 @@
+//! Names and opcodes, shared rather than copied: a file repeats the same few hundred thousands of times.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::types::ScalarType;
+
+/// A name as it stands in the file. Cloning it copies a pointer.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    /// A name of its own, shared with nothing yet.
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        &*self.0 == other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        &*self.0 == *other
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, formatter)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// What an instruction does, by its text: a base and its modifiers in order, `ld` and `global`, `nc`, `b32`.
+///
+/// Equal opcodes of a module are one allocation, so what decodes them may do so once for each.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Opcode(Arc<OpcodeText>);
+
+#[derive(PartialEq, Eq, Hash)]
+struct OpcodeText {
+    text: Box<str>,
+    /// Where in the text the dots are that separate the parts.
+    dots: Box<[u32]>,
+    only_type: Option<ScalarType>,
+}
+
+impl Opcode {
+    /// Splits the text at its dots. Modifiers with colons, such as `L2::128B`, stay one.
+    pub fn new(text: &str) -> Self {
+        let dots = text.bytes().enumerate().filter(|(_, byte)| *byte == b'.');
+        let dots = dots.map(|(place, _)| place as u32).collect();
+        let mut types = text.split('.').skip(1).filter_map(ScalarType::from_word);
+        let only_type = types.next().filter(|_| types.next().is_none());
+        Self(Arc::new(OpcodeText { text: text.into(), dots, only_type }))
+    }
+
+    /// The whole, with its dots.
+    pub fn as_str(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The part before the first dot.
+    pub fn base(&self) -> &str {
+        let end = self.0.dots.first().map_or(self.0.text.len(), |dot| *dot as usize);
+        &self.0.text[..end]
+    }
+
+    /// The parts after it, in order, without their dots.
+    pub fn modifiers(&self) -> impl DoubleEndedIterator<Item = &str> + '_ {
+        let text = &*self.0.text;
+        let dots = &self.0.dots;
+        (0..dots.len()).map(move |index| {
+            let end = dots.get(index + 1).map_or(text.len(), |dot| *dot as usize);
+            &text[dots[index] as usize + 1..end]
+        })
+    }
+
+    /// The type among the modifiers, if there is just one.
+    pub fn only_type(&self) -> Option<ScalarType> {
+        self.0.only_type
+    }
+
+    /// Whether the modifier is among them.
+    pub fn has(&self, modifier: &str) -> bool {
+        self.modifiers().any(|other| other == modifier)
+    }
+}
+
+impl fmt::Debug for Opcode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), formatter)
+    }
+}
+
+impl fmt::Display for Opcode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Gives out one [`Name`] and one [`Opcode`] for each text.
+#[derive(Default)]
+pub(super) struct Interner<'text> {
+    names: Map<&'text str, Name>,
+    opcodes: Map<&'text str, Opcode>,
+}
+
+impl<'text> Interner<'text> {
+    pub(super) fn name(&mut self, text: &'text str) -> Name {
+        self.names.entry(text).or_insert_with(|| Name::new(text)).clone()
+    }
+
+    pub(super) fn opcode(&mut self, text: &'text str) -> Opcode {
+        self.opcodes.entry(text).or_insert_with(|| Opcode::new(text)).clone()
+    }
+}
+
+/// A hash map for short texts. Its keys come from a file that is parsed once, so collisions planted on purpose
+/// cost a slow parse of that file and nothing else.
+pub(super) type Map<K, V> = HashMap<K, V, BuildHasherDefault<ShortTextHasher>>;
+
+/// Multiplies and rotates, eight bytes at a time.
+#[derive(Default)]
+pub(super) struct ShortTextHasher(u64);
+
+impl ShortTextHasher {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+impl Hasher for ShortTextHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let mut words = bytes.chunks_exact(8);
+        for word in &mut words {
+            self.add(u64::from_le_bytes(word.try_into().expect("chunks of eight")));
+        }
+        let mut last = 0;
+        for byte in words.remainder() {
+            last = last << 8 | u64::from(*byte);
+        }
+        self.add(last ^ (bytes.len() as u64) << 56);
+    }
+
+    fn write_u8(&mut self, byte: u8) {
+        self.add(u64::from(byte));
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.add(u64::from(word));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}

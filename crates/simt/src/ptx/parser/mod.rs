@@ -1,0 +1,207 @@
+//! Recursive descent: one function for each thing that the language has, each consuming at least one token.
+
+mod code;
+mod declarations;
+mod operands;
+mod scopes;
+mod top;
+
+use super::error::Problem;
+use super::lexer::{Fault, Lexer, Token, TokenKind};
+use super::module::{Immediate, Module, Position};
+use super::names::{Interner, Map, Name};
+
+type Parsed<T> = Result<T, Fault>;
+
+/// Brackets within brackets, whose reading recurses.
+const DEEPEST: u32 = 64;
+
+/// The state of reading: the token in hand and what is known so far.
+pub(super) struct Parser<'text> {
+    lexer: Lexer<'text>,
+    token: Token<'text>,
+    interner: Interner<'text>,
+    module: Module,
+    globals: Map<&'text str, Global>,
+}
+
+/// What a name of the module stands for.
+#[derive(Clone, Copy)]
+struct Global {
+    position: Position,
+    is_function: bool,
+    defined: bool,
+}
+
+impl<'text> Parser<'text> {
+    pub(super) fn parse(text: &'text str) -> Parsed<Module> {
+        let mut lexer = Lexer::new(text);
+        let token = lexer.next()?;
+        let mut parser = Self {
+            lexer,
+            token,
+            interner: Interner::default(),
+            module: Module::default(),
+            globals: Map::default(),
+        };
+        parser.file()?;
+        Ok(parser.module)
+    }
+
+    /// Moves on; gives back the token that was in hand.
+    fn advance(&mut self) -> Parsed<Token<'text>> {
+        let token = self.token;
+        self.token = self.lexer.next()?;
+        Ok(token)
+    }
+
+    /// The token in hand is none of those expected.
+    fn unexpected<T>(&self, expected: impl Into<String>) -> Parsed<T> {
+        let expected = expected.into();
+        let found = match self.token.kind {
+            TokenKind::End => return Err((self.token.position, Problem::Truncated { expected })),
+            TokenKind::Identifier(text) | TokenKind::Directive(text) | TokenKind::Decimal(text) => {
+                format!("`{text}`")
+            }
+            TokenKind::Text(text) => format!("the text \"{text}\""),
+            TokenKind::Mark(mark) => format!("`{}`", mark as char),
+            TokenKind::Number(_) => {
+                let rest = &self.lexer.text()[self.token.start..];
+                let end =
+                    rest.find(|character: char| !character.is_ascii_alphanumeric()).unwrap_or(rest.len());
+                format!("`{}`", &rest[..end])
+            }
+        };
+        Err((self.token.position, Problem::Unexpected { found, expected }))
+    }
+
+    fn unknown_directive<T>(&self, directive: &str, expected: impl Into<String>) -> Parsed<T> {
+        let problem =
+            Problem::UnknownDirective { directive: directive.to_owned(), expected: expected.into() };
+        Err((self.token.position, problem))
+    }
+
+    fn is(&self, mark: u8) -> bool {
+        matches!(self.token.kind, TokenKind::Mark(found) if found == mark)
+    }
+
+    fn is_directive(&self, directive: &str) -> bool {
+        matches!(self.token.kind, TokenKind::Directive(found) if found == directive)
+    }
+
+    /// Moves past the mark if it is in hand.
+    fn take(&mut self, mark: u8) -> Parsed<bool> {
+        let found = self.is(mark);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    /// Moves past the directive if it is in hand.
+    fn take_directive(&mut self, directive: &str) -> Parsed<bool> {
+        let found = self.is_directive(directive);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn expect(&mut self, mark: u8, after: &str) -> Parsed<()> {
+        if self.take(mark)? { Ok(()) } else { self.unexpected(format!("`{}` {after}", mark as char)) }
+    }
+
+    fn identifier(&mut self, expected: &str) -> Parsed<(&'text str, Position)> {
+        match self.token.kind {
+            TokenKind::Identifier(text) => Ok((text, self.advance()?.position)),
+            _ => self.unexpected(expected),
+        }
+    }
+
+    /// A number without sign or fraction.
+    fn integer(&mut self, expected: &str) -> Parsed<u64> {
+        match self.token.kind {
+            TokenKind::Number(Immediate::Integer { bits, .. }) => {
+                self.advance()?;
+                Ok(bits)
+            }
+            _ => self.unexpected(expected),
+        }
+    }
+
+    fn small_integer(&mut self, expected: &str) -> Parsed<u32> {
+        let position = self.token.position;
+        let bits = self.integer(expected)?;
+        u32::try_from(bits).map_err(|_| {
+            (position, Problem::NumberTooLarge { text: bits.to_string(), most: u64::from(u32::MAX) })
+        })
+    }
+
+    /// `.align`'s: a power of two.
+    fn alignment(&mut self) -> Parsed<u32> {
+        if let TokenKind::Number(Immediate::Integer { bits, .. }) = self.token.kind
+            && !bits.is_power_of_two()
+        {
+            return self.unexpected("a power of two, the alignment in bytes");
+        }
+        self.small_integer("a power of two, the alignment in bytes")
+    }
+
+    fn text(&mut self, expected: &str) -> Parsed<Name> {
+        match self.token.kind {
+            TokenKind::Text(text) => {
+                self.advance()?;
+                Ok(self.interner.name(text))
+            }
+            _ => self.unexpected(expected),
+        }
+    }
+
+    /// `.pragma`'s hints and the semicolon.
+    fn pragma(&mut self) -> Parsed<Vec<Name>> {
+        let mut hints = vec![self.text("a hint in quotes")?];
+        while self.take(b',')? {
+            hints.push(self.text("a hint in quotes")?);
+        }
+        self.expect(b';', "after `.pragma`")?;
+        Ok(hints)
+    }
+
+    /// A number with its sign, if the token in hand begins one.
+    fn signed_number(&mut self) -> Parsed<Option<Immediate>> {
+        let mut negative = false;
+        let mut signed = false;
+        while self.is(b'-') || self.is(b'+') {
+            negative ^= self.is(b'-');
+            signed = true;
+            self.advance()?;
+        }
+        let number = match self.token.kind {
+            TokenKind::Number(number) => number,
+            TokenKind::Decimal(text) => Immediate::Double(text.parse().map_or(0, f64::to_bits)),
+            _ if signed => return self.unexpected("a number after the sign"),
+            _ => return Ok(None),
+        };
+        self.advance()?;
+        Ok(Some(match number {
+            number if !negative => number,
+            Immediate::Integer { bits, unsigned } => {
+                Immediate::Integer { bits: bits.wrapping_neg(), unsigned: unsigned && bits != 0 }
+            }
+            Immediate::Single(bits) => Immediate::Single(bits ^ 1 << 31),
+            Immediate::Double(bits) => Immediate::Double(bits ^ 1 << 63),
+        }))
+    }
+
+    /// `+4`, `-4`, `+-4`, as often as it stands there; 0 without.
+    fn offset(&mut self) -> Parsed<i64> {
+        let mut sum = 0_i64;
+        while self.is(b'+') || self.is(b'-') {
+            match self.signed_number()? {
+                Some(Immediate::Integer { bits, .. }) => sum = sum.wrapping_add(bits as i64),
+                _ => return self.unexpected("an offset in bytes"),
+            }
+        }
+        Ok(sum)
+    }
+}

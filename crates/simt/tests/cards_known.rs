@@ -1,0 +1,220 @@
+//! Built-in cards, card files, and occupancy against values of NVIDIA's calculator.
+
+use simt::cards::{BlockShape, Card, Limiter, Limits, Occupancy, OccupancyError, all, find, from_toml};
+
+#[test]
+fn every_card_is_possible_and_says_where_it_is_from() {
+    let cards = all();
+    let keys: Vec<&str> = cards.iter().map(|card| card.key.as_str()).collect();
+    assert_eq!(
+        keys,
+        [
+            "c870", "c1060", "gtx280", "c2050", "m2090", "k20x", "k40c", "v100", "rtx3090", "a100-40",
+            "a100-80", "h100", "h200"
+        ]
+    );
+    for card in &cards {
+        card.check().unwrap();
+        assert!(!card.source.is_empty() && !card.calibration.is_empty(), "{}", card.key);
+        // Peak bandwidth and bus width give a transfer rate that such memory had: 1.6 to 20 GT/s a pin.
+        let rate = card.dram_gb_per_s * 8.0 / f64::from(card.dram_bus_bits);
+        assert!((1.5..20.0).contains(&rate), "{}: {rate} GT/s", card.key);
+    }
+}
+
+#[test]
+fn the_figures_of_the_data_sheets() {
+    let sheet = |key: &str| {
+        let card = find(key).unwrap();
+        (card.compute_capability.to_string(), card.multiprocessors, card.dram_gb_per_s, card.dram_partitions)
+    };
+    assert_eq!(sheet("c870"), ("1.0".to_owned(), 16, 76.8, 6));
+    assert_eq!(sheet("c1060"), ("1.3".to_owned(), 30, 102.4, 8));
+    assert_eq!(sheet("gtx280"), ("1.3".to_owned(), 30, 141.7, 8));
+    assert_eq!(sheet("c2050"), ("2.0".to_owned(), 14, 144.0, 0));
+    assert_eq!(sheet("K40c"), ("3.5".to_owned(), 15, 288.4, 0));
+    assert_eq!(sheet("v100"), ("7.0".to_owned(), 80, 898.0, 0));
+    assert_eq!(sheet("rtx3090"), ("8.6".to_owned(), 82, 936.0, 0));
+    assert_eq!(sheet("a100-80"), ("8.0".to_owned(), 108, 2039.0, 0));
+    assert_eq!(sheet("H200"), ("9.0".to_owned(), 132, 4814.304, 0));
+}
+
+#[test]
+fn an_unknown_key_names_the_nearest_and_all() {
+    let message = find("h20").unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "no card \"h20\"; nearest is \"h200\", and there are c870, c1060, gtx280, c2050, m2090, k20x, k40c, v100, \
+         rtx3090, a100-40, a100-80, h100, h200"
+    );
+    assert_eq!(find("a100_80").unwrap_err().nearest, "a100-80");
+    assert_eq!(find("").unwrap_err().keys.len(), 13);
+}
+
+#[test]
+fn a_card_file_changes_what_it_says() {
+    let card =
+        from_toml("extends = \"h200\"\n# half of it\nmultiprocessors = 66\ndram_gb_per_s = 2400\n").unwrap();
+    let h200 = find("h200").unwrap();
+    assert_eq!((card.key.as_str(), card.name.as_str()), ("custom", "NVIDIA H200, changed"));
+    assert_eq!((card.multiprocessors, card.dram_gb_per_s), (66, 2400.0));
+    assert_eq!(
+        Card {
+            key: h200.key.clone(),
+            name: h200.name.clone(),
+            multiprocessors: 132,
+            dram_gb_per_s: 4814.304,
+            ..card
+        },
+        h200
+    );
+    let other =
+        from_toml("extends = \"v100\"\nkey = \"titan-v\"\nname = \"TITAN V\"\ncompute_capability = \"7.2\"");
+    let other = other.unwrap();
+    assert_eq!((other.key.as_str(), other.name.as_str()), ("titan-v", "TITAN V"));
+    assert_eq!(other.compute_capability.to_string(), "7.2");
+}
+
+#[test]
+fn every_card_survives_being_printed() {
+    for card in all() {
+        assert_eq!(from_toml(&card.to_toml()).unwrap(), card);
+    }
+    let quoted = from_toml("extends = \"h200\"\nname = 'a \"card\" of my own\\'").unwrap();
+    assert_eq!(from_toml(&quoted.to_toml()).unwrap(), quoted);
+}
+
+#[test]
+fn bad_card_files_are_refused_with_the_line_and_the_reason() {
+    let refused = |text: &str| from_toml(text).unwrap_err().to_string();
+    let after_extends = |line: &str| refused(&format!("# mine\nextends = \"h200\"\n{line}\n"));
+    for (line, expected) in [
+        ("multiprocessors = 0", "card file, line 3: multiprocessors: 0 is not between 1 and 1024"),
+        ("dram_gb_per_s = -1.0", "card file, line 3: dram_gb_per_s: -1 is not above 0"),
+        ("dram_gb_per_s = nan", "card file, line 3: dram_gb_per_s: NaN is not above 0"),
+        ("clock_mhz = inf", "card file, line 3: clock_mhz: inf is not above 0"),
+        ("launch_us = -2", "card file, line 3: launch_us: -2 is not 0 or more"),
+        ("warp_threads = 64", "card file, line 3: warp_threads: 64 lanes a warp: all cards have 32"),
+        ("dram_share = 1.2", "card file, line 3: dram_share: 1.2 is no share above 0 and up to 1"),
+        ("dram_granule_bytes = 48", "card file, line 3: dram_granule_bytes: 48 is none of 32, 64 and 128"),
+        ("dram_page_bytes = 64", "card file, line 3: dram_page_bytes: 64 is no power of two from 128 on"),
+        ("dram_bus_bits = 0", "card file, line 3: dram_bus_bits: 0 bits are not whole bytes"),
+        ("key = \"two words\"", "card file, line 3: key: \"two words\" is no key: one word is wanted"),
+        ("memory_bytes = 4096", "card file, line 3: memory_bytes: 4096 bytes are less than 1 MiB"),
+        (
+            "memory_bytes = 33554432",
+            "card file, line 3: l2_bytes: an L2 of 62914560 bytes in front of a memory of 33554432",
+        ),
+        ("l2_bytes = 0", "card file, line 3: l2_gb_per_s: 9600 GB/s from an L2 of 0 bytes"),
+        (
+            "dram_partitions = 6",
+            "card file, line 3: dram_partitions: from 2.0 on addresses are hashed, which is written 0",
+        ),
+        (
+            "dram_line_weight = 0.9",
+            "card file, line 3: dram_page_weight: together with dram_line_weight it passes 1, and nothing is left for granules",
+        ),
+        ("compute_capability = \"1.3\"", "card file, line 3: l2_bytes: cards of 1.x have no L2"),
+    ] {
+        assert_eq!(after_extends(line), expected);
+    }
+    let capability = after_extends("compute_capability = \"4.2\"");
+    assert!(
+        capability.starts_with(
+            "card file, line 3: compute_capability: no NVIDIA card has compute capability 4.2: known are 1.0"
+        ),
+        "{capability}"
+    );
+    let extends = refused("\nextends = \"h2000\"");
+    assert!(
+        extends.starts_with("card file, line 2: extends: no card \"h2000\"; nearest is \"h200\""),
+        "{extends}"
+    );
+    let unknown = after_extends("multiprocesors = 7");
+    assert!(unknown.contains("line 3") && unknown.contains("unknown field `multiprocesors`"), "{unknown}");
+    let mistyped = after_extends("multiprocessors = \"many\"");
+    assert!(mistyped.contains("line 3") && mistyped.contains("multiprocessors"), "{mistyped}");
+    let negative = after_extends("l2_bytes = -1");
+    assert!(negative.contains("line 3") && negative.contains("-1"), "{negative}");
+    let cut_off = refused("extends = \"h2");
+    assert!(cut_off.contains("line 1"), "{cut_off}");
+    let missing = refused("key = \"mine\"\nclock_mhz = 1000");
+    assert!(
+        missing.starts_with("card file: without extends = \"...\" a card needs every value, and lacks compute_capability, name, multiprocessors"),
+        "{missing}"
+    );
+}
+
+fn blocks(capability: &str, threads: u32, registers: u32, shared_bytes: u32) -> (u32, u32, Limiter) {
+    let limits = Limits::of(capability.parse().unwrap());
+    let occupancy = Occupancy::new(&limits, BlockShape { threads, registers, shared_bytes }).unwrap();
+    (occupancy.blocks, occupancy.warps, occupancy.limiter)
+}
+
+#[test]
+fn occupancy_is_the_calculators() {
+    use Limiter::{Blocks, Registers, SharedMemory, Warps};
+    for (capability, threads, registers, shared, expected) in [
+        // The classic of the first cards: 256 threads run three times with 10 registers and twice with 11.
+        ("1.0", 256, 10, 0, (3, 24, Warps)),
+        ("1.0", 256, 11, 0, (2, 16, Registers)),
+        ("1.3", 256, 16, 0, (4, 32, Warps)),
+        ("1.3", 256, 17, 0, (3, 24, Registers)),
+        ("1.3", 256, 10, 4224, (3, 24, SharedMemory)),
+        ("1.3", 32, 10, 0, (8, 8, Blocks)),
+        ("2.0", 256, 20, 0, (6, 48, Warps)),
+        ("2.0", 256, 21, 0, (5, 40, Registers)),
+        ("2.0", 192, 0, 12 << 10, (4, 24, SharedMemory)),
+        ("3.5", 256, 32, 0, (8, 64, Warps)),
+        ("3.5", 256, 33, 0, (6, 48, Registers)),
+        ("3.5", 128, 32, 0, (16, 64, Warps)),
+        ("5.2", 32, 32, 0, (32, 32, Blocks)),
+        ("6.0", 1024, 32, 48 << 10, (1, 32, SharedMemory)),
+        ("7.0", 256, 32, 0, (8, 64, Warps)),
+        ("7.0", 1024, 33, 0, (1, 32, Registers)),
+        ("7.0", 128, 255, 0, (2, 8, Registers)),
+        ("7.0", 256, 40, 0, (6, 48, Registers)),
+        ("7.5", 1024, 64, 0, (1, 32, Warps)),
+        ("8.0", 256, 40, 0, (6, 48, Registers)),
+        ("8.0", 256, 32, 32 << 10, (4, 32, SharedMemory)),
+        ("8.6", 1024, 32, 0, (1, 32, Warps)),
+        ("8.6", 256, 32, 48 << 10, (2, 16, SharedMemory)),
+        ("8.9", 64, 32, 0, (24, 48, Warps)),
+        ("9.0", 256, 32, 0, (8, 64, Warps)),
+        ("9.0", 256, 32, 100 << 10, (2, 16, SharedMemory)),
+        ("9.0", 256, 32, 227 << 10, (1, 8, SharedMemory)),
+        ("9.0", 384, 168, 0, (1, 12, Registers)),
+    ] {
+        assert_eq!(
+            blocks(capability, threads, registers, shared),
+            expected,
+            "{capability}: {threads} threads, {registers} registers, {shared} bytes"
+        );
+    }
+}
+
+#[test]
+fn blocks_that_cannot_run_say_why() {
+    let refuse = |capability: &str, threads, registers, shared_bytes| {
+        let limits = Limits::of(capability.parse().unwrap());
+        Occupancy::new(&limits, BlockShape { threads, registers, shared_bytes }).unwrap_err()
+    };
+    assert_eq!(refuse("1.3", 1024, 0, 0), OccupancyError::Threads(1024, 512));
+    assert_eq!(
+        refuse("9.0", 0, 0, 0).to_string(),
+        "a block of 0 threads: 1 to 1024 are possible on this card"
+    );
+    assert_eq!(refuse("9.0", 1024, 65, 0), OccupancyError::Registers(65));
+    assert_eq!(refuse("3.0", 32, 64, 0), OccupancyError::Registers(64));
+    assert_eq!(
+        refuse("7.0", 32, 32, (96 << 10) + 1).to_string(),
+        "98305 bytes of shared memory a block: this card has 98304"
+    );
+}
+
+#[test]
+fn occupancy_as_a_share() {
+    let limits = Limits::of("8.0".parse().unwrap());
+    let shape = BlockShape { threads: 256, registers: 40, shared_bytes: 0 };
+    assert_eq!(Occupancy::new(&limits, shape).unwrap().share(), 0.75);
+}

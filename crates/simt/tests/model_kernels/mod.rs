@@ -1,0 +1,112 @@
+//! Counters of the laboratory's simplest kernels, worked out from their addresses by the rules of `coalescing`.
+
+use simt::cards::{BlockShape, Card, Occupancy};
+use simt::coalescing::{Access, Addresses, Coalescer, LANES, Request};
+use simt::model::{Counters, Touched};
+use std::collections::HashSet;
+
+/// Blocks that are worked out; the rest of the launch repeats them.
+const SAMPLE: u64 = 32;
+const BLOCK: u64 = 256;
+
+/// A kernel in which thread `i` loads one element and stores one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kernel {
+    /// `a[i + s] += 1`.
+    Offset(u64),
+    /// `a[i * s] += 1`.
+    Stride(u64),
+    /// `b[i] = a[i]`.
+    Copy,
+}
+
+/// Counters of a launch with 256 threads a block, reading `bytes` of elements of `size` bytes.
+pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Counters {
+    let threads = bytes / size;
+    let blocks = threads / BLOCK;
+    let coalescer = Coalescer::new(card.compute_capability);
+    let has_l1 = card.compute_capability.major == 2 || card.compute_capability.major >= 5;
+    let (element, apart) = match kernel {
+        Kernel::Offset(s) => ((1, s), 0),
+        Kernel::Stride(s) => ((s, 0), 0),
+        Kernel::Copy => ((1, 0), 1 << 36),
+    };
+    let mut sum = Counters { round_trips: 1.0, ..Counters::default() };
+    let mut sectors = [HashSet::new(), HashSet::new()];
+    let mut transaction_sectors = [0, 0];
+    let mut scattered_pages = [0.0_f64; 2];
+    for block in 0..SAMPLE {
+        let mut in_l1 = HashSet::new();
+        for warp in 0..BLOCK / LANES as u64 {
+            let first = block * BLOCK + warp * LANES as u64;
+            for (way, access) in [Access::Load, Access::Store].into_iter().enumerate() {
+                let addresses: Addresses = std::array::from_fn(|lane| {
+                    (way as u64 * apart) + ((first + lane as u64) * element.0 + element.1) * size
+                });
+                let request = Request { addresses: &addresses, active: u32::MAX, bytes: size as u32, access };
+                let traffic = coalescer.traffic(&request);
+                sum.requests += f64::from(traffic.requests);
+                sum.lines += f64::from(traffic.lines);
+                sum.straddling += f64::from(traffic.requests * u32::from(traffic.straddles()));
+                if card.l2_bytes == 0 {
+                    for half in addresses.chunks(16) {
+                        let pages: HashSet<u64> =
+                            half.iter().map(|address| address / u64::from(card.dram_page_bytes)).collect();
+                        scattered_pages[way] += pages.len() as f64 - 1.0;
+                    }
+                }
+                for transaction in coalescer.transactions(&request).iter() {
+                    for sector in 0..u64::from(transaction.bytes) / 32 {
+                        let sector = transaction.address / 32 + sector;
+                        transaction_sectors[way] += 1;
+                        sectors[way].insert(sector);
+                        // What the block has loaded before is in L1; stores pass through it.
+                        if access == Access::Store {
+                            sum.l2_sectors_written += 1.0;
+                        } else if !has_l1 || in_l1.insert(sector) {
+                            sum.l2_sectors_read += 1.0;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let touched = |way: usize| {
+        let distinct = |bytes: u64| {
+            sectors[way].iter().map(|sector| sector * 32 / bytes).collect::<HashSet<_>>().len() as f64
+        };
+        let granules = if card.l2_bytes == 0 {
+            f64::from(transaction_sectors[way])
+        } else {
+            distinct(u64::from(card.dram_granule_bytes))
+        };
+        Touched {
+            granules,
+            lines: distinct(128),
+            pages: distinct(u64::from(card.dram_page_bytes)).max(scattered_pages[way]),
+        }
+    };
+    (sum.dram_read, sum.dram_written) = (touched(0), touched(1));
+    let scale = blocks as f64 / SAMPLE as f64;
+    for field in [
+        &mut sum.requests,
+        &mut sum.lines,
+        &mut sum.straddling,
+        &mut sum.l2_sectors_read,
+        &mut sum.l2_sectors_written,
+        &mut sum.dram_read.granules,
+        &mut sum.dram_read.lines,
+        &mut sum.dram_read.pages,
+        &mut sum.dram_written.granules,
+        &mut sum.dram_written.lines,
+        &mut sum.dram_written.pages,
+    ] {
+        *field *= scale;
+    }
+    sum.warps = threads as f64 / LANES as f64;
+    // A dozen instructions, as in the PTX of these kernels.
+    sum.instructions = 12.0 * sum.warps;
+    let shape = BlockShape { threads: BLOCK as u32, registers: 10, shared_bytes: 0 };
+    sum.resident_warps = f64::from(Occupancy::new(&card.limits(), shape).unwrap().warps);
+    sum
+}
