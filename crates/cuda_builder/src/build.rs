@@ -85,7 +85,13 @@ pub(crate) fn run(options: &CudaBuilder, single: bool) -> Result<Build, CudaBuil
         emit: options.emit,
     };
     let files = Files::new(&folder, &compiled.name, options, &request);
-    let (fresh, warnings) = make(&toolchain, &compiled, &request, &files)?;
+    let (fresh, mut warnings) = make(&toolchain, &compiled, &request, &files)?;
+    if options.override_libm {
+        warnings.push(String::from(
+            "`override_libm(true)` overrides nothing: there is no `libdevice` here, and `libm` is compiled from its source like \
+             any other crate. Leave the option out.",
+        ));
+    }
     for warning in &warnings {
         warn(warning);
     }
@@ -93,12 +99,10 @@ pub(crate) fn run(options: &CudaBuilder, single: bool) -> Result<Build, CudaBuil
     if let Some(to) = &options.ptx_file_copy_path {
         for artifact in &mut artifacts {
             let to = if single { to.clone() } else { with_arch(to, artifact.arch) };
-            let copied = std::fs::read(&artifact.ptx).and_then(|ptx| write_if_changed(&to, &ptx));
-            copied.map_err(CudaBuilderError::FailedToCopyPtxFile)?;
+            copy(&artifact.ptx, &to)?;
             if let Some(llvm) = &mut artifact.llvm {
                 let to = to.with_extension(llvm.extension().unwrap_or_default());
-                let copied = std::fs::read(&*llvm).and_then(|code| write_if_changed(&to, &code));
-                copied.map_err(CudaBuilderError::FailedToCopyPtxFile)?;
+                copy(llvm, &to)?;
                 *llvm = to;
             }
             artifact.ptx = to;
@@ -110,6 +114,16 @@ pub(crate) fn run(options: &CudaBuilder, single: bool) -> Result<Build, CudaBuil
     }
     tell_cargo(&compiled.sources);
     Ok(Build { artifacts, fresh, warnings, sources: compiled.sources, toolchain })
+}
+
+/// Copies to the path that the user gave.
+fn copy(from: &Path, to: &Path) -> Result<(), CudaBuilderError> {
+    let bytes = std::fs::read(from).map_err(CudaBuilderError::file(from, "read"))?;
+    // The variant holds an error and no path, as in Rust-CUDA; so the error has to name it.
+    write_if_changed(to, &bytes).map_err(|error| {
+        let error = std::io::Error::new(error.kind(), format!("{}: {error}", to.display()));
+        CudaBuilderError::FailedToCopyPtxFile(error)
+    })
 }
 
 /// What is kept between builds, in a folder of its own for each crate and set of options.
@@ -203,19 +217,11 @@ fn compile_arch(arches: &[NvvmArch]) -> NvvmArch {
 }
 
 fn refuse_unsupported(options: &CudaBuilder) -> Result<(), CudaBuilderError> {
-    let refuse = |option, reason| Err(CudaBuilderError::UnsupportedOption { option, reason });
     if options.optix {
-        return refuse(
-            "optix(true)",
-            "OptiX modules need entry points and calls that this path to PTX does not make",
-        );
-    }
-    if options.override_libm {
-        return refuse(
-            "override_libm(true)",
-            "it would need `libdevice` of the CUDA toolkit, and no toolkit is used here; `cuda_std`'s `GpuFloat` uses the GPU's own \
-             instructions where there are any and `libm` otherwise. Leave the option out",
-        );
+        return Err(CudaBuilderError::UnsupportedOption {
+            option: "optix(true)",
+            reason: "OptiX modules need entry points and calls that this path to PTX does not make",
+        });
     }
     Ok(())
 }
@@ -278,8 +284,6 @@ mod tests {
     fn what_cannot_be_done_is_refused_before_anything_runs() {
         let error = CudaBuilder::new("nowhere").optix(true).build().unwrap_err().to_string();
         assert!(error.starts_with("`optix(true)` is not supported: "), "{error}");
-        let error = CudaBuilder::new("nowhere").override_libm(true).build().unwrap_err().to_string();
-        assert!(error.starts_with("`override_libm(true)` is not supported: "), "{error}");
         let error =
             CudaBuilder::new("nowhere").arches([Compute75, Compute90]).build().unwrap_err().to_string();
         assert!(error.contains("use `build_all`"), "{error}");

@@ -32,13 +32,7 @@ pub enum EmitOption {
 /// let ptx = CudaBuilder::new("kernels").arch(NvvmArch::Compute80).copy_to("kernels.ptx").build().unwrap();
 /// ```
 ///
-/// The names and defaults are those of Rust-CUDA's builder, with these differences:
-///
-/// - [`fma_contraction`](Self::fma_contraction) is off unless asked for. Rust rounds `a * b` before it adds `c`, and code
-///   that relies on it computes the same here as on the host. Use `mul_add` where fusing is meant.
-/// - [`override_libm`](Self::override_libm) is off and cannot be turned on: it is about a library of the CUDA toolkit's.
-/// - [`arches`](Self::arches), [`build_all`](Self::build_all), [`ptx_version`](Self::ptx_version) and
-///   [`target_dir`](Self::target_dir) are additions.
+/// The names and defaults are those of Rust-CUDA's builder, with [few differences](crate#differences-from-rust-cuda).
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens before `build` or `build_all`"]
 pub struct CudaBuilder {
@@ -184,7 +178,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether `a * b + c` is rounded once instead of twice, as nvcc does by default. Off by default here: see above.
+    /// Whether `a * b + c` is rounded once instead of twice, as nvcc does by default. Off by default
+    /// [here](crate#differences-from-rust-cuda).
     pub fn fma_contraction(mut self, fma_contraction: bool) -> Self {
         self.fma_contraction = fma_contraction;
         self
@@ -215,7 +210,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether calls of `libm` go to the CUDA toolkit's `libdevice`. No toolkit is used here: building says so.
+    /// Whether calls of `libm` go to the CUDA toolkit's `libdevice`. No toolkit is used here, so they never do: building with
+    /// `true` warns of that and goes on.
     pub fn override_libm(mut self, override_libm: bool) -> Self {
         self.override_libm = override_libm;
         self

@@ -82,16 +82,15 @@ pub enum CudaBuilderError {
 
     /// libLLVM is of another version than the compiler's bitcode or this crate's declarations.
     #[error(
-        "{} is LLVM {found}, but {wanted} is needed: bitcode and the C interface are only sure to match within one major \
-         version. Use a Rust toolchain with LLVM {major} (`rustc -vV` says which it has; 1.95 has it).",
-        path.display(), major = crate::llvm::MAJOR
+        "{} is LLVM {found}, but {wanted}",
+        path.display()
     )]
     LlvmVersion {
         /// The library.
         path: PathBuf,
         /// What it says it is.
         found: String,
-        /// What was expected and why.
+        /// What is needed instead, why, and what to do.
         wanted: String,
     },
 
@@ -177,7 +176,11 @@ pub enum CudaBuilderError {
     },
 
     /// A file or folder could not be read or written.
-    #[error("{} could not be {what}: {source}.", path.display())]
+    #[error(
+        "{} could not be {what}: {source}. Check that each folder on the way to it exists and is yours to use, and that the disk is \
+         not full; `.target_dir(..)` moves what a build keeps to another folder.",
+        path.display()
+    )]
     File {
         /// The file or folder.
         path: PathBuf,

@@ -24,10 +24,25 @@
 //! Nothing of this depends on `cuda_std`: the marks that step 3 acts on are statics in sections whose names begin with `.cuda.`,
 //! which any crate can write.
 //!
-//! # Floating point
+//! # Differences from Rust-CUDA
 //!
-//! As everywhere in Rust, operations are rounded one by one: `a * b + c` is not fused unless
-//! [`fma_contraction`](CudaBuilder::fma_contraction) asks for it. (nvcc and Rust-CUDA fuse by default.)
+//! - [`fma_contraction`](CudaBuilder::fma_contraction) is off unless asked for; Rust-CUDA and nvcc fuse by default. As everywhere
+//!   in Rust, operations are rounded one by one, so that kernels compute what the same code computes on the host.
+//!   Use `mul_add` where fusing is meant.
+//! - [`override_libm`](CudaBuilder::override_libm) is off, and does nothing but warn when it is on: there is no `libdevice` to put in
+//!   the place of `libm`, which is compiled from its source. `cuda_std`'s `GpuFloat` uses the GPU's own instructions where
+//!   there are any.
+//! - [`optix(true)`](CudaBuilder::optix) is an error.
+//! - [`arches`](CudaBuilder::arches) and [`build_all`](CudaBuilder::build_all) make PTX for several architectures from one compile.
+//!   `cfg(target_feature = "compute_..")` is then that of the lowest.
+//! - The PTX version is not that of a toolkit, but one that old drivers load: 7.4 below compute capability 9.0, and 8.0 from
+//!   there on, or the first that has the architecture. [`ptx_version`](CudaBuilder::ptx_version) asks for another.
+//! - [`debug`](CudaBuilder::debug) gives line tables at most: ptxas does not take the DWARF that LLVM writes.
+//! - [`nvvm_opts(false)`](CudaBuilder::nvvm_opts) still optimises as far as memories need it.
+//! - A panic is a trap without a message; what it would have printed is not compiled.
+//! - The finished code is audited, and a build fails over what would fail, crawl or not load on the GPU: a function that nothing
+//!   defines, a write to constant memory, a shared static behind a generic pointer, statics larger than their memory.
+//! - [`target_dir`](CudaBuilder::target_dir) is where a build keeps its files; unless given, `cuda-builder` in the target folder.
 
 #![allow(
     clippy::mutable_key_type,
@@ -47,6 +62,7 @@ mod error;
 mod link;
 mod llvm;
 mod markers;
+mod names;
 mod passes;
 mod pipeline;
 pub mod ptx;

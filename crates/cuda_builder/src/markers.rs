@@ -12,6 +12,7 @@ use std::collections::HashSet;
 
 use crate::CudaBuilderError;
 use crate::llvm::{Linkage, Module, Value};
+use crate::names::readable;
 
 /// A memory that a static can be put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +89,7 @@ pub(crate) fn memory(variable: Value<'_>) -> Result<Option<Memory>, CudaBuilderE
         return Err(CudaBuilderError::Marker(format!(
             "the static `{}` is in section {section}, which means nothing here; the sections are .cuda.shared, .cuda.constant, \
              .cuda.global, .cuda.managed, {KERNEL} and {EXPORT}. Update `cuda_builder` to match `cuda_std`.",
-            variable.name()
+            readable(&variable.name())
         )));
     }
     Ok(None)

@@ -6,7 +6,7 @@ use crate::llvm::{Context, Llvm, Module, Optimise, TargetMachine};
 use crate::passes::{self, PassOptions};
 use crate::pipeline::{self, Request};
 use crate::toolchain::{self, Compiler};
-use crate::{CudaBuilderError, NvvmArch};
+use crate::{CudaBuilderError, Finding, NvvmArch, audit};
 
 fn llvm() -> Llvm {
     let compiler = Compiler::active(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
@@ -19,6 +19,11 @@ pub(crate) fn with_module<T>(text: &str, look: impl FnOnce(&Module<'_>) -> T) ->
     let module = Module::from_text(&context, text).unwrap();
     module.verify().unwrap();
     look(&module)
+}
+
+/// What the audit finds in a module that is taken as it stands, without optimisation.
+pub(crate) fn findings(text: &str) -> Vec<Finding> {
+    with_module(text, audit::module)
 }
 
 /// The module after the passes and before optimisation, with their warnings.

@@ -357,12 +357,18 @@ fn a_pointer_that_can_go_to_two_memories_is_named_with_its_line() {
 /// Set for the process that [`child`] is to act in.
 const CHILD: &str = "CUDA_BUILDER_TEST_CRATE";
 
+/// Set to the architecture that [`child`] is to build for, if not the default.
+const CHILD_ARCH: &str = "CUDA_BUILDER_TEST_ARCH";
+
 /// No test: builds the crate that the environment names, so that another test sees all that a build prints.
 #[test]
 fn child() {
     let Some(krate) = std::env::var_os(CHILD) else { return };
-    let outcome = CudaBuilder::new(krate).target_dir(shared_folder()).build();
-    println!("outcome: {outcome:?}");
+    let mut builder = CudaBuilder::new(krate).target_dir(shared_folder());
+    if let Ok(arch) = std::env::var(CHILD_ARCH) {
+        builder = builder.arch(arch.parse().unwrap());
+    }
+    println!("outcome: {:?}", builder.build());
 }
 
 fn build_in_child(krate: &Krate, change: impl FnOnce(&mut Command)) -> Output {
@@ -426,4 +432,98 @@ fn an_architecture_that_llvm_lacks_is_refused() {
     );
     let error = krate.builder().ptx_version(6, 0).build().unwrap_err().to_string();
     assert!(error.starts_with("PTX version 6.0 cannot hold code for compute_75"), "{error}");
+}
+
+#[test]
+fn what_llvm_gives_up_on_ends_the_build_with_a_reason() {
+    let krate = Krate::new(
+        "sleeps",
+        "#![no_std]\n#![feature(link_llvm_intrinsics)]\nunsafe extern \"C\" {\n    #[link_name = \"llvm.nvvm.nanosleep\"]\n    \
+         fn nanosleep(nanoseconds: u32);\n}\n#[unsafe(no_mangle)]\n\
+         pub unsafe extern \"ptx-kernel\" fn sleeps() {\n    unsafe { nanosleep(7) }\n}",
+    );
+    assert!(krate.ptx().contains("nanosleep.u32"));
+    let output = build_in_child(&krate, |command| {
+        command.env(CHILD_ARCH, "compute_53");
+    });
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("error: LLVM gave up making PTX for compute_53: Cannot select: intrinsic %llvm.nvvm.nanosleep. The"),
+        "{said}"
+    );
+    assert!(said.contains("raise `.arch(..)`"), "{said}");
+}
+
+#[test]
+fn what_the_optimiser_does_not_finish_in_one_round_builds() {
+    // `fmod` of `compiler_builtins` is such a function: `instcombine` run by its bare name gives up on it.
+    let krate = Krate::new(
+        "remainder",
+        "#![no_std]\nunsafe extern \"C\" {\n    fn fmod(x: f64, y: f64) -> f64;\n}\n#[unsafe(no_mangle)]\n\
+         pub unsafe extern \"ptx-kernel\" fn remainder(x: f64, y: f64, to: *mut f64) {\n    unsafe { *to = fmod(x, y) }\n}",
+    );
+    let remainder = entry(&krate.ptx(), "remainder");
+    assert!(remainder.contains("rem.u64") || remainder.contains("div.u64"), "{remainder}");
+    assert!(remainder.contains("st.global"), "{remainder}");
+}
+
+#[test]
+fn a_constant_table_is_read_from_where_it_is() {
+    // Indexed at run time, and read by reference too: the copy on the stack becomes the table itself.
+    let krate = Krate::new(
+        "table",
+        "#![no_std]\n#[inline]\nfn pick(table: &[f64; 8], at: usize, other: &mut f64) -> f64 {\n    *other = table[at / 3 % 8];\n    \
+         table[at % 8]\n}\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn table(at: *const u32, to: *mut f64) {\n    \
+         const TABLE: [f64; 8] = [1.0, 1.25, 1.5, 7.0, 8.0, 9.0, 10.0, 11.0];\n    let table = TABLE;\n    let mut other = 0.0;\n    \
+         unsafe {\n        let at = *at as usize;\n        *to = pick(&table, at, &mut other) + table[at / 2 % 8] + other;\n    }\n}",
+    );
+    let table = entry(&krate.ptx(), "table");
+    assert!(table.contains("ld.global"), "{table}");
+    assert!(!table.contains("ld.local") && !table.contains(".local"), "{table}");
+}
+
+#[test]
+fn override_libm_is_taken_and_told_to_be_without_effect() {
+    let krate = Krate::new("overrides", MEMORIES);
+    let build = krate.builder().override_libm(true).build_all().unwrap();
+    let [warning] = &build.warnings[..] else { panic!("{:?}", build.warnings) };
+    assert!(warning.starts_with("`override_libm(true)` overrides nothing"), "{warning}");
+    let plain = krate.build().unwrap();
+    assert_eq!(plain.warnings, [""; 0]);
+    assert_eq!(read(&plain.artifacts[0].ptx), read(&build.artifacts[0].ptx));
+}
+
+#[test]
+fn paths_that_cannot_be_written_are_named_with_what_to_do() {
+    let krate = Krate::new("unwritable", MEMORIES);
+    // No folder can be made below a file, not even by root.
+    let below_a_file = krate.path().join("Cargo.toml/kernels.ptx");
+    let error = krate.builder().copy_to(&below_a_file).build().unwrap_err();
+    assert!(matches!(error, CudaBuilderError::FailedToCopyPtxFile(_)), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(&format!("`copy_to`: {}: ", below_a_file.display())), "{text}");
+    let error = CudaBuilder::new(krate.path()).target_dir(&below_a_file).build().unwrap_err().to_string();
+    assert!(error.starts_with(&format!("{} could not be created: ", below_a_file.display())), "{error}");
+    assert!(error.contains("Check that") && error.contains("`.target_dir(..)`"), "{error}");
+}
+
+#[test]
+fn statics_larger_than_their_memory_are_named() {
+    let krate = Krate::new(
+        "large",
+        "#![no_std]\n#[unsafe(link_section = \".cuda.shared\")]\n\
+         static mut TILE: core::mem::MaybeUninit<[u32; 65536]> = core::mem::MaybeUninit::uninit();\n\
+         #[unsafe(link_section = \".cuda.constant\")]\n#[unsafe(no_mangle)]\npub static mut TABLE: [f32; 20000] = [1.0; 20000];\n\
+         #[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn large(to: *mut f32, at: usize) {\n    unsafe {\n        \
+         let tile = &raw mut TILE as *mut u32;\n        tile.add(at).write_volatile(1);\n        \
+         *to = TABLE[at % 20000] + tile.add(at + 1).read_volatile() as f32;\n    }\n}",
+    );
+    let error = krate.build().unwrap_err().to_string();
+    for part in [
+        "the kernel `large` has 262144 bytes of static shared memory (`large::TILE`: 262144), and 49152 is the most",
+        "the constant statics take 80000 bytes (`TABLE`: 80000), and 65536 is the most",
+    ] {
+        assert!(error.contains(part), "no `{part}` in\n{error}");
+    }
 }

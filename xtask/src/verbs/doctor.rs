@@ -35,9 +35,15 @@ pub(crate) fn main() -> Result<u8> {
     let mut items = Vec::new();
     let program = match &layout {
         Layout::Checkout { root } => {
-            let target = cargo::target(root)?;
+            let version = process::succeed(cargo::command(root).arg("--version"));
+            let has_cargo = version.is_ok();
+            items.push(cargo_itself(version));
+            let target = if has_cargo { cargo::target(root)? } else { target_without_cargo(root) };
             items.extend(device_build(root, &target));
-            items.extend(cargo_tools(root));
+            // Without cargo nothing can be said of them.
+            if has_cargo {
+                items.extend(cargo_tools(root));
+            }
             items.push(ptxas(&target));
             items.push(nvdisasm(&target));
             target.join("release").join("coalesce")
@@ -49,6 +55,23 @@ pub(crate) fn main() -> Result<u8> {
     items.extend(driver(&program, matches!(layout, Layout::Folder { .. })));
     crate::print(&render(&items))?;
     Ok(u8::from(items.iter().any(|item| matches!(item.state, State::Missing(_)))))
+}
+
+/// What builds everything here: `version` is what it says of itself.
+fn cargo_itself(version: Result<String>) -> Item {
+    let state = match version {
+        Ok(version) => State::Found(version.trim().to_owned()),
+        Err(error) => State::Missing(format!(
+            "nothing is built without it: {error:#}. Install Rust with rustup (https://rustup.rs), or put the folder that cargo is in \
+             (~/.cargo/bin, mostly) on PATH, or set CARGO to its path"
+        )),
+    };
+    Item { name: "cargo", state }
+}
+
+/// Where cargo would build to, as far as that can be told without it.
+fn target_without_cargo(root: &Path) -> PathBuf {
+    root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
 /// What turns the kernels into PTX.
@@ -189,6 +212,19 @@ mod tests {
 
     fn item(name: &'static str, state: State) -> Item {
         Item { name, state }
+    }
+
+    #[test]
+    fn a_missing_cargo_is_an_item_with_what_to_do() {
+        let version = process::succeed(&mut Command::new("no-such-cargo"));
+        let text = render(&[cargo_itself(version)]);
+        let first = "✗ cargo              MISSING: nothing is built without it: cannot start no-such-cargo: No such file or \
+                     directory (os error 2). Install Rust with rustup";
+        assert!(text.starts_with(first), "{text}");
+        assert_eq!(text.matches("os error 2").count(), 1, "{text}");
+        assert!(text.contains("on PATH"), "{text}");
+        let found = render(&[cargo_itself(Ok("cargo 1.95.0\n".into()))]);
+        assert!(found.starts_with("✓ cargo              cargo 1.95.0\n"), "{found}");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod api;
 mod buffer;
 mod context;
+mod fatal;
 mod module;
 mod target_machine;
 mod value;
@@ -74,7 +75,7 @@ impl Llvm {
         Box::leak(Box::new(library));
         // SAFETY: the initialisers take no arguments and may be called once a process and library, as here.
         unsafe {
-            (functions.LLVMInstallFatalErrorHandler)(on_fatal_error);
+            (functions.LLVMInstallFatalErrorHandler)(fatal::on_fatal_error);
             (functions.LLVMInitializeNVPTXTargetInfo)();
             (functions.LLVMInitializeNVPTXTarget)();
             (functions.LLVMInitializeNVPTXTargetMC)();
@@ -124,16 +125,4 @@ impl Llvm {
 fn c_string(text: &str) -> CString {
     let upto = text.find('\0').unwrap_or(text.len());
     CString::new(&text[..upto]).unwrap_or_default()
-}
-
-/// LLVM ends the process after this returns. What it says (an instruction that the architecture does not have, mostly)
-/// would otherwise reach the user with a stack dump and nothing on what to do.
-unsafe extern "C" fn on_fatal_error(reason: *const c_char) {
-    // SAFETY: LLVM passes a C string that lives through the call.
-    let reason = unsafe { CStr::from_ptr(reason) }.to_string_lossy();
-    eprintln!(
-        "error: LLVM gave up while turning the kernel crate into PTX: {reason}. This is mostly an operation or intrinsic \
-         that the requested architecture or PTX version does not have: raise `.arch(..)` or `.ptx_version(..)`, or \
-         put the code behind `cfg(target_feature = \"compute_..\")`."
-    );
 }

@@ -5,7 +5,7 @@ use std::ptr;
 
 use super::api::Raw;
 use super::buffer::Buffer;
-use super::{Llvm, Module, c_string};
+use super::{Llvm, Module, c_string, fatal};
 
 /// The only target there is here.
 pub(super) const TRIPLE: &str = "nvptx64-nvidia-cuda";
@@ -22,6 +22,7 @@ pub(crate) enum Optimise {
 /// An owned target machine.
 pub(crate) struct TargetMachine {
     llvm: Llvm,
+    processor: String,
     pub(super) raw: Raw,
 }
 
@@ -37,7 +38,7 @@ impl TargetMachine {
         const RELOCATION_DEFAULT: i32 = 0;
         const CODE_MODEL_DEFAULT: i32 = 0;
         let triple = c_string(TRIPLE);
-        let processor = c_string(processor);
+        let c_processor = c_string(processor);
         let features = c_string(features);
         let mut target = ptr::null_mut();
         let mut message = ptr::null_mut();
@@ -53,18 +54,22 @@ impl TargetMachine {
             (llvm.functions.LLVMCreateTargetMachine)(
                 target,
                 triple.as_ptr(),
-                processor.as_ptr(),
+                c_processor.as_ptr(),
                 features.as_ptr(),
                 optimise as i32,
                 RELOCATION_DEFAULT,
                 CODE_MODEL_DEFAULT,
             )
         };
-        if raw.is_null() { Err(format!("no target machine for {TRIPLE}")) } else { Ok(Self { llvm, raw }) }
+        if raw.is_null() {
+            return Err(format!("no target machine for {TRIPLE}"));
+        }
+        Ok(Self { llvm, processor: processor.to_owned(), raw })
     }
 
     /// Runs a pipeline, in the text form that `opt -passes=` takes.
     pub(crate) fn run(&self, module: &mut Module<'_>, pipeline: &str) -> Result<(), String> {
+        fatal::working_for(&self.processor);
         let text = c_string(pipeline);
         let functions = self.llvm.functions;
         // SAFETY: module, machine, text and options are live; the options are disposed of after the run.
@@ -90,6 +95,7 @@ impl TargetMachine {
     /// The module as PTX. The back end changes the module while it works, so it is used up.
     pub(crate) fn emit(&self, module: Module<'_>) -> Result<String, String> {
         const ASSEMBLY_FILE: i32 = 0;
+        fatal::working_for(&self.processor);
         let mut message = ptr::null_mut();
         let mut buffer = ptr::null_mut();
         // SAFETY: module, machine and both out-pointers are live.

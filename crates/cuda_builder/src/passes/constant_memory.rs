@@ -4,9 +4,9 @@
 //! default: a lookup table indexed by the thread is better off in global memory.
 
 use super::memories::{finish, move_to};
+use crate::audit::CONSTANT_CAPACITY;
 use crate::llvm::{AddressSpace, Module};
-
-const CAPACITY: u64 = 64 * 1024;
+use crate::names::readable;
 
 pub(super) fn run(module: &mut Module<'_>, warnings: &mut Vec<String>) {
     let space = AddressSpace::CONSTANT;
@@ -27,13 +27,13 @@ pub(super) fn run(module: &mut Module<'_>, warnings: &mut Vec<String>) {
         .collect();
     // Smallest first, so that one large table does not keep out all others.
     candidates.sort_by_key(|(size, _)| *size);
-    let mut left = CAPACITY.saturating_sub(placed);
+    let mut left = CONSTANT_CAPACITY.saturating_sub(placed);
     let mut kept_out = Vec::new();
     for (size, old) in candidates {
         // Each is counted with the padding that its alignment may cost.
         let cost = size + u64::from(old.alignment().max(1)) - 1;
         if cost > left {
-            kept_out.push(old.name());
+            kept_out.push(readable(&old.name()));
             continue;
         }
         left -= cost;

@@ -7,6 +7,7 @@
 use crate::CudaBuilderError;
 use crate::llvm::{AddressSpace, Linkage, Module, Value};
 use crate::markers::{self, Memory};
+use crate::names::readable;
 
 pub(super) fn run(module: &mut Module<'_>, warnings: &mut Vec<String>) -> Result<(), CudaBuilderError> {
     for old in module.variables() {
@@ -15,7 +16,7 @@ pub(super) fn run(module: &mut Module<'_>, warnings: &mut Vec<String>) -> Result
             return Err(CudaBuilderError::Marker(format!(
                 "the static `{}` is declared in an `extern` block and marked for a GPU memory. Declare and mark it where it is \
                  defined; for dynamic shared memory use `cuda_std::shared::dynamic_shared_mem`.",
-                old.name()
+                readable(&old.name())
             )));
         }
         let space = match memory {
@@ -31,7 +32,7 @@ pub(super) fn run(module: &mut Module<'_>, warnings: &mut Vec<String>) -> Result
                     warnings.push(format!(
                         "the shared static `{}` has an initial value, which the GPU does not give it: shared memory holds \
                          anything when a block starts. Make it `MaybeUninit` and write it before reading.",
-                        new.name()
+                        readable(&new.name())
                     ));
                 }
                 new.leave_uninitialised();

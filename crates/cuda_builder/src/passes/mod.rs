@@ -59,8 +59,10 @@ pub(crate) fn prepare(
 
 /// Optimises the prepared module for the machine's architecture.
 ///
-/// Inlining what must be inlined and inferring address spaces first lets the optimiser see which memory an access
-/// goes to: shared and global never alias. The inference runs again at the end for what only became visible on the way.
+/// What must be inlined is inlined first, so that the optimiser sees a kernel whole. Which memory an access goes to is inferred
+/// after it, not before: the inference also moves local arrays to their own address space, and instcombine, which
+/// replaces a local copy of a constant table by the table itself, would then cast the global's address to that space, which is no
+/// address at all.
 pub(crate) fn optimise(
     module: &mut Module<'_>,
     machine: &TargetMachine,
@@ -73,8 +75,8 @@ pub(crate) fn optimise(
     machine.run(
         module,
         &format!(
-            "always-inline,function(sroa,early-cse,infer-address-spaces),{level},\
-             function(infer-address-spaces,instcombine),globaldce,verify"
+            "always-inline,function(sroa,early-cse),{level},function(infer-address-spaces,early-cse),\
+             globaldce,verify"
         ),
     )
 }

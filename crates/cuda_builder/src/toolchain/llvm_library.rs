@@ -38,7 +38,11 @@ pub(crate) fn find(compiler: &Compiler) -> Result<LlvmLibrary, CudaBuilderError>
         return Err(CudaBuilderError::LlvmVersion {
             path,
             found: text(found),
-            wanted: format!("{major}.{minor}, as {} says,", compiler.version),
+            wanted: format!(
+                "{} says that it runs on LLVM {major}.{minor}, and only LLVM of the same major and minor version is sure to read its \
+                 bitcode. Install the toolchain anew, so that the two fit together.",
+                compiler.version
+            ),
         });
     }
     Ok(LlvmLibrary { path, version: text(found) })
@@ -53,7 +57,11 @@ pub(crate) fn open(path: &Path) -> Result<Llvm, CudaBuilderError> {
         OpenError::Version(found) => CudaBuilderError::LlvmVersion {
             path,
             found: text(found),
-            wanted: format!("LLVM {}", llvm::MAJOR),
+            wanted: format!(
+                "LLVM {major} is needed, of any minor version: `cuda_builder` was written for its C interface. Use a Rust \
+                 toolchain with LLVM {major} (`rustc -vV` says which it has; 1.95 has it).",
+                major = llvm::MAJOR
+            ),
         },
     })
 }
@@ -173,6 +181,10 @@ mod tests {
         let mut compiler = Compiler::active(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
         compiler.llvm_version.1 += 1;
         let error = find(&compiler).unwrap_err().to_string();
-        assert!(error.contains("is LLVM 22.1.") && error.contains("22.2, as rustc 1.95.0"), "{error}");
+        assert!(error.contains("is LLVM 22.1.") && error.contains("but rustc 1.95.0"), "{error}");
+        assert!(
+            error.contains("runs on LLVM 22.2, and only LLVM of the same major and minor version"),
+            "{error}"
+        );
     }
 }

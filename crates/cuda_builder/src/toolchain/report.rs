@@ -67,33 +67,34 @@ pub fn report(krate: &Path, scratch: &Path) -> Report {
         of_distribution(&mut report, scratch);
         return report;
     }
-    let active = match Compiler::active(krate) {
-        Ok(active) => active,
-        Err(error) => {
-            report.missing.push(error.to_string());
-            return report;
-        }
-    };
+    match Compiler::active(krate) {
+        Ok(active) => of_active(&mut report, &active, forced, scratch),
+        Err(error) => report.missing.push(error.to_string()),
+    }
+    report
+}
+
+fn of_active(report: &mut Report, active: &Compiler, forced: Option<Route>, scratch: &Path) {
     match library::installed(&active.sysroot) {
         Ok(source) => {
             report.route = Some(Route::Toolchain);
             report.library_source = Some(source);
         }
         Err(reason) => {
+            // Whoever has one unpacked has built with it, and lacks nothing.
+            if forced.is_none() && distribution::unpacked(&active.cargo, &distribution_root(scratch)).is_ok()
+            {
+                of_distribution(report, scratch);
+                return;
+            }
             report.missing.push(format!(
                 "the source of `core`: {reason}. A build runs `rustup component add rust-src` by itself, or else uses a compiler of \
                  the distribution's; do the first by hand to have it over with."
             ));
-            if forced.is_none() && distribution::unpacked(&active.cargo, &distribution_root(scratch)).is_ok()
-            {
-                of_distribution(&mut report, scratch);
-                return report;
-            }
             report.route = (forced != Some(Route::Toolchain)).then_some(Route::Rustup);
         }
     }
-    of_compiler(&mut report, &active);
-    report
+    of_compiler(report, active);
 }
 
 fn of_distribution(report: &mut Report, scratch: &Path) {
@@ -129,6 +130,7 @@ fn of_compiler(report: &mut Report, compiler: &Compiler) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
 
     #[test]
     fn this_machine_can_be_described() {
@@ -143,6 +145,39 @@ mod tests {
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }
         assert_eq!(report.is_complete(), report.missing.is_empty(), "{report:?}");
+    }
+
+    #[test]
+    fn with_a_distributions_compiler_in_use_nothing_is_missing() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let real = Compiler::active(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let without_source = testing::compiler(&folder.path().join("toolchain"));
+        let mut report = Report::default();
+        of_active(&mut report, &without_source, None, folder.path());
+        assert_eq!((report.route, report.is_complete()), (Some(Route::Rustup), false));
+        assert!(report.missing[0].starts_with("the source of `core`: there is no "), "{report:?}");
+
+        // An unpacked one: a script that answers as a compiler of these packages would, and its files.
+        let root = distribution_root(folder.path()).join("usr");
+        testing::library_source(&root);
+        let llvm = llvm_library::find(&real).unwrap().path;
+        std::os::unix::fs::symlink(&llvm, root.join("lib").join(llvm.file_name().unwrap())).unwrap();
+        std::fs::create_dir(root.join("bin")).unwrap();
+        let rustc = root.join("bin/rustc");
+        let answers = format!(
+            "#!/bin/sh\nif [ \"$1\" = --print ]; then echo '{}'; else exec '{}' \"$@\"; fi\n",
+            root.display(),
+            real.rustc.display()
+        );
+        std::fs::write(&rustc, answers).unwrap();
+        std::fs::set_permissions(&rustc, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut report = Report::default();
+        of_active(&mut report, &without_source, None, folder.path());
+        assert_eq!(report.missing, [""; 0]);
+        assert_eq!((report.route, report.is_complete()), (Some(Route::Distribution), true));
+        assert!(report.library_source.as_ref().is_some_and(|source| source.starts_with(&root)), "{report:?}");
     }
 
     #[test]

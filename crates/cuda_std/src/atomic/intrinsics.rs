@@ -15,7 +15,8 @@
 //! | `atomic_fetch_cas_{ordering}_{type}_{scope}(pointer, current, new)` | `atom.{ordering}.{scope}.cas` |
 //! | `membar_{scope}()`, `fence_{sc,acqrel}_{scope}()` | `membar`, `fence` |
 //!
-//! All of them return the old value. PTX has no subtraction: `sub` adds the negated value.
+//! All of them return the old value. PTX has no subtraction: `sub` adds the negated value. In global memory the addition of
+//! `f32` takes subnormal numbers for 0, before and after; that of `f64`, and both in shared memory, do not.
 //!
 //! # Safety
 //! For each function with a pointer: it is valid for reads and writes, aligned to the type's size, and every other access

@@ -159,7 +159,7 @@ shuffle_two! {
 ///
 /// The warp is cut into segments of `width` lanes (1, 2, 4, 8, 16, 32), and a lane reads only in its own. The returned
 /// `bool` says whether `i + delta` was in the segment; if not, the lane keeps its own value. It does not say
-/// whether that lane takes part.
+/// whether that lane takes part. Of `delta`, the low five bits count: 33 is as 1.
 ///
 /// # Safety
 /// All lanes of `mask` make this call together with the same mask, the calling lane is one of them, and so is the lane
@@ -181,7 +181,7 @@ pub unsafe fn warp_shuffle_down<T: WarpShuffleValue>(
 
 /// Reads `value` of the lane `delta` below (`shfl.sync.up.b32`): lane `i` gets lane `i - delta`'s.
 ///
-/// Segments, result, safety and panics are those of [`warp_shuffle_down`].
+/// Segments, `delta`, result, safety and panics are those of [`warp_shuffle_down`].
 ///
 /// # Safety
 /// As for [`warp_shuffle_down`].
@@ -207,8 +207,8 @@ pub unsafe fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, idx: u3
 
 /// Reads `value` of the lane whose index is the calling lane's exclusive-or `lane_mask` (`shfl.sync.bfly.b32`).
 ///
-/// With a `width` below 32 a lane may read from its own and lower segments, not from higher ones. Result, safety and
-/// panics are those of [`warp_shuffle_down`].
+/// With a `width` below 32 a lane may read from its own and lower segments, not from higher ones. Of `lane_mask`, the low
+/// five bits count. Result, safety and panics are those of [`warp_shuffle_down`].
 ///
 /// # Safety
 /// As for [`warp_shuffle_down`].

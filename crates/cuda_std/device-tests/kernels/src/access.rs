@@ -97,7 +97,8 @@ pub unsafe fn prefetch_and_store(source: *const u32, results: *mut [u32; 4]) {
     let cell = results.add(crate::place()).cast::<u32>();
     for turn in 0..4 {
         store_streaming(cell.add(3), turn);
-        let seen = [load_cached_all(cell.add(3)), load_cached_global(cell.add(3)), load_volatile(cell.add(3))];
+        let seen =
+            [load_cached_all(cell.add(3)), load_cached_global(cell.add(3)), load_volatile(cell.add(3))];
         if seen == [turn; 3] {
             *cell.add(1) += 1;
         }

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use cuda_std::atomic::{
     AtomicF32, AtomicF64, BlockAtomicF32, BlockAtomicF64, SystemAtomicF32, SystemAtomicF64, intrinsics, mid,
 };
-use cuda_std::{kernel, thread};
+use cuda_std::{kernel, shared_array, thread};
 use pastey::paste;
 
 unsafe fn cell<T>(cells: *mut T, per_block: u32) -> *mut T {
@@ -201,7 +201,13 @@ floats! {
 
 /// `core`'s own atomics: the sum, the maximum, a product of odd numbers by compare and exchange, and set bits.
 #[kernel]
-pub unsafe fn core_atomics(values: &[u32], sum: &AtomicU64, most: &AtomicI32, product: &AtomicU32, bits: &AtomicU64) {
+pub unsafe fn core_atomics(
+    values: &[u32],
+    sum: &AtomicU64,
+    most: &AtomicI32,
+    product: &AtomicU32,
+    bits: &AtomicU64,
+) {
     let value = values[crate::place()];
     sum.fetch_add(u64::from(value), Ordering::Relaxed);
     most.fetch_max(value.cast_signed(), Ordering::AcqRel);
@@ -211,5 +217,31 @@ pub unsafe fn core_atomics(values: &[u32], sum: &AtomicU64, most: &AtomicI32, pr
         product.compare_exchange_weak(old, old.wrapping_mul(value | 1), Ordering::AcqRel, Ordering::Relaxed)
     {
         old = seen;
+    }
+}
+
+/// One block: a histogram of the values' low six bits, their sum as floats and the largest of their squares, all counted in
+/// shared memory.
+#[kernel]
+pub unsafe fn shared_atomics(values: &[u32], counts: *mut u32, sum: *mut f32, most: *mut u64) {
+    let shared_counts = shared_array![u32; 64];
+    let (shared_sum, shared_most) = (shared_array![f32; 1], shared_array![u64; 1]);
+    let thread = thread::thread_idx_x() as usize;
+    if thread < 64 {
+        *shared_counts.add(thread) = 0;
+        *shared_sum = 0.0;
+        *shared_most = 0;
+    }
+    thread::sync_threads();
+    for &value in values.iter().skip(thread).step_by(thread::block_dim_x() as usize) {
+        mid::atomic_fetch_add_u32_block(shared_counts.add(value as usize % 64), Ordering::Relaxed, 1);
+        mid::atomic_fetch_add_f32_block(shared_sum, Ordering::Relaxed, value as f32);
+        mid::atomic_fetch_max_u64_block(shared_most, Ordering::Relaxed, u64::from(value) * u64::from(value));
+    }
+    thread::sync_threads();
+    if thread < 64 {
+        *counts.add(thread) = *shared_counts.add(thread);
+        *sum = *shared_sum;
+        *most = *shared_most;
     }
 }

@@ -64,7 +64,8 @@ pub unsafe fn shared_statics(values: &[u32], results: *mut u32, pairs: *mut u64)
     }
     thread::sync_threads();
     if y == 1 {
-        *pairs.add(32 * thread::block_idx_x() as usize + x) = (*(&raw const WIDE).cast::<[u64; 32]>())[31 - x];
+        *pairs.add(32 * thread::block_idx_x() as usize + x) =
+            (*(&raw const WIDE).cast::<[u64; 32]>())[31 - x];
     }
 }
 
@@ -107,6 +108,12 @@ pub unsafe fn globals() {
     let thread = thread::thread_idx_x() as usize;
     COUNTERS[thread] += thread as u32;
     MANAGED[thread] += 2 * thread as u32;
+}
+
+/// Where the managed static is.
+#[kernel]
+pub unsafe fn managed_address(address: *mut u64) {
+    *address = (&raw const MANAGED).expose_provenance() as u64;
 }
 
 /// Whether a pointer to global, shared, constant, local memory is in the global, shared, constant, local space: 16 answers.
@@ -156,6 +163,39 @@ pub unsafe fn clocks(readings: *mut [u64; 2]) {
         *readings.add(8 * crate::place() + turn) = [misc::clock(), misc::global_timer()];
         thread::nanosleep(100);
     }
+}
+
+fn both(table: &[f64; 8], place: usize, other: &mut f64) -> f64 {
+    *other = table[place / 8 % 8];
+    table[place % 8]
+}
+
+#[inline(never)]
+fn one(table: &[f64; 8], place: usize) -> f64 {
+    table[place % 8]
+}
+
+/// Tables of constants at places that are not known before: a constant, a copy of it that is read by reference as well,
+/// an array that is filled here, a static.
+#[kernel]
+pub unsafe fn tables(places: &[u32], results: *mut [f64; 5]) {
+    const CONSTANT: [f64; 8] = [1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5];
+    static STATIC: [f64; 8] = [-1.0, -1.25, -1.5, -1.75, -2.0, -2.5, -3.0, -3.5];
+    let place = places[crate::place()] as usize;
+    let copy = CONSTANT;
+    let mut filled = [0.0; 8];
+    for (number, slot) in filled.iter_mut().enumerate() {
+        *slot = number as f64 + f64::from(places[0]);
+    }
+    let mut other = 0.0;
+    let near = both(&copy, place, &mut other);
+    *results.add(crate::place()) = [
+        CONSTANT[place % 8],
+        near + other,
+        one(&copy, place) + copy[place / 8 % 8],
+        filled[place % 8],
+        STATIC[place % 8],
+    ];
 }
 
 /// What the PTX is for, and the lowest that the crate is for.

@@ -1,4 +1,10 @@
 //! Text, and what ends a launch.
+#![allow(
+    clippy::print_literal,
+    clippy::unnecessary_literal_unwrap,
+    reason = "formatting and failing are tested"
+)]
+
 use cuda_std::prelude::*;
 use cuda_std::{assert_eq, assert_ne, misc};
 

@@ -83,7 +83,13 @@ fn fence(kind: u32) {
 /// Each thread writes its value, then counts itself; whoever counts last adds up what all wrote, which only the fence
 /// makes visible to it.
 #[kernel]
-pub unsafe fn last_thread_sums(kind: u32, values: *const u32, written: *mut u32, counter: *mut u32, sum: *mut u32) {
+pub unsafe fn last_thread_sums(
+    kind: u32,
+    values: *const u32,
+    written: *mut u32,
+    counter: *mut u32,
+    sum: *mut u32,
+) {
     let threads = thread::grid_dim_x() * thread::block_dim_x();
     *written.add(crate::place()) = *values.add(crate::place());
     fence(kind);
@@ -101,7 +107,7 @@ pub unsafe fn message_passing(numbers: *mut u32, announced: *mut u32, observed: 
     let pair = (thread::block_idx_x() / 2) as usize;
     let (number, announced) = (numbers.add(pair), announced.add(pair));
     for turn in 1..=1000 {
-        if thread::block_idx_x() % 2 == 0 {
+        if thread::block_idx_x().is_multiple_of(2) {
             mid::atomic_store_32_device(number, Ordering::Relaxed, turn);
             mid::atomic_store_32_device(announced, Ordering::Release, turn);
         } else {

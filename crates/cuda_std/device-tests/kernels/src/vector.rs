@@ -5,7 +5,7 @@ use pastey::paste;
 
 macro_rules! two {
     ($($vector:ident $element:ident;)*) => {paste! {$(
-        /// `[swapped, the first raised by 1, (second, first) by array, the first in both]`
+        /// `[swapped, the first raised by 1, swapped by array, the first in both]`
         #[kernel]
         pub unsafe fn [<vector_ $vector:lower>](source: &[$vector], results: *mut [$vector; 4]) {
             let vector = source[crate::place()];

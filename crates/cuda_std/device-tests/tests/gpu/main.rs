@@ -1,1 +1,23 @@
-fn main() {}
+//! What `cuda_std`'s device functions do, on whatever device the bound driver has.
+//!
+//! Each test launches kernels of `kernels` and compares every element that they write with a definition written here, from
+//! the PTX manual or from `std`, not with what the kernels' library says. Each runs on the PTX for compute capability 7.5
+//! and, where the device has it, on that for 9.0.
+//!
+//! Ignored without being asked for, since they need a GPU: `cargo test -p cuda_std_device_tests --test gpu --
+//! --ignored`.
+
+#[macro_use]
+mod device;
+
+mod access;
+mod approx;
+mod async_copy;
+mod atomic;
+mod atomic_order;
+mod float;
+mod float_inputs;
+mod memory;
+mod text;
+mod thread;
+mod warp;

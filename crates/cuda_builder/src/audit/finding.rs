@@ -1,0 +1,190 @@
+//! What the audit finds, and how it says it.
+
+use std::fmt;
+
+use super::{DRIVER_FUNCTIONS, sizes};
+use crate::names::readable;
+
+/// Something that must not be in finished code. Names are symbols, as LLVM has them; the text that `Display` makes has the
+/// names of the source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Finding {
+    /// An access through a generic pointer that comes from a shared or constant static.
+    GenericAccess {
+        /// The function with the access.
+        function: String,
+        /// The static.
+        variable: String,
+        /// `shared` or `constant`.
+        memory: &'static str,
+        /// `load`, `store`, `atomic` or `copy`.
+        access: &'static str,
+        /// `file:line`, where the build has line information.
+        place: Option<String>,
+    },
+    /// A write to a static in constant memory.
+    ConstantWrite {
+        /// The function with the write.
+        function: String,
+        /// The static.
+        variable: String,
+        /// `file:line`, where the build has line information.
+        place: Option<String>,
+    },
+    /// A static that holds the address of a shared one, which no two blocks have at the same place.
+    SharedAddress {
+        /// The static that holds it.
+        holder: String,
+        /// The shared static.
+        variable: String,
+    },
+    /// A static whose address is taken for that of a local variable.
+    LocalAddress {
+        /// The static.
+        variable: String,
+    },
+    /// A function or static that nothing defines.
+    Unresolved {
+        /// Its symbol.
+        symbol: String,
+        /// The functions that use it.
+        users: Vec<String>,
+        /// `file:line` of one use, where the build has line information.
+        place: Option<String>,
+    },
+    /// A kernel with more static shared memory than any can have.
+    SharedSize {
+        /// The kernel.
+        kernel: String,
+        /// The shared statics that it reaches, with their sizes in bytes, the largest first.
+        statics: Vec<(String, u64)>,
+    },
+    /// More constant memory than a module can have.
+    ConstantSize {
+        /// The constant statics, with their sizes in bytes, the largest first.
+        statics: Vec<(String, u64)>,
+    },
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |place: &Option<String>| match place {
+            Some(place) => format!(" at {place}"),
+            None => String::from(" (build with line information to see where)"),
+        };
+        let sum = |statics: &[(String, u64)]| statics.iter().map(|(_, size)| size).sum::<u64>();
+        let list = |statics: &[(String, u64)]| {
+            let each = statics.iter().map(|(name, size)| format!("`{}`: {size}", readable(name)));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            Self::GenericAccess { function, variable, memory, access, place } => write!(
+                f,
+                "generic {access} of the {memory} static `{}` in `{}`{}: the compiler lost track of its \
+                 address space, mostly because one pointer can go to two memories, or because the function was not inlined. \
+                 Access the static directly, keep the two cases apart, or mark the function `#[inline(always)]`",
+                readable(variable),
+                readable(function),
+                at(place)
+            ),
+            Self::ConstantWrite { function, variable, place } => write!(
+                f,
+                "write to the constant static `{}` in `{}`{}: constant memory can only be written by the host. \
+                 Put the static in global or shared memory",
+                readable(variable),
+                readable(function),
+                at(place)
+            ),
+            Self::SharedAddress { holder, variable } => write!(
+                f,
+                "the static `{}` holds the address of the shared static `{}`, which exists only while a block runs. \
+                 Take the address inside the kernel",
+                readable(holder),
+                readable(variable)
+            ),
+            Self::LocalAddress { variable } => write!(
+                f,
+                "the address of the static `{}` is taken for that of a local variable: a fault of this builder, not of the \
+                 kernels. Please report it with the kernel's source",
+                readable(variable)
+            ),
+            Self::Unresolved { symbol, users, place } => {
+                write!(f, "`{}` is not defined anywhere", readable(symbol))?;
+                if !users.is_empty() {
+                    let users: Vec<String> = users.iter().map(|user| readable(user)).collect();
+                    write!(f, ", but used in `{}`{}", users.join("`, `"), at(place))?;
+                }
+                write!(
+                    f,
+                    ": a GPU has no libraries to find it in (the driver provides only {}). ",
+                    DRIVER_FUNCTIONS.join(", ")
+                )?;
+                if symbol.ends_with("__rust_alloc")
+                    || symbol.ends_with("__rust_dealloc")
+                    || symbol.ends_with("__rust_realloc")
+                {
+                    write!(f, "It is Rust's allocator: define a `#[global_allocator]`, as `cuda_std` does")
+                } else {
+                    write!(f, "Define it in Rust or remove the call")
+                }
+            }
+            Self::SharedSize { kernel, statics } => write!(
+                f,
+                "the kernel `{}` has {} bytes of static shared memory ({}), and {} is the most that a kernel can have. Make the \
+                 statics smaller or use dynamic shared memory (`cuda_std::shared::dynamic_shared_mem`), whose size the launch gives: \
+                 a device can allow more of that",
+                readable(kernel),
+                sum(statics),
+                list(statics),
+                sizes::SHARED
+            ),
+            Self::ConstantSize { statics } => write!(
+                f,
+                "the constant statics take {} bytes ({}), and {} is the most that a module can have. Put the largest into global \
+                 memory, as a static without `#[address_space]` or as a buffer that the kernel is given",
+                sum(statics),
+                list(statics),
+                sizes::CONSTANT
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_allocator_is_told_apart() {
+        let finding = Finding::Unresolved {
+            symbol: "_RNvCsX_7___rustc12___rust_alloc".into(),
+            users: vec!["k".into()],
+            place: Some("src/lib.rs:3".into()),
+        };
+        let text = finding.to_string();
+        assert!(
+            text.starts_with(
+                "`__rustc::__rust_alloc` is not defined anywhere, but used in `k` at src/lib.rs:3:"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("define a `#[global_allocator]`"), "{text}");
+    }
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        let finding = Finding::GenericAccess {
+            function: "_RNvCs6gNbY1t9XKo_7kernels6helper".into(),
+            variable: "_RNvCs6gNbY1t9XKo_7kernels4TILE".into(),
+            memory: "shared",
+            access: "load",
+            place: None,
+        };
+        let text = finding.to_string();
+        assert!(
+            text.starts_with("generic load of the shared static `kernels::TILE` in `kernels::helper` (build"),
+            "{text}"
+        );
+    }
+}

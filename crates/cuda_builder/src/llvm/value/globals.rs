@@ -1,0 +1,210 @@
+//! Functions and variables.
+
+use std::ffi::{CStr, c_int};
+use std::iter;
+
+use super::{FUNCTION_INDEX, Value};
+use crate::llvm::api::Raw;
+
+/// Who may see a global: the linkages that the passes tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Linkage {
+    External,
+    Internal,
+    /// Any other, by LLVM's number.
+    Other(c_int),
+}
+
+/// The number of the `ptx_kernel` calling convention.
+const KERNEL_CONVENTION: u32 = 71;
+
+/// Functions and variables alike.
+impl Value<'_> {
+    pub(crate) fn is_declaration(self) -> bool {
+        // SAFETY: the value is a live global.
+        unsafe { (self.functions().LLVMIsDeclaration)(self.raw) != 0 }
+    }
+
+    pub(crate) fn linkage(self) -> Linkage {
+        // SAFETY: the value is a live global.
+        match unsafe { (self.functions().LLVMGetLinkage)(self.raw) } {
+            0 => Linkage::External,
+            8 => Linkage::Internal,
+            other => Linkage::Other(other),
+        }
+    }
+
+    /// Sets who may see it; a global that only this module sees has default visibility by LLVM's rules.
+    pub(crate) fn set_linkage(self, linkage: Linkage) {
+        let number = match linkage {
+            Linkage::External => 0,
+            Linkage::Internal => 8,
+            Linkage::Other(other) => other,
+        };
+        // SAFETY: the value is a live global; 0 is the default visibility.
+        unsafe {
+            (self.functions().LLVMSetVisibility)(self.raw, 0);
+            (self.functions().LLVMSetLinkage)(self.raw, number);
+        }
+    }
+
+    pub(crate) fn section(self) -> Option<String> {
+        // SAFETY: the value is a live global; the section is a C string or null.
+        let section = unsafe {
+            let start = (self.functions().LLVMGetSection)(self.raw);
+            if start.is_null() {
+                return None;
+            }
+            CStr::from_ptr(start).to_string_lossy().into_owned()
+        };
+        (!section.is_empty()).then_some(section)
+    }
+
+    pub(crate) fn alignment(self) -> u32 {
+        // SAFETY: the value is a live global.
+        unsafe { (self.functions().LLVMGetAlignment)(self.raw) }
+    }
+
+    pub(crate) fn set_alignment(self, bytes: u32) {
+        if bytes != 0 {
+            // SAFETY: the value is a live global; LLVM's own alignments are powers of two.
+            unsafe { (self.functions().LLVMSetAlignment)(self.raw, bytes) };
+        }
+    }
+
+    pub(in crate::llvm) fn value_type(self) -> Raw {
+        // SAFETY: the value is a live global.
+        unsafe { (self.functions().LLVMGlobalGetValueType)(self.raw) }
+    }
+}
+
+/// Variables.
+impl<'c> Value<'c> {
+    pub(crate) fn initialiser(self) -> Option<Value<'c>> {
+        // SAFETY: the value is a live variable.
+        self.optional(unsafe { (self.functions().LLVMGetInitializer)(self.raw) })
+    }
+
+    pub(crate) fn set_initialiser(self, value: Value<'c>) {
+        // SAFETY: both are live; the callers pass a constant of the variable's type.
+        unsafe { (self.functions().LLVMSetInitializer)(self.raw, value.raw) };
+    }
+
+    /// Gives the variable no particular value, as shared memory has none.
+    pub(crate) fn leave_uninitialised(self) {
+        // SAFETY: the value is a live variable, and undef exists for each type.
+        unsafe {
+            let undefined = (self.functions().LLVMGetUndef)(self.value_type());
+            (self.functions().LLVMSetInitializer)(self.raw, undefined);
+        }
+    }
+
+    pub(crate) fn is_constant(self) -> bool {
+        // SAFETY: the value is a live variable.
+        unsafe { (self.functions().LLVMIsGlobalConstant)(self.raw) != 0 }
+    }
+
+    pub(crate) fn set_constant(self, constant: bool) {
+        // SAFETY: the value is a live variable.
+        unsafe { (self.functions().LLVMSetGlobalConstant)(self.raw, constant.into()) };
+    }
+
+    /// Says that the initialiser may be overwritten before a kernel runs, so that nothing is folded from it.
+    pub(crate) fn set_externally_initialised(self) {
+        // SAFETY: the value is a live variable.
+        unsafe { (self.functions().LLVMSetExternallyInitialized)(self.raw, 1) };
+    }
+
+    /// Takes the variable out of its module.
+    ///
+    /// # Safety
+    /// It must have no uses left, and no copy of this value may be used afterwards.
+    pub(crate) unsafe fn delete_variable(self) {
+        // SAFETY: by the contract above.
+        unsafe { (self.functions().LLVMDeleteGlobal)(self.raw) };
+    }
+}
+
+/// Functions.
+impl<'c> Value<'c> {
+    pub(crate) fn is_kernel(self) -> bool {
+        // SAFETY: the value is a live function.
+        unsafe { (self.functions().LLVMGetFunctionCallConv)(self.raw) == KERNEL_CONVENTION }
+    }
+
+    pub(crate) fn parameter_count(self) -> u32 {
+        // SAFETY: the value is a live function.
+        unsafe { (self.functions().LLVMCountParams)(self.raw) }
+    }
+
+    pub(crate) fn parameter(self, index: u32) -> Option<Value<'c>> {
+        if index >= self.parameter_count() {
+            return None;
+        }
+        // SAFETY: the index is below the count.
+        self.optional(unsafe { (self.functions().LLVMGetParam)(self.raw, index) })
+    }
+
+    /// Adds an attribute that is a bare word (`noalias`) to the parameter.
+    pub(crate) fn add_parameter_attribute(self, index: u32, name: &str) {
+        let attribute = self.word_attribute(name);
+        // SAFETY: the index was checked by the callers against the count.
+        unsafe { (self.functions().LLVMAddAttributeAtIndex)(self.raw, index + 1, attribute) };
+    }
+
+    /// Adds an attribute that is a bare word (`convergent`) to the function.
+    pub(crate) fn add_word_attribute(self, name: &str) {
+        let attribute = self.word_attribute(name);
+        // SAFETY: the value is a live function.
+        unsafe { (self.functions().LLVMAddAttributeAtIndex)(self.raw, FUNCTION_INDEX, attribute) };
+    }
+    /// Adds `"key"="value"` to the function.
+    pub(crate) fn add_attribute(self, key: &str, value: &str) {
+        let functions = self.functions();
+        let length = |text: &str| u32::try_from(text.len()).unwrap_or(u32::MAX);
+        // SAFETY: both texts are passed with their lengths and copied.
+        unsafe {
+            let attribute = (functions.LLVMCreateStringAttribute)(
+                self.context.raw,
+                key.as_ptr().cast(),
+                length(key),
+                value.as_ptr().cast(),
+                length(value),
+            );
+            (functions.LLVMAddAttributeAtIndex)(self.raw, FUNCTION_INDEX, attribute);
+        }
+    }
+
+    /// Removes `"key"` from the function, if it is there.
+    pub(crate) fn remove_attribute(self, key: &str) {
+        let length = u32::try_from(key.len()).unwrap_or(u32::MAX);
+        // SAFETY: the key is passed with its length.
+        unsafe {
+            (self.functions().LLVMRemoveStringAttributeAtIndex)(
+                self.raw,
+                FUNCTION_INDEX,
+                key.as_ptr().cast(),
+                length,
+            );
+        }
+    }
+
+    pub(crate) fn instructions(self) -> impl Iterator<Item = Value<'c>> + use<'c> {
+        let functions = self.functions();
+        let context = self.context;
+        let next = |at: Raw, step: unsafe extern "C" fn(Raw) -> Raw| {
+            // SAFETY: `at` is live and of the kind that `step` walks.
+            let at = unsafe { step(at) };
+            (!at.is_null()).then_some(at)
+        };
+        let blocks = iter::successors(next(self.raw, functions.LLVMGetFirstBasicBlock), move |&block| {
+            next(block, functions.LLVMGetNextBasicBlock)
+        });
+        blocks.flat_map(move |block| {
+            iter::successors(next(block, functions.LLVMGetFirstInstruction), move |&instruction| {
+                next(instruction, functions.LLVMGetNextInstruction)
+            })
+            .map(move |raw| Value { context, raw })
+        })
+    }
+}

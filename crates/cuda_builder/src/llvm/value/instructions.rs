@@ -1,0 +1,184 @@
+//! Instructions, and what is asked of constant expressions as of them.
+
+use std::ffi::{c_char, c_int};
+use std::{iter, ptr};
+
+use super::{FUNCTION_INDEX, Value};
+use crate::llvm::api::Raw;
+
+/// What an instruction or constant expression does: the ones that the passes tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opcode {
+    Load,
+    Store,
+    AtomicReadModifyWrite,
+    CompareExchange,
+    Call,
+    ElementPointer,
+    Phi,
+    Select,
+    AddressSpaceCast,
+    BitCast,
+    Freeze,
+    Return,
+    FloatAdd,
+    FloatSubtract,
+    FloatMultiply,
+    FloatDivide,
+    Other(c_int),
+}
+
+impl Opcode {
+    pub(super) fn from_number(number: c_int) -> Self {
+        match number {
+            1 => Self::Return,
+            9 => Self::FloatAdd,
+            11 => Self::FloatSubtract,
+            13 => Self::FloatMultiply,
+            16 => Self::FloatDivide,
+            27 => Self::Load,
+            28 => Self::Store,
+            29 => Self::ElementPointer,
+            41 => Self::BitCast,
+            44 => Self::Phi,
+            45 => Self::Call,
+            46 => Self::Select,
+            56 => Self::CompareExchange,
+            57 => Self::AtomicReadModifyWrite,
+            60 => Self::AddressSpaceCast,
+            68 => Self::Freeze,
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// What a floating-point instruction may be turned into, as LLVM's flags.
+pub(crate) struct FastMath;
+
+impl FastMath {
+    /// `a * b + c` may be fused into one rounding.
+    pub(crate) const CONTRACT: u32 = 1 << 5;
+    /// The operation may be replaced by the hardware's approximation.
+    pub(crate) const APPROXIMATE: u32 = 1 << 6;
+}
+
+/// Inline assembly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Assembly {
+    pub(crate) text: String,
+    /// Whether it does more than compute its outputs.
+    pub(crate) has_effects: bool,
+}
+
+/// A place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) file: String,
+    pub(crate) line: u32,
+}
+
+/// Instructions.
+impl<'c> Value<'c> {
+    /// The function that the instruction is in.
+    pub(crate) fn parent_function(self) -> Option<Value<'c>> {
+        // SAFETY: the value is a live instruction, which sits in a block, which sits in a function.
+        self.optional(unsafe {
+            let block = (self.functions().LLVMGetInstructionParent)(self.raw);
+            (self.functions().LLVMGetBasicBlockParent)(block)
+        })
+    }
+
+    /// What a call calls.
+    pub(crate) fn callee(self) -> Option<Value<'c>> {
+        // SAFETY: the callers ask this of calls only.
+        self.optional(unsafe { (self.functions().LLVMGetCalledValue)(self.raw) })
+    }
+
+    /// Adds an attribute that is a bare word (`convergent`) to the call.
+    pub(crate) fn add_call_attribute(self, name: &str) {
+        let attribute = self.word_attribute(name);
+        // SAFETY: the callers ask this of calls only.
+        unsafe { (self.functions().LLVMAddCallSiteAttribute)(self.raw, FUNCTION_INDEX, attribute) };
+    }
+
+    /// The inline assembly that a callee is, if it is that.
+    pub(crate) fn assembly(self) -> Option<Assembly> {
+        let functions = self.functions();
+        // SAFETY: the value is live, and is asked for text only once it is known to be assembly; LLVM returns that many bytes.
+        unsafe {
+            if (functions.LLVMIsAInlineAsm)(self.raw).is_null() {
+                return None;
+            }
+            let mut length = 0;
+            let start = (functions.LLVMGetInlineAsmAsmString)(self.raw, &mut length);
+            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length);
+            Some(Assembly {
+                text: String::from_utf8_lossy(bytes).into_owned(),
+                has_effects: (functions.LLVMGetInlineAsmHasSideEffects)(self.raw) != 0,
+            })
+        }
+    }
+
+    /// The arguments of a call.
+    pub(crate) fn arguments(self) -> impl Iterator<Item = Value<'c>> + use<'c> {
+        // SAFETY: the callers ask this of calls only.
+        let count = unsafe { (self.functions().LLVMGetNumArgOperands)(self.raw) };
+        self.operands().take(count as usize)
+    }
+
+    /// Adds fast-math flags where the instruction can carry any.
+    pub(crate) fn add_fast_math(self, flags: u32) {
+        // SAFETY: the flags are set only on instructions that LLVM says can carry them.
+        unsafe {
+            if (self.functions().LLVMCanValueUseFastMathFlags)(self.raw) != 0 {
+                let before = (self.functions().LLVMGetFastMathFlags)(self.raw);
+                (self.functions().LLVMSetFastMathFlags)(self.raw, before | flags);
+            }
+        }
+    }
+
+    /// Where in the source the instruction comes from: from the innermost inlined function outwards, `[]` when the module
+    /// has no line information.
+    pub(crate) fn positions(self) -> Vec<Position> {
+        type Text = unsafe extern "C" fn(Raw, *mut u32) -> *const c_char;
+        let functions = self.functions();
+        let text = |file: Raw, get: Text| {
+            let mut length = 0;
+            // SAFETY: `file` is live; LLVM returns that many bytes, or null.
+            unsafe {
+                let start = get(file, &mut length);
+                if start.is_null() {
+                    return String::new();
+                }
+                let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length as usize);
+                String::from_utf8_lossy(bytes).into_owned()
+            }
+        };
+        // SAFETY: the value is a live instruction; locations, scopes and files are checked for null before use.
+        unsafe {
+            let innermost = (functions.LLVMInstructionGetDebugLoc)(self.raw);
+            let locations = iter::successors((!innermost.is_null()).then_some(innermost), |&at| {
+                let at = (functions.LLVMDILocationGetInlinedAt)(at);
+                (!at.is_null()).then_some(at)
+            });
+            locations
+                .filter_map(|location| {
+                    let scope = (functions.LLVMDILocationGetScope)(location);
+                    let file =
+                        if scope.is_null() { ptr::null_mut() } else { (functions.LLVMDIScopeGetFile)(scope) };
+                    if file.is_null() {
+                        return None;
+                    }
+                    let name = text(file, functions.LLVMDIFileGetFilename);
+                    let directory = text(file, functions.LLVMDIFileGetDirectory);
+                    let file = if name.starts_with('/') || directory.is_empty() {
+                        name
+                    } else {
+                        format!("{directory}/{name}")
+                    };
+                    Some(Position { file, line: (functions.LLVMDILocationGetLine)(location) })
+                })
+                .collect()
+        }
+    }
+}
