@@ -33,7 +33,7 @@ pub(crate) const CASES: &[Case] = &[
     case("more threads than can be launched", &["copy", "--bytes", "64TiB"], &["fewer bytes"]),
     case("a block over the limit", &["offset", "--block", "2048"], &["2048", "1024"]),
     case("a size of zero", &["offset", "--bytes", "0"], &["--bytes"]),
-    case("a size that is no multiple of the block", &["offset", "--bytes", "1000"], &["1024"]),
+    case("a size that is no multiple of the block", &["offset", "--bytes", "1000"], &["1000 bytes", "2048"]),
     case("an unknown experiment", &["ofset"], &["ofset", "offset", "stride", "copy"]),
     case(
         "an output folder that cannot be made",
