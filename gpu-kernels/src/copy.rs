@@ -25,7 +25,7 @@ use cuda_std::access::{load_read_only_no_allocate, store_streaming};
 use cuda_std::vector::U32x4;
 use cuda_std::{kernel, thread};
 
-/// Loads that `copy_unrolled` and `copy_persistent` have in flight in each thread.
+/// Loads that `copy_unrolled` has in flight in each thread; the other kernels have one.
 pub const LOADS_IN_FLIGHT: usize = 4;
 
 /// Copies one 4-byte word a thread.
