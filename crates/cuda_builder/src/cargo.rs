@@ -108,6 +108,9 @@ fn rust_flags(request: &Compile<'_>) -> Vec<String> {
         // The passes come first, the optimiser after them: see `passes`.
         "-Cno-prepopulate-passes",
         "-Zunstable-options",
+        // Where a condition is asked twice, this pass of rustc's copies what stands between into both branches. It does
+        // not know that a barrier or a shuffle there is for all lanes together; LLVM's own passes do.
+        "-Zmir-enable-passes=-JumpThreading",
         // A panic is a trap and nothing else: no message is formatted, nothing of the formatting code is linked.
         "-Cpanic=immediate-abort",
         // rustc warns about `target_feature` given by hand, as is done below.
@@ -239,6 +242,7 @@ mod tests {
         for flag in [
             "-Ctarget-cpu=sm_90a",
             "-Cno-prepopulate-passes",
+            "-Zmir-enable-passes=-JumpThreading",
             "-Cdebuginfo=line-directives-only",
             "target_feature=\"compute_90a\"",
             "target_feature=\"compute_50\"",

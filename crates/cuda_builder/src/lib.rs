@@ -37,7 +37,8 @@
 //!   `cfg(target_feature = "compute_..")` is then that of the lowest.
 //! - The PTX version is not that of a toolkit, but one that old drivers load: 7.4 below compute capability 9.0, and 8.0 from
 //!   there on, or the first that has the architecture. [`ptx_version`](CudaBuilder::ptx_version) asks for another.
-//! - [`debug`](CudaBuilder::debug) gives line tables at most: ptxas does not take the DWARF that LLVM writes.
+//! - [`debug`](CudaBuilder::debug) gives line tables at most: ptxas does not take the DWARF that LLVM writes. They say of each
+//!   inlined instruction by which calls it came (`inlined_at`), from PTX 7.2 on.
 //! - [`nvvm_opts(false)`](CudaBuilder::nvvm_opts) still optimises as far as memories need it.
 //! - A panic is a trap without a message; what it would have printed is not compiled.
 //! - The finished code is audited, and a build fails over what would fail, crawl or not load on the GPU: a function that nothing
@@ -59,6 +60,7 @@ mod cargo;
 mod crate_attributes;
 mod environment;
 mod error;
+mod inlined;
 mod link;
 mod llvm;
 mod markers;

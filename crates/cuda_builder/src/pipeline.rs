@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::link::{Rlib, link};
 use crate::llvm::{Context, Llvm, Module, Optimise, TargetMachine};
 use crate::passes::{self, PassOptions};
-use crate::{CudaBuilderError, EmitOption, NvvmArch, audit};
+use crate::{CudaBuilderError, EmitOption, NvvmArch, audit, inlined};
 
 /// What to make of the rlibs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,9 @@ pub(crate) fn finish(
         Some(EmitOption::LlvmIr) => Some(module.to_text().into_bytes()),
         Some(EmitOption::Bitcode) => Some(module.to_bitcode()),
     };
+    let chains = inlined::mark(&mut module, ptx_version);
     let ptx = machine.emit(module).map_err(CudaBuilderError::llvm(format!("writing PTX for {arch}")))?;
+    let ptx = inlined::write_out(&ptx, &chains);
     let findings = audit::ptx(&ptx);
     if !findings.is_empty() {
         return Err(CudaBuilderError::Audit { arch, findings });

@@ -39,7 +39,8 @@ impl<'a> Ptx<'a> {
                 Some(".version" | ".target" | ".address_size") => ptx.header.push(statement),
                 Some(".file") => ptx.files.push(statement),
                 Some(".section") => {
-                    ptx.items.push(Item { kind: Kind::Section, name: "", text: statement });
+                    let name = words(statement).nth(1).unwrap_or_default();
+                    ptx.items.push(Item { kind: Kind::Section, name, text: statement });
                 }
                 _ => ptx.items.extend(Item::parse(statement)),
             }
@@ -88,6 +89,13 @@ impl<'a> Ptx<'a> {
                     open.push(index);
                 }
             }
+        }
+        // Names of inlined functions, which lines refer to.
+        let has_names =
+            taken.iter().any(|&at| words(self.items[at].text).any(|word| word == "function_name"));
+        if has_names {
+            let is_names = |item: &Item<'_>| item.kind == Kind::Section && item.name == ".debug_str";
+            taken.extend(self.items.iter().position(is_names));
         }
         let mut text = self.header.join("\n") + "\n";
         if words(self.items[wanted].text).any(|word| word == ".loc") {
@@ -265,6 +273,7 @@ mod tests {
 {
 	.reg .b32 	%r<2>;
 	.loc	1 10 5
+	.loc	1 20 5, function_name $L__info_string0, inlined_at 1 10 5
 	{ // callseq
 	call.uni helper, (%r1);
 	}
@@ -285,6 +294,11 @@ mod tests {
 }
 	.file	1 "/home/me/lib.rs"
 	.section	.debug_macinfo	{	}
+	.section	.debug_str
+	{
+$L__info_string0:
+.b8 104,101,108,112,101,114,0
+	}
 "#;
 
     #[test]
@@ -311,6 +325,7 @@ mod tests {
             "TABLE[1]",
             "mov.b64 %rd1, TABLE",
             ".maxntid 256",
+            "$L__info_string0:\n.b8 104",
         ] {
             assert!(first.contains(kept), "no {kept} in\n{first}");
         }
@@ -323,6 +338,7 @@ mod tests {
             second.contains("TILE[4224]") && !second.contains("COEF") && !second.contains(".file"),
             "{second}"
         );
+        assert!(!second.contains(".debug_str"), "{second}");
         assert_eq!(Ptx::parse(&second).entries(), ["second"]);
         assert_eq!(ptx.extract("third"), None);
     }

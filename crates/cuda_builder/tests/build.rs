@@ -484,6 +484,20 @@ fn a_constant_table_is_read_from_where_it_is() {
 }
 
 #[test]
+fn a_barrier_between_two_branches_stays_one() {
+    // Both branches ask the same, and a compiler for one thread would copy what is between into either of them.
+    let krate = Krate::new(
+        "between",
+        "#![no_std]\n#![feature(stdarch_nvptx)]\nuse core::arch::nvptx::{_syncthreads, _thread_idx_x};\n#[unsafe(no_mangle)]\n\
+         pub unsafe extern \"ptx-kernel\" fn between(a: *mut u32, b: *mut u32, n: u32) {\n    unsafe {\n        \
+         let there = _thread_idx_x() < n;\n        let value = if there { *a } else { 0 };\n        _syncthreads();\n        \
+         if there {\n            *b = value;\n        }\n    }\n}",
+    );
+    let between = entry(&krate.ptx(), "between");
+    assert_eq!(between.matches("bar.sync").count(), 1, "{between}");
+}
+
+#[test]
 fn override_libm_is_taken_and_told_to_be_without_effect() {
     let krate = Krate::new("overrides", MEMORIES);
     let build = krate.builder().override_libm(true).build_all().unwrap();

@@ -167,9 +167,12 @@ functions! {
     LLVMGetFastMathFlags(Raw) -> c_uint;
     LLVMSetFastMathFlags(Raw, c_uint);
     LLVMInstructionGetDebugLoc(Raw) -> Raw;
+    LLVMInstructionSetDebugLoc(Raw, Raw);
+    LLVMDIBuilderCreateDebugLocation(Raw, c_uint, c_uint, Raw, Raw) -> Raw;
     LLVMDILocationGetInlinedAt(Raw) -> Raw;
     LLVMDILocationGetScope(Raw) -> Raw;
     LLVMDILocationGetLine(Raw) -> c_uint;
+    LLVMDILocationGetColumn(Raw) -> c_uint;
     LLVMDIScopeGetFile(Raw) -> Raw;
     LLVMDIFileGetFilename(Raw, *mut c_uint) -> *const c_char;
     LLVMDIFileGetDirectory(Raw, *mut c_uint) -> *const c_char;
@@ -179,6 +182,10 @@ functions! {
     LLVMMDStringInContext2(Raw, *const c_char, usize) -> Raw;
     LLVMMDNodeInContext2(Raw, *mut Raw, usize) -> Raw;
     LLVMMetadataAsValue(Raw, Raw) -> Raw;
+    LLVMGetMetadataKind(Raw) -> c_uint;
+    LLVMGetMDNodeNumOperands(Raw) -> c_uint;
+    LLVMGetMDNodeOperands(Raw, *mut Raw);
+    LLVMGetMDString(Raw, *mut c_uint) -> *const c_char;
 
     // The NVPTX target. It has no assembly parser, so there is no function to initialise one: the text of
     // `asm!` reaches the PTX unread.

@@ -39,6 +39,8 @@ pub(super) fn run(module: &mut Module<'_>, kernels: &[Kernel]) -> Result<(), Cud
             }
             function.add_parameter_attribute(index, "noalias");
             function.add_parameter_attribute(index, "readonly");
+            // A slice's pointer never is; `slice.get(i)` is told from `None` without a comparison then.
+            function.add_parameter_attribute(index, "nonnull");
         }
         if kernel.threads != 0 {
             function.add_attribute("nvvm.maxntid", &kernel.threads.to_string());
@@ -85,7 +87,7 @@ mod tests {
     #[test]
     fn attributes_sit_on_the_parameter_that_was_meant() {
         let text = testing::prepared(&module("copy\\000\\000\\00--r", 12));
-        assert!(text.contains("@copy(ptr %a, i64 %n, ptr noalias readonly %b)"), "{text}");
+        assert!(text.contains("@copy(ptr %a, i64 %n, ptr noalias nonnull readonly %b)"), "{text}");
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! Instructions, and what is asked of constant expressions as of them.
 
-use std::ffi::{c_char, c_int};
-use std::{iter, ptr};
+use std::ffi::c_int;
 
 use super::{FUNCTION_INDEX, Value};
-use crate::llvm::api::Raw;
 
 /// What an instruction or constant expression does: the ones that the passes tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,13 +68,6 @@ pub(crate) struct Assembly {
     pub(crate) has_effects: bool,
 }
 
-/// A place in the source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Position {
-    pub(crate) file: String,
-    pub(crate) line: u32,
-}
-
 /// Instructions.
 impl<'c> Value<'c> {
     /// The function that the instruction is in.
@@ -134,51 +125,6 @@ impl<'c> Value<'c> {
                 let before = (self.functions().LLVMGetFastMathFlags)(self.raw);
                 (self.functions().LLVMSetFastMathFlags)(self.raw, before | flags);
             }
-        }
-    }
-
-    /// Where in the source the instruction comes from: from the innermost inlined function outwards, `[]` when the module
-    /// has no line information.
-    pub(crate) fn positions(self) -> Vec<Position> {
-        type Text = unsafe extern "C" fn(Raw, *mut u32) -> *const c_char;
-        let functions = self.functions();
-        let text = |file: Raw, get: Text| {
-            let mut length = 0;
-            // SAFETY: `file` is live; LLVM returns that many bytes, or null.
-            unsafe {
-                let start = get(file, &mut length);
-                if start.is_null() {
-                    return String::new();
-                }
-                let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length as usize);
-                String::from_utf8_lossy(bytes).into_owned()
-            }
-        };
-        // SAFETY: the value is a live instruction; locations, scopes and files are checked for null before use.
-        unsafe {
-            let innermost = (functions.LLVMInstructionGetDebugLoc)(self.raw);
-            let locations = iter::successors((!innermost.is_null()).then_some(innermost), |&at| {
-                let at = (functions.LLVMDILocationGetInlinedAt)(at);
-                (!at.is_null()).then_some(at)
-            });
-            locations
-                .filter_map(|location| {
-                    let scope = (functions.LLVMDILocationGetScope)(location);
-                    let file =
-                        if scope.is_null() { ptr::null_mut() } else { (functions.LLVMDIScopeGetFile)(scope) };
-                    if file.is_null() {
-                        return None;
-                    }
-                    let name = text(file, functions.LLVMDIFileGetFilename);
-                    let directory = text(file, functions.LLVMDIFileGetDirectory);
-                    let file = if name.starts_with('/') || directory.is_empty() {
-                        name
-                    } else {
-                        format!("{directory}/{name}")
-                    };
-                    Some(Position { file, line: (functions.LLVMDILocationGetLine)(location) })
-                })
-                .collect()
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod globals;
 mod instructions;
+mod locations;
 
 use std::ffi::c_int;
 use std::iter;
@@ -10,7 +11,8 @@ use super::api::Raw;
 use super::{Context, Functions};
 
 pub(crate) use globals::Linkage;
-pub(crate) use instructions::{FastMath, Opcode, Position};
+pub(crate) use instructions::{FastMath, Opcode};
+pub(crate) use locations::{Location, Position};
 
 /// A value inside a module: a plain copy of its address. It must not be used once the value, or its module, was deleted;
 /// [`delete_variable`](Value::delete_variable) is the one way to do that here, and is unsafe for that reason.
