@@ -10,7 +10,15 @@
 #![no_std]
 
 pub mod coalescing;
+pub mod constant;
 pub mod copy;
 pub mod fill;
+pub mod idioms;
+pub mod matmul;
+pub mod shuffle;
+pub mod stencil;
+pub mod storage;
+pub mod transpose;
+pub mod unified;
 
 mod position;

@@ -18,3 +18,26 @@ pub(crate) fn grid_stride(length: usize) -> impl Iterator<Item = usize> {
     core::iter::successors(Some(grid_index()), move |index| Some(index + threads))
         .take_while(move |&index| index < length)
 }
+
+/// This thread's place in a two-dimensional grid: along x, where neighbours in a warp are, and along y. Grids reach less
+/// than 2^32 threads in each direction.
+#[inline(always)]
+pub(crate) fn grid_position() -> (u32, u32) {
+    (
+        thread::block_idx_x() * thread::block_dim_x() + thread::thread_idx_x(),
+        thread::block_idx_y() * thread::block_dim_y() + thread::thread_idx_y(),
+    )
+}
+
+/// This thread's number in its block when x runs fastest. Warps are cut from this order, so `% 32` is the lane.
+#[inline(always)]
+pub(crate) fn block_index() -> u32 {
+    thread::thread_idx_y() * thread::block_dim_x() + thread::thread_idx_x()
+}
+
+/// Where the element of a row and column lies in a matrix whose rows have `width` elements. The product is taken in 64
+/// bits, which is one multiplication on the GPU too.
+#[inline(always)]
+pub(crate) fn element(row: u32, width: u32, column: u32) -> usize {
+    row as usize * width as usize + column as usize
+}

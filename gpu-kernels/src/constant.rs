@@ -1,0 +1,85 @@
+//! # Constant memory: one address for the warp, or one after the other
+//!
+//! Constant memory is 64 KiB of device memory behind a small cache of its own, built for what all threads need at the
+//! same time: one address a request. If all lanes ask for the same word, the cache delivers it to all of them at once, as
+//! fast as a register is read. If they ask for different words the request is replayed, once for each of them,
+//! and a table that lanes look up by their own values is up to 32 times slower.
+//!
+//! - `constant_broadcast`: each lane walks through [`CONSTANT_TABLE`], 1, 2, 4, 8, 16 or 32 different words at a time.
+//! - `read_only_broadcast`: the same walk through a table in global memory, by the read-only path. L1 serves
+//!   different words of a line together, so it does not mind; the table that lanes look up differently belongs there.
+//!
+//! The sums are of `u32` and wrap, so that the order of addition cannot matter.
+//!
+//! # Launch
+//! | kernel | parameters |
+//! | --- | --- |
+//! | `constant_broadcast` | destination, distinct, steps |
+//! | `read_only_broadcast` | table, destination, distinct, steps |
+//!
+//! One-dimensional blocks and grids of any size; the destination has one `u32` for each thread. `distinct` is 1, 2, 4, 8, 16 or
+//! 32, `steps` any multiple of 32. The thread with lane `l` writes the sum over `s` in `0..steps` of
+//! `table[s % 1024 + l % distinct]`; the table has 1056 words, which the host writes before the launch. The request of a
+//! warp in one step asks for `distinct` words in a row.
+
+use crate::position::grid_index;
+use cuda_std::{address_space, kernel, warp};
+
+/// Words that the walk starts at, one after the other, and begins anew.
+pub const PERIOD: usize = 1024;
+
+/// Words in the table: from the last start there are 32 different ones.
+pub const TABLE: usize = PERIOD + 32;
+
+/// Steps between two turns of the loop, so that it is the loads that are measured.
+pub const UNROLLED: u32 = 32;
+
+/// The table of `constant_broadcast`, which the host writes before a launch.
+#[address_space(constant)]
+#[unsafe(no_mangle)]
+pub static mut CONSTANT_TABLE: [u32; TABLE] = [0; TABLE];
+
+/// Sums up words of constant memory, `distinct` different ones for each request of a warp.
+///
+/// # Safety
+/// `destination` points to as many elements as the grid has threads, which nothing else touches during the launch, and
+/// `distinct` is a power of two up to 32.
+// PTX: contains 32x ld.const.b32
+// PTX: contains st.global.b32
+// PTX: lacks ld.global
+#[kernel]
+pub unsafe fn constant_broadcast(destination: *mut u32, distinct: u32, steps: u32) {
+    // SAFETY: the index is within the table, which the host does not write during a launch.
+    let sum = walk(distinct, steps, |index| unsafe { CONSTANT_TABLE[index] });
+    // SAFETY: promised by the caller.
+    unsafe { destination.add(grid_index()).write(sum) }
+}
+
+/// Sums up words of global memory in the same way.
+///
+/// # Safety
+/// As for [`constant_broadcast`], and `table` has [`TABLE`] elements.
+// PTX: contains 32x ld.global.nc.b32
+// PTX: contains st.global.b32
+// PTX: lacks ld.const
+#[kernel]
+pub unsafe fn read_only_broadcast(table: &[u32], destination: *mut u32, distinct: u32, steps: u32) {
+    // SAFETY: the index is within the table.
+    let sum = walk(distinct, steps, |index| unsafe { *table.get_unchecked(index) });
+    // SAFETY: promised by the caller.
+    unsafe { destination.add(grid_index()).write(sum) }
+}
+
+/// The sum of what `word` gives for this lane's indices, each below [`TABLE`].
+#[inline(always)]
+fn walk(distinct: u32, steps: u32, word: impl Fn(usize) -> u32) -> u32 {
+    let lane = warp::lane_id() & (distinct - 1);
+    let mut sum = 0_u32;
+    for turn in 0..steps / UNROLLED {
+        let first = (turn * UNROLLED) as usize % PERIOD + lane as usize;
+        for step in 0..UNROLLED as usize {
+            sum = sum.wrapping_add(word(first + step));
+        }
+    }
+    sum
+}

@@ -1,0 +1,233 @@
+//! # Tiles in registers
+//!
+//! A tile in shared memory still costs two loads for each multiplication. A thread that computes a block of 8 x 8
+//! elements loads 8 numbers of A and 8 of B, as two vectors each, and multiplies each with each: 64 multiplications for
+//! 16 numbers, a quarter of a load each instead of two. A block of 256 threads has 128 x 128 elements of C in its
+//! registers that way, and takes [`DEPTH`] columns of A and rows of B at a time, 32 operations for each byte that it
+//! loads.
+//!
+//! - A's tile is turned when it is stored, so that the eight rows of one column are two vectors.
+//! - A thread's eight rows, and its eight columns, are two groups of four, 64 apart: neighbouring lanes load neighbouring
+//!   vectors then, and no two of a phase have the same bank.
+//! - The next tiles are loaded into registers before the present ones are multiplied, and stored to shared memory after.
+
+use super::Product;
+use crate::position::{block_index, element};
+use cuda_std::vector::F32x4;
+use cuda_std::{GpuFloat, kernel, shared_array, thread};
+
+/// Rows and columns of C that a block computes.
+pub const SIDE: u32 = 128;
+
+/// Columns of A and rows of B that are multiplied at a time.
+pub const DEPTH: u32 = 8;
+
+/// From one column of A's tile to the next, in vectors. The vector that is unused keeps the stores, which go down the
+/// columns, off each other's banks.
+const PITCH: usize = SIDE as usize / 4 + 1;
+
+/// The expression eight times, with a constant that counts from 0 to 7. An array that a loop indexes is in memory until the
+/// loop is unrolled, and whether it will be is the optimiser's to decide; constants leave it no choice.
+macro_rules! eight_times {
+    ($index:ident => $body:expr) => {
+        eight_times!(@ $index, $body, 0 1 2 3 4 5 6 7)
+    };
+    (@ $index:ident, $body:expr, $($value:literal)*) => {{
+        $({
+            const $index: usize = $value;
+            $body
+        })*
+    }};
+}
+
+/// 8 x 8 elements of C a thread, in registers.
+///
+/// # Safety
+/// As for [`matmul_naive`](super::matmul_naive), with blocks of 256 threads; all three matrices begin at a multiple of 16
+/// bytes.
+// PTX: contains 512x fma.rn.f32
+// PTX: contains 32x ld.shared.v4.b32 or ld.shared.v2.b64
+// PTX: contains 4x ld.global.nc.v4.b32 or ld.global.nc.v2.b64
+// PTX: contains st.global.v4.b32 or st.global.v2.b64
+#[kernel(launch_bounds(256, 2))]
+pub unsafe fn matmul_register(
+    a: &[f32],
+    b: &[f32],
+    c: *mut f32,
+    m: u32,
+    n: u32,
+    k: u32,
+    alpha: f32,
+    beta: f32,
+) {
+    let a_tile = shared_array![F32x4; DEPTH as usize * PITCH];
+    let b_tile = shared_array![F32x4; (DEPTH * SIDE / 4) as usize];
+    let tiles =
+        Tiles { a_tile, b_tile, top: thread::block_idx_y() * SIDE, left: thread::block_idx_x() * SIDE };
+    let product = Product { m, n, k, alpha, beta };
+    let inside = (tiles.top + SIDE <= m) & (tiles.left + SIDE <= n);
+    // SAFETY: promised by the caller; vectors are aligned where rows are multiples of four.
+    unsafe {
+        if inside & k.is_multiple_of(DEPTH) & n.is_multiple_of(4) {
+            tiles.multiply::<true>(product, a, b, c);
+        } else {
+            tiles.multiply::<false>(product, a, b, c);
+        }
+    }
+}
+
+/// The block's tiles in shared memory and its place in C.
+#[derive(Clone, Copy)]
+struct Tiles {
+    /// [`DEPTH`] columns of [`SIDE`] rows.
+    a_tile: *mut F32x4,
+    /// [`DEPTH`] rows of [`SIDE`] columns.
+    b_tile: *mut F32x4,
+    top: u32,
+    left: u32,
+}
+
+impl Tiles {
+    /// `WHOLE` says that all tiles are within their matrices, in whole aligned vectors.
+    #[inline(always)]
+    unsafe fn multiply<const WHOLE: bool>(self, product: Product, a: &[f32], b: &[f32], c: *mut f32) {
+        let thread = block_index();
+        let (x, y) = ((thread % 16) as usize, (thread / 16) as usize);
+        let mut sums = [[0.0_f32; 8]; 8];
+        // SAFETY: what is read is within the matrices, or not read by `vector_at`; a thread writes its own places of the
+        // tiles, and reads others' only between the barriers.
+        unsafe {
+            let mut next = self.load::<WHOLE>(product, a, b, 0);
+            let mut first = 0;
+            while first < product.k {
+                self.store(next);
+                thread::sync_threads();
+                first += DEPTH;
+                if first < product.k {
+                    next = self.load::<WHOLE>(product, a, b, first);
+                }
+                eight_times!(DEPTH_HERE => {
+                    let rows = self.a_tile.add(DEPTH_HERE * PITCH + y);
+                    let columns = self.b_tile.add(DEPTH_HERE * SIDE as usize / 4 + x);
+                    let rows = eight(*rows, *rows.add(16));
+                    let columns = eight(*columns, *columns.add(16));
+                    eight_times!(R => eight_times!(C => {
+                        sums[R][C] = GpuFloat::mul_add(rows[R], columns[C], sums[R][C]);
+                    }));
+                });
+                thread::sync_threads();
+            }
+            eight_times!(R => {
+                let row = self.top + (R / 4 * 64 + y * 4 + R % 4) as u32;
+                let column = self.left + x as u32 * 4;
+                if WHOLE {
+                    let [s0, s1, s2, s3, s4, s5, s6, s7] = sums[R];
+                    finish_vector(product, c, row, column, [s0, s1, s2, s3]);
+                    finish_vector(product, c, row, column + 64, [s4, s5, s6, s7]);
+                } else {
+                    eight_times!(C => {
+                        let column = column + (C / 4 * 64 + C % 4) as u32;
+                        if row < product.m && column < product.n {
+                            product.finish(c, row, column, sums[R][C]);
+                        }
+                    });
+                }
+            });
+        }
+    }
+
+    /// This thread's vectors of the tiles that begin at column `first` of A and row `first` of B.
+    #[inline(always)]
+    unsafe fn load<const WHOLE: bool>(
+        self,
+        product: Product,
+        a: &[f32],
+        b: &[f32],
+        first: u32,
+    ) -> (F32x4, F32x4) {
+        let Product { m, n, k, .. } = product;
+        let ((row, right), (down, column)) = (place_in_a(), place_in_b());
+        // SAFETY: promised by the caller.
+        unsafe {
+            (
+                vector_at::<WHOLE>(a, (m, k), self.top + row, first + right * 4),
+                vector_at::<WHOLE>(b, (k, n), first + down, self.left + column * 4),
+            )
+        }
+    }
+
+    /// Puts what [`load`](Self::load) delivered into shared memory, A's part turned.
+    #[inline(always)]
+    unsafe fn store(self, (of_a, of_b): (F32x4, F32x4)) {
+        let ((row, right), (down, column)) = (place_in_a(), place_in_b());
+        // SAFETY: the places are within the tiles and this thread's alone.
+        unsafe {
+            let column_of_a = self.a_tile.add(right as usize * 4 * PITCH).cast::<f32>().add(row as usize);
+            let [x, y, z, w] = of_a.to_array();
+            column_of_a.write(x);
+            column_of_a.add(4 * PITCH).write(y);
+            column_of_a.add(8 * PITCH).write(z);
+            column_of_a.add(12 * PITCH).write(w);
+            self.b_tile.add((down * SIDE / 4 + column) as usize).write(of_b);
+        }
+    }
+}
+
+/// Row, and column counted in vectors, of the thread's vector of A's tile.
+#[inline(always)]
+fn place_in_a() -> (u32, u32) {
+    (block_index() / (DEPTH / 4), block_index() % (DEPTH / 4))
+}
+
+/// Row, and column counted in vectors, of the thread's vector of B's tile.
+#[inline(always)]
+fn place_in_b() -> (u32, u32) {
+    (block_index() / (SIDE / 4), block_index() % (SIDE / 4))
+}
+
+/// Four elements of a row of a matrix, with zeros for what it does not have.
+#[inline(always)]
+unsafe fn vector_at<const WHOLE: bool>(
+    matrix: &[f32],
+    (height, width): (u32, u32),
+    row: u32,
+    column: u32,
+) -> F32x4 {
+    // SAFETY: what is read is within the matrix, and a vector where the caller says so.
+    unsafe {
+        let first = matrix.as_ptr().wrapping_add(element(row, width, column));
+        if WHOLE {
+            *first.cast::<F32x4>()
+        } else {
+            F32x4::from_array([0, 1, 2, 3].map(|right| {
+                let inside = (row < height) & (column + right < width);
+                if inside { *first.add(right as usize) } else { 0.0 }
+            }))
+        }
+    }
+}
+
+/// Puts four sums in their places in C, as one vector.
+#[inline(always)]
+unsafe fn finish_vector(product: Product, c: *mut f32, row: u32, column: u32, sums: [f32; 4]) {
+    let Product { n, alpha, beta, .. } = product;
+    // SAFETY: promised by the caller.
+    unsafe {
+        let place = c.add(element(row, n, column)).cast::<F32x4>();
+        let [x, y, z, w] = if beta == 0.0 { [0.0; 4] } else { (*place).to_array().map(|old| beta * old) };
+        let [a, b, c, d] = sums;
+        place.write(F32x4::new(
+            GpuFloat::mul_add(alpha, a, x),
+            GpuFloat::mul_add(alpha, b, y),
+            GpuFloat::mul_add(alpha, c, z),
+            GpuFloat::mul_add(alpha, d, w),
+        ));
+    }
+}
+
+/// Two vectors as one array.
+#[inline(always)]
+fn eight(first: F32x4, second: F32x4) -> [f32; 8] {
+    let ([a, b, c, d], [e, f, g, h]) = (first.to_array(), second.to_array());
+    [a, b, c, d, e, f, g, h]
+}
