@@ -2,7 +2,7 @@
 
 use super::limits::Limits;
 use crate::coalescing::ComputeCapability;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 /// From one list of fields: the struct, the same with every field optional (what a file may say), how the second
@@ -13,7 +13,7 @@ macro_rules! card {
         ///
         /// The fields are the keys of a card file. Where the figures of a built-in card come from stands in its
         /// `source` and `calibration`, and figure by figure where the card is written down.
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq, Serialize)]
         pub struct Card {
             /// Short name on the command line, such as `h200`.
             pub key: String,

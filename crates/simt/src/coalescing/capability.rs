@@ -1,5 +1,6 @@
 //! The compute capability, by which all rules are chosen.
 
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -79,6 +80,13 @@ impl ComputeCapability {
     /// True from `major.minor` on.
     pub fn at_least(self, major: u8, minor: u8) -> bool {
         (self.major, self.minor) >= (major, minor)
+    }
+}
+
+/// As it is written: `"9.0"`.
+impl Serialize for ComputeCapability {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -1,0 +1,116 @@
+//! The approximate functions: `ex2`, `lg2`, `sin`, `cos`, `tanh`, `rsqrt`, and `div`, `rcp`, `sqrt` with `.approx` or `.full`.
+//!
+//! Each is computed in `f64` and rounded, so its error is at most about half a unit in the last place, within what the
+//! manual documents for each of them.
+
+use crate::ptx::ScalarType;
+
+use super::double::nan_of;
+use super::form::{Decoded, Form};
+use super::half::{Brain, Half, Small};
+use super::lanes::{Code, operation};
+use super::packed::Twice;
+use super::single::{FLUSH, operand, result};
+use super::small::{operand as small_operand, result as small_result};
+
+macro_rules! functions {
+    ($($name:ident, |$value:ident| $function:expr;)*) => { $(
+        operation!($name(a: f32; config) -> f32 {
+            let $value = f64::from(operand(a, config));
+            result($function as f32, config)
+        });
+    )* };
+}
+
+functions! {
+    Exp2, |x| x.exp2();
+    Log2, |x| x.log2();
+    Sin, |x| x.sin();
+    Cos, |x| x.cos();
+    Tanh, |x| x.tanh();
+    ReciprocalSqrt, |x| reciprocal_sqrt(x);
+    Reciprocal, |x| 1.0 / x;
+    Sqrt, |x| x.sqrt();
+}
+
+operation!(SmallExp2[T: Small](a: T; config) -> T {
+    small_result(T::narrow_double(f64::from(small_operand(a, config).widen()).exp2()), config)
+});
+operation!(SmallTanh[T: Small](a: T; config) -> T {
+    small_result(T::narrow_double(f64::from(small_operand(a, config).widen()).tanh()), config)
+});
+
+operation!(DivFull(a: f32, b: f32; config) -> f32 { result(operand(a, config) / operand(b, config), config) });
+
+// A divisor above 2^126 has a reciprocal that is lost.
+operation!(Div(a: f32, b: f32; config) -> f32 {
+    let (a, b) = (operand(a, config), operand(b, config));
+    let reciprocal_is_lost = b.abs() > f32::from_bits(0x7E80_0000) && b.abs() < f32::INFINITY;
+    let divisor = if reciprocal_is_lost { f32::INFINITY.copysign(b) } else { b };
+    result(a / divisor, config)
+});
+
+/// The upper half of an `f64`, subnormal numbers being 0.
+#[inline(always)]
+fn upper(value: f64) -> f64 {
+    if value.is_nan() {
+        return f64::from_bits(0x7FFF_FFFF_0000_0000);
+    }
+    let bits = value.to_bits() & 0xFFFF_FFFF_0000_0000;
+    f64::from_bits(if bits & 0x7FF0_0000_0000_0000 == 0 { bits & 1 << 63 } else { bits })
+}
+
+/// To the nearest number whose lower half is 0.
+#[inline(always)]
+fn to_upper(value: f64) -> f64 {
+    let bits = value.to_bits();
+    upper(if value.is_finite() {
+        f64::from_bits(bits.wrapping_add(0x7FFF_FFFF + (bits >> 32 & 1)))
+    } else {
+        value
+    })
+}
+
+#[inline(always)]
+fn reciprocal_sqrt(value: f64) -> f64 {
+    if value >= 0.0 { 1.0 / value.sqrt() } else { nan_of(value, 0.0, 0.0) }
+}
+
+operation!(ReciprocalDouble(a: f64) -> f64 { to_upper(1.0 / upper(a)) });
+operation!(ReciprocalSqrtDouble(a: f64; config) -> f64 {
+    if config & FLUSH != 0 { to_upper(reciprocal_sqrt(upper(a))) } else { reciprocal_sqrt(a) }
+});
+
+pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
+    let base = form.base();
+    let is_full = base == "div" && form.take("full");
+    if !is_full && !form.take("approx") {
+        return form.unsupported();
+    }
+    let flushes = form.take("ftz");
+    let scalar = form.scalar()?;
+    let code = match (base, scalar) {
+        ("ex2", ScalarType::F32) => Code::of::<Exp2>(),
+        ("lg2", ScalarType::F32) => Code::of::<Log2>(),
+        ("sin", ScalarType::F32) => Code::of::<Sin>(),
+        ("cos", ScalarType::F32) => Code::of::<Cos>(),
+        ("tanh", ScalarType::F32) if !flushes => Code::of::<Tanh>(),
+        ("rsqrt", ScalarType::F32) => Code::of::<ReciprocalSqrt>(),
+        ("rcp", ScalarType::F32) => Code::of::<Reciprocal>(),
+        ("sqrt", ScalarType::F32) => Code::of::<Sqrt>(),
+        ("div", ScalarType::F32) if is_full => Code::of::<DivFull>(),
+        ("div", ScalarType::F32) => Code::of::<Div>(),
+        ("rcp", ScalarType::F64) if flushes => Code::of::<ReciprocalDouble>(),
+        ("rsqrt", ScalarType::F64) => Code::of::<ReciprocalSqrtDouble>(),
+        ("ex2", ScalarType::F16) if !flushes => Code::of::<SmallExp2<Half>>(),
+        ("ex2", ScalarType::F16x2) if !flushes => Code::of::<Twice<SmallExp2<Half>>>().typed(scalar),
+        ("ex2", ScalarType::Bf16) if flushes => Code::of::<SmallExp2<Brain>>(),
+        ("ex2", ScalarType::Bf16x2) if flushes => Code::of::<Twice<SmallExp2<Brain>>>().typed(scalar),
+        ("tanh", ScalarType::F16) if !flushes => Code::of::<SmallTanh<Half>>(),
+        ("tanh", ScalarType::F16x2) if !flushes => Code::of::<Twice<SmallTanh<Half>>>().typed(scalar),
+        ("tanh", ScalarType::Bf16) if !flushes => Code::of::<SmallTanh<Brain>>(),
+        ("tanh", ScalarType::Bf16x2) if !flushes => Code::of::<Twice<SmallTanh<Brain>>>().typed(scalar),
+        _ => return form.unsupported(),
+    };
+    form.plain(code, u32::from(flushes) * FLUSH)
+}

@@ -1,0 +1,315 @@
+//! What the lanes of a warp do together: `vote`, `match`, `redux`, `elect`, `activemask`; `shfl` is in [`super::shuffle`].
+
+use crate::ptx::{Operand, ScalarType};
+use crate::registers::{Cell, Slot, Width};
+
+use super::extremes::{ABSOLUTE, MAXIMUM, NAN_WINS, modified};
+use super::form::{Decoded, Form, Parts};
+use super::lanes::{Raw, invert_source};
+use super::{Collective, Run, Slots, shuffle};
+
+/// There is a second result.
+pub(super) const SECOND: u32 = 1 << 16;
+
+/// The lanes of a mask, from the lowest.
+pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |lane| mask & 1 << lane != 0)
+}
+
+pub(super) fn decode(form: &mut Form<'_>) -> Decoded<Option<Collective>> {
+    let decoded = match form.base() {
+        "shfl" => shuffle::decode(form),
+        "vote" => vote(form),
+        "match" => matching(form),
+        "redux" => redux(form),
+        "elect" => elect(form),
+        "activemask" => activemask(form),
+        _ => return Ok(None),
+    };
+    decoded.map(Some)
+}
+
+/// The mask of lanes that must meet.
+pub(super) fn member_mask(form: &mut Form<'_>, operand: &Operand) -> Decoded<Slot> {
+    Ok(form.source(operand, ScalarType::B32, Width::Word)?.0)
+}
+
+pub(super) fn finish(parts: Parts, run: Run, member_mask: Option<Slot>) -> Collective {
+    let (slots, shape) = parts.slots();
+    Collective { run, slots, member_mask, shape }
+}
+
+/// The results of `d|p` or of `d` alone.
+pub(super) fn results(form: &mut Form<'_>, parts: &mut Parts, operand: &Operand) -> Decoded<()> {
+    let (first, second) = match operand {
+        Operand::Pair(pair) => (&pair[0], Some(&pair[1])),
+        first => (first, None),
+    };
+    let slot = form.result(first, ScalarType::B32, Width::Word)?;
+    parts.result(0, slot);
+    if let Some(second) = second {
+        let slot = form.result(second, ScalarType::Pred, Width::Predicate)?;
+        parts.result(1, slot);
+        parts.config |= SECOND;
+    }
+    Ok(())
+}
+
+const ALL: u32 = 0;
+const ANY: u32 = 1;
+const UNIFORM: u32 = 2;
+
+unsafe fn votes(frame: *mut Cell, slots: &Slots, mask: u32) -> u32 {
+    // SAFETY: decoding gave a predicate.
+    mask & unsafe { bool::column(frame, slots.sources[0], slots.config & invert_source(0) != 0) }
+}
+
+unsafe fn run_vote(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: decoding gave predicates.
+    unsafe {
+        let for_it = votes(frame, slots, mask);
+        let verdict = match slots.config & 3 {
+            ALL => for_it == mask,
+            ANY => for_it != 0,
+            _ => for_it == mask || for_it == 0,
+        };
+        let verdict = if verdict { u32::MAX } else { 0 };
+        bool::store(&verdict, frame, slots.results[0], mask, false);
+    }
+}
+
+unsafe fn run_ballot(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: decoding gave a predicate and a word.
+    unsafe {
+        let for_it = votes(frame, slots, mask);
+        u32::store(&[for_it; 32], frame, slots.results[0], mask, false);
+    }
+}
+
+fn vote(form: &mut Form<'_>) -> Decoded<Collective> {
+    let is_synchronous = form.take("sync");
+    let how = form.take_some(|word| {
+        Some(match word {
+            "all" => Some(ALL),
+            "any" => Some(ANY),
+            "uni" => Some(UNIFORM),
+            "ballot" => None,
+            _ => return None,
+        })
+    });
+    let Some(how) = how else { return form.unsupported() };
+    let scalar = form.scalar()?;
+    form.done()?;
+    let (result, sources) = form.result_and_sources(if is_synchronous { 2 } else { 1 })?;
+    let mut parts = Parts::default();
+    let (slot, inverted) = form.source(&sources[0], ScalarType::Pred, Width::Predicate)?;
+    parts.source(0, slot, inverted);
+    let members = sources.get(1).map(|operand| member_mask(form, operand)).transpose()?;
+    let run: Run = match (how, scalar) {
+        (Some(how), ScalarType::Pred) => {
+            parts.config |= how;
+            run_vote
+        }
+        (None, ScalarType::B32) => run_ballot,
+        _ => return form.unsupported(),
+    };
+    let slot = form.result(result, scalar, Width::of(scalar))?;
+    parts.result(0, slot);
+    Ok(finish(parts, run, members))
+}
+
+unsafe fn run_match_any<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: decoding gave columns of these widths.
+    unsafe {
+        let values = T::column(frame, slots.sources[0], false);
+        let mut words = [0; 32];
+        let mut rest = mask;
+        while rest != 0 {
+            let value = T::get(values, rest.trailing_zeros() as usize);
+            let mut same = 0u32;
+            for lane in 0..32 {
+                same |= if T::get(values, lane) == value { 1 << lane } else { 0 };
+            }
+            same &= rest;
+            rest &= !same;
+            let mut left = same;
+            while left != 0 {
+                words[left.trailing_zeros() as usize] = same;
+                left &= left - 1;
+            }
+        }
+        u32::store(&words, frame, slots.results[0], mask, false);
+    }
+}
+
+unsafe fn run_match_all<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: decoding gave columns of these widths.
+    unsafe {
+        let values = T::column(frame, slots.sources[0], false);
+        let first = T::get(values, mask.trailing_zeros() as usize & 31);
+        let are_same = lanes(mask).all(|lane| T::get(values, lane) == first);
+        u32::store(&[if are_same { mask } else { 0 }; 32], frame, slots.results[0], mask, false);
+        if slots.config & SECOND != 0 {
+            let verdict = if are_same { u32::MAX } else { 0 };
+            bool::store(&verdict, frame, slots.results[1], mask, false);
+        }
+    }
+}
+
+fn matching(form: &mut Form<'_>) -> Decoded<Collective> {
+    let is_synchronous = form.take("sync");
+    let any = form.take("any");
+    let all = form.take("all");
+    let scalar = form.scalar()?;
+    form.done()?;
+    let run: Run = match (any, all, scalar) {
+        (true, false, ScalarType::B32) => run_match_any::<u32>,
+        (true, false, ScalarType::B64) => run_match_any::<u64>,
+        (false, true, ScalarType::B32) => run_match_all::<u32>,
+        (false, true, ScalarType::B64) => run_match_all::<u64>,
+        _ => return form.unsupported(),
+    };
+    let (result, sources) = form.result_and_sources(2)?;
+    if !is_synchronous || any && matches!(result, Operand::Pair(_)) {
+        return form.unsupported();
+    }
+    let mut parts = Parts::default();
+    let (slot, _) = form.source(&sources[0], scalar, Width::of(scalar))?;
+    parts.source(0, slot, false);
+    let members = member_mask(form, &sources[1])?;
+    results(form, &mut parts, result)?;
+    Ok(finish(parts, run, Some(members)))
+}
+
+/// One value out of those of all lanes.
+trait Reduction {
+    fn reduce(a: u32, b: u32, config: u32) -> u32;
+}
+
+macro_rules! reductions {
+    ($($name:ident, |$a:ident, $b:ident, $config:pat_param| $reduce:expr;)*) => { $(
+        struct $name;
+
+        impl Reduction for $name {
+            fn reduce($a: u32, $b: u32, $config: u32) -> u32 {
+                $reduce
+            }
+        }
+    )* };
+}
+
+reductions! {
+    Sum, |a, b, _| a.wrapping_add(b);
+    Min, |a, b, _| a.min(b);
+    Max, |a, b, _| a.max(b);
+    MinSigned, |a, b, _| (a as i32).min(b as i32) as u32;
+    MaxSigned, |a, b, _| (a as i32).max(b as i32) as u32;
+    And, |a, b, _| a & b;
+    Or, |a, b, _| a | b;
+    Xor, |a, b, _| a ^ b;
+    Extreme, |a, b, config| modified(f32::from_bits(a), f32::from_bits(b), config).to_bits();
+}
+
+unsafe fn run_redux<R: Reduction>(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: decoding gave words.
+    unsafe {
+        let values = u32::column(frame, slots.sources[0], false);
+        let reduce = |a, b| R::reduce(a, b, slots.config);
+        let result = lanes(mask).map(|lane| u32::get(values, lane)).reduce(reduce).unwrap_or(0);
+        u32::store(&[result; 32], frame, slots.results[0], mask, false);
+    }
+}
+
+/// Of floats. What is done to an operand is done to the only one, too.
+unsafe fn run_redux_float(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: decoding gave words.
+    unsafe {
+        let values = u32::column(frame, slots.sources[0], false);
+        let reduce = |a, b| Extreme::reduce(a, b, slots.config);
+        let values = lanes(mask).map(|lane| u32::get(values, lane)).map(|value| reduce(value, value));
+        let result = values.reduce(reduce).unwrap_or(0);
+        u32::store(&[result; 32], frame, slots.results[0], mask, false);
+    }
+}
+
+fn redux(form: &mut Form<'_>) -> Decoded<Collective> {
+    if !form.take("sync") {
+        return form.unsupported();
+    }
+    let operation = form.take_some(|word| {
+        ["add", "min", "max", "and", "or", "xor"].into_iter().find(|operation| *operation == word)
+    });
+    let Some(operation) = operation else { return form.unsupported() };
+    let mut parts = Parts::default();
+    for (word, bits) in [("abs", ABSOLUTE), ("NaN", NAN_WINS)] {
+        parts.config |= if form.take(word) { bits } else { 0 };
+    }
+    let scalar = form.scalar()?;
+    form.done()?;
+    use ScalarType::{B32, F32, S32, U32};
+    let run: Run = match (operation, scalar) {
+        ("min", F32) => run_redux_float,
+        ("max", F32) => {
+            parts.config |= MAXIMUM;
+            run_redux_float
+        }
+        _ if parts.config != 0 => return form.unsupported(),
+        ("add", U32 | S32) => run_redux::<Sum>,
+        ("min", U32) => run_redux::<Min>,
+        ("max", U32) => run_redux::<Max>,
+        ("min", S32) => run_redux::<MinSigned>,
+        ("max", S32) => run_redux::<MaxSigned>,
+        ("and", B32) => run_redux::<And>,
+        ("or", B32) => run_redux::<Or>,
+        ("xor", B32) => run_redux::<Xor>,
+        _ => return form.unsupported(),
+    };
+    let (result, sources) = form.result_and_sources(2)?;
+    let (slot, _) = form.source(&sources[0], scalar, Width::Word)?;
+    parts.source(0, slot, false);
+    let members = member_mask(form, &sources[1])?;
+    let slot = form.result(result, scalar, Width::Word)?;
+    parts.result(0, slot);
+    Ok(finish(parts, run, Some(members)))
+}
+
+/// The lowest lane is elected.
+unsafe fn run_elect(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: decoding gave columns of these widths.
+    unsafe {
+        let elected = mask & mask.wrapping_neg();
+        u32::store(&[mask.trailing_zeros(); 32], frame, slots.results[0], mask, false);
+        if slots.config & SECOND != 0 {
+            bool::store(&elected, frame, slots.results[1], mask, false);
+        }
+    }
+}
+
+fn elect(form: &mut Form<'_>) -> Decoded<Collective> {
+    if !form.take("sync") {
+        return form.unsupported();
+    }
+    form.done()?;
+    let (result, sources) = form.result_and_sources(1)?;
+    let members = member_mask(form, &sources[0])?;
+    let mut parts = Parts::default();
+    results(form, &mut parts, result)?;
+    Ok(finish(parts, run_elect, Some(members)))
+}
+
+unsafe fn run_activemask(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: decoding gave a word.
+    unsafe { u32::store(&[mask; 32], frame, slots.results[0], mask, false) }
+}
+
+fn activemask(form: &mut Form<'_>) -> Decoded<Collective> {
+    if form.scalar()? != ScalarType::B32 {
+        return form.unsupported();
+    }
+    form.done()?;
+    let (result, _) = form.result_and_sources(0)?;
+    let slot = form.result(result, ScalarType::B32, Width::Word)?;
+    let mut parts = Parts::default();
+    parts.result(0, slot);
+    Ok(finish(parts, run_activemask, None))
+}

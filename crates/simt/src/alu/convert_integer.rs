@@ -1,0 +1,338 @@
+//! `cvt` to integers.
+
+use crate::ptx::ScalarType;
+use crate::registers::Width;
+
+use super::convert::{Manner, WHOLE, is_signed};
+use super::form::{Decoded, Form, Parts};
+use super::half::{Brain, Half, Small};
+use super::lanes::{Code, Lane, Outcome, flag, operation};
+use super::single::{FLUSH, flush};
+use super::soft::Rounding;
+
+/// An integer to be converted: its value, in two's complement.
+pub(super) trait Whole: Lane {
+    fn value(self) -> u64;
+}
+
+/// What an integer becomes: the low bits of a value.
+pub(super) trait Cut: Lane + Outcome {
+    fn cut(value: u64) -> Self;
+}
+
+macro_rules! whole {
+    ($($int:ty)*) => { $(
+        impl Whole for $int {
+            #[inline(always)]
+            fn value(self) -> u64 {
+                self as u64
+            }
+        }
+    )* };
+}
+
+whole!(u8 i8 u16 i16 u32 i32 u64);
+
+macro_rules! cut {
+    ($($int:ty)*) => { $(
+        impl Cut for $int {
+            #[inline(always)]
+            fn cut(value: u64) -> Self {
+                value as Self
+            }
+        }
+    )* };
+}
+
+cut!(u8 u16 u32 u64);
+
+operation!(Extend[S: Whole, D: Cut](a: S) -> D { D::cut(a.value()) });
+
+/// Sizes in the configuration of [`General`]: of the source, the result and the result's register.
+const SOURCE: u32 = 0;
+const RESULT: u32 = 8;
+const REGISTER: u32 = 16;
+const SOURCE_SIGNED: u32 = 1 << 23;
+const RESULT_SIGNED: u32 = 1 << 24;
+const SATURATES: u32 = 1 << 25;
+
+#[inline(always)]
+fn general(raw: u64, config: u32) -> u64 {
+    let bits = |place: u32| config >> place & 0x7F;
+    let read = |raw: u64, bits: u32, is_signed: bool| {
+        let up = (64 - bits) & 63;
+        if is_signed { i128::from((raw << up) as i64 >> up) } else { i128::from(raw << up >> up) }
+    };
+    let mut value = read(raw, bits(SOURCE), config & SOURCE_SIGNED != 0);
+    let is_signed = config & RESULT_SIGNED != 0;
+    if config & SATURATES != 0 {
+        let largest = (1i128 << (bits(RESULT) - u32::from(is_signed))) - 1;
+        let least = if is_signed { -largest - 1 } else { 0 };
+        value = value.clamp(least, largest);
+    }
+    let value = read(value as u64, bits(RESULT), is_signed) as u64;
+    let up = (64 - bits(REGISTER)) & 63;
+    value << up >> up
+}
+
+// Any sizes, saturation, and registers wider than what they hold.
+operation!(General32(a: u32; config) -> u32 { general(a.into(), config) as u32 });
+operation!(General32To64(a: u32; config) -> u64 { general(a.into(), config) });
+operation!(General64To32(a: u64; config) -> u32 { general(a, config) as u32 });
+operation!(General64(a: u64; config) -> u64 { general(a, config) });
+
+pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, manner: Manner) -> Decoded {
+    // A whole number rounds to itself; old code writes `.rzi` all the same.
+    if manner.rounding.is_some() || manner.flushes || manner.relu || manner.finite {
+        return form.unsupported();
+    }
+    form.done()?;
+    let (result, sources) = form.result_and_sources(1)?;
+    let (source, _) = form.any_source(&sources[0], from)?;
+    let destination = form.columns.result(result, to)?;
+    if [source.width, destination.width].iter().any(|width| !matches!(width, Width::Word | Width::Double)) {
+        return form.wrong("converts registers of 8 to 64 bits");
+    }
+    let bits = |scalar: ScalarType| scalar.size().unwrap_or(0) * 8;
+    // How far the sign goes where the result's type is smaller than its register.
+    let register = match destination.width {
+        Width::Double => 64,
+        _ => form.columns.register_bits(result).unwrap_or(bits(to).max(16)).max(bits(to)).min(32),
+    };
+    let fits = source.width == Width::of(from) && destination.width == Width::of(to);
+    let extends_sign = is_signed(to) && register != bits(to);
+    let mut parts = Parts::default();
+    let code = match fits && !manner.saturates && !extends_sign {
+        true => simple(to, from),
+        false => None,
+    };
+    let code = code.unwrap_or_else(|| {
+        parts.config = (bits(from) << SOURCE)
+            | (bits(to) << RESULT)
+            | (register << REGISTER)
+            | flag(is_signed(from), SOURCE_SIGNED)
+            | flag(is_signed(to), RESULT_SIGNED)
+            | flag(manner.saturates, SATURATES);
+        match (source.width, destination.width) {
+            (Width::Word, Width::Word) => Code::of::<General32>(),
+            (Width::Word, _) => Code::of::<General32To64>(),
+            (_, Width::Word) => Code::of::<General64To32>(),
+            _ => Code::of::<General64>(),
+        }
+    });
+    parts.source(0, source, false);
+    parts.result(0, destination);
+    Ok(parts.finish(code.at(form.level)))
+}
+
+fn simple(to: ScalarType, from: ScalarType) -> Option<Code> {
+    macro_rules! from {
+        ($to:ty) => {
+            match from {
+                ScalarType::U8 => Code::of::<Extend<u8, $to>>(),
+                ScalarType::S8 => Code::of::<Extend<i8, $to>>(),
+                ScalarType::U16 => Code::of::<Extend<u16, $to>>(),
+                ScalarType::S16 => Code::of::<Extend<i16, $to>>(),
+                ScalarType::U32 => Code::of::<Extend<u32, $to>>(),
+                ScalarType::S32 => Code::of::<Extend<i32, $to>>(),
+                ScalarType::U64 | ScalarType::S64 => Code::of::<Extend<u64, $to>>(),
+                _ => return None,
+            }
+        };
+    }
+    Some(match to.size()? {
+        1 => from!(u8),
+        2 => from!(u16),
+        4 => from!(u32),
+        _ => from!(u64),
+    })
+}
+
+/// A float to be made whole.
+pub(super) trait Fraction: Lane {
+    type Wide: Copy;
+
+    fn wide(self, flushes: bool) -> Self::Wide;
+    fn whole(value: Self::Wide, how: u32) -> Self::Wide;
+}
+
+/// To a whole number, in the direction of a [`super::soft::Rounding`]'s number.
+macro_rules! whole_of {
+    ($value:expr, $how:expr) => {
+        match $how {
+            0 => $value.round_ties_even(),
+            1 => $value.trunc(),
+            2 => $value.floor(),
+            3 => $value.ceil(),
+            _ => $value,
+        }
+    };
+}
+pub(super) use whole_of;
+
+macro_rules! fraction {
+    ($float:ty, $wide:ty, |$value:ident, $flushes:ident| $widened:expr) => {
+        impl Fraction for $float {
+            type Wide = $wide;
+
+            #[inline(always)]
+            fn wide(self, $flushes: bool) -> $wide {
+                let $value = self;
+                $widened
+            }
+
+            #[inline(always)]
+            fn whole(value: $wide, how: u32) -> $wide {
+                whole_of!(value, how)
+            }
+        }
+    };
+}
+
+fraction!(f32, f32, |value, flushes| if flushes { flush(value) } else { value });
+fraction!(f64, f64, |value, _flushes| value);
+fraction!(Half, f32, |value, flushes| if flushes { value.flushed().widen() } else { value.widen() });
+fraction!(Brain, f32, |value, _flushes| value.widen());
+
+/// An `s8` whose sign fills a 16-bit register.
+#[derive(Clone, Copy)]
+pub(super) struct Byte(i8);
+
+impl Lane for Byte {
+    type Raw = u32;
+    const SCALAR: Option<ScalarType> = Some(ScalarType::S8);
+
+    #[inline(always)]
+    fn from_raw(raw: u32) -> Self {
+        Self(raw as i8)
+    }
+
+    #[inline(always)]
+    fn into_raw(self) -> u32 {
+        u32::from(i16::from(self.0) as u16)
+    }
+}
+
+impl Outcome for Byte {
+    type First = Self;
+    type Second = ();
+
+    #[inline(always)]
+    fn split(self) -> (Self, ()) {
+        (self, ())
+    }
+}
+
+/// An integer that a float becomes: the nearest there is; NaN becomes 0, or what only the highest bit makes where either
+/// side has 64 bits.
+pub(super) trait FromFloat<F: Fraction>: Lane + Outcome {
+    fn from_float(value: F::Wide) -> Self;
+}
+
+macro_rules! from_float {
+    ($($int:ty, $bits:ty, $wrap:expr;)*) => { $(
+        impl FromFloat<f32> for $int {
+            #[inline(always)]
+            fn from_float(value: f32) -> Self {
+                let nan: $bits = if <$bits>::BITS == 64 { 1 << (<$bits>::BITS - 1) } else { 0 };
+                $wrap(if value.is_nan() { nan } else { value as $bits })
+            }
+        }
+
+        impl FromFloat<Half> for $int {
+            #[inline(always)]
+            fn from_float(value: f32) -> Self {
+                <Self as FromFloat<f32>>::from_float(value)
+            }
+        }
+
+        impl FromFloat<Brain> for $int {
+            #[inline(always)]
+            fn from_float(value: f32) -> Self {
+                <Self as FromFloat<f32>>::from_float(value)
+            }
+        }
+
+        impl FromFloat<f64> for $int {
+            #[inline(always)]
+            fn from_float(value: f64) -> Self {
+                let nan: $bits = 1 << (<$bits>::BITS - 1);
+                $wrap(if value.is_nan() { nan } else { value as $bits })
+            }
+        }
+    )* };
+}
+
+from_float! {
+    u8, u8, std::convert::identity;
+    Byte, i8, Byte;
+    u16, u16, std::convert::identity;
+    i16, i16, std::convert::identity;
+    u32, u32, std::convert::identity;
+    i32, i32, std::convert::identity;
+    u64, u64, std::convert::identity;
+    i64, i64, std::convert::identity;
+}
+
+macro_rules! conversions {
+    ($($truncate:ident, $round:ident, $float:ty;)*) => { $(
+        operation!($truncate[I: FromFloat<$float>](a: $float) -> I { I::from_float(a.wide(false)) });
+        operation!($round[I: FromFloat<$float>](a: $float; config) -> I {
+            I::from_float(<$float>::whole(a.wide(config & FLUSH != 0), config >> WHOLE & 7))
+        });
+    )* };
+}
+
+conversions! {
+    TruncateSingle, RoundSingle, f32;
+    TruncateDouble, RoundDouble, f64;
+    TruncateHalf, RoundHalf, Half;
+    TruncateBrain, RoundBrain, Brain;
+}
+
+pub(super) fn from_float(form: &mut Form<'_>, to: ScalarType, from: ScalarType, manner: Manner) -> Decoded {
+    let Some(whole) = manner.whole else { return form.unsupported() };
+    let may_flush = matches!(from, ScalarType::F32 | ScalarType::F16);
+    if manner.rounding.is_some()
+        || whole == Rounding::NearestAway
+        || manner.relu
+        || manner.finite
+        || manner.flushes && !may_flush
+    {
+        return form.unsupported();
+    }
+    macro_rules! to {
+        ($operation:ident) => {
+            match to {
+                ScalarType::U8 => Code::of::<$operation<u8>>(),
+                ScalarType::S8 => Code::of::<$operation<Byte>>(),
+                ScalarType::U16 => Code::of::<$operation<u16>>(),
+                ScalarType::S16 => Code::of::<$operation<i16>>(),
+                ScalarType::U32 => Code::of::<$operation<u32>>(),
+                ScalarType::S32 => Code::of::<$operation<i32>>(),
+                ScalarType::U64 => Code::of::<$operation<u64>>(),
+                _ => Code::of::<$operation<i64>>(),
+            }
+        };
+    }
+    // Flushing a number that is cut to a whole one changes nothing.
+    let truncates = whole == Rounding::Zero;
+    let code = match (from, truncates) {
+        (ScalarType::F32, true) => to!(TruncateSingle),
+        (ScalarType::F32, false) => to!(RoundSingle),
+        (ScalarType::F64, true) => to!(TruncateDouble),
+        (ScalarType::F64, false) => to!(RoundDouble),
+        (ScalarType::F16, true) => to!(TruncateHalf),
+        (ScalarType::F16, false) => to!(RoundHalf),
+        (_, true) => to!(TruncateBrain),
+        (_, false) => to!(RoundBrain),
+    };
+    let config = manner.config();
+    let (result, _) = form.result_and_sources(1)?;
+    // A sign would have to fill the rest of the register.
+    let filled = if to == ScalarType::S8 { 16 } else { to.size().unwrap_or(0) * 8 };
+    if is_signed(to) && form.columns.register_bits(result).is_some_and(|bits| bits != filled) {
+        return form.wrong("the result's register is wider than its type");
+    }
+    form.plain(code, config)
+}

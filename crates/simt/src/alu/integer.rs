@@ -1,0 +1,289 @@
+//! Integer arithmetic: `add`, `sub`, `mul`, `mad`, `mul24`, `mad24`, `sad`, `div`, `rem`, `min`, `max`, `abs`, `neg`.
+
+use crate::ptx::ScalarType;
+
+use super::form::{Decoded, Form};
+use super::lanes::{Code, Lane, Outcome, operation};
+use super::packed::Twice;
+
+/// A lane as a number.
+pub(super) trait Integer: Lane + Outcome + Ord {
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    /// The upper half of the product.
+    fn mul_high(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
+    fn rem(self, other: Self) -> Self;
+    /// The distance between two, as bits: unsigned even of signed numbers.
+    fn distance(self, other: Self) -> Self;
+    fn zero() -> Self;
+}
+
+macro_rules! integers {
+    ($($int:ident, $unsigned:ident, $wide:ident;)*) => { $(
+        impl Integer for $int {
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+
+            #[inline(always)]
+            fn mul_high(self, other: Self) -> Self {
+                ($wide::from(self) * $wide::from(other) >> Self::BITS) as Self
+            }
+
+            #[inline(always)]
+            fn div(self, other: Self) -> Self {
+                if other == 0 { $unsigned::MAX as Self } else { self.wrapping_div(other) }
+            }
+
+            #[inline(always)]
+            fn rem(self, other: Self) -> Self {
+                if other == 0 { $unsigned::MAX as Self } else { self.wrapping_rem(other) }
+            }
+
+            #[inline(always)]
+            fn distance(self, other: Self) -> Self {
+                if self < other { other.wrapping_sub(self) } else { self.wrapping_sub(other) }
+            }
+
+            #[inline(always)]
+            fn zero() -> Self {
+                0
+            }
+        }
+    )* };
+}
+
+integers! {
+    u16, u16, u32;
+    i16, u16, i32;
+    u32, u32, u64;
+    i32, u32, i64;
+    u64, u64, u128;
+    i64, u64, i128;
+}
+
+/// Numbers whose product has a type of twice the width.
+pub(super) trait Widen: Integer {
+    type Product: Integer;
+
+    fn product(self, other: Self) -> Self::Product;
+}
+
+macro_rules! widen {
+    ($($int:ident, $wide:ident;)*) => { $(
+        impl Widen for $int {
+            type Product = $wide;
+
+            #[inline(always)]
+            fn product(self, other: Self) -> $wide {
+                $wide::from(self).wrapping_mul($wide::from(other))
+            }
+        }
+    )* };
+}
+
+widen! { u16, u32; i16, i32; u32, u64; i32, i64; }
+
+operation!(Add[T: Integer](a: T, b: T) -> T { a.add(b) });
+operation!(Sub[T: Integer](a: T, b: T) -> T { a.sub(b) });
+operation!(AddSaturating(a: i32, b: i32) -> i32 { a.saturating_add(b) });
+operation!(SubSaturating(a: i32, b: i32) -> i32 { a.saturating_sub(b) });
+operation!(Mul[T: Integer](a: T, b: T) -> T { a.mul(b) });
+operation!(MulHigh[T: Integer](a: T, b: T) -> T { a.mul_high(b) });
+operation!(MulWide[T: Widen](a: T, b: T) -> T::Product { a.product(b) });
+operation!(Mad[T: Integer](a: T, b: T, c: T) -> T { a.mul(b).add(c) });
+operation!(MadHigh[T: Integer](a: T, b: T, c: T) -> T { a.mul_high(b).add(c) });
+operation!(MadHighSaturating(a: i32, b: i32, c: i32) -> i32 { a.mul_high(b).saturating_add(c) });
+operation!(MadWide[T: Widen](a: T, b: T, c: T::Product) -> T::Product { a.product(b).add(c) });
+operation!(Div[T: Integer](a: T, b: T) -> T { a.div(b) });
+operation!(Rem[T: Integer](a: T, b: T) -> T { a.rem(b) });
+operation!(Min[T: Integer](a: T, b: T) -> T { if a < b { a } else { b } });
+operation!(Max[T: Integer](a: T, b: T) -> T { if a > b { a } else { b } });
+operation!(MinRelu[T: Integer](a: T, b: T) -> T { relu(if a < b { a } else { b }) });
+operation!(MaxRelu[T: Integer](a: T, b: T) -> T { relu(if a > b { a } else { b }) });
+operation!(Abs[T: Integer](a: T) -> T { if a < T::zero() { T::zero().sub(a) } else { a } });
+operation!(Neg[T: Integer](a: T) -> T { T::zero().sub(a) });
+operation!(Sad[T: Integer](a: T, b: T, c: T) -> T { c.add(a.distance(b)) });
+
+#[inline(always)]
+fn relu<T: Integer>(value: T) -> T {
+    if value < T::zero() { T::zero() } else { value }
+}
+
+/// The product of the lowest 24 bits of each.
+#[inline(always)]
+fn product24(a: u32, b: u32, is_signed: bool) -> u64 {
+    if is_signed {
+        (i64::from((a as i32) << 8 >> 8) * i64::from((b as i32) << 8 >> 8)) as u64
+    } else {
+        u64::from(a & 0xFF_FFFF) * u64::from(b & 0xFF_FFFF)
+    }
+}
+
+operation!(Mul24Low(a: u32, b: u32) -> u32 { product24(a, b, false) as u32 });
+operation!(Mul24LowSigned(a: u32, b: u32) -> u32 { product24(a, b, true) as u32 });
+operation!(Mul24High(a: u32, b: u32) -> u32 { (product24(a, b, false) >> 16) as u32 });
+operation!(Mul24HighSigned(a: u32, b: u32) -> u32 { (product24(a, b, true) >> 16) as u32 });
+operation!(Mad24Low(a: u32, b: u32, c: u32) -> u32 { (product24(a, b, false) as u32).wrapping_add(c) });
+operation!(Mad24LowSigned(a: u32, b: u32, c: u32) -> u32 { (product24(a, b, true) as u32).wrapping_add(c) });
+operation!(Mad24High(a: u32, b: u32, c: u32) -> u32 { ((product24(a, b, false) >> 16) as u32).wrapping_add(c) });
+operation!(Mad24HighSigned(a: u32, b: u32, c: u32) -> u32 {
+    ((product24(a, b, true) >> 16) as u32).wrapping_add(c)
+});
+operation!(Mad24HighSaturating(a: u32, b: u32, c: i32) -> i32 {
+    ((product24(a, b, true) >> 16) as i32).saturating_add(c)
+});
+
+/// One operation for each of the types that it takes.
+macro_rules! by_type {
+    ($scalar:expr, $operation:ident, $($variant:ident: $int:ty),*) => {
+        match $scalar {
+            $(ScalarType::$variant => Some(Code::of::<$operation<$int>>()),)*
+            _ => None,
+        }
+    };
+}
+pub(super) use by_type;
+
+/// Of 16, 32 and 64 bits, signed and not.
+macro_rules! by_number {
+    ($scalar:expr, $operation:ident) => {
+        by_type!($scalar, $operation, U16: u16, S16: i16, U32: u32, S32: i32, U64: u64, S64: i64)
+    };
+}
+
+macro_rules! by_signed {
+    ($scalar:expr, $operation:ident) => {
+        by_type!($scalar, $operation, S16: i16, S32: i32, S64: i64)
+    };
+}
+
+macro_rules! by_narrow {
+    ($scalar:expr, $operation:ident) => {
+        by_type!($scalar, $operation, U16: u16, S16: i16, U32: u32, S32: i32)
+    };
+}
+
+/// What of a product is wanted.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Low,
+    High,
+    Wide,
+}
+
+fn part(form: &mut Form<'_>) -> Option<Part> {
+    form.take_some(|word| match word {
+        "lo" => Some(Part::Low),
+        "hi" => Some(Part::High),
+        "wide" => Some(Part::Wide),
+        _ => None,
+    })
+}
+
+pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
+    let code = match form.base() {
+        "mul" | "mad" | "mul24" | "mad24" => product(form)?,
+        "add" | "sub" | "min" | "max" => simple(form)?,
+        base => {
+            let scalar = form.scalar()?;
+            match base {
+                "div" => by_number!(scalar, Div),
+                "rem" => by_number!(scalar, Rem),
+                "abs" => by_signed!(scalar, Abs),
+                "neg" => by_signed!(scalar, Neg),
+                "sad" => by_number!(scalar, Sad),
+                _ => None,
+            }
+        }
+    };
+    match code {
+        Some(code) => form.plain(code, 0),
+        None => form.unsupported(),
+    }
+}
+
+fn product(form: &mut Form<'_>) -> Decoded<Option<Code>> {
+    let part = part(form);
+    let saturates = form.take("sat");
+    let scalar = form.scalar()?;
+    let is_signed = scalar == ScalarType::S32;
+    Ok(match (form.base(), part, saturates) {
+        ("mul", Some(Part::Low), false) => by_number!(scalar, Mul),
+        ("mul", Some(Part::High), false) => by_number!(scalar, MulHigh),
+        ("mul", Some(Part::Wide), false) => by_narrow!(scalar, MulWide),
+        ("mad", Some(Part::Low), false) => by_number!(scalar, Mad),
+        ("mad", Some(Part::High), false) => by_number!(scalar, MadHigh),
+        ("mad", Some(Part::Wide), false) => by_narrow!(scalar, MadWide),
+        ("mad", Some(Part::High), true) if is_signed => Some(Code::of::<MadHighSaturating>()),
+        (_, _, saturates)
+            if !matches!(scalar, ScalarType::U32 | ScalarType::S32) || saturates && !is_signed =>
+        {
+            None
+        }
+        ("mul24", Some(Part::Low), false) if is_signed => Some(Code::of::<Mul24LowSigned>()),
+        ("mul24", Some(Part::Low), false) => Some(Code::of::<Mul24Low>()),
+        ("mul24", Some(Part::High), false) if is_signed => Some(Code::of::<Mul24HighSigned>()),
+        ("mul24", Some(Part::High), false) => Some(Code::of::<Mul24High>()),
+        ("mad24", Some(Part::Low), false) if is_signed => Some(Code::of::<Mad24LowSigned>()),
+        ("mad24", Some(Part::Low), false) => Some(Code::of::<Mad24Low>()),
+        ("mad24", Some(Part::High), false) if is_signed => Some(Code::of::<Mad24HighSigned>()),
+        ("mad24", Some(Part::High), false) => Some(Code::of::<Mad24High>()),
+        ("mad24", Some(Part::High), true) => Some(Code::of::<Mad24HighSaturating>()),
+        _ => None,
+    })
+}
+
+fn simple(form: &mut Form<'_>) -> Decoded<Option<Code>> {
+    use ScalarType::{S32, S64, U32, U64};
+    // `u16x2` and `s16x2` are no types of registers.
+    let packed = form.take_some(|word| match word {
+        "u16x2" => Some(false),
+        "s16x2" => Some(true),
+        _ => None,
+    });
+    let relu = form.take("relu");
+    if let Some(is_signed) = packed {
+        return Ok(Some(match (form.base(), is_signed, relu) {
+            ("add", _, false) => Code::of::<Twice<Add<u16>>>(),
+            ("sub", _, false) => Code::of::<Twice<Sub<u16>>>(),
+            ("min", false, false) => Code::of::<Twice<Min<u16>>>(),
+            ("max", false, false) => Code::of::<Twice<Max<u16>>>(),
+            ("min", true, false) => Code::of::<Twice<Min<i16>>>(),
+            ("max", true, false) => Code::of::<Twice<Max<i16>>>(),
+            ("min", true, true) => Code::of::<Twice<MinRelu<i16>>>(),
+            ("max", true, true) => Code::of::<Twice<MaxRelu<i16>>>(),
+            _ => return Ok(None),
+        }));
+    }
+    let saturates = form.take("sat");
+    let scalar = form.scalar()?;
+    Ok(match (form.base(), saturates, relu, scalar) {
+        ("add", true, false, S32) => Some(Code::of::<AddSaturating>()),
+        ("sub", true, false, S32) => Some(Code::of::<SubSaturating>()),
+        ("add", false, false, U32 | S32) => Some(Code::of::<Add<u32>>().typed(scalar)),
+        ("add", false, false, U64 | S64) => Some(Code::of::<Add<u64>>().typed(scalar)),
+        ("add", false, false, _) => by_type!(scalar, Add, U16: u16, S16: i16),
+        ("sub", false, false, U32 | S32) => Some(Code::of::<Sub<u32>>().typed(scalar)),
+        ("sub", false, false, U64 | S64) => Some(Code::of::<Sub<u64>>().typed(scalar)),
+        ("sub", false, false, _) => by_type!(scalar, Sub, U16: u16, S16: i16),
+        ("min", false, true, S32) => Some(Code::of::<MinRelu<i32>>()),
+        ("max", false, true, S32) => Some(Code::of::<MaxRelu<i32>>()),
+        ("min", false, false, _) => by_number!(scalar, Min),
+        ("max", false, false, _) => by_number!(scalar, Max),
+        _ => None,
+    })
+}

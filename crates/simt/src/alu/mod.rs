@@ -1,0 +1,196 @@
+//! Arithmetic: the instructions that work on registers alone, and those by which the lanes of a warp exchange values.
+//!
+//! Semantics are those of the PTX ISA manual, 9.0. Where the manual leaves a result open, it is what an H200 was seen to
+//! give:
+//! - integer division by zero gives all ones, and so does its remainder; `MIN / -1` is `MIN`, its remainder 0;
+//! - a NaN result of an `f32`, `f16` or `bf16` operation is the canonical one, `0x7FFFFFFF` or `0x7FFF`, of `abs` and `neg`
+//!   too; `f64` operations, and conversions from `f64`, hand on an operand's, made quiet;
+//! - `.ftz` makes a result 0 if it is too small for a normal number once it is rounded to the format's precision;
+//! - `bfe` and `bfi` of 64 bits take places and lengths above 255 for what they are, those of 32 bits their lowest 8 bits.
+//!
+//! The approximate functions (`ex2`, `lg2`, `sin`, `cos`, `tanh`, `.approx`) are computed in `f64` and rounded: within the
+//! errors that the manual documents, and not always the bits that a GPU gives.
+
+mod approximate;
+mod carry;
+mod collective;
+mod compare;
+mod convert;
+mod convert_float;
+mod convert_integer;
+mod convert_packed;
+mod double;
+mod extremes;
+mod fields;
+mod float;
+mod form;
+mod half;
+mod integer;
+mod lanes;
+mod logic;
+mod moves;
+mod packed;
+mod select;
+mod shuffle;
+mod single;
+mod small;
+mod soft;
+
+use crate::decode::{Columns, DecodeError, Level};
+use crate::ptx::Instruction;
+use crate::registers::{Cell, Slot, Width};
+
+/// Executes an instruction for the lanes of a mask.
+///
+/// # Safety
+/// The frame is that of a warp in the function for whose columns the slots were made, the level at which the
+/// instruction was decoded is one that this computer has, and nobody else uses the frame meanwhile.
+pub type Run = unsafe fn(frame: *mut Cell, slots: &Slots, mask: u32);
+
+/// Where an instruction's operands are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slots {
+    /// Columns written, in cells from the frame's beginning.
+    pub results: [u32; 2],
+    /// Columns read. Where an instruction has more than two results (a `mov` that unpacks four), those are here, from
+    /// the second on.
+    pub sources: [u32; 4],
+    /// What the opcode says, or a small immediate. From bit 26: which results and then which sources are inverted.
+    pub config: u32,
+}
+
+/// A decoded instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Arithmetic {
+    /// What executes it.
+    pub run: Run,
+    /// On which columns.
+    pub slots: Slots,
+    shape: Shape,
+}
+
+impl Arithmetic {
+    /// The columns that it writes in the lanes of the mask.
+    pub fn results(&self) -> impl Iterator<Item = Slot> + use<> {
+        self.shape.results(self.slots)
+    }
+
+    /// The columns that it reads.
+    pub fn sources(&self) -> impl Iterator<Item = Slot> + use<> {
+        self.shape.sources(self.slots)
+    }
+}
+
+/// Which of [`Slots`] mean anything, and how wide they are: four bits a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Shape(u32);
+
+impl Shape {
+    fn set(&mut self, index: u32, width: Width, is_result: bool) {
+        let width = match width {
+            Width::Predicate => 1,
+            Width::Word => 2,
+            Width::Double => 3,
+            Width::Quad => 4,
+        };
+        self.0 |= (width | u32::from(is_result) << 3) << (4 * index);
+    }
+
+    fn slots(self, slots: Slots, results: bool) -> impl Iterator<Item = Slot> {
+        let ([a, b], [c, d, e, f]) = (slots.results, slots.sources);
+        [a, b, c, d, e, f].into_iter().zip(0..).filter_map(move |(cell, index)| {
+            let bits = self.0 >> (4 * index) & 15;
+            let width = match bits & 7 {
+                1 => Width::Predicate,
+                2 => Width::Word,
+                3 => Width::Double,
+                4 => Width::Quad,
+                _ => return None,
+            };
+            (results == (bits & 8 != 0)).then_some(Slot { cell, width })
+        })
+    }
+
+    fn results(self, slots: Slots) -> impl Iterator<Item = Slot> {
+        self.slots(slots, true)
+    }
+
+    fn sources(self, slots: Slots) -> impl Iterator<Item = Slot> {
+        self.slots(slots, false)
+    }
+}
+
+/// Decodes one of the instructions that work on each lane's registers alone; none: it is not one of them.
+///
+/// # Errors
+/// It is one of them, but in a form that the simulator does not know, or with operands that do not fit.
+pub fn decode(
+    instruction: &Instruction,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Option<Arithmetic>, DecodeError> {
+    let form = &mut form::Form::new(instruction, columns, level);
+    let decoded = match instruction.opcode.base() {
+        "mov" => moves::mov(form),
+        "cvt" => convert::decode(form),
+        "setp" => compare::setp(form),
+        "set" => compare::set(form),
+        "selp" => select::selp(form),
+        "slct" => select::slct(form),
+        "testp" => select::testp(form),
+        "copysign" => select::copysign(form),
+        "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "shf" | "lop3" => logic::decode(form),
+        "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "fns" | "bmsk" | "szext" | "prmt" | "dp4a"
+        | "dp2a" => fields::decode(form),
+        "addc" | "subc" | "madc" => carry::decode(form),
+        "add" | "sub" | "mad" if form.has_any(&["cc"]) => carry::decode(form),
+        "add" | "sub" | "mul" | "mad" | "div" | "min" | "max" | "abs" | "neg" => {
+            if form.has_any(&["f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2"]) {
+                float::decode(form)
+            } else {
+                integer::decode(form)
+            }
+        }
+        "mul24" | "mad24" | "sad" | "rem" => integer::decode(form),
+        "fma" | "rcp" | "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => float::decode(form),
+        _ => return Ok(None),
+    };
+    decoded.map(Some)
+}
+
+/// A decoded instruction of several lanes.
+#[derive(Clone, Copy, Debug)]
+pub struct Collective {
+    /// What executes it, for all the lanes that have met at once.
+    pub run: Run,
+    /// On which columns.
+    pub slots: Slots,
+    /// The column with the mask of lanes that must meet before it runs; none: those that are there.
+    pub member_mask: Option<Slot>,
+    shape: Shape,
+}
+
+impl Collective {
+    /// The columns that it writes in the lanes of the mask.
+    pub fn results(&self) -> impl Iterator<Item = Slot> + use<> {
+        self.shape.results(self.slots)
+    }
+
+    /// The columns that it reads, the member mask included.
+    pub fn sources(&self) -> impl Iterator<Item = Slot> + use<> {
+        self.shape.sources(self.slots).chain(self.member_mask)
+    }
+}
+
+/// Decodes an instruction by which lanes exchange values: `shfl`, `vote`, `match`, `redux`, `elect`, `activemask`; none:
+/// it is not one of them.
+///
+/// # Errors
+/// As for [`decode`].
+pub fn decode_collective(
+    instruction: &Instruction,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Option<Collective>, DecodeError> {
+    collective::decode(&mut form::Form::new(instruction, columns, level))
+}

@@ -1,0 +1,131 @@
+//! `shfl`: each lane reads another lane's value.
+
+use crate::decode::Level;
+use crate::ptx::ScalarType;
+use crate::registers::{Cell, Width};
+
+use super::collective::{SECOND, finish, member_mask, results};
+use super::form::{Decoded, Form, Parts};
+use super::lanes::Raw;
+use super::{Collective, Run, Slots};
+
+/// Which lane a lane reads, given its own number, the operand `b` and the borders of its segment; a lane outside those
+/// reads itself.
+trait Mode {
+    fn source(lane: u32, b: u32, first: u32, inner: u32) -> u32;
+    fn is_inside(source: u32, last: u32) -> bool;
+}
+
+macro_rules! modes {
+    ($($name:ident, |$lane:ident, $b:ident, $first:ident, $inner:ident| $source:expr, |$from:ident, $last:ident| $inside:expr;)*) => { $(
+        struct $name;
+
+        impl Mode for $name {
+            #[inline(always)]
+            fn source($lane: u32, $b: u32, $first: u32, $inner: u32) -> u32 {
+                $source
+            }
+
+            #[inline(always)]
+            fn is_inside($from: u32, $last: u32) -> bool {
+                $inside
+            }
+        }
+    )* };
+}
+
+modes! {
+    // The lane before the first is -1, so signs count.
+    Up, |lane, b, _first, _inner| lane.wrapping_sub(b), |from, last| from as i32 >= last as i32;
+    Down, |lane, b, _first, _inner| lane + b, |from, last| from <= last;
+    Butterfly, |lane, b, _first, _inner| lane ^ b, |from, last| from <= last;
+    Indexed, |_lane, b, first, inner| first | b & inner, |from, last| from <= last;
+}
+
+/// `c` holds the last lane (for `up`, the first) in its lowest five bits, and from bit 8 which bits of a lane's number
+/// name its segment. A lane that is not there to be read gives the reader its own value; the manual leaves it open.
+#[inline(always)]
+unsafe fn body<M: Mode>(frame: *mut Cell, slots: &Slots, mask: u32) {
+    let [a, b, c, _] = slots.sources;
+    // SAFETY: decoding gave columns of these widths.
+    unsafe {
+        let values = *frame.add(a as usize).cast::<[u32; 32]>();
+        let b = u32::column(frame, b, false);
+        let c = u32::column(frame, c, false);
+        let mut sources = [0u32; 32];
+        let mut inside = 0u32;
+        for lane in 0..32 {
+            let (b, c) = (u32::get(b, lane as usize) & 31, u32::get(c, lane as usize));
+            let segment = c >> 8 & 31;
+            let inner = !segment & 31;
+            let first = lane & segment;
+            let last = first | c & inner;
+            let source = M::source(lane, b, first, inner);
+            let is_inside = M::is_inside(source, last);
+            inside |= if is_inside { 1 << lane } else { 0 };
+            sources[lane as usize] = if is_inside { source & 31 } else { lane };
+        }
+        let mut words = u32::buffer();
+        if mask != u32::MAX {
+            for (lane, source) in sources.iter_mut().enumerate() {
+                *source = if mask & 1 << *source != 0 { *source } else { lane as u32 };
+            }
+        }
+        for (word, source) in words.iter_mut().zip(sources) {
+            *word = values[source as usize & 31];
+        }
+        u32::store(&words, frame, slots.results[0], mask, false);
+        if slots.config & SECOND != 0 {
+            bool::store(&inside, frame, slots.results[1], mask, false);
+        }
+    }
+}
+
+unsafe fn portable<M: Mode>(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: the caller's promise is the same.
+    unsafe { body::<M>(frame, slots, mask) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")]
+unsafe fn avx2<M: Mode>(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: the caller's promise is the same.
+    unsafe { body::<M>(frame, slots, mask) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use portable as avx2;
+
+fn at<M: Mode>(level: Level) -> Run {
+    match level {
+        Level::Portable => portable::<M>,
+        Level::Avx2 => avx2::<M>,
+    }
+}
+
+/// `shfl.sync.up.b32 d|p, a, b, c, members`; without `.sync`, no members.
+pub(super) fn decode(form: &mut Form<'_>) -> Decoded<Collective> {
+    let is_synchronous = form.take("sync");
+    let level = form.level;
+    let run = form.take_some(|word| match word {
+        "up" => Some(at::<Up>(level)),
+        "down" => Some(at::<Down>(level)),
+        "bfly" => Some(at::<Butterfly>(level)),
+        "idx" => Some(at::<Indexed>(level)),
+        _ => None,
+    });
+    let Some(run) = run else { return form.unsupported() };
+    if form.scalar()? != ScalarType::B32 {
+        return form.unsupported();
+    }
+    form.done()?;
+    let (result, sources) = form.result_and_sources(if is_synchronous { 4 } else { 3 })?;
+    let mut parts = Parts::default();
+    for (index, operand) in sources[..3].iter().enumerate() {
+        let (slot, _) = form.source(operand, ScalarType::B32, Width::Word)?;
+        parts.source(index, slot, false);
+    }
+    let members = sources.get(3).map(|operand| member_mask(form, operand)).transpose()?;
+    results(form, &mut parts, result)?;
+    Ok(finish(parts, run, members))
+}

@@ -1,0 +1,371 @@
+//! Exact arithmetic on binary floating-point numbers of any format up to `f64`, rounded once, in any direction.
+//!
+//! A finite number is an integer of up to 128 bits times a power of two. What falls off its low end leaves the lowest bit
+//! set, which is enough to round rightly as long as it lies two bits or more below the format's last place.
+
+/// How a result that lies between two numbers of its format becomes one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rounding {
+    /// `.rn`: to the nearest, halves to the even one.
+    NearestEven,
+    /// `.rz`
+    Zero,
+    /// `.rm`
+    Down,
+    /// `.rp`
+    Up,
+    /// `.rna`: to the nearest, halves away from zero.
+    NearestAway,
+}
+
+impl Rounding {
+    pub(super) fn from_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "rn" => Self::NearestEven,
+            "rz" => Self::Zero,
+            "rm" => Self::Down,
+            "rp" => Self::Up,
+            "rna" => Self::NearestAway,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn number(self) -> u32 {
+        self as u32
+    }
+
+    #[inline(always)]
+    pub(super) fn from_number(number: u32) -> Self {
+        match number & 7 {
+            1 => Self::Zero,
+            2 => Self::Down,
+            3 => Self::Up,
+            4 => Self::NearestAway,
+            _ => Self::NearestEven,
+        }
+    }
+}
+
+/// The layout of a format: sign, exponent, fraction, from the top.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Format {
+    /// Bits of the significand, the hidden one included.
+    precision: u32,
+    /// Of the smallest normal number.
+    least_exponent: i32,
+    /// Where the sign stands.
+    sign: u32,
+    /// The largest finite number's bits.
+    largest: u64,
+    infinity: u64,
+    nan: u64,
+}
+
+pub(super) const SINGLE: Format = Format {
+    precision: 24,
+    least_exponent: -126,
+    sign: 31,
+    largest: 0x7F7F_FFFF,
+    infinity: 0x7F80_0000,
+    nan: 0x7FFF_FFFF,
+};
+pub(super) const DOUBLE: Format = Format {
+    precision: 53,
+    least_exponent: -1022,
+    sign: 63,
+    largest: 0x7FEF_FFFF_FFFF_FFFF,
+    infinity: 0x7FF0_0000_0000_0000,
+    nan: 0xFFF8_0000_0000_0000,
+};
+pub(super) const HALF: Format =
+    Format { precision: 11, least_exponent: -14, sign: 15, largest: 0x7BFF, infinity: 0x7C00, nan: 0x7FFF };
+pub(super) const BRAIN: Format =
+    Format { precision: 8, least_exponent: -126, sign: 15, largest: 0x7F7F, infinity: 0x7F80, nan: 0x7FFF };
+/// `.tf32` without the 13 zeros below it.
+pub(super) const TENSOR: Format = Format {
+    precision: 11,
+    least_exponent: -126,
+    sign: 18,
+    largest: 0x3_FBFF,
+    infinity: 0x3_FC00,
+    nan: 0x3_FFFF,
+};
+/// `.e4m3` has no infinity: what would be is NaN but for saturation, and the largest is 448.
+pub(super) const E4M3: Format =
+    Format { precision: 4, least_exponent: -6, sign: 7, largest: 0x7E, infinity: 0x7F, nan: 0x7F };
+pub(super) const E5M2: Format =
+    Format { precision: 3, least_exponent: -14, sign: 7, largest: 0x7B, infinity: 0x7C, nan: 0x7F };
+
+/// `significand * 2^exponent`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exact {
+    negative: bool,
+    exponent: i32,
+    significand: u128,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value {
+    Nan,
+    Infinite { negative: bool },
+    Finite(Exact),
+}
+
+impl Exact {
+    const fn zero(negative: bool) -> Self {
+        Self { negative, exponent: 0, significand: 0 }
+    }
+
+    /// The highest bit of a significand that is not 0 moved to the given place.
+    fn lifted(self, place: u32) -> Self {
+        let shift = place as i32 - (127 - self.significand.leading_zeros() as i32);
+        let significand = if shift >= 0 {
+            self.significand << shift
+        } else {
+            shift_right_sticky(self.significand, -shift as u32)
+        };
+        Self { significand, exponent: self.exponent - shift, ..self }
+    }
+}
+
+fn shift_right_sticky(significand: u128, shift: u32) -> u128 {
+    if shift >= 128 {
+        return u128::from(significand != 0);
+    }
+    let lost = significand & ((1 << shift) - 1) != 0;
+    significand >> shift | u128::from(lost)
+}
+
+impl Value {
+    pub(super) fn from_integer(value: i128) -> Self {
+        Self::Finite(Exact { negative: value < 0, exponent: 0, significand: value.unsigned_abs() })
+    }
+
+    pub(super) fn negated(self) -> Self {
+        match self {
+            Self::Nan => Self::Nan,
+            Self::Infinite { negative } => Self::Infinite { negative: !negative },
+            Self::Finite(exact) => Self::Finite(Exact { negative: !exact.negative, ..exact }),
+        }
+    }
+
+    /// `rounding` only says which zero an exact one is.
+    pub(super) fn add(self, other: Self, rounding: Rounding) -> Self {
+        match (self, other) {
+            (Self::Nan, _) | (_, Self::Nan) => Self::Nan,
+            (Self::Infinite { negative }, Self::Infinite { negative: too }) if negative != too => Self::Nan,
+            (Self::Infinite { .. }, _) => self,
+            (_, Self::Infinite { .. }) => other,
+            (Self::Finite(a), Self::Finite(b)) => Self::Finite(add_exact(a, b, rounding)),
+        }
+    }
+
+    pub(super) fn mul(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nan, _) | (_, Self::Nan) => Self::Nan,
+            (Self::Infinite { negative }, Self::Infinite { negative: too }) => {
+                Self::Infinite { negative: negative != too }
+            }
+            (Self::Infinite { negative }, Self::Finite(exact))
+            | (Self::Finite(exact), Self::Infinite { negative }) => {
+                if exact.significand == 0 {
+                    Self::Nan
+                } else {
+                    Self::Infinite { negative: negative != exact.negative }
+                }
+            }
+            (Self::Finite(a), Self::Finite(b)) => Self::Finite(Exact {
+                negative: a.negative != b.negative,
+                exponent: a.exponent + b.exponent,
+                significand: a.significand * b.significand,
+            }),
+        }
+    }
+
+    pub(super) fn div(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nan, _) | (_, Self::Nan) | (Self::Infinite { .. }, Self::Infinite { .. }) => Self::Nan,
+            (Self::Infinite { negative }, Self::Finite(exact)) => {
+                Self::Infinite { negative: negative != exact.negative }
+            }
+            (Self::Finite(exact), Self::Infinite { negative }) => {
+                Self::Finite(Exact::zero(negative != exact.negative))
+            }
+            (Self::Finite(a), Self::Finite(b)) => {
+                let negative = a.negative != b.negative;
+                match (a.significand, b.significand) {
+                    (0, 0) => Self::Nan,
+                    (0, _) => Self::Finite(Exact::zero(negative)),
+                    (_, 0) => Self::Infinite { negative },
+                    _ => {
+                        let a = a.lifted(127);
+                        let quotient = a.significand / b.significand;
+                        let lost = a.significand % b.significand != 0;
+                        Self::Finite(Exact {
+                            negative,
+                            exponent: a.exponent - b.exponent,
+                            significand: quotient | u128::from(lost),
+                        })
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn sqrt(self) -> Self {
+        match self {
+            Self::Nan | Self::Infinite { negative: true } => Self::Nan,
+            Self::Infinite { .. } => self,
+            Self::Finite(exact) if exact.significand == 0 => self,
+            Self::Finite(exact) if exact.negative => Self::Nan,
+            Self::Finite(exact) => {
+                let mut exact = exact.lifted(125);
+                if exact.exponent & 1 != 0 {
+                    exact = exact.lifted(124);
+                }
+                let root = exact.significand.isqrt();
+                let lost = root * root != exact.significand;
+                Self::Finite(Exact {
+                    negative: false,
+                    exponent: exact.exponent / 2,
+                    significand: root | u128::from(lost),
+                })
+            }
+        }
+    }
+}
+
+fn add_exact(a: Exact, b: Exact, rounding: Rounding) -> Exact {
+    match (a.significand, b.significand) {
+        (0, 0) => Exact::zero(if a.negative == b.negative { a.negative } else { rounding == Rounding::Down }),
+        (0, _) => b,
+        (_, 0) => a,
+        _ => {
+            let (a, b) = (a.lifted(125), b.lifted(125));
+            let (large, small) = if a.exponent >= b.exponent { (a, b) } else { (b, a) };
+            let small_significand =
+                shift_right_sticky(small.significand, (large.exponent - small.exponent) as u32);
+            if large.negative == small.negative {
+                return Exact { significand: large.significand + small_significand, ..large };
+            }
+            let exponent = large.exponent;
+            match large.significand.cmp(&small_significand) {
+                std::cmp::Ordering::Equal => Exact::zero(rounding == Rounding::Down),
+                std::cmp::Ordering::Greater => {
+                    Exact { significand: large.significand - small_significand, ..large }
+                }
+                std::cmp::Ordering::Less => Exact {
+                    negative: small.negative,
+                    exponent,
+                    significand: small_significand - large.significand,
+                },
+            }
+        }
+    }
+}
+
+impl Format {
+    /// The canonical NaN.
+    pub(super) fn nan(&self) -> u64 {
+        self.nan
+    }
+
+    pub(super) fn read(&self, bits: u64) -> Value {
+        let negative = bits >> self.sign & 1 != 0;
+        let magnitude = bits & ((1 << self.sign) - 1);
+        if magnitude > self.largest {
+            let is_infinite = magnitude == self.infinity && self.infinity != self.nan;
+            return if is_infinite { Value::Infinite { negative } } else { Value::Nan };
+        }
+        let fraction_bits = self.precision - 1;
+        let biased = magnitude >> fraction_bits;
+        let fraction = magnitude & ((1 << fraction_bits) - 1);
+        let (significand, biased) =
+            if biased == 0 { (fraction, 1) } else { (fraction | 1 << fraction_bits, biased) };
+        let exponent = biased as i32 - 1 + self.least_exponent - fraction_bits as i32;
+        Value::Finite(Exact { negative, exponent, significand: significand.into() })
+    }
+
+    /// The magnitude's bits, however large, of a number that is not 0.
+    fn magnitude(&self, exact: Exact, rounding: Rounding) -> u128 {
+        let exact = exact.lifted(126);
+        // The last place's exponent, and how far it lies above the significand's lowest bit.
+        let last = (exact.exponent + 126).max(self.least_exponent) - (self.precision as i32 - 1);
+        let shift = (last - exact.exponent) as u32;
+        let (kept, lost, half) = match shift {
+            0..128 => {
+                (exact.significand >> shift, exact.significand & ((1 << shift) - 1), 1u128 << (shift - 1))
+            }
+            _ => (0, 1, 2),
+        };
+        let up = match rounding {
+            Rounding::NearestEven => lost > half || lost == half && kept & 1 != 0,
+            Rounding::NearestAway => lost >= half,
+            Rounding::Zero => false,
+            Rounding::Down => exact.negative && lost != 0,
+            Rounding::Up => !exact.negative && lost != 0,
+        };
+        // A carry out of the fraction moves into the exponent, where it belongs.
+        let steps = (last + self.precision as i32 - 1 - self.least_exponent) as u128;
+        (steps << (self.precision - 1)) + kept + u128::from(up)
+    }
+
+    /// Rounds to this format. Too large a number becomes infinity or, where the direction says so, the largest one.
+    pub(super) fn round(&self, value: Value, rounding: Rounding) -> u64 {
+        let exact = match value {
+            Value::Nan => return self.nan,
+            Value::Infinite { negative } => return self.infinity | u64::from(negative) << self.sign,
+            Value::Finite(exact) => exact,
+        };
+        let sign = u64::from(exact.negative) << self.sign;
+        if exact.significand == 0 {
+            return sign;
+        }
+        let magnitude = self.magnitude(exact, rounding);
+        // An exponent out of all formats' reach would run into the sign.
+        let magnitude = u64::try_from(magnitude).unwrap_or(u64::MAX);
+        if magnitude <= self.largest {
+            return sign | magnitude;
+        }
+        let stays_finite = match rounding {
+            Rounding::NearestEven | Rounding::NearestAway => false,
+            Rounding::Zero => true,
+            Rounding::Down => !exact.negative,
+            Rounding::Up => exact.negative,
+        };
+        sign | if stays_finite { self.largest } else { self.infinity }
+    }
+
+    /// As [`Format::round`], but what is below the least normal number once it has the format's precision becomes 0.
+    pub(super) fn round_flushing(&self, value: Value, rounding: Rounding) -> u64 {
+        let unbounded = Self { least_exponent: -(1 << 12), ..*self };
+        if let Value::Finite(exact) = value
+            && exact.significand != 0
+        {
+            // The exponent field that rounding makes, counted from a lower least exponent.
+            let least = (self.least_exponent - unbounded.least_exponent + 1) as u128;
+            if unbounded.magnitude(exact, rounding) < least << (self.precision - 1) {
+                return u64::from(exact.negative) << self.sign;
+            }
+        }
+        self.round(value, rounding)
+    }
+
+    /// As [`Format::round`], but what is too large, infinity too, becomes the largest.
+    pub(super) fn round_saturating(&self, value: Value, rounding: Rounding) -> u64 {
+        let bits = self.round(value, rounding);
+        let sign = bits & 1 << self.sign;
+        let is_nan = matches!(value, Value::Nan);
+        if !is_nan && bits ^ sign > self.largest { sign | self.largest } else { bits }
+    }
+}
+
+#[inline(always)]
+pub(super) fn single(value: f32) -> Value {
+    SINGLE.read(value.to_bits().into())
+}
+
+#[inline(always)]
+pub(super) fn double(value: f64) -> Value {
+    DOUBLE.read(value.to_bits())
+}

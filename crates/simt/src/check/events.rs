@@ -1,0 +1,87 @@
+//! What the observers of a launch bring back: races, and what else happened, counted by instruction.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::finding::BarrierProblem;
+use super::race::Races;
+use crate::observe::{Misuse, Site, Space};
+
+/// What has been found so far; observers bring it back even if their launch fails.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) races: Races,
+    pub(super) events: Events,
+}
+
+pub(super) fn lock(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
+    // What a worker that panicked has found is found all the same.
+    found.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl From<Misuse> for BarrierProblem {
+    fn from(misuse: Misuse) -> Self {
+        match misuse {
+            Misuse::DivergentWarp { elsewhere } => Self::DivergentWarp { elsewhere },
+            Misuse::DivergentBlock => Self::DivergentBlock,
+            Misuse::NotInMask { mask, callers } => Self::NotInMask { mask, callers },
+            Misuse::NeverArrive { mask, missing } => Self::NeverArrive { mask, missing },
+        }
+    }
+}
+
+/// By instruction and kind.
+pub(super) type Events = HashMap<(Site, u8), Event>;
+
+/// Something other than a race.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Event {
+    pub(super) kind: EventKind,
+    pub(super) site: Site,
+    pub(super) block: u64,
+    pub(super) warp: u32,
+    pub(super) lane: u32,
+    pub(super) count: u64,
+    /// How many kinds of events its observer had seen before.
+    pub(super) order: usize,
+}
+
+/// Adds an event to those of its kind. The thread that is shown is the lowest, whoever came first.
+pub(super) fn add(events: &mut Events, event: Event) {
+    match events.entry((event.site, event.kind.class())) {
+        Entry::Vacant(vacant) => {
+            vacant.insert(event);
+        }
+        Entry::Occupied(mut occupied) => {
+            let known = occupied.get_mut();
+            let count = known.count + event.count;
+            if (event.block, event.warp, event.lane) < (known.block, known.warp, known.lane) {
+                *known = Event { order: known.order, ..event };
+            }
+            known.count = count;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EventKind {
+    Read { space: Space, bytes: u32, address: u64, atomic: bool },
+    Register,
+    Misuse(Misuse),
+}
+
+impl EventKind {
+    /// Events of one instruction are counted together if they are of one class.
+    fn class(self) -> u8 {
+        match self {
+            Self::Read { space: Space::Shared, .. } => 1,
+            Self::Read { .. } => 0,
+            Self::Register => 2,
+            Self::Misuse(Misuse::DivergentWarp { .. }) => 3,
+            Self::Misuse(Misuse::DivergentBlock) => 4,
+            Self::Misuse(Misuse::NotInMask { .. }) => 5,
+            Self::Misuse(Misuse::NeverArrive { .. }) => 6,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Checks: what compute-sanitizer finds on a GPU, and some of what it does not.
+//!
+//! [`watch`] launches with the chosen [`Checks`] observing, and gives [`Finding`]s; a fault that ends a launch becomes one by
+//! [`Finding::of_fault`]; what the host did wrong is made by [`Finding::leak`], [`Finding::api_error`] and
+//! [`Finding::invalid_free`]. A [`Report`] gathers them, each once for its place in the source, and writes them as
+//! compute-sanitizer does. Where instructions come from is looked up in [`Positions`].
+
+mod checks;
+mod events;
+mod finding;
+mod memcheck;
+mod observation;
+mod observer;
+pub mod panic;
+mod place;
+mod race;
+mod report;
+mod shape;
+mod words;
+mod written;
+
+pub use checks::{Check, Checks, UnknownCheck};
+pub use finding::{
+    AccessKind, AccessProblem, BarrierProblem, Finding, FindingKind, FreeProblem, Hazard, Memory,
+    NearAllocation, RacingAccess, Severity, Side, Thread,
+};
+pub use observation::{CheckObservation, Watched, watch};
+pub use observer::{CheckObserver, Initialisation};
+pub use place::{Place, Positions, SourceLine};
+pub use report::{Report, Reported};
+pub use shape::Shape;

@@ -1,0 +1,163 @@
+//! A launch under checks, and what they found.
+
+use std::mem;
+use std::sync::{Arc, Mutex};
+
+use super::checks::{Check, Checks};
+use super::events::{Event, EventKind, Found, lock};
+use super::finding::{Finding, FindingKind, RacingAccess};
+use super::observer::{CheckObserver, Initialisation};
+use super::place::Place;
+use super::race::Party;
+use super::shape::Shape;
+use crate::observe::{Observation, Site};
+
+/// A launch that can be watched. Whoever launches implements it, and calls [`watch`].
+///
+/// It stands for a function that is generic over the observation, which a closure cannot be.
+pub trait Watched {
+    /// What the launch comes to.
+    type Output;
+
+    /// Launches with `checks` watching, alone or in a pair with other observations.
+    fn launch<C: Observation + Send + Sync>(self, checks: &mut C) -> Self::Output;
+}
+
+/// Launches under these checks, and says what they found. memcheck finds faults, which the launch itself returns: see
+/// [`Finding::of_fault`]. Each set of checks costs what it needs to see and no more.
+///
+/// initcheck knows of global memory what [`Memory::track_initialisation`](crate::memory::Memory::track_initialisation)
+/// made it keep, so that must be on before anything is allocated.
+///
+/// `place` tells where a site is; it is asked for sites of findings, and for those of atomic and other strong accesses,
+/// whose opcodes say whether they release.
+pub fn watch<W: Watched>(
+    checks: Checks,
+    kernel: &str,
+    shape: Shape,
+    initialisation: &dyn Initialisation,
+    place: &(dyn Fn(Site) -> Place + Sync),
+    launch: W,
+) -> (W::Output, Vec<Finding>) {
+    if checks.initcheck {
+        let mut checks = CheckObservation::<true, true>::new(checks, shape, initialisation, place);
+        (launch.launch(&mut checks), checks.findings(kernel))
+    } else if checks.racecheck {
+        let mut checks = CheckObservation::<true, false>::new(checks, shape, initialisation, place);
+        (launch.launch(&mut checks), checks.findings(kernel))
+    } else if checks.synccheck {
+        let mut checks = CheckObservation::<false, false>::new(checks, shape, initialisation, place);
+        (launch.launch(&mut checks), checks.findings(kernel))
+    } else {
+        (launch.launch(&mut ()), Vec::new())
+    }
+}
+
+/// Watches a launch for racecheck, initcheck and synccheck; memcheck needs no watching. [`watch`] chooses the
+/// parameters: `ACCESSES` for racecheck and initcheck, `REGISTERS` for initcheck.
+///
+/// With either of these, blocks are executed one after another, so that findings do not depend on the number of workers.
+pub struct CheckObservation<'m, const ACCESSES: bool, const REGISTERS: bool> {
+    checks: Checks,
+    shape: Shape,
+    initialisation: &'m dyn Initialisation,
+    place: &'m (dyn Fn(Site) -> Place + Sync),
+    found: Arc<Mutex<Found>>,
+}
+
+impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObservation<'m, ACCESSES, REGISTERS> {
+    /// For one launch.
+    pub fn new(
+        checks: Checks,
+        shape: Shape,
+        initialisation: &'m dyn Initialisation,
+        place: &'m (dyn Fn(Site) -> Place + Sync),
+    ) -> Self {
+        Self { checks, shape, initialisation, place, found: Arc::default() }
+    }
+
+    /// What was found, for a report. Also after a launch that failed.
+    pub fn findings(self, kernel: &str) -> Vec<Finding> {
+        let place = self.place;
+        let found = mem::take(&mut *lock(&self.found));
+        let finding = |check, kind, at: &Event| Finding {
+            kernel: Some(kernel.to_owned()),
+            place: Some(place(at.site)),
+            thread: Some(self.shape.thread(at.block, at.warp, at.lane)),
+            count: at.count,
+            ..Finding::new(check, kind)
+        };
+        let mut events: Vec<Event> = found.events.into_values().collect();
+        events.sort_by_key(|event| (event.block, event.warp, event.lane, event.order));
+        let mut findings: Vec<Finding> = Vec::new();
+        for event in &events {
+            let (check, kind) = match event.kind {
+                EventKind::Read { space, bytes, address, atomic } => {
+                    let kind =
+                        FindingKind::UninitialisedRead { memory: space.into(), bytes, address, atomic };
+                    (Check::Initcheck, kind)
+                }
+                EventKind::Register => {
+                    let place = place(event.site);
+                    let base = place.instruction.split('.').next().unwrap_or_default();
+                    let branch = !["ld", "ldu", "st", "atom", "red", "cp", "prefetch"].contains(&base);
+                    (Check::Initcheck, FindingKind::UninitialisedRegister { branch })
+                }
+                EventKind::Misuse(misuse) => {
+                    (Check::Synccheck, FindingKind::Barrier { problem: misuse.into() })
+                }
+            };
+            findings.push(finding(check, kind, event));
+        }
+        for hazard in found.races.hazards() {
+            let access = |party: &Party| RacingAccess {
+                access: party.access(),
+                place: place(party.site),
+                thread: self.shape.thread(party.block, party.warp, party.lane),
+            };
+            let (first, second) = (access(&hazard.first), access(&hazard.second));
+            findings.push(Finding {
+                severity: hazard.severity,
+                kernel: Some(kernel.to_owned()),
+                place: Some(first.place.clone()),
+                thread: Some(first.thread),
+                count: hazard.count,
+                ..Finding::new(
+                    Check::Racecheck,
+                    FindingKind::Race {
+                        hazard: hazard.hazard,
+                        memory: hazard.space.into(),
+                        address: hazard.address,
+                        first: first.into(),
+                        second: second.into(),
+                    },
+                )
+            });
+        }
+        findings
+    }
+}
+
+impl<'m, const ACCESSES: bool, const REGISTERS: bool> Observation
+    for CheckObservation<'m, ACCESSES, REGISTERS>
+{
+    type Observer = CheckObserver<'m, ACCESSES, REGISTERS>;
+
+    fn run_of_blocks(&self) -> u64 {
+        1
+    }
+
+    fn in_order(&self) -> bool {
+        self.checks.racecheck || self.checks.initcheck
+    }
+
+    fn begin(&self, _: u64) -> Self::Observer {
+        let found = self.found.clone();
+        CheckObserver::new(self.checks, self.shape, self.initialisation, self.place, found)
+    }
+
+    /// Observers bring back what they found by themselves when they are dropped.
+    fn end(&mut self, observer: Self::Observer) {
+        drop(observer);
+    }
+}

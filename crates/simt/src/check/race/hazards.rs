@@ -1,0 +1,82 @@
+//! Hazards that were found, each pair of instructions once.
+
+use std::collections::HashMap;
+
+use super::history::{ATOMIC, Mark, WRITE};
+use crate::check::finding::{AccessKind, Hazard, Severity};
+use crate::observe::{Site, Space};
+
+/// One of the two accesses of a hazard.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Party {
+    /// The block's index in the grid.
+    pub(in super::super) block: u64,
+    pub(in super::super) warp: u32,
+    pub(in super::super) lane: u32,
+    pub(in super::super) site: Site,
+    pub(super) kind: u8,
+}
+
+impl Party {
+    pub(super) fn of(mark: &Mark) -> Self {
+        Self {
+            block: u64::from(mark.block),
+            warp: u32::from(mark.warp),
+            lane: mark.lanes.trailing_zeros(),
+            site: Site(mark.site),
+            kind: mark.kind,
+        }
+    }
+
+    /// What it did.
+    pub(in super::super) fn access(&self) -> AccessKind {
+        match self.kind {
+            kind if kind & ATOMIC != 0 => AccessKind::Atomic,
+            kind if kind & WRITE != 0 => AccessKind::Write,
+            _ => AccessKind::Read,
+        }
+    }
+}
+
+/// A hazard, as it was found first, and how often it was.
+#[derive(Clone, Debug)]
+pub(in super::super) struct FoundHazard {
+    pub(in super::super) hazard: Hazard,
+    pub(in super::super) severity: Severity,
+    pub(in super::super) space: Space,
+    pub(in super::super) address: u64,
+    pub(in super::super) first: Party,
+    pub(in super::super) second: Party,
+    pub(in super::super) count: u64,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Hazards {
+    found: Vec<FoundHazard>,
+    places: HashMap<(Hazard, bool, Severity, Site, Site), usize>,
+}
+
+impl Hazards {
+    pub(super) fn add(&mut self, first: Party, second: Party, global: bool, address: u64, same_warp: bool) {
+        let hazard = match (first.kind & WRITE != 0, second.kind & WRITE != 0) {
+            (true, true) => Hazard::Waw,
+            (true, false) => Hazard::Raw,
+            _ => Hazard::War,
+        };
+        let severity = if same_warp { Severity::Warning } else { Severity::Error };
+        let key = (hazard, global, severity, first.site, second.site);
+        let place = *self.places.entry(key).or_insert(self.found.len());
+        match self.found.get_mut(place) {
+            Some(known) => known.count += 1,
+            None => {
+                let space = if global { Space::Global } else { Space::Shared };
+                self.found.push(FoundHazard { hazard, severity, space, address, first, second, count: 1 });
+            }
+        }
+    }
+
+    pub(super) fn found(&self) -> impl Iterator<Item = &FoundHazard> {
+        self.found.iter()
+    }
+}

@@ -1,0 +1,218 @@
+//! racecheck: accesses to one byte, at least one of them a write, that nothing orders.
+//!
+//! Every access of a warp is stamped with the warp's clock ([`clocks`]), and every word of memory keeps the last
+//! accesses to it that may still race ([`history`]). An access races with a kept one if no chain of barriers and
+//! synchronising accesses leads from that one to it. What is found thus does not depend on the order in which the
+//! simulator happens to execute warps.
+//!
+//! What counts:
+//! - Warps of a block are ordered by the block's barriers; a barrier of some warps orders those only. `bar.arrive` counts
+//!   as if it waited.
+//! - Lanes of a warp are ordered by warp barriers and all other `.sync` instructions. Two instructions of one warp that race
+//!   without one are a warning, as they would not if its lanes ran in step. Lanes of one store that write one byte
+//!   race in earnest: which of them wins is undefined, and Rust has no benign races.
+//! - Atomic and other strong accesses do not race with each other.
+//! - Through shared memory a strong access that reads what a strong access wrote is ordered behind it, which covers
+//!   `mbarrier`. Through global memory it is if a fence stood before the writing one.
+//! - In global memory, which NVIDIA's racecheck does not watch, blocks are ordered by nothing else.
+
+mod clocks;
+mod hazards;
+mod history;
+mod order;
+
+use std::collections::HashMap;
+
+use crate::coalescing::{Addresses, LANES};
+use crate::observe::{Access, At, Operation, Space};
+
+pub(super) use clocks::Clocks;
+use hazards::Hazards;
+pub(super) use hazards::{FoundHazard, Party};
+use history::{ATOMIC, History, Mark, READ, STRONG, WRITE};
+use order::Released;
+
+/// All that is known of a launch's accesses.
+#[derive(Debug, Default)]
+pub(super) struct Races {
+    global: History,
+    released: Released,
+    hazards: Hazards,
+}
+
+/// What is known of a block's.
+#[derive(Debug, Default)]
+pub(super) struct BlockRaces {
+    shared: History,
+    /// Clocks that strong accesses to shared words handed on.
+    handed_on: HashMap<u64, Box<[u32]>>,
+    seen: Vec<u32>,
+}
+
+impl Races {
+    /// A warp accesses memory.
+    pub(super) fn access(
+        &mut self,
+        at: At,
+        access: &Access<'_>,
+        clocks: &mut Clocks,
+        block: &mut BlockRaces,
+    ) {
+        let kind = match access.operation {
+            Operation::Load => READ,
+            Operation::Store => WRITE,
+            Operation::Atomic | Operation::Reduction => WRITE | STRONG | ATOMIC,
+        } | if access.strong { STRONG } else { 0 };
+        let global = match access.space {
+            Space::Global => true,
+            Space::Shared => false,
+            Space::Local | Space::Constant => return,
+        };
+        if kind & STRONG != 0 {
+            // Taking over what was handed on comes first, so that the access itself is ordered too.
+            for lane in lanes(access.active) {
+                let word = access.addresses[lane] >> 2;
+                if global {
+                    self.released.take_over(word, clocks, at.warp);
+                } else if let Some(known) = block.handed_on.get(&word) {
+                    clocks.learn(at.warp, known);
+                }
+            }
+        }
+        if kind & (WRITE | STRONG) == WRITE {
+            self.within_store(at, access, global);
+        }
+        let history = if global { &mut self.global } else { &mut block.shared };
+        let mut mark = Mark {
+            site: at.site.0,
+            clock: clocks.clock(at.warp),
+            sync: clocks.sync(at.warp),
+            lanes: 0,
+            block: at.block as u32,
+            warp: at.warp as u8,
+            bytes: 0,
+            kind,
+        };
+        for lane in lanes(access.active) {
+            block.seen.clear();
+            mark.lanes = 1 << lane;
+            for (word, bytes) in words(access.addresses[lane], access.bytes) {
+                mark.bytes = bytes;
+                for before in history.marks(word) {
+                    if !before.conflicts(&mark) {
+                        continue;
+                    }
+                    let Some(order) = self.released.unordered(clocks, before, at.warp, lane) else {
+                        continue;
+                    };
+                    if block.seen.contains(&before.site) {
+                        continue;
+                    }
+                    block.seen.push(before.site);
+                    let common = u64::from((before.bytes & bytes).trailing_zeros());
+                    let first =
+                        Party { block: u64::from(before.block), lane: order.lane, ..Party::of(before) };
+                    let second = Party { block: at.block, lane: lane as u32, ..Party::of(&mark) };
+                    self.hazards.add(first, second, global, (word << 2) + common, order.same_warp);
+                }
+            }
+        }
+        let settled = clocks.settled(at.warp);
+        for lane in lanes(access.active) {
+            mark.lanes = 1 << lane;
+            for (word, bytes) in words(access.addresses[lane], access.bytes) {
+                mark.bytes = bytes;
+                history.add(word, mark, settled);
+            }
+        }
+        if kind & STRONG != 0 && kind & WRITE != 0 {
+            for lane in lanes(access.active) {
+                let word = access.addresses[lane] >> 2;
+                if global {
+                    self.released.hand_on(word, clocks, at.warp);
+                } else {
+                    clocks.hand_on(at.warp, block.handed_on.entry(word).or_default());
+                }
+            }
+            if !global {
+                clocks.advance(at.warp);
+            }
+        }
+    }
+
+    /// Lanes of one store that write one byte.
+    fn within_store(&mut self, at: At, access: &Access<'_>, global: bool) {
+        let Some((lane, other, address)) = overlap(access.addresses, access.active, access.bytes) else {
+            return;
+        };
+        let party = |lane| Party { block: at.block, warp: at.warp, lane, site: at.site, kind: WRITE };
+        self.hazards.add(party(lane), party(other), global, address, false);
+    }
+
+    /// What was found, in the order in which it was.
+    pub(super) fn hazards(&self) -> impl Iterator<Item = &FoundHazard> {
+        self.hazards.found()
+    }
+}
+
+/// The lanes of a mask, lowest first.
+fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |lane| mask >> lane & 1 != 0)
+}
+
+/// The words of four bytes that an access touches, and which bytes of each, as bits.
+fn words(address: u64, bytes: u32) -> impl Iterator<Item = (u64, u8)> {
+    let end = address + u64::from(bytes);
+    (address >> 2..end.div_ceil(4)).map(move |word| {
+        let first = address.saturating_sub(word << 2).min(4);
+        let last = (end - (word << 2)).min(4);
+        (word, (0xf_u8 << first) & !(0xf_u8.checked_shl(last as u32).unwrap_or(0)) & 0xf)
+    })
+}
+
+/// Two lanes that touch one byte, and that byte.
+fn overlap(addresses: &Addresses, active: u32, bytes: u32) -> Option<(u32, u32, u64)> {
+    let mut order = [(0_u64, 0_u32); LANES];
+    let mut count = 0;
+    let mut rising = true;
+    for lane in lanes(active) {
+        order[count] = (addresses[lane], lane as u32);
+        rising &= count == 0 || order[count - 1].0 + u64::from(bytes) <= addresses[lane];
+        count += 1;
+    }
+    if rising {
+        return None;
+    }
+    let order = &mut order[..count];
+    order.sort_unstable();
+    let pair = order.windows(2).find(|pair| pair[0].0 + u64::from(bytes) > pair[1].0)?;
+    let (one, other) = (pair[0].1, pair[1].1);
+    Some((one.min(other), one.max(other), pair[1].0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{overlap, words};
+
+    #[test]
+    fn accesses_are_taken_apart_into_words() {
+        let all = |address, bytes| words(address, bytes).collect::<Vec<_>>();
+        assert_eq!(all(8, 4), [(2, 0b1111)]);
+        assert_eq!(all(8, 1), [(2, 0b0001)]);
+        assert_eq!(all(11, 1), [(2, 0b1000)]);
+        assert_eq!(all(10, 2), [(2, 0b1100)]);
+        assert_eq!(all(16, 16), [(4, 15), (5, 15), (6, 15), (7, 15)]);
+    }
+
+    #[test]
+    fn lanes_that_write_one_byte_are_found() {
+        let mut addresses = std::array::from_fn(|lane| 4 * lane as u64);
+        assert_eq!(overlap(&addresses, u32::MAX, 4), None);
+        assert_eq!(overlap(&addresses, 0b11, 8), Some((0, 1, 4)));
+        addresses.reverse();
+        assert_eq!(overlap(&addresses, u32::MAX, 4), None);
+        addresses[3] = addresses[20];
+        assert_eq!(overlap(&addresses, u32::MAX, 4), Some((3, 20, addresses[20])));
+        assert_eq!(overlap(&addresses, !(1 << 20), 4), None);
+    }
+}

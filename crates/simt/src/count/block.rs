@@ -1,0 +1,205 @@
+//! The memory that a block has touched so far: what it finds in L1, and what it asks of L2.
+
+use super::request::{Sink, whole_lines};
+
+/// Bytes of a group, the unit of the table: 32 sectors, one bit each in a mask.
+pub(super) const GROUP_SHIFT: u32 = 10;
+
+/// Groups that the table holds before it is emptied to the list.
+const MOST_GROUPS: usize = 1 << 13;
+
+const FEWEST_SLOTS: usize = 1 << 8;
+
+const FREE: u64 = u64::MAX;
+
+/// A group of sectors, and which of them a block read from L2 or memory (before writing them itself) and wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Group {
+    /// Address over 1024.
+    pub(super) index: u64,
+    /// A bit for each sector.
+    pub(super) read: u32,
+    /// The same.
+    pub(super) written: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    index: u64,
+    read: u32,
+    written: u32,
+    /// Sectors in L1, as of `time`.
+    cached: u32,
+    time: u32,
+}
+
+const EMPTY: Slot = Slot { index: FREE, read: 0, written: 0, cached: 0, time: 0 };
+
+/// A hash table of groups. It forgets at the end of a block.
+pub(super) struct BlockMemory {
+    slots: Vec<Slot>,
+    /// `64 - log2(slots.len())`.
+    shift: u32,
+    /// Where the groups are.
+    occupied: Vec<u32>,
+    /// Sectors that the block has brought into L1.
+    clock: u32,
+    /// See [`L1::share`](super::l1::L1::share).
+    share: u32,
+}
+
+impl BlockMemory {
+    pub(super) fn new(share: u32) -> Self {
+        let mut new = Self { slots: Vec::new(), shift: 0, occupied: Vec::new(), clock: 0, share };
+        new.resize(FEWEST_SLOTS);
+        new
+    }
+
+    fn resize(&mut self, slots: usize) {
+        self.slots.clear();
+        self.slots.resize(slots, EMPTY);
+        self.shift = 64 - slots.trailing_zeros();
+    }
+
+    /// The slot of a group, a new one if need be.
+    #[inline(always)]
+    fn slot(&mut self, index: u64, list: &mut Vec<Group>) -> &mut Slot {
+        let mask = self.slots.len() - 1;
+        let mut at = (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize;
+        loop {
+            let found = self.slots[at & mask].index;
+            if found == index {
+                return &mut self.slots[at & mask];
+            }
+            if found == FREE {
+                return self.insert(index, at & mask, list);
+            }
+            at += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, index: u64, at: usize, list: &mut Vec<Group>) -> &mut Slot {
+        let mut at = at;
+        if (self.occupied.len() + 1) * 2 > self.slots.len() {
+            at = self.make_room(index, list);
+        }
+        self.occupied.push(at as u32);
+        self.slots[at] = Slot { index, ..EMPTY };
+        &mut self.slots[at]
+    }
+
+    /// Grows, or where it has grown enough, empties the table to the list but for what is in L1. Where the group goes.
+    #[cold]
+    fn make_room(&mut self, index: u64, list: &mut Vec<Group>) -> usize {
+        let mut kept: Vec<Slot> = self.occupied.iter().map(|&at| self.slots[at as usize]).collect();
+        if self.occupied.len() >= MOST_GROUPS {
+            for slot in &mut kept {
+                push(list, slot);
+                (slot.read, slot.written) = (0, 0);
+            }
+            let (clock, share) = (self.clock, self.share);
+            kept.retain(|slot| slot.cached != 0 && clock.wrapping_sub(slot.time) < share);
+        }
+        let mut slots = self.slots.len();
+        while (kept.len() + 1) * 4 > slots {
+            slots *= 2;
+        }
+        self.resize(slots);
+        self.occupied.clear();
+        for slot in kept {
+            let at = self.free_slot(slot.index);
+            self.slots[at] = slot;
+            self.occupied.push(at as u32);
+        }
+        self.free_slot(index)
+    }
+
+    fn free_slot(&self, index: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize & mask;
+        while self.slots[at].index != FREE {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// A load through L1: how many of the sectors are not there.
+    #[inline(always)]
+    fn load_cached(&mut self, index: u64, sectors: u32, list: &mut Vec<Group>) -> u32 {
+        let (clock, share) = (self.clock, self.share);
+        let slot = self.slot(index, list);
+        if clock.wrapping_sub(slot.time) >= share {
+            slot.cached = 0;
+        }
+        let missed = sectors & !slot.cached;
+        slot.cached |= sectors;
+        slot.read |= missed & !slot.written;
+        let count = missed.count_ones();
+        slot.time = clock.wrapping_add(count);
+        self.clock = clock.wrapping_add(count);
+        count
+    }
+
+    /// An access past L1. What the block has written before is not read from memory.
+    #[inline(always)]
+    fn access(&mut self, index: u64, sectors: u32, reads: bool, writes: bool, list: &mut Vec<Group>) {
+        let slot = self.slot(index, list);
+        slot.read |= if reads { sectors & !slot.written } else { 0 };
+        slot.written |= if writes { sectors } else { 0 };
+    }
+
+    /// Ends the block: what it touched goes to the list, and is forgotten.
+    pub(super) fn end(&mut self, list: &mut Vec<Group>) {
+        for &at in &self.occupied {
+            let slot = &mut self.slots[at as usize];
+            push(list, slot);
+            slot.index = FREE;
+        }
+        self.occupied.clear();
+        self.clock = 0;
+        if self.slots.len() > 4 * MOST_GROUPS {
+            self.resize(FEWEST_SLOTS);
+        }
+    }
+}
+
+#[inline(always)]
+fn push(list: &mut Vec<Group>, slot: &Slot) {
+    if slot.read | slot.written != 0 {
+        list.push(Group { index: slot.index, read: slot.read, written: slot.written });
+    }
+}
+
+/// Loads through L1.
+pub(super) struct CachedLoads<'a> {
+    pub(super) memory: &'a mut BlockMemory,
+    pub(super) list: &'a mut Vec<Group>,
+    /// L1 is filled by lines.
+    pub(super) lines: bool,
+    /// Sectors that were not there.
+    pub(super) missed: u32,
+}
+
+impl Sink for CachedLoads<'_> {
+    #[inline(always)]
+    fn take(&mut self, group: u64, sectors: u32) {
+        let sectors = if self.lines { whole_lines(sectors) } else { sectors };
+        self.missed += self.memory.load_cached(group, sectors, self.list);
+    }
+}
+
+/// Accesses that L1 has no part in.
+pub(super) struct Uncached<'a> {
+    pub(super) memory: &'a mut BlockMemory,
+    pub(super) list: &'a mut Vec<Group>,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+}
+
+impl Sink for Uncached<'_> {
+    #[inline(always)]
+    fn take(&mut self, group: u64, sectors: u32) {
+        self.memory.access(group, sectors, self.reads, self.writes, self.list);
+    }
+}

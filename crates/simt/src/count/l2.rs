@@ -1,0 +1,331 @@
+//! L2 and the device memory behind it, from launch to launch.
+//!
+//! Time is what comes in: its clock is the bytes that L2 has taken from memory or from stores that found nothing. A line
+//! that was touched less than the cache's size ago is there. Parts, a few blocks each, are the clock's ticks: within one,
+//! everything counts as touched at the same time, so the order in which its blocks were executed does not matter beyond
+//! what they read after having written it.
+
+use super::block::{GROUP_SHIFT, Group};
+use super::launch::DramCounts;
+use crate::cards::Card;
+use crate::decode::Level;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+
+/// Groups of a region, the unit in which state is allocated: 2 MiB.
+const REGION_GROUPS: usize = 1 << 11;
+const REGION_SHIFT: u32 = REGION_GROUPS.trailing_zeros();
+
+/// Ticks in which one filling of the cache is told apart at most.
+const TICKS: u64 = 4096;
+
+/// Regions that are found without hashing.
+const RECENT: usize = 16;
+const NONE: (u64, u32) = (u64::MAX, 0);
+
+/// One bit for each line of a group, in its lowest sector's place.
+const LINES: u32 = 0x1111_1111;
+
+/// What L2 holds of 32 sectors.
+#[derive(Clone, Copy)]
+struct State {
+    /// When each line was last touched; 0: never.
+    touched: [u32; 8],
+    /// Sectors read from memory in this stay.
+    fetched: u32,
+    /// Sectors written in this stay, which go back to memory at its end.
+    dirty: u32,
+}
+
+struct Region {
+    number: u64,
+    groups: Vec<State>,
+    /// The page window in which each page was last read from and written to.
+    pages: Vec<[u32; 2]>,
+    last: u32,
+}
+
+/// What a card's L2 holds, which the next launch finds there. A device keeps one and lends it to each launch's
+/// [`CounterObservation`](super::CounterObservation).
+///
+/// A card of 1.x has no L2: then it holds nothing, and serves to count each line and page once a window.
+pub struct L2State {
+    card: Card,
+    regions: Vec<Region>,
+    /// Where each region is.
+    places: HashMap<u64, u32>,
+    /// The same of some that were asked for last.
+    recent: [(u64, u32); RECENT],
+    /// The current tick.
+    now: u32,
+    /// Lines touched before this tick are gone.
+    horizon: u32,
+    /// Bytes that had come in when the ticks after `horizon` began.
+    starts: VecDeque<u64>,
+    /// Bytes that have come in.
+    brought: u64,
+    page_window: u32,
+    /// `brought` when the page window began.
+    page_window_start: u64,
+    page_shift: u32,
+    level: Level,
+}
+
+impl std::fmt::Debug for L2State {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("L2State")
+            .field("card", &self.card.key)
+            .field("bytes", &self.card.l2_bytes)
+            .field("brought", &self.brought)
+            .field("regions", &self.regions.len())
+            .finish()
+    }
+}
+
+impl L2State {
+    /// The empty L2 of a card.
+    pub fn new(card: Card) -> Self {
+        // Pages larger than a region are counted by regions; no card has them.
+        let page_shift = card.dram_page_bytes.trailing_zeros().min(REGION_SHIFT + GROUP_SHIFT);
+        Self {
+            card,
+            regions: Vec::new(),
+            places: HashMap::new(),
+            recent: [NONE; RECENT],
+            now: 1,
+            horizon: 1,
+            starts: VecDeque::new(),
+            brought: 0,
+            page_window: 1,
+            page_window_start: 0,
+            page_shift,
+            level: Level::detect(),
+        }
+    }
+
+    /// Whose it is.
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// Empties it, as though other work had gone through.
+    pub fn clear(&mut self) {
+        self.regions.clear();
+        self.index();
+        self.starts.clear();
+        (self.now, self.horizon, self.brought, self.page_window_start) = (1, 1, 0, 0);
+    }
+
+    /// Forgets memory that is freed, in whole groups of 1 KiB: what is allocated there later is not found.
+    pub fn forget(&mut self, range: Range<u64>) {
+        let (mut group, end) = (range.start >> GROUP_SHIFT, range.end.div_ceil(1 << GROUP_SHIFT));
+        while group < end {
+            let next = ((group >> REGION_SHIFT) + 1) << REGION_SHIFT;
+            if let Some(&place) = self.places.get(&(group >> REGION_SHIFT)) {
+                let region = &mut self.regions[place as usize];
+                for group in group..next.min(end) {
+                    region.groups[group as usize % REGION_GROUPS].touched = [0; 8];
+                }
+            }
+            group = next;
+        }
+    }
+
+    /// Begins a launch: nothing is open any more.
+    pub(super) fn begin_launch(&mut self) {
+        if self.card.l2_bytes == 0 || self.now > u32::MAX / 2 {
+            self.clear();
+        }
+        self.end_page_window();
+    }
+
+    /// Ends a launch: drops what no line of is there any more.
+    pub(super) fn end_launch(&mut self) {
+        self.end_part();
+        let horizon = self.horizon;
+        let before = self.regions.len();
+        self.regions.retain(|region| region.last >= horizon);
+        if self.regions.len() != before {
+            self.index();
+        }
+    }
+
+    /// Notes anew where regions are.
+    fn index(&mut self) {
+        self.recent = [NONE; RECENT];
+        self.places = (0..).zip(&self.regions).map(|(place, region)| (region.number, place)).collect();
+    }
+
+    /// Where a region is.
+    #[inline(always)]
+    fn region(&mut self, number: u64) -> usize {
+        // The high bits tell allocations apart.
+        let way = (number ^ number >> 4 ^ number >> 9) as usize % RECENT;
+        if self.recent[way].0 != number {
+            self.recent[way] = (number, self.find_region(number));
+        }
+        self.recent[way].1 as usize
+    }
+
+    #[cold]
+    fn find_region(&mut self, number: u64) -> u32 {
+        let page_shift = self.page_shift;
+        *self.places.entry(number).or_insert_with(|| {
+            self.regions.push(Region {
+                number,
+                groups: vec![State { touched: [0; 8], fetched: 0, dirty: 0 }; REGION_GROUPS],
+                pages: vec![[0; 2]; 1 << (REGION_SHIFT + GROUP_SHIFT - page_shift)],
+                last: 0,
+            });
+            self.regions.len() as u32 - 1
+        })
+    }
+
+    /// Ends a part: what it brought in has come before what follows.
+    pub(super) fn end_part(&mut self) {
+        let start = self.starts.back().copied().unwrap_or(0);
+        if self.card.l2_bytes > 0 && self.brought - start > self.card.l2_bytes / TICKS {
+            self.tick();
+            while self.starts.front().is_some_and(|start| self.brought - start >= self.card.l2_bytes) {
+                self.starts.pop_front();
+                self.horizon += 1;
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        if self.now == u32::MAX {
+            // After terabytes in one launch; a cache that starts cold once more is all that is noticed.
+            self.clear();
+        }
+        self.now += 1;
+        self.starts.push_back(self.brought);
+    }
+
+    /// Ends the page window if it has lasted for a filling of the cache; only asked when it has lasted for a window of
+    /// resident blocks.
+    pub(super) fn end_page_window_if_full(&mut self) -> bool {
+        let full = self.brought - self.page_window_start >= self.card.l2_bytes;
+        if full {
+            self.end_page_window();
+        }
+        full
+    }
+
+    fn end_page_window(&mut self) {
+        self.page_window = self.page_window.wrapping_add(1);
+        self.page_window_start = self.brought;
+        if self.card.l2_bytes == 0 {
+            // Nothing stays.
+            self.now += 1;
+            self.horizon = self.now;
+        }
+    }
+
+    /// Blocks read and write sectors: what comes from memory, and what will have to go there.
+    pub(super) fn touch(&mut self, groups: &[Group], read: &mut DramCounts, written: &mut DramCounts) {
+        #[cfg(target_arch = "x86_64")]
+        if self.level == Level::Avx2 {
+            // SAFETY: whoever says this level has found that the computer has it.
+            unsafe { self.touch_avx2(groups, read, written) };
+            return;
+        }
+        groups.iter().for_each(|&group| self.touch_group(group, read, written));
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn touch_avx2(&mut self, groups: &[Group], read: &mut DramCounts, written: &mut DramCounts) {
+        for &group in groups {
+            self.touch_group(group, read, written);
+        }
+    }
+
+    #[inline(always)]
+    fn touch_group(&mut self, group: Group, read: &mut DramCounts, written: &mut DramCounts) {
+        let granule = self.card.dram_granule_bytes;
+        let page_shift = self.page_shift;
+        let place = self.region(group.index >> REGION_SHIFT);
+        let region = &mut self.regions[place];
+        region.last = self.now;
+        let place = group.index as usize % REGION_GROUPS;
+        let state = &mut region.groups[place];
+
+        let lines = lines_of(group.read | group.written);
+        let mut gone = 0;
+        for (line, touched) in state.touched.iter_mut().enumerate() {
+            gone |= if *touched < self.horizon { 0xF << (4 * line) } else { 0 };
+            *touched = if lines >> (4 * line) & 1 == 1 { self.now } else { *touched };
+        }
+        state.fetched &= !gone;
+        state.dirty &= !gone;
+
+        let mut present = state.fetched | state.dirty;
+        let missing = group.read & !present;
+        if missing != 0 {
+            let (granules, filled) = granules_of(missing, granule);
+            read.granules += u64::from(granules.count_ones());
+            read.lines += u64::from((lines_of(missing) & !lines_of(state.fetched)).count_ones());
+            read.pages += open_pages(&mut region.pages, 0, place, missing, page_shift, self.page_window);
+            self.brought += 32 * u64::from((filled & !present).count_ones());
+            state.fetched |= filled;
+            present |= filled;
+        }
+        let soiled = group.written & !state.dirty;
+        if soiled != 0 {
+            let before = granules_of(state.dirty, granule).0;
+            let granules = granules_of(soiled, granule).0 & !before;
+            written.granules += u64::from(granules.count_ones());
+            written.lines += u64::from((lines_of(soiled) & !lines_of(state.dirty)).count_ones());
+            written.pages += open_pages(&mut region.pages, 1, place, soiled, page_shift, self.page_window);
+            self.brought += 32 * u64::from((soiled & !present).count_ones());
+            state.dirty |= soiled;
+        }
+    }
+}
+
+/// The lines that sectors lie in, one bit each.
+#[inline(always)]
+fn lines_of(sectors: u32) -> u32 {
+    let pairs = sectors | sectors >> 1;
+    (pairs | pairs >> 2) & LINES
+}
+
+/// The granules that sectors lie in, one bit each, and all sectors of these.
+#[inline(always)]
+fn granules_of(sectors: u32, granule_bytes: u32) -> (u32, u32) {
+    match granule_bytes {
+        32 => (sectors, sectors),
+        64 => {
+            let granules = (sectors | sectors >> 1) & 0x5555_5555;
+            (granules, granules * 3)
+        }
+        _ => (lines_of(sectors), lines_of(sectors) * 15),
+    }
+}
+
+/// How many of the pages that sectors of a group lie in are new to the page window.
+#[inline(always)]
+fn open_pages(
+    pages: &mut [[u32; 2]],
+    way: usize,
+    group: usize,
+    sectors: u32,
+    page_shift: u32,
+    window: u32,
+) -> u64 {
+    let mut open = |page: usize| {
+        let stamp = &mut pages[page][way];
+        u64::from(std::mem::replace(stamp, window) != window)
+    };
+    if page_shift >= GROUP_SHIFT {
+        return open(group >> (page_shift - GROUP_SHIFT));
+    }
+    let pages_of_group = 1 << (GROUP_SHIFT - page_shift);
+    let sectors_of_page = 32 / pages_of_group;
+    (0..pages_of_group)
+        .filter(|page| sectors >> (page * sectors_of_page) & ((1 << sectors_of_page) - 1) != 0)
+        .map(|page| open(group * pages_of_group + page))
+        .sum()
+}

@@ -1,0 +1,220 @@
+//! Watches a launch: puts together, in the order of blocks, what the observers of runs hand in.
+
+use super::block::{GROUP_SHIFT, Group};
+use super::counts::Counts;
+use super::l2::L2State;
+use super::launch::{DramCounts, LaunchCounters, LinkCounts, SiteCounts};
+use super::observer::CounterObserver;
+use super::run::{Run, Totals};
+use super::shape::{LaunchShape, Placement, Rules};
+use super::windows::{ManagedWindow, Windows};
+use crate::model::unified::PAGE_BYTES;
+use crate::observe::Observation;
+use std::sync::{Mutex, PoisonError};
+
+/// Counts a launch.
+///
+/// ```
+/// use simt::cards::{BlockShape, Occupancy, find};
+/// use simt::count::{CounterObservation, L2State, LaunchShape};
+/// use simt::observe::Observation;
+///
+/// let card = find("h200")?;
+/// let shape = BlockShape { threads: 256, registers: 16, shared_bytes: 0 };
+/// let occupancy = Occupancy::new(&card.limits(), shape)?;
+/// let launch = LaunchShape::new([1024, 1, 1], [256, 1, 1], occupancy, &[]);
+/// let mut counters = CounterObservation::new(launch, L2State::new(card));
+/// // simt::exec::launch(&program, &memory, &launch, &mut counters)?;
+/// let observer = counters.begin(0);
+/// counters.end(observer);
+/// let finished = counters.finish();
+/// println!("{} sectors a request", finished.counters.sectors_per_request());
+/// let for_the_next_launch: L2State = finished.l2;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CounterObservation {
+    shape: LaunchShape,
+    rules: Rules,
+    l2: L2State,
+    /// Workers' notes, waiting for their next run.
+    #[expect(clippy::vec_box, reason = "runs move to workers and back; their boxes are cheap to move")]
+    pool: Mutex<Vec<Box<Run>>>,
+    /// The part that is under way, and the first block of the page window.
+    part: Option<u64>,
+    page_window: u64,
+    windows: Windows,
+    dram_read: DramCounts,
+    dram_written: DramCounts,
+    link: LinkCounts,
+}
+
+/// What a launch leaves behind.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its counters.
+    pub counters: LaunchCounters,
+    /// For the next launch on the same device.
+    pub l2: L2State,
+    /// Which pages of managed memory each window touched, for whoever moves them.
+    pub managed: Vec<ManagedWindow>,
+}
+
+impl std::fmt::Debug for CounterObservation {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("CounterObservation")
+            .field("shape", &self.shape)
+            .field("l2", &self.l2)
+            .finish()
+    }
+}
+
+impl CounterObservation {
+    /// For one launch, on the card whose L2 this is.
+    pub fn new(shape: LaunchShape, mut l2: L2State) -> Self {
+        let rules = Rules::new(l2.card(), &shape);
+        l2.begin_launch();
+        Self {
+            rules,
+            pool: Mutex::default(),
+            part: None,
+            page_window: 0,
+            windows: Windows::new(rules.partitions),
+            dram_read: DramCounts::default(),
+            dram_written: DramCounts::default(),
+            link: LinkCounts::default(),
+            shape,
+            l2,
+        }
+    }
+
+    /// The counters. Those of a launch that failed have what its runs before the failure handed in.
+    pub fn finish(mut self) -> Finished {
+        if let Some(part) = self.part {
+            self.windows.end_managed_window(self.rules.cut.window_of_part(part));
+        }
+        self.l2.end_launch();
+        let mut counts = vec![Counts::default(); self.shape.sites];
+        let mut totals = Totals::default();
+        for run in std::mem::take(self.pool.get_mut().unwrap_or_else(PoisonError::into_inner)) {
+            counts.resize(counts.len().max(run.counts.len()), Counts::default());
+            counts.iter_mut().zip(&run.counts).for_each(|(sum, counts)| *sum += *counts);
+            totals += run.totals;
+        }
+        let counters = self.counters(&counts, &totals);
+        Finished { counters, l2: self.l2, managed: self.windows.managed }
+    }
+
+    fn counters(&mut self, counts: &[Counts], totals: &Totals) -> LaunchCounters {
+        let total: Counts = counts.iter().copied().sum();
+        let waits: u64 =
+            self.shape.waits.iter().filter_map(|&site| Some(counts.get(site as usize)?.instructions)).sum();
+        let (mut dram_read, mut dram_written) = (self.dram_read, self.dram_written);
+        if self.l2.card().l2_bytes == 0 {
+            // Without a cache, memory sees the transactions.
+            dram_read.granules = total.loads.sectors + total.atomics.sectors + total.local_loads.sectors;
+            dram_written.granules = total.stores.sectors + total.atomics.sectors + total.local_stores.sectors;
+            dram_read.pages = dram_read.pages.max(totals.scattered[0]);
+            dram_written.pages = dram_written.pages.max(totals.scattered[1]);
+        }
+        let [camping_read, camping_written] = self.windows.camping();
+        let sites = (0..).zip(counts).filter(|(_, counts)| **counts != Counts::default());
+        LaunchCounters {
+            blocks: totals.blocks,
+            warps: totals.warps,
+            resident_blocks: self.shape.occupancy.blocks,
+            resident_warps: self.shape.occupancy.warps,
+            windows: totals.blocks.div_ceil(self.rules.cut.window),
+            round_trips: if totals.warps == 0 { 0.0 } else { waits as f64 / totals.warps as f64 },
+            phased: totals.phased * 2 > totals.storing,
+            total,
+            l2_sectors_read: total.loads.l2_sectors + total.local_loads.l2_sectors,
+            l2_sectors_written: total.stores.l2_sectors
+                + total.atomics.l2_sectors
+                + total.local_stores.l2_sectors,
+            dram_read,
+            dram_written,
+            camping_read,
+            camping_written,
+            link: self.link,
+            managed_pages: self.windows.managed.iter().map(|window| window.pages.len() as u64).sum(),
+            managed_blocks: self.windows.managed.iter().map(ManagedWindow::blocks).sum(),
+            sites: sites.map(|(site, &counts)| SiteCounts { site, counts }).collect(),
+        }
+    }
+
+    /// The part of which groups come next.
+    fn begin_part(&mut self, part: u64) {
+        let Some(before) = self.part.replace(part).filter(|&before| before != part) else { return };
+        let cut = &self.rules.cut;
+        self.l2.end_part();
+        let end = cut.end_of_part(before);
+        if end.saturating_sub(self.page_window) >= cut.window && self.l2.end_page_window_if_full() {
+            self.page_window = end;
+        }
+        if cut.window_of_part(before) != cut.window_of_part(part) {
+            self.windows.end_managed_window(cut.window_of_part(before));
+        }
+    }
+
+    /// Counts groups in managed and pinned memory; the groups in which device memory has a part.
+    fn of_device(&mut self, groups: &[Group]) -> Vec<Group> {
+        let mut of_device = Vec::with_capacity(groups.len());
+        for &group in groups {
+            let address = group.index << GROUP_SHIFT;
+            let first = self.shape.ranges.partition_point(|range| range.addresses.end <= address);
+            // A group may reach into a range from before it.
+            let range = self.shape.ranges.get(first);
+            let range = range.filter(|range| range.addresses.start < address + (1 << GROUP_SHIFT));
+            match range.map(|range| range.placement) {
+                None => of_device.push(group),
+                Some(Placement::Managed) => {
+                    self.windows.touch_page(address / PAGE_BYTES, group.read != 0, group.written != 0);
+                    of_device.push(group);
+                }
+                Some(Placement::Host) => {
+                    self.link.sectors_read += u64::from(group.read.count_ones());
+                    self.link.sectors_written += u64::from(group.written.count_ones());
+                }
+            }
+        }
+        of_device
+    }
+}
+
+impl Observation for CounterObservation {
+    type Observer = CounterObserver;
+
+    fn run_of_blocks(&self) -> u64 {
+        self.rules.cut.run
+    }
+
+    fn begin(&self, _first_block: u64) -> CounterObserver {
+        let waiting = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let run = waiting.unwrap_or_else(|| Box::new(Run::new(&self.rules, self.shape.sites)));
+        CounterObserver::new(self.rules, run)
+    }
+
+    fn end(&mut self, mut observer: CounterObserver) {
+        observer.end_block();
+        let mut run = observer.run;
+        let ends = run.parts.iter().skip(1).map(|part| part.1).chain([run.groups.len()]);
+        for (&(part, start), end) in run.parts.iter().zip(ends) {
+            self.begin_part(part);
+            let groups = &run.groups[start..end];
+            if self.shape.ranges.is_empty() {
+                self.l2.touch(groups, &mut self.dram_read, &mut self.dram_written);
+            } else {
+                let of_device = self.of_device(groups);
+                self.l2.touch(&of_device, &mut self.dram_read, &mut self.dram_written);
+            }
+        }
+        for traffic in &run.partitions {
+            self.windows.add_partitions(traffic);
+        }
+        run.parts.clear();
+        run.groups.clear();
+        run.partitions.clear();
+        self.pool.get_mut().unwrap_or_else(PoisonError::into_inner).push(run);
+    }
+}

@@ -1,0 +1,321 @@
+//! The addresses of one request, and the sectors that they lie in.
+
+use super::block::GROUP_SHIFT;
+use crate::coalescing::{Addresses, LANES, LINE_BYTES, Request, SECTOR_BYTES, Traffic, Transactions};
+use crate::decode::Level;
+
+const SECTOR_SHIFT: u32 = SECTOR_BYTES.trailing_zeros();
+const LINE_SHIFT: u32 = LINE_BYTES.trailing_zeros();
+
+/// Sectors that a request touches, by groups of 32.
+pub(super) trait Groups {
+    /// Gives the sink groups and those of their sectors that are touched. A group may come more than once.
+    fn each(&self, sink: &mut impl Sink);
+}
+
+/// Takes sectors. A closure would not be compiled for the same machine as its surroundings.
+pub(super) trait Sink {
+    /// Some sectors of a group.
+    fn take(&mut self, group: u64, sectors: u32);
+}
+
+/// Addresses at one distance, of 32 lanes or of fewer next to each other, as nearly all requests of real kernels are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steady {
+    /// Of the lane with the lowest address.
+    pub(super) low: u64,
+    /// Of the lane with the highest.
+    pub(super) high: u64,
+    /// From lane to lane, up or down.
+    pub(super) step: u64,
+    /// How many lanes.
+    pub(super) lanes: u32,
+}
+
+impl Steady {
+    /// The request's addresses, if they are steady. Becomes vector code as wide as the caller's.
+    #[inline(always)]
+    pub(super) fn find(addresses: &Addresses, active: u32) -> Option<Self> {
+        if active != u32::MAX {
+            return Self::of_some(addresses, active);
+        }
+        let step = addresses[1].wrapping_sub(addresses[0]);
+        (!differs(addresses, step))
+            .then(|| Self::between(addresses[0], addresses[LANES - 1], step, LANES as u32))
+    }
+
+    /// Fewer lanes, next to each other.
+    fn of_some(addresses: &Addresses, active: u32) -> Option<Self> {
+        let first = active.trailing_zeros() as usize;
+        let lanes = (active >> first).trailing_ones();
+        let last = first + lanes as usize - 1;
+        if lanes != active.count_ones() {
+            return None;
+        }
+        let step = if lanes == 1 { 0 } else { addresses[first + 1].wrapping_sub(addresses[first]) };
+        let mut differs = 0;
+        for lane in first + 1..=last {
+            differs |= addresses[lane].wrapping_sub(addresses[lane - 1]) ^ step;
+        }
+        (differs == 0).then(|| Self::between(addresses[first], addresses[last], step, lanes))
+    }
+
+    #[inline(always)]
+    fn between(first: u64, last: u64, step: u64, lanes: u32) -> Self {
+        if step >> 63 == 0 {
+            Self { low: first, high: last, step, lanes }
+        } else {
+            Self { low: last, high: first, step: step.wrapping_neg(), lanes }
+        }
+    }
+
+    /// Pieces of `1 << shift` bytes, none smaller than what a lane accesses, that the lanes touch.
+    #[inline(always)]
+    fn pieces(&self, shift: u32) -> u32 {
+        // Lanes that are nearer to each other leave none out.
+        if self.step >> shift > 0 {
+            self.lanes
+        } else {
+            ((self.high >> shift) - (self.low >> shift)) as u32 + 1
+        }
+    }
+
+    /// [`Coalescer::traffic`](crate::coalescing::Coalescer::traffic) from 5.0 on.
+    #[inline(always)]
+    pub(super) fn traffic(&self, bytes: u32) -> Traffic {
+        let sectors = self.pieces(SECTOR_SHIFT);
+        Traffic {
+            requests: 1,
+            transactions: sectors,
+            sectors,
+            lines: self.pieces(LINE_SHIFT),
+            bytes_moved: sectors * SECTOR_BYTES as u32,
+            bytes_used: self.lanes * bytes,
+        }
+    }
+
+    /// The same for 2.x and 3.x, for all 32 lanes: up to 4 bytes at once, 8 by half-warps, 16 by quarters, in
+    /// transactions of whole lines or of sectors.
+    pub(super) fn traffic_in_parts(&self, bytes: u32, by_lines: bool) -> Traffic {
+        let parts = (bytes / 4).max(1);
+        let lanes = self.lanes / parts;
+        let mut traffic = Traffic { bytes_used: self.lanes * bytes, requests: parts, ..Traffic::default() };
+        for part in 0..parts {
+            let low = self.low + u64::from(part * lanes) * self.step;
+            let part = Self { low, high: low + u64::from(lanes - 1) * self.step, lanes, ..*self };
+            let lines = part.pieces(LINE_SHIFT);
+            traffic.lines += lines;
+            traffic.transactions += if by_lines { lines } else { part.pieces(SECTOR_SHIFT) };
+        }
+        let transaction = if by_lines { LINE_BYTES } else { SECTOR_BYTES };
+        traffic.bytes_moved = traffic.transactions * transaction as u32;
+        traffic.sectors = traffic.bytes_moved / SECTOR_BYTES as u32;
+        traffic
+    }
+}
+
+impl Groups for Steady {
+    #[inline(always)]
+    fn each(&self, sink: &mut impl Sink) {
+        let (first, last) = (self.low >> GROUP_SHIFT, self.high >> GROUP_SHIFT);
+        let every = match self.step {
+            0..=32 => u32::MAX,
+            64 => 0x5555_5555 << (self.low >> 5 & 1),
+            128 => 0x1111_1111 << (self.low >> 5 & 3),
+            256 => 0x0101_0101 << (self.low >> 5 & 7),
+            512 => 0x0001_0001 << (self.low >> 5 & 15),
+            _ => {
+                self.each_lane(sink);
+                return;
+            }
+        };
+        let mut from = u32::MAX << (self.low >> 5 & 31);
+        for group in first..last {
+            sink.take(group, every & from);
+            from = u32::MAX;
+        }
+        sink.take(last, every & from & u32::MAX >> (31 - (self.high >> 5 & 31)));
+    }
+}
+
+impl Steady {
+    #[inline(always)]
+    fn each_lane(&self, sink: &mut impl Sink) {
+        let (mut group, mut sectors, mut address) = (self.low >> GROUP_SHIFT, 0_u32, self.low);
+        for _ in 0..self.lanes {
+            if address >> GROUP_SHIFT != group {
+                sink.take(group, sectors);
+                group = address >> GROUP_SHIFT;
+                sectors = 0;
+            }
+            sectors |= 1 << (address >> 5 & 31);
+            address += self.step;
+        }
+        sink.take(group, sectors);
+    }
+}
+
+/// True when some lane is not `step` from the one before. Without a branch, so that it becomes vector code.
+#[inline(always)]
+fn differs(addresses: &Addresses, step: u64) -> bool {
+    let mut differs = 0;
+    for lane in 1..LANES {
+        differs |= addresses[lane].wrapping_sub(addresses[lane - 1]) ^ step;
+    }
+    differs != 0
+}
+
+/// Any addresses.
+pub(super) struct AnyLanes<'a> {
+    pub(super) addresses: &'a Addresses,
+    /// Not 0.
+    pub(super) active: u32,
+}
+
+impl Groups for AnyLanes<'_> {
+    #[inline(always)]
+    fn each(&self, sink: &mut impl Sink) {
+        let mut lanes = self.active;
+        let mut group = self.addresses[(lanes.trailing_zeros() & 31) as usize] >> GROUP_SHIFT;
+        let mut sectors = 0_u32;
+        while lanes != 0 {
+            let address = self.addresses[lanes.trailing_zeros() as usize];
+            lanes &= lanes - 1;
+            if address >> GROUP_SHIFT != group {
+                sink.take(group, sectors);
+                group = address >> GROUP_SHIFT;
+                sectors = 0;
+            }
+            sectors |= 1 << (address >> 5 & 31);
+        }
+        sink.take(group, sectors);
+    }
+}
+
+impl AnyLanes<'_> {
+    /// [`Coalescer::traffic`](crate::coalescing::Coalescer::traffic) from 5.0 on.
+    pub(super) fn traffic(&self, bytes: u32, distinct: &mut Distinct, level: Level) -> Traffic {
+        let (sectors, lines) = if self.active == u32::MAX
+            && let (sectors, lines, true) = ascending(self.addresses, level)
+        {
+            (sectors, lines)
+        } else {
+            (distinct.count(self, SECTOR_SHIFT), distinct.count(self, LINE_SHIFT))
+        };
+        Traffic {
+            requests: 1,
+            transactions: sectors,
+            sectors,
+            lines,
+            bytes_moved: sectors * SECTOR_BYTES as u32,
+            bytes_used: self.active.count_ones() * bytes,
+        }
+    }
+}
+
+/// Distinct sectors and lines of addresses that do not decrease, and whether they do not.
+fn ascending(addresses: &Addresses, level: Level) -> (u32, u32, bool) {
+    #[cfg(target_arch = "x86_64")]
+    if level == Level::Avx2 {
+        // SAFETY: whoever says this level has found that the computer has it.
+        return unsafe { changes_avx2(addresses) };
+    }
+    let _ = level;
+    changes(addresses)
+}
+
+/// How often the sector and the line change from lane to lane, and whether no address decreases. Without a branch, so
+/// that it becomes vector code; a number below 2^63 plus 2^63 - 1 has its top bit set when it is not 0.
+#[inline(always)]
+fn changes(addresses: &Addresses) -> (u32, u32, bool) {
+    let (mut decreases, mut sectors, mut lines) = (0, 1, 1);
+    for lane in 1..LANES {
+        let (before, here) = (addresses[lane - 1], addresses[lane]);
+        decreases |= here.wrapping_sub(before);
+        sectors += (here >> SECTOR_SHIFT ^ before >> SECTOR_SHIFT).wrapping_add(i64::MAX as u64) >> 63;
+        lines += (here >> LINE_SHIFT ^ before >> LINE_SHIFT).wrapping_add(i64::MAX as u64) >> 63;
+    }
+    (sectors as u32, lines as u32, decreases >> 63 == 0)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn changes_avx2(addresses: &Addresses) -> (u32, u32, bool) {
+    changes(addresses)
+}
+
+/// Counts distinct numbers by hashing, which beats sorting 32 of them.
+pub(super) struct Distinct {
+    /// A number over the turn that it was put in.
+    seen: [(u64, u32); 64],
+    turn: u32,
+}
+
+impl Distinct {
+    pub(super) fn new() -> Self {
+        Self { seen: [(0, 0); 64], turn: 0 }
+    }
+
+    /// How many values `address >> shift` takes.
+    fn count(&mut self, lanes: &AnyLanes<'_>, shift: u32) -> u32 {
+        self.turn = self.turn.wrapping_add(1);
+        if self.turn == 0 {
+            *self = Self { turn: 1, ..Self::new() };
+        }
+        let (mut count, mut last) = (0, u64::MAX);
+        let mut remaining = lanes.active;
+        while remaining != 0 {
+            let value = lanes.addresses[remaining.trailing_zeros() as usize] >> shift;
+            remaining &= remaining - 1;
+            if value == last {
+                continue;
+            }
+            last = value;
+            let mut at = (value.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
+            while self.seen[at].1 == self.turn && self.seen[at].0 != value {
+                at = (at + 1) % 64;
+            }
+            count += u32::from(self.seen[at].1 != self.turn);
+            self.seen[at] = (value, self.turn);
+        }
+        count
+    }
+}
+
+/// On 1.x, transactions are what touches memory.
+impl Groups for Transactions {
+    #[inline(always)]
+    fn each(&self, sink: &mut impl Sink) {
+        for transaction in self.iter() {
+            // 32, 64 or 128 bytes, aligned to their size, so within one group.
+            let sectors = u32::MAX >> (32 - transaction.bytes / 32);
+            sink.take(transaction.address >> GROUP_SHIFT, sectors << (transaction.address >> 5 & 31));
+        }
+    }
+}
+
+/// All sectors of the lines that sectors lie in.
+#[inline(always)]
+pub(super) fn whole_lines(sectors: u32) -> u32 {
+    let pairs = sectors | sectors >> 1;
+    ((pairs | pairs >> 2) & 0x1111_1111) * 15
+}
+
+/// Pages that each half-warp touches beyond its first, summed.
+pub(super) fn scattered_pages(request: &Request<'_>, page_shift: u32) -> u64 {
+    let halves = [request.active & 0xFFFF, request.active & 0xFFFF_0000];
+    let pages = halves.map(|mut lanes| {
+        let mut pages = [0; LANES];
+        let mut count = 0;
+        while lanes != 0 {
+            let page = request.addresses[lanes.trailing_zeros() as usize] >> page_shift;
+            lanes &= lanes - 1;
+            if !pages[..count].contains(&page) {
+                pages[count] = page;
+                count += 1;
+            }
+        }
+        count.saturating_sub(1) as u64
+    });
+    pages[0] + pages[1]
+}

@@ -1,0 +1,133 @@
+//! What a worker gathers over a run of blocks, and hands in at its end.
+
+use super::block::{BlockMemory, Group};
+use super::counts::Counts;
+use super::request::Distinct;
+use super::shape::Rules;
+use super::shared::SharedMemory;
+
+/// Groups of one part in a row before they are put together.
+const MOST_GROUPS: usize = 1 << 20;
+
+/// Bytes of transactions by partition, of one window's blocks.
+pub(super) struct WindowPartitions {
+    pub(super) window: u64,
+    /// Reads, writes.
+    pub(super) bytes: [Vec<u64>; 2],
+}
+
+/// Sums over blocks.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Totals {
+    pub(super) blocks: u64,
+    pub(super) warps: u64,
+    /// Blocks that store to global memory.
+    pub(super) storing: u64,
+    /// Of these, those that do so behind a barrier behind loads.
+    pub(super) phased: u64,
+    /// Pages of half-warps beyond their first: loads, stores.
+    pub(super) scattered: [u64; 2],
+}
+
+impl std::ops::AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.blocks += other.blocks;
+        self.warps += other.warps;
+        self.storing += other.storing;
+        self.phased += other.phased;
+        self.scattered = std::array::from_fn(|way| self.scattered[way] + other.scattered[way]);
+    }
+}
+
+/// A worker's notes. Sums go on from run to run; what must be put in order is handed in with each run.
+pub(super) struct Run {
+    pub(super) counts: Vec<Counts>,
+    pub(super) totals: Totals,
+    pub(super) memory: BlockMemory,
+    /// What blocks touched, block after block.
+    pub(super) groups: Vec<Group>,
+    /// Parts in order, and where the groups of each begin.
+    pub(super) parts: Vec<(u64, usize)>,
+    pub(super) partitions: Vec<WindowPartitions>,
+    pub(super) shared: SharedMemory,
+    pub(super) distinct: Distinct,
+    most_groups: usize,
+}
+
+impl Run {
+    pub(super) fn new(rules: &Rules, sites: usize) -> Self {
+        Self {
+            counts: vec![Counts::default(); sites],
+            totals: Totals::default(),
+            memory: BlockMemory::new(rules.l1.share),
+            groups: Vec::new(),
+            parts: Vec::new(),
+            partitions: Vec::new(),
+            shared: SharedMemory::new(rules.banks, rules.level),
+            distinct: Distinct::new(),
+            most_groups: MOST_GROUPS,
+        }
+    }
+
+    /// The counters of a site.
+    #[inline(always)]
+    pub(super) fn site(&mut self, site: u32) -> &mut Counts {
+        if site as usize >= self.counts.len() {
+            self.more_sites(site);
+        }
+        &mut self.counts[site as usize]
+    }
+
+    #[cold]
+    fn more_sites(&mut self, site: u32) {
+        self.counts.resize(site as usize + 1, Counts::default());
+    }
+
+    /// What follows is of this part.
+    pub(super) fn begin_part(&mut self, part: u64) {
+        if self.parts.last().is_none_or(|last| last.0 != part) {
+            self.parts.push((part, self.groups.len()));
+            self.most_groups = MOST_GROUPS;
+        }
+    }
+
+    /// The partitions of a window.
+    pub(super) fn partitions(&mut self, window: u64, partitions: u32) -> &mut WindowPartitions {
+        let at = self.partitions.iter().rposition(|known| known.window == window).unwrap_or_else(|| {
+            let none = || vec![0; partitions as usize];
+            self.partitions.push(WindowPartitions { window, bytes: [none(), none()] });
+            self.partitions.len() - 1
+        });
+        &mut self.partitions[at]
+    }
+
+    /// The block has ended.
+    pub(super) fn end_block(&mut self) {
+        self.memory.end(&mut self.groups);
+        let start = self.parts.last().map_or(0, |part| part.1);
+        if self.groups.len() - start > self.most_groups {
+            self.put_together(start);
+        }
+    }
+
+    /// Puts groups of the last part that came several times into one each. Reads of what a block before has written
+    /// stay no reads of memory.
+    #[cold]
+    fn put_together(&mut self, start: usize) {
+        self.groups[start..].sort_by_key(|group| group.index);
+        let mut kept = start;
+        for at in start + 1..self.groups.len() {
+            let next = self.groups[at];
+            let group = &mut self.groups[kept];
+            if group.index == next.index {
+                group.read |= next.read & !group.written;
+                group.written |= next.written;
+            } else {
+                kept += 1;
+                self.groups[kept] = next;
+            }
+        }
+        self.groups.truncate(kept + 1);
+        self.most_groups = MOST_GROUPS.max(2 * (kept + 1 - start));
+    }
+}

@@ -1,0 +1,90 @@
+//! What is summed up window by window: partitions before Fermi, and pages of managed memory.
+
+use super::run::WindowPartitions;
+use crate::model::PartitionTraffic;
+use crate::model::unified::{BLOCK_BYTES, PAGE_BYTES};
+use std::collections::BTreeMap;
+
+/// A page of managed memory that a window touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageTouch {
+    /// Its address over [`PAGE_BYTES`].
+    pub page: u64,
+    /// Whether it was read.
+    pub read: bool,
+    /// Whether it was written.
+    pub written: bool,
+}
+
+/// The pages of managed memory that one window of resident blocks touched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ManagedWindow {
+    /// Which window of the launch.
+    pub window: u64,
+    /// Its pages, ascending, each once.
+    pub pages: Vec<PageTouch>,
+}
+
+impl ManagedWindow {
+    /// The distinct blocks of [`BLOCK_BYTES`] that the pages lie in.
+    pub fn blocks(&self) -> u64 {
+        let block = |page: &PageTouch| page.page / (BLOCK_BYTES / PAGE_BYTES);
+        self.pages.chunk_by(|a, b| block(a) == block(b)).count() as u64
+    }
+}
+
+/// The window that is being summed up, and those that have been.
+pub(super) struct Windows {
+    partitions: [PartitionTraffic; 2],
+    partition_window: Option<u64>,
+    pages: BTreeMap<u64, (bool, bool)>,
+    pub(super) managed: Vec<ManagedWindow>,
+}
+
+impl Windows {
+    pub(super) fn new(partitions: u32) -> Self {
+        Self {
+            partitions: [PartitionTraffic::new(partitions), PartitionTraffic::new(partitions)],
+            partition_window: None,
+            pages: BTreeMap::new(),
+            managed: Vec::new(),
+        }
+    }
+
+    /// Traffic of a window, of which more may follow.
+    pub(super) fn add_partitions(&mut self, traffic: &WindowPartitions) {
+        if self.partition_window != Some(traffic.window) {
+            self.end_partition_window();
+            self.partition_window = Some(traffic.window);
+        }
+        for (sum, bytes) in self.partitions.iter_mut().zip(&traffic.bytes) {
+            // Any address in a partition stands for it.
+            (0_u64..).zip(bytes).for_each(|(partition, &bytes)| sum.add(partition * 256, bytes));
+        }
+    }
+
+    fn end_partition_window(&mut self) {
+        self.partitions.iter_mut().for_each(PartitionTraffic::end_window);
+    }
+
+    /// A page of managed memory is touched in the present window.
+    pub(super) fn touch_page(&mut self, page: u64, read: bool, written: bool) {
+        let known = self.pages.entry(page).or_default();
+        *known = (known.0 | read, known.1 | written);
+    }
+
+    /// Ends the window as far as managed memory goes.
+    pub(super) fn end_managed_window(&mut self, window: u64) {
+        if !self.pages.is_empty() {
+            let pages = std::mem::take(&mut self.pages);
+            let pages = pages.into_iter().map(|(page, (read, written))| PageTouch { page, read, written });
+            self.managed.push(ManagedWindow { window, pages: pages.collect() });
+        }
+    }
+
+    /// How unevenly reads and writes fell on partitions, after the last window.
+    pub(super) fn camping(&mut self) -> [f64; 2] {
+        self.end_partition_window();
+        self.partitions.each_ref().map(PartitionTraffic::camping)
+    }
+}

@@ -1,0 +1,197 @@
+//! Barriers of a block, and of a cluster of one block.
+
+use super::block::BARRIERS;
+use super::frame::{lanes_of, read_lane, write_lane};
+use super::run::{Next, Runner, Stop};
+use super::step::{Barrier, BarrierKind, Rare};
+use super::warp::{Fragment, Wait, Waiting};
+use crate::fault::FaultKind;
+use crate::observe::{Misuse, Observer};
+
+/// The number by which observers know the barrier of the cluster: those of the block come before it.
+const CLUSTER: u32 = BARRIERS as u32;
+
+impl<O: Observer> Runner<'_, O> {
+    /// `bar` and `barrier`, for the lanes of a mask, of which there are some.
+    pub(super) fn barrier(
+        &mut self,
+        index: usize,
+        fragment: &mut Fragment,
+        rare: u32,
+        barrier: &Barrier,
+        mask: u32,
+    ) -> Result<Next, Stop> {
+        let pc = fragment.pc;
+        let cells = self.block.warps[index].activation(fragment.activation).frame.cells();
+        // SAFETY: columns are of the function that the lanes are in.
+        let of = |slot, lane| unsafe { read_lane(cells, slot, lane) } as u32;
+        let first = mask.trailing_zeros();
+        let illegal = |what: String| Err(self.fault(index, pc, first, FaultKind::Illegal(what)));
+        let number = of(barrier.number, first as usize);
+        if number as usize >= BARRIERS {
+            return illegal(format!("barrier {number}: a block has {BARRIERS}, from 0"));
+        }
+        let threads = barrier.threads.map(|slot| of(slot, first as usize));
+        if let Some(threads) = threads.filter(|threads| *threads == 0 || !threads.is_multiple_of(32)) {
+            return illegal(format!("barrier {number} of {threads} threads: only whole warps can wait"));
+        }
+        let differs = |lane: &usize| {
+            of(barrier.number, *lane) != number || barrier.threads.map(|slot| of(slot, *lane)) != threads
+        };
+        if lanes_of(mask).any(|lane| differs(&lane)) {
+            return illegal(
+                "lanes of one warp at barriers of different numbers, by one instruction".to_owned(),
+            );
+        }
+        let warp = &mut self.block.warps[index];
+        let state = &mut self.block.barriers[number as usize];
+        self.block.in_use |= 1 << number;
+        if state.arrived[index] == 0 {
+            state.there[index] = warp.live;
+        }
+        state.arrived[index] |= mask;
+        state.threads = threads;
+        if let BarrierKind::Reduce { source, negated, .. } = barrier.kind {
+            // SAFETY: as above.
+            let truth = unsafe { *source.predicate(cells) } ^ if negated { u32::MAX } else { 0 };
+            state.count += (truth & mask).count_ones();
+            state.all &= truth & mask == mask;
+            state.any |= truth & mask != 0;
+        }
+        let next = if let BarrierKind::Arrive = barrier.kind {
+            fragment.pc += 1;
+            Next::Go
+        } else {
+            let join = self.set_aside(index, fragment, mask);
+            let waiting = Fragment { lanes: mask, join, ..*fragment };
+            let wait = Wait::Barrier { number, rare };
+            self.block.warps[index].waiting.push(Waiting { fragment: waiting, wait });
+            Next::Other
+        };
+        self.check_barriers(index, pc);
+        Ok(next)
+    }
+
+    /// Opens the barriers that all have arrived at that they wait for; this warp has just done something about that.
+    pub(super) fn check_barriers(&mut self, index: usize, pc: u32) {
+        let mut open = self.block.in_use;
+        while open != 0 {
+            let number = open.trailing_zeros();
+            open &= open - 1;
+            let live = self.block.warps[index].live;
+            let state = &mut self.block.barriers[number as usize];
+            if state.arrived[index] & live == live && state.arrived[index] != 0 {
+                state.full |= 1 << index;
+            }
+            if state.is_complete(self.block.alive) {
+                self.open_barrier(number, index, pc);
+            }
+        }
+        self.check_cluster(index, pc);
+    }
+
+    fn open_barrier(&mut self, number: u32, index: usize, pc: u32) {
+        let program = self.context.program;
+        let block = self.block.index;
+        let state = &mut self.block.barriers[number as usize];
+        let (full, is_for_all) = (state.full, state.threads.is_none());
+        for (warp, index) in self.block.warps.iter_mut().zip(0..) {
+            if full >> index & 1 == 0 || !warp.has_begun {
+                continue;
+            }
+            let is_it = |wait: &Wait| matches!(wait, Wait::Barrier { number: other, .. } if *other == number);
+            let here = warp.waiting.iter().filter(|waiting| is_it(&waiting.wait));
+            let mut here = here.map(|waiting| waiting.fragment);
+            let Some(first) = here.next() else { continue };
+            // Who came by another way, and who left only after the others had come.
+            let elsewhere =
+                here.filter(|other| other.pc != first.pc).fold(0, |lanes, other| lanes | other.lanes)
+                    | state.there[index as usize] & !state.arrived[index as usize];
+            let mut is_aligned = false;
+            let all = std::mem::take(&mut warp.waiting);
+            for waiting in all {
+                let Wait::Barrier { rare, .. } = waiting.wait else {
+                    warp.waiting.push(waiting);
+                    continue;
+                };
+                if !is_it(&waiting.wait) {
+                    warp.waiting.push(waiting);
+                    continue;
+                }
+                let fragment = waiting.fragment;
+                if let Rare::Barrier(barrier) = &program.rare[rare as usize] {
+                    is_aligned |= barrier.is_aligned;
+                    if let BarrierKind::Reduce { combine, result, .. } = barrier.kind {
+                        let bits = state.combined(combine);
+                        let frame = &mut warp.activation(fragment.activation).frame;
+                        for lane in lanes_of(fragment.lanes) {
+                            // SAFETY: the column is one of the function that the lanes are in.
+                            unsafe { write_lane(frame.cells(), result, lane, bits) };
+                        }
+                        if O::REGISTERS {
+                            frame.undefined[result.cell as usize / 8] &= !fragment.lanes;
+                        }
+                    }
+                }
+                warp.wake(Fragment { pc: fragment.pc + 1, ..fragment });
+            }
+            if elsewhere != 0 && is_aligned {
+                let at = crate::observe::At { block, warp: index, site: crate::observe::Site(first.pc) };
+                self.observer.misuse(at, Misuse::DivergentWarp { elsewhere });
+            }
+        }
+        if O::SYNCHRONISATION {
+            let warps = if is_for_all { u64::MAX } else { u64::from(full) };
+            self.observer.barrier(self.at(index, pc), number, warps);
+        }
+        self.block.barriers[number as usize].reset();
+        self.block.in_use &= !(1 << number);
+    }
+
+    /// `barrier.cluster.arrive`
+    pub(super) fn cluster_arrive(&mut self, index: usize, pc: u32, mask: u32) {
+        self.block.cluster.arrived[index] |= mask;
+        self.block.warps[index].cluster_phase = self.block.cluster.phase + 1;
+        self.check_cluster(index, pc);
+    }
+
+    /// `barrier.cluster.wait`
+    pub(super) fn cluster_wait(&mut self, index: usize, fragment: &mut Fragment, mask: u32) -> Next {
+        let phase = self.block.warps[index].cluster_phase;
+        if mask == 0 || self.block.cluster.phase >= phase {
+            fragment.pc += 1;
+            return Next::Go;
+        }
+        let join = self.set_aside(index, fragment, mask);
+        let waiting = Fragment { lanes: mask, join, ..*fragment };
+        self.block.warps[index].waiting.push(Waiting { fragment: waiting, wait: Wait::Cluster { phase } });
+        Next::Other
+    }
+
+    fn check_cluster(&mut self, index: usize, pc: u32) {
+        if self.block.cluster.arrived.iter().all(|arrived| *arrived == 0) {
+            return;
+        }
+        let has_arrived =
+            |(warp, arrived): (&super::warp::Warp, &u32)| warp.has_begun && arrived & warp.live == warp.live;
+        if !self.block.warps.iter().zip(&self.block.cluster.arrived).all(has_arrived) {
+            return;
+        }
+        self.block.cluster.arrived.fill(0);
+        self.block.cluster.phase += 1;
+        let now = self.block.cluster.phase;
+        for warp in &mut self.block.warps {
+            for waiting in std::mem::take(&mut warp.waiting) {
+                match waiting.wait {
+                    Wait::Cluster { phase } if phase <= now => {
+                        warp.wake(Fragment { pc: waiting.fragment.pc + 1, ..waiting.fragment });
+                    }
+                    _ => warp.waiting.push(waiting),
+                }
+            }
+        }
+        if O::SYNCHRONISATION {
+            self.observer.barrier(self.at(index, pc), CLUSTER, u64::MAX);
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! From a function's body to steps.
+
+mod barrier;
+mod call;
+mod parameter;
+
+use std::sync::Arc;
+
+use super::error::LoadError;
+use super::flow;
+use super::layout::{ALWAYS, Fill, Layout};
+use super::liveness::Liveness;
+use super::names::Names;
+use super::program::FunctionCode;
+use super::site::SiteInfo;
+use super::special::{Changes, Special};
+use super::spins;
+use super::step::{Action, Branch, Rare, Step};
+use super::uses::{Use, Uses};
+use super::waits;
+use crate::alu;
+use crate::decode::{Columns, DecodeError, Level};
+use crate::memory::{self, MemoryInstruction};
+use crate::ptx::cfg::{Block, BlockId, Cfg};
+use crate::ptx::{self, Body, FunctionKind, Instruction, LabelMeaning, Operand, ScalarType};
+use crate::registers::{Slot, Width};
+pub(super) use call::references;
+use parameter::is_parameter;
+
+/// A program while it is compiled, function by function.
+pub(super) struct Compiler<'a> {
+    pub(super) names: &'a Names<'a>,
+    pub(super) level: Level,
+    pub(super) steps: Vec<Step>,
+    pub(super) rare: Vec<Rare>,
+    pub(super) memory: Vec<MemoryInstruction>,
+    pub(super) uses: Uses,
+    pub(super) sites: Vec<SiteInfo>,
+}
+
+/// A function while it is compiled.
+struct Unit<'a, 'b> {
+    compiler: &'b mut Compiler<'a>,
+    layout: Layout<'a>,
+    body: &'a Body,
+    cfg: Cfg,
+    is_entry: bool,
+    /// Where the function begins among the steps.
+    first: u32,
+}
+
+impl<'a> Compiler<'a> {
+    /// Adds a function's steps to the program's.
+    ///
+    /// # Errors
+    /// An instruction cannot be executed, or the function cannot be laid out.
+    pub(super) fn function(
+        &mut self,
+        function: &'a ptx::Function,
+        body: &'a Body,
+    ) -> Result<FunctionCode, LoadError> {
+        let names = self.names;
+        let module = names.module;
+        let is_entry = function.kind == FunctionKind::Entry;
+        let wrong = |what: String| LoadError::Function {
+            name: function.name.to_string(),
+            line: function.position.line,
+            what,
+        };
+        let layout = Layout::new(names, function, body, is_entry).map_err(wrong)?;
+        let name: Arc<str> = (&*function.name).into();
+        let first = self.steps.len() as u32;
+        let cfg = Cfg::new(module, body);
+        let mut unit = Unit { compiler: self, layout, body, cfg, is_entry, first };
+        for (instruction, index) in body.instructions.iter().zip(0..) {
+            let site = SiteInfo::new(module, &name, instruction);
+            unit.instruction(instruction, index).map_err(|error| LoadError::Instruction {
+                error,
+                line: instruction.position.line,
+                source_line: site.user_line().map(ToString::to_string),
+                function: name.to_string(),
+            })?;
+            unit.compiler.sites.push(site);
+        }
+        unit.end(&name);
+        let Unit { layout, cfg, .. } = unit;
+        spins::mark(self, first as usize..self.steps.len());
+        self.blame(&cfg, body, first);
+        let waits = waits::find(body, &cfg, &self.uses, first);
+        for site in &waits.sites {
+            self.sites[*site as usize].waits_before = true;
+        }
+        let live = Liveness::new(&cfg, &layout, &self.uses, (&self.steps, &self.rare), first);
+        let cells = layout.cells().map_err(wrong)?;
+        let changing = |when: Changes| {
+            let of_kind = layout.filled.iter().filter_map(move |(slot, fill)| match fill {
+                Fill::Special(special, size) if special.changes() == when => Some((*slot, *special, *size)),
+                _ => None,
+            });
+            of_kind.collect()
+        };
+        let locals = layout.filled.iter().filter_map(|(slot, fill)| match fill {
+            Fill::Local(offset) => Some((*slot, *offset)),
+            _ => None,
+        });
+        Ok(FunctionCode {
+            name,
+            first,
+            cells,
+            is_entry,
+            undefined_at_start: live.at_start,
+            most_live: live.most,
+            live_at_calls: live.at_calls,
+            round_trips: waits.round_trips,
+            phased: waits.phased,
+            by_block: changing(Changes::ByBlock),
+            by_warp: changing(Changes::ByWarp),
+            locals: locals.collect(),
+            filled: layout.filled,
+            local_bytes: layout.local_bytes,
+            copies: layout.copies,
+            parameters: layout.parameters,
+            returns: layout.returns,
+        })
+    }
+}
+
+impl Compiler<'_> {
+    /// Compilers say of a panic only where in the library it was raised, and of the branch that leads to it where in the
+    /// program: so the branch's line becomes the last of the lines of a `trap` that has none of its own.
+    fn blame(&mut self, cfg: &Cfg, body: &Body, first: u32) {
+        for (instruction, index) in body.instructions.iter().zip(0..) {
+            let site = (first + index) as usize;
+            let says = |site: &SiteInfo| site.source.iter().any(|line| !line.is_library());
+            if instruction.opcode.base() != "trap" || says(&self.sites[site]) {
+                continue;
+            }
+            let mut block = cfg.block_of(index);
+            // Ways that meet before they come here are told apart by nothing: then there is no line.
+            let mut seen = Vec::new();
+            while let Some(here) = block.filter(|here| !seen.contains(here)) {
+                seen.push(here);
+                let leads_here = |(from, number): (&Block, u32)| {
+                    from.successors.contains(&here).then_some((BlockId(number), from.instructions.end))
+                };
+                let mut from = cfg.blocks.iter().zip(0..).filter_map(leads_here);
+                let (Some((before, end)), None) = (from.next(), from.next()) else { break };
+                let branch = (first + end).saturating_sub(1) as usize;
+                if says(&self.sites[branch]) {
+                    let lines = self.sites[branch].source.clone();
+                    self.sites[site].source.extend(lines);
+                    break;
+                }
+                block = Some(before);
+            }
+        }
+    }
+}
+
+impl Unit<'_, '_> {
+    /// Behind the last instruction a function returns.
+    fn end(&mut self, name: &Arc<str>) {
+        let rare = if self.is_entry { Rare::Exit } else { Rare::Return };
+        let action = self.rare(rare);
+        self.push(ALWAYS, false, action, &Use { sources: vec![ALWAYS], ..Use::default() });
+        self.compiler.sites.push(SiteInfo {
+            function: name.clone(),
+            opcode: "ret".into(),
+            line: self.body.end.line,
+            source: Vec::new(),
+            waits_before: false,
+        });
+    }
+
+    fn rare(&mut self, rare: Rare) -> Action {
+        self.compiler.rare.push(rare);
+        Action::Rare(self.compiler.rare.len() as u32 - 1)
+    }
+
+    fn push(&mut self, guard: Slot, negated: bool, action: Action, uses: &Use) {
+        let flip = if negated { u32::MAX } else { 0 };
+        self.compiler.steps.push(Step { guard: guard.cell, flip, action });
+        self.compiler.uses.push(uses);
+    }
+
+    fn instruction(&mut self, instruction: &Instruction, index: u32) -> Result<(), DecodeError> {
+        self.layout.begin(instruction);
+        let mut uses = Use::default();
+        let (guard, negated) = match instruction.guard {
+            None => (ALWAYS, false),
+            Some(guard) => (self.layout.register(guard.register, 0)?, guard.negated),
+        };
+        if guard.width != Width::Predicate {
+            return Err(DecodeError::operands(instruction, "its guard is no predicate"));
+        }
+        uses.sources.push(guard);
+        let action = match self.control(instruction, index, &mut uses)? {
+            Some(action) => action,
+            None => self.other(instruction, &mut uses)?,
+        };
+        self.push(guard, negated, action, &uses);
+        Ok(())
+    }
+
+    /// What belongs to this room.
+    fn control(
+        &mut self,
+        instruction: &Instruction,
+        index: u32,
+        uses: &mut Use,
+    ) -> Result<Option<Action>, DecodeError> {
+        let wrong = |what: &str| Err(DecodeError::operands(instruction, what));
+        let opcode = &instruction.opcode;
+        let operands = instruction.operands.as_slice();
+        let rare = match opcode.base() {
+            "bra" => {
+                let [Operand::Label(label)] = operands else { return wrong("expected a label") };
+                let Some(target) = self.body.target(*label) else { return wrong("no such place") };
+                let branch = Branch {
+                    target: self.first + target,
+                    meets: self.meets(index),
+                    is_guarded: instruction.guard.is_some(),
+                    is_backward: target <= index,
+                    spins: false,
+                    is_tangled: !self.cfg.reducible,
+                };
+                return Ok(Some(Action::Branch(branch)));
+            }
+            "brx" => {
+                let [selector, Operand::Label(list)] = operands else {
+                    return wrong("expected an index and a list");
+                };
+                let list = self.body.labels.get(list.0 as usize).map(|label| &label.meaning);
+                let Some(LabelMeaning::BranchTargets(labels)) = list else {
+                    return wrong("expected `.branchtargets`");
+                };
+                let targets =
+                    labels.iter().map(|label| self.body.target(*label).map(|target| self.first + target));
+                let Some(targets) = targets.collect::<Option<Box<[u32]>>>() else {
+                    return wrong("no such place");
+                };
+                let index_slot = self.word(selector, uses)?;
+                Rare::Switch { index: index_slot, targets, meets: self.meets(index) }
+            }
+            "call" => self.call(instruction, uses)?,
+            "ret" if self.is_entry => Rare::Exit,
+            "ret" => Rare::Return,
+            "exit" => Rare::Exit,
+            "trap" => Rare::Trap,
+            "brkpt" => Rare::Breakpoint,
+            "pmevent" | "griddepcontrol" | "setmaxnreg" => Rare::Nothing,
+            "nanosleep" => {
+                let [time] = operands else { return wrong("expected a time") };
+                Rare::Sleep(self.word(time, uses)?)
+            }
+            "bar" | "barrier" => self.barrier(instruction, uses)?,
+            "ld" if is_parameter(instruction) => match self.load_parameter(instruction, uses)? {
+                Some(action) => return Ok(Some(action)),
+                None => return Ok(None),
+            },
+            "st" if is_parameter(instruction) => self.store_parameter(instruction, uses)?,
+            _ => return Ok(None),
+        };
+        Ok(Some(self.rare(rare)))
+    }
+
+    fn meets(&self, index: u32) -> u32 {
+        flow::meets(&self.cfg, self.body, index, self.first, self.is_entry)
+    }
+
+    /// A 32-bit operand that is read.
+    fn word(&mut self, operand: &Operand, uses: &mut Use) -> Result<Slot, DecodeError> {
+        let slot = self.layout.source(operand, ScalarType::U32)?;
+        if slot.width != Width::Word {
+            return Err(self.misfit("an operand that is no 32-bit value"));
+        }
+        uses.sources.push(slot);
+        Ok(slot)
+    }
+
+    fn misfit(&self, what: &str) -> DecodeError {
+        self.layout.misfit(what)
+    }
+
+    /// What the other rooms execute.
+    fn other(&mut self, instruction: &Instruction, uses: &mut Use) -> Result<Action, DecodeError> {
+        let rewritten = self.rewritten(instruction);
+        let instruction = rewritten.as_ref().unwrap_or(instruction);
+        let level = self.compiler.level;
+        if let Some(arithmetic) = alu::decode(instruction, &mut self.layout, level)? {
+            uses.sources.extend(arithmetic.sources());
+            uses.results.extend(arithmetic.results());
+            if self.layout.always.is_empty() {
+                return Ok(Action::Arithmetic(arithmetic));
+            }
+            let columns = self.clocks();
+            return Ok(self.rare(Rare::Timed { columns, arithmetic }));
+        }
+        let action = if let Some(collective) = alu::decode_collective(instruction, &mut self.layout, level)? {
+            uses.sources.extend(collective.sources());
+            uses.results.extend(collective.results());
+            let constant = collective.member_mask.and_then(|slot| self.layout.constant(slot));
+            self.rare(Rare::Collective(collective, constant.map(|bits| bits as u32)))
+        } else if let Some(decoded) = memory::decode(instruction, &mut self.layout, level)? {
+            uses.sources.extend(decoded.sources());
+            uses.sources.extend(decoded.addresses());
+            uses.results.extend(decoded.results());
+            uses.address = decoded.addresses().first().copied();
+            self.compiler.memory.push(decoded);
+            Action::Memory(self.compiler.memory.len() as u32 - 1)
+        } else {
+            return Err(DecodeError::unsupported(instruction));
+        };
+        if !self.layout.always.is_empty() {
+            return Err(self.misfit("a clock is read by `mov` and arithmetic only"));
+        }
+        Ok(action)
+    }
+
+    fn clocks(&self) -> Box<[(Slot, Special, u8)]> {
+        let fill = |slot: &Slot| match self.layout.filled.iter().find(|(other, _)| other == slot) {
+            Some((_, Fill::Special(special, size))) => Some((*slot, *special, *size)),
+            _ => None,
+        };
+        self.layout.always.iter().filter_map(fill).collect()
+    }
+
+    /// Vector registers as lists of their elements; parameters by address as the constants that they are.
+    fn rewritten(&self, instruction: &Instruction) -> Option<Instruction> {
+        let vector = |operand: &Operand| match operand {
+            Operand::Register(register) => {
+                self.body.family(*register)?.vector.map(|count| (*register, count))
+            }
+            _ => None,
+        };
+        let has_vector = instruction.operands.iter().any(|operand| vector(operand).is_some());
+        let by_address = instruction.opcode.base() == "ld" && is_parameter(instruction);
+        if !has_vector && !by_address {
+            return None;
+        }
+        let mut changed = instruction.clone();
+        for operand in &mut changed.operands {
+            if let Some((register, count)) = vector(operand) {
+                let components = [ptx::Component::X, ptx::Component::Y, ptx::Component::Z, ptx::Component::W];
+                let elements = components.into_iter().take(usize::from(count));
+                *operand =
+                    Operand::Vector(elements.map(|element| Operand::Element(register, element)).collect());
+            }
+        }
+        if by_address {
+            let words = instruction.opcode.as_str().split('.').map(|word| match word {
+                "param" | "param::entry" | "param::func" if self.is_entry => "const",
+                "param" | "param::entry" | "param::func" => "local",
+                word => word,
+            });
+            changed.opcode = ptx::Opcode::new(&words.collect::<Vec<_>>().join("."));
+        }
+        Some(changed)
+    }
+}

@@ -1,0 +1,161 @@
+//! What the workers of a launch share.
+
+use super::error::LaunchFailure;
+use super::launch::Launch;
+use super::program::{KernelCode, Program};
+use super::special::Special;
+use crate::memory::{Kind, Memory};
+
+/// A launch that has been found possible.
+pub(super) struct Context<'a> {
+    pub(super) program: &'a Program,
+    pub(super) memory: &'a Memory,
+    pub(super) launch: &'a Launch<'a>,
+    pub(super) code: &'a KernelCode,
+    /// Where the parameters are in memory, for kernels that take their address.
+    pub(super) parameter_address: u64,
+    /// Of all threads of a block: coordinates, by warp, axis and lane.
+    pub(super) threads: Vec<[[u32; 32]; 3]>,
+    /// Which lanes of the last warp there are.
+    pub(super) last_warp: u32,
+    pub(super) blocks: u64,
+    pub(super) shared_bytes: u64,
+    /// Local memory of a thread: the stack.
+    pub(super) local_bytes: u64,
+}
+
+/// The most threads of a block, on every card since Fermi.
+const MOST_THREADS: u32 = 1024;
+
+impl<'a> Context<'a> {
+    /// # Errors
+    /// The launch is not possible.
+    pub(super) fn new(
+        program: &'a Program,
+        memory: &'a Memory,
+        launch: &'a Launch<'a>,
+    ) -> Result<Self, LaunchFailure> {
+        let Launch { kernel, grid, block, cluster, .. } = *launch;
+        let Some(code) = program.code(kernel) else {
+            return Err(LaunchFailure::OtherProgram { kernel: kernel.name.to_string() });
+        };
+        let threads = block.iter().fold(1u64, |product, length| product.saturating_mul(u64::from(*length)));
+        let most = kernel.max_threads.unwrap_or(MOST_THREADS).min(MOST_THREADS);
+        if threads == 0 || threads > u64::from(most) || block[2] > 64 {
+            return Err(LaunchFailure::Block { block, most });
+        }
+        if let Some(required) = kernel.required_block.filter(|required| *required != block) {
+            return Err(LaunchFailure::RequiredBlock { block, required });
+        }
+        if grid.contains(&0) || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
+            return Err(LaunchFailure::Grid { grid });
+        }
+        let required_cluster = kernel.required_cluster.unwrap_or([1; 3]);
+        for cluster in [cluster, required_cluster] {
+            if cluster != [1; 3] {
+                return Err(LaunchFailure::Cluster { cluster });
+            }
+        }
+        if launch.parameters.len() != kernel.parameter_bytes as usize {
+            let given = launch.parameters.len();
+            return Err(LaunchFailure::Parameters { given, wanted: kernel.parameter_bytes });
+        }
+        let dynamic = launch.dynamic_shared_bytes;
+        // Who asks for none gets what is declared, not what lies before the arrays that are not there.
+        let start = if dynamic == 0 { kernel.static_shared_bytes } else { code.dynamic_start };
+        let shared_bytes = u64::from(start) + u64::from(dynamic);
+        let limit = launch.machine.shared_bytes_per_block;
+        if shared_bytes > u64::from(limit) {
+            return Err(LaunchFailure::SharedMemory { bytes: shared_bytes, dynamic, limit });
+        }
+        let local_bytes = match code.stack {
+            Some(bytes) => u64::from(bytes),
+            None => u64::from(kernel.local_bytes) + u64::from(launch.stack_bytes),
+        };
+        let bytes = launch.parameters.len().max(1) as u64;
+        let failed = |why: String| LaunchFailure::Memory { what: "the kernel's parameters", why };
+        // Where the hardware has them: in constant memory, which loads of parameters by address read.
+        let parameter_address = if program.takes_parameter_address(kernel) {
+            let address =
+                memory.allocate(bytes, Kind::Constant).map_err(|error| failed(error.to_string()))?;
+            memory.write(address, launch.parameters).map_err(|error| failed(error.to_string()))?;
+            address
+        } else {
+            0
+        };
+        let threads = threads as u32;
+        let warps = threads.div_ceil(32);
+        let coordinates =
+            |thread: u32| [thread % block[0], thread / block[0] % block[1], thread / block[0] / block[1]];
+        let columns = (0..warps).map(|warp| {
+            let mut columns = [[0; 32]; 3];
+            for lane in 0..32 {
+                let thread = coordinates(warp * 32 + lane);
+                (0..3).for_each(|axis| columns[axis][lane as usize] = thread[axis]);
+            }
+            columns
+        });
+        Ok(Self {
+            program,
+            memory,
+            launch,
+            code,
+            parameter_address,
+            threads: columns.collect(),
+            last_warp: if threads.is_multiple_of(32) { u32::MAX } else { (1 << (threads % 32)) - 1 },
+            blocks: grid.iter().map(|length| u64::from(*length)).product(),
+            shared_bytes,
+            local_bytes,
+        })
+    }
+
+    /// The lanes of a warp that are threads of the block.
+    pub(super) fn lanes(&self, warp: u32) -> u32 {
+        if warp as usize + 1 == self.threads.len() { self.last_warp } else { u32::MAX }
+    }
+
+    /// Where a block is in the grid.
+    pub(super) fn block(&self, block: u64) -> [u32; 3] {
+        let [x, y, _] = self.launch.grid.map(u64::from);
+        [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32]
+    }
+
+    /// Where a thread is in its block.
+    pub(super) fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
+        self.threads[warp as usize].map(|column| column[lane as usize])
+    }
+
+    /// A special register that is the same for all lanes of a warp.
+    pub(super) fn special(&self, special: Special, block: u64, warp: u32, cycles: u64) -> u64 {
+        let Launch { grid, block: shape, machine, .. } = self.launch;
+        let value = match special {
+            Special::Block(axis) => self.block(block)[usize::from(axis)],
+            Special::BlockShape(axis) => shape[usize::from(axis)],
+            Special::GridShape(axis) => grid[usize::from(axis)],
+            Special::Warp => warp,
+            Special::Warps => self.threads.len() as u32,
+            Special::Multiprocessor => (block % u64::from(machine.multiprocessors.max(1))) as u32,
+            Special::Multiprocessors => machine.multiprocessors,
+            Special::SharedBytes => self.shared_bytes as u32,
+            Special::DynamicSharedBytes => self.launch.dynamic_shared_bytes,
+            Special::Grid => 1,
+            Special::Clock(shift) => return cycles >> shift,
+            Special::Timer(shift) => {
+                let clock = if machine.clock_ghz > 0.0 { machine.clock_ghz } else { 1.0 };
+                return ((cycles as f64 / clock) as u64) >> shift;
+            }
+            Special::Constant(value) => u32::from(value),
+            Special::Thread(_) | Special::Lane | Special::LaneMask(_) => 0,
+        };
+        u64::from(value)
+    }
+}
+
+impl Drop for Context<'_> {
+    fn drop(&mut self) {
+        if self.parameter_address != 0 {
+            // It was allocated by this launch, and kernels cannot free it.
+            let _ = self.memory.free(self.parameter_address);
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! A function's frame: which column is what.
+
+use std::collections::HashMap;
+
+use super::immediate::bits_of;
+use super::names::{Meaning, Names};
+use super::special::{Changes, Special};
+use crate::decode::{Columns, DecodeError};
+use crate::ptx::{
+    Address, AddressBase, Body, Component, Function, Instruction, Operand, RegisterId, ScalarType, Space,
+    Symbol, SymbolMeaning,
+};
+use crate::registers::{Slot, Width};
+
+/// What a column holds that is filled beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Fill {
+    /// The same bits in every lane.
+    Bits(u128),
+    /// The address of a shared variable, and so many bytes on.
+    Shared(u32, i64),
+    /// The address of the kernel's parameters, and so many bytes on.
+    Parameters(i64),
+    /// So many bytes from the beginning of the function's local memory.
+    Local(i64),
+    /// A special register, cut to so many bytes.
+    Special(Special, u8),
+}
+
+/// Bytes of a `.param` variable, each lane's together: lane `k`'s are at `k * stride` from the cell on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bytes {
+    pub(super) cell: u32,
+    /// A multiple of 8.
+    pub(super) stride: u32,
+    /// How many of them count.
+    pub(super) size: u32,
+}
+
+impl Bytes {
+    /// A column that stands for the bytes where only what depends on what matters.
+    pub(super) fn column(self) -> Slot {
+        Slot { cell: self.cell, width: Width::Predicate }
+    }
+}
+
+/// A frame while it is laid out.
+pub(super) struct Layout<'a> {
+    pub(super) names: &'a Names<'a>,
+    pub(super) function: &'a Function,
+    pub(super) body: &'a Body,
+    pub(super) is_entry: bool,
+    /// Offsets of the kernel's parameters; of a function's, unused.
+    parameter_offsets: Vec<u32>,
+    /// Of a kernel's parameters together.
+    pub(super) parameter_bytes: u32,
+    cells: u32,
+    registers: HashMap<(RegisterId, u8), Slot>,
+    fills: HashMap<(Fill, Width), Slot>,
+    /// In the order in which they were asked for.
+    pub(super) filled: Vec<(Slot, Fill)>,
+    carry: Option<Slot>,
+    sinks: [Option<Slot>; 4],
+    /// By index of [`Body::variables`]: those in `.param`.
+    variables: Vec<Option<Bytes>>,
+    /// By index of [`Body::variables`]: where those in `.local` begin.
+    locals: Vec<Option<u32>>,
+    /// Bytes of local memory.
+    pub(super) local_bytes: u32,
+    /// Parameters whose address the function takes, and where in local memory their copies are.
+    pub(super) copies: Vec<(u32, u32)>,
+    pub(super) returns: Vec<Place>,
+    pub(super) parameters: Vec<Place>,
+    /// Columns that must be filled just before the instruction that is being decoded.
+    pub(super) always: Vec<Slot>,
+    /// Of the instruction that is being decoded.
+    opcode: String,
+}
+
+/// Where a parameter or result of a function is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// `.reg`, of so many bytes; 0 for a predicate.
+    Register(Slot, u32),
+    /// `.param`
+    Bytes(Bytes),
+}
+
+impl Place {
+    /// The column that it is, or that stands for its bytes.
+    pub(super) fn column(self) -> Slot {
+        match self {
+            Self::Register(slot, _) => slot,
+            Self::Bytes(bytes) => bytes.column(),
+        }
+    }
+
+    /// In bytes, of one lane.
+    pub(super) fn size(self) -> u32 {
+        match self {
+            Self::Register(_, size) => size.max(1),
+            Self::Bytes(bytes) => bytes.size,
+        }
+    }
+}
+
+/// The column of ones that unguarded instructions have as their guard.
+pub(super) const ALWAYS: Slot = Slot { cell: 0, width: Width::Predicate };
+
+/// Beyond what any compiler makes, and little enough to have a frame for each warp.
+const MOST_CELLS: u32 = 1 << 24;
+
+impl<'a> Layout<'a> {
+    /// With the places of parameters, results and the function's own variables.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub(super) fn new(
+        names: &'a Names<'a>,
+        function: &'a Function,
+        body: &'a Body,
+        is_entry: bool,
+    ) -> Result<Self, String> {
+        let mut layout = Self {
+            names,
+            function,
+            body,
+            is_entry,
+            parameter_offsets: Vec::new(),
+            parameter_bytes: 0,
+            cells: ALWAYS.width.cells(),
+            registers: HashMap::new(),
+            fills: HashMap::new(),
+            filled: vec![(ALWAYS, Fill::Bits(u128::MAX))],
+            carry: None,
+            sinks: [None; 4],
+            variables: Vec::new(),
+            locals: Vec::new(),
+            local_bytes: 0,
+            copies: Vec::new(),
+            returns: Vec::new(),
+            parameters: Vec::new(),
+            always: Vec::new(),
+            opcode: String::new(),
+        };
+        let mut in_registers = 0;
+        let mut place = |layout: &mut Self, parameter: &crate::ptx::Parameter| {
+            if parameter.in_register {
+                let register = body.registers.get(in_registers).ok_or("a parameter without its register")?;
+                in_registers += 1;
+                let slot = layout.register(register.first, 0).map_err(|error| error.to_string())?;
+                return Ok(Place::Register(slot, parameter.scalar.size().unwrap_or(0)));
+            }
+            let size =
+                parameter.size().ok_or_else(|| format!("the parameter `{}` has no size", parameter.name))?;
+            layout.bytes(size).map(Place::Bytes)
+        };
+        if is_entry {
+            let (parameters, bytes) = super::kernel::parameters(function)?;
+            layout.parameter_offsets = parameters.iter().map(|parameter| parameter.offset).collect();
+            layout.parameter_bytes = bytes;
+        } else {
+            for parameter in &function.returns {
+                let place = place(&mut layout, parameter)?;
+                layout.returns.push(place);
+            }
+            for parameter in &function.parameters {
+                let place = place(&mut layout, parameter)?;
+                layout.parameters.push(place);
+            }
+        }
+        for variable in &body.variables {
+            let size =
+                variable.size().ok_or_else(|| format!("the variable `{}` is too large", variable.name));
+            let (mut bytes, mut local) = (None, None);
+            match variable.space {
+                Space::Parameter => bytes = Some(layout.bytes(size?)?),
+                Space::Local => local = Some(layout.local(size?, variable.alignment())?),
+                _ => {}
+            }
+            layout.variables.push(bytes);
+            layout.locals.push(local);
+        }
+        Ok(layout)
+    }
+
+    /// Room for a parameter's bytes.
+    fn bytes(&mut self, size: u64) -> Result<Bytes, String> {
+        // Parameters of functions are at most a few kilobytes by the manual.
+        if size > 1 << 16 {
+            return Err(format!("{size} bytes for one parameter"));
+        }
+        let stride = (size as u32).max(1).next_multiple_of(8);
+        let cell = self.take(32 * stride / 8);
+        Ok(Bytes { cell, stride, size: size as u32 })
+    }
+
+    fn local(&mut self, size: u64, align: u32) -> Result<u32, String> {
+        let start = u64::from(self.local_bytes).next_multiple_of(u64::from(align.max(1)));
+        let end = start + size;
+        if size > super::kernel::MOST_LOCAL_BYTES || end > super::kernel::MOST_LOCAL_BYTES {
+            return Err(format!(
+                "{size} bytes of local memory more than the {start} before: at most {} are possible",
+                super::kernel::MOST_LOCAL_BYTES
+            ));
+        }
+        self.local_bytes = end as u32;
+        Ok(start as u32)
+    }
+
+    fn take(&mut self, cells: u32) -> u32 {
+        let cell = self.cells;
+        self.cells = self.cells.saturating_add(cells.next_multiple_of(8));
+        cell
+    }
+
+    fn column(&mut self, width: Width) -> Slot {
+        Slot { cell: self.take(width.cells()), width }
+    }
+
+    /// How large the frame is, if that is not too large.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub(super) fn cells(&self) -> Result<u32, String> {
+        if self.cells > MOST_CELLS {
+            return Err(format!("its registers take {} bytes a warp", u64::from(self.cells) * 8));
+        }
+        Ok(self.cells)
+    }
+
+    /// The registers that have a column, and the columns of scratch that carry nothing from one instruction to the next.
+    pub(super) fn register_slots(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.registers.values().copied().chain(self.carry)
+    }
+
+    /// Begins with an instruction, whose name is for complaints.
+    pub(super) fn begin(&mut self, instruction: &Instruction) {
+        self.opcode.clear();
+        self.opcode.push_str(instruction.opcode.as_str());
+        self.always.clear();
+    }
+
+    /// A complaint about the instruction that is being decoded.
+    pub(super) fn misfit(&self, what: impl Into<String>) -> DecodeError {
+        DecodeError::Operands { opcode: self.opcode.clone(), what: what.into() }
+    }
+
+    fn wrong<T>(&self, what: impl Into<String>) -> Result<T, DecodeError> {
+        Err(self.misfit(what))
+    }
+
+    pub(super) fn register(&mut self, register: RegisterId, element: u8) -> Result<Slot, DecodeError> {
+        if let Some(slot) = self.registers.get(&(register, element)) {
+            return Ok(*slot);
+        }
+        let Some(family) = self.body.family(register) else {
+            return self.wrong("an operand without a register");
+        };
+        if element >= family.vector.unwrap_or(1) {
+            return self.wrong(format!("an element that `{}` does not have", family.name));
+        }
+        let slot = self.column(Width::of(family.scalar));
+        self.registers.insert((register, element), slot);
+        Ok(slot)
+    }
+
+    /// The column that holds this, filled beforehand.
+    pub(super) fn fill(&mut self, fill: Fill, width: Width) -> Slot {
+        if let Some(slot) = self.fills.get(&(fill, width)) {
+            return *slot;
+        }
+        let slot = self.column(width);
+        self.fills.insert((fill, width), slot);
+        self.filled.push((slot, fill));
+        slot
+    }
+
+    /// What the column holds in every lane, if that is the same in every launch.
+    pub(super) fn constant(&self, slot: Slot) -> Option<u128> {
+        self.filled.iter().find(|(other, _)| *other == slot).and_then(|(_, fill)| match fill {
+            Fill::Bits(bits) => Some(*bits),
+            _ => None,
+        })
+    }
+
+    /// Bytes of a `.param` variable, parameter or result of a function.
+    pub(super) fn parameter(&self, symbol: &Symbol) -> Result<Bytes, DecodeError> {
+        let place = match symbol.meaning {
+            SymbolMeaning::Parameter(index) => self.parameters.get(index as usize).copied(),
+            SymbolMeaning::Return(index) => self.returns.get(index as usize).copied(),
+            SymbolMeaning::Variable(index) => {
+                self.variables.get(index as usize).copied().flatten().map(Place::Bytes)
+            }
+            SymbolMeaning::Module => None,
+        };
+        match place {
+            Some(Place::Bytes(bytes)) => Ok(bytes),
+            _ => self.wrong(format!("`{}` is not in parameter space", symbol.name)),
+        }
+    }
+
+    /// Where a kernel's parameter begins among the parameters' bytes.
+    pub(super) fn entry_parameter(&self, symbol: &Symbol) -> Option<u32> {
+        match symbol.meaning {
+            SymbolMeaning::Parameter(index) if self.is_entry => {
+                self.parameter_offsets.get(index as usize).copied()
+            }
+            _ => None,
+        }
+    }
+
+    fn symbol(&mut self, symbol: &Symbol, offset: i64, width: Width) -> Result<Slot, DecodeError> {
+        let fill = match symbol.meaning {
+            SymbolMeaning::Module => match self.names.meaning(&symbol.name) {
+                Some(Meaning::Address(address)) => {
+                    Fill::Bits(u128::from(address.wrapping_add_signed(offset)))
+                }
+                Some(Meaning::Shared(variable)) => Fill::Shared(variable, offset),
+                None => return self.wrong(format!("`{}` has no address here", symbol.name)),
+            },
+            SymbolMeaning::Parameter(index) => match self.entry_parameter(symbol) {
+                Some(start) => Fill::Parameters(i64::from(start) + offset),
+                None => Fill::Local(i64::from(self.copy(index, symbol)?) + offset),
+            },
+            SymbolMeaning::Return(_) => {
+                return self.wrong(format!("the address of the result `{}`", symbol.name));
+            }
+            SymbolMeaning::Variable(index) => {
+                let index = index as usize;
+                match self.body.variables[index].space {
+                    Space::Local => {
+                        let start = self.locals[index].unwrap_or(0);
+                        Fill::Local(i64::from(start) + offset)
+                    }
+                    Space::Parameter => {
+                        return self.wrong(format!("the address of the argument `{}`", symbol.name));
+                    }
+                    _ => match self.names.body_variable(&self.function.name, index) {
+                        Some(Meaning::Address(address)) => {
+                            Fill::Bits(u128::from(address.wrapping_add_signed(offset)))
+                        }
+                        Some(Meaning::Shared(variable)) => Fill::Shared(variable, offset),
+                        None => return self.wrong(format!("`{}` has no address here", symbol.name)),
+                    },
+                }
+            }
+        };
+        // An entry's local memory begins where the thread's does.
+        let fill = match fill {
+            Fill::Local(offset) if self.is_entry => Fill::Bits(u128::from(offset as u64)),
+            fill => fill,
+        };
+        Ok(self.fill(fill, width))
+    }
+
+    /// The manual has a parameter whose address is taken copied to local memory.
+    fn copy(&mut self, index: u32, symbol: &Symbol) -> Result<u32, DecodeError> {
+        if let Some((_, start)) = self.copies.iter().find(|(other, _)| *other == index) {
+            return Ok(*start);
+        }
+        let size = self.parameter(symbol)?.size;
+        match self.local(u64::from(size), 16) {
+            Ok(start) => {
+                self.copies.push((index, start));
+                Ok(start)
+            }
+            Err(what) => self.wrong(what),
+        }
+    }
+}
+
+pub(super) fn element(component: Component) -> u8 {
+    match component {
+        Component::X | Component::R => 0,
+        Component::Y | Component::G => 1,
+        Component::Z | Component::B => 2,
+        Component::W | Component::A => 3,
+    }
+}
+
+impl Columns for Layout<'_> {
+    fn source(&mut self, operand: &Operand, scalar: ScalarType) -> Result<Slot, DecodeError> {
+        match operand {
+            Operand::Register(register) => self.register(*register, 0),
+            Operand::Element(register, component) => self.register(*register, element(*component)),
+            Operand::Immediate(immediate) => {
+                let bits = bits_of(*immediate, scalar).map_err(|what| self.misfit(what))?;
+                Ok(self.fill(Fill::Bits(bits), Width::of(scalar)))
+            }
+            Operand::Special(register) => {
+                let Some(special) = Special::new(*register) else {
+                    return self.wrong(format!("the special register {register} is not supported"));
+                };
+                let width = Width::of(scalar);
+                let slot = self.fill(Fill::Special(special, scalar.size().unwrap_or(0) as u8), width);
+                if special.changes() == Changes::Always {
+                    self.always.push(slot);
+                }
+                Ok(slot)
+            }
+            Operand::Symbol(symbol, offset) => match Width::of(scalar) {
+                width @ (Width::Word | Width::Double) => self.symbol(symbol, *offset, width),
+                _ => self.wrong(format!("the address of `{}` as {scalar}", symbol.name)),
+            },
+            _ => self.wrong("an operand that has no value"),
+        }
+    }
+
+    fn result(&mut self, operand: &Operand, scalar: ScalarType) -> Result<Slot, DecodeError> {
+        match operand {
+            Operand::Register(register) => self.register(*register, 0),
+            Operand::Element(register, component) => self.register(*register, element(*component)),
+            Operand::Sink => {
+                let width = Width::of(scalar);
+                if let Some(slot) = self.sinks[width as usize] {
+                    return Ok(slot);
+                }
+                let slot = self.column(width);
+                self.sinks[width as usize] = Some(slot);
+                Ok(slot)
+            }
+            _ => self.wrong("a result that is no register"),
+        }
+    }
+
+    fn address(&mut self, address: &Address) -> Result<(Slot, i64), DecodeError> {
+        match &address.base {
+            AddressBase::Register(register) => Ok((self.register(*register, 0)?, address.offset)),
+            AddressBase::Symbol(symbol) => Ok((self.symbol(symbol, 0, Width::Double)?, address.offset)),
+            AddressBase::Absolute => Ok((self.fill(Fill::Bits(0), Width::Double), address.offset)),
+        }
+    }
+
+    fn register_bits(&mut self, operand: &Operand) -> Option<u32> {
+        match operand {
+            Operand::Register(register) | Operand::Element(register, _) => {
+                self.body.register_type(*register)?.size().map(|size| 8 * size)
+            }
+            _ => None,
+        }
+    }
+
+    fn scratch(&mut self, width: Width) -> Slot {
+        self.column(width)
+    }
+
+    fn carry(&mut self) -> Slot {
+        if let Some(slot) = self.carry {
+            return slot;
+        }
+        let slot = self.column(Width::Predicate);
+        self.carry = Some(slot);
+        slot
+    }
+}

@@ -1,0 +1,115 @@
+//! Which registers hold values that are still wanted, block by block from the end.
+
+use std::collections::HashMap;
+
+use super::layout::Layout;
+use super::step::{Action, Rare, Step};
+use super::uses::Uses;
+use crate::ptx::cfg::Cfg;
+use crate::registers::{Slot, Width};
+
+/// What is known of a function's registers.
+pub(super) struct Liveness {
+    /// Registers that may be read before anything has been written to them.
+    pub(super) at_start: Vec<Slot>,
+    /// The most 32-bit registers that hold wanted values at once.
+    pub(super) most: u32,
+    /// The same at the calls of other functions.
+    pub(super) at_calls: u32,
+}
+
+/// A set of registers by number.
+type Set = Vec<u64>;
+
+struct Registers {
+    numbers: HashMap<u32, usize>,
+    slots: Vec<Slot>,
+}
+
+impl Registers {
+    fn number(&self, slot: Slot) -> Option<usize> {
+        self.numbers.get(&slot.cell).copied()
+    }
+
+    fn weight(&self, set: &Set) -> u32 {
+        let one = |slot: &Slot| match slot.width {
+            Width::Predicate => 0,
+            Width::Word => 1,
+            Width::Double => 2,
+            Width::Quad => 4,
+        };
+        (0..self.slots.len()).filter(|number| has(set, *number)).map(|number| one(&self.slots[number])).sum()
+    }
+}
+
+fn has(set: &Set, number: usize) -> bool {
+    set[number / 64] >> (number % 64) & 1 != 0
+}
+
+impl Liveness {
+    pub(super) fn new(
+        cfg: &Cfg,
+        layout: &Layout<'_>,
+        uses: &Uses,
+        (steps, rare): (&[Step], &[Rare]),
+        first: u32,
+    ) -> Self {
+        let mut slots: Vec<Slot> = layout.register_slots().collect();
+        slots.sort_by_key(|slot| slot.cell);
+        let numbers = slots.iter().enumerate().map(|(number, slot)| (slot.cell, number)).collect();
+        let registers = Registers { numbers, slots };
+        let empty: Set = vec![0; registers.slots.len().div_ceil(64)];
+        // Backwards through an instruction. A guarded one leaves what it writes alive, for some lanes keep the old value.
+        let step = |live: &mut Set, index: usize| {
+            if steps[index].guard == 0 {
+                for number in uses.results(index).iter().filter_map(|slot| registers.number(*slot)) {
+                    live[number / 64] &= !(1 << (number % 64));
+                }
+            }
+            for number in uses.sources(index).iter().filter_map(|slot| registers.number(*slot)) {
+                live[number / 64] |= 1 << (number % 64);
+            }
+        };
+        let mut at_begin: Vec<Set> = vec![empty.clone(); cfg.blocks.len()];
+        let at_end = |at_begin: &[Set], block: usize| {
+            let mut live = empty.clone();
+            for next in &cfg.blocks[block].successors {
+                live.iter_mut().zip(&at_begin[next.0 as usize]).for_each(|(live, more)| *live |= more);
+            }
+            live
+        };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (index, block) in cfg.blocks.iter().enumerate().rev() {
+                let mut live = at_end(&at_begin, index);
+                block.instructions.clone().rev().for_each(|at| step(&mut live, (first + at) as usize));
+                changed |= live != at_begin[index];
+                at_begin[index] = live;
+            }
+        }
+        let (mut most, mut at_calls) = (0, 0);
+        for (index, block) in cfg.blocks.iter().enumerate() {
+            let mut live = at_end(&at_begin, index);
+            most = most.max(registers.weight(&live));
+            for at in block.instructions.clone().rev() {
+                step(&mut live, (first + at) as usize);
+                let weight = registers.weight(&live);
+                most = most.max(weight);
+                if is_call(&steps[(first + at) as usize], rare) {
+                    at_calls = at_calls.max(weight);
+                }
+            }
+        }
+        let start = at_begin.first();
+        let at_start = registers.slots.iter().enumerate();
+        let at_start = at_start.filter(|(number, _)| start.is_some_and(|start| has(start, *number)));
+        let at_start = at_start.map(|(_, slot)| *slot).collect();
+        Self { at_start, most, at_calls }
+    }
+}
+
+/// Whether an instruction is a call of a function of the program.
+fn is_call(step: &Step, rare: &[Rare]) -> bool {
+    matches!(step.action, Action::Rare(index) if matches!(rare[index as usize], Rare::Call(_)))
+}

@@ -1,0 +1,77 @@
+//! Which lanes of which registers are undefined: kept only where an observer asks.
+
+use super::layout::Place;
+use super::run::Runner;
+use super::step::Action;
+use super::warp::Fragment;
+use crate::observe::Observer;
+use crate::registers::Slot;
+
+impl<O: Observer> Runner<'_, O> {
+    /// Before an instruction: tells the observer of guards and addresses that nothing has written.
+    #[inline(never)]
+    pub(super) fn before(&mut self, index: usize, fragment: &Fragment, pc: u32, mask: u32) {
+        let uses = &self.context.program.uses;
+        let frame = &self.block.warps[index].activation(fragment.activation).frame;
+        let undefined = |slot: &Slot| frame.undefined[slot.cell as usize / 8];
+        let guard = uses.sources(pc as usize).first().map_or(0, undefined) & fragment.lanes;
+        let address = uses.address(pc as usize).as_ref().map_or(0, undefined) & mask;
+        if guard | address != 0 {
+            let at = self.at(index, pc);
+            self.observer.undefined(at, guard | address);
+        }
+    }
+
+    /// After an instruction: what it wrote is as undefined as what it read.
+    #[inline(never)]
+    pub(super) fn after(&mut self, index: usize, activation: u32, pc: u32, mask: u32) {
+        let program = self.context.program;
+        let pc = pc as usize;
+        let sources = program.uses.sources(pc);
+        let activation = self.block.warps[index].activation(activation);
+        let cells = activation.frame.cells();
+        let undefined = &mut activation.frame.undefined;
+        let of = |slot: &Slot| undefined[slot.cell as usize / 8];
+        let read = match (sources, &program.steps[pc].action) {
+            // Only the one that was selected counts.
+            ([_, yes, no, by], Action::Arithmetic(_)) if program.sites()[pc].opcode.starts_with("selp.") => {
+                // SAFETY: the column is a predicate of the function that the frame is of.
+                let selected = unsafe { *by.predicate(cells) };
+                of(by) | selected & of(yes) | !selected & of(no)
+            }
+            _ => sources.iter().skip(1).map(of).fold(0, |all, one| all | one),
+        };
+        for slot in program.uses.results(pc) {
+            let lanes = &mut undefined[slot.cell as usize / 8];
+            *lanes = *lanes & !mask | read & mask;
+        }
+    }
+
+    /// After a memory instruction: what it loaded is as undefined as the memory was.
+    #[inline(never)]
+    pub(super) fn loaded(&mut self, index: usize, fragment: &Fragment, pc: u32, mask: u32, undefined: u32) {
+        let program = self.context.program;
+        let frame = &mut self.block.warps[index].activation(fragment.activation).frame;
+        for slot in program.uses.results(pc as usize) {
+            let lanes = &mut frame.undefined[slot.cell as usize / 8];
+            *lanes = *lanes & !mask | undefined & mask;
+        }
+    }
+
+    /// Parameters or results have been copied from one activation to another.
+    pub(super) fn pass_undefined(
+        &mut self,
+        index: usize,
+        (from, sources): (u32, &[Place]),
+        (to, targets): (u32, &[Place]),
+        lanes: u32,
+    ) {
+        let warp = &mut self.block.warps[index];
+        for (source, target) in sources.iter().zip(targets) {
+            let column = |place: &Place| place.column().cell as usize / 8;
+            let read = warp.activation(from).frame.undefined[column(source)];
+            let written = &mut warp.activation(to).frame.undefined[column(target)];
+            *written = *written & !lanes | read & lanes;
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Where a program's instructions come from, for whoever shows them to people.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::ptx::{Instruction, Module};
+
+/// An instruction of a program, found by its [`Site`](crate::observe::Site).
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteInfo {
+    /// The function that it stands in, by its name in the PTX.
+    pub function: Arc<str>,
+    /// The whole opcode: `ld.global.b32`.
+    pub opcode: Arc<str>,
+    /// Its line in the PTX, from 1.
+    pub line: u32,
+    /// Its places in the source, innermost inlined function first; empty without line information.
+    pub source: Vec<SourceLine>,
+    /// Whether it reads the result of a load from global memory for the first time since the load: a warp waits here,
+    /// for all the loads that it has issued by then. On one way through the code; where ways join, any of them.
+    pub waits_before: bool,
+}
+
+/// A place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceLine {
+    /// As the compiler names it.
+    pub file: Arc<str>,
+    /// From 1; 0: none in particular.
+    pub line: u32,
+    /// From 1; 0: none in particular.
+    pub column: u32,
+    /// The inlined function that this is in, as a person writes it; none: the function itself, or not said.
+    pub function: Option<Arc<str>>,
+}
+
+impl fmt::Display for SourceLine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.file, self.line)?;
+        if self.column > 0 { write!(formatter, ":{}", self.column) } else { Ok(()) }
+    }
+}
+
+impl SourceLine {
+    /// Whether the line is of Rust's own library.
+    pub fn is_library(&self) -> bool {
+        let file = self.file.replace('\\', "/");
+        ["/rustc/", "/library/core/", "/library/alloc/", "/library/std/", "library/core/src/"]
+            .iter()
+            .any(|part| file.contains(part))
+    }
+}
+
+impl SiteInfo {
+    pub(super) fn new(module: &Module, function: &Arc<str>, instruction: &Instruction) -> Self {
+        let source = module.source(instruction).into_iter().filter_map(|place| {
+            // Line 0 is what compilers write where nothing in the source corresponds.
+            (place.line > 0).then(|| SourceLine {
+                file: place.file.unwrap_or("?").into(),
+                line: place.line,
+                column: place.column,
+                function: place.function.map(|name| readable(&name).into()),
+            })
+        });
+        Self {
+            function: function.clone(),
+            opcode: instruction.opcode.as_str().into(),
+            line: instruction.position.line,
+            source: source.collect(),
+            waits_before: false,
+        }
+    }
+
+    /// The line of the user's own code: the innermost that is not of Rust's library, else the innermost.
+    pub fn user_line(&self) -> Option<&SourceLine> {
+        self.source.iter().find(|line| !line.is_library()).or(self.source.first())
+    }
+
+    /// What kind of panic a `trap` is, if the inlined functions around it say so: in words such as "index out of
+    /// bounds".
+    pub fn panic(&self) -> Option<&'static str> {
+        let names = self.source.iter().filter_map(|line| line.function.as_deref());
+        let names = names.chain(std::iter::once(&*self.function));
+        let named = names
+            .into_iter()
+            .find_map(|name| PANICS.iter().find(|(part, _)| name.contains(part)).map(|(_, words)| *words));
+        // Without names, the file says what it can.
+        named.or_else(|| {
+            let file = self.source.first()?.file.replace('\\', "/");
+            FILES.iter().find(|(part, _)| file.ends_with(part)).map(|(_, words)| *words)
+        })
+    }
+}
+
+impl fmt::Display for SiteInfo {
+    /// `ld.global.b32, line 17 (src/copy.rs:12:9)`
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}, line {}", self.opcode, self.line)?;
+        self.user_line().map_or(Ok(()), |place| write!(formatter, " ({place})"))
+    }
+}
+
+/// Functions of `core::panicking` and others that a panic goes through, by a part of their names, and what they mean.
+/// The more telling stand first.
+const PANICS: [(&str, &str); 32] = [
+    ("panic_bounds_check", "index out of bounds"),
+    ("panic_misaligned_pointer", "misaligned pointer dereference"),
+    ("panic_null_pointer", "null pointer dereference"),
+    ("panic_const_add_overflow", "attempt to add with overflow"),
+    ("panic_const_sub_overflow", "attempt to subtract with overflow"),
+    ("panic_const_mul_overflow", "attempt to multiply with overflow"),
+    ("panic_const_div_by_zero", "attempt to divide by zero"),
+    ("panic_const_rem_by_zero", "attempt to calculate the remainder with a divisor of zero"),
+    ("panic_const_div_overflow", "attempt to divide with overflow"),
+    ("panic_const_rem_overflow", "attempt to calculate the remainder with overflow"),
+    ("panic_const_neg_overflow", "attempt to negate with overflow"),
+    ("panic_const_shl_overflow", "attempt to shift left with overflow"),
+    ("panic_const_shr_overflow", "attempt to shift right with overflow"),
+    ("slice_start_index_len_fail", "range start index out of range for slice"),
+    ("slice_end_index_len_fail", "range end index out of range for slice"),
+    ("slice_index_order_fail", "slice index starts after it ends"),
+    ("slice_index_fail", "range out of range for slice"),
+    ("str_index_overflow_fail", "attempted to index a str beyond its end"),
+    ("copy_from_slice", "source and destination slices have different lengths"),
+    ("len_mismatch_fail", "source and destination slices have different lengths"),
+    ("unwrap_failed", "called `unwrap()` on a value that has none"),
+    ("expect_failed", "called `expect()` on a value that has none"),
+    ("unreachable_display", "entered unreachable code"),
+    ("assert_failed", "assertion failed"),
+    ("panic_cannot_unwind", "panic in a function that cannot unwind"),
+    ("panic_nounwind", "panic in a function that cannot unwind"),
+    ("panic_already_borrowed", "already borrowed"),
+    ("panic_already_mutably_borrowed", "already mutably borrowed"),
+    ("handle_alloc_error", "memory allocation failed"),
+    ("panic_explicit", "explicit panic"),
+    ("panic_fmt", "panic"),
+    ("panicking", "panic"),
+];
+
+/// Files of Rust's library that panics are raised in, and what that tells.
+const FILES: [(&str, &str); 7] = [
+    ("core/src/panicking.rs", "panic"),
+    ("core/src/slice/index.rs", "range out of range for slice"),
+    ("core/src/option.rs", "called `unwrap()` or `expect()` on a `None`"),
+    ("core/src/result.rs", "called `unwrap()` or `expect()` on an `Err`"),
+    ("core/src/cell.rs", "already borrowed"),
+    ("core/src/str/mod.rs", "attempted to index a str beyond its end"),
+    ("alloc/src/alloc.rs", "memory allocation failed"),
+];
+
+/// Rust's mangled names without what only the linker needs: `_ZN4core9panicking18panic_bounds_check17h0123456789abcdefE`
+/// is `core::panicking::panic_bounds_check`. Names of other kinds stay as they are.
+fn readable(name: &str) -> String {
+    parts_of(name).map_or_else(|| name.to_owned(), |parts| parts.join("::"))
+}
+
+fn parts_of(name: &str) -> Option<Vec<&str>> {
+    let mut rest = name.strip_prefix("_ZN")?;
+    let mut parts = Vec::new();
+    while !rest.starts_with('E') {
+        let digits = rest.len() - rest.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
+        let length: usize = rest[..digits].parse().ok()?;
+        parts.push(rest.get(digits..digits + length)?);
+        rest = &rest[digits + length..];
+    }
+    let is_hash = |part: &&str| {
+        part.len() == 17 && part.starts_with('h') && part[1..].bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    if parts.last().is_some_and(is_hash) {
+        parts.pop();
+    }
+    (!parts.is_empty()).then_some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::readable;
+
+    #[test]
+    fn mangled_names_become_paths() {
+        let name = "_ZN4core9panicking18panic_bounds_check17h0123456789abcdefE";
+        assert_eq!(readable(name), "core::panicking::panic_bounds_check");
+        assert_eq!(readable("_Z3sumii"), "_Z3sumii");
+        assert_eq!(readable("_ZN9999999999999999999999a"), "_ZN9999999999999999999999a");
+        assert_eq!(readable("_ZN3x"), "_ZN3x");
+    }
+}

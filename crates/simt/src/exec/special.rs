@@ -1,0 +1,120 @@
+//! Special registers: which there are, and when their values change.
+
+use crate::ptx::{Component, SpecialRegister};
+
+/// When a column has to be filled again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Changes {
+    /// Never during a launch.
+    Never,
+    /// With each block.
+    ByBlock,
+    /// With each warp of a block.
+    ByWarp,
+    /// All the time: it is read when an instruction asks.
+    Always,
+}
+
+/// What a special register holds. Axes are 0 for x to 2 for z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Special {
+    Thread(u8),
+    Block(u8),
+    BlockShape(u8),
+    GridShape(u8),
+    Lane,
+    LaneMask(LaneMask),
+    Warp,
+    Warps,
+    Multiprocessor,
+    Multiprocessors,
+    Grid,
+    SharedBytes,
+    DynamicSharedBytes,
+    /// Cycles, moved down by so many bits.
+    Clock(u8),
+    /// Nanoseconds, moved down by so many bits.
+    Timer(u8),
+    /// The same for all: performance counters and environment registers, which nobody sets, and clusters, which are of
+    /// one block.
+    Constant(u8),
+}
+
+/// Which lanes a mask has, seen from the lane that reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum LaneMask {
+    Equal,
+    LessOrEqual,
+    Less,
+    GreaterOrEqual,
+    Greater,
+}
+
+impl Special {
+    /// None: a register that the simulator does not know.
+    pub(super) fn new(register: SpecialRegister) -> Option<Self> {
+        let axis = match register.component {
+            None => None,
+            Some(Component::X | Component::R) => Some(0),
+            Some(Component::Y | Component::G) => Some(1),
+            Some(Component::Z | Component::B) => Some(2),
+            // The fourth is there and always 0.
+            Some(Component::W | Component::A) => return Some(Self::Constant(0)),
+        };
+        let of_axis = |special: fn(u8) -> Self| axis.map(special);
+        Some(match register.name {
+            "%tid" => return of_axis(Self::Thread),
+            "%ntid" => return of_axis(Self::BlockShape),
+            "%ctaid" | "%clusterid" => return of_axis(Self::Block),
+            "%nctaid" | "%nclusterid" => return of_axis(Self::GridShape),
+            "%cluster_ctaid" => Self::Constant(0),
+            "%cluster_nctaid" => Self::Constant(1),
+            "%cluster_ctarank" | "%is_explicit_cluster" => Self::Constant(0),
+            "%cluster_nctarank" => Self::Constant(1),
+            "%laneid" => Self::Lane,
+            "%warpid" => Self::Warp,
+            "%nwarpid" => Self::Warps,
+            "%smid" => Self::Multiprocessor,
+            "%nsmid" => Self::Multiprocessors,
+            "%gridid" => Self::Grid,
+            "%lanemask_eq" => Self::LaneMask(LaneMask::Equal),
+            "%lanemask_le" => Self::LaneMask(LaneMask::LessOrEqual),
+            "%lanemask_lt" => Self::LaneMask(LaneMask::Less),
+            "%lanemask_ge" => Self::LaneMask(LaneMask::GreaterOrEqual),
+            "%lanemask_gt" => Self::LaneMask(LaneMask::Greater),
+            "%clock" | "%clock64" => Self::Clock(0),
+            "%clock_hi" => Self::Clock(32),
+            "%globaltimer" | "%globaltimer_lo" => Self::Timer(0),
+            "%globaltimer_hi" => Self::Timer(32),
+            "%total_smem_size" | "%aggr_smem_size" => Self::SharedBytes,
+            "%dynamic_smem_size" => Self::DynamicSharedBytes,
+            "%current_graph_exec" => Self::Constant(0),
+            name if name.starts_with("%pm") || name.starts_with("%envreg") => Self::Constant(0),
+            // The driver's own part of shared memory, which the simulated one does not have.
+            name if name.starts_with("%reserved_smem_offset") => Self::Constant(0),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn changes(self) -> Changes {
+        match self {
+            Self::Thread(_) | Self::Warp => Changes::ByWarp,
+            Self::Block(_) | Self::Multiprocessor => Changes::ByBlock,
+            Self::Clock(_) | Self::Timer(_) => Changes::Always,
+            _ => Changes::Never,
+        }
+    }
+}
+
+impl LaneMask {
+    pub(super) fn of(self, lane: u32) -> u32 {
+        let own = 1u32 << lane;
+        match self {
+            Self::Equal => own,
+            Self::Less => own - 1,
+            Self::LessOrEqual => own | (own - 1),
+            Self::Greater => !(own | (own - 1)),
+            Self::GreaterOrEqual => !(own - 1),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! When nobody in a block can go on.
+
+use std::fmt::Write;
+
+use super::run::{Runner, Stop};
+use super::warp::Wait;
+use crate::fault::FaultKind;
+use crate::observe::{Misuse, Observer};
+
+impl<O: Observer> Runner<'_, O> {
+    /// All warps of the block wait, and nothing that they wait for can happen: says so to the observer, and who waits
+    /// where.
+    pub(super) fn deadlock(&mut self) -> Stop {
+        let mut words = String::new();
+        let mut first = None;
+        let mut barriers = Vec::new();
+        for index in 0..self.block.warps.len() {
+            if self.block.alive >> index & 1 == 0 {
+                continue;
+            }
+            for waiting in self.block.warps[index].waiting.clone() {
+                let pc = waiting.fragment.pc;
+                let lanes = waiting.fragment.lanes;
+                first.get_or_insert((index, pc, lanes.trailing_zeros()));
+                let site = &self.context.program.sites()[pc as usize];
+                let what = match waiting.wait {
+                    Wait::Barrier { number, .. } => {
+                        barriers.push((index, pc, number));
+                        let state = &self.block.barriers[number as usize];
+                        let present = state.full.count_ones() * 32;
+                        match state.threads {
+                            Some(threads) => {
+                                format!("at barrier {number} for {threads} threads, of which {present} came")
+                            }
+                            None => format!("at barrier {number} for all threads"),
+                        }
+                    }
+                    Wait::Cluster { .. } => "at the cluster's barrier for all threads".to_owned(),
+                    Wait::Collective { mask, .. } | Wait::WarpBarrier { mask } => {
+                        let missing = mask & !lanes;
+                        self.observer.misuse(self.at(index, pc), Misuse::NeverArrive { mask, missing });
+                        format!("for the other lanes of the mask {mask:#010x}")
+                    }
+                };
+                if words.len() > 2000 {
+                    continue;
+                }
+                let separator = if words.is_empty() { "" } else { "; " };
+                // Writing to a String cannot fail.
+                let _ = write!(words, "{separator}warp {index}, lanes {lanes:#010x}, waits {what} ({site})");
+            }
+        }
+        for (index, pc, number) in &barriers {
+            let state = &self.block.barriers[*number as usize];
+            // A warp counts only when all of its lanes are there.
+            let elsewhere = self.block.warps[*index].live & !state.arrived[*index];
+            let is_for_all = state.threads.is_none();
+            let at = self.at(*index, *pc);
+            if elsewhere != 0 {
+                self.observer.misuse(at, Misuse::DivergentWarp { elsewhere });
+            } else if is_for_all {
+                self.observer.misuse(at, Misuse::DivergentBlock);
+            }
+        }
+        let (index, pc, lane) = first.unwrap_or((0, 0, 0));
+        self.fault(index, pc, lane.min(31), FaultKind::Deadlock { waiting: words })
+    }
+}

@@ -1,0 +1,295 @@
+//! Workers: each executes runs of blocks, one block after another, and several at a time where blocks wait for others.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use super::block::Block;
+use super::context::Context;
+use super::error::LaunchFailure;
+use super::launch::Executed;
+use super::run::{Counts, Pause, Pools, Runner, Stop};
+use crate::fault::Fault;
+use crate::memory::LookupCache;
+use crate::observe::{Observation, Observer};
+
+/// What the workers of a launch hand round.
+struct Office<'a, 'o, O: Observation> {
+    context: &'a Context<'a>,
+    observation: RwLock<&'o mut O>,
+    /// The first block that nobody has taken.
+    next: AtomicU64,
+    /// The first block of the run in which something went wrong: later ones need not run.
+    failed: AtomicU64,
+    ended: Mutex<Ended<O::Observer>>,
+    run_of_blocks: u64,
+    /// Blocks that a worker may have begun at a time.
+    most_residents: usize,
+}
+
+/// Runs that have ended and wait for those before them to be handed back.
+struct Ended<T> {
+    runs: BTreeMap<u64, EndedRun<T>>,
+    /// The first block that has not been handed back.
+    next: u64,
+    printed: Vec<u8>,
+    counts: Counts,
+    fault: Option<(u64, Box<Fault>)>,
+}
+
+struct EndedRun<T> {
+    /// The first block behind it.
+    end: u64,
+    observer: T,
+    printed: Vec<u8>,
+    failed: bool,
+}
+
+/// A run of blocks that is being executed, and the one block of it that is.
+struct Resident<T> {
+    first: u64,
+    /// The first block of the run that has not begun.
+    next: u64,
+    end: u64,
+    observer: T,
+    block: Block,
+    printed: Vec<u8>,
+}
+
+/// Executes all blocks of a launch.
+pub(super) fn execute<O: Observation + Send + Sync>(
+    context: &Context<'_>,
+    observation: &mut O,
+) -> Result<Executed, LaunchFailure> {
+    let run_of_blocks = observation.run_of_blocks().max(1);
+    let runs = context.blocks.div_ceil(run_of_blocks);
+    let workers = if observation.in_order() { 1 } else { context.launch.workers.max(1) };
+    let workers = workers.min(usize::try_from(runs).unwrap_or(usize::MAX));
+    let residents = context.launch.machine.resident_blocks.max(1).div_ceil(workers as u64);
+    let office = Office {
+        context,
+        observation: RwLock::new(observation),
+        next: AtomicU64::new(0),
+        failed: AtomicU64::new(u64::MAX),
+        ended: Mutex::new(Ended {
+            runs: BTreeMap::new(),
+            next: 0,
+            printed: Vec::new(),
+            counts: Counts::default(),
+            fault: None,
+        }),
+        run_of_blocks,
+        most_residents: usize::try_from(residents).unwrap_or(usize::MAX),
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..workers {
+            scope.spawn(|| office.work());
+        }
+        office.work();
+    });
+    let ended = office.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match ended.fault {
+        Some((_, fault)) => Err(LaunchFailure::Fault { fault, printed: ended.printed }),
+        None => Ok(Executed {
+            warp_instructions: ended.counts.warp_instructions,
+            thread_instructions: ended.counts.thread_instructions,
+            printed: ended.printed,
+        }),
+    }
+}
+
+impl<O: Observation + Send + Sync> Office<'_, '_, O> {
+    /// A worker's whole work.
+    fn work(&self) {
+        let mut worker = Worker {
+            pools: Pools::default(),
+            cache: LookupCache::new(),
+            counts: Counts::default(),
+            spare: Vec::new(),
+        };
+        let mut residents: Vec<Resident<O::Observer>> = Vec::new();
+        let mut turn = 0;
+        loop {
+            if residents.is_empty() {
+                let Some(resident) = self.take_run(&mut worker) else { break };
+                residents.push(resident);
+                turn = 0;
+            }
+            turn %= residents.len();
+            let resident = &mut residents[turn];
+            match self.go_on(&mut worker, resident) {
+                Ok(true) => {
+                    let ended = residents.swap_remove(turn);
+                    self.end(&mut worker, ended, false);
+                }
+                Ok(false) => {
+                    turn += 1;
+                    // Whoever has been round all of its blocks and got nowhere begins another.
+                    if turn == residents.len() && residents.len() < self.most_residents {
+                        let more = self.another(&mut worker, &mut residents);
+                        residents.extend(more);
+                    }
+                }
+                Err(stop) => {
+                    let stopped = residents.swap_remove(turn);
+                    let is_fault = matches!(stop, Stop::Fault(_));
+                    if let Stop::Fault(fault) = stop {
+                        self.fail(&stopped, fault);
+                    }
+                    self.end(&mut worker, stopped, is_fault);
+                }
+            }
+        }
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.counts.warp_instructions += worker.counts.warp_instructions;
+        ended.counts.thread_instructions += worker.counts.thread_instructions;
+    }
+
+    /// The next run of blocks that nobody has taken.
+    fn take_run(&self, worker: &mut Worker) -> Option<Resident<O::Observer>> {
+        let first = self.next.fetch_add(self.run_of_blocks, Ordering::Relaxed);
+        if first >= self.context.blocks || first > self.failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let end = first.saturating_add(self.run_of_blocks).min(self.context.blocks);
+        Some(self.begin(worker, first, end))
+    }
+
+    fn begin(&self, worker: &mut Worker, first: u64, end: u64) -> Resident<O::Observer> {
+        let observer = self.observation.read().unwrap_or_else(PoisonError::into_inner).begin(first);
+        let block = worker.spare.pop().unwrap_or_else(|| Block::new(self.context.threads.len()));
+        let mut resident = Resident { first, next: first, end, observer, block, printed: Vec::new() };
+        resident.block.alive = 0;
+        resident
+    }
+
+    /// One more block to execute beside those that wait: the next of a run that one of them is in, so that the rest of
+    /// the run becomes a run of its own, or that of a run that nobody has taken.
+    fn another(
+        &self,
+        worker: &mut Worker,
+        residents: &mut [Resident<O::Observer>],
+    ) -> Option<Resident<O::Observer>> {
+        let waiting = residents.iter_mut().filter(|resident| resident.next < resident.end);
+        match waiting.min_by_key(|resident| resident.next) {
+            Some(resident) => {
+                let (first, end) = (resident.next, resident.end);
+                resident.end = first;
+                Some(self.begin(worker, first, end))
+            }
+            None => self.take_run(worker),
+        }
+    }
+
+    /// Executes a run until it ends or its block waits for another: whether it has ended.
+    fn go_on(&self, worker: &mut Worker, resident: &mut Resident<O::Observer>) -> Result<bool, Stop> {
+        let context = self.context;
+        let first = resident.first;
+        let is_cancelled = || self.failed.load(Ordering::Relaxed) < first;
+        loop {
+            if resident.block.alive == 0 {
+                if resident.next == resident.end {
+                    return Ok(true);
+                }
+                if is_cancelled() {
+                    return Err(Stop::Cancelled);
+                }
+                resident.block.begin(resident.next, context.shared_bytes);
+                resident.observer.block_begins(resident.next, context.threads.len() as u32);
+                resident.next += 1;
+            }
+            let mut runner = Runner {
+                context,
+                pools: &mut worker.pools,
+                cache: &mut worker.cache,
+                counts: &mut worker.counts,
+                block: &mut resident.block,
+                observer: &mut resident.observer,
+                is_cancelled: &is_cancelled,
+            };
+            let outcome = runner.turn();
+            resident.printed.append(&mut resident.block.printed);
+            if !outcome? {
+                return Ok(false);
+            }
+            resident.observer.block_ends(resident.block.index);
+        }
+    }
+
+    /// Something went wrong in a run: what comes behind it need not be executed.
+    fn fail(&self, resident: &Resident<O::Observer>, fault: Box<Fault>) {
+        self.failed.fetch_min(resident.first, Ordering::Relaxed);
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if ended.fault.as_ref().is_none_or(|(first, _)| resident.first < *first) {
+            ended.fault = Some((resident.first, fault));
+        }
+    }
+
+    /// Hands a run back, and those behind it that have waited for that.
+    fn end(&self, worker: &mut Worker, resident: Resident<O::Observer>, failed: bool) {
+        let Resident { first, end, observer, mut block, printed, .. } = resident;
+        for warp in &mut block.warps {
+            warp.activations.drain(..).flatten().for_each(|activation| {
+                worker.pools.give_back(activation.function, activation.frame);
+            });
+        }
+        worker.spare.push(block);
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = &mut *ended;
+        ended.runs.insert(first, EndedRun { end, observer, printed, failed });
+        while let Some(run) = ended.runs.remove(&ended.next) {
+            ended.next = if run.failed { u64::MAX } else { run.end };
+            ended.printed.extend(run.printed);
+            self.observation.write().unwrap_or_else(PoisonError::into_inner).end(run.observer);
+        }
+    }
+}
+
+/// Full turns of warps before a block is taken to wait for others.
+const PATIENCE: u32 = 16;
+
+/// What a worker keeps from block to block.
+struct Worker {
+    pools: Pools,
+    cache: LookupCache,
+    counts: Counts,
+    /// Blocks to use again.
+    spare: Vec<Block>,
+}
+
+impl<O: Observer> Runner<'_, O> {
+    /// Executes the block's warps until all have ended, or none gets any further without other blocks: whether all have
+    /// ended.
+    fn turn(&mut self) -> Result<bool, Stop> {
+        let mut rounds = 0;
+        loop {
+            let mut ran = false;
+            let (mut spinning, mut tired) = (false, false);
+            for index in 0..self.block.warps.len() {
+                let warp = &self.block.warps[index];
+                let is_runnable =
+                    !warp.has_begun || self.block.alive >> index & 1 != 0 && !warp.ready.is_empty();
+                if !is_runnable {
+                    continue;
+                }
+                ran = true;
+                match self.warp(index)? {
+                    Pause::Spinning => spinning = true,
+                    Pause::Tired => tired = true,
+                    Pause::Ended | Pause::Blocked => {}
+                }
+            }
+            if self.block.alive == 0 {
+                return Ok(true);
+            }
+            // Whoever takes so long may wait for another block in a way that does not show.
+            rounds += u32::from(tired);
+            if spinning || rounds >= PATIENCE {
+                return Ok(false);
+            }
+            if !ran {
+                return Err(self.deadlock());
+            }
+        }
+    }
+}

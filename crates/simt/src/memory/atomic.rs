@@ -1,0 +1,240 @@
+//! `atom` and `red`.
+
+use std::mem::MaybeUninit;
+use std::sync::atomic::{Ordering, fence};
+
+use super::access::{AddressSpace, Environment, Request, Target};
+use super::barrier::Transactions;
+use super::columns::{Buffer, read_lane, read_lane_128, write_lane, write_lane_128};
+use super::hints;
+use super::instruction::{Decoded, Operation as Decode};
+use super::lanes::{self, AddressOperand, Prepared};
+use super::lookup::AccessFault;
+use super::opcode::{self, Order, Scope};
+use super::update::{self, Update};
+use crate::decode::{Columns, DecodeError, Level};
+use crate::observe::{Observer, Operation, Space};
+use crate::ptx::{Instruction, ScalarType};
+use crate::registers::{Cell, Slot};
+
+/// An atomic operation or a reduction, decoded.
+#[derive(Clone, Debug)]
+pub(super) struct Atomic {
+    request: Request,
+    address: AddressOperand,
+    /// Where old values go: one an element, or none.
+    results: Vec<Slot>,
+    /// One an element.
+    sources: Vec<Slot>,
+    /// The third operand of `cas`, which is the new value; the source is what is compared with.
+    new: Option<Slot>,
+    element: u32,
+    update: Kind,
+    order: Order,
+    beyond_block: bool,
+    /// `red.async`: whom to tell of the bytes.
+    transactions: Option<Transactions>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Words {
+        global: Update,
+        /// In shared and local memory.
+        own: Update,
+    },
+    /// `exch` and `cas` of 16 bytes.
+    Quad,
+}
+
+impl Atomic {
+    /// Lane after lane, ascending; of a vector element after element.
+    ///
+    /// # Safety
+    /// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
+    pub(super) unsafe fn execute<O: Observer>(
+        &self,
+        frame: *mut Cell,
+        mask: u32,
+        environment: &mut Environment<'_, O>,
+    ) -> Result<(), AccessFault> {
+        if matches!(self.order, Order::Release | Order::AcquireRelease) {
+            fence(Ordering::Release);
+            hints::tell(self.beyond_block, environment);
+        }
+        let mut prepared = MaybeUninit::<Prepared>::uninit();
+        // SAFETY: `prepare` fills it; what `access` hands out may be accessed, and is aligned.
+        unsafe {
+            self.address.prepare(frame, mask, self.request.bytes, prepared.as_mut_ptr());
+            let prepared = prepared.assume_init_ref();
+            self.request.access(prepared, mask, environment, |target, prepared, lanes| match target {
+                Target::Host { base, space } => {
+                    for lane in lanes::each(lanes) {
+                        self.lane(frame, lane, base + prepared.addresses[lane], space);
+                    }
+                }
+                Target::Local(local) => {
+                    // Nobody else can see it: taken out, changed and put back.
+                    let bytes = self.request.bytes;
+                    let mut buffer = Buffer::new();
+                    local.load(prepared, lanes, bytes, &mut buffer);
+                    let start = buffer.start().expose_provenance() as u64;
+                    for lane in lanes::each(lanes) {
+                        self.lane(frame, lane, start + lane as u64 * u64::from(bytes), Space::Local);
+                    }
+                    local.store(prepared, lanes, bytes, &mut buffer);
+                }
+            })?;
+            if let Some(transactions) = &self.transactions {
+                transactions.complete(frame, mask, environment, |_| u64::from(self.request.bytes))?;
+            }
+        }
+        if matches!(self.order, Order::Acquire | Order::AcquireRelease) {
+            fence(Ordering::Acquire);
+            hints::tell(self.beyond_block, environment);
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// The lane's bytes at the address may be read and written, and are aligned.
+    unsafe fn lane(&self, frame: *mut Cell, lane: usize, address: u64, space: Space) {
+        // SAFETY: the caller's promise; the slots are of this frame.
+        unsafe {
+            match self.update {
+                Kind::Words { global, own } => {
+                    let update = if space == Space::Global { global } else { own };
+                    let new = self.new.map_or(0, |slot| read_lane(slot, frame, lane));
+                    // All operands first: a result may be the register of a later element.
+                    let mut operands = [0; 8];
+                    for (operand, slot) in operands.iter_mut().zip(&self.sources) {
+                        *operand = read_lane(*slot, frame, lane);
+                    }
+                    for (index, operand) in operands[..self.sources.len()].iter().enumerate() {
+                        let old = update(address + index as u64 * u64::from(self.element), *operand, new);
+                        if let Some(slot) = self.results.get(index) {
+                            write_lane(*slot, frame, lane, old);
+                        }
+                    }
+                }
+                Kind::Quad => {
+                    let first = read_lane_128(self.sources[0], frame, lane);
+                    let old = match self.new {
+                        Some(new) => {
+                            update::exchange_128(address, Some(first), read_lane_128(new, frame, lane))
+                        }
+                        None => update::exchange_128(address, None, first),
+                    };
+                    if let Some(slot) = self.results.first() {
+                        write_lane_128(*slot, frame, lane, old);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Decodes `atom` and `red`.
+pub(super) fn decode(
+    instruction: &Instruction,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Decoded, DecodeError> {
+    let unsupported = || DecodeError::unsupported(instruction);
+    let gives_back = instruction.opcode.base() == "atom";
+    let mut space = AddressSpace::Generic;
+    let (mut order, mut operation, mut scalar, mut scope) = (Order::Relaxed, None, None, None);
+    let (mut count, mut hint, mut asynchronous, mut transactions) = (1, false, false, false);
+    for modifier in instruction.opcode.modifiers() {
+        if let Some(found) = opcode::space(modifier) {
+            space = found;
+        } else if let Some(found) = opcode::order(modifier) {
+            order = found;
+        } else if let Some(found) = opcode::vector(modifier) {
+            count = found;
+        } else if let Some(found) = ScalarType::from_word(modifier) {
+            scalar = Some(found);
+        } else {
+            match modifier {
+                "add" | "inc" | "dec" | "min" | "max" | "and" | "or" | "xor" | "exch" | "cas" => {
+                    operation = Some(modifier);
+                }
+                "noftz" => {}
+                "L2::cache_hint" => hint = true,
+                "async" if !gives_back => asynchronous = true,
+                "mbarrier::complete_tx::bytes" if asynchronous => transactions = true,
+                _ => scope = Some(opcode::scope(modifier).ok_or_else(unsupported)?),
+            }
+        }
+    }
+    let (operation, scalar) = operation.zip(scalar).ok_or_else(unsupported)?;
+    if matches!(space, AddressSpace::Local | AddressSpace::Constant) || order == Order::Volatile {
+        return Err(unsupported());
+    }
+    let element = scalar.size().ok_or_else(unsupported)?;
+    let update = if element == 16 && matches!(operation, "exch" | "cas") {
+        Kind::Quad
+    } else {
+        Kind::Words {
+            global: update::select::<true>(operation, scalar).ok_or_else(unsupported)?,
+            own: update::select::<false>(operation, scalar).ok_or_else(unsupported)?,
+        }
+    };
+    let bytes = element * count as u32;
+    let vectors = matches!(operation, "add" | "min" | "max")
+        && matches!(
+            scalar,
+            ScalarType::F32 | ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2
+        );
+    if count > 1 && (!vectors || bytes > 16) {
+        return Err(unsupported());
+    }
+    let first = usize::from(gives_back);
+    let least = first + 2 + usize::from(operation == "cas") + usize::from(transactions);
+    opcode::count(instruction, least, least + usize::from(hint))?;
+    let mut results = Vec::new();
+    if gives_back {
+        for operand in opcode::elements(instruction, opcode::operand(instruction, 0)?, count)? {
+            results.push(opcode::result(instruction, &operand, scalar, columns)?);
+        }
+    }
+    let mut sources = Vec::new();
+    for operand in opcode::elements(instruction, opcode::operand(instruction, first + 1)?, count)? {
+        sources.push(opcode::source(instruction, &operand, scalar, columns)?);
+    }
+    let new = if operation == "cas" {
+        let operand = opcode::operand(instruction, first + 2)?;
+        Some(opcode::source(instruction, operand, scalar, columns)?)
+    } else {
+        None
+    };
+    let address = opcode::address_operand(instruction, first, space, columns, level)?;
+    let transactions =
+        transactions.then(|| Transactions::new(instruction, first + 2, columns, level)).transpose()?;
+    let request = Request {
+        space,
+        operation: if gives_back { Operation::Atomic } else { Operation::Reduction },
+        bytes,
+        read_only: false,
+        past_l1: true,
+        strong: true,
+    };
+    let all: Vec<Slot> = sources.iter().copied().chain(new).collect();
+    let barrier = transactions.as_ref().map(Transactions::slot);
+    let kept = results.clone();
+    let beyond_block = scope != Some(Scope::Block);
+    let atomic = Atomic {
+        request,
+        address,
+        results,
+        sources,
+        new,
+        element,
+        update,
+        order,
+        beyond_block,
+        transactions,
+    };
+    let decoded = Decoded::new(Decode::Atomic(Box::new(atomic))).results(&kept).sources(&all);
+    Ok(decoded.address(address.slot()).addresses(barrier.as_slice()))
+}

@@ -1,0 +1,424 @@
+//! `mbarrier`: barriers that live in shared memory, and count threads and bytes.
+
+use std::mem::MaybeUninit;
+
+use super::access::{AddressSpace, Environment, Request, Target};
+use super::barrier_word::BarrierWord;
+use super::columns::{read_lane, write_lane};
+use super::instruction::{Decoded, Operation as Decode, Progress};
+use super::lanes::{self, AddressOperand, Prepared};
+use super::lookup::AccessFault;
+use super::opcode;
+use super::racing;
+use super::windows::SHARED_WINDOW;
+use crate::decode::{Columns, DecodeError, Level};
+use crate::fault::FaultKind;
+use crate::observe::{Observer, Operation, Space};
+use crate::ptx::{Instruction, ScalarType};
+use crate::registers::{Cell, Slot};
+
+/// The number that [`Observer::barrier`] is told of for barriers in shared memory; those of `bar` are 0 to 15.
+pub const MBARRIER: u32 = 16;
+
+/// The object of an instruction.
+#[derive(Clone, Copy, Debug)]
+struct Object {
+    request: Request,
+    address: AddressOperand,
+}
+
+/// What a lane did to an object, as far as others may wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// Nothing of that kind.
+    None,
+    /// Arrived, or brought bytes; the phase is complete or not.
+    Arrived { completes: bool },
+    /// Saw that the phase that it waited for is complete.
+    Passed,
+}
+
+impl Object {
+    fn new(
+        instruction: &Instruction,
+        index: usize,
+        space: AddressSpace,
+        operation: Operation,
+        columns: &mut dyn Columns,
+        level: Level,
+    ) -> Result<Self, DecodeError> {
+        let address = opcode::address_operand(instruction, index, space, columns, level)?;
+        let strong = operation == Operation::Atomic;
+        let request = Request { space, operation, bytes: 8, read_only: false, past_l1: false, strong };
+        Ok(Self { request, address })
+    }
+
+    /// Visits the object of each lane, ascending; the bits that `visit` leaves are written back.
+    unsafe fn each<O: Observer>(
+        &self,
+        frame: *mut Cell,
+        mask: u32,
+        environment: &mut Environment<'_, O>,
+        mut visit: impl FnMut(&mut u64, usize) -> Result<Event, String>,
+    ) -> Result<(), AccessFault> {
+        let mut prepared = MaybeUninit::<Prepared>::uninit();
+        let mut fault: Option<AccessFault> = None;
+        let mut events = [Event::None; 32];
+        let generic = self.request.space == AddressSpace::Generic;
+        // SAFETY: `prepare` fills it; what `access` hands out may be accessed, and is aligned.
+        let prepared = unsafe {
+            self.address.prepare(frame, mask, 8, prepared.as_mut_ptr());
+            let prepared = prepared.assume_init_ref();
+            self.request.access(prepared, mask, environment, |target, prepared, lanes| {
+                for lane in lanes::each(lanes) {
+                    if fault.is_some() {
+                        return;
+                    }
+                    let outcome = match target {
+                        Target::Host { base, space: Space::Shared } => {
+                            let at = base + prepared.addresses[lane];
+                            let mut bits = 0_u64;
+                            racing::load::<8>(at, (&raw mut bits).cast());
+                            let outcome = visit(&mut bits, lane);
+                            racing::store::<8>(at, (&raw const bits).cast());
+                            outcome
+                        }
+                        _ => Err("mbarrier at an address that is not in shared memory".to_owned()),
+                    };
+                    match outcome {
+                        Ok(event) => events[lane] = event,
+                        Err(what) => fault = Some(illegal(lane, what)),
+                    }
+                }
+            })?;
+            prepared
+        };
+        if O::SYNCHRONISATION {
+            let mut others = 0;
+            let mut passed = false;
+            for lane in lanes::each(mask) {
+                let origin = if generic { SHARED_WINDOW } else { 0 };
+                let offset = prepared.addresses[lane].wrapping_sub(origin);
+                let warp = 1_u64 << (environment.at.warp & 63);
+                let arrivals = environment.shared.arrivals(offset);
+                match events[lane] {
+                    Event::None => {}
+                    Event::Arrived { completes } => {
+                        arrivals.phase |= warp;
+                        if completes {
+                            arrivals.before = std::mem::take(&mut arrivals.phase);
+                        }
+                    }
+                    Event::Passed => {
+                        others |= arrivals.before | warp;
+                        passed = true;
+                    }
+                }
+            }
+            if passed {
+                environment.observer.barrier(environment.at, MBARRIER, others);
+            }
+        }
+        fault.map_or(Ok(()), Err)
+    }
+}
+
+pub(super) fn illegal(lane: usize, what: String) -> AccessFault {
+    AccessFault { lane: lane as u32, kind: FaultKind::Illegal(what) }
+}
+
+fn word(bits: u64) -> Result<BarrierWord, String> {
+    BarrierWord::decode(bits).ok_or_else(|| "mbarrier used before mbarrier.init, or overwritten".to_owned())
+}
+
+/// The barrier that bytes are counted to, of an instruction that copies asynchronously.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transactions(Object);
+
+impl Transactions {
+    /// Operand `index` is the barrier's address in shared memory.
+    pub(super) fn new(
+        instruction: &Instruction,
+        index: usize,
+        columns: &mut dyn Columns,
+        level: Level,
+    ) -> Result<Self, DecodeError> {
+        Object::new(instruction, index, AddressSpace::Shared, Operation::Atomic, columns, level).map(Self)
+    }
+
+    pub(super) fn slot(&self) -> Slot {
+        self.0.address.slot()
+    }
+
+    /// So many bytes of a lane have come.
+    pub(super) unsafe fn complete<O: Observer>(
+        &self,
+        frame: *mut Cell,
+        mask: u32,
+        environment: &mut Environment<'_, O>,
+        bytes: impl Fn(usize) -> u64,
+    ) -> Result<(), AccessFault> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.0.each(frame, mask, environment, |bits, lane| {
+                let mut barrier = word(*bits)?;
+                let completes = barrier.transfer(-(bytes(lane) as i64))?;
+                *bits = barrier.encode();
+                Ok(Event::Arrived { completes })
+            })
+        }
+    }
+}
+
+/// What a barrier instruction does to its object.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Init {
+        count: Slot,
+    },
+    Invalidate,
+    Expect {
+        bytes: Slot,
+    },
+    Complete {
+        bytes: Slot,
+    },
+    Arrive {
+        state: Option<Slot>,
+        count: Option<Slot>,
+        bytes: Option<Slot>,
+        drop: bool,
+        may_complete: bool,
+    },
+    /// `cp.async.mbarrier.arrive`: without `.noinc` it adds to the count what it takes off.
+    Copied {
+        counted: bool,
+    },
+    WaitState {
+        done: Slot,
+        state: Slot,
+    },
+    WaitParity {
+        done: Slot,
+        parity: Slot,
+    },
+}
+
+/// A barrier instruction, decoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Barrier {
+    object: Object,
+    action: Action,
+}
+
+impl Barrier {
+    /// # Safety
+    /// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
+    pub(super) unsafe fn execute<O: Observer>(
+        &self,
+        frame: *mut Cell,
+        mask: u32,
+        environment: &mut Environment<'_, O>,
+    ) -> Result<Progress, AccessFault> {
+        let mut progress = Progress::Done;
+        // SAFETY: the caller's promise; the slots are of this frame.
+        let value = |slot: Slot, lane| unsafe { read_lane(slot, frame, lane) };
+        // SAFETY: as above.
+        let give = |slot: Slot, lane, value| unsafe { write_lane(slot, frame, lane, value) };
+        let action = self.action;
+        let mut wait = |done: Slot, lane: usize, passed: bool| {
+            give(done, lane, u64::from(passed));
+            if passed {
+                Event::Passed
+            } else {
+                progress = Progress::Wait;
+                Event::None
+            }
+        };
+        let visit = |bits: &mut u64, lane: usize| {
+            if let Action::Init { count } = action {
+                *bits = BarrierWord::new(value(count, lane))?.encode();
+                return Ok(Event::None);
+            }
+            let mut barrier = word(*bits)?;
+            let event = match action {
+                Action::Init { .. } => Event::None,
+                Action::Invalidate => {
+                    *bits = 0;
+                    return Ok(Event::None);
+                }
+                Action::Expect { bytes } => {
+                    Event::Arrived { completes: barrier.transfer(value(bytes, lane) as i64)? }
+                }
+                Action::Complete { bytes } => {
+                    Event::Arrived { completes: barrier.transfer(-(value(bytes, lane) as i64))? }
+                }
+                Action::Arrive { state, count, bytes, drop, may_complete } => {
+                    let before = *bits;
+                    if let Some(bytes) = bytes {
+                        barrier.transfer(value(bytes, lane) as i64)?;
+                    }
+                    let count = count.map_or(1, |count| value(count, lane));
+                    let completes =
+                        if drop { barrier.arrive_and_drop(count)? } else { barrier.arrive(count)? };
+                    if completes && !may_complete {
+                        return Err("an arrival with .noComplete completes its phase".to_owned());
+                    }
+                    if let Some(state) = state {
+                        give(state, lane, before);
+                    }
+                    Event::Arrived { completes }
+                }
+                Action::Copied { counted } => {
+                    let completes = if counted { barrier.arrive(1)? } else { false };
+                    Event::Arrived { completes }
+                }
+                Action::WaitState { done, state } => {
+                    let state = BarrierWord::decode(value(state, lane))
+                        .ok_or("an mbarrier's state that no mbarrier.arrive gave")?;
+                    return Ok(wait(done, lane, state.odd != barrier.odd));
+                }
+                Action::WaitParity { done, parity } => {
+                    let parity = value(parity, lane);
+                    if parity > 1 {
+                        return Err(format!("an mbarrier's phase parity of {parity}; it is 0 or 1"));
+                    }
+                    return Ok(wait(done, lane, (parity == 1) != barrier.odd));
+                }
+            };
+            *bits = barrier.encode();
+            Ok(event)
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.object.each(frame, mask, environment, visit)? };
+        Ok(progress)
+    }
+}
+
+/// Decodes `mbarrier`.
+pub(super) fn decode(
+    instruction: &Instruction,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Decoded, DecodeError> {
+    let unsupported = || DecodeError::unsupported(instruction);
+    let mut modifiers = instruction.opcode.modifiers();
+    let verb = modifiers.next().ok_or_else(unsupported)?;
+    let mut space = AddressSpace::Generic;
+    let (mut parity, mut expects, mut may_complete) = (false, false, true);
+    for modifier in modifiers {
+        match modifier {
+            "shared" | "shared::cta" | "shared::cluster" => space = AddressSpace::Shared,
+            "parity" if matches!(verb, "test_wait" | "try_wait") => parity = true,
+            "expect_tx" if matches!(verb, "arrive" | "arrive_drop") => expects = true,
+            "noComplete" if matches!(verb, "arrive" | "arrive_drop") => may_complete = false,
+            "release" | "relaxed" | "acquire" | "cta" | "cluster" | "b64" => {}
+            _ => return Err(unsupported()),
+        }
+    }
+    let mut sources = Vec::new();
+    let mut results = Vec::new();
+    let mut source = |index: usize, scalar, columns: &mut dyn Columns| {
+        let slot = opcode::source(instruction, opcode::operand(instruction, index)?, scalar, columns)?;
+        sources.push(slot);
+        Ok::<_, DecodeError>(slot)
+    };
+    let mut result = |scalar, columns: &mut dyn Columns| {
+        let slot = opcode::result(instruction, opcode::operand(instruction, 0)?, scalar, columns)?;
+        results.push(slot);
+        Ok::<_, DecodeError>(slot)
+    };
+    let word = ScalarType::U32;
+    let mut operation = Operation::Atomic;
+    let (object, action) = match verb {
+        "init" => {
+            opcode::count(instruction, 2, 2)?;
+            operation = Operation::Store;
+            (0, Action::Init { count: source(1, word, columns)? })
+        }
+        "inval" => {
+            opcode::count(instruction, 1, 1)?;
+            operation = Operation::Store;
+            (0, Action::Invalidate)
+        }
+        "expect_tx" => {
+            opcode::count(instruction, 2, 2)?;
+            (0, Action::Expect { bytes: source(1, word, columns)? })
+        }
+        "complete_tx" => {
+            opcode::count(instruction, 2, 2)?;
+            (0, Action::Complete { bytes: source(1, word, columns)? })
+        }
+        "arrive" | "arrive_drop" => {
+            let third = expects || !may_complete;
+            opcode::count(instruction, if third { 3 } else { 2 }, 3)?;
+            let last = if instruction.operands.len() == 3 { Some(source(2, word, columns)?) } else { None };
+            let (count, bytes) = if expects { (None, last) } else { (last, None) };
+            let state = Some(result(ScalarType::B64, columns)?);
+            (1, Action::Arrive { state, count, bytes, drop: verb == "arrive_drop", may_complete })
+        }
+        "test_wait" | "try_wait" => {
+            opcode::count(instruction, 3, if verb == "try_wait" { 4 } else { 3 })?;
+            let done = result(ScalarType::Pred, columns)?;
+            let action = if parity {
+                Action::WaitParity { done, parity: source(2, word, columns)? }
+            } else {
+                Action::WaitState { done, state: source(2, ScalarType::B64, columns)? }
+            };
+            (1, action)
+        }
+        "pending_count" => {
+            opcode::count(instruction, 2, 2)?;
+            let (count, state) = (result(word, columns)?, source(1, ScalarType::B64, columns)?);
+            let decoded = Decoded::new(Decode::PendingCount { count, state });
+            return Ok(decoded.results(&[count]).sources(&[state]));
+        }
+        _ => return Err(unsupported()),
+    };
+    let object = Object::new(instruction, object, space, operation, columns, level)?;
+    let decoded = Decoded::new(Decode::Barrier(Box::new(Barrier { object, action })));
+    Ok(decoded.results(&results).sources(&sources).address(object.address.slot()))
+}
+
+/// Decodes `cp.async.mbarrier.arrive`.
+pub(super) fn decode_copied(
+    instruction: &Instruction,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Decoded, DecodeError> {
+    opcode::count(instruction, 1, 1)?;
+    let mut space = AddressSpace::Generic;
+    let mut counted = false;
+    for modifier in instruction.opcode.modifiers().skip(3) {
+        match modifier {
+            "noinc" => counted = true,
+            "shared" | "shared::cta" => space = AddressSpace::Shared,
+            "b64" => {}
+            _ => return Err(DecodeError::unsupported(instruction)),
+        }
+    }
+    let object = Object::new(instruction, 0, space, Operation::Atomic, columns, level)?;
+    let barrier = Barrier { object, action: Action::Copied { counted } };
+    Ok(Decoded::new(Decode::Barrier(Box::new(barrier))).address(object.address.slot()))
+}
+
+/// `mbarrier.pending_count`: of a state that an arrival gave.
+///
+/// # Safety
+/// The slots are of this frame.
+pub(super) unsafe fn pending_count(
+    count: Slot,
+    state: Slot,
+    frame: *mut Cell,
+    mask: u32,
+) -> Result<(), AccessFault> {
+    for lane in lanes::each(mask) {
+        // SAFETY: the caller's promise.
+        let bits = unsafe { read_lane(state, frame, lane) };
+        let state = BarrierWord::decode(bits)
+            .ok_or_else(|| illegal(lane, "an mbarrier's state that no mbarrier.arrive gave".to_owned()))?;
+        // SAFETY: as above.
+        unsafe { write_lane(count, frame, lane, u64::from(state.pending)) };
+    }
+    Ok(())
+}

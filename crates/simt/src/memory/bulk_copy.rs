@@ -1,0 +1,301 @@
+//! Bulk copies: a lane moves a whole range between global and shared memory, and a barrier or a group counts it.
+//!
+//! They are complete at once, as `cp.async` is: groups are always complete, and a barrier hears of the bytes when the
+//! copy is issued. The observer sees them as accesses of a full warp, 16 bytes a lane.
+
+use std::mem::MaybeUninit;
+
+use super::access::{AddressSpace, Environment, Request, Target};
+use super::barrier::{Transactions, illegal};
+use super::columns::{Buffer, read_lane};
+use super::instruction::{Decoded, Operation as Decode};
+use super::lanes::{self, AddressOperand, Prepared};
+use super::lookup::AccessFault;
+use super::opcode;
+use super::racing;
+use super::update::{self, Update};
+use crate::decode::{Columns, DecodeError, Level};
+use crate::observe::{Observer, Operation};
+use crate::ptx::{Instruction, ScalarType};
+use crate::registers::{Cell, Slot};
+
+/// Bytes of a piece, which addresses and sizes are multiples of.
+const PIECE: u64 = 16;
+
+/// A bulk copy, decoded.
+#[derive(Clone, Debug)]
+pub(super) struct BulkCopy {
+    to: AddressOperand,
+    /// None: zeros, `st.bulk`.
+    from: Option<AddressOperand>,
+    size: Slot,
+    load: Request,
+    store: Request,
+    /// Which bytes of each piece are copied, one bit each.
+    byte_mask: Option<Slot>,
+    /// Which blocks of the cluster get it.
+    blocks: Option<Slot>,
+    /// What is done to each element, of how many bytes; none: it is replaced.
+    reduction: Option<(Update, usize)>,
+    transactions: Option<Transactions>,
+}
+
+impl BulkCopy {
+    /// # Safety
+    /// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
+    pub(super) unsafe fn execute<O: Observer>(
+        &self,
+        frame: *mut Cell,
+        mask: u32,
+        environment: &mut Environment<'_, O>,
+    ) -> Result<(), AccessFault> {
+        let mut to = MaybeUninit::<Prepared>::uninit();
+        let mut from = MaybeUninit::<Prepared>::uninit();
+        // SAFETY: the caller's promise; `prepare` fills what it is given.
+        let (to, from) = unsafe {
+            self.to.prepare(frame, mask, 16, to.as_mut_ptr());
+            let source = self.from.map(|operand| {
+                operand.prepare(frame, mask, 16, from.as_mut_ptr());
+                from.assume_init_ref()
+            });
+            (to.assume_init_ref(), source)
+        };
+        // SAFETY: the slots are of this frame.
+        let value = |slot: Slot, lane: usize| unsafe { read_lane(slot, frame, lane) };
+        for lane in lanes::each(mask) {
+            let bytes = value(self.size, lane);
+            if !bytes.is_multiple_of(PIECE) {
+                return Err(illegal(lane, format!("a bulk copy of {bytes} bytes, no multiple of {PIECE}")));
+            }
+            if let Some(blocks) = self.blocks.map(|slot| value(slot, lane))
+                && blocks & 0xFFFF != 1
+            {
+                let what = format!("a multicast to the blocks {blocks:#x} of a cluster of one block");
+                return Err(illegal(lane, what));
+            }
+            let byte_mask = self.byte_mask.map(|slot| value(slot, lane) as u16);
+            let source = from.map(|from| from.addresses[lane]);
+            // SAFETY: the caller's promise.
+            unsafe { self.range(to.addresses[lane], source, bytes, byte_mask, environment) }
+                .map_err(|fault| AccessFault { lane: lane as u32, ..fault })?;
+        }
+        if O::REGISTERS {
+            environment.undefined = 0;
+        }
+        let Some(transactions) = &self.transactions else { return Ok(()) };
+        // SAFETY: the caller's promise.
+        unsafe { transactions.complete(frame, mask, environment, |lane| value(self.size, lane)) }
+    }
+
+    /// One lane's range, in pieces of 512 bytes.
+    unsafe fn range<O: Observer>(
+        &self,
+        to: u64,
+        from: Option<u64>,
+        bytes: u64,
+        byte_mask: Option<u16>,
+        environment: &mut Environment<'_, O>,
+    ) -> Result<(), AccessFault> {
+        let mut done = 0;
+        while done < bytes {
+            let count = ((bytes - done) / PIECE).min(32);
+            let mask = u32::MAX >> (32 - count);
+            let row = |start: u64| {
+                let start = start.wrapping_add(done);
+                let addresses = std::array::from_fn(|piece| start.wrapping_add(PIECE * piece as u64));
+                Prepared::of(addresses, mask, PIECE as u32)
+            };
+            let mut buffer = Buffer::new();
+            let data = buffer.start();
+            // SAFETY: the buffer has room for 32 pieces; what `access` hands out may be accessed, and is aligned.
+            unsafe {
+                data.write_bytes(0, 32 * PIECE as usize);
+                if let Some(from) = from {
+                    self.load.access(&row(from), mask, environment, |target, prepared, lanes| {
+                        let Target::Host { base, .. } = target else { return };
+                        for piece in lanes::each(lanes) {
+                            racing::load::<16>(base + prepared.addresses[piece], data.add(16 * piece));
+                        }
+                    })?;
+                }
+                self.store.access(&row(to), mask, environment, |target, prepared, lanes| {
+                    let Target::Host { base, .. } = target else { return };
+                    for piece in lanes::each(lanes) {
+                        self.piece(base + prepared.addresses[piece], data.add(16 * piece), byte_mask);
+                    }
+                })?;
+            }
+            done += count * PIECE;
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// 16 bytes may be accessed at the address and read from `data`.
+    unsafe fn piece(&self, address: u64, data: *const u8, byte_mask: Option<u16>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (self.reduction, byte_mask) {
+                (Some((update, size)), _) => {
+                    for start in (0..16).step_by(size) {
+                        let mut element = [0_u8; 8];
+                        data.add(start).copy_to_nonoverlapping(element.as_mut_ptr(), size);
+                        update(address + start as u64, u64::from_le_bytes(element), 0);
+                    }
+                }
+                (None, Some(byte_mask)) => {
+                    for byte in (0..16).filter(|byte| byte_mask >> byte & 1 == 1) {
+                        racing::store::<1>(address + byte, data.add(byte as usize));
+                    }
+                }
+                (None, None) => racing::store::<16>(address, data),
+            }
+        }
+    }
+}
+
+/// Decodes `cp.async.bulk` and `cp.reduce.async.bulk`, whose modifiers but `async`, `bulk` and `reduce` are given.
+pub(super) fn decode<'a>(
+    instruction: &'a Instruction,
+    modifiers: impl Iterator<Item = &'a str>,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Decoded, DecodeError> {
+    let unsupported = || DecodeError::unsupported(instruction);
+    let reduces = instruction.opcode.has("reduce");
+    let mut spaces = Vec::new();
+    let (mut counted, mut grouped, mut hint) = (false, false, false);
+    let (mut multicast, mut masked) = (false, false);
+    let (mut operation, mut scalar) = (None, None);
+    for modifier in modifiers {
+        match modifier {
+            "commit_group" if !reduces => {
+                opcode::count(instruction, 0, 0)?;
+                return Ok(Decoded::new(Decode::Nothing));
+            }
+            "wait_group" if !reduces => {
+                opcode::count(instruction, 1, 1)?;
+                return Ok(Decoded::new(Decode::Nothing));
+            }
+            "prefetch" if !reduces => {
+                let address = opcode::address_operand(instruction, 0, AddressSpace::Global, columns, level)?;
+                return Ok(Decoded::new(Decode::Nothing).address(address.slot()));
+            }
+            "mbarrier::complete_tx::bytes" => counted = true,
+            "bulk_group" => grouped = true,
+            "multicast::cluster" if !reduces => multicast = true,
+            "cp_mask" if !reduces => masked = true,
+            "L2::cache_hint" => hint = true,
+            "noftz" => {}
+            "add" | "min" | "max" | "inc" | "dec" | "and" | "or" | "xor" if reduces => {
+                operation = Some(modifier);
+            }
+            _ => match (opcode::space(modifier), ScalarType::from_word(modifier)) {
+                (Some(space @ (AddressSpace::Global | AddressSpace::Shared)), _) => spaces.push(space),
+                (_, Some(found)) if reduces => scalar = Some(found),
+                _ => return Err(unsupported()),
+            },
+        }
+    }
+    let [to_space, from_space] = spaces[..] else { return Err(unsupported()) };
+    let into_shared = to_space == AddressSpace::Shared;
+    if counted == grouped || counted != into_shared || into_shared && masked {
+        return Err(unsupported());
+    }
+    if !into_shared && from_space == AddressSpace::Global {
+        return Err(unsupported());
+    }
+    let least = 3 + usize::from(counted);
+    let more = usize::from(multicast) + usize::from(hint) + usize::from(masked);
+    opcode::count(instruction, least + more, least + more)?;
+    let to = opcode::address_operand(instruction, 0, to_space, columns, level)?;
+    let from = opcode::address_operand(instruction, 1, from_space, columns, level)?;
+    let mut sources = Vec::new();
+    let mut source = |index: usize, columns: &mut dyn Columns| {
+        let operand = opcode::operand(instruction, index)?;
+        let slot = opcode::source(instruction, operand, ScalarType::U32, columns)?;
+        sources.push(slot);
+        Ok::<_, DecodeError>(slot)
+    };
+    let size = source(2, columns)?;
+    let transactions = if counted { Some(Transactions::new(instruction, 3, columns, level)?) } else { None };
+    let blocks = if multicast { Some(source(least, columns)?) } else { None };
+    let byte_mask = if masked { Some(source(least + usize::from(hint), columns)?) } else { None };
+    let reduction = match (reduces, operation, scalar) {
+        (false, ..) => None,
+        (true, Some(operation), Some(scalar)) => {
+            let select = if into_shared { update::select::<false> } else { update::select::<true> };
+            let update = select(operation, scalar).ok_or_else(unsupported)?;
+            let size = scalar.size().filter(|size| *size <= 8).ok_or_else(unsupported)?;
+            Some((update, size as usize))
+        }
+        _ => return Err(unsupported()),
+    };
+    let request = |space, operation| Request {
+        space,
+        operation,
+        bytes: PIECE as u32,
+        read_only: false,
+        past_l1: space == AddressSpace::Global,
+        strong: operation == Operation::Reduction,
+    };
+    let writes = if reduces { Operation::Reduction } else { Operation::Store };
+    let copy = BulkCopy {
+        to,
+        from: Some(from),
+        size,
+        load: request(from_space, Operation::Load),
+        store: request(to_space, writes),
+        byte_mask,
+        blocks,
+        reduction,
+        transactions,
+    };
+    let barrier = copy.transactions.map(|barrier| barrier.slot());
+    let decoded = Decoded::new(Decode::BulkCopy(Box::new(copy))).sources(&sources);
+    Ok(decoded.addresses(&[to.slot(), from.slot()]).addresses(barrier.as_slice()))
+}
+
+/// Decodes `st.bulk`: zeros in shared memory.
+pub(super) fn decode_zeros(
+    instruction: &Instruction,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Decoded, DecodeError> {
+    let mut space = AddressSpace::Generic;
+    for modifier in instruction.opcode.modifiers().skip(1) {
+        match modifier {
+            "weak" => {}
+            "shared" | "shared::cta" => space = AddressSpace::Shared,
+            _ => return Err(DecodeError::unsupported(instruction)),
+        }
+    }
+    opcode::count(instruction, 2, 3)?;
+    if let Some(value) = instruction.operands.get(2)
+        && !matches!(value, crate::ptx::Operand::Immediate(crate::ptx::Immediate::Integer { bits: 0, .. }))
+    {
+        return Err(DecodeError::operands(instruction, "the value must be 0"));
+    }
+    let to = opcode::address_operand(instruction, 0, space, columns, level)?;
+    let size = opcode::source(instruction, opcode::operand(instruction, 1)?, ScalarType::U64, columns)?;
+    let request = |operation| Request {
+        space,
+        operation,
+        bytes: PIECE as u32,
+        read_only: false,
+        past_l1: false,
+        strong: false,
+    };
+    let copy = BulkCopy {
+        to,
+        from: None,
+        size,
+        load: request(Operation::Load),
+        store: request(Operation::Store),
+        byte_mask: None,
+        blocks: None,
+        reduction: None,
+        transactions: None,
+    };
+    Ok(Decoded::new(Decode::BulkCopy(Box::new(copy))).sources(&[size]).address(to.slot()))
+}

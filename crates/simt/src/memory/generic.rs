@@ -1,0 +1,170 @@
+//! Addresses between spaces: `cvta`, `isspacep`, `mapa`, `getctarank`.
+
+use super::access::Environment;
+use super::allocation::Kind;
+use super::barrier::illegal;
+use super::columns::{read_lane, write_lane};
+use super::instruction::{Decoded, Operation as Decode};
+use super::lanes;
+use super::lookup::AccessFault;
+use super::opcode;
+use super::windows::{LOCAL_WINDOW, SHARED_WINDOW, in_local_window, in_shared_window};
+use crate::decode::{Columns, DecodeError};
+use crate::observe::Observer;
+use crate::ptx::{Instruction, ScalarType};
+use crate::registers::{Cell, Slot, Width};
+
+/// A conversion or a question about addresses, decoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Conversion {
+    question: Question,
+    result: Slot,
+    source: Slot,
+    /// `mapa`: the block's rank in its cluster.
+    rank: Option<Slot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Question {
+    /// The address with this added.
+    Moved(u64),
+    InShared,
+    InLocal,
+    InConstant,
+    InParameters,
+    InGlobal,
+    /// Of the block that an address belongs to: 0, for clusters have one block.
+    Rank,
+}
+
+impl Conversion {
+    /// # Safety
+    /// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
+    pub(super) unsafe fn execute<O: Observer>(
+        &self,
+        frame: *mut Cell,
+        mask: u32,
+        environment: &Environment<'_, O>,
+    ) -> Result<(), AccessFault> {
+        if let (Question::Moved(by), None, Width::Double, Width::Double) =
+            (self.question, self.rank, self.source.width, self.result.width)
+        {
+            // SAFETY: the slots are of this frame.
+            unsafe { moved(by, self.source, self.result, frame, mask) };
+            return Ok(());
+        }
+        let memory = environment.memory;
+        let is_in = |address, kind| memory.find(address).is_some_and(|allocation| allocation.kind == kind);
+        for lane in lanes::each(mask) {
+            // SAFETY: the slots are of this frame.
+            let address = unsafe { read_lane(self.source, frame, lane) };
+            let windowed = in_shared_window(address) || in_local_window(address);
+            let result = match self.question {
+                Question::Moved(by) => address.wrapping_add(by),
+                Question::InShared => u64::from(in_shared_window(address)),
+                Question::InLocal => u64::from(in_local_window(address)),
+                Question::InConstant => u64::from(is_in(address, Kind::Constant)),
+                Question::InParameters => u64::from(is_in(address, Kind::Parameters)),
+                Question::InGlobal => u64::from(
+                    !windowed && !is_in(address, Kind::Constant) && !is_in(address, Kind::Parameters),
+                ),
+                Question::Rank => 0,
+            };
+            // SAFETY: as above.
+            if let Some(rank) = self.rank.map(|slot| unsafe { read_lane(slot, frame, lane) })
+                && rank != 0
+            {
+                return Err(illegal(lane, format!("mapa to block {rank} of a cluster of one block")));
+            }
+            // SAFETY: as above.
+            unsafe { write_lane(self.result, frame, lane, result) };
+        }
+        Ok(())
+    }
+}
+
+/// Adds a number to all lanes: conversions are as frequent as pointers are.
+///
+/// # Safety
+/// The slots are of this frame, both 64 bits wide.
+unsafe fn moved(by: u64, source: Slot, result: Slot, frame: *mut Cell, mask: u32) {
+    // SAFETY: the caller's promise. Where both are one column, each lane is read before it is written.
+    unsafe {
+        let (source, result) = (source.doubles(frame).cast::<u64>(), result.doubles(frame).cast::<u64>());
+        if mask == u32::MAX {
+            let lanes = source.cast::<[u64; 32]>().read().map(|address| address.wrapping_add(by));
+            result.cast::<[u64; 32]>().write(lanes);
+        } else {
+            for lane in lanes::each(mask) {
+                result.add(lane).write(source.add(lane).read().wrapping_add(by));
+            }
+        }
+    }
+}
+
+/// Decodes `cvta`, `isspacep`, `mapa` and `getctarank`.
+pub(super) fn decode(instruction: &Instruction, columns: &mut dyn Columns) -> Result<Decoded, DecodeError> {
+    let unsupported = || DecodeError::unsupported(instruction);
+    let base = instruction.opcode.base();
+    let mut to_space = false;
+    let mut space = None;
+    let mut scalar = None;
+    for modifier in instruction.opcode.modifiers() {
+        match modifier {
+            "to" if base == "cvta" => to_space = true,
+            "u64" | "u32" => scalar = ScalarType::from_word(modifier),
+            "global" | "shared" | "shared::cta" | "shared::cluster" | "local" | "const" | "param"
+            | "param::entry"
+                if space.is_none() =>
+            {
+                space = Some(modifier.split("::").next().unwrap_or(modifier));
+            }
+            _ => return Err(unsupported()),
+        }
+    }
+    let (question, results, sources) = match base {
+        "cvta" => {
+            // In 32 bits there is no room for windows.
+            if scalar != Some(ScalarType::U64) {
+                return Err(unsupported());
+            }
+            let window = match space.ok_or_else(unsupported)? {
+                "shared" => SHARED_WINDOW,
+                "local" => LOCAL_WINDOW,
+                _ => 0,
+            };
+            let by = if to_space { window.wrapping_neg() } else { window };
+            (Question::Moved(by), ScalarType::U64, ScalarType::U64)
+        }
+        "isspacep" => {
+            let question = match space.ok_or_else(unsupported)? {
+                "shared" => Question::InShared,
+                "local" => Question::InLocal,
+                "const" => Question::InConstant,
+                "param" => Question::InParameters,
+                _ => Question::InGlobal,
+            };
+            (question, ScalarType::Pred, ScalarType::U64)
+        }
+        "mapa" => {
+            let scalar = scalar.ok_or_else(unsupported)?;
+            (Question::Moved(0), scalar, scalar)
+        }
+        _ => {
+            let scalar = scalar.ok_or_else(unsupported)?;
+            (Question::Rank, ScalarType::U32, scalar)
+        }
+    };
+    let operands = if base == "mapa" { 3 } else { 2 };
+    opcode::count(instruction, operands, operands)?;
+    let result = opcode::result(instruction, opcode::operand(instruction, 0)?, results, columns)?;
+    let source = opcode::source(instruction, opcode::operand(instruction, 1)?, sources, columns)?;
+    let rank = if base == "mapa" {
+        Some(opcode::source(instruction, opcode::operand(instruction, 2)?, ScalarType::U32, columns)?)
+    } else {
+        None
+    };
+    let conversion = Conversion { question, result, source, rank };
+    let decoded = Decoded::new(Decode::Conversion(Box::new(conversion))).results(&[result]);
+    Ok(decoded.sources(&[source]).sources(rank.as_slice()))
+}

@@ -1,0 +1,105 @@
+//! What only advises the caches, and what only orders: prefetches, policies, fences.
+
+use std::sync::atomic::{Ordering, fence};
+
+use super::access::{AddressSpace, Environment};
+use super::instruction::{Decoded, Operation as Decode};
+use super::opcode;
+use crate::decode::{Columns, DecodeError, Level};
+use crate::observe::Observer;
+use crate::ptx::{Instruction, ScalarType};
+
+/// What `createpolicy` gives: a number without meaning, for all policies are alike where no cache is simulated.
+pub(super) const POLICY: u64 = 0x1000_0000_0000_0000;
+
+/// Decodes `prefetch`, `prefetchu`, `applypriority`, `discard`: nothing but an address comes of them. `discard` may
+/// leave what was there.
+pub(super) fn decode_advice(
+    instruction: &Instruction,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Decoded, DecodeError> {
+    let mut space = AddressSpace::Generic;
+    for modifier in instruction.opcode.modifiers() {
+        match modifier {
+            "L1" | "L2" | "tensormap" | "param" | "const" => {}
+            "L2::evict_last" | "L2::evict_normal" => {}
+            "global" => space = AddressSpace::Global,
+            "local" => space = AddressSpace::Local,
+            _ => return Err(DecodeError::unsupported(instruction)),
+        }
+    }
+    opcode::count(instruction, 1, 2)?;
+    let address = opcode::address_operand(instruction, 0, space, columns, level)?;
+    Ok(Decoded::new(Decode::Nothing).address(address.slot()))
+}
+
+/// Decodes `createpolicy`.
+pub(super) fn decode_policy(
+    instruction: &Instruction,
+    columns: &mut dyn Columns,
+) -> Result<Decoded, DecodeError> {
+    let known = instruction.opcode.modifiers().all(|modifier| {
+        matches!(
+            modifier,
+            "fractional"
+                | "range"
+                | "cvt"
+                | "global"
+                | "L2"
+                | "b64"
+                | "L2::evict_last"
+                | "L2::evict_normal"
+                | "L2::evict_first"
+                | "L2::evict_unchanged"
+        )
+    });
+    if !known {
+        return Err(DecodeError::unsupported(instruction));
+    }
+    opcode::count(instruction, 1, 4)?;
+    let result = opcode::result(instruction, opcode::operand(instruction, 0)?, ScalarType::B64, columns)?;
+    Ok(Decoded::new(Decode::Policy(result)).results(&[result]))
+}
+
+/// Decodes `fence` and `membar`.
+pub(super) fn decode_fence(instruction: &Instruction) -> Result<Decoded, DecodeError> {
+    let mut beyond_block = false;
+    for modifier in instruction.opcode.modifiers() {
+        match modifier {
+            "cta" => {}
+            "cluster" | "gpu" | "gl" | "sys" => beyond_block = true,
+            "sc" | "acq_rel" | "acquire" | "release" | "mbarrier_init" => {}
+            // Between ways to reach memory, of which there is one here.
+            "proxy"
+            | "alias"
+            | "async"
+            | "async::global"
+            | "async::shared::cta"
+            | "async::shared::cluster"
+            | "async::generic"
+            | "async.global"
+            | "global"
+            | "shared::cta"
+            | "shared::cluster"
+            | "tensormap::generic"
+            | "sync_restrict::shared::cta"
+            | "sync_restrict::shared::cluster" => {}
+            _ => return Err(DecodeError::unsupported(instruction)),
+        }
+    }
+    Ok(Decoded::new(Decode::Fence { beyond_block }))
+}
+
+/// What comes before a fence is seen by all who see what comes after it.
+pub(super) fn execute_fence<O: Observer>(beyond_block: bool, environment: &mut Environment<'_, O>) {
+    fence(Ordering::SeqCst);
+    tell(beyond_block, environment);
+}
+
+/// Tells the observer of a fence, or of what has a fence in it.
+pub(super) fn tell<O: Observer>(beyond_block: bool, environment: &mut Environment<'_, O>) {
+    if O::SYNCHRONISATION {
+        environment.observer.fence(environment.at, beyond_block);
+    }
+}

@@ -1,0 +1,241 @@
+//! A decoded memory instruction.
+
+use super::access::Environment;
+use super::async_copy::{self, AsyncCopy};
+use super::atomic::{self, Atomic};
+use super::barrier::{self, Barrier, Transactions};
+use super::bulk_copy::{self, BulkCopy};
+use super::columns::write_lane;
+use super::generic::{self, Conversion};
+use super::hints;
+use super::lanes;
+use super::load_store::{self, Transfer};
+use super::lookup::AccessFault;
+use super::opcode;
+use crate::decode::{Columns, DecodeError, Level};
+use crate::observe::Observer;
+use crate::ptx::Instruction;
+use crate::registers::{Cell, Slot};
+
+/// An instruction of this room, decoded: to be executed any number of times, for any frame of its function.
+#[derive(Clone, Debug)]
+pub struct MemoryInstruction {
+    operation: Operation,
+    registers: Box<Lists>,
+}
+
+/// The registers of an instruction, by what it does with them.
+#[derive(Clone, Debug, Default)]
+struct Lists {
+    results: Vec<Slot>,
+    sources: Vec<Slot>,
+    addresses: Vec<Slot>,
+}
+
+/// What has come of executing an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It is done.
+    Done,
+    /// It is done, and its answer to some lane is that what the lane waits for has not happened: others should be let
+    /// run before this warp asks again.
+    Wait,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Operation {
+    Load(Transfer),
+    Store(Transfer),
+    /// `st.async`, and the barrier that counts its bytes.
+    StoreAndCount(Box<(Transfer, Transactions)>),
+    Atomic(Box<Atomic>),
+    Barrier(Box<Barrier>),
+    PendingCount {
+        count: Slot,
+        state: Slot,
+    },
+    AsyncCopy(Box<AsyncCopy>),
+    BulkCopy(Box<BulkCopy>),
+    Conversion(Box<Conversion>),
+    Policy(Slot),
+    Fence {
+        beyond_block: bool,
+    },
+    /// Advice to caches, and waiting for what is complete.
+    Nothing,
+}
+
+/// An instruction in the making: what it does and its registers.
+pub(super) struct Decoded(MemoryInstruction);
+
+impl Decoded {
+    pub(super) fn new(operation: Operation) -> Self {
+        Self(MemoryInstruction { operation, registers: Box::default() })
+    }
+
+    pub(super) fn results(mut self, slots: &[Slot]) -> Self {
+        self.0.registers.results.extend_from_slice(slots);
+        self
+    }
+
+    pub(super) fn sources(mut self, slots: &[Slot]) -> Self {
+        self.0.registers.sources.extend_from_slice(slots);
+        self
+    }
+
+    pub(super) fn address(mut self, slot: Slot) -> Self {
+        self.0.registers.addresses.push(slot);
+        self
+    }
+
+    pub(super) fn addresses(mut self, slots: &[Slot]) -> Self {
+        self.0.registers.addresses.extend_from_slice(slots);
+        self
+    }
+}
+
+/// Decodes an instruction that accesses memory. None: it is another room's (`ld.param` and `st.param` are too).
+///
+/// # Errors
+/// See [`DecodeError`].
+pub fn decode(
+    instruction: &Instruction,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Option<MemoryInstruction>, DecodeError> {
+    let decoded = match instruction.opcode.base() {
+        "ld" | "st" if opcode::is_parameter(instruction) => return Ok(None),
+        "ld" | "ldu" => load_store::decode_load(instruction, columns, level)?,
+        "st" if instruction.opcode.has("bulk") => bulk_copy::decode_zeros(instruction, columns, level)?,
+        "st" => load_store::decode_store(instruction, columns, level)?,
+        "atom" | "red" => atomic::decode(instruction, columns, level)?,
+        "cvta" | "isspacep" | "mapa" | "getctarank" => generic::decode(instruction, columns)?,
+        "prefetch" | "prefetchu" | "applypriority" | "discard" => {
+            hints::decode_advice(instruction, columns, level)?
+        }
+        "createpolicy" => hints::decode_policy(instruction, columns)?,
+        "fence" | "membar" => hints::decode_fence(instruction)?,
+        "mbarrier" => barrier::decode(instruction, columns, level)?,
+        "cp" => decode_copy(instruction, columns, level)?,
+        // Of this room too, and not done: memory of several devices, tensors, and the memory of tensor cores.
+        "multimem" | "tensormap" | "ldmatrix" | "stmatrix" | "tex" | "tld4" | "txq" | "suld" | "sust"
+        | "sured" | "suq" => return Err(DecodeError::unsupported(instruction)),
+        _ => return Ok(None),
+    };
+    Ok(Some(decoded.0))
+}
+
+/// `cp.async` with all that follows.
+fn decode_copy(
+    instruction: &Instruction,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Decoded, DecodeError> {
+    let modifiers: Vec<&str> = instruction.opcode.modifiers().collect();
+    match modifiers[..] {
+        ["async", "commit_group" | "wait_all"] => {
+            opcode::count(instruction, 0, 0)?;
+            Ok(Decoded::new(Operation::Nothing))
+        }
+        ["async", "wait_group"] => {
+            opcode::count(instruction, 1, 1)?;
+            Ok(Decoded::new(Operation::Nothing))
+        }
+        ["async", "mbarrier", "arrive", ..] => barrier::decode_copied(instruction, columns, level),
+        ["async", "bulk", ref rest @ ..] | ["reduce", "async", "bulk", ref rest @ ..] => {
+            bulk_copy::decode(instruction, rest.iter().copied(), columns, level)
+        }
+        ["async", ..] => async_copy::decode(instruction, columns, level),
+        _ => Err(DecodeError::unsupported(instruction)),
+    }
+}
+
+impl MemoryInstruction {
+    /// Executes it for the lanes of `mask`. Other lanes' registers stay as they are.
+    ///
+    /// # Errors
+    /// The first lane that may not do what it wants. Nothing has been performed then, but for instructions of several
+    /// accesses (bulk copies) and atomics on several spaces at once, which have been performed in part.
+    ///
+    /// # Safety
+    /// `frame` is a frame of the function that the instruction was decoded for, all of its columns initialised memory,
+    /// and nobody else uses it. The allocations of `environment.memory` are as its documentation says; `Level::Avx2` was
+    /// given only where the computer has it.
+    #[inline]
+    pub unsafe fn execute<O: Observer>(
+        &self,
+        frame: *mut Cell,
+        mask: u32,
+        environment: &mut Environment<'_, O>,
+    ) -> Result<Progress, AccessFault> {
+        if mask == 0 {
+            return Ok(Progress::Done);
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.operation {
+                Operation::Load(load) => load.load(frame, mask, environment)?,
+                Operation::Store(store) => store.store(frame, mask, environment)?,
+                _ => return self.execute_other(frame, mask, environment),
+            }
+        }
+        Ok(Progress::Done)
+    }
+
+    /// # Safety
+    /// As for [`MemoryInstruction::execute`].
+    #[inline(never)]
+    unsafe fn execute_other<O: Observer>(
+        &self,
+        frame: *mut Cell,
+        mask: u32,
+        environment: &mut Environment<'_, O>,
+    ) -> Result<Progress, AccessFault> {
+        if O::REGISTERS {
+            environment.undefined = 0;
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.operation {
+                Operation::Load(load) => load.load(frame, mask, environment)?,
+                Operation::Store(store) => store.store(frame, mask, environment)?,
+                Operation::StoreAndCount(both) => {
+                    let (store, transactions) = &**both;
+                    store.store(frame, mask, environment)?;
+                    transactions.complete(frame, mask, environment, |_| store.bytes())?;
+                }
+                Operation::Atomic(atomic) => atomic.execute(frame, mask, environment)?,
+                Operation::Barrier(barrier) => return barrier.execute(frame, mask, environment),
+                Operation::PendingCount { count, state } => {
+                    barrier::pending_count(*count, *state, frame, mask)?;
+                }
+                Operation::AsyncCopy(copy) => copy.execute(frame, mask, environment)?,
+                Operation::BulkCopy(copy) => copy.execute(frame, mask, environment)?,
+                Operation::Conversion(conversion) => conversion.execute(frame, mask, environment)?,
+                Operation::Policy(result) => {
+                    for lane in lanes::each(mask) {
+                        write_lane(*result, frame, lane, hints::POLICY);
+                    }
+                }
+                Operation::Fence { beyond_block } => hints::execute_fence(*beyond_block, environment),
+                Operation::Nothing => {}
+            }
+        }
+        Ok(Progress::Done)
+    }
+
+    /// The registers that it writes, in the lanes of its mask.
+    pub fn results(&self) -> &[Slot] {
+        &self.registers.results
+    }
+
+    /// The registers whose values it reads, addresses apart.
+    pub fn sources(&self) -> &[Slot] {
+        &self.registers.sources
+    }
+
+    /// The registers that it reads addresses from.
+    pub fn addresses(&self) -> &[Slot] {
+        &self.registers.addresses
+    }
+}

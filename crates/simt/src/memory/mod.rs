@@ -1,0 +1,48 @@
+//! The device's memory and the instructions that access it.
+//!
+//! [`Memory`] is global memory with all that lives in it, shared by all; [`SharedMemory`] is a block's and
+//! [`LocalMemory`] a warp's. [`decode`] turns an instruction of PTX into a [`MemoryInstruction`], which executes for a
+//! warp in an [`Environment`]: it gathers the lanes' addresses, checks them (one look at their span where the
+//! [`LookupCache`] knows the allocation, each lane by itself where that does not do), tells the observer, and moves the
+//! data.
+
+mod access;
+mod allocation;
+mod async_copy;
+mod atomic;
+mod barrier;
+mod barrier_word;
+mod bulk_copy;
+mod columns;
+mod device;
+mod error;
+mod generic;
+mod hints;
+mod host_limit;
+mod initialised;
+mod instruction;
+#[cfg(target_arch = "x86_64")]
+mod interleave;
+mod lanes;
+mod load_store;
+mod local;
+mod lookup;
+mod opcode;
+mod racing;
+mod reservation;
+mod shared;
+mod table;
+mod transfer;
+mod update;
+mod windows;
+
+pub use access::Environment;
+pub use allocation::{Allocation, Kind};
+pub use barrier::MBARRIER;
+pub use device::Memory;
+pub use error::{FreeError, MemoryError, RangeError};
+pub use instruction::{MemoryInstruction, Progress, decode};
+pub use local::LocalMemory;
+pub use lookup::{AccessFault, LookupCache};
+pub use shared::{SHARED_POISON, SharedMemory};
+pub use windows::{LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES, in_local_window, in_shared_window};

@@ -1,0 +1,196 @@
+//! Reading opcodes: the modifiers that memory instructions have in common.
+
+use super::access::AddressSpace;
+use super::lanes::AddressOperand;
+use crate::decode::{Columns, DecodeError, Level};
+use crate::ptx::{Address, Instruction, Operand, ScalarType};
+use crate::registers::{Slot, Width};
+
+/// The space that a modifier names, `.param` apart.
+pub(super) fn space(modifier: &str) -> Option<AddressSpace> {
+    Some(match modifier {
+        "global" => AddressSpace::Global,
+        "shared" | "shared::cta" | "shared::cluster" => AddressSpace::Shared,
+        "local" => AddressSpace::Local,
+        "const" => AddressSpace::Constant,
+        _ => return None,
+    })
+}
+
+/// Whether the instruction is about kernel parameters, which are no memory here.
+pub(super) fn is_parameter(instruction: &Instruction) -> bool {
+    instruction
+        .opcode
+        .modifiers()
+        .any(|modifier| matches!(modifier, "param" | "param::entry" | "param::func"))
+}
+
+/// How strongly an access is ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Order {
+    #[default]
+    Weak,
+    Volatile,
+    Relaxed,
+    Acquire,
+    Release,
+    AcquireRelease,
+}
+
+/// Who shall see an access in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Block,
+    Beyond,
+}
+
+pub(super) fn order(modifier: &str) -> Option<Order> {
+    Some(match modifier {
+        "weak" => Order::Weak,
+        "volatile" => Order::Volatile,
+        "relaxed" | "mmio" => Order::Relaxed,
+        "acquire" => Order::Acquire,
+        "release" => Order::Release,
+        "acq_rel" => Order::AcquireRelease,
+        _ => return None,
+    })
+}
+
+pub(super) fn scope(modifier: &str) -> Option<Scope> {
+    Some(match modifier {
+        "cta" => Scope::Block,
+        "cluster" | "gpu" | "sys" => Scope::Beyond,
+        _ => return None,
+    })
+}
+
+/// Hints of where in the caches a line should stay or how much to fetch along, which change no result.
+pub(super) fn is_hint(modifier: &str) -> bool {
+    matches!(
+        modifier,
+        "L1::evict_normal"
+            | "L1::evict_unchanged"
+            | "L1::evict_first"
+            | "L1::evict_last"
+            | "L1::no_allocate"
+            | "L2::evict_normal"
+            | "L2::evict_first"
+            | "L2::evict_last"
+            | "L2::cache_hint"
+            | "L2::64B"
+            | "L2::128B"
+            | "L2::256B"
+    )
+}
+
+pub(super) fn vector(modifier: &str) -> Option<usize> {
+    Some(match modifier {
+        "v2" => 2,
+        "v4" => 4,
+        "v8" => 8,
+        _ => return None,
+    })
+}
+
+/// The address operand of an instruction.
+fn address(instruction: &Instruction, index: usize) -> Result<&Address, DecodeError> {
+    match instruction.operands.get(index) {
+        Some(Operand::Address(address)) if address.more.is_empty() => Ok(address),
+        Some(_) => Err(DecodeError::operands(instruction, format!("operand {} is no address", index + 1))),
+        None => Err(missing(instruction, index)),
+    }
+}
+
+/// Where the address of an access comes from.
+pub(super) fn address_operand(
+    instruction: &Instruction,
+    index: usize,
+    space: AddressSpace,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<AddressOperand, DecodeError> {
+    let narrow = matches!(space, AddressSpace::Shared | AddressSpace::Local);
+    let column = columns.address(address(instruction, index)?)?;
+    AddressOperand::new(column, narrow, level)
+        .ok_or_else(|| DecodeError::operands(instruction, "the address is no number"))
+}
+
+/// The operand of this index.
+pub(super) fn operand(instruction: &Instruction, index: usize) -> Result<&Operand, DecodeError> {
+    instruction.operands.get(index).ok_or_else(|| missing(instruction, index))
+}
+
+fn missing(instruction: &Instruction, index: usize) -> DecodeError {
+    let there = instruction.operands.len();
+    DecodeError::operands(instruction, format!("operand {} is missing; there are {there}", index + 1))
+}
+
+/// The instruction has between so and so many operands.
+pub(super) fn count(instruction: &Instruction, least: usize, most: usize) -> Result<(), DecodeError> {
+    let there = instruction.operands.len();
+    if there < least {
+        return Err(missing(instruction, there));
+    }
+    if there > most {
+        return Err(DecodeError::operands(instruction, format!("{there} operands, {most} at most")));
+    }
+    Ok(())
+}
+
+/// The elements of an operand: of a vector as many as stated, of a vector register its first ones.
+pub(super) fn elements(
+    instruction: &Instruction,
+    operand: &Operand,
+    count: usize,
+) -> Result<Vec<Operand>, DecodeError> {
+    use crate::ptx::Component::{W, X, Y, Z};
+    match operand {
+        Operand::Vector(list) if list.len() == count => Ok(list.clone()),
+        Operand::Vector(list) => {
+            let there = list.len();
+            Err(DecodeError::operands(instruction, format!("{count} elements are wanted, {there} given")))
+        }
+        Operand::Register(register) if count == 2 || count == 4 => Ok([X, Y, Z, W][..count]
+            .iter()
+            .map(|component| Operand::Element(*register, *component))
+            .collect()),
+        _ if count == 1 => Ok(vec![operand.clone()]),
+        _ => Err(DecodeError::operands(instruction, format!("{count} elements in braces are wanted"))),
+    }
+}
+
+/// A column to read, wide enough for the type.
+pub(super) fn source(
+    instruction: &Instruction,
+    operand: &Operand,
+    scalar: ScalarType,
+    columns: &mut dyn Columns,
+) -> Result<Slot, DecodeError> {
+    let slot = columns.source(operand, scalar)?;
+    wide_enough(instruction, slot, scalar)
+}
+
+/// A column to write, wide enough for the type.
+pub(super) fn result(
+    instruction: &Instruction,
+    operand: &Operand,
+    scalar: ScalarType,
+    columns: &mut dyn Columns,
+) -> Result<Slot, DecodeError> {
+    let slot = columns.result(operand, scalar)?;
+    wide_enough(instruction, slot, scalar)
+}
+
+fn wide_enough(instruction: &Instruction, slot: Slot, scalar: ScalarType) -> Result<Slot, DecodeError> {
+    let fits = match Width::of(scalar) {
+        Width::Predicate => slot.width == Width::Predicate,
+        Width::Word => slot.width != Width::Predicate,
+        Width::Double => matches!(slot.width, Width::Double | Width::Quad),
+        Width::Quad => slot.width == Width::Quad,
+    };
+    if fits {
+        return Ok(slot);
+    }
+    let width = slot.width;
+    Err(DecodeError::operands(instruction, format!("a register is {width:?} wide, too narrow for {scalar}")))
+}
