@@ -1,7 +1,8 @@
-//! The names of the entry points: what `cust_raw` 0.11.3 declares, in its order, and the newer ones that
-//! [`ext`](crate::ext) calls. Everything else (slots, stubs, lists) is generated from here.
+//! The names of the entry points: what `cust_raw` 0.11.3 declares, in its order, the newer ones that
+//! [`ext`](crate::ext) calls, and others that programs without `cust` load from a driver library. Everything else (slots,
+//! stubs, lists) is generated from here.
 
-/// Calls `$then! { cust { names } newer { names } }`.
+/// Calls `$then! { cust { names } newer { names } others { names } }`.
 macro_rules! for_each_entry_point {
     ($then:ident) => {
         $then! {
@@ -367,6 +368,28 @@ macro_rules! for_each_entry_point {
                 cuTensorMapEncodeTiled
                 cuMemAdvise_v2
                 cuMemPrefetchAsync_v2
+            }
+            others {
+                cuCtxCreate_v4
+                cuCtxGetDevice_v2
+                cuCtxGetId
+                cuCtxSetFlags
+                cuCtxSynchronize_v2
+                cuEventElapsedTime_v2
+                cuFuncGetName
+                cuFuncGetParamInfo
+                cuFuncIsLoaded
+                cuFuncLoad
+                cuGetProcAddress_v2
+                cuGraphAddKernelNode_v2
+                cuGraphExecGetFlags
+                cuGraphExecKernelNodeSetParams_v2
+                cuGraphExecUpdate_v2
+                cuGraphInstantiateWithParams
+                cuModuleGetFunctionCount
+                cuModuleGetLoadingMode
+                cuStreamGetDevice
+                cuStreamGetId
             }
         }
     };

@@ -15,8 +15,9 @@
 //!   `cuGetErrorString` answer, with the code's name, because `cust` panics where an error cannot be put in words.
 //! * Afterwards, an entry point that the bound driver lacks returns `CUDA_ERROR_NOT_SUPPORTED` (801), and says its
 //!   name once on stderr.
-//! * [`bind_nvidia`] binds NVIDIA's library. [`bind`] takes a function from names to addresses, so that any other
-//!   implementation of the driver API can stand behind the same program.
+//! * [`bind_nvidia`] binds NVIDIA's library. [`bind_simulated`] binds the driver of this crate's own that needs no GPU: see
+//!   [`simulated`]. [`bind`] takes a function from names to addresses, so that any other implementation of the driver API
+//!   can stand behind the same program.
 //!
 //! A program must name this crate in its code (`use cuda_driver as _;` is enough) or its symbols are not
 //! linked.
@@ -36,10 +37,12 @@ mod table;
 mod version;
 
 pub mod ext;
+pub mod simulated;
 
 pub use bind_error::{Attempt, BindError};
 pub use binding::{Binding, TableError, bind, bound};
 pub use code::Code;
 pub use nvidia::{DRIVER_FOLDERS, DRIVER_LIBRARY, DRIVER_VARIABLE, Nvidia, bind_nvidia};
-pub use table::{CUST_ENTRY_POINTS, NEWER_ENTRY_POINTS};
+pub use simulated::{Simulated, SimulatedError, bind_simulated};
+pub use table::{CUST_ENTRY_POINTS, NEWER_ENTRY_POINTS, OTHER_ENTRY_POINTS};
 pub use version::{DriverVersion, PtxVersion};

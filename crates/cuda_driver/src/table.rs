@@ -17,7 +17,7 @@ compile_error!(
 );
 
 macro_rules! define {
-    (cust { $($cust:ident)* } newer { $($newer:ident)* }) => {
+    (cust { $($cust:ident)* } newer { $($newer:ident)* } others { $($other:ident)* }) => {
         /// The index of an entry point.
         #[allow(non_camel_case_types)]
         #[derive(Clone, Copy)]
@@ -25,6 +25,7 @@ macro_rules! define {
         pub(crate) enum Slot {
             $($cust,)*
             $($newer,)*
+            $($other,)*
         }
 
         /// The entry points that `cust_raw` 0.11.3 declares, in its order.
@@ -33,14 +34,22 @@ macro_rules! define {
         /// The entry points newer than `cust`'s bindings that [`ext`](crate::ext) calls.
         pub const NEWER_ENTRY_POINTS: &[&str] = &[$(stringify!($newer)),*];
 
+        /// Entry points that nothing here calls, which programs without `cust` load from a driver library by name.
+        pub const OTHER_ENTRY_POINTS: &[&str] = &[$(stringify!($other)),*];
+
         /// Names by slot.
-        pub(crate) const NAMES: [&str; COUNT] = [$(stringify!($cust),)* $(stringify!($newer),)*];
+        pub(crate) const NAMES: [&str; COUNT] =
+            [$(stringify!($cust),)* $(stringify!($newer),)* $(stringify!($other),)*];
 
         /// The exported functions by slot.
         pub(crate) const STUBS: [unsafe extern "C" fn() -> Code; COUNT] =
-            [$(stubs::$cust,)* $(stubs::$newer,)*];
+            [$(stubs::$cust,)* $(stubs::$newer,)* $(stubs::$other,)*];
 
-        const COUNT: usize = [$(stringify!($cust),)* $(stringify!($newer),)*].len();
+        const COUNT: usize =
+            [$(stringify!($cust),)* $(stringify!($newer),)* $(stringify!($other),)*].len();
+
+        /// Of these, the first ones are called from here.
+        pub(crate) const CALLED: usize = CUST_ENTRY_POINTS.len() + NEWER_ENTRY_POINTS.len();
 
         #[allow(non_snake_case)]
         pub(crate) mod stubs {
@@ -49,6 +58,7 @@ macro_rules! define {
 
             $(stub! { $cust })*
             $(stub! { $newer })*
+            $(stub! { $other })*
         }
     };
 }
@@ -95,6 +105,12 @@ static TABLE: [AtomicPtr<c_void>; COUNT] = {
     table[Slot::cuGetErrorString as usize] = AtomicPtr::new(error_name as *const () as *mut c_void);
     table
 };
+
+/// The exported function of this name.
+pub(crate) fn stub(name: &str) -> Option<*const ()> {
+    let slot = NAMES.iter().position(|other| *other == name)?;
+    Some(STUBS[slot] as *const ())
+}
 
 /// Whether a missing entry point has already been reported, by slot.
 static REPORTED: [AtomicBool; COUNT] = [const { AtomicBool::new(false) }; COUNT];

@@ -8,18 +8,22 @@ use std::ffi::c_char;
 mod list;
 
 macro_rules! addresses {
-    (cust { $($cust:ident)* } newer { $($newer:ident)* }) => {
+    (cust { $($cust:ident)* } newer { $($newer:ident)* } others { $($other:ident)* }) => {
         /// What the linker put behind each of `cust_raw`'s declarations.
         const CUST: &[(&str, *const ())] = &[$((stringify!($cust), cust_raw::$cust as *const ())),*];
 
         mod newer {
             unsafe extern "C" {
                 $(pub(crate) fn $newer();)*
+                $(pub(crate) fn $other();)*
             }
         }
 
         /// The same of those that `cust_raw` lacks.
         const NEWER: &[(&str, *const ())] = &[$((stringify!($newer), newer::$newer as *const ())),*];
+
+        /// And of those that nothing here calls.
+        const OTHERS: &[(&str, *const ())] = &[$((stringify!($other), newer::$other as *const ())),*];
     };
 }
 
@@ -59,15 +63,19 @@ fn every_symbol_is_a_stub_of_its_own() {
     let newer: Vec<&str> = NEWER.iter().map(|(name, _)| *name).collect();
     assert_eq!(newer, cuda_driver::NEWER_ENTRY_POINTS);
 
-    let addresses: BTreeSet<_> = CUST.iter().chain(NEWER).map(|(_, address)| *address).collect();
-    assert_eq!(addresses.len(), CUST.len() + NEWER.len());
+    let others: Vec<&str> = OTHERS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(others, cuda_driver::OTHER_ENTRY_POINTS);
+
+    let all = CUST.iter().chain(NEWER).chain(OTHERS);
+    let addresses: BTreeSet<_> = all.map(|(_, address)| *address).collect();
+    assert_eq!(addresses.len(), CUST.len() + NEWER.len() + OTHERS.len());
     assert!(!addresses.contains(&std::ptr::null()));
 }
 
 #[test]
 fn without_a_driver_every_call_says_not_initialized() {
     assert!(cuda_driver::bound().is_none());
-    for (name, address) in CUST.iter().chain(NEWER) {
+    for (name, address) in CUST.iter().chain(NEWER).chain(OTHERS) {
         if ["cuGetErrorName", "cuGetErrorString"].contains(name) {
             continue; // The next test's.
         }

@@ -1,0 +1,358 @@
+//! Contexts: who owns what, which one a thread works in, and what a fault leaves behind.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{c_int, c_uint};
+use std::thread::ThreadId;
+
+use super::codes::{CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_VALUE, Outcome, UNSUPPORTED_LIMIT};
+use super::driver::{Device, Driver, State, driver};
+use super::entry::{In, Out};
+use super::registry::Handle;
+use super::timeline::{self, Clocks};
+use super::{destroy, streams};
+use crate::Code;
+
+/// What the driver API calls a context's API version.
+const API_VERSION: c_uint = 3020;
+
+/// Scheduling, host mapping, larger local memory, core dumps, synchronous copies: all that `cuCtxCreate` knows.
+const FLAGS: c_uint = 0xff;
+const SCHEDULING: c_uint = 0x07;
+pub(super) const MAP_HOST: c_uint = 0x08;
+
+thread_local! {
+    /// The thread's contexts; the last is the current one.
+    static STACK: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A context.
+#[derive(Debug)]
+pub(super) struct Context {
+    /// The device's number.
+    pub device: usize,
+    pub flags: c_uint,
+    pub limits: Limits,
+    pub cache: c_int,
+    pub banks: c_int,
+    /// What every call returns since a kernel went wrong.
+    pub broken: Option<Code>,
+    pub clocks: Clocks,
+    /// The default stream that waits for the others.
+    pub legacy: Handle,
+    /// The default streams of threads that asked for theirs.
+    pub per_thread: HashMap<ThreadId, Handle>,
+}
+
+/// What `cuCtxSetLimit` sets, in bytes or counts, with the values that a context begins with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Local memory and call frames of a thread.
+    pub stack: usize,
+    pub printf: usize,
+    pub heap: usize,
+    pub fetch_granularity: usize,
+    pub persisting_l2: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { stack: 1 << 10, printf: 8_650_752, heap: 8 << 20, fetch_granularity: 64, persisting_l2: 0 }
+    }
+}
+
+impl Limits {
+    fn of(&mut self, limit: c_int) -> Outcome<&mut usize> {
+        match limit {
+            0 => Ok(&mut self.stack),
+            1 => Ok(&mut self.printf),
+            2 => Ok(&mut self.heap),
+            5 => Ok(&mut self.fetch_granularity),
+            6 => Ok(&mut self.persisting_l2),
+            3 | 4 => Err(UNSUPPORTED_LIMIT), // For launches from the device, which are not simulated.
+            _ => Err(INVALID_VALUE),
+        }
+    }
+}
+
+/// The calling thread's context.
+#[derive(Clone, Copy)]
+pub(super) struct Current {
+    pub handle: Handle,
+    pub driver: &'static Driver,
+    pub device: &'static Device,
+}
+
+/// The calling thread's context, sound or not.
+fn current_handle() -> Outcome<Handle> {
+    STACK.with_borrow(|stack| stack.last().copied()).ok_or(INVALID_CONTEXT)
+}
+
+/// The calling thread's context.
+///
+/// `CUDA_ERROR_INVALID_CONTEXT` without one, `CUDA_ERROR_CONTEXT_IS_DESTROYED` after its end, and after a kernel's
+/// fault the fault's code.
+pub(super) fn current() -> Outcome<Current> {
+    let driver = driver()?;
+    let handle = current_handle()?;
+    at(driver, handle, CONTEXT_IS_DESTROYED)
+}
+
+/// A context by its handle, unless it is broken.
+pub(super) fn at(driver: &'static Driver, handle: Handle, unknown: Code) -> Outcome<Current> {
+    let state = driver.state();
+    let context = state.contexts.get(handle).map_err(|_| unknown)?;
+    match context.broken {
+        Some(code) => Err(code),
+        None => Ok(Current { handle, driver, device: &driver.devices[context.device] }),
+    }
+}
+
+impl State {
+    /// Makes a context, under a given handle where it is a primary one.
+    pub(super) fn create_context(&mut self, device: usize, flags: c_uint, handle: Option<Handle>) -> Handle {
+        let context = Context {
+            device,
+            flags,
+            limits: Limits::default(),
+            cache: 0,
+            banks: 1,
+            broken: None,
+            clocks: Clocks::default(),
+            legacy: 0,
+            per_thread: HashMap::new(),
+        };
+        let handle = match handle {
+            Some(handle) => {
+                self.contexts.insert_at(handle, context);
+                handle
+            }
+            None => self.contexts.insert(context),
+        };
+        let legacy = streams::create_default(self, handle, streams::Kind::Legacy);
+        if let Ok(context) = self.contexts.get_mut(handle) {
+            context.legacy = legacy;
+        }
+        handle
+    }
+}
+
+pub(super) fn valid_flags(flags: c_uint) -> Outcome {
+    let scheduling_is_one = matches!(flags & SCHEDULING, 0 | 1 | 2 | 4);
+    if flags & !FLAGS == 0 && scheduling_is_one { Ok(()) } else { Err(INVALID_VALUE) }
+}
+
+fn create(out: Out<Handle>, flags: c_uint, device: c_int) -> Outcome {
+    let driver = driver()?;
+    out.wanted()?;
+    valid_flags(flags)?;
+    let device = driver.device(device)?;
+    // Host memory is mapped in each context, as on every 64-bit system since CUDA 3.2.
+    let handle = driver.state().create_context(device.ordinal, flags | MAP_HOST, None);
+    STACK.with_borrow_mut(|stack| stack.push(handle));
+    out.set(handle)
+}
+
+fn is_primary(state: &State, handle: Handle) -> bool {
+    state.primaries.iter().any(|primary| primary.handle == handle)
+}
+
+entry_points! {
+    fn cuCtxCreate_v2(out: Out<Handle>, flags: c_uint, device: c_int) {
+        create(out, flags, device)
+    }
+
+    fn cuCtxCreate_v3(out: Out<Handle>, affinity: In<u8>, count: c_int, flags: c_uint, device: c_int) {
+        if count != 0 || !affinity.is_null() {
+            // Affinity to some multiprocessors, as NVIDIA's multi-process service gives it.
+            return Err(Code(224));
+        }
+        create(out, flags, device)
+    }
+
+    // From CUDA 12.5; without parameters it is the second version.
+    fn cuCtxCreate_v4(out: Out<Handle>, parameters: In<u8>, flags: c_uint, device: c_int) {
+        if !parameters.is_null() {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        create(out, flags, device)
+    }
+
+    fn cuCtxDestroy_v2(handle: Handle) {
+        let driver = driver()?;
+        {
+            let state = driver.state();
+            state.contexts.get(handle)?;
+            if is_primary(&state, handle) {
+                return Err(INVALID_CONTEXT);
+            }
+        }
+        destroy::context(driver, handle);
+        // It is popped where it is the calling thread's own; other threads find that it is destroyed.
+        STACK.with_borrow_mut(|stack| {
+            if stack.last() == Some(&handle) {
+                stack.pop();
+            }
+        });
+        Ok(())
+    }
+
+    fn cuCtxPushCurrent_v2(handle: Handle) {
+        driver()?.state().contexts.get(handle)?;
+        STACK.with_borrow_mut(|stack| stack.push(handle));
+        Ok(())
+    }
+
+    fn cuCtxPopCurrent_v2(out: Out<Handle>) {
+        driver()?;
+        let popped = STACK.with_borrow_mut(Vec::pop).ok_or(INVALID_CONTEXT)?;
+        out.set_if_wanted(popped);
+        Ok(())
+    }
+
+    fn cuCtxSetCurrent(handle: Handle) {
+        let driver = driver()?;
+        if handle != 0 {
+            driver.state().contexts.get(handle)?;
+        }
+        STACK.with_borrow_mut(|stack| {
+            stack.pop();
+            if handle != 0 {
+                stack.push(handle);
+            }
+        });
+        Ok(())
+    }
+
+    fn cuCtxGetCurrent(out: Out<Handle>) {
+        driver()?;
+        out.set(current_handle().unwrap_or(0))
+    }
+
+    fn cuCtxGetDevice(out: Out<c_int>) {
+        let driver = driver()?;
+        let handle = current_handle()?;
+        let device = driver.state().contexts.get(handle).map_err(|_| CONTEXT_IS_DESTROYED)?.device;
+        out.set(device as c_int)
+    }
+
+    // From CUDA 13.
+    fn cuCtxGetDevice_v2(out: Out<c_int>, handle: Handle) {
+        let driver = driver()?;
+        let handle = if handle == 0 { current_handle()? } else { handle };
+        let device = driver.state().contexts.get(handle)?.device;
+        out.set(device as c_int)
+    }
+
+    fn cuCtxGetFlags(out: Out<c_uint>) {
+        let current = current()?;
+        out.set(current.driver.state().contexts.get(current.handle)?.flags)
+    }
+
+    fn cuCtxSetFlags(flags: c_uint) {
+        let current = current()?;
+        valid_flags(flags)?;
+        current.driver.state().contexts.get_mut(current.handle)?.flags = flags | MAP_HOST;
+        Ok(())
+    }
+
+    fn cuCtxGetId(handle: Handle, out: Out<u64>) {
+        let driver = driver()?;
+        let handle = if handle == 0 { current_handle()? } else { handle };
+        driver.state().contexts.get(handle)?;
+        out.set(handle as u64)
+    }
+
+    fn cuCtxSynchronize() {
+        let current = current()?;
+        timeline::synchronise_context(&mut current.driver.state(), current.handle)
+    }
+
+    // From CUDA 13.
+    fn cuCtxSynchronize_v2(handle: Handle) {
+        let driver = driver()?;
+        let current = if handle == 0 { current()? } else { at(driver, handle, INVALID_CONTEXT)? };
+        timeline::synchronise_context(&mut current.driver.state(), current.handle)
+    }
+
+    fn cuCtxSetLimit(limit: c_int, value: usize) {
+        let current = current()?;
+        let mut state = current.driver.state();
+        let kept = state.contexts.get_mut(current.handle)?.limits.of(limit)?;
+        *kept = match limit {
+            // The driver's own: 512 KiB of stack a thread at most, in steps of 16 bytes.
+            0 if value > 512 << 10 => return Err(INVALID_VALUE),
+            0 => value.next_multiple_of(16),
+            5 => value.clamp(32, 128).next_power_of_two(),
+            _ => value,
+        };
+        Ok(())
+    }
+
+    fn cuCtxGetLimit(out: Out<usize>, limit: c_int) {
+        let current = current()?;
+        let value = *current.driver.state().contexts.get_mut(current.handle)?.limits.of(limit)?;
+        out.set(value)
+    }
+
+    fn cuCtxGetCacheConfig(out: Out<c_int>) {
+        let current = current()?;
+        out.set(current.driver.state().contexts.get(current.handle)?.cache)
+    }
+
+    fn cuCtxSetCacheConfig(config: c_int) {
+        let current = current()?;
+        if !(0..=3).contains(&config) {
+            return Err(INVALID_VALUE);
+        }
+        current.driver.state().contexts.get_mut(current.handle)?.cache = config;
+        Ok(())
+    }
+
+    fn cuCtxGetSharedMemConfig(out: Out<c_int>) {
+        let current = current()?;
+        out.set(current.driver.state().contexts.get(current.handle)?.banks)
+    }
+
+    fn cuCtxSetSharedMemConfig(config: c_int) {
+        let current = current()?;
+        if !(0..=2).contains(&config) {
+            return Err(INVALID_VALUE);
+        }
+        // Kepler alone had banks of 8 bytes, which the model does not have: the setting is taken, as on the other
+        // cards, and changes nothing.
+        current.driver.state().contexts.get_mut(current.handle)?.banks = config.max(1);
+        Ok(())
+    }
+
+    fn cuCtxGetApiVersion(handle: Handle, out: Out<c_uint>) {
+        let driver = driver()?;
+        let handle = if handle == 0 { current_handle()? } else { handle };
+        driver.state().contexts.get(handle)?;
+        out.set(API_VERSION)
+    }
+
+    fn cuCtxGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) {
+        current()?;
+        least.set_if_wanted(*streams::PRIORITIES.end());
+        greatest.set_if_wanted(*streams::PRIORITIES.start());
+        Ok(())
+    }
+
+    fn cuCtxResetPersistingL2Cache() {
+        current().map(drop)
+    }
+
+    fn cuCtxAttach(out: Out<Handle>, flags: c_uint) {
+        // Kept for programs of CUDA 3: contexts count no users any more.
+        if flags != 0 {
+            return Err(INVALID_VALUE);
+        }
+        let current = current()?;
+        out.set(current.handle)
+    }
+
+    fn cuCtxDetach(handle: Handle) {
+        driver()?.state().contexts.get(handle).map(drop)
+    }
+}

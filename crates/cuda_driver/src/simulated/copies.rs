@@ -1,0 +1,311 @@
+//! Copies: one piece, rows or layers of rows, between the host's memory and the devices'.
+
+use simt::memory::Kind;
+use simt::model;
+
+use super::codes::{INVALID_CONTEXT, INVALID_VALUE, Outcome};
+use super::contexts;
+use super::copy_shapes::{Copy2d, Copy3d};
+use super::driver::{Device, Driver, Located};
+use super::entry::In;
+use super::managed;
+use super::operations::{Operation, submit, submit_and_wait};
+use super::registry::Handle;
+use super::timeline::{Engine, Work};
+
+/// One side of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side {
+    /// Of the first byte; the host's and the devices' are of one space.
+    pub address: u64,
+    pub claim: Claim,
+    /// From row to row, in bytes.
+    pub row: usize,
+    /// From layer to layer, in bytes.
+    pub layer: usize,
+}
+
+/// What a call says that an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    Host,
+    Device,
+    /// To be looked up.
+    Either,
+}
+
+/// Bytes from one place to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub to: Side,
+    pub from: Side,
+    /// Bytes of a row.
+    pub width: usize,
+    pub rows: usize,
+    pub layers: usize,
+}
+
+/// What an address turned out to be.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Memory of the host's that no device knows.
+    Pageable,
+    /// A device's, or the host's for a device to reach.
+    Known(Located),
+}
+
+impl Side {
+    fn one(address: u64, claim: Claim, bytes: usize) -> Self {
+        Self { address, claim, row: bytes, layer: bytes }
+    }
+
+    /// Bytes from the first to the last that is copied.
+    fn extent(&self, copy: &Transfer) -> Option<u64> {
+        let layers = self.layer.checked_mul(copy.layers - 1)?;
+        let rows = self.row.checked_mul(copy.rows - 1)?;
+        Some(layers.checked_add(rows)?.checked_add(copy.width)? as u64)
+    }
+
+    /// What it is; `CUDA_ERROR_INVALID_VALUE` where not all of it is within one allocation of the claimed kind.
+    fn place(&self, copy: &Transfer, driver: &'static Driver) -> Outcome<Place> {
+        let found = driver.locate(self.address);
+        match (found, self.claim) {
+            (None, Claim::Device) => Err(INVALID_VALUE),
+            (None, _) if self.address == 0 => Err(INVALID_VALUE),
+            (None, _) => Ok(Place::Pageable),
+            (Some(found), _) => {
+                let extent = self.extent(copy).ok_or(INVALID_VALUE)?;
+                if found.allocation.contains(self.address, extent) {
+                    Ok(Place::Known(found))
+                } else {
+                    Err(INVALID_VALUE)
+                }
+            }
+        }
+    }
+
+    fn at(&self, row: usize, layer: usize) -> u64 {
+        self.address + (layer * self.layer + row * self.row) as u64
+    }
+}
+
+impl Place {
+    /// Whether the bytes are the host's, as far as the time of a copy is concerned.
+    fn on_host(&self, driver: &Driver, address: u64) -> bool {
+        match self {
+            Self::Pageable => true,
+            Self::Known(found) => match found.allocation.kind {
+                Kind::Pinned | Kind::Registered => true,
+                Kind::Managed => managed::on_host(&driver.state(), address),
+                _ => false,
+            },
+        }
+    }
+}
+
+impl Transfer {
+    /// One piece.
+    pub(super) fn piece(to: u64, to_claim: Claim, from: u64, from_claim: Claim, bytes: usize) -> Self {
+        Self {
+            to: Side::one(to, to_claim, bytes),
+            from: Side::one(from, from_claim, bytes),
+            width: bytes,
+            rows: 1,
+            layers: 1,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.width == 0 || self.rows == 0 || self.layers == 0
+    }
+
+    /// The same bytes in as few rows as possible.
+    fn merged(mut self) -> Self {
+        let tight = |copy: &Self, stride: fn(&Side) -> usize, bytes: usize| {
+            stride(&copy.to) == bytes && stride(&copy.from) == bytes
+        };
+        if self.rows > 1 && tight(&self, |side| side.row, self.width) {
+            self.width *= self.rows;
+            self.rows = 1;
+        }
+        if self.rows == 1 && self.layers > 1 && tight(&self, |side| side.layer, self.width) {
+            self.width *= self.layers;
+            self.layers = 1;
+        }
+        self
+    }
+
+    pub(super) fn check(&self, driver: &'static Driver) -> Outcome {
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.to.place(self, driver)?;
+        self.from.place(self, driver)?;
+        Ok(())
+    }
+
+    pub(super) fn run(&self, driver: &'static Driver, device: &Device) -> Outcome<Work> {
+        if self.is_empty() {
+            return Ok(Work::NOTHING);
+        }
+        let bytes = (self.width * self.rows * self.layers) as u64;
+        let (to, from) = (self.to.place(self, driver)?, self.from.place(self, driver)?);
+        let merged = self.merged();
+        for layer in 0..merged.layers {
+            for row in 0..merged.rows {
+                copy_row(to, merged.to.at(row, layer), from, merged.from.at(row, layer), merged.width)?;
+            }
+        }
+        let card = &device.card;
+        let by_link = |engine| Work { engine: Some(engine), seconds: model::host_copy_seconds(card, bytes) };
+        Ok(match (from.on_host(driver, self.from.address), to.on_host(driver, self.to.address)) {
+            // Nothing is modelled of the host's own memory.
+            (true, true) => Work::NOTHING,
+            (true, false) => by_link(Engine::FromHost),
+            (false, true) => by_link(Engine::ToHost),
+            (false, false) => {
+                let (to_device, from_device) = (to.device(), from.device());
+                if to_device == from_device {
+                    Work { engine: Some(Engine::Compute), seconds: model::device_copy_seconds(card, bytes) }
+                } else {
+                    // By way of the host: simulated devices are not peers.
+                    let seconds = 2.0 * model::host_copy_seconds(card, bytes);
+                    Work { engine: Some(Engine::ToHost), seconds }
+                }
+            }
+        })
+    }
+}
+
+impl Place {
+    fn device(&self) -> Option<usize> {
+        match self {
+            Self::Pageable => None,
+            Self::Known(found) => Some(found.device.ordinal),
+        }
+    }
+}
+
+fn copy_row(to: Place, to_address: u64, from: Place, from_address: u64, bytes: usize) -> Outcome {
+    let refused = |_| INVALID_VALUE;
+    let host = |address: u64| std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+    match (to, from) {
+        (Place::Pageable, Place::Pageable) => {
+            // SAFETY: the program says that these bytes of its memory can be read and written.
+            unsafe { std::ptr::copy(host(from_address), host(to_address), bytes) };
+            Ok(())
+        }
+        (Place::Known(to), Place::Pageable) => {
+            // SAFETY: the program says that these bytes of its memory can be read, and nothing writes to them during
+            // the call.
+            let source = unsafe { std::slice::from_raw_parts(host(from_address).cast_const(), bytes) };
+            to.device.memory.write(to_address, source).map_err(refused)
+        }
+        (Place::Pageable, Place::Known(from)) => {
+            // SAFETY: the program says that these bytes of its memory can be written, and nothing else uses them
+            // during the call.
+            let destination = unsafe { std::slice::from_raw_parts_mut(host(to_address), bytes) };
+            from.device.memory.read(from_address, destination).map_err(refused)
+        }
+        (Place::Known(to), Place::Known(from)) if to.device.ordinal == from.device.ordinal => {
+            to.device.memory.copy(from_address, to_address, bytes as u64).map_err(refused)
+        }
+        (Place::Known(to), Place::Known(from)) => {
+            let mut between = vec![0; bytes];
+            from.device.memory.read(from_address, &mut between).map_err(refused)?;
+            to.device.memory.write(to_address, &between).map_err(refused)
+        }
+    }
+}
+
+/// Both contexts of a copy between devices must be.
+fn peers(to: Handle, from: Handle) -> Outcome {
+    let driver = super::driver::driver()?;
+    contexts::at(driver, to, INVALID_CONTEXT)?;
+    contexts::at(driver, from, INVALID_CONTEXT)?;
+    Ok(())
+}
+
+fn piece(to: u64, to_claim: Claim, from: u64, from_claim: Claim, bytes: usize) -> Operation {
+    Operation::Copy(Transfer::piece(to, to_claim, from, from_claim, bytes))
+}
+
+entry_points! {
+    fn cuMemcpy(to: u64, from: u64, bytes: usize) {
+        submit_and_wait(piece(to, Claim::Either, from, Claim::Either, bytes))
+    }
+
+    fn cuMemcpyAsync(to: u64, from: u64, bytes: usize, stream: Handle) {
+        submit(stream, piece(to, Claim::Either, from, Claim::Either, bytes))
+    }
+
+    fn cuMemcpyHtoD_v2(to: u64, from: u64, bytes: usize) {
+        submit_and_wait(piece(to, Claim::Device, from, Claim::Host, bytes))
+    }
+
+    fn cuMemcpyHtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) {
+        submit(stream, piece(to, Claim::Device, from, Claim::Host, bytes))
+    }
+
+    fn cuMemcpyDtoH_v2(to: u64, from: u64, bytes: usize) {
+        submit_and_wait(piece(to, Claim::Host, from, Claim::Device, bytes))
+    }
+
+    fn cuMemcpyDtoHAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) {
+        submit(stream, piece(to, Claim::Host, from, Claim::Device, bytes))
+    }
+
+    fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) {
+        submit_and_wait(piece(to, Claim::Device, from, Claim::Device, bytes))
+    }
+
+    fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) {
+        submit(stream, piece(to, Claim::Device, from, Claim::Device, bytes))
+    }
+
+    fn cuMemcpyPeer(to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize) {
+        peers(to_context, from_context)?;
+        submit_and_wait(piece(to, Claim::Device, from, Claim::Device, bytes))
+    }
+
+    fn cuMemcpyPeerAsync(
+        to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize, stream: Handle,
+    ) {
+        peers(to_context, from_context)?;
+        submit(stream, piece(to, Claim::Device, from, Claim::Device, bytes))
+    }
+
+    fn cuMemcpy2D_v2(copy: In<Copy2d>) {
+        submit_and_wait(Operation::Copy(copy.get()?.copy()?))
+    }
+
+    fn cuMemcpy2DUnaligned_v2(copy: In<Copy2d>) {
+        submit_and_wait(Operation::Copy(copy.get()?.copy()?))
+    }
+
+    fn cuMemcpy2DAsync_v2(copy: In<Copy2d>, stream: Handle) {
+        submit(stream, Operation::Copy(copy.get()?.copy()?))
+    }
+
+    fn cuMemcpy3D_v2(copy: In<Copy3d>) {
+        submit_and_wait(Operation::Copy(copy.get()?.copy()?))
+    }
+
+    fn cuMemcpy3DAsync_v2(copy: In<Copy3d>, stream: Handle) {
+        submit(stream, Operation::Copy(copy.get()?.copy()?))
+    }
+
+    fn cuMemcpy3DPeer(copy: In<Copy3d>) {
+        let copy = copy.get()?;
+        let (to, from) = copy.contexts();
+        peers(to, from)?;
+        submit_and_wait(Operation::Copy(copy.copy()?))
+    }
+
+    fn cuMemcpy3DPeerAsync(copy: In<Copy3d>, stream: Handle) {
+        let copy = copy.get()?;
+        let (to, from) = copy.contexts();
+        peers(to, from)?;
+        submit(stream, Operation::Copy(copy.copy()?))
+    }
+}

@@ -1,0 +1,237 @@
+//! The seam between C and the simulated driver: entry points that never unwind, and the pointers that they are given.
+//!
+//! The driver API has its callers pass pointers that are null or can be written (read); the types here carry that
+//! promise from the entry point's signature to where the pointer is used, and answer `CUDA_ERROR_INVALID_VALUE` for null.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::panic::AssertUnwindSafe;
+
+use super::codes::{INVALID_VALUE, Outcome, UNKNOWN};
+use crate::Code;
+
+/// Defines entry points, and `find`, which gives their addresses by name.
+macro_rules! entry_points {
+    ($(fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $body:block)*) => {
+        $(
+            #[allow(non_snake_case, clippy::too_many_arguments, reason = "the driver API's names and signatures")]
+            extern "C" fn $name($($argument: $kind),*) -> $crate::Code {
+                $crate::simulated::entry::guard(stringify!($name), move || $body)
+            }
+        )*
+
+        /// The address of the entry point of this name, if it is one of this file's.
+        pub(super) fn find(name: &str) -> Option<*const ()> {
+            $(if name == stringify!($name) {
+                return Some($name as *const ());
+            })*
+            None
+        }
+    };
+}
+
+/// Runs an entry point's work. A panic, which would be a fault of the simulated driver's own, ends here.
+pub(super) fn guard(name: &str, work: impl FnOnce() -> Outcome) -> Code {
+    match std::panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => Code::SUCCESS,
+        Ok(Err(code)) => code,
+        Err(_) => {
+            super::say(format_args!(
+                "{name} failed within the simulated driver itself and returns CUDA_ERROR_UNKNOWN (999); the panic \
+                 above says where. This is a fault of Coalesce, not of the program."
+            ));
+            UNKNOWN
+        }
+    }
+}
+
+/// A pointer by which a result is handed out: null, or valid for writing one `T`.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Out<T>(*mut T);
+
+// SAFETY: it is an address and a promise of the program's, which holds for whichever of its threads.
+unsafe impl<T> Send for Out<T> {}
+
+impl<T: Copy> Out<T> {
+    /// Writes the result.
+    pub(super) fn set(self, value: T) -> Outcome {
+        if self.0.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        // SAFETY: the caller of the entry point passes null or a pointer that can be written. C does not promise
+        // more alignment than its own types have, nor does this need it.
+        unsafe { self.0.write_unaligned(value) };
+        Ok(())
+    }
+
+    /// Writes the result where one is wanted.
+    pub(super) fn set_if_wanted(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: as above.
+            unsafe { self.0.write_unaligned(value) };
+        }
+    }
+
+    /// An error for null, for entry points that must not act before they know that they can answer.
+    pub(super) fn wanted(self) -> Outcome<Self> {
+        if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(self) }
+    }
+
+    /// A pointer to nothing.
+    pub(super) const fn null() -> Self {
+        Out(std::ptr::null_mut())
+    }
+
+    /// A pointer that the program passed as a number, or as `void *` among others.
+    pub(super) fn at_address(address: usize) -> Self {
+        Out(std::ptr::with_exposed_provenance_mut(address))
+    }
+
+    /// The pointer to an element, which must be one of those that there are.
+    pub(super) fn at(self, index: usize) -> Self {
+        Out(self.0.wrapping_add(index))
+    }
+
+    /// Whether it is null.
+    pub(super) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// What is there now, for parameters that go both ways.
+    pub(super) fn get(self) -> Outcome<T> {
+        if self.0.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        // SAFETY: as above; in such parameters the caller has put a value.
+        Ok(unsafe { self.0.read_unaligned() })
+    }
+
+    /// Writes elements from the pointed-to one on. The caller has been told the room for them by whoever passed the
+    /// pointer.
+    pub(super) fn set_all(self, values: &[T]) -> Outcome {
+        if self.0.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        for (index, value) in values.iter().enumerate() {
+            // SAFETY: the entry point's caller states the room, which `values` was cut to.
+            unsafe { self.0.add(index).write_unaligned(*value) };
+        }
+        Ok(())
+    }
+
+    /// The same pointer to something else.
+    pub(super) fn cast<U>(self) -> Out<U> {
+        Out(self.0.cast())
+    }
+}
+
+impl Out<c_char> {
+    /// Writes as much of a text as `room` bytes hold, with a NUL at the end.
+    pub(super) fn set_text(self, text: &str, room: usize) -> Outcome {
+        if room == 0 {
+            return Err(INVALID_VALUE);
+        }
+        let kept = &text.as_bytes()[..text.len().min(room - 1)];
+        let bytes: Vec<c_char> = kept.iter().chain(&[0]).map(|&byte| byte as c_char).collect();
+        self.set_all(&bytes)
+    }
+}
+
+/// A pointer to what is passed in: null, or valid for reading as many `T` as the entry point's other arguments say.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct In<T>(*const T);
+
+impl<T: Copy> In<T> {
+    /// A pointer to nothing.
+    pub(super) const fn null() -> Self {
+        In(std::ptr::null())
+    }
+
+    /// The first element.
+    pub(super) fn get(self) -> Outcome<T> {
+        self.at(0)
+    }
+
+    /// An element, which must be one of those that there are.
+    pub(super) fn at(self, index: usize) -> Outcome<T> {
+        if self.0.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        // SAFETY: the caller of the entry point passes null or a pointer to as many elements as it says.
+        Ok(unsafe { self.0.add(index).read_unaligned() })
+    }
+
+    /// `count` elements; none may be at null.
+    pub(super) fn all(self, count: usize) -> Outcome<Vec<T>> {
+        (0..count).map(|index| self.at(index)).collect()
+    }
+
+    /// Whether it is null.
+    pub(super) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The same pointer to something else.
+    pub(super) fn cast<U>(self) -> In<U> {
+        In(self.0.cast())
+    }
+}
+
+impl In<In<u8>> {
+    /// Pointers that are kept as numbers.
+    pub(super) fn from_slice(pointers: &[usize]) -> Self {
+        In(pointers.as_ptr().cast())
+    }
+}
+
+impl In<u8> {
+    /// Bytes up to a NUL, without it.
+    pub(super) fn until_nul(self) -> Outcome<Vec<u8>> {
+        if self.0.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        // SAFETY: the entry points that call this ask for a text that ends with a NUL.
+        Ok(unsafe { CStr::from_ptr(self.0.cast()) }.to_bytes().to_vec())
+    }
+
+    /// The pointer to bytes at an address that a parameter gave as a number or as `void *`.
+    pub(super) fn at_address(address: usize) -> Self {
+        In(std::ptr::with_exposed_provenance(address))
+    }
+}
+
+impl In<c_char> {
+    /// The C string; `CUDA_ERROR_INVALID_VALUE` where it is not UTF-8, which no name of a kernel or file here is.
+    pub(super) fn text(self) -> Outcome<String> {
+        let bytes = In::<u8>(self.0.cast()).until_nul()?;
+        String::from_utf8(bytes).map_err(|_| INVALID_VALUE)
+    }
+}
+
+/// A function of the program's that the driver calls.
+pub(super) type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_at_the_seam() {
+        assert_eq!(guard("cuTest", || panic!("on purpose")), UNKNOWN);
+        assert_eq!(guard("cuTest", || Err(INVALID_VALUE)), INVALID_VALUE);
+        assert_eq!(guard("cuTest", || Ok(())), Code::SUCCESS);
+    }
+
+    #[test]
+    fn null_is_an_invalid_value_and_texts_are_cut() {
+        assert_eq!(Out::<u32>::null().set(1), Err(INVALID_VALUE));
+        assert_eq!(In::<u32>::null().get(), Err(INVALID_VALUE));
+        let mut text = [1 as c_char; 6];
+        let out = Out(text.as_mut_ptr());
+        assert_eq!(out.set_text("modelled", 0), Err(INVALID_VALUE));
+        assert_eq!(out.set_text("modelled", 5), Ok(()));
+        assert_eq!(text.map(|letter| letter as u8), *b"mode\0\x01");
+        assert_eq!(In(text.as_ptr()).text().as_deref(), Ok("mode"));
+    }
+}

@@ -1,0 +1,206 @@
+//! Executing a launch: the kernel runs, its counters become its time, and what went wrong is said.
+
+use std::io::Write;
+
+use simt::check::{self, Initialisation, Place, Watched};
+use simt::coalescing::{Addresses, BankMode};
+use simt::count::{CounterObservation, L2State, LaunchShape};
+use simt::exec::{Executed, LaunchFailure, Program};
+use simt::fault::{Fault, FaultKind};
+use simt::memory::Memory;
+use simt::observe::{Observation, Site};
+
+use super::codes::{
+    ASSERT, HARDWARE_STACK_ERROR, ILLEGAL_ADDRESS, ILLEGAL_INSTRUCTION, LAUNCH_FAILED,
+    LAUNCH_OUT_OF_RESOURCES, LAUNCH_TIMEOUT, MISALIGNED_ADDRESS, Outcome,
+};
+use super::driver::{Device, Driver};
+use super::launches::{Launch, refusal};
+use super::modules::Loaded;
+use super::records::{self, LaunchRecord};
+use super::registry::Handle;
+use super::timeline::{Engine, Work};
+use super::{findings, functions, residence};
+use crate::Code;
+
+/// Executes a launch, now. `Err`: it was refused; a fault is no refusal, but breaks the context.
+pub(super) fn execute(
+    launch: &Launch,
+    driver: &'static Driver,
+    device: &'static Device,
+    context: Handle,
+) -> Outcome<Work> {
+    let kernel = launch.kernel()?;
+    let threads = launch.block.iter().product();
+    let occupancy = functions::occupancy(kernel, device, threads, launch.dynamic_shared_bytes);
+    let occupancy = occupancy.ok_or(LAUNCH_OUT_OF_RESOURCES)?;
+    let program = &launch.loaded.program;
+
+    // One launch at a time: the L2's contents are the device's, and the workers are the computer's.
+    let mut l2 = device.execution();
+    let ranges = residence::ranges(driver, device);
+    let shape = LaunchShape {
+        shared_bytes: kernel.static_shared_bytes + launch.dynamic_shared_bytes,
+        bank_mode: bank_mode(driver, launch.function, context),
+        ranges,
+        ..LaunchShape::new(launch.grid, launch.block, occupancy, program.sites())
+    };
+    let held = std::mem::replace(&mut *l2, L2State::new(device.card.clone()));
+    let mut counters = CounterObservation::new(shape, held);
+    let machine = launch.machine(device, occupancy.blocks);
+    let run = Run {
+        program,
+        memory: &device.memory,
+        launch: launch.request(kernel, machine, driver.workers),
+        counters: &mut counters,
+    };
+    let (outcome, found) = match driver.checks {
+        Some(checks) => {
+            let shape = check::Shape { grid: launch.grid, block: launch.block };
+            let place = |site| place(&launch.loaded, site);
+            check::watch(checks, launch.name(), shape, &Written(&device.memory), &place, run)
+        }
+        None => (run.launch(&mut ()), Vec::new()),
+    };
+    let finished = counters.finish();
+    *l2 = finished.l2;
+    drop(l2);
+    findings::of_launch(driver, found);
+    match outcome {
+        Ok(executed) => {
+            print(&executed.printed);
+            let counters = finished.counters;
+            let time = counters.time(&device.card);
+            let link_seconds = records::link_seconds(&counters.link, &device.card);
+            let migration = residence::migrate(driver, device, &finished.managed);
+            let seconds = records::seconds(&time, link_seconds) + migration.seconds;
+            records::add(LaunchRecord {
+                device: device.ordinal,
+                kernel: launch.name().to_string(),
+                grid: launch.grid,
+                block: launch.block,
+                dynamic_shared_bytes: launch.dynamic_shared_bytes,
+                warp_instructions: executed.warp_instructions,
+                thread_instructions: executed.thread_instructions,
+                counters,
+                occupancy,
+                seconds,
+                time,
+                link_seconds,
+                migration,
+                loaded: launch.loaded.clone(),
+            });
+            Ok(Work { engine: Some(Engine::Compute), seconds })
+        }
+        Err(LaunchFailure::Fault { fault, printed }) => {
+            print(&printed);
+            fail(launch, driver, context, &fault);
+            Ok(Work::NOTHING)
+        }
+        Err(failure) => {
+            super::say(format_args!("the launch of {} was refused: {failure}", launch.name()));
+            Err(refusal(&failure))
+        }
+    }
+}
+
+/// A launch that can be watched.
+struct Run<'a> {
+    program: &'a Program,
+    memory: &'a Memory,
+    launch: simt::exec::Launch<'a>,
+    counters: &'a mut CounterObservation,
+}
+
+impl Watched for Run<'_> {
+    type Output = Result<Executed, LaunchFailure>;
+
+    fn launch<C: Observation + Send + Sync>(self, checks: &mut C) -> Self::Output {
+        simt::exec::launch(self.program, self.memory, &self.launch, &mut Both(self.counters, checks))
+    }
+}
+
+/// Both watch.
+struct Both<'a, A, B>(&'a mut A, &'a mut B);
+
+impl<A: Observation, B: Observation> Observation for Both<'_, A, B> {
+    type Observer = (A::Observer, B::Observer);
+
+    fn run_of_blocks(&self) -> u64 {
+        // Both are powers of two.
+        self.0.run_of_blocks().max(self.1.run_of_blocks())
+    }
+
+    fn in_order(&self) -> bool {
+        self.0.in_order() || self.1.in_order()
+    }
+
+    fn begin(&self, first_block: u64) -> Self::Observer {
+        (self.0.begin(first_block), self.1.begin(first_block))
+    }
+
+    fn end(&mut self, (first, second): Self::Observer) {
+        self.0.end(first);
+        self.1.end(second);
+    }
+}
+
+/// Which bytes of a device's memory have been written.
+struct Written<'a>(&'a Memory);
+
+impl Initialisation for Written<'_> {
+    fn uninitialised_lanes(&self, addresses: &Addresses, active: u32, bytes: u32) -> u32 {
+        self.0.uninitialised_lanes(addresses, active, bytes)
+    }
+}
+
+/// Where an instruction comes from.
+fn place(loaded: &Loaded, site: Site) -> Place {
+    let info = loaded.program.sites().get(site.0 as usize);
+    let known = info.and_then(|info| loaded.positions.at_line(info.line)).cloned();
+    known.unwrap_or_else(|| Place {
+        function: info.map_or_else(String::new, |info| info.function.to_string()),
+        ptx_line: info.map_or(0, |info| info.line),
+        instruction: info.map_or_else(String::new, |info| info.opcode.to_string()),
+        source: Vec::new(),
+        leads_there: None,
+    })
+}
+
+/// The banks that the program has chosen, for the kernel or for the context.
+fn bank_mode(driver: &Driver, function: Handle, context: Handle) -> BankMode {
+    let state = driver.state();
+    let of_function = state.functions.get(function).map_or(0, |function| function.banks);
+    let of_context = state.contexts.get(context).map_or(0, |context| context.banks);
+    let chosen = if of_function == 0 { of_context } else { of_function };
+    if chosen == 2 { BankMode::EightBytes } else { BankMode::FourBytes }
+}
+
+fn print(printed: &[u8]) {
+    if !printed.is_empty() {
+        // A closed stdout is the program's affair, not the kernel's.
+        let _ = std::io::stdout().lock().write_all(printed);
+    }
+}
+
+/// The code that a real driver gives for such a fault.
+fn code(fault: &FaultKind) -> Code {
+    match fault {
+        FaultKind::OutOfBounds { .. } | FaultKind::ReadOnly { .. } => ILLEGAL_ADDRESS,
+        FaultKind::Misaligned { .. } => MISALIGNED_ADDRESS,
+        FaultKind::AssertFailed => ASSERT,
+        FaultKind::StackOverflow { .. } => HARDWARE_STACK_ERROR,
+        FaultKind::Illegal(_) => ILLEGAL_INSTRUCTION,
+        FaultKind::Deadlock { .. } => LAUNCH_TIMEOUT,
+        FaultKind::Trap | FaultKind::Breakpoint => LAUNCH_FAILED,
+    }
+}
+
+/// A kernel went wrong: that is said once, and the context gives the code from now on.
+fn fail(launch: &Launch, driver: &Driver, context: Handle, fault: &Fault) {
+    let code = code(&fault.kind);
+    if let Ok(context) = driver.state().contexts.get_mut(context) {
+        context.broken = Some(code);
+    }
+    findings::of_fault(driver, fault, launch.name(), place(&launch.loaded, fault.site), code);
+}

@@ -1,0 +1,191 @@
+//! Looking at graphs and changing their shape: nodes, edges, clones, pictures.
+
+use std::collections::HashMap;
+use std::ffi::{c_char, c_int, c_uint};
+use std::fmt::Write;
+
+use super::codes::{INVALID_VALUE, OPERATING_SYSTEM, Outcome};
+use super::driver::driver;
+use super::entry::{In, Out};
+use super::graphs::{Graph, kind};
+use super::operations::Operation;
+use super::registry::{Handle, new_handle};
+
+/// Hands out a list in the driver API's way: without a place for it, its length alone; else as much as there is room
+/// for, the rest of the room filled with null.
+fn list(handles: &[Handle], out: Out<Handle>, count: Out<usize>) -> Outcome {
+    if out.is_null() {
+        return count.set(handles.len());
+    }
+    let room = count.get()?;
+    let mut filled = handles[..handles.len().min(room)].to_vec();
+    filled.resize(room, 0);
+    out.set_all(&filled)?;
+    count.set(handles.len().min(room))
+}
+
+fn dependencies(from: In<Handle>, to: In<Handle>, count: usize) -> Outcome<Vec<(Handle, Handle)>> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    Ok(from.all(count)?.into_iter().zip(to.all(count)?).collect())
+}
+
+entry_points! {
+    fn cuGraphClone(out: Out<Handle>, original: Handle) {
+        let driver = driver()?;
+        out.wanted()?;
+        let mut state = driver.state();
+        let mut copy = state.graphs.get(original)?.clone();
+        let renamed: HashMap<Handle, Handle> =
+            copy.nodes.iter().map(|node| (node.handle, new_handle())).collect();
+        for node in &mut copy.nodes {
+            node.handle = renamed[&node.handle];
+            for after in &mut node.after {
+                *after = renamed[after];
+            }
+        }
+        let clone = state.graphs.insert(copy);
+        state.clones.insert(clone, renamed);
+        out.set(clone)
+    }
+
+    fn cuGraphNodeFindInClone(out: Out<Handle>, node: Handle, clone: Handle) {
+        let driver = driver()?;
+        let state = driver.state();
+        let found = state.clones.get(&clone).and_then(|renamed| renamed.get(&node)).copied();
+        let found = found.filter(|found| state.node(*found).is_ok());
+        out.set(found.ok_or(INVALID_VALUE)?)
+    }
+
+    fn cuGraphGetNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) {
+        let driver = driver()?;
+        let state = driver.state();
+        let handles: Vec<Handle> = state.graphs.get(graph)?.nodes.iter().map(|node| node.handle).collect();
+        list(&handles, nodes, count)
+    }
+
+    fn cuGraphGetRootNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) {
+        let driver = driver()?;
+        let state = driver.state();
+        let roots = state.graphs.get(graph)?.nodes.iter().filter(|node| node.after.is_empty());
+        list(&roots.map(|node| node.handle).collect::<Vec<_>>(), nodes, count)
+    }
+
+    fn cuGraphGetEdges(graph: Handle, from: Out<Handle>, to: Out<Handle>, count: Out<usize>) {
+        let driver = driver()?;
+        let state = driver.state();
+        let edges = state.graphs.get(graph)?.edges();
+        if from.is_null() != to.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        let (first, second): (Vec<_>, Vec<_>) = edges.into_iter().unzip();
+        if !from.is_null() {
+            let room = count.get()?;
+            let mut filled = second[..second.len().min(room)].to_vec();
+            filled.resize(room, 0);
+            to.set_all(&filled)?;
+        }
+        list(&first, from, count)
+    }
+
+    fn cuGraphNodeGetDependencies(node: Handle, nodes: Out<Handle>, count: Out<usize>) {
+        let driver = driver()?;
+        let state = driver.state();
+        list(&state.node(node)?.after, nodes, count)
+    }
+
+    fn cuGraphNodeGetDependentNodes(node: Handle, nodes: Out<Handle>, count: Out<usize>) {
+        let driver = driver()?;
+        let mut state = driver.state();
+        let graph = state.graph_of(node)?;
+        let dependents = graph.nodes.iter().filter(|other| other.after.contains(&node));
+        list(&dependents.map(|other| other.handle).collect::<Vec<_>>(), nodes, count)
+    }
+
+    fn cuGraphAddDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
+        let driver = driver()?;
+        let mut state = driver.state();
+        let graph = state.graphs.get_mut(graph)?;
+        let edges = dependencies(from, to, count)?;
+        let mut changed = graph.clone();
+        for (from, to) in edges {
+            changed.node(from).ok_or(INVALID_VALUE)?;
+            let node = changed.nodes.iter_mut().find(|node| node.handle == to).ok_or(INVALID_VALUE)?;
+            if node.after.contains(&from) || from == to {
+                return Err(INVALID_VALUE);
+            }
+            node.after.push(from);
+        }
+        *graph = changed;
+        Ok(())
+    }
+
+    fn cuGraphRemoveDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
+        let driver = driver()?;
+        let mut state = driver.state();
+        let graph = state.graphs.get_mut(graph)?;
+        let edges = dependencies(from, to, count)?;
+        let mut changed = graph.clone();
+        for (from, to) in edges {
+            let node = changed.nodes.iter_mut().find(|node| node.handle == to).ok_or(INVALID_VALUE)?;
+            let place = node.after.iter().position(|other| *other == from).ok_or(INVALID_VALUE)?;
+            node.after.remove(place);
+        }
+        *graph = changed;
+        Ok(())
+    }
+
+    fn cuGraphNodeGetType(node: Handle, out: Out<c_int>) {
+        let driver = driver()?;
+        let state = driver.state();
+        out.set(kind(&state.node(node)?.operation))
+    }
+
+    fn cuGraphDestroyNode(node: Handle) {
+        let driver = driver()?;
+        let mut state = driver.state();
+        let graph = state.graph_of(node)?;
+        graph.nodes.retain(|other| other.handle != node);
+        for other in &mut graph.nodes {
+            other.after.retain(|before| *before != node);
+        }
+        Ok(())
+    }
+
+    fn cuGraphDebugDotPrint(graph: Handle, path: In<c_char>, _flags: c_uint) {
+        let driver = driver()?;
+        let path = path.text()?;
+        let text = dot(driver.state().graphs.get(graph)?);
+        std::fs::write(&path, text).map_err(|cause| {
+            super::say(format_args!("cuGraphDebugDotPrint cannot write {path}: {cause}"));
+            OPERATING_SYSTEM
+        })
+    }
+}
+
+/// The graph in Graphviz's language.
+fn dot(graph: &Graph) -> String {
+    let mut text = "digraph graph_of_cuda {\n".to_owned();
+    for node in &graph.nodes {
+        let label = match &node.operation {
+            Operation::Kernel(launch) => format!("kernel {}", launch.name()),
+            Operation::Copy(_) => "copy".to_owned(),
+            Operation::Fill(_) => "fill".to_owned(),
+            Operation::Host(_) => "host function".to_owned(),
+            Operation::Graph(_) => "graph".to_owned(),
+            Operation::Nothing => "empty".to_owned(),
+            Operation::Wait(_) => "wait for event".to_owned(),
+            Operation::Record(_) => "record event".to_owned(),
+            Operation::Prefetch(_) => "prefetch".to_owned(),
+            Operation::Free(_) => "free".to_owned(),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "    n{:x} [label=\"{label}\"];", node.handle);
+    }
+    for (from, to) in graph.edges() {
+        let _ = writeln!(text, "    n{from:x} -> n{to:x};");
+    }
+    text.push_str("}\n");
+    text
+}

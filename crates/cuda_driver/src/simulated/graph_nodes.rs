@@ -1,0 +1,297 @@
+//! The nodes of graphs that are made by hand: kernels, copies, fills, host functions, events, other graphs.
+
+use std::ffi::{c_uint, c_void};
+use std::sync::Arc;
+
+use super::codes::{INVALID_VALUE, Outcome};
+use super::contexts::{self, Current};
+use super::copy_shapes::Copy3d;
+use super::driver::{State, driver};
+use super::entry::{HostFunction, In, Out};
+use super::fills::Fill;
+use super::graphs::{Executable, executable_mut};
+use super::launches::{Arguments, Launch};
+use super::operations::{HostCall, Operation};
+use super::registry::Handle;
+
+/// `CUDA_KERNEL_NODE_PARAMS`, in its first form; the second has more behind it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct KernelNode {
+    function: Handle,
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    dynamic_shared_bytes: c_uint,
+    each: In<In<u8>>,
+    extra: In<usize>,
+}
+
+/// `CUDA_MEMSET_NODE_PARAMS`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct FillNode {
+    address: u64,
+    pitch: usize,
+    value: c_uint,
+    element: c_uint,
+    width: usize,
+    height: usize,
+}
+
+/// `CUDA_HOST_NODE_PARAMS`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct HostNode {
+    function: HostFunction,
+    data: *mut c_void,
+}
+
+const _: () =
+    assert!(size_of::<KernelNode>() == 56 && size_of::<FillNode>() == 40 && size_of::<HostNode>() == 16);
+
+impl KernelNode {
+    fn operation(&self, current: &Current) -> Outcome<Operation> {
+        let arguments = Arguments { each: self.each, extra: self.extra };
+        let launch =
+            Launch::new(current, self.function, self.grid, self.block, self.dynamic_shared_bytes, arguments)?;
+        launch.check(current.device)?;
+        Ok(Operation::Kernel(Arc::new(launch)))
+    }
+}
+
+impl FillNode {
+    fn operation(&self) -> Outcome<Operation> {
+        if !matches!(self.element, 1 | 2 | 4) || self.width == 0 || self.height == 0 {
+            return Err(INVALID_VALUE);
+        }
+        Ok(Operation::Fill(Fill {
+            address: self.address,
+            pitch: if self.height == 1 { self.width * self.element as usize } else { self.pitch },
+            value: self.value,
+            element: self.element as usize,
+            width: self.width,
+            rows: self.height,
+        }))
+    }
+}
+
+impl HostNode {
+    fn operation(&self) -> Outcome<Operation> {
+        Ok(Operation::host(self.function.ok_or(INVALID_VALUE)?, self.data))
+    }
+}
+
+/// Adds a node to a graph.
+fn add(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, operation: Operation) -> Outcome {
+    let driver = driver()?;
+    out.wanted()?;
+    let after = if count == 0 { Vec::new() } else { after.all(count)? };
+    let node = driver.state().add_node(graph, operation, after)?;
+    out.set(node)
+}
+
+/// Changes what a node does, to work of the same kind.
+fn change(node: Handle, operation: Operation) -> Outcome {
+    let driver = driver()?;
+    let mut state = driver.state();
+    let node = state.node_mut(node)?;
+    if std::mem::discriminant(&node.operation) != std::mem::discriminant(&operation) {
+        return Err(INVALID_VALUE);
+    }
+    node.operation = operation;
+    Ok(())
+}
+
+/// The same in a graph that has been instantiated.
+fn change_in(executable: Handle, node: Handle, operation: Operation) -> Outcome {
+    executable_mut(&mut driver()?.state(), executable)?.change(node, operation)
+}
+
+/// What a node does, if it is of a kind.
+fn asked<T>(node: Handle, of: impl FnOnce(&Operation, &State) -> Option<T>) -> Outcome<T> {
+    let driver = driver()?;
+    let state = driver.state();
+    of(&state.node(node)?.operation, &state).ok_or(INVALID_VALUE)
+}
+
+fn event_operation(event: Handle, operation: fn(Handle) -> Operation) -> Outcome<Operation> {
+    driver()?.state().events.get(event)?;
+    Ok(operation(event))
+}
+
+fn graph_operation(graph: Handle) -> Outcome<Operation> {
+    let driver = driver()?;
+    let state = driver.state();
+    Ok(Operation::Graph(Arc::new(Executable::of(state.graphs.get(graph)?)?)))
+}
+
+entry_points! {
+    fn cuGraphAddKernelNode(
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, parameters: In<KernelNode>,
+    ) {
+        let operation = parameters.get()?.operation(&contexts::current()?)?;
+        add(out, graph, after, count, operation)
+    }
+
+    fn cuGraphAddKernelNode_v2(
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, parameters: In<KernelNode>,
+    ) {
+        let operation = parameters.get()?.operation(&contexts::current()?)?;
+        add(out, graph, after, count, operation)
+    }
+
+    // The pointers to parameters that are handed out stay good as long as the node is what it is.
+    fn cuGraphKernelNodeGetParams(node: Handle, out: Out<KernelNode>) {
+        let launch = asked(node, |operation, _| match operation {
+            Operation::Kernel(launch) => Some(launch.clone()),
+            _ => None,
+        })?;
+        out.set(KernelNode {
+            function: launch.function,
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared_bytes: launch.dynamic_shared_bytes,
+            each: In::from_slice(launch.pointers()?),
+            extra: In::null(),
+        })
+    }
+
+    fn cuGraphKernelNodeSetParams(node: Handle, parameters: In<KernelNode>) {
+        change(node, parameters.get()?.operation(&contexts::current()?)?)
+    }
+
+    fn cuGraphExecKernelNodeSetParams(executable: Handle, node: Handle, parameters: In<KernelNode>) {
+        change_in(executable, node, parameters.get()?.operation(&contexts::current()?)?)
+    }
+
+    fn cuGraphExecKernelNodeSetParams_v2(executable: Handle, node: Handle, parameters: In<KernelNode>) {
+        change_in(executable, node, parameters.get()?.operation(&contexts::current()?)?)
+    }
+
+    fn cuGraphAddMemcpyNode(
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, copy: In<Copy3d>, _context: Handle,
+    ) {
+        add(out, graph, after, count, Operation::Copy(copy.get()?.copy()?))
+    }
+
+    fn cuGraphMemcpyNodeGetParams(node: Handle, out: Out<Copy3d>) {
+        out.set(asked(node, |operation, _| match operation {
+            Operation::Copy(copy) => Some(Copy3d::of(copy)),
+            _ => None,
+        })?)
+    }
+
+    fn cuGraphMemcpyNodeSetParams(node: Handle, copy: In<Copy3d>) {
+        change(node, Operation::Copy(copy.get()?.copy()?))
+    }
+
+    fn cuGraphExecMemcpyNodeSetParams(executable: Handle, node: Handle, copy: In<Copy3d>, _context: Handle) {
+        change_in(executable, node, Operation::Copy(copy.get()?.copy()?))
+    }
+
+    fn cuGraphAddMemsetNode(
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, fill: In<FillNode>, _context: Handle,
+    ) {
+        add(out, graph, after, count, fill.get()?.operation()?)
+    }
+
+    fn cuGraphMemsetNodeGetParams(node: Handle, out: Out<FillNode>) {
+        out.set(asked(node, |operation, _| match operation {
+            Operation::Fill(fill) => Some(FillNode {
+                address: fill.address,
+                pitch: fill.pitch,
+                value: fill.value,
+                element: fill.element as c_uint,
+                width: fill.width,
+                height: fill.rows,
+            }),
+            _ => None,
+        })?)
+    }
+
+    fn cuGraphMemsetNodeSetParams(node: Handle, fill: In<FillNode>) {
+        change(node, fill.get()?.operation()?)
+    }
+
+    fn cuGraphExecMemsetNodeSetParams(executable: Handle, node: Handle, fill: In<FillNode>, _context: Handle) {
+        change_in(executable, node, fill.get()?.operation()?)
+    }
+
+    fn cuGraphAddHostNode(
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, host: In<HostNode>,
+    ) {
+        add(out, graph, after, count, host.get()?.operation()?)
+    }
+
+    fn cuGraphHostNodeGetParams(node: Handle, out: Out<HostNode>) {
+        let HostCall { function, data } = asked(node, |operation, _| match operation {
+            Operation::Host(call) => Some(*call),
+            _ => None,
+        })?;
+        out.set(HostNode { function: Some(function), data: std::ptr::with_exposed_provenance_mut(data) })
+    }
+
+    fn cuGraphHostNodeSetParams(node: Handle, host: In<HostNode>) {
+        change(node, host.get()?.operation()?)
+    }
+
+    fn cuGraphExecHostNodeSetParams(executable: Handle, node: Handle, host: In<HostNode>) {
+        change_in(executable, node, host.get()?.operation()?)
+    }
+
+    fn cuGraphAddEmptyNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize) {
+        add(out, graph, after, count, Operation::Nothing)
+    }
+
+    fn cuGraphAddEventRecordNode(
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, event: Handle,
+    ) {
+        add(out, graph, after, count, event_operation(event, Operation::Record)?)
+    }
+
+    fn cuGraphEventRecordNodeGetEvent(node: Handle, out: Out<Handle>) {
+        out.set(asked(node, |operation, _| match operation {
+            Operation::Record(event) => Some(*event),
+            _ => None,
+        })?)
+    }
+
+    fn cuGraphEventRecordNodeSetEvent(node: Handle, event: Handle) {
+        change(node, event_operation(event, Operation::Record)?)
+    }
+
+    fn cuGraphAddEventWaitNode(
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, event: Handle,
+    ) {
+        add(out, graph, after, count, event_operation(event, Operation::Wait)?)
+    }
+
+    fn cuGraphEventWaitNodeGetEvent(node: Handle, out: Out<Handle>) {
+        out.set(asked(node, |operation, _| match operation {
+            Operation::Wait(event) => Some(*event),
+            _ => None,
+        })?)
+    }
+
+    fn cuGraphEventWaitNodeSetEvent(node: Handle, event: Handle) {
+        change(node, event_operation(event, Operation::Wait)?)
+    }
+
+    fn cuGraphExecEventRecordNodeSetEvent(executable: Handle, node: Handle, event: Handle) {
+        change_in(executable, node, event_operation(event, Operation::Record)?)
+    }
+
+    fn cuGraphExecEventWaitNodeSetEvent(executable: Handle, node: Handle, event: Handle) {
+        change_in(executable, node, event_operation(event, Operation::Wait)?)
+    }
+
+    fn cuGraphAddChildGraphNode(
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, child: Handle,
+    ) {
+        add(out, graph, after, count, graph_operation(child)?)
+    }
+
+    fn cuGraphExecChildGraphNodeSetParams(executable: Handle, node: Handle, child: Handle) {
+        change_in(executable, node, graph_operation(child)?)
+    }
+}

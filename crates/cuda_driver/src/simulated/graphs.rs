@@ -1,0 +1,313 @@
+//! Graphs: work with its order, made by hand or by capture, and executed as often as wanted.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{c_char, c_int, c_uint, c_ulonglong};
+use std::sync::Arc;
+
+use super::codes::{GRAPH_EXEC_UPDATE_FAILURE, INVALID_HANDLE, INVALID_VALUE, Outcome};
+use super::contexts::{self, Current};
+use super::driver::{State, driver};
+use super::entry::Out;
+use super::operations::{Operation, submit};
+use super::registry::{Handle, new_handle};
+use super::{events, timeline};
+
+/// A graph that is being made.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Graph {
+    /// In the order of making.
+    pub nodes: Vec<Node>,
+    /// Something went wrong while it was captured.
+    pub invalidated: bool,
+}
+
+/// A piece of work in a graph.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub handle: Handle,
+    pub operation: Operation,
+    /// What it comes after.
+    pub after: Vec<Handle>,
+}
+
+/// A graph as it was when it was instantiated, each node behind those that it comes after.
+#[derive(Clone, Debug)]
+pub(super) struct Executable {
+    nodes: Vec<Node>,
+}
+
+impl Graph {
+    pub(super) fn node(&self, handle: Handle) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.handle == handle)
+    }
+
+    /// These nodes and all that come before them.
+    pub(super) fn with_all_before(&self, nodes: &[Handle]) -> HashSet<Handle> {
+        let mut found = HashSet::new();
+        let mut left = nodes.to_vec();
+        while let Some(next) = left.pop() {
+            if found.insert(next) {
+                left.extend(self.node(next).into_iter().flat_map(|node| &node.after));
+            }
+        }
+        found
+    }
+
+    /// The nodes in an order in which they can be executed; none where they go round in a circle.
+    fn sorted(&self) -> Option<Vec<Node>> {
+        let mut done = HashSet::new();
+        let mut sorted = Vec::with_capacity(self.nodes.len());
+        while sorted.len() < self.nodes.len() {
+            let before = sorted.len();
+            for node in &self.nodes {
+                if !done.contains(&node.handle) && node.after.iter().all(|other| done.contains(other)) {
+                    done.insert(node.handle);
+                    sorted.push(node.clone());
+                }
+            }
+            if sorted.len() == before {
+                return None;
+            }
+        }
+        Some(sorted)
+    }
+
+    pub(super) fn edges(&self) -> Vec<(Handle, Handle)> {
+        self.nodes.iter().flat_map(|node| node.after.iter().map(|after| (*after, node.handle))).collect()
+    }
+}
+
+impl State {
+    /// Adds a node behind others of the same graph.
+    pub(super) fn add_node(
+        &mut self,
+        graph: Handle,
+        operation: Operation,
+        after: Vec<Handle>,
+    ) -> Outcome<Handle> {
+        let graph = self.graphs.get_mut(graph)?;
+        let unique: HashSet<_> = after.iter().collect();
+        if unique.len() < after.len() || after.iter().any(|other| graph.node(*other).is_none()) {
+            return Err(INVALID_VALUE);
+        }
+        let handle = new_handle();
+        graph.nodes.push(Node { handle, operation, after });
+        Ok(handle)
+    }
+
+    /// A node of any graph.
+    pub(super) fn node(&self, handle: Handle) -> Outcome<&Node> {
+        self.graphs.iter().find_map(|(_, graph)| graph.node(handle)).ok_or(INVALID_VALUE)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn node_mut(&mut self, handle: Handle) -> Outcome<&mut Node> {
+        let mut nodes = self.graphs.iter_mut().flat_map(|(_, graph)| &mut graph.nodes);
+        nodes.find(|node| node.handle == handle).ok_or(INVALID_VALUE)
+    }
+
+    pub(super) fn graph_of(&mut self, node: Handle) -> Outcome<&mut Graph> {
+        let mut graphs = self.graphs.iter_mut().map(|(_, graph)| graph);
+        graphs.find(|graph| graph.node(node).is_some()).ok_or(INVALID_VALUE)
+    }
+}
+
+impl Executable {
+    pub(super) fn of(graph: &Graph) -> Outcome<Self> {
+        graph.sorted().map(|nodes| Self { nodes }).ok_or(INVALID_VALUE)
+    }
+
+    /// Changes what a node does, to the same kind of work.
+    pub(super) fn change(&mut self, node: Handle, operation: Operation) -> Outcome {
+        let node = self.nodes.iter_mut().find(|other| other.handle == node).ok_or(INVALID_VALUE)?;
+        if kind(&node.operation) != kind(&operation) {
+            return Err(INVALID_VALUE);
+        }
+        node.operation = operation;
+        Ok(())
+    }
+}
+
+/// Executes a graph in a stream. Nodes that do not depend on each other may overlap, in virtual time, as far as they use
+/// different engines.
+pub(super) fn execute(executable: &Executable, owner: &Current, stream: Handle) -> Outcome {
+    let driver = owner.driver;
+    let begin = timeline::ready(&driver.state(), stream)?;
+    let end = execute_from(executable, owner, begin)?;
+    driver.state().streams.get_mut(stream)?.clock = end;
+    Ok(())
+}
+
+fn execute_from(executable: &Executable, owner: &Current, begin: f64) -> Outcome<f64> {
+    let driver = owner.driver;
+    let mut ends: HashMap<Handle, f64> = HashMap::new();
+    let mut last = begin;
+    for node in &executable.nodes {
+        let ready = node.after.iter().filter_map(|other| ends.get(other)).copied().fold(begin, f64::max);
+        let end = match &node.operation {
+            Operation::Record(event) => {
+                driver.state().events.get_mut(*event)?.mark = events::Mark::At(ready);
+                ready
+            }
+            Operation::Wait(event) => match driver.state().events.get(*event)?.mark {
+                events::Mark::At(at) => ready.max(at),
+                _ => ready,
+            },
+            Operation::Graph(inner) => execute_from(inner, owner, ready)?,
+            operation => {
+                let work = operation.run(driver, owner.device, owner.handle)?;
+                timeline::place(&mut driver.state(), owner.handle, ready, work)?
+            }
+        };
+        ends.insert(node.handle, end);
+        last = last.max(end);
+        // After a fault nothing more is executed.
+        if driver.state().contexts.get(owner.handle)?.broken.is_some() {
+            break;
+        }
+    }
+    Ok(last)
+}
+
+/// The driver API's number for the kind of a node.
+pub(super) fn kind(operation: &Operation) -> c_int {
+    match operation {
+        Operation::Kernel(_) => 0,
+        Operation::Copy(_) => 1,
+        Operation::Fill(_) => 2,
+        Operation::Host(_) => 3,
+        Operation::Graph(_) => 4,
+        Operation::Nothing | Operation::Prefetch(_) => 5,
+        Operation::Wait(_) => 6,
+        Operation::Record(_) => 7,
+        Operation::Free(_) => 11,
+    }
+}
+
+fn instantiate(out: Out<Handle>, graph: Handle) -> Outcome {
+    let current = contexts::current()?;
+    out.wanted()?;
+    let mut state = current.driver.state();
+    let executable = Executable::of(state.graphs.get(graph)?)?;
+    out.set(state.executables.insert(Arc::new(executable)))
+}
+
+entry_points! {
+    fn cuGraphCreate(out: Out<Handle>, flags: c_uint) {
+        let driver = driver()?;
+        out.wanted()?;
+        if flags != 0 {
+            return Err(INVALID_VALUE);
+        }
+        out.set(driver.state().graphs.insert(Graph::default()))
+    }
+
+    fn cuGraphDestroy(graph: Handle) {
+        driver()?.state().graphs.remove(graph).map(drop)
+    }
+
+    fn cuGraphInstantiate_v2(
+        out: Out<Handle>, graph: Handle, error_node: Out<Handle>, log: Out<c_char>, room: usize,
+    ) {
+        error_node.set_if_wanted(0);
+        if !log.is_null() && room > 0 {
+            log.set_text("", room)?;
+        }
+        instantiate(out, graph)
+    }
+
+    fn cuGraphInstantiateWithFlags(out: Out<Handle>, graph: Handle, flags: c_ulonglong) {
+        // Freeing at launch, uploading, launching from the device, priorities of nodes.
+        if flags & !0xf != 0 {
+            return Err(INVALID_VALUE);
+        }
+        instantiate(out, graph)
+    }
+
+    // From CUDA 12: flags, a stream to upload in, and the outcome, in one structure.
+    fn cuGraphInstantiateWithParams(out: Out<Handle>, graph: Handle, parameters: Out<Instantiation>) {
+        let mut given = parameters.get()?;
+        given.error_node = 0;
+        let outcome = instantiate(out, graph);
+        given.result = if outcome.is_ok() { 0 } else { 1 };
+        parameters.set(given)?;
+        outcome
+    }
+
+    fn cuGraphUpload(executable: Handle, stream: Handle) {
+        driver()?.state().executables.get(executable)?;
+        submit(stream, Operation::Nothing)
+    }
+
+    fn cuGraphLaunch(executable: Handle, stream: Handle) {
+        let executable = driver()?.state().executables.get(executable)?.clone();
+        submit(stream, Operation::Graph(executable))
+    }
+
+    fn cuGraphExecDestroy(executable: Handle) {
+        driver()?.state().executables.remove(executable).map(drop)
+    }
+
+    fn cuGraphExecGetFlags(executable: Handle, flags: Out<c_ulonglong>) {
+        driver()?.state().executables.get(executable)?;
+        flags.set(0)
+    }
+
+    fn cuGraphExecUpdate(executable: Handle, graph: Handle, error_node: Out<Handle>, result: Out<c_int>) {
+        update(executable, graph, |code| {
+            error_node.set_if_wanted(0);
+            result.set_if_wanted(code);
+        })
+    }
+
+    // From CUDA 12: result, the node that failed, and the node that it depends on, in one structure.
+    fn cuGraphExecUpdate_v2(executable: Handle, graph: Handle, result: Out<UpdateResult>) {
+        update(executable, graph, |result_code| {
+            result.set_if_wanted(UpdateResult { result: result_code, error_node: 0, error_from_node: 0 });
+        })
+    }
+}
+
+/// `CUDA_GRAPH_INSTANTIATE_PARAMS`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Instantiation {
+    flags: u64,
+    upload_stream: Handle,
+    error_node: Handle,
+    result: c_int,
+}
+
+/// `CUgraphExecUpdateResultInfo`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct UpdateResult {
+    result: c_int,
+    error_node: Handle,
+    error_from_node: Handle,
+}
+
+/// Puts a graph of the same shape into an executable one.
+fn update(executable: Handle, graph: Handle, tell: impl FnOnce(c_int)) -> Outcome {
+    const SUCCESS: c_int = 0;
+    const TOPOLOGY_CHANGED: c_int = 2;
+    let driver = driver()?;
+    let mut state = driver.state();
+    let new = Executable::of(state.graphs.get(graph)?)?;
+    let old = state.executables.get_mut(executable)?;
+    let shape = |executable: &Executable| -> Vec<(c_int, usize)> {
+        executable.nodes.iter().map(|node| (kind(&node.operation), node.after.len())).collect()
+    };
+    if shape(old) != shape(&new) {
+        tell(TOPOLOGY_CHANGED);
+        return Err(GRAPH_EXEC_UPDATE_FAILURE);
+    }
+    *old = Arc::new(new);
+    tell(SUCCESS);
+    Ok(())
+}
+
+/// An executable that a handle stands for, to be changed.
+pub(super) fn executable_mut(state: &mut State, handle: Handle) -> Outcome<&mut Executable> {
+    state.executables.get_mut(handle).map(Arc::make_mut).map_err(|_| INVALID_HANDLE)
+}

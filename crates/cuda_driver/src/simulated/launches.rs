@@ -1,0 +1,348 @@
+//! Launches: what is asked for, whether it can be, and what comes of it.
+
+use std::ffi::c_uint;
+use std::sync::{Arc, OnceLock};
+
+use simt::exec::{self, Kernel, LaunchFailure, Machine};
+
+use super::attributes;
+use super::codes::{
+    COOPERATIVE_LAUNCH_TOO_LARGE, INVALID_CLUSTER_SIZE, INVALID_HANDLE, INVALID_VALUE,
+    LAUNCH_OUT_OF_RESOURCES, OUT_OF_MEMORY, Outcome,
+};
+use super::contexts::{self, Current};
+use super::driver::{Device, Driver};
+use super::entry::In;
+use super::execution;
+use super::functions::{self, Function};
+use super::modules::Loaded;
+use super::operations::{Operation, submit};
+use super::registry::Handle;
+use super::timeline::Work;
+use crate::Code;
+
+/// A launch with everything that it needs.
+#[derive(Debug)]
+pub(super) struct Launch {
+    pub function: Handle,
+    pub loaded: Arc<Loaded>,
+    name: Arc<str>,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_shared_bytes: u32,
+    /// What the kernel may have of it.
+    most_dynamic: u32,
+    pub cooperative: bool,
+    pub parameters: Vec<u8>,
+    pub stack_bytes: u32,
+    /// A pointer to each parameter, for who asks a graph's node.
+    pointers: OnceLock<Vec<usize>>,
+}
+
+/// Where the parameters are.
+#[derive(Clone, Copy)]
+pub(super) struct Arguments {
+    /// A pointer to each.
+    pub each: In<In<u8>>,
+    /// Or names and values, by which a buffer with all of them is given.
+    pub extra: In<usize>,
+}
+
+impl Launch {
+    /// The kernel's name.
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(super) fn kernel(&self) -> Outcome<&Kernel> {
+        self.loaded.program.kernel(&self.name).map_err(|_| INVALID_HANDLE)
+    }
+
+    /// A pointer to each parameter's bytes, good as long as this lives.
+    pub(super) fn pointers(&self) -> Outcome<&[usize]> {
+        let kernel = self.kernel()?;
+        let base = self.parameters.as_ptr().expose_provenance();
+        let each = || kernel.parameters.iter().map(|parameter| base + parameter.offset as usize).collect();
+        Ok(self.pointers.get_or_init(each))
+    }
+
+    /// What the program asks for, with its parameters copied.
+    pub(super) fn new(
+        current: &Current,
+        handle: Handle,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_shared_bytes: u32,
+        arguments: Arguments,
+    ) -> Outcome<Self> {
+        let state = current.driver.state();
+        let function: &Function = state.functions.get(handle)?;
+        if function.context != current.handle {
+            return Err(INVALID_HANDLE);
+        }
+        let stack_bytes = state.contexts.get(current.handle)?.limits.stack as u32;
+        Ok(Self {
+            function: handle,
+            loaded: function.loaded.clone(),
+            name: function.name.clone(),
+            grid,
+            block,
+            dynamic_shared_bytes,
+            most_dynamic: function.most_dynamic(current.device)?,
+            cooperative: false,
+            parameters: gathered(function.kernel()?, arguments)?,
+            stack_bytes,
+            pointers: OnceLock::new(),
+        })
+    }
+
+    /// Refuses what the card or the kernel cannot do.
+    pub(super) fn check(&self, device: &Device) -> Outcome {
+        let kernel = self.kernel()?;
+        let within = |wanted: [u32; 3], most: [u32; 3]| {
+            wanted.iter().zip(most).all(|(wanted, most)| (1..=most).contains(wanted))
+        };
+        let threads: u64 = self.block.iter().map(|&threads| u64::from(threads)).product();
+        let fits = within(self.grid, attributes::most_blocks(&device.card))
+            && within(self.block, attributes::most_threads(&device.card))
+            && threads <= u64::from(device.limits.threads_per_block);
+        if !fits {
+            return Err(INVALID_VALUE);
+        }
+        if kernel.required_block.is_some_and(|required| required != self.block) {
+            return Err(INVALID_VALUE);
+        }
+        if self.dynamic_shared_bytes > self.most_dynamic {
+            return Err(INVALID_VALUE);
+        }
+        if kernel.max_threads.is_some_and(|most| threads > u64::from(most)) {
+            return Err(INVALID_VALUE);
+        }
+        let Some(occupancy) = functions::occupancy(kernel, device, threads as u32, self.dynamic_shared_bytes)
+        else {
+            return Err(LAUNCH_OUT_OF_RESOURCES);
+        };
+        let blocks: u64 = self.grid.iter().map(|&blocks| u64::from(blocks)).product();
+        let resident = u64::from(occupancy.blocks) * u64::from(device.card.multiprocessors);
+        if self.cooperative && blocks > resident {
+            return Err(COOPERATIVE_LAUNCH_TOO_LARGE);
+        }
+        Ok(())
+    }
+
+    /// What the kernel can see of the card.
+    pub(super) fn machine(&self, device: &Device, resident_blocks: u32) -> Machine {
+        Machine {
+            multiprocessors: device.card.multiprocessors,
+            capability: device.card.compute_capability,
+            clock_ghz: device.card.clock_mhz / 1e3,
+            resident_blocks: u64::from(resident_blocks) * u64::from(device.card.multiprocessors),
+            shared_bytes_per_block: device.limits.shared_bytes_per_block,
+        }
+    }
+
+    /// The executor's form of it.
+    pub(super) fn request<'a>(
+        &'a self,
+        kernel: &'a Kernel,
+        machine: Machine,
+        workers: usize,
+    ) -> exec::Launch<'a> {
+        exec::Launch {
+            kernel,
+            grid: self.grid,
+            block: self.block,
+            cluster: [1; 3],
+            dynamic_shared_bytes: self.dynamic_shared_bytes,
+            parameters: &self.parameters,
+            stack_bytes: self.stack_bytes,
+            machine,
+            workers,
+            instruction_limit: None,
+        }
+    }
+
+    pub(super) fn run(
+        &self,
+        driver: &'static Driver,
+        device: &'static Device,
+        context: Handle,
+    ) -> Outcome<Work> {
+        execution::execute(self, driver, device, context)
+    }
+}
+
+/// What the executor refuses, where [`Launch::check`] has not. A fault is none of these.
+pub(super) fn refusal(failure: &LaunchFailure) -> Code {
+    match failure {
+        LaunchFailure::Memory { .. } => OUT_OF_MEMORY,
+        LaunchFailure::SharedMemory { .. } => LAUNCH_OUT_OF_RESOURCES,
+        _ => INVALID_VALUE,
+    }
+}
+
+/// All parameters as the kernel lays them out.
+fn gathered(kernel: &Kernel, arguments: Arguments) -> Outcome<Vec<u8>> {
+    let mut bytes = vec![0; kernel.parameter_bytes as usize];
+    if kernel.parameters.is_empty() {
+        return Ok(bytes);
+    }
+    if !arguments.each.is_null() {
+        if !arguments.extra.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        for (index, parameter) in kernel.parameters.iter().enumerate() {
+            let value = arguments.each.at(index)?.all(parameter.bytes as usize)?;
+            let offset = parameter.offset as usize;
+            bytes[offset..offset + value.len()].copy_from_slice(&value);
+        }
+        return Ok(bytes);
+    }
+    const END: usize = 0;
+    const BUFFER: usize = 1;
+    const SIZE: usize = 2;
+    let (mut buffer, mut size) = (None, None);
+    for index in (0..).step_by(2) {
+        let value = || arguments.extra.at(index + 1);
+        match arguments.extra.at(index)? {
+            END => break,
+            BUFFER => buffer = Some(In::<u8>::at_address(value()?)),
+            SIZE => size = Some(In::<u8>::at_address(value()?).cast::<usize>().get()?),
+            _ => return Err(INVALID_VALUE),
+        }
+    }
+    let (Some(buffer), Some(size)) = (buffer, size) else { return Err(INVALID_VALUE) };
+    if size < bytes.len() {
+        return Err(INVALID_VALUE);
+    }
+    buffer.all(bytes.len())
+}
+
+/// `CUlaunchConfig`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Configuration {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    dynamic_shared_bytes: c_uint,
+    stream: Handle,
+    attributes: In<Attribute>,
+    attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Attribute {
+    number: c_uint,
+    padding: c_uint,
+    /// A union, whose integers come first.
+    value: [c_uint; 16],
+}
+
+const _: () = assert!(size_of::<Configuration>() == 56 && size_of::<Attribute>() == 72);
+
+impl Configuration {
+    const COOPERATIVE: c_uint = 2;
+    const CLUSTER: c_uint = 4;
+
+    pub(super) fn block(&self) -> [u32; 3] {
+        self.block
+    }
+
+    pub(super) fn dynamic_shared_bytes(&self) -> u32 {
+        self.dynamic_shared_bytes
+    }
+
+    fn attributes(&self) -> Outcome<Vec<Attribute>> {
+        if self.attribute_count == 0 {
+            Ok(Vec::new())
+        } else {
+            self.attributes.all(self.attribute_count as usize)
+        }
+    }
+
+    /// Blocks of a cluster.
+    pub(super) fn cluster(&self) -> Outcome<[u32; 3]> {
+        let attributes = self.attributes()?;
+        let found = attributes.iter().find(|attribute| attribute.number == Self::CLUSTER);
+        Ok(found.map_or([1; 3], |attribute| [attribute.value[0], attribute.value[1], attribute.value[2]]))
+    }
+
+    fn launch(&self, function: Handle, arguments: Arguments) -> Outcome {
+        let current = contexts::current()?;
+        let cluster = self.cluster()?;
+        let blocks = cluster.iter().map(|&blocks| u64::from(blocks)).product::<u64>();
+        let divides =
+            self.grid.iter().zip(cluster).all(|(grid, cluster)| cluster != 0 && grid.is_multiple_of(cluster));
+        if !divides || blocks > 16 {
+            return Err(INVALID_CLUSTER_SIZE);
+        }
+        if blocks > 1 {
+            super::say(format_args!(
+                "cuLaunchKernelEx returns CUDA_ERROR_NOT_SUPPORTED: clusters of {} x {} x {} blocks are not simulated, \
+                 which the device's attribute CLUSTER_LAUNCH, 0, says.",
+                cluster[0], cluster[1], cluster[2]
+            ));
+            return Err(Code::NOT_SUPPORTED);
+        }
+        let mut launch =
+            Launch::new(&current, function, self.grid, self.block, self.dynamic_shared_bytes, arguments)?;
+        for attribute in self.attributes()? {
+            match attribute.number {
+                Self::COOPERATIVE => launch.cooperative = attribute.value[0] != 0,
+                // What concerns scheduling, caching, overlap with the launch before, or memory domains changes nothing:
+                // each launch runs by itself.
+                0 | 1 | 3..=11 | 13..=17 => {}
+                other => {
+                    super::say_once(format_args!(
+                        "cuLaunchKernelEx returns CUDA_ERROR_NOT_SUPPORTED: the simulated driver does not know the launch \
+                         attribute {other}"
+                    ));
+                    return Err(Code::NOT_SUPPORTED);
+                }
+            }
+        }
+        submit(self.stream, Operation::Kernel(Arc::new(launch)))
+    }
+}
+
+fn launch(
+    function: Handle,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared_bytes: u32,
+    stream: Handle,
+    arguments: Arguments,
+    cooperative: bool,
+) -> Outcome {
+    let current = contexts::current()?;
+    let launch = Launch {
+        cooperative,
+        ..Launch::new(&current, function, grid, block, dynamic_shared_bytes, arguments)?
+    };
+    submit(stream, Operation::Kernel(Arc::new(launch)))
+}
+
+entry_points! {
+    fn cuLaunchKernel(
+        function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
+        block_z: c_uint, dynamic_shared_bytes: c_uint, stream: Handle, each: In<In<u8>>, extra: In<usize>,
+    ) {
+        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        launch(function, grid, block, dynamic_shared_bytes, stream, Arguments { each, extra }, false)
+    }
+
+    fn cuLaunchCooperativeKernel(
+        function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
+        block_z: c_uint, dynamic_shared_bytes: c_uint, stream: Handle, each: In<In<u8>>,
+    ) {
+        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        let arguments = Arguments { each, extra: In::null() };
+        launch(function, grid, block, dynamic_shared_bytes, stream, arguments, true)
+    }
+
+    fn cuLaunchKernelEx(configuration: In<Configuration>, function: Handle, each: In<In<u8>>, extra: In<usize>) {
+        configuration.get()?.launch(function, Arguments { each, extra })
+    }
+}

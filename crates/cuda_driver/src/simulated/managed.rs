@@ -1,0 +1,260 @@
+//! Managed memory: where its pages are, where they should be, and who reaches them there.
+//!
+//! Kept by pages of 64 KiB, the least that a fault moves. A page that nobody has touched is nowhere, and counts as the
+//! host's.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_uint};
+
+use simt::model::unified::{self, BLOCK_BYTES, PAGE_BYTES};
+
+use super::codes::{INVALID_DEVICE, INVALID_VALUE, Outcome};
+use super::contexts::{self, Current};
+use super::driver::{Device, Driver, State};
+use super::entry::{In, Out};
+use super::operations::{Operation, submit};
+use super::registry::Handle;
+use super::timeline::{Engine, Work};
+
+/// The host as a device's number, and none, as the driver API writes them.
+pub(super) const HOST: c_int = -1;
+const NOWHERE: c_int = -2;
+
+/// The pages of one allocation.
+#[derive(Clone, Debug)]
+pub(super) struct Pages {
+    pub bytes: u64,
+    pub pages: Vec<Page>,
+    /// By block of 2 MiB: the window in which it was touched last, and whether a kernel has written to it since it came.
+    pub last: Vec<u64>,
+    pub dirty: Vec<bool>,
+}
+
+/// A page's places, as devices' numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Page {
+    /// Where it is.
+    pub at: c_int,
+    pub preferred: c_int,
+    pub last_prefetch: c_int,
+    /// Bit 0 is the host, bit `n + 1` device `n`.
+    pub accessed_by: u64,
+    pub read_mostly: bool,
+}
+
+impl Page {
+    const NEW: Self =
+        Self { at: NOWHERE, preferred: NOWHERE, last_prefetch: NOWHERE, accessed_by: 0, read_mostly: false };
+}
+
+pub(super) fn bit(device: c_int) -> u64 {
+    1 << (device + 1).clamp(0, 63)
+}
+
+/// Enters a new allocation.
+pub(super) fn add(state: &mut State, address: u64, bytes: u64) {
+    let pages = vec![Page::NEW; bytes.div_ceil(PAGE_BYTES) as usize];
+    let blocks = bytes.div_ceil(BLOCK_BYTES) as usize;
+    state.managed.insert(address, Pages { bytes, pages, last: vec![0; blocks], dirty: vec![false; blocks] });
+}
+
+/// Forgets an allocation.
+pub(super) fn remove(state: &mut State, address: u64) {
+    state.managed.remove(&address);
+}
+
+/// Whether the page of this address is the host's.
+pub(super) fn on_host(state: &State, address: u64) -> bool {
+    let found = state.managed.range(..=address).next_back();
+    found.is_none_or(|(start, range)| {
+        let page = range.pages.get(((address - start) / PAGE_BYTES) as usize);
+        page.is_none_or(|page| page.at < 0)
+    })
+}
+
+/// The pages of a range, which must be within one managed allocation.
+fn pages(managed: &mut BTreeMap<u64, Pages>, address: u64, bytes: u64) -> Outcome<&mut [Page]> {
+    if bytes == 0 {
+        return Err(INVALID_VALUE);
+    }
+    let (start, range) = managed.range_mut(..=address).next_back().ok_or(INVALID_VALUE)?;
+    let offset = address - start;
+    let end = offset.checked_add(bytes).filter(|end| *end <= range.bytes).ok_or(INVALID_VALUE)?;
+    Ok(&mut range.pages[(offset / PAGE_BYTES) as usize..end.div_ceil(PAGE_BYTES) as usize])
+}
+
+/// Pages on their way to a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prefetch {
+    address: u64,
+    bytes: u64,
+    to: c_int,
+}
+
+impl Prefetch {
+    pub(super) fn run(&self, driver: &Driver, device: &Device) -> Work {
+        let mut state = driver.state();
+        // Freed since it was recorded: nothing is left to move.
+        let Ok(pages) = pages(&mut state.managed, self.address, self.bytes) else { return Work::NOTHING };
+        let mut moved = 0;
+        for page in pages {
+            if page.at != self.to && !(page.at == NOWHERE && self.to == HOST) {
+                moved += PAGE_BYTES;
+            }
+            page.at = self.to;
+            page.last_prefetch = self.to;
+        }
+        if moved == 0 {
+            return Work::NOTHING;
+        }
+        let engine = if self.to == HOST { Engine::ToHost } else { Engine::FromHost };
+        Work { engine: Some(engine), seconds: unified::prefetch_seconds(&device.card, moved) }
+    }
+}
+
+/// A place by its number: the host or a device that faults.
+fn place(current: &Current, device: c_int) -> Outcome<c_int> {
+    if device == HOST {
+        return Ok(HOST);
+    }
+    let found = current.driver.device(device)?;
+    if unified::faults(found.card.compute_capability) { Ok(device) } else { Err(INVALID_DEVICE) }
+}
+
+/// `CUmemLocation`: a kind of place and its number.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Location {
+    kind: c_int,
+    id: c_int,
+}
+
+impl Location {
+    fn number(self) -> Outcome<c_int> {
+        match self.kind {
+            1 => {
+                // The first form of these calls has a code of its own for devices that are none; this one has not.
+                super::driver::driver()?.device(self.id).map_err(|_| INVALID_VALUE)?;
+                Ok(self.id)
+            }
+            // The host, or a NUMA node of it, which are not told apart.
+            2..=4 => Ok(HOST),
+            _ => Err(INVALID_VALUE),
+        }
+    }
+}
+
+fn advise(address: u64, bytes: usize, advice: c_int, device: impl FnOnce() -> Outcome<c_int>) -> Outcome {
+    let current = contexts::current()?;
+    let device = match advice {
+        // The place of these is not looked at.
+        1 | 2 | 4 => NOWHERE,
+        3 | 5 | 6 => place(&current, device()?)?,
+        _ => return Err(INVALID_VALUE),
+    };
+    let mut state = current.driver.state();
+    for page in pages(&mut state.managed, address, bytes as u64)? {
+        match advice {
+            1 => page.read_mostly = true,
+            2 => page.read_mostly = false,
+            3 => page.preferred = device,
+            4 => page.preferred = NOWHERE,
+            5 => page.accessed_by |= bit(device),
+            _ => page.accessed_by &= !bit(device),
+        }
+    }
+    Ok(())
+}
+
+fn prefetch(address: u64, bytes: usize, device: c_int, stream: Handle) -> Outcome {
+    let current = contexts::current()?;
+    let to = place(&current, device)?;
+    pages(&mut current.driver.state().managed, address, bytes as u64)?;
+    submit(stream, Operation::Prefetch(Prefetch { address, bytes: bytes as u64, to }))
+}
+
+/// A value that all pages share, else that for none.
+fn shared(pages: &[Page], value: impl Fn(&Page) -> c_int) -> c_int {
+    let first = value(&pages[0]);
+    if pages.iter().all(|page| value(page) == first) { first } else { NOWHERE }
+}
+
+/// An attribute of a range, as integers.
+fn attribute(
+    current: &Current,
+    attribute: c_int,
+    room: usize,
+    address: u64,
+    bytes: usize,
+) -> Outcome<Vec<c_int>> {
+    let mut state = current.driver.state();
+    let pages = pages(&mut state.managed, address, bytes as u64)?;
+    // The newer attributes tell a place in two parts: its kind, and its number.
+    let kind = |device| match device {
+        HOST => 2,
+        NOWHERE => 0,
+        _ => 1,
+    };
+    let one = |value| if room == size_of::<c_int>() { Ok(vec![value]) } else { Err(INVALID_VALUE) };
+    match attribute {
+        1 => one(c_int::from(pages.iter().all(|page| page.read_mostly))),
+        2 => one(shared(pages, |page| page.preferred)),
+        3 => {
+            if room == 0 || !room.is_multiple_of(size_of::<c_int>()) {
+                return Err(INVALID_VALUE);
+            }
+            let all = pages.iter().fold(u64::MAX, |all, page| all & page.accessed_by);
+            let places = (HOST..current.driver.devices.len() as c_int).filter(|place| all & bit(*place) != 0);
+            let mut list: Vec<c_int> = places.collect();
+            list.resize(room / size_of::<c_int>(), NOWHERE);
+            Ok(list)
+        }
+        4 => one(shared(pages, |page| page.last_prefetch)),
+        5 => one(kind(shared(pages, |page| page.preferred))),
+        6 => one(shared(pages, |page| page.preferred).max(0)),
+        7 => one(kind(shared(pages, |page| page.last_prefetch))),
+        8 => one(shared(pages, |page| page.last_prefetch).max(0)),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+entry_points! {
+    fn cuMemAdvise(address: u64, bytes: usize, advice: c_int, device: c_int) {
+        advise(address, bytes, advice, || Ok(device))
+    }
+
+    fn cuMemAdvise_v2(address: u64, bytes: usize, advice: c_int, location: Location) {
+        advise(address, bytes, advice, || location.number())
+    }
+
+    fn cuMemPrefetchAsync(address: u64, bytes: usize, device: c_int, stream: Handle) {
+        prefetch(address, bytes, device, stream)
+    }
+
+    fn cuMemPrefetchAsync_v2(address: u64, bytes: usize, location: Location, flags: c_uint, stream: Handle) {
+        if flags != 0 {
+            return Err(INVALID_VALUE);
+        }
+        prefetch(address, bytes, location.number()?, stream)
+    }
+
+    fn cuMemRangeGetAttribute(data: Out<c_int>, room: usize, number: c_int, address: u64, bytes: usize) {
+        let current = contexts::current()?;
+        data.wanted()?;
+        data.set_all(&attribute(&current, number, room, address, bytes)?)
+    }
+
+    fn cuMemRangeGetAttributes(
+        data: In<Out<c_int>>, rooms: In<usize>, numbers: In<c_int>, count: usize, address: u64, bytes: usize,
+    ) {
+        let current = contexts::current()?;
+        if count == 0 {
+            return Err(INVALID_VALUE);
+        }
+        for index in 0..count {
+            let values = attribute(&current, numbers.at(index)?, rooms.at(index)?, address, bytes)?;
+            data.at(index)?.set_all(&values)?;
+        }
+        Ok(())
+    }
+}

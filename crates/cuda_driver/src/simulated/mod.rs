@@ -1,0 +1,173 @@
+//! A driver without a GPU: `cu*` entry points over [`simt`], which executes PTX on this computer's cores, counts what it
+//! does to memory, and models the time that a card would take.
+//!
+//! [`bind_simulated`] puts it behind this process's `cu*` functions. From there on a program is what it is on a GPU:
+//! contexts, modules, memory, launches, streams, events. What is different:
+//!
+//! * Work is executed when it is asked for, on the calling thread and as many others as there are cores. Waiting for it
+//!   waits for nothing.
+//! * Time is virtual: events are in the model's time, each stream has a clock, and what the host does takes none. Launches
+//!   in a row each cost what a single one costs. Copies run beside kernels; kernels do not run beside kernels.
+//! * A module is PTX text, of any `.target`.
+//! * Each device has its own memory: no device reaches another's. Pinned, registered and managed memory is everybody's.
+//! * Clusters of blocks, textures and arrays, tensor maps, memory mapped by hand, and sharing between processes are not
+//!   simulated: the device's attributes say so, and the calls return `CUDA_ERROR_NOT_SUPPORTED` and name themselves once on
+//!   stderr.
+//! * When a kernel goes wrong, stderr says what, where and who; the context gives the error to every call from then on, as
+//!   a GPU's does. Other contexts, and a primary context after its reset, are sound, where on a GPU the process is lost.
+//!
+//! [`take_launches`] and [`findings`] tell what the driver API has no calls for: the counters of each launch, and what
+//! checks have found.
+
+#[macro_use]
+mod entry;
+
+mod allocations;
+mod attributes;
+mod capture;
+mod codes;
+mod contexts;
+mod copies;
+mod copy_shapes;
+mod destroy;
+mod devices;
+mod driver;
+mod errors;
+mod events;
+mod execution;
+mod fills;
+mod findings;
+mod functions;
+mod graph_edits;
+mod graph_nodes;
+mod graphs;
+mod images;
+mod launches;
+mod link;
+mod managed;
+mod modules;
+mod operations;
+mod peers;
+mod pointers;
+mod pools;
+mod primaries;
+mod proc_address;
+mod records;
+mod registry;
+mod residence;
+mod settings;
+mod streams;
+mod timeline;
+
+pub use destroy::finish;
+pub use findings::{findings, report};
+pub use records::{LaunchRecord, REMEMBERED_LAUNCHES, forget, forget_launches, last_launch, take_launches};
+pub use residence::Migration;
+pub use settings::{
+    CARDS_VARIABLE, CHECKS_VARIABLE, DEFAULT_CARD, Settings, Simulated, SimulatedError, cards_named,
+};
+
+use std::collections::HashSet;
+use std::ffi::c_void;
+use std::fmt;
+use std::io::Write;
+use std::ptr::NonNull;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::TableError;
+
+/// The address of the simulated driver's function of this name.
+fn find(name: &str) -> Option<*const ()> {
+    let rooms = [
+        errors::find,
+        devices::find,
+        contexts::find,
+        primaries::find,
+        peers::find,
+        modules::find,
+        link::find,
+        functions::find,
+        launches::find,
+        allocations::find,
+        copies::find,
+        fills::find,
+        managed::find,
+        pointers::find,
+        pools::find,
+        streams::find,
+        events::find,
+        graphs::find,
+        graph_nodes::find,
+        graph_edits::find,
+        proc_address::find,
+    ];
+    rooms.iter().find_map(|find| find(name))
+}
+
+fn bind() -> Result<(), TableError> {
+    let resolve = |name: &str| NonNull::new(find(name)?.cast_mut().cast::<c_void>());
+    // SAFETY: each function has the driver API's signature for its name, and is part of this program.
+    unsafe { crate::bind(&resolve, "the simulated driver") }.map(drop)
+}
+
+static SIMULATED: OnceLock<Simulated> = OnceLock::new();
+
+/// Points every `cu*` function of this process to the simulated driver.
+///
+/// A second call returns what the first one bound, whatever its settings.
+///
+/// # Errors
+///
+/// [`SimulatedError`]: cards that cannot be, too little address space, or another driver is bound.
+pub fn bind_simulated(settings: Settings) -> Result<Simulated, SimulatedError> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(simulated) = SIMULATED.get() {
+        return Ok(simulated.clone());
+    }
+    driver::start(&settings)?;
+    bind()?;
+    let cards = driver::driver().map_or_else(
+        |_| Vec::new(),
+        |driver| driver.devices.iter().map(|device| device.card.clone()).collect(),
+    );
+    Ok(SIMULATED.get_or_init(|| Simulated { cards, driver_version: driver::DRIVER_VERSION }).clone())
+}
+
+/// Binds the simulated driver if the environment asks for it with [`CARDS_VARIABLE`], with the cards and checks that it
+/// names: for tests and programs that otherwise bind NVIDIA's. `None` where nothing is asked for, and nothing is bound.
+///
+/// # Errors
+///
+/// As of [`bind_simulated`] and [`Settings::from_environment`].
+pub fn bind_if_asked() -> Result<Option<Simulated>, SimulatedError> {
+    let settings = Settings::from_environment()?;
+    if settings.cards.is_empty() { Ok(None) } else { bind_simulated(settings).map(Some) }
+}
+
+/// Points every `cu*` function of this process to the simulated driver, which `cuInit` will start with what the
+/// environment asks for: see [`CARDS_VARIABLE`] and [`CHECKS_VARIABLE`]. For the shared library with the driver's own
+/// name.
+///
+/// # Errors
+///
+/// [`TableError`] if another driver is bound.
+pub fn bind_at_load() -> Result<(), TableError> {
+    bind()
+}
+
+/// Says something on stderr.
+fn say(what: fmt::Arguments<'_>) {
+    // A closed stderr must not turn a message into an abort.
+    let _ = writeln!(std::io::stderr(), "simulated driver: {what}");
+}
+
+/// Says something on stderr the first time.
+fn say_once(what: fmt::Arguments<'_>) {
+    static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    let text = what.to_string();
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.get_or_insert_with(HashSet::new).insert(text) {
+        say(what);
+    }
+}

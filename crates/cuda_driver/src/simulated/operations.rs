@@ -1,0 +1,128 @@
+//! What can be put into a stream: executed at once, or recorded in a graph.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use super::codes::{INVALID_HANDLE, Outcome};
+use super::contexts::{self, Current};
+use super::copies::Transfer;
+use super::driver::{Device, Driver};
+use super::fills::Fill;
+use super::graphs::{self, Executable};
+use super::launches::Launch;
+use super::managed::Prefetch;
+use super::registry::Handle;
+use super::timeline::{self, Work};
+use super::{allocations, capture, events, streams};
+
+/// Something for a stream to do.
+#[derive(Clone, Debug)]
+pub(super) enum Operation {
+    /// Nothing: a node that others depend on.
+    Nothing,
+    Kernel(Arc<Launch>),
+    Copy(Transfer),
+    Fill(Fill),
+    /// A function of the program's.
+    Host(HostCall),
+    /// The event is marked.
+    Record(Handle),
+    /// The event's mark is waited for.
+    Wait(Handle),
+    Prefetch(Prefetch),
+    /// Memory is freed in the stream's order.
+    Free(u64),
+    /// A whole graph.
+    Graph(Arc<Executable>),
+}
+
+/// A function of the program's, and what it wants to be given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostCall {
+    pub function: unsafe extern "C" fn(*mut c_void),
+    /// The data's address, exposed.
+    pub data: usize,
+}
+
+impl Operation {
+    pub(super) fn host(function: unsafe extern "C" fn(*mut c_void), data: *mut c_void) -> Self {
+        Self::Host(HostCall { function, data: data.expose_provenance() })
+    }
+
+    /// Refuses what cannot be done, before anything is done or recorded.
+    fn check(&self, driver: &'static Driver, device: &Device) -> Outcome {
+        match self {
+            Self::Copy(copy) => copy.check(driver),
+            Self::Fill(fill) => fill.check(driver),
+            Self::Kernel(launch) => launch.check(device),
+            Self::Record(event) | Self::Wait(event) => driver.state().events.get(*event).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Does it, but for what is about streams alone. A kernel's fault is no error of this: it breaks the context.
+    pub(super) fn run(
+        &self,
+        driver: &'static Driver,
+        device: &'static Device,
+        context: Handle,
+    ) -> Outcome<Work> {
+        match self {
+            Self::Kernel(launch) => launch.run(driver, device, context),
+            Self::Copy(copy) => copy.run(driver, device),
+            Self::Fill(fill) => fill.run(driver, device),
+            Self::Host(call) => {
+                // No lock is held while the program's own code runs.
+                // SAFETY: the program passed a function of this signature, and the data that it wants.
+                unsafe { (call.function)(std::ptr::with_exposed_provenance_mut(call.data)) };
+                Ok(Work::NOTHING)
+            }
+            Self::Prefetch(prefetch) => Ok(prefetch.run(driver, device)),
+            Self::Free(address) => {
+                allocations::free_device(driver, *address, "cuMemFreeAsync").map(|()| Work::NOTHING)
+            }
+            Self::Nothing | Self::Record(_) | Self::Wait(_) | Self::Graph(_) => Ok(Work::NOTHING),
+        }
+    }
+}
+
+/// Puts an operation into a stream of the current context: executes it, or records it where the stream is captured.
+pub(super) fn submit(handle: Handle, operation: Operation) -> Outcome {
+    let current = contexts::current()?;
+    submit_in(&current, handle, operation).map(drop)
+}
+
+/// The same in the default stream, and the host waits for it, as calls without `Async` in their names do.
+pub(super) fn submit_and_wait(operation: Operation) -> Outcome {
+    let current = contexts::current()?;
+    capture::forbid_unsafe(&mut current.driver.state())?;
+    let stream = submit_in(&current, 0, operation)?;
+    timeline::synchronise(&mut current.driver.state(), stream)
+}
+
+fn submit_in(current: &Current, handle: Handle, operation: Operation) -> Outcome<Handle> {
+    let driver = current.driver;
+    let (stream, context) = {
+        let mut state = driver.state();
+        let stream = streams::resolve(&mut state, current, handle)?;
+        (stream, state.streams.get(stream)?.context)
+    };
+    if matches!(operation, Operation::Kernel(_)) && context != current.handle {
+        return Err(INVALID_HANDLE);
+    }
+    let owner = contexts::at(driver, context, INVALID_HANDLE)?;
+    operation.check(driver, owner.device)?;
+    if capture::record(&mut driver.state(), stream, &operation)? {
+        return Ok(stream);
+    }
+    match operation {
+        Operation::Record(event) => events::record(&mut driver.state(), stream, event)?,
+        Operation::Wait(event) => events::wait(&mut driver.state(), stream, event)?,
+        Operation::Graph(executable) => graphs::execute(&executable, &owner, stream)?,
+        operation => {
+            let work = operation.run(driver, owner.device, context)?;
+            timeline::advance(&mut driver.state(), stream, work)?;
+        }
+    }
+    Ok(stream)
+}

@@ -1,0 +1,221 @@
+//! Memory that is allocated and freed in a stream's order.
+//!
+//! Work is executed as it comes, so an allocation is there at once; what a pool keeps for later is nothing. A pool is
+//! therefore a name, its attributes, and a count of what is in use.
+
+use std::ffi::{c_int, c_uint};
+
+use simt::memory::Kind;
+
+use super::codes::{INVALID_VALUE, Outcome};
+use super::contexts::{self, Current};
+use super::driver::{State, driver};
+use super::entry::{In, Out};
+use super::operations::{Operation, submit};
+use super::registry::Handle;
+use super::{allocations, capture, streams};
+
+/// A memory pool.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub device: usize,
+    /// The device's own, which cannot be destroyed.
+    pub default: bool,
+    /// How it may use freed memory again: three switches, all on at first, and how much it keeps.
+    pub reuse: [c_int; 3],
+    pub release_threshold: u64,
+    /// The most that was in use, in bytes.
+    pub high: u64,
+}
+
+impl Pool {
+    pub(super) fn new(device: usize, default: bool) -> Self {
+        Self { device, default, reuse: [1; 3], release_threshold: 0, high: 0 }
+    }
+}
+
+/// `CUmemPoolProps`, as far as it is read.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Properties {
+    allocation: c_int,
+    handles: c_int,
+    location: c_int,
+    device: c_int,
+    rest: [u64; 9],
+}
+
+const _: () = assert!(size_of::<Properties>() == 88);
+
+fn in_use(state: &State, driver: &super::driver::Driver, pool: Handle) -> u64 {
+    let owned = state.allocations.iter().filter(|(_, owned)| owned.pool == Some(pool));
+    owned
+        .filter_map(|(address, owned)| driver.devices[owned.device].memory.find(*address))
+        .map(|found| found.bytes)
+        .sum()
+}
+
+fn allocate(
+    out: Out<u64>,
+    bytes: usize,
+    pool: Option<Handle>,
+    stream: Handle,
+    made_by: &'static str,
+) -> Outcome {
+    out.wanted()?;
+    let current = contexts::current()?;
+    let Current { driver, device, .. } = current;
+    let pool = {
+        let mut state = driver.state();
+        let stream = streams::resolve(&mut state, &current, stream)?;
+        // Allocations that are part of a graph are not simulated.
+        capture::forbid(&mut state, stream)?;
+        pool.unwrap_or(state.current_pools[device.ordinal])
+    };
+    if driver.state().pools.get(pool)?.device != device.ordinal {
+        return Err(INVALID_VALUE);
+    }
+    if bytes == 0 {
+        return out.set(0);
+    }
+    let address = allocations::allocate(&current, bytes, Kind::Device, made_by, 0, Some(pool))?;
+    let mut state = driver.state();
+    let used = in_use(&state, driver, pool);
+    let pool = state.pools.get_mut(pool)?;
+    pool.high = pool.high.max(used);
+    out.set(address)
+}
+
+entry_points! {
+    fn cuMemAllocAsync(out: Out<u64>, bytes: usize, stream: Handle) {
+        allocate(out, bytes, None, stream, "cuMemAllocAsync")
+    }
+
+    fn cuMemAllocFromPoolAsync(out: Out<u64>, bytes: usize, pool: Handle, stream: Handle) {
+        allocate(out, bytes, Some(pool), stream, "cuMemAllocFromPoolAsync")
+    }
+
+    fn cuMemFreeAsync(address: u64, stream: Handle) {
+        if address == 0 {
+            return Err(INVALID_VALUE);
+        }
+        submit(stream, Operation::Free(address))
+    }
+
+    fn cuDeviceGetDefaultMemPool(out: Out<Handle>, device: c_int) {
+        let driver = driver()?;
+        let device = driver.device(device)?;
+        out.set(driver.state().default_pools[device.ordinal])
+    }
+
+    fn cuDeviceGetMemPool(out: Out<Handle>, device: c_int) {
+        let driver = driver()?;
+        let device = driver.device(device)?;
+        out.set(driver.state().current_pools[device.ordinal])
+    }
+
+    fn cuDeviceSetMemPool(device: c_int, pool: Handle) {
+        let driver = driver()?;
+        let device = driver.device(device)?;
+        let mut state = driver.state();
+        if state.pools.get(pool)?.device != device.ordinal {
+            return Err(INVALID_VALUE);
+        }
+        state.current_pools[device.ordinal] = pool;
+        Ok(())
+    }
+
+    fn cuMemPoolCreate(out: Out<Handle>, properties: In<Properties>) {
+        const PINNED: c_int = 1;
+        const DEVICE: c_int = 1;
+        let driver = driver()?;
+        out.wanted()?;
+        let Properties { allocation, handles, location, device, .. } = properties.get()?;
+        let device = driver.device(device)?;
+        if allocation != PINNED || location != DEVICE {
+            return Err(INVALID_VALUE);
+        }
+        // Handles for other processes, which cannot reach this one's simulated devices.
+        if handles != 0 {
+            return Err(crate::Code::NOT_SUPPORTED);
+        }
+        out.set(driver.state().pools.insert(Pool::new(device.ordinal, false)))
+    }
+
+    fn cuMemPoolDestroy(pool: Handle) {
+        let driver = driver()?;
+        let mut state = driver.state();
+        let Pool { device, default, .. } = *state.pools.get(pool)?;
+        if default {
+            return Err(INVALID_VALUE);
+        }
+        state.pools.remove(pool)?;
+        if state.current_pools[device] == pool {
+            state.current_pools[device] = state.default_pools[device];
+        }
+        Ok(())
+    }
+
+    fn cuMemPoolTrimTo(pool: Handle, _least: usize) {
+        driver()?.state().pools.get(pool).map(drop)
+    }
+
+    fn cuMemPoolGetAttribute(pool: Handle, attribute: c_int, value: Out<u8>) {
+        let driver = driver()?;
+        let state = driver.state();
+        let used = in_use(&state, driver, pool);
+        let pool = state.pools.get(pool)?;
+        value.wanted()?;
+        match attribute {
+            1..=3 => value.cast().set(pool.reuse[attribute as usize - 1]),
+            4 => value.cast().set(pool.release_threshold),
+            // Reserved and in use, now and at most: nothing is reserved that is not in use.
+            5 | 7 => value.cast().set(used),
+            6 | 8 => value.cast().set(pool.high.max(used)),
+            _ => Err(INVALID_VALUE),
+        }
+    }
+
+    fn cuMemPoolSetAttribute(pool: Handle, attribute: c_int, value: In<u64>) {
+        let driver = driver()?;
+        let mut state = driver.state();
+        let used = in_use(&state, driver, pool);
+        let pool = state.pools.get_mut(pool)?;
+        match attribute {
+            // Switches are integers of 32 bits.
+            1..=3 => pool.reuse[attribute as usize - 1] = value.cast::<c_int>().get()?,
+            4 => pool.release_threshold = value.get()?,
+            // The marks of the most can be taken back to now.
+            6 | 8 if value.get()? == 0 => pool.high = used,
+            _ => return Err(INVALID_VALUE),
+        }
+        Ok(())
+    }
+
+    fn cuMemPoolSetAccess(pool: Handle, descriptions: In<[c_uint; 3]>, count: usize) {
+        let driver = driver()?;
+        let state = driver.state();
+        let own = state.pools.get(pool)?.device;
+        for index in 0..count {
+            let [kind, device, access] = descriptions.at(index)?;
+            let device = driver.device(device as c_int)?;
+            match (kind, device.ordinal == own, access) {
+                // A device always reads and writes its own pools, and never another's.
+                (1, true, 3) | (1, false, 0) => {}
+                (1, false, 1 | 3) => return Err(super::codes::INVALID_DEVICE),
+                _ => return Err(INVALID_VALUE),
+            }
+        }
+        Ok(())
+    }
+
+    fn cuMemPoolGetAccess(out: Out<c_int>, pool: Handle, location: In<[c_int; 2]>) {
+        let driver = driver()?;
+        let own = driver.state().pools.get(pool)?.device;
+        let [kind, device] = location.get()?;
+        if kind != 1 {
+            return Err(INVALID_VALUE);
+        }
+        out.set(if driver.device(device)?.ordinal == own { 3 } else { 0 })
+    }
+}

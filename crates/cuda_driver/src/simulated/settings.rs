@@ -1,0 +1,162 @@
+//! What is simulated: which cards, with which checks, on how many cores.
+
+use std::path::Path;
+
+use simt::cards::{self, Card};
+use simt::check::{Checks, UnknownCheck};
+use thiserror::Error;
+
+use crate::{DriverVersion, TableError};
+
+/// The environment variable by which programs that know nothing of the simulator choose their cards: keys or paths of
+/// card files, separated by commas. Each becomes a device, in this order.
+pub const CARDS_VARIABLE: &str = "COALESCE_SIMULATE";
+
+/// The environment variable that switches checks on: `memcheck`, `racecheck`, `initcheck`, `synccheck`, separated by
+/// commas, or `all`.
+pub const CHECKS_VARIABLE: &str = "COALESCE_CHECK";
+
+/// The card that is simulated where none is named.
+pub const DEFAULT_CARD: &str = "h200";
+
+/// What to simulate, for [`bind_simulated`](super::bind_simulated).
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The cards, which become devices 0, 1, ... in this order. None: an H200.
+    pub cards: Vec<Card>,
+    /// What is checked at each launch, and of memory when it is freed. `None`: nothing, beyond what ends a launch anyway.
+    pub checks: Option<Checks>,
+    /// Launches are executed by so many threads. `None`: one a core.
+    pub workers: Option<usize>,
+    /// Device memory in bytes, in place of each card's own.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Settings {
+    /// What the environment asks for, by [`CARDS_VARIABLE`] and [`CHECKS_VARIABLE`]. Unset and empty ask for nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`SimulatedError`] for an unknown card or check, or a card file that cannot be read.
+    pub fn from_environment() -> Result<Self, SimulatedError> {
+        let stated = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let mut settings = Self::default();
+        if let Some(cards) = stated(CARDS_VARIABLE) {
+            settings.cards = cards_named(&cards)?;
+        }
+        if let Some(checks) = stated(CHECKS_VARIABLE) {
+            settings.checks = Some(checks.parse()?);
+        }
+        Ok(settings)
+    }
+
+    /// The cards, or the default one where none is named.
+    pub(super) fn cards_or_default(&self) -> Result<Vec<Card>, SimulatedError> {
+        if self.cards.is_empty() { cards_named(DEFAULT_CARD) } else { Ok(self.cards.clone()) }
+    }
+}
+
+/// Cards by their keys or by the paths of their files (`.toml`), separated by commas.
+///
+/// # Errors
+///
+/// [`SimulatedError::UnknownCard`], [`SimulatedError::Unreadable`] or [`SimulatedError::CardFile`].
+pub fn cards_named(names: &str) -> Result<Vec<Card>, SimulatedError> {
+    names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(card_named).collect()
+}
+
+fn card_named(name: &str) -> Result<Card, SimulatedError> {
+    if !Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
+        return Ok(cards::find(name)?);
+    }
+    let text = std::fs::read_to_string(name)
+        .map_err(|cause| SimulatedError::Unreadable { path: name.to_owned(), cause })?;
+    cards::from_toml(&text).map_err(|cause| SimulatedError::CardFile { path: name.to_owned(), cause })
+}
+
+/// Why nothing is simulated.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SimulatedError {
+    /// No built-in card has the key.
+    #[error(transparent)]
+    UnknownCard(#[from] cards::UnknownCard),
+    /// The card file is not there, or not readable.
+    #[error("the card file {path} cannot be read: {cause}")]
+    Unreadable {
+        /// As given.
+        path: String,
+        /// The system's words.
+        cause: std::io::Error,
+    },
+    /// The card file is none.
+    #[error("{path}: {cause}")]
+    CardFile {
+        /// As given.
+        path: String,
+        /// What is wrong, with the line.
+        cause: cards::CardFileError,
+    },
+    /// There is no check of the name.
+    #[error(transparent)]
+    UnknownCheck(#[from] UnknownCheck),
+    /// A description of a card that cannot be.
+    #[error("the card {key} cannot be: {cause}")]
+    Impossible {
+        /// The card's key.
+        key: String,
+        /// Which figure, and why.
+        cause: cards::Impossible,
+    },
+    /// The addresses for a card's memory are not to be had.
+    #[error("the memory of {card} cannot be simulated: {cause}. Ask for less with a smaller memory_bytes.")]
+    Memory {
+        /// The card's key.
+        card: String,
+        /// The simulator's words.
+        cause: String,
+    },
+    /// A process has one driver, and it has it already.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// The simulated driver, bound.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Simulated {
+    /// The devices, in the order of their numbers.
+    pub cards: Vec<Card>,
+    /// The CUDA version that the simulated driver claims, which says what PTX it reads.
+    pub driver_version: DriverVersion,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_are_named_by_key_and_by_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("mine.toml");
+        std::fs::write(&file, "extends = \"a100-80\"\nkey = \"mine\"\nmultiprocessors = 7\n")
+            .expect("a file");
+        let cards = cards_named(&format!("C870, {},", file.display()));
+        let cards = cards.expect("both are there");
+        assert_eq!(cards.iter().map(|card| card.key.as_str()).collect::<Vec<_>>(), ["c870", "mine"]);
+        assert_eq!(cards[1].multiprocessors, 7);
+    }
+
+    #[test]
+    fn what_is_no_card_is_refused_by_name() {
+        let error = cards_named("h200,h300").expect_err("there is no h300");
+        assert!(error.to_string().starts_with("no card \"h300\"; nearest is \"h"), "{error}");
+        let error = cards_named("/no/such/card.toml").expect_err("there is no file");
+        assert!(error.to_string().starts_with("the card file /no/such/card.toml cannot be read"), "{error}");
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("bad.toml");
+        std::fs::write(&file, "extends = \"h200\"\nmultiprocessors = 0\n").expect("a file");
+        let error = cards_named(&file.display().to_string()).expect_err("no multiprocessors");
+        assert!(error.to_string().contains("bad.toml: card file, line 2: multiprocessors: 0"), "{error}");
+    }
+}

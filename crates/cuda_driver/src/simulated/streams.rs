@@ -1,0 +1,287 @@
+//! Streams: orders of work.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ops::RangeInclusive;
+
+use super::capture::{self, Capture};
+use super::codes::{INVALID_HANDLE, INVALID_VALUE, Outcome};
+use super::contexts::{self, Current};
+use super::driver::State;
+use super::entry::{HostFunction, In, Out};
+use super::operations::{Operation, submit};
+use super::registry::Handle;
+use super::{events, timeline};
+use crate::Code;
+
+/// The handles that stand for default streams.
+const LEGACY: Handle = 1;
+const PER_THREAD: Handle = 2;
+
+/// A stream that does not wait for the default stream.
+const NON_BLOCKING: c_uint = 1;
+
+/// The greatest and the least priority. They change nothing: no kernel here gives way to another.
+pub(super) const PRIORITIES: RangeInclusive<c_int> = -5..=0;
+
+/// What a stream is to the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One that the program made.
+    Made,
+    /// The context's default stream.
+    Legacy,
+    /// A thread's default stream.
+    PerThread,
+}
+
+/// A stream.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub context: Handle,
+    pub kind: Kind,
+    pub flags: c_uint,
+    pub priority: c_int,
+    /// When its last work ended, in seconds of virtual time.
+    pub clock: f64,
+    /// Set while what is put into it is recorded.
+    pub capture: Option<Capture>,
+}
+
+impl Stream {
+    /// Whether it waits for the default stream and is waited for.
+    pub(super) fn is_blocking(&self) -> bool {
+        self.kind != Kind::Legacy && self.flags & NON_BLOCKING == 0
+    }
+}
+
+/// Makes a default stream of a context.
+pub(super) fn create_default(state: &mut State, context: Handle, kind: Kind) -> Handle {
+    state.streams.insert(Stream { context, kind, flags: 0, priority: 0, clock: 0.0, capture: None })
+}
+
+/// The stream that a handle stands for in the current context.
+pub(super) fn resolve(state: &mut State, current: &Current, handle: Handle) -> Outcome<Handle> {
+    match handle {
+        0 | LEGACY => Ok(state.contexts.get(current.handle)?.legacy),
+        PER_THREAD => {
+            let thread = std::thread::current().id();
+            if let Some(stream) = state.contexts.get(current.handle)?.per_thread.get(&thread) {
+                return Ok(*stream);
+            }
+            let stream = create_default(state, current.handle, Kind::PerThread);
+            state.contexts.get_mut(current.handle)?.per_thread.insert(thread, stream);
+            Ok(stream)
+        }
+        _ => {
+            let context = state.streams.get(handle)?.context;
+            match state.contexts.get(context)?.broken {
+                Some(code) => Err(code),
+                None => Ok(handle),
+            }
+        }
+    }
+}
+
+fn create(out: Out<Handle>, flags: c_uint, priority: c_int) -> Outcome {
+    let current = contexts::current()?;
+    out.wanted()?;
+    if flags & !NON_BLOCKING != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let priority = priority.clamp(*PRIORITIES.start(), *PRIORITIES.end());
+    let stream =
+        Stream { context: current.handle, kind: Kind::Made, flags, priority, clock: 0.0, capture: None };
+    out.set(current.driver.state().streams.insert(stream))
+}
+
+/// What a stream says of itself.
+fn told<T: Copy>(handle: Handle, out: Out<T>, tell: impl FnOnce(&Stream) -> T) -> Outcome {
+    let current = contexts::current()?;
+    out.wanted()?;
+    let mut state = current.driver.state();
+    let stream = resolve(&mut state, &current, handle)?;
+    out.set(tell(state.streams.get(stream)?))
+}
+
+/// Waits, or finds that everything is done: both mean that the host has seen the stream's end.
+fn wait(handle: Handle) -> Outcome {
+    let current = contexts::current()?;
+    let mut state = current.driver.state();
+    let stream = resolve(&mut state, &current, handle)?;
+    capture::forbid(&mut state, stream)?;
+    timeline::synchronise(&mut state, stream)
+}
+
+type Callback = Option<unsafe extern "C" fn(stream: Handle, status: Code, data: *mut c_void)>;
+
+entry_points! {
+    fn cuStreamCreate(out: Out<Handle>, flags: c_uint) {
+        create(out, flags, 0)
+    }
+
+    fn cuStreamCreateWithPriority(out: Out<Handle>, flags: c_uint, priority: c_int) {
+        create(out, flags, priority)
+    }
+
+    fn cuStreamDestroy_v2(handle: Handle) {
+        let current = contexts::current()?;
+        let mut state = current.driver.state();
+        if state.streams.get(handle)?.kind != Kind::Made {
+            return Err(INVALID_HANDLE);
+        }
+        let stream = state.streams.remove(handle)?;
+        if let Some(capture) = stream.capture {
+            capture::abandon(&mut state, &capture);
+        }
+        Ok(())
+    }
+
+    fn cuStreamGetPriority(handle: Handle, out: Out<c_int>) {
+        told(handle, out, |stream| stream.priority)
+    }
+
+    fn cuStreamGetFlags(handle: Handle, out: Out<c_uint>) {
+        told(handle, out, |stream| stream.flags)
+    }
+
+    fn cuStreamGetCtx(handle: Handle, out: Out<Handle>) {
+        told(handle, out, |stream| stream.context)
+    }
+
+    fn cuStreamGetDevice(handle: Handle, out: Out<c_int>) {
+        let current = contexts::current()?;
+        out.wanted()?;
+        let mut state = current.driver.state();
+        let stream = resolve(&mut state, &current, handle)?;
+        let context = state.streams.get(stream)?.context;
+        out.set(state.contexts.get(context)?.device as c_int)
+    }
+
+    fn cuStreamGetId(handle: Handle, out: Out<u64>) {
+        let current = contexts::current()?;
+        out.wanted()?;
+        let stream = resolve(&mut current.driver.state(), &current, handle)?;
+        out.set(stream as u64)
+    }
+
+    fn cuStreamSynchronize(handle: Handle) {
+        wait(handle)
+    }
+
+    fn cuStreamQuery(handle: Handle) {
+        wait(handle)
+    }
+
+    fn cuStreamWaitEvent(handle: Handle, event: Handle, flags: c_uint) {
+        if flags > 1 {
+            return Err(INVALID_VALUE);
+        }
+        let current = contexts::current()?;
+        let mut state = current.driver.state();
+        let stream = resolve(&mut state, &current, handle)?;
+        events::wait(&mut state, stream, event)
+    }
+
+    fn cuStreamAddCallback(handle: Handle, callback: Callback, data: *mut c_void, flags: c_uint) {
+        let callback = callback.ok_or(INVALID_VALUE)?;
+        if flags != 0 {
+            return Err(INVALID_VALUE);
+        }
+        let current = contexts::current()?;
+        {
+            let mut state = current.driver.state();
+            let stream = resolve(&mut state, &current, handle)?;
+            // Unlike a host function, a callback cannot be part of a graph.
+            capture::forbid(&mut state, stream)?;
+        }
+        // All work before it is done, and well. No lock is held while the program's own code runs.
+        // SAFETY: the program passes a function of this signature, and the data that it wants.
+        unsafe { callback(handle, Code::SUCCESS, data) };
+        Ok(())
+    }
+
+    fn cuLaunchHostFunc(handle: Handle, function: HostFunction, data: *mut c_void) {
+        let function = function.ok_or(INVALID_VALUE)?;
+        submit(handle, Operation::host(function, data))
+    }
+
+    fn cuStreamAttachMemAsync(handle: Handle, address: u64, bytes: usize, flags: c_uint) {
+        let current = contexts::current()?;
+        resolve(&mut current.driver.state(), &current, handle)?;
+        if !matches!(flags, 1 | 2 | 4) {
+            return Err(INVALID_VALUE);
+        }
+        // Host and device may always use managed memory both, so attaching it to a stream has nothing to permit.
+        let found = super::allocations::containing(&current, address).ok_or(INVALID_VALUE)?;
+        let whole = bytes == 0 || (address == found.address && bytes as u64 == found.bytes);
+        if found.kind == simt::memory::Kind::Managed && whole { Ok(()) } else { Err(INVALID_VALUE) }
+    }
+
+    fn cuStreamCopyAttributes(destination: Handle, source: Handle) {
+        let current = contexts::current()?;
+        let mut state = current.driver.state();
+        resolve(&mut state, &current, destination)?;
+        resolve(&mut state, &current, source)?;
+        Ok(())
+    }
+
+    // A window of addresses that should stay in L2, and how the host waits: taken, and without effect.
+    fn cuStreamSetAttribute(handle: Handle, attribute: c_int, value: In<u8>) {
+        let current = contexts::current()?;
+        resolve(&mut current.driver.state(), &current, handle)?;
+        if value.is_null() || !matches!(attribute, 1 | 3) { Err(INVALID_VALUE) } else { Ok(()) }
+    }
+
+    fn cuStreamBeginCapture_v2(handle: Handle, mode: c_int) {
+        let current = contexts::current()?;
+        let mut state = current.driver.state();
+        let stream = resolve(&mut state, &current, handle)?;
+        capture::begin(&mut state, stream, mode)
+    }
+
+    fn cuStreamEndCapture(handle: Handle, graph: Out<Handle>) {
+        let current = contexts::current()?;
+        let mut state = current.driver.state();
+        let stream = resolve(&mut state, &current, handle)?;
+        graph.wanted()?;
+        match capture::end(&mut state, stream) {
+            Ok(handle) => graph.set(handle),
+            Err(code) => {
+                graph.set(0)?;
+                Err(code)
+            }
+        }
+    }
+
+    fn cuStreamIsCapturing(handle: Handle, out: Out<c_int>) {
+        capture_info(handle, out, Out::null())
+    }
+
+    fn cuStreamGetCaptureInfo(handle: Handle, out: Out<c_int>, id: Out<u64>) {
+        capture_info(handle, out, id)
+    }
+
+    fn cuThreadExchangeStreamCaptureMode(mode: Out<c_int>) {
+        super::driver::driver()?;
+        let wanted = mode.get()?;
+        if !(0..=2).contains(&wanted) {
+            return Err(INVALID_VALUE);
+        }
+        mode.set(capture::exchange_mode(wanted))
+    }
+}
+
+fn capture_info(handle: Handle, out: Out<c_int>, id: Out<u64>) -> Outcome {
+    let current = contexts::current()?;
+    out.wanted()?;
+    let mut state = current.driver.state();
+    let stream = resolve(&mut state, &current, handle)?;
+    let (status, number) = match &state.streams.get(stream)?.capture {
+        None => (0, None),
+        Some(capture) => (if capture::is_sound(&state, capture) { 1 } else { 2 }, Some(capture.id())),
+    };
+    if let Some(number) = number {
+        id.set_if_wanted(number);
+    }
+    out.set(status)
+}

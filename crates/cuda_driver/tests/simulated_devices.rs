@@ -1,0 +1,173 @@
+//! Several simulated cards in one process, old ones among them: each has its memory, its limits and its time.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use cuda_driver::ext;
+use cuda_driver::simulated::{self, Settings, bind_simulated, cards_named};
+use cust::device::{Device, DeviceAttribute};
+use cust_raw as sys;
+
+mod common;
+use common::{KERNELS, function, gives, launch, module, ok};
+
+const INVALID_VALUE: c_int = 1;
+
+/// H200, C870 and V100, of 8 MiB each and a little for modules' variables.
+fn bind() {
+    let cards = cards_named("h200,c870,v100").expect("cards");
+    let settings = Settings {
+        cards,
+        memory_bytes: Some((8 << 20) + (64 << 10)),
+        workers: Some(1),
+        ..Settings::default()
+    };
+    let bound = bind_simulated(settings).expect("the simulated driver");
+    assert_eq!(bound.cards.len(), 3);
+    cust::init(cust::CudaFlags::empty()).expect("a driver");
+}
+
+/// A context of its own.
+struct Context(sys::CUcontext);
+
+impl Context {
+    fn on(device: c_int) -> Self {
+        bind();
+        let mut context = ptr::null_mut();
+        // SAFETY: the pointer can be written.
+        ok(unsafe { sys::cuCtxCreate_v2(&raw mut context, 0, device) });
+        Context(context)
+    }
+
+    fn enter(&self) {
+        // SAFETY: the context is alive.
+        ok(unsafe { sys::cuCtxSetCurrent(self.0) });
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: the context is ours.
+        unsafe { sys::cuCtxDestroy_v2(self.0) };
+    }
+}
+
+#[test]
+fn each_card_has_its_name_and_its_limits() {
+    bind();
+    assert_eq!(Device::num_devices(), Ok(3));
+    let names: Vec<String> = (0..3)
+        .map(|device| Device::get_device(device).and_then(|device| device.name()).expect("a name"))
+        .collect();
+    assert_eq!(names, ["NVIDIA H200 (modelled)", "Tesla C870 (modelled)", "Tesla V100-SXM2-32GB (modelled)"]);
+    let most = |device| {
+        let device = Device::get_device(device).expect("a device");
+        device.get_attribute(DeviceAttribute::MaxThreadsPerBlock).expect("an attribute")
+    };
+    assert_eq!([most(0), most(1), most(2)], [1024, 512, 1024]);
+    let mut device = 9;
+    // SAFETY: the pointer can be written, and the text ends with a NUL.
+    ok(unsafe { sys::cuDeviceGetByPCIBusId(&raw mut device, c"03:00.0".as_ptr()) });
+    assert_eq!(device, 2);
+}
+
+#[test]
+fn an_old_card_launches_what_it_could_and_takes_longer() {
+    let seconds = |device: c_int, threads: u32| {
+        let _context = Context::on(device);
+        let add = function(module(KERNELS), "add");
+        let (mut address, mut value) = (common::allocate(4 << 16), 1_u32);
+        let mut parameters = [(&raw mut address).cast::<c_void>(), (&raw mut value).cast()];
+        // SAFETY: the kernel adds to 65536 elements, which are there.
+        unsafe {
+            ok(sys::cuMemsetD32_v2(address, 0, 1 << 16));
+            ok(launch(add, (1 << 16) / threads, threads, &mut parameters));
+            if device == 1 {
+                gives(launch(add, 64, 1024, &mut parameters), INVALID_VALUE);
+                gives(launch(add, 65_536, 1, &mut parameters), INVALID_VALUE);
+            }
+        }
+        let records = simulated::take_launches();
+        let record = records.into_iter().find(|record| record.device == device as usize).expect("a record");
+        (record.seconds, record.counters.total.loads.sectors)
+    };
+    let (modern, sectors) = seconds(0, 256);
+    // A warp's 128 aligned bytes are 4 sectors, on 1.x as two transactions of 64 bytes.
+    assert_eq!(sectors, 8192);
+    let (old, sectors) = seconds(1, 256);
+    assert_eq!(sectors, 8192);
+    assert!(old > 2.0 * modern, "{old} s, and {modern} s");
+}
+
+#[test]
+fn managed_memory_is_for_cards_that_have_it() {
+    let _context = Context::on(1);
+    let mut address = 0;
+    // SAFETY: the pointer can be written.
+    gives(unsafe { sys::cuMemAllocManaged(&raw mut address, 64, 1) }, 801);
+}
+
+#[test]
+fn memory_is_of_one_card_and_pinned_memory_of_all() {
+    let (first, third) = (Context::on(0), Context::on(2));
+    let mut on_third = common::allocate(128);
+    let read = function(module(KERNELS), "read");
+    first.enter();
+    let on_first = common::allocate(128);
+    let pinned = ext::PinnedBuffer::new(41_u32, 32, ext::PinnedFlags::PORTABLE).expect("memory");
+    let mut shared = pinned.as_device_ptr().expect("an address");
+    let mut word = [0_u32; 2];
+    // SAFETY: pointers can be written; the kernel reads where it may, and last where it may not.
+    unsafe {
+        ok(sys::cuMemsetD32_v2(on_first, 7, 32));
+        // Between cards, by way of the host.
+        ok(sys::cuMemcpyPeer(on_third, third.0, on_first, first.0, 128));
+        ok(sys::cuMemcpy(on_third, shared, 4));
+        third.enter();
+        ok(sys::cuMemcpyDtoH_v2(word.as_mut_ptr().cast(), on_third, 8));
+        assert_eq!(word, [41, 7]);
+        let mut ordinal = -1;
+        ok(sys::cuPointerGetAttribute(
+            (&raw mut ordinal).cast(),
+            sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+            on_first,
+        ));
+        assert_eq!(ordinal, 0);
+        ok(launch(read, 1, 1, &mut [(&raw mut on_third).cast::<c_void>()]));
+        ok(launch(read, 1, 1, &mut [(&raw mut shared).cast::<c_void>()]));
+        ok(sys::cuCtxSynchronize());
+        gives(sys::cuCtxEnablePeerAccess(first.0, 0), 217);
+        let mut foreign = on_first;
+        ok(launch(read, 1, 1, &mut [(&raw mut foreign).cast::<c_void>()]));
+        gives(sys::cuCtxSynchronize(), 700);
+        first.enter();
+        ok(sys::cuCtxSynchronize());
+    }
+    drop(pinned);
+}
+
+#[test]
+fn more_managed_memory_than_the_card_has_comes_and_goes() {
+    let _context = Context::on(0);
+    let add = function(module(KERNELS), "add");
+    let bytes = 12 << 20;
+    let (mut address, mut value) = (0, 1_u32);
+    // SAFETY: the pointer can be written.
+    ok(unsafe { sys::cuMemAllocManaged(&raw mut address, bytes, 1) });
+    let mut run = |value: &mut u32| {
+        let mut parameters = [(&raw mut address).cast::<c_void>(), ptr::from_mut(value).cast()];
+        // SAFETY: the kernel adds to as many elements as there are.
+        ok(unsafe { launch(add, (bytes / 4 / 1024) as u32, 1024, &mut parameters) });
+        let records = simulated::take_launches();
+        records.into_iter().find(|record| record.grid == [3072, 1, 1]).expect("a record").migration
+    };
+    let first = run(&mut value);
+    // All of it comes; of the 8 MiB that the card has, blocks of 2 MiB leave, written, to make room for the last 4 MiB.
+    assert_eq!((first.bytes_in, first.bytes_out), (12 << 20, 4 << 20));
+    let second = run(&mut value);
+    // The sweep finds none of what it left, for the least recent go first.
+    assert_eq!((second.bytes_in, second.bytes_out), (12 << 20, 12 << 20));
+    assert!(second.seconds > first.seconds && first.seconds > 6.0 * 45e-6, "{first:?} {second:?}");
+    // SAFETY: the memory is ours.
+    ok(unsafe { sys::cuMemFree_v2(address) });
+}

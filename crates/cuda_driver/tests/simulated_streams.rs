@@ -1,0 +1,487 @@
+//! Streams, events, captures and graphs on the simulated driver: order, virtual time, and every wrong use's code.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use cuda_driver::ext;
+use cust::event::{Event, EventFlags};
+use cust::stream::{Stream, StreamFlags};
+use cust_raw as sys;
+use simt::{cards, model};
+
+mod common;
+use common::{OwnContext, allocate, bind, gives, ok};
+
+const INVALID_VALUE: c_int = 1;
+const INVALID_HANDLE: c_int = 400;
+
+/// The simulated card of these tests.
+fn card() -> cards::Card {
+    cards::find("h200").expect("a card")
+}
+
+fn stream() -> Stream {
+    Stream::new(StreamFlags::NON_BLOCKING, None).expect("a stream")
+}
+
+/// An event by its handle, which cust keeps to itself.
+struct Mark(sys::CUevent);
+
+impl Mark {
+    fn new() -> Self {
+        let mut event = ptr::null_mut();
+        // SAFETY: the pointer can be written.
+        ok(unsafe { sys::cuEventCreate(&raw mut event, 0) });
+        Mark(event)
+    }
+
+    fn record(&self, stream: sys::CUstream) {
+        // SAFETY: both are alive.
+        ok(unsafe { sys::cuEventRecord(self.0, stream) });
+    }
+
+    /// Milliseconds from another one.
+    fn since(&self, start: &Mark) -> f32 {
+        let mut milliseconds = -1.0;
+        // SAFETY: both are alive, and the pointer can be written.
+        ok(unsafe { sys::cuEventElapsedTime(&raw mut milliseconds, start.0, self.0) });
+        milliseconds
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        // SAFETY: the event is ours.
+        unsafe { sys::cuEventDestroy_v2(self.0) };
+    }
+}
+
+fn fill(stream: &Stream, address: u64, bytes: usize) {
+    // SAFETY: the memory lives until the stream is synchronised.
+    ok(unsafe { sys::cuMemsetD8Async(address, 1, bytes, stream.as_inner()) });
+}
+
+/// A fill's time by the model, in milliseconds: a launch, and half of what a copy moves.
+fn fill_milliseconds(bytes: usize) -> f32 {
+    let launch = card().launch_us * 1e-6;
+    ((launch + (model::device_copy_seconds(&card(), bytes as u64) - launch) / 2.0) * 1e3) as f32
+}
+
+fn near(measured: f32, expected: f32) {
+    assert!((measured / expected - 1.0).abs() < 1e-4, "{measured} ms, not {expected} ms");
+}
+
+#[test]
+fn events_measure_the_models_time() {
+    if !bind() {
+        return;
+    }
+    let _context = OwnContext::new();
+    let (stream, address) = (stream(), allocate(1 << 24));
+    let event = || Event::new(EventFlags::DEFAULT).expect("an event");
+    let marks: Vec<Event> = (0..4).map(|_| event()).collect();
+    marks[0].record(&stream).expect("recorded");
+    fill(&stream, address, 1 << 24);
+    marks[1].record(&stream).expect("recorded");
+    fill(&stream, address, 1 << 24);
+    fill(&stream, address, 1 << 20);
+    marks[2].record(&stream).expect("recorded");
+    let host = vec![0_u8; 1 << 20];
+    // SAFETY: host and device memory live until the stream is synchronised.
+    ok(unsafe { sys::cuMemcpyHtoDAsync_v2(address, host.as_ptr().cast(), 1 << 20, stream.as_inner()) });
+    marks[3].record(&stream).expect("recorded");
+    stream.synchronize().expect("the stream");
+    let between = |a: usize, b: usize| marks[b].elapsed_time_f32(&marks[a]).expect("a time");
+    near(between(0, 1), fill_milliseconds(1 << 24));
+    near(between(1, 2), fill_milliseconds(1 << 24) + fill_milliseconds(1 << 20));
+    near(between(2, 3), (model::host_copy_seconds(&card(), 1 << 20) * 1e3) as f32);
+    near(between(0, 3), between(0, 1) + between(1, 2) + between(2, 3));
+    // The same work takes the same time again.
+    marks[0].record(&stream).expect("recorded");
+    fill(&stream, address, 1 << 24);
+    marks[1].record(&stream).expect("recorded");
+    near(between(0, 1), fill_milliseconds(1 << 24));
+    // SAFETY: the memory is ours.
+    ok(unsafe { sys::cuMemFree_v2(address) });
+}
+
+#[test]
+fn copies_run_beside_fills_and_fills_do_not_run_beside_fills() {
+    if !bind() {
+        return;
+    }
+    let _context = OwnContext::new();
+    let (first, second, third) = (stream(), stream(), stream());
+    let address = allocate(1 << 26);
+    let (start, one, two, three) = (Mark::new(), Mark::new(), Mark::new(), Mark::new());
+    start.record(first.as_inner());
+    for other in [&second, &third] {
+        // SAFETY: stream and event are alive.
+        ok(unsafe { sys::cuStreamWaitEvent(other.as_inner(), start.0, 0) });
+    }
+    fill(&first, address, 1 << 26);
+    one.record(first.as_inner());
+    fill(&second, address, 1 << 26);
+    two.record(second.as_inner());
+    let host = vec![0_u8; 1 << 10];
+    // SAFETY: host and device memory live until the context is synchronised.
+    ok(unsafe { sys::cuMemcpyHtoDAsync_v2(address, host.as_ptr().cast(), 1 << 10, third.as_inner()) });
+    three.record(third.as_inner());
+    // SAFETY: no pointers.
+    ok(unsafe { sys::cuCtxSynchronize() });
+    near(one.since(&start), fill_milliseconds(1 << 26));
+    near(two.since(&start), 2.0 * fill_milliseconds(1 << 26));
+    near(three.since(&start), (model::host_copy_seconds(&card(), 1 << 10) * 1e3) as f32);
+    // SAFETY: the memory is ours.
+    ok(unsafe { sys::cuMemFree_v2(address) });
+}
+
+#[test]
+fn the_default_stream_waits_for_blocking_streams_and_they_for_it() {
+    if !bind() {
+        return;
+    }
+    let _context = OwnContext::new();
+    let address = allocate(1 << 26);
+    let (mut blocking, legacy) = (ptr::null_mut(), ptr::null_mut());
+    let (start, in_legacy, after) = (Mark::new(), Mark::new(), Mark::new());
+    // SAFETY: pointers can be written, and the memory lives until the context is synchronised.
+    unsafe {
+        ok(sys::cuStreamCreate(&raw mut blocking, 0));
+        ok(sys::cuEventRecord(start.0, blocking));
+        ok(sys::cuMemsetD8Async(address, 1, 1 << 26, blocking));
+        ok(sys::cuEventRecord(in_legacy.0, legacy));
+        let host = [0_u8; 64];
+        // On an engine of its own: only the default stream's rule makes it wait.
+        ok(sys::cuMemcpyHtoDAsync_v2(address, host.as_ptr().cast(), 64, legacy));
+        ok(sys::cuEventRecord(after.0, blocking));
+        ok(sys::cuCtxSynchronize());
+        near(in_legacy.since(&start), fill_milliseconds(1 << 26));
+        near(
+            after.since(&start),
+            fill_milliseconds(1 << 26) + (model::host_copy_seconds(&card(), 64) * 1e3) as f32,
+        );
+        ok(sys::cuStreamDestroy_v2(blocking));
+        ok(sys::cuMemFree_v2(address));
+    }
+}
+
+#[test]
+fn events_have_their_rules() {
+    let _context = OwnContext::new();
+    let (mut timed, mut untimed, mut other) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    let mut milliseconds = 0.0;
+    // SAFETY: pointers can be written; handles that are none are looked up by the simulated driver, and not given to
+    // another.
+    unsafe {
+        ok(sys::cuEventCreate(&raw mut timed, 0));
+        ok(sys::cuEventCreate(&raw mut other, 1));
+        ok(sys::cuEventCreate(&raw mut untimed, 2));
+        gives(sys::cuEventCreate(&raw mut other, 0x100), INVALID_VALUE);
+        gives(sys::cuEventCreate(&raw mut other, 4), INVALID_VALUE);
+        gives(sys::cuEventCreate(ptr::null_mut(), 0), INVALID_VALUE);
+        // Nothing recorded is all done, but has no time.
+        ok(sys::cuEventQuery(timed));
+        ok(sys::cuEventSynchronize(timed));
+        gives(sys::cuEventElapsedTime(&raw mut milliseconds, timed, other), INVALID_HANDLE);
+        ok(sys::cuEventRecord(timed, ptr::null_mut()));
+        gives(sys::cuEventElapsedTime(&raw mut milliseconds, timed, other), INVALID_HANDLE);
+        ok(sys::cuEventRecord(other, ptr::null_mut()));
+        ok(sys::cuEventRecord(untimed, ptr::null_mut()));
+        ok(sys::cuCtxSynchronize());
+        ok(sys::cuEventElapsedTime(&raw mut milliseconds, timed, other));
+        assert!(milliseconds >= 0.0);
+        gives(sys::cuEventElapsedTime(&raw mut milliseconds, timed, untimed), INVALID_HANDLE);
+        gives(sys::cuEventElapsedTime(ptr::null_mut(), timed, other), INVALID_HANDLE);
+        for event in [timed, untimed, other] {
+            ok(sys::cuEventDestroy_v2(event));
+        }
+        if bind() {
+            gives(sys::cuEventDestroy_v2(timed), INVALID_HANDLE);
+            gives(sys::cuEventRecord(timed, ptr::null_mut()), INVALID_HANDLE);
+            gives(sys::cuEventQuery(ptr::dangling_mut()), INVALID_HANDLE);
+        }
+    }
+}
+
+#[test]
+fn streams_have_their_rules() {
+    let context = OwnContext::new();
+    let (mut least, mut greatest, mut priority, mut flags) = (9, 9, 9, 9);
+    let (mut made, mut owner) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: pointers can be written; handles that are none are looked up by the simulated driver, and not given to
+    // another.
+    unsafe {
+        ok(sys::cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest));
+        assert_eq!((least, greatest), (0, -5));
+        gives(sys::cuStreamCreate(&raw mut made, 2), INVALID_VALUE);
+        gives(sys::cuStreamCreate(ptr::null_mut(), 0), INVALID_VALUE);
+        ok(sys::cuStreamCreateWithPriority(&raw mut made, 1, -100));
+        ok(sys::cuStreamGetPriority(made, &raw mut priority));
+        ok(sys::cuStreamGetFlags(made, &raw mut flags));
+        ok(sys::cuStreamGetCtx(made, &raw mut owner));
+        assert_eq!((priority, flags, owner), (-5, 1, context.0));
+        ok(sys::cuStreamGetFlags(ptr::null_mut(), &raw mut flags));
+        assert_eq!(flags, 0);
+        for default in [0, 1, 2] {
+            let default = ptr::without_provenance_mut::<sys::CUstream_st>(default);
+            ok(sys::cuStreamSynchronize(default));
+            ok(sys::cuStreamQuery(default));
+        }
+        ok(sys::cuStreamDestroy_v2(made));
+        if bind() {
+            gives(sys::cuStreamDestroy_v2(made), INVALID_HANDLE);
+            gives(sys::cuStreamSynchronize(made), INVALID_HANDLE);
+            gives(sys::cuStreamDestroy_v2(ptr::null_mut()), INVALID_HANDLE);
+        }
+    }
+}
+
+unsafe extern "C" fn count(data: *mut c_void) {
+    // SAFETY: the tests pass a counter that outlives the call, and nobody else touches it meanwhile.
+    unsafe { *data.cast::<u32>() += 1 };
+}
+
+#[test]
+fn functions_of_the_host_are_called_in_the_streams_order() {
+    let _context = OwnContext::new();
+    let stream = stream();
+    let mut called = 0_u32;
+    // SAFETY: the counter lives until the stream is synchronised.
+    unsafe {
+        for _ in 0..3 {
+            ok(sys::cuLaunchHostFunc(stream.as_inner(), Some(count), (&raw mut called).cast()));
+        }
+        gives(sys::cuLaunchHostFunc(stream.as_inner(), None, ptr::null_mut()), INVALID_VALUE);
+    }
+    stream.synchronize().expect("the stream");
+    assert_eq!(called, 3);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    stream.add_callback(Box::new(move || sender.send(7).expect("a listener"))).expect("a callback");
+    stream.synchronize().expect("the stream");
+    assert_eq!(receiver.recv(), Ok(7));
+}
+
+#[test]
+fn what_a_capture_forbids_ends_it() {
+    const UNSUPPORTED: c_int = 900;
+    const INVALIDATED: c_int = 901;
+    const UNMATCHED: c_int = 903;
+    const UNJOINED: c_int = 904;
+    const ISOLATION: c_int = 905;
+    const IMPLICIT: c_int = 906;
+    const CAPTURED_EVENT: c_int = 907;
+    const ILLEGAL_STATE: c_int = 401;
+    use sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL as THREAD_LOCAL;
+    let _context = OwnContext::new();
+    let address = allocate(64);
+    let mut graph = ptr::null_mut();
+    let (mut first, mut second) = (ptr::null_mut(), ptr::null_mut());
+    let (mut fork, mut mark) = (ptr::null_mut(), ptr::null_mut());
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let mut other = 0;
+    // SAFETY: pointers can be written, handles are alive.
+    unsafe {
+        ok(sys::cuStreamCreate(&raw mut first, 0));
+        ok(sys::cuStreamCreate(&raw mut second, 1));
+        ok(sys::cuEventCreate(&raw mut fork, 2));
+        ok(sys::cuEventCreate(&raw mut mark, 0));
+        ok(sys::cuEventRecord(mark, second));
+        let begin = || ok(sys::cuStreamBeginCapture_v2(first, THREAD_LOCAL));
+        let mut end = |code| {
+            gives(sys::cuStreamEndCapture(first, &raw mut graph), code);
+            assert_eq!(graph.is_null(), code != 0);
+            graph
+        };
+
+        gives(sys::cuStreamBeginCapture_v2(ptr::null_mut(), THREAD_LOCAL), UNSUPPORTED);
+        end(ILLEGAL_STATE);
+        begin();
+        gives(sys::cuStreamBeginCapture_v2(first, THREAD_LOCAL), ILLEGAL_STATE);
+        ok(sys::cuStreamIsCapturing(first, &raw mut status));
+        assert_eq!(status as c_int, 1);
+        gives(sys::cuStreamSynchronize(first), UNSUPPORTED);
+        ok(sys::cuStreamIsCapturing(first, &raw mut status));
+        assert_eq!(status as c_int, 2);
+        gives(sys::cuMemsetD8Async(address, 1, 64, first), INVALIDATED);
+        end(INVALIDATED);
+        ok(sys::cuStreamIsCapturing(first, &raw mut status));
+        assert_eq!(status as c_int, 0);
+
+        // Allocating, synchronous copies, the default stream, waiting for the context.
+        begin();
+        gives(sys::cuMemAlloc_v2(&raw mut other, 64), UNSUPPORTED);
+        end(INVALIDATED);
+        begin();
+        gives(sys::cuMemsetD8Async(address, 1, 64, ptr::null_mut()), IMPLICIT);
+        end(INVALIDATED);
+        begin();
+        gives(sys::cuCtxSynchronize(), UNSUPPORTED);
+        end(INVALIDATED);
+
+        // What is not of the capture cannot be waited for.
+        begin();
+        gives(sys::cuStreamWaitEvent(first, mark, 0), ISOLATION);
+        end(INVALIDATED);
+
+        // A stream that joined and is not joined again.
+        begin();
+        ok(sys::cuMemsetD8Async(address, 1, 64, first));
+        ok(sys::cuEventRecord(fork, first));
+        ok(sys::cuStreamWaitEvent(second, fork, 0));
+        ok(sys::cuMemsetD8Async(address, 2, 32, second));
+        end(UNJOINED);
+        // An event of a capture cannot be waited for by the host.
+        begin();
+        ok(sys::cuMemsetD8Async(address, 1, 64, first));
+        ok(sys::cuEventRecord(fork, first));
+        gives(sys::cuEventQuery(fork), CAPTURED_EVENT);
+        gives(sys::cuStreamWaitEvent(second, fork, 0), INVALID_VALUE);
+        end(INVALIDATED);
+        begin();
+        ok(sys::cuMemsetD8Async(address, 1, 64, first));
+        ok(sys::cuEventRecord(fork, first));
+        ok(sys::cuStreamWaitEvent(second, fork, 0));
+        ok(sys::cuMemsetD8Async(address, 2, 32, second));
+        ok(sys::cuEventRecord(mark, second));
+        gives(sys::cuStreamEndCapture(second, &raw mut graph), UNMATCHED);
+        gives(sys::cuStreamEndCapture(first, &raw mut graph), INVALIDATED);
+
+        // And one that is.
+        ok(sys::cuMemsetD8_v2(address, 0, 64));
+        ok(sys::cuStreamBeginCapture_v2(first, THREAD_LOCAL));
+        ok(sys::cuMemsetD8Async(address, 1, 64, first));
+        ok(sys::cuEventRecord(fork, first));
+        ok(sys::cuStreamWaitEvent(second, fork, 0));
+        ok(sys::cuMemsetD8Async(address, 2, 32, second));
+        ok(sys::cuEventRecord(mark, second));
+        ok(sys::cuMemsetD8Async(address + 32, 3, 16, first));
+        ok(sys::cuStreamWaitEvent(first, mark, 0));
+        ok(sys::cuMemsetD8Async(address + 8, 4, 8, first));
+        ok(sys::cuStreamEndCapture(first, &raw mut graph));
+        let (mut nodes, mut edges) = (0, 0);
+        ok(sys::cuGraphGetNodes(graph, ptr::null_mut(), &raw mut nodes));
+        ok(sys::cuGraphGetEdges(graph, ptr::null_mut(), ptr::null_mut(), &raw mut edges));
+        assert_eq!((nodes, edges), (4, 4));
+        let mut exec = ptr::null_mut();
+        ok(sys::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0));
+        let mut host = [9_u8; 64];
+        ok(sys::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 64));
+        assert_eq!(host, [0; 64]);
+        ok(sys::cuGraphLaunch(exec, second));
+        ok(sys::cuStreamSynchronize(second));
+        ok(sys::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 64));
+        let expected: Vec<u8> = [(2, 8), (4, 8), (2, 16), (3, 16), (1, 16)]
+            .iter()
+            .flat_map(|&(value, count)| std::iter::repeat_n(value, count))
+            .collect();
+        assert_eq!(host[..], expected);
+        ok(sys::cuGraphExecDestroy(exec));
+        ok(sys::cuGraphDestroy(graph));
+        if bind() {
+            gives(sys::cuGraphExecDestroy(exec), INVALID_HANDLE);
+            gives(sys::cuGraphLaunch(exec, second), INVALID_HANDLE);
+        }
+        ok(sys::cuStreamDestroy_v2(first));
+        ok(sys::cuStreamDestroy_v2(second));
+        ok(sys::cuMemFree_v2(address));
+    }
+}
+
+#[test]
+fn graphs_are_made_by_hand() {
+    let context = OwnContext::new();
+    let address = allocate(64);
+    let (mut graph, mut exec) = (ptr::null_mut(), ptr::null_mut());
+    let mut nodes = [ptr::null_mut(); 4];
+    let mut called = 0_u32;
+    // SAFETY: pointers can be written, structures are the driver API's, handles are alive.
+    unsafe {
+        gives(sys::cuGraphCreate(&raw mut graph, 1), INVALID_VALUE);
+        ok(sys::cuGraphCreate(&raw mut graph, 0));
+        let mut fill = sys::CUDA_MEMSET_NODE_PARAMS {
+            dst: address,
+            pitch: 0,
+            value: 5,
+            elementSize: 4,
+            width: 16,
+            height: 1,
+        };
+        ok(sys::cuGraphAddMemsetNode(&raw mut nodes[0], graph, ptr::null(), 0, &raw const fill, context.0));
+        let host = sys::CUDA_HOST_NODE_PARAMS { fn_: Some(count), userData: (&raw mut called).cast() };
+        ok(sys::cuGraphAddHostNode(&raw mut nodes[1], graph, nodes.as_ptr(), 1, &raw const host));
+        ok(sys::cuGraphAddEmptyNode(&raw mut nodes[2], graph, nodes.as_ptr(), 2));
+        let twice = [nodes[0], nodes[0]];
+        gives(sys::cuGraphAddEmptyNode(&raw mut nodes[3], graph, twice.as_ptr(), 2), INVALID_VALUE);
+        let mut kind = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+        ok(sys::cuGraphNodeGetType(nodes[1], &raw mut kind));
+        assert_eq!(kind, sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST);
+        let mut told = sys::CUDA_MEMSET_NODE_PARAMS { value: 0, ..fill };
+        ok(sys::cuGraphMemsetNodeGetParams(nodes[0], &raw mut told));
+        assert_eq!((told.dst, told.value, told.elementSize, told.width, told.height), (address, 5, 4, 16, 1));
+        gives(sys::cuGraphMemsetNodeGetParams(nodes[1], &raw mut told), INVALID_VALUE);
+        let (mut roots, mut dependents) = (4, 4);
+        let mut list = [ptr::null_mut(); 4];
+        ok(sys::cuGraphGetRootNodes(graph, list.as_mut_ptr(), &raw mut roots));
+        assert_eq!((roots, list[0]), (1, nodes[0]));
+        ok(sys::cuGraphNodeGetDependentNodes(nodes[0], list.as_mut_ptr(), &raw mut dependents));
+        assert_eq!((dependents, list[..2].to_vec()), (2, nodes[1..3].to_vec()));
+
+        let mut no_node = ptr::null_mut();
+        ok(sys::cuGraphInstantiate_v2(&raw mut exec, graph, &raw mut no_node, ptr::null_mut(), 0));
+        ok(sys::cuGraphLaunch(exec, ptr::null_mut()));
+        fill.value = 6;
+        ok(sys::cuGraphExecMemsetNodeSetParams(exec, nodes[0], &raw const fill, context.0));
+        ok(sys::cuCtxSynchronize());
+        let mut host = [0_u32; 16];
+        ok(sys::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 64));
+        assert_eq!((host, called), ([5; 16], 1));
+        ok(sys::cuGraphLaunch(exec, ptr::null_mut()));
+        ok(sys::cuCtxSynchronize());
+        ok(sys::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 64));
+        assert_eq!((host, called), ([6; 16], 2));
+
+        let mut clone = ptr::null_mut();
+        ok(sys::cuGraphClone(&raw mut clone, graph));
+        let mut found = ptr::null_mut();
+        ok(sys::cuGraphNodeFindInClone(&raw mut found, nodes[2], clone));
+        assert_ne!(found, nodes[2]);
+        ok(sys::cuGraphDestroyNode(nodes[1]));
+        let mut count = 0;
+        ok(sys::cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count));
+        assert_eq!(count, 2);
+        ok(sys::cuGraphGetNodes(clone, ptr::null_mut(), &raw mut count));
+        assert_eq!(count, 3);
+        ok(sys::cuGraphExecDestroy(exec));
+        ok(sys::cuGraphDestroy(clone));
+        ok(sys::cuGraphDestroy(graph));
+        ok(sys::cuMemFree_v2(address));
+    }
+}
+
+#[test]
+fn a_graph_takes_the_time_of_its_longest_way() {
+    if !bind() {
+        return;
+    }
+    let _context = OwnContext::new();
+    let (stream, address) = (stream(), allocate(1 << 24));
+    // SAFETY: the memory lives until the stream is synchronised.
+    let exec = unsafe {
+        let graph = ext::capture(stream.as_inner(), ext::CaptureMode::Relaxed, || {
+            fill(&stream, address, 1 << 24);
+            fill(&stream, address, 1 << 22);
+            Ok::<(), ext::Error>(())
+        });
+        graph.expect("a graph").instantiate().expect("a launchable graph")
+    };
+    let (start, end) = (Mark::new(), Mark::new());
+    start.record(stream.as_inner());
+    // SAFETY: as above.
+    unsafe { exec.launch(stream.as_inner()) }.expect("a launch");
+    end.record(stream.as_inner());
+    stream.synchronize().expect("the stream");
+    near(end.since(&start), fill_milliseconds(1 << 24) + fill_milliseconds(1 << 22));
+    // SAFETY: the memory is ours.
+    ok(unsafe { sys::cuMemFree_v2(address) });
+}

@@ -1,0 +1,245 @@
+//! A client of the driver API that is not ours, the crate `cudarc`, on the shared library.
+//!
+//! It loads `libcuda.so.1` by name, so the library must be where the loader looks when the client starts: each test
+//! runs one of the clients below in a process of its own, with `LD_LIBRARY_PATH` set.
+
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use cudarc::driver::{CudaContext, CudaModule, LaunchConfig, PushKernelArg, result, sys};
+use cudarc::nvrtc::Ptx;
+
+/// The shared library, built as it is when these tests are built.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(["build", "--offline", "--package", "libcuda", "--message-format", "json"]);
+        if !cfg!(debug_assertions) {
+            command.arg("--release");
+        }
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).stderr(Stdio::inherit());
+        let output = command.output().expect("cargo");
+        assert!(output.status.success(), "the library does not build");
+        let files =
+            cargo_metadata::Message::parse_stream(output.stdout.as_slice()).filter_map(
+                |message| match message.expect("cargo's messages") {
+                    cargo_metadata::Message::CompilerArtifact(artifact) if artifact.target.name == "cuda" => {
+                        artifact.filenames.into_iter().find(|file| file.extension() == Some("so"))
+                    }
+                    _ => None,
+                },
+            );
+        files.last().expect("libcuda.so").into_std_path_buf()
+    })
+}
+
+/// Runs a client with the library in its path.
+fn run(client: &str, settings: &[(&str, &str)]) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::symlink(library(), folder.path().join("libcuda.so.1")).expect("a link");
+    let mut command = Command::new(std::env::current_exe().expect("this test's program"));
+    command.args(["--exact", client, "--include-ignored", "--nocapture"]);
+    for name in ["COALESCE_SIMULATE", "COALESCE_CHECK"] {
+        command.env_remove(name);
+    }
+    command.env("LD_LIBRARY_PATH", folder.path()).envs(settings.iter().copied());
+    command.output().expect("a second process")
+}
+
+fn stdout(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn cudarc_computes_copies_and_measures() {
+    let told = stdout(&run("client_computes", &[]));
+    assert!(told.contains("DEVICE NVIDIA H200 (modelled) (9, 0)"), "{told}");
+    // 4 times 256 + 257 + ... + 1279.
+    assert!(told.contains("SUM 3143680"), "{told}");
+}
+
+#[test]
+fn the_card_is_the_environments() {
+    let told = stdout(&run("client_computes", &[("COALESCE_SIMULATE", "v100,c1060")]));
+    assert!(told.contains("DEVICE Tesla V100-SXM2-32GB (modelled) (7, 0)"), "{told}");
+    assert!(told.contains("DEVICES 2"), "{told}");
+}
+
+#[test]
+fn an_unknown_card_is_no_device() {
+    let output = run("client_finds_no_device", &[("COALESCE_SIMULATE", "h300")]);
+    stdout(&output);
+    let said = stderr(&output);
+    assert!(said.contains("cuInit returns CUDA_ERROR_NO_DEVICE: no card \"h300\"; nearest is"), "{said}");
+}
+
+#[test]
+fn cudarc_gets_the_errors_of_a_driver() {
+    let output = run("client_makes_mistakes", &[("COALESCE_CHECK", "memcheck")]);
+    stdout(&output);
+    let said = stderr(&output);
+    assert!(said.contains("Invalid __global__ read of size 4 bytes"), "{said}");
+    assert!(said.contains("cuArrayCreate_v2: the call returns CUDA_ERROR_NOT_SUPPORTED"), "{said}");
+}
+
+#[test]
+fn cudarc_captures_graphs() {
+    let told = stdout(&run("client_captures", &[]));
+    assert!(told.contains("REPLAYED 3"), "{told}");
+}
+
+fn kernels(context: &std::sync::Arc<CudaContext>) -> std::sync::Arc<CudaModule> {
+    context.load_module(Ptx::from_src(include_str!("kernels.ptx"))).expect("a module")
+}
+
+/// The version of the driver, and the address of a function by name, as programs that load symbols by version ask.
+fn ask_by_name() {
+    let (mut version, mut found) = (0, std::ptr::null_mut());
+    let mut status = sys::CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    // SAFETY: pointers can be written, the name ends with a NUL.
+    unsafe {
+        sys::cuDriverGetVersion(&raw mut version).result().expect("a version");
+        let outcome =
+            sys::cuGetProcAddress_v2(c"cuMemAlloc".as_ptr(), &raw mut found, version, 0, &raw mut status);
+        outcome.result().expect("cuMemAlloc");
+    }
+    assert_eq!(version, 13_000);
+    assert_eq!(status, sys::CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
+    // SAFETY: it is `CUresult cuMemAlloc_v2(CUdeviceptr *, size_t)`, in whose place it was asked for.
+    let allocate = unsafe {
+        std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn(*mut u64, usize) -> sys::CUresult>(
+            found,
+        )
+    };
+    let mut address = 0;
+    // SAFETY: the pointer can be written; what is allocated is freed.
+    unsafe {
+        allocate(&raw mut address, 64).result().expect("memory");
+        result::free_sync(address).expect("freed");
+        let missing =
+            sys::cuGetProcAddress_v2(c"cuNoSuchThing".as_ptr(), &raw mut found, version, 0, &raw mut status);
+        assert_eq!(missing, sys::CUresult::CUDA_ERROR_NOT_FOUND);
+    }
+}
+
+#[test]
+#[ignore = "run by the others, with the library"]
+fn client_computes() {
+    let context = CudaContext::new(0).expect("a context");
+    println!("DEVICES {}", CudaContext::device_count().expect("a count"));
+    println!(
+        "DEVICE {} {:?}",
+        context.name().expect("a name"),
+        context.compute_capability().expect("a capability")
+    );
+    ask_by_name();
+    let stream = context.default_stream();
+    let axpy = kernels(&context).load_function("axpy").expect("a kernel");
+    let count = 100_000_u32;
+    let xs: Vec<f32> = (0..count).map(|index| index as f32).collect();
+    let xs = stream.clone_htod(&xs).expect("a buffer");
+    let mut ys = stream.alloc_zeros::<f32>(count as usize).expect("a buffer");
+    let factor = 2.0_f32;
+    let timed = sys::CUevent_flags::CU_EVENT_DEFAULT;
+    let start = stream.record_event(Some(timed)).expect("an event");
+    for _ in 0..2 {
+        let mut launch = stream.launch_builder(&axpy);
+        launch.arg(&count).arg(&factor).arg(&xs).arg(&mut ys);
+        // SAFETY: the kernel takes these, and both buffers have as many elements as it touches.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(count)) }.expect("a launch");
+    }
+    let end = stream.record_event(Some(timed)).expect("an event");
+    let milliseconds = start.elapsed_ms(&end).expect("a time");
+    // Two launches, each of some microseconds.
+    assert!(milliseconds > 0.004 && milliseconds < 0.1, "{milliseconds}");
+    let host = stream.clone_dtoh(&ys).expect("a copy");
+    assert!(host.iter().enumerate().all(|(index, &value)| value == 4.0 * index as f32));
+    // Copies of parts, on the device and back.
+    let mut part = stream.alloc_zeros::<f32>(1024).expect("a buffer");
+    stream.memcpy_dtod(&ys.slice(256..1280), &mut part).expect("a copy");
+    let part = stream.clone_dtoh(&part).expect("a copy");
+    assert_eq!((part[0], part[1023]), (1024.0, 5116.0));
+    println!("SUM {}", part.iter().map(|&value| f64::from(value)).sum::<f64>());
+    let (free, total) = context.mem_get_info().expect("sizes");
+    assert!(free < total);
+    assert_eq!(axpy.max_threads_per_block(), Ok(if total < 8 << 30 { 512 } else { 1024 }));
+    context.synchronize().expect("no error");
+}
+
+#[test]
+#[ignore = "run by the others, with the library"]
+fn client_finds_no_device() {
+    let error = result::init().expect_err("there is no such card");
+    assert_eq!(error.0, sys::CUresult::CUDA_ERROR_NO_DEVICE);
+}
+
+#[test]
+#[ignore = "run by the others, with the library"]
+fn client_makes_mistakes() {
+    use sys::CUresult as Code;
+    let context = CudaContext::new(0).expect("a context");
+    let stream = context.default_stream();
+    let module = kernels(&context);
+    let missing = module.load_function("axpyy").expect_err("there is no such kernel");
+    assert_eq!(missing.0, Code::CUDA_ERROR_NOT_FOUND);
+    assert_eq!(missing.error_name(), Ok(c"CUDA_ERROR_NOT_FOUND"));
+    assert_eq!(missing.error_string().map(CStr::to_bytes).map(<[u8]>::is_empty), Ok(false));
+    let broken =
+        context.load_module(Ptx::from_src(".version 7.0\n.target sm_70\nbroken")).expect_err("no PTX");
+    assert_eq!(broken.0, Code::CUDA_ERROR_INVALID_PTX);
+    // SAFETY: what is allocated is not read.
+    let large = unsafe { stream.alloc::<u8>(1 << 45) };
+    assert_eq!(large.expect_err("more than the card has").0, Code::CUDA_ERROR_OUT_OF_MEMORY);
+    // SAFETY: pointers are null, which nobody follows.
+    let array = unsafe { sys::cuArrayCreate_v2(std::ptr::null_mut(), std::ptr::null()) };
+    assert_eq!(array, Code::CUDA_ERROR_NOT_SUPPORTED);
+
+    let beyond = module.load_function("beyond").expect("a kernel");
+    let wide = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1025, 1, 1), shared_mem_bytes: 0 };
+    let one = LaunchConfig { block_dim: (1, 1, 1), ..wide };
+    let address = 0x10_u64;
+    // SAFETY: no launch of the first kind begins; the second reads where nothing is, which is what is tested.
+    unsafe {
+        let refused = stream.launch_builder(&beyond).arg(&address).launch(wide);
+        assert_eq!(refused.expect_err("1025 threads").0, Code::CUDA_ERROR_INVALID_VALUE);
+        stream.launch_builder(&beyond).arg(&address).launch(one).expect("a launch");
+    }
+    assert_eq!(stream.synchronize().expect_err("a bad address").0, Code::CUDA_ERROR_ILLEGAL_ADDRESS);
+    // What is dropped from here on finds the context broken, and cudarc keeps that to itself.
+}
+
+#[test]
+#[ignore = "run by the others, with the library"]
+fn client_captures() {
+    let context = CudaContext::new(0).expect("a context");
+    let stream = context.new_stream().expect("a stream");
+    let axpy = kernels(&context).load_function("axpy").expect("a kernel");
+    let (count, factor) = (256_u32, 1.0_f32);
+    let xs = stream.clone_htod(&vec![1.0_f32; 256]).expect("a buffer");
+    let mut ys = stream.alloc_zeros::<f32>(256).expect("a buffer");
+    stream.synchronize().expect("no error");
+    // SAFETY: nothing is used by two streams at a time.
+    unsafe { context.disable_event_tracking() };
+    stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED).expect("a capture");
+    let mut launch = stream.launch_builder(&axpy);
+    launch.arg(&count).arg(&factor).arg(&xs).arg(&mut ys);
+    // SAFETY: the kernel takes these, and both buffers have as many elements as it touches.
+    unsafe { launch.launch(LaunchConfig::for_num_elems(count)) }.expect("recorded");
+    let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+    let graph = stream.end_capture(flags).expect("a graph").expect("there is one");
+    for _ in 0..3 {
+        graph.launch().expect("a launch");
+    }
+    let host = stream.clone_dtoh(&ys).expect("a copy");
+    assert!(host.iter().all(|&value| value == host[0]));
+    println!("REPLAYED {}", host[0]);
+}
