@@ -116,7 +116,7 @@ fn saturation_stops_at_the_ends() {
     let clamp = |value: i128| value.clamp(i32::MIN.into(), i32::MAX.into());
     TYPES[3].is_check("add.sat", 2, |row| clamp(row[0] + row[1]));
     TYPES[3].is_check("sub.sat", 2, |row| clamp(row[0] - row[1]));
-    TYPES[3].is_check("mad.hi.sat", 3, |row| clamp((row[0] * row[1] >> 32) + row[2]));
+    TYPES[3].is_check("mad.hi.sat", 3, |row| clamp(((row[0] * row[1]) >> 32) + row[2]));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn products_of_24_bits() {
     }
     TYPES[3].is_check("mad24.hi.sat", 3, |row| {
         let low = |value: i128| i128::from((value as i32) << 8 >> 8);
-        let upper = i128::from((low(row[0]) * low(row[1]) >> 16) as i32);
+        let upper = i128::from(((low(row[0]) * low(row[1])) >> 16) as i32);
         (upper + row[2]).clamp(i32::MIN.into(), i32::MAX.into())
     });
 }
@@ -181,7 +181,7 @@ fn carries_chain() {
                     _ => {
                         let high = match scalar.signed {
                             true => (signed(row[0]) * signed(row[1])) as u128 >> scalar.bits & ones,
-                            false => row[0] * row[1] >> scalar.bits,
+                            false => (row[0] * row[1]) >> scalar.bits,
                         };
                         unsigned(high) + unsigned(row[2]) + carry
                     }
@@ -205,23 +205,19 @@ fn carries_chain() {
     }
 }
 
-fn carry_check(
-    text: &str,
-    count: usize,
-    kind: Kind,
-    takes: bool,
-    gives: bool,
-    exact: &dyn Fn(&[u128], i128) -> (u128, bool),
-) {
+/// A result and its carry, of operands and a carry.
+type Exact<'a> = dyn Fn(&[u128], i128) -> (u128, bool) + 'a;
+
+fn carry_check(text: &str, count: usize, kind: Kind, takes: bool, gives: bool, exact: &Exact<'_>) {
     let register = text.as_bytes()[text.find('%').expect("a register") + 1] as char;
     for level in alu_support::levels() {
         let mut machine = alu_support::Machine::new(text, level);
         for (index, chunk) in alu_support::rows(&vec![kind; count], 320, 3).chunks(32).enumerate() {
             let carry_in: [u128; 32] = std::array::from_fn(|lane| ((lane + index) % 2) as u128);
             machine.set_carry(&carry_in);
-            for operand in 0..count {
-                let name = format!("%{register}{}", operand + 1);
-                machine.set(&name, &std::array::from_fn(|lane| chunk[lane][operand]));
+            for operand in 1..=count {
+                let name = format!("%{register}{operand}");
+                machine.set(&name, &std::array::from_fn(|lane| chunk[lane][operand - 1]));
             }
             machine.run(u32::MAX);
             let found = machine.get(&format!("%{register}0"));

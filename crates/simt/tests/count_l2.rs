@@ -92,6 +92,19 @@ fn another_footprint_in_between_pushes_out_what_does_not_fit_beside_it() {
 }
 
 #[test]
+fn footprints_that_grow_step_by_step_do_not_outgrow_the_cache() {
+    let card = find("v100").unwrap();
+    let mut l2 = L2State::new(card.clone());
+    // What is there is found and the rest is fetched. Where it passes 6 MiB, what was touched longest ago goes: the first
+    // time for what came last, and from then on each line before its turn comes again.
+    for (bytes, fetched) in [(2, 2), (4, 2), (5, 1), (5, 0), (7, 2), (7, 7), (3, 3), (3, 0)] {
+        let finished = sweep(&card, l2, BASE, bytes * MIB, What::Read);
+        assert_eq!(mib(&card, &finished), (fetched, 0), "{bytes} MiB");
+        l2 = finished.l2;
+    }
+}
+
+#[test]
 fn dirty_sectors_are_written_back_once_for_each_stay() {
     let card = find("v100").unwrap();
     let mut l2 = L2State::new(card.clone());

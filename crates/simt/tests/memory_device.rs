@@ -3,10 +3,11 @@
 mod memory_support;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use memory_support::{ALL, Machine, device, pattern};
 use proptest::prelude::*;
-use simt::fault::{Nearest, Place};
+use simt::fault::{FaultKind, Nearest, Place};
 use simt::memory::{
     FreeError, Kind, LOCAL_WINDOW, Memory, MemoryError, RangeError, SHARED_WINDOW, WINDOW_BYTES,
 };
@@ -242,6 +243,42 @@ fn undefined_lanes_are_handed_on() {
     machine.set("%rd1", |lane| if lane < 4 { SHARED_WINDOW } else { buffer });
     machine.ok("ld.b32 %r1, [%rd1];", ALL);
     assert_eq!(machine.undefined, 0xFF);
+}
+
+/// A kernel's `malloc` and `free` while others run: whoever comes too late is told so, and nothing breaks.
+#[test]
+fn memory_may_be_freed_while_others_use_it() {
+    let memory = device();
+    let stable = memory.allocate(256, Kind::Device).expect("memory");
+    memory.fill(stable, &[9], 256).expect("a range");
+    let current = AtomicU64::new(stable);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut machine = Machine::new(&memory);
+                while !done.load(Ordering::Relaxed) {
+                    let address = current.load(Ordering::Relaxed);
+                    machine.set("%rd1", |lane| address + 4 * lane);
+                    if let Err(fault) = machine.run("st.global.b32 [%rd1], %r1;", ALL) {
+                        assert!(matches!(fault.kind, FaultKind::OutOfBounds { nearest: Some(_), .. }));
+                    }
+                    machine.set("%rd1", |lane| stable + 128 + 4 * lane);
+                    machine.ok("ld.global.b32 %r2, [%rd1];", ALL);
+                    assert_eq!(machine.get("%r2"), [0x0909_0909; 32]);
+                    machine.frame.forget();
+                }
+            });
+        }
+        for _ in 0..300 {
+            let address = memory.allocate(128 << 10, Kind::Heap).expect("memory");
+            current.store(address, Ordering::Relaxed);
+            std::thread::yield_now();
+            memory.free(address).expect("allocated");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(memory.used(), 256);
 }
 
 #[derive(Clone, Debug)]

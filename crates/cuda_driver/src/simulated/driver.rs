@@ -74,8 +74,10 @@ pub(super) struct State {
     /// By address.
     pub allocations: HashMap<u64, Owned>,
     pub managed: BTreeMap<u64, Pages>,
-    /// Counts the windows of launches that touched managed memory.
-    tick: u64,
+    /// By device: so much managed memory is on it at most, if there is a limit.
+    pub managed_budgets: Vec<Option<u64>>,
+    /// Counts up whenever managed memory comes to a device.
+    pub tick: u64,
 }
 
 /// An allocation and where it is.
@@ -197,13 +199,8 @@ impl State {
             default_pools,
             allocations: HashMap::new(),
             managed: BTreeMap::new(),
+            managed_budgets: vec![None; devices],
             tick: 0,
         }
-    }
-
-    /// A number for a window, greater than all before.
-    pub(super) fn next_tick(&mut self) -> u64 {
-        self.tick += 1;
-        self.tick
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn execute(
     let shape = LaunchShape {
         shared_bytes: kernel.static_shared_bytes + launch.dynamic_shared_bytes,
         bank_mode: bank_mode(driver, launch.function, context),
-        ranges,
+        ranges: ranges.clone(),
         ..LaunchShape::new(launch.grid, launch.block, occupancy, program.sites())
     };
     let held = std::mem::replace(&mut *l2, L2State::new(device.card.clone()));
@@ -72,7 +72,7 @@ pub(super) fn execute(
             let counters = finished.counters;
             let time = counters.time(&device.card);
             let link_seconds = records::link_seconds(&counters.link, &device.card);
-            let migration = residence::migrate(driver, device, &finished.managed);
+            let migration = residence::migrate(driver, device, &ranges, &finished.managed);
             let seconds = records::seconds(&time, link_seconds) + migration.seconds;
             records::add(LaunchRecord {
                 device: device.ordinal,

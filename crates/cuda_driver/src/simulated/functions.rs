@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_int, c_uint};
 use std::sync::Arc;
 
-use simt::cards::{BlockShape, Occupancy};
+use simt::cards::{BlockShape, Occupancy, OccupancyError};
 use simt::exec::Kernel;
 
 use super::attributes;
@@ -68,7 +68,7 @@ pub(super) fn most_threads(kernel: &Kernel, device: &Device) -> u32 {
     let limits = &device.limits;
     let wanted = kernel.required_block.map(|block| block.iter().product()).or(kernel.max_threads);
     let most = wanted.unwrap_or(limits.threads_per_block).min(limits.threads_per_block);
-    // As many as have registers.
+    // As many as fit.
     let fits = |threads: u32| occupancy(kernel, device, threads, 0).is_some();
     (1..=most.div_ceil(32))
         .rev()
@@ -78,18 +78,20 @@ pub(super) fn most_threads(kernel: &Kernel, device: &Device) -> u32 {
 }
 
 /// Blocks of this size on a multiprocessor; none if not even one fits.
+///
+/// The number of registers is an estimate, which alone refuses no launch: where a block of this size has fewer, the
+/// kernel is taken to make do with those.
 pub(super) fn occupancy(
     kernel: &Kernel,
     device: &Device,
     threads: u32,
     dynamic_bytes: u32,
 ) -> Option<Occupancy> {
-    let shape = BlockShape {
-        threads,
-        registers: kernel.registers.min(device.limits.registers_per_thread),
-        shared_bytes: kernel.static_shared_bytes.checked_add(dynamic_bytes)?,
-    };
-    Occupancy::new(&device.limits, shape).ok()
+    let shared_bytes = kernel.static_shared_bytes.checked_add(dynamic_bytes)?;
+    let most = kernel.registers.min(device.limits.registers_per_thread);
+    let with = |registers| Occupancy::new(&device.limits, BlockShape { threads, registers, shared_bytes });
+    let fits = |registers: &u32| !matches!(with(*registers), Err(OccupancyError::Registers(_)));
+    with((1..=most).rev().find(fits)?).ok()
 }
 
 fn blocks(kernel: &Kernel, device: &Device, threads: u32, dynamic_bytes: usize, most_dynamic: u32) -> u32 {

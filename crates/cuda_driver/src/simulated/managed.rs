@@ -10,24 +10,24 @@ use simt::model::unified::{self, BLOCK_BYTES, PAGE_BYTES};
 
 use super::codes::{INVALID_DEVICE, INVALID_VALUE, Outcome};
 use super::contexts::{self, Current};
-use super::driver::{Device, Driver, State};
+use super::driver::{Driver, State};
 use super::entry::{In, Out};
 use super::operations::{Operation, submit};
 use super::registry::Handle;
+use super::residence;
 use super::timeline::{Engine, Work};
 
 /// The host as a device's number, and none, as the driver API writes them.
 pub(super) const HOST: c_int = -1;
-const NOWHERE: c_int = -2;
+pub(super) const NOWHERE: c_int = -2;
 
 /// The pages of one allocation.
 #[derive(Clone, Debug)]
 pub(super) struct Pages {
     pub bytes: u64,
     pub pages: Vec<Page>,
-    /// By block of 2 MiB: the window in which it was touched last, and whether a kernel has written to it since it came.
-    pub last: Vec<u64>,
-    pub dirty: Vec<bool>,
+    /// By block of 2 MiB: the tick at which pages came to a card last.
+    pub came: Vec<u64>,
 }
 
 /// A page's places, as devices' numbers.
@@ -40,11 +40,19 @@ pub(super) struct Page {
     /// Bit 0 is the host, bit `n + 1` device `n`.
     pub accessed_by: u64,
     pub read_mostly: bool,
+    /// It is on a card, and the host has a copy that is as good.
+    pub duplicate: bool,
 }
 
 impl Page {
-    const NEW: Self =
-        Self { at: NOWHERE, preferred: NOWHERE, last_prefetch: NOWHERE, accessed_by: 0, read_mostly: false };
+    const NEW: Self = Self {
+        at: NOWHERE,
+        preferred: NOWHERE,
+        last_prefetch: NOWHERE,
+        accessed_by: 0,
+        read_mostly: false,
+        duplicate: false,
+    };
 }
 
 pub(super) fn bit(device: c_int) -> u64 {
@@ -55,7 +63,7 @@ pub(super) fn bit(device: c_int) -> u64 {
 pub(super) fn add(state: &mut State, address: u64, bytes: u64) {
     let pages = vec![Page::NEW; bytes.div_ceil(PAGE_BYTES) as usize];
     let blocks = bytes.div_ceil(BLOCK_BYTES) as usize;
-    state.managed.insert(address, Pages { bytes, pages, last: vec![0; blocks], dirty: vec![false; blocks] });
+    state.managed.insert(address, Pages { bytes, pages, came: vec![0; blocks] });
 }
 
 /// Forgets an allocation.
@@ -92,23 +100,54 @@ pub(super) struct Prefetch {
 }
 
 impl Prefetch {
-    pub(super) fn run(&self, driver: &Driver, device: &Device) -> Work {
-        let mut state = driver.state();
-        // Freed since it was recorded: nothing is left to move.
-        let Ok(pages) = pages(&mut state.managed, self.address, self.bytes) else { return Work::NOTHING };
-        let mut moved = 0;
-        for page in pages {
-            if page.at != self.to && !(page.at == NOWHERE && self.to == HOST) {
-                moved += PAGE_BYTES;
+    pub(super) fn run(&self, driver: &Driver) -> Work {
+        if self.to == HOST { self.send_back(driver) } else { self.bring(driver) }
+    }
+
+    /// Pages come to a card as far as they fit.
+    fn bring(&self, driver: &Driver) -> Work {
+        let Some(device) = driver.devices.get(self.to as usize) else { return Work::NOTHING };
+        let (start, pages) = {
+            let mut state = driver.state();
+            // Freed since it was recorded: nothing is left to move.
+            let Ok(range) = pages(&mut state.managed, self.address, self.bytes) else { return Work::NOTHING };
+            range.iter_mut().for_each(|page| page.last_prefetch = self.to);
+            let count = range.len();
+            let Some((start, _)) = state.managed.range(..=self.address).next_back() else {
+                return Work::NOTHING;
+            };
+            let first = ((self.address - start) / PAGE_BYTES) as usize;
+            (*start, first..first + count)
+        };
+        match residence::prefetch(driver, device, start, pages) {
+            0.0 => Work::NOTHING,
+            seconds => Work { engine: Some(Engine::FromHost), seconds },
+        }
+    }
+
+    /// Pages go back to the host, each from the card where it is.
+    fn send_back(&self, driver: &Driver) -> Work {
+        let mut moved = vec![0; driver.devices.len()];
+        {
+            let mut state = driver.state();
+            let Ok(pages) = pages(&mut state.managed, self.address, self.bytes) else { return Work::NOTHING };
+            for page in pages {
+                if let Some(moved) = usize::try_from(page.at).ok().and_then(|at| moved.get_mut(at)) {
+                    // Of a copy, the host has the same already.
+                    *moved += if page.duplicate { 0 } else { PAGE_BYTES };
+                }
+                page.at = self.to;
+                page.last_prefetch = self.to;
+                page.duplicate = false;
             }
-            page.at = self.to;
-            page.last_prefetch = self.to;
         }
-        if moved == 0 {
-            return Work::NOTHING;
+        let mut seconds = 0.0;
+        for (device, moved) in driver.devices.iter().zip(moved).filter(|(_, moved)| *moved > 0) {
+            let range = self.address..self.address + self.bytes;
+            residence::forget(device, vec![range]);
+            seconds += unified::prefetch_seconds(&device.card, moved);
         }
-        let engine = if self.to == HOST { Engine::ToHost } else { Engine::FromHost };
-        Work { engine: Some(engine), seconds: unified::prefetch_seconds(&device.card, moved) }
+        if seconds == 0.0 { Work::NOTHING } else { Work { engine: Some(Engine::ToHost), seconds } }
     }
 }
 

@@ -47,6 +47,7 @@ mod link;
 mod managed;
 mod modules;
 mod operations;
+mod paging;
 mod peers;
 mod pointers;
 mod pools;
@@ -62,7 +63,7 @@ mod timeline;
 pub use destroy::finish;
 pub use findings::{findings, report};
 pub use records::{LaunchRecord, REMEMBERED_LAUNCHES, forget, forget_launches, last_launch, take_launches};
-pub use residence::Migration;
+pub use residence::{Migration, Residence, limit_managed_memory, residence};
 pub use settings::{
     CARDS_VARIABLE, CHECKS_VARIABLE, DEFAULT_CARD, Settings, Simulated, SimulatedError, cards_named,
 };

@@ -77,7 +77,7 @@ impl Operation {
                 unsafe { (call.function)(std::ptr::with_exposed_provenance_mut(call.data)) };
                 Ok(Work::NOTHING)
             }
-            Self::Prefetch(prefetch) => Ok(prefetch.run(driver, device)),
+            Self::Prefetch(prefetch) => Ok(prefetch.run(driver)),
             Self::Free(address) => {
                 allocations::free_device(driver, *address, "cuMemFreeAsync").map(|()| Work::NOTHING)
             }

@@ -1,24 +1,22 @@
 //! Where managed memory is when a kernel wants it, and what it takes to bring it there.
 //!
-//! From 6.0 on, what a kernel touches and the card does not have is faulted in: pages of 64 KiB, and more of their block of
-//! 2 MiB where the prefetcher's tree finds more than half of a subtree wanted. Pages that the card may map where they are
-//! (their preferred place is the host, or the card is told to access them) are not moved, but read and written over the
-//! link. When the card is full, the blocks go back that were touched longest ago. Before 6.0, a launch first moves all
-//! managed memory to the card. Windows of resident blocks fault one after another, in addition to the kernel's own time.
+//! From 6.0 on, what a kernel touches and the card does not have is faulted in, as [`paging`](super::paging) says. Pages
+//! that the card may map where they are (their preferred place is the host, or the card is told to access them) are not
+//! moved, but read and written over the link. Before 6.0, a launch first moves all managed memory to the card. Windows of
+//! resident blocks come one after another, and what they wait for comes in addition to the kernel's own time.
 
 use std::collections::BTreeMap;
+use std::ops;
 
-use simt::count::{ManagedWindow, Placement, Range};
+use simt::count::{ManagedWindow, Placement, Range, numbered};
 use simt::memory::Kind;
 use simt::model::unified::{self, BLOCK_BYTES, PAGE_BYTES};
 
 use super::driver::{Device, Driver, State};
-use super::managed::{HOST, Page, Pages, bit};
+use super::managed::{HOST, NOWHERE, Page, Pages, bit};
+use super::paging::{Block, PAGES_A_BLOCK, Paging};
 
-/// Pages of a block.
-const PAGES_A_BLOCK: usize = (BLOCK_BYTES / PAGE_BYTES) as usize;
-
-/// What managed memory took before and between the windows of a launch.
+/// What managed memory took before and in the course of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Migration {
@@ -26,9 +24,13 @@ pub struct Migration {
     pub seconds: f64,
     /// Pages of 64 KiB that kernels faulted on.
     pub faults: u64,
+    /// Batches in which the driver served them.
+    pub batches: u64,
     /// Bytes that went to the card.
     pub bytes_in: u64,
-    /// Bytes that went back to make room.
+    /// Blocks of 2 MiB, or what was there of them, that made room.
+    pub evictions: u64,
+    /// Their bytes that went back to the host.
     pub bytes_out: u64,
 }
 
@@ -64,31 +66,71 @@ fn pages_of(address: u64, pages: &Pages, device: &Device, ranges: &mut Vec<Range
     }
 }
 
-/// Whether the card reaches the page where it is, with the host.
-fn stays(page: &Page, device: &Device) -> bool {
+/// Whether the card reaches the page over the link while it is the host's.
+fn is_linked(page: &Page, device: &Device) -> bool {
     let here = device.ordinal as i32;
-    if !unified::faults(device.card.compute_capability) || page.at >= 0 {
-        return false;
-    }
-    page.preferred == HOST || (page.accessed_by & bit(here) != 0 && page.preferred != here)
+    unified::faults(device.card.compute_capability)
+        && (page.preferred == HOST || (page.accessed_by & bit(here) != 0 && page.preferred != here))
 }
 
-/// Brings what the windows touched to the card, in their order, and says what that takes.
-pub(super) fn migrate(driver: &Driver, device: &Device, windows: &[ManagedWindow]) -> Migration {
-    let mut state = driver.state();
-    if state.managed.is_empty() {
+/// Whether the card reaches the page where it is, with the host.
+fn stays(page: &Page, device: &Device) -> bool {
+    page.at < 0 && is_linked(page, device)
+}
+
+/// Brings what the windows touched to the card, in their order, and says what that takes. The ranges are those that the
+/// launch was counted with.
+pub(super) fn migrate(
+    driver: &Driver,
+    device: &Device,
+    ranges: &[Range],
+    windows: &[ManagedWindow],
+) -> Migration {
+    if !unified::faults(device.card.compute_capability) {
+        return migrate_all(&mut driver.state(), device);
+    }
+    if windows.is_empty() {
         return Migration::default();
     }
-    if !unified::faults(device.card.compute_capability) {
-        return migrate_all(&mut state, device);
-    }
-    let mut migration = Migration::default();
+    // Played on a copy: this may take a while.
+    let (mut paging, blocks, places) = {
+        let state = driver.state();
+        let blocks = Blocks::new(&state);
+        let places = blocks.places(&state, ranges);
+        (paging(&state, device), blocks, places)
+    };
     for window in windows {
-        let tick = state.next_tick();
-        bring(&mut state, device, window, tick, &mut migration);
-        evict(&mut state, device, tick, &mut migration);
+        paging.play(&window.trails, &places);
     }
-    migration
+    let left = blocks.write_back(&mut driver.state(), device, &paging);
+    forget(device, left);
+    paging.migration
+}
+
+/// Brings a range to the card before it is wanted, as far as it fits: what that takes.
+pub(super) fn prefetch(driver: &Driver, device: &Device, start: u64, pages: ops::Range<usize>) -> f64 {
+    let mut state = driver.state();
+    let blocks = Blocks::new(&state);
+    let Some(&first) = blocks.first.get(&start) else { return 0.0 };
+    let mut paging = paging(&state, device);
+    let mut wanted = BTreeMap::<u32, u32>::new();
+    for page in pages {
+        let page = page as u32;
+        *wanted.entry(first + page / PAGES_A_BLOCK).or_default() |= 1 << (page % PAGES_A_BLOCK);
+    }
+    paging.prefetch(&wanted);
+    let left = blocks.write_back(&mut state, device, &paging);
+    drop(state);
+    forget(device, left);
+    paging.migration.seconds
+}
+
+/// Memory that has left the card has left its L2.
+pub(super) fn forget(device: &Device, left: Vec<ops::Range<u64>>) {
+    if !left.is_empty() {
+        let mut l2 = device.execution();
+        left.into_iter().for_each(|range| l2.forget(range));
+    }
 }
 
 /// Before faults: every allocation goes to the card, whole, where it is not there yet.
@@ -104,154 +146,139 @@ fn migrate_all(state: &mut State, device: &Device) -> Migration {
     migration
 }
 
-/// One window's pages. Blocks of which most is wanted come as a sweep brings them; single pages of others wait for each
-/// other in full batches.
-fn bring(state: &mut State, device: &Device, window: &ManagedWindow, tick: u64, migration: &mut Migration) {
-    let card = &device.card;
-    let mut scattered = 0;
-    for ((start, index), touched) in by_block(state, window) {
-        let Some(pages) = state.managed.get_mut(&start) else { continue };
-        pages.last[index] = tick;
-        pages.dirty[index] |= touched.iter().any(|(_, written)| *written);
-        let first = index * PAGES_A_BLOCK;
-        let end = (first + PAGES_A_BLOCK).min(pages.pages.len());
-        let block = &mut pages.pages[first..end];
-        let (faults, moved) = fault_in(block, touched.iter().map(|(page, _)| page - first), device);
-        migration.faults += faults;
-        migration.bytes_in += moved * PAGE_BYTES;
-        if moved as usize * 2 > block.len() {
-            // The share of the block's sweep that is left to move.
-            migration.seconds += unified::sweep_seconds(card, moved * PAGE_BYTES);
-        } else {
-            scattered += moved;
-        }
-    }
-    migration.seconds += unified::scattered_seconds(card, scattered, unified::FAULTS_A_BATCH);
+/// Managed memory as a card sees it.
+fn paging<'a>(state: &State, device: &'a Device) -> Paging<'a> {
+    let free = device.bytes.saturating_sub(device.memory.used());
+    let room = free.min(state.managed_budgets[device.ordinal].unwrap_or(u64::MAX));
+    let blocks = state.managed.values().flat_map(|pages| blocks_of(pages, device)).collect();
+    Paging::new(&device.card, room, blocks, state.tick)
 }
 
-/// A window's pages by allocation and block: the page's number in the allocation, and whether it was written.
-fn by_block(state: &State, window: &ManagedWindow) -> BTreeMap<(u64, usize), Vec<(usize, bool)>> {
-    let mut blocks: BTreeMap<(u64, usize), Vec<(usize, bool)>> = BTreeMap::new();
-    for touch in &window.pages {
-        // Small allocations do not begin at a page: the first may begin within this one.
-        let last = touch.page * PAGE_BYTES + PAGE_BYTES - 1;
-        let Some((&start, pages)) = state.managed.range(..=last).next_back() else { continue };
-        let page = ((touch.page * PAGE_BYTES).saturating_sub(start) / PAGE_BYTES) as usize;
-        if page < pages.pages.len() {
-            blocks.entry((start, page / PAGES_A_BLOCK)).or_default().push((page, touch.written));
-        }
-    }
-    blocks
-}
-
-/// Brings wanted pages of a block to the card, with what the prefetcher adds: how many faulted, and how many came.
-fn fault_in(block: &mut [Page], wanted: impl Iterator<Item = usize>, device: &Device) -> (u64, u64) {
+fn blocks_of(pages: &Pages, device: &Device) -> impl Iterator<Item = Block> {
     let here = device.ordinal as i32;
-    let mut faulted = [false; PAGES_A_BLOCK];
-    for page in wanted {
-        faulted[page] = block[page].at != here && !stays(&block[page], device);
-    }
-    let faults = faulted.iter().filter(|faulted| **faulted).count() as u64;
-    if faults == 0 {
-        return (0, 0);
-    }
-    let mut present = [false; PAGES_A_BLOCK];
-    for (present, page) in present.iter_mut().zip(&*block) {
-        *present = page.at == here;
-    }
-    let expanded = expand(&faulted, &present, block.len());
-    let mut moved = 0;
-    for (page, _) in block.iter_mut().zip(expanded).filter(|(_, expanded)| *expanded) {
-        if page.at != here && !stays(page, device) {
-            page.at = here;
-            moved += 1;
+    pages.pages.chunks(PAGES_A_BLOCK as usize).zip(&pages.came).map(move |(chunk, &came)| {
+        let mut block = Block { pages: chunk.len() as u32, came, ..Block::default() };
+        for (index, page) in chunk.iter().enumerate() {
+            let bit = |is: bool| u32::from(is) << index;
+            block.present |= bit(page.at == here);
+            block.duplicate |= bit(page.at == here && page.duplicate);
+            block.read_mostly |= bit(page.read_mostly);
+            block.linked |= bit(is_linked(page, device));
+            block.elsewhere |= bit(page.at >= 0 && page.at != here);
         }
-    }
-    (faults, moved)
+        block
+    })
 }
 
-/// The prefetcher's tree over a block's pages: a subtree of which more than 51% is wanted or there comes whole.
-fn expand(wanted: &[bool], present: &[bool], pages: usize) -> [bool; PAGES_A_BLOCK] {
-    let mut all = [false; PAGES_A_BLOCK];
-    for (index, all) in all.iter_mut().enumerate() {
-        *all = wanted[index] || present[index];
+/// Which blocks are which allocation's.
+struct Blocks {
+    /// By allocation: its first block.
+    first: BTreeMap<u64, u32>,
+}
+
+impl Blocks {
+    fn new(state: &State) -> Self {
+        let mut next = 0;
+        let numbers = state.managed.iter().map(|(start, pages)| {
+            let first = next;
+            next += pages.pages.len().div_ceil(PAGES_A_BLOCK as usize) as u32;
+            (*start, first)
+        });
+        Self { first: numbers.collect() }
     }
-    let mut size = 2;
-    while size <= PAGES_A_BLOCK {
-        for subtree in all[..pages.next_multiple_of(size).min(PAGES_A_BLOCK)].chunks_mut(size) {
-            let there = subtree.iter().filter(|page| **page).count();
-            if there * 100 > subtree.len() * 51 {
-                subtree.fill(true);
+
+    /// Where the numbered pages of a launch are: a block's index times 32 and the page's in it.
+    fn places(&self, state: &State, ranges: &[Range]) -> Vec<u32> {
+        let mut places = Vec::new();
+        for (first, range) in numbered(ranges) {
+            let found = self.first.range(..=range.addresses.start).next_back();
+            let last = first + (range.addresses.end - range.addresses.start).div_ceil(PAGE_BYTES) as u32;
+            let (start, block) = match found {
+                Some((start, block)) if state.managed[start].bytes > range.addresses.start - start => {
+                    (*start, *block)
+                }
+                // Freed by another thread, which waits for no launch: there is nothing to move.
+                _ => {
+                    places.resize(last as usize, u32::MAX);
+                    continue;
+                }
+            };
+            let before = ((range.addresses.start - start) / PAGE_BYTES) as u32;
+            places.extend((0..last - first).map(|page| block * PAGES_A_BLOCK + before + page));
+        }
+        places
+    }
+
+    /// Notes where pages are now: the addresses that are the card's no more.
+    fn write_back(&self, state: &mut State, device: &Device, paging: &Paging<'_>) -> Vec<ops::Range<u64>> {
+        let here = device.ordinal as i32;
+        let mut gone = Vec::new();
+        for (start, &first) in &self.first {
+            let Some(pages) = state.managed.get_mut(start) else { continue };
+            let chunks = pages.pages.chunks_mut(PAGES_A_BLOCK as usize).zip(&mut pages.came);
+            for ((index, block), (chunk, came)) in (0_u64..).zip(&paging.blocks[first as usize..]).zip(chunks)
+            {
+                *came = block.came;
+                for (page, bit) in chunk.iter_mut().zip(0..) {
+                    if block.present >> bit & 1 != 0 {
+                        page.at = here;
+                        page.duplicate = block.duplicate >> bit & 1 != 0;
+                    } else if block.left >> bit & 1 != 0 {
+                        page.at = HOST;
+                        page.duplicate = false;
+                    }
+                }
+                if block.left != 0 {
+                    let block = start + index * BLOCK_BYTES;
+                    gone.push(block..block + BLOCK_BYTES);
+                }
             }
         }
-        size *= 2;
-    }
-    all
-}
-
-/// Sends blocks back, least recently touched first, until what is on the card fits.
-fn evict(state: &mut State, device: &Device, tick: u64, migration: &mut Migration) {
-    let here = device.ordinal as i32;
-    let room = device.bytes.saturating_sub(device.memory.used());
-    let mut resident = Vec::new();
-    let mut bytes = 0;
-    for (start, pages) in &state.managed {
-        for (index, block) in pages.pages.chunks(PAGES_A_BLOCK).enumerate() {
-            let held = block.iter().filter(|page| page.at == here).count() as u64 * PAGE_BYTES;
-            if held > 0 {
-                bytes += held;
-                resident.push((pages.last[index], *start, index, held));
-            }
-        }
-    }
-    if bytes <= room {
-        return;
-    }
-    resident.sort_unstable();
-    let (mut evicted, mut dirty) = (0, 0);
-    for (last, start, index, held) in resident {
-        // What this window itself needs stays, even if that is more than there is.
-        if bytes <= room || last == tick {
-            break;
-        }
-        let Some(pages) = state.managed.get_mut(&start) else { continue };
-        let first = index * PAGES_A_BLOCK;
-        let end = (first + PAGES_A_BLOCK).min(pages.pages.len());
-        for page in pages.pages[first..end].iter_mut().filter(|page| page.at == here) {
-            page.at = HOST;
-        }
-        bytes -= held;
-        evicted += 1;
-        if std::mem::take(&mut pages.dirty[index]) {
-            dirty += 1;
-            migration.bytes_out += held;
-        }
-    }
-    if evicted > 0 {
-        let share = f64::from(dirty) / f64::from(evicted);
-        migration.seconds += unified::eviction_seconds(&device.card, u64::from(evicted as u32), share);
+        state.tick = state.tick.max(paging.tick());
+        gone
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Where the bytes of a range of managed memory are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Residence {
+    /// On this device.
+    pub on_device: u64,
+    /// With the host, where no card has them.
+    pub on_host: u64,
+    /// On other devices.
+    pub elsewhere: u64,
+    /// Nowhere: neither a kernel nor a prefetch has touched them. What the host itself does to its memory is not seen.
+    pub untouched: u64,
+}
 
-    fn pages(set: &[usize]) -> [bool; PAGES_A_BLOCK] {
-        std::array::from_fn(|page| set.contains(&page))
+/// Where the pages of a range of managed memory are, which no call of the driver API tells; in bytes, whole pages of 64 KiB
+/// but for the allocation's last. `None`: there is no such device, or the range is not within one managed allocation.
+pub fn residence(device: usize, address: u64, bytes: u64) -> Option<Residence> {
+    let driver = super::driver::driver().ok()?;
+    driver.devices.get(device)?;
+    let state = driver.state();
+    let (start, pages) = state.managed.range(..=address).next_back()?;
+    let end = (address - start).checked_add(bytes).filter(|end| *end <= pages.bytes)?;
+    let mut residence = Residence::default();
+    let first = (address - start) / PAGE_BYTES;
+    for (page, index) in pages.pages[first as usize..end.div_ceil(PAGE_BYTES) as usize].iter().zip(first..) {
+        let bytes = PAGE_BYTES.min(pages.bytes - index * PAGE_BYTES);
+        *match page.at {
+            at if at == device as i32 => &mut residence.on_device,
+            HOST => &mut residence.on_host,
+            NOWHERE => &mut residence.untouched,
+            _ => &mut residence.elsewhere,
+        } += bytes;
     }
+    Some(residence)
+}
 
-    #[test]
-    fn the_tree_brings_what_is_mostly_wanted() {
-        let none = [false; PAGES_A_BLOCK];
-        let count = |all: [bool; PAGES_A_BLOCK]| all.iter().filter(|page| **page).count();
-        // One of two is not more than half.
-        assert_eq!(count(expand(&pages(&[5]), &none, 32)), 1);
-        // Three of four are, and four of the next eight are not.
-        assert_eq!(expand(&pages(&[0, 1, 2]), &none, 32), pages(&[0, 1, 2, 3]));
-        // What is there counts too: five of eight, then eight of sixteen.
-        assert_eq!(count(expand(&pages(&[4]), &pages(&[0, 1, 2, 3]), 32)), 8);
-        // More than half of all.
-        assert_eq!(count(expand(&pages(&(0..17).collect::<Vec<_>>()), &none, 32)), 32);
-    }
+/// Limits the managed memory that a device has on it at a time, so that little data oversubscribes it; `None` lifts the
+/// limit. What is there already stays until a kernel or a prefetch wants room. `false`: no such device.
+pub fn limit_managed_memory(device: usize, bytes: Option<u64>) -> bool {
+    let Ok(driver) = super::driver::driver() else { return false };
+    let mut state = driver.state();
+    state.managed_budgets.get_mut(device).map(|budget| *budget = bytes).is_some()
 }

@@ -60,25 +60,14 @@ fn upper(value: f64) -> f64 {
     f64::from_bits(if bits & 0x7FF0_0000_0000_0000 == 0 { bits & 1 << 63 } else { bits })
 }
 
-/// To the nearest number whose lower half is 0.
-#[inline(always)]
-fn to_upper(value: f64) -> f64 {
-    let bits = value.to_bits();
-    upper(if value.is_finite() {
-        f64::from_bits(bits.wrapping_add(0x7FFF_FFFF + (bits >> 32 & 1)))
-    } else {
-        value
-    })
-}
-
 #[inline(always)]
 fn reciprocal_sqrt(value: f64) -> f64 {
     if value >= 0.0 { 1.0 / value.sqrt() } else { nan_of(value, 0.0, 0.0) }
 }
 
-operation!(ReciprocalDouble(a: f64) -> f64 { to_upper(1.0 / upper(a)) });
+operation!(ReciprocalDouble(a: f64) -> f64 { upper(1.0 / upper(a)) });
 operation!(ReciprocalSqrtDouble(a: f64; config) -> f64 {
-    if config & FLUSH != 0 { to_upper(reciprocal_sqrt(upper(a))) } else { reciprocal_sqrt(a) }
+    if config & FLUSH != 0 { upper(reciprocal_sqrt(upper(a))) } else { reciprocal_sqrt(a) }
 });
 
 pub(super) fn decode(form: &mut Form<'_>) -> Decoded {

@@ -1,11 +1,13 @@
 //! What the lanes of a warp do together: `vote`, `match`, `redux`, `elect`, `activemask`; `shfl` is in [`super::shuffle`].
 
+use crate::decode::Level;
 use crate::ptx::{Operand, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 
 use super::extremes::{ABSOLUTE, MAXIMUM, NAN_WINS, modified};
 use super::form::{Decoded, Form, Parts};
-use super::lanes::{Raw, invert_source};
+use super::lanes::invert_source;
+use super::raw::Raw;
 use super::{Collective, Run, Slots, shuffle};
 
 /// There is a second result.
@@ -118,7 +120,8 @@ fn vote(form: &mut Form<'_>) -> Decoded<Collective> {
     Ok(finish(parts, run, members))
 }
 
-unsafe fn run_match_any<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, mask: u32) {
+#[inline(always)]
+unsafe fn match_any<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, mask: u32) {
     // SAFETY: decoding gave columns of these widths.
     unsafe {
         let values = T::column(frame, slots.sources[0], false);
@@ -126,9 +129,9 @@ unsafe fn run_match_any<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, mas
         let mut rest = mask;
         while rest != 0 {
             let value = T::get(values, rest.trailing_zeros() as usize);
-            let mut same = 0u32;
+            let mut same = bool::buffer();
             for lane in 0..32 {
-                same |= if T::get(values, lane) == value { 1 << lane } else { 0 };
+                bool::put(&mut same, lane, T::get(values, lane) == value);
             }
             same &= rest;
             rest &= !same;
@@ -141,6 +144,21 @@ unsafe fn run_match_any<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, mas
         u32::store(&words, frame, slots.results[0], mask, false);
     }
 }
+
+unsafe fn match_any_portable<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: the caller's promise is the same.
+    unsafe { match_any::<T>(frame, slots, mask) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")]
+unsafe fn match_any_avx2<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, mask: u32) {
+    // SAFETY: the caller's promise is the same.
+    unsafe { match_any::<T>(frame, slots, mask) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use match_any_portable as match_any_avx2;
 
 unsafe fn run_match_all<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, mask: u32) {
     // SAFETY: decoding gave columns of these widths.
@@ -162,9 +180,12 @@ fn matching(form: &mut Form<'_>) -> Decoded<Collective> {
     let all = form.take("all");
     let scalar = form.scalar()?;
     form.done()?;
+    let is_portable = form.level == Level::Portable;
     let run: Run = match (any, all, scalar) {
-        (true, false, ScalarType::B32) => run_match_any::<u32>,
-        (true, false, ScalarType::B64) => run_match_any::<u64>,
+        (true, false, ScalarType::B32) if is_portable => match_any_portable::<u32>,
+        (true, false, ScalarType::B64) if is_portable => match_any_portable::<u64>,
+        (true, false, ScalarType::B32) => match_any_avx2::<u32>,
+        (true, false, ScalarType::B64) => match_any_avx2::<u64>,
         (false, true, ScalarType::B32) => run_match_all::<u32>,
         (false, true, ScalarType::B64) => run_match_all::<u64>,
         _ => return form.unsupported(),

@@ -2,12 +2,14 @@
 
 use std::marker::PhantomData;
 
+use crate::decode::Level;
 use crate::ptx::{Operand, ScalarType};
 use crate::registers::{Cell, Width};
 
 use super::form::{Decoded, Form, Parts};
 use super::half::{Brain, Half, Small};
-use super::lanes::{Lane, Raw, invert_source};
+use super::lanes::{Lane, invert_source};
+use super::raw::Raw;
 use super::single::flush;
 use super::{Run, Slots};
 
@@ -386,7 +388,7 @@ fn comparison(form: &mut Form<'_>, numbers: Option<ScalarType>) -> Decoded {
         let slot = form.result(result, numbers, Width::Word)?;
         parts.result(0, slot);
     } else {
-        let is_packed = matches!(scalar, F16x2 | Bf16x2);
+        let is_packed = matches!(scalar, ScalarType::F16x2 | ScalarType::Bf16x2);
         let pair = match result {
             Operand::Pair(pair) => Some(&**pair),
             _ if is_packed => return form.wrong("compares two pairs, and has one result"),
@@ -400,11 +402,10 @@ fn comparison(form: &mut Form<'_>, numbers: Option<ScalarType>) -> Decoded {
             parts.result(1, slot);
             parts.config |= SECOND;
         }
-        use ScalarType::{Bf16x2, F16x2};
     }
     Ok(parts.finish(match form.level {
-        crate::decode::Level::Portable => portable,
-        crate::decode::Level::Avx2 => avx2,
+        Level::Portable => portable,
+        Level::Avx2 => avx2,
     }))
 }
 

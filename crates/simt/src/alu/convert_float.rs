@@ -8,7 +8,7 @@ use super::double::quiet;
 use super::form::{Decoded, Form};
 use super::half::{Brain, Half, Small};
 use super::lanes::{Code, Lane, Outcome, operation};
-use super::single::{self, FLUSH, NAN, RELU, ROUNDING, SATURATE, canonical, flush};
+use super::single::{self, FLUSH, RELU, ROUNDING, SATURATE, canonical, flush};
 use super::small;
 use super::soft::{BRAIN, DOUBLE, Format, HALF, Rounding, SINGLE, Value, double as exact};
 
@@ -166,6 +166,9 @@ macro_rules! small {
 
 small! { Half, HALF; Brain, BRAIN; }
 
+/// The NaN of `f32` as an `f64`: by its bits, for converting it is left to the compiler.
+const CANONICAL_WIDENED: f64 = f64::from_bits(0x7FFF_FFFF_E000_0000);
+
 /// With any modifiers.
 #[inline(always)]
 pub(super) fn converted<S: Source, D: Target>(source: S, config: u32) -> D {
@@ -174,7 +177,7 @@ pub(super) fn converted<S: Source, D: Target>(source: S, config: u32) -> D {
     let value = whole_of!(source.widened(), config >> WHOLE & 7);
     if value.is_nan() && config & SATURATE == 0 {
         // What flushes makes a NaN of `f32` the canonical one first.
-        let canonical = if flushes && S::IS_SINGLE { f64::from(NAN) } else { value };
+        let canonical = if flushes && S::IS_SINGLE { CANONICAL_WIDENED } else { value };
         return if S::IS_DOUBLE || D::IS_DOUBLE {
             D::of_nan(canonical)
         } else {
@@ -204,6 +207,7 @@ operation!(HalfToSingle(a: Half) -> f32 { canonical(a.widen()) });
 operation!(SingleToHalf(a: f32) -> Half { Half::narrow(a) });
 operation!(BrainToSingle(a: Brain) -> f32 { a.widen() });
 operation!(Same(a: u32) -> u32 { a });
+operation!(SameDouble(a: u64) -> u64 { a });
 operation!(SingleToBrain(a: f32) -> Brain { Brain::narrow(a) });
 operation!(WholeSingle(a: f32; config) -> f32 { canonical(whole_of!(a, config >> WHOLE & 7)) });
 operation!(WholeDouble(a: f64; config) -> f64 {
@@ -247,6 +251,7 @@ pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, man
         (F32, Bf16) if is_plain => Code::of::<BrainToSingle>(),
         (Bf16, F32) if is_plain => Code::of::<SingleToBrain>(),
         (F32, F32) if is_plain => Code::of::<Same>().typed(F32),
+        (F64, F64) if is_plain => Code::of::<SameDouble>().typed(F64),
         (F32, F32) if only_whole => Code::of::<WholeSingle>(),
         (F64, F64) if only_whole => Code::of::<WholeDouble>(),
         (_, F16) => to!(Half),

@@ -11,7 +11,9 @@ use super::half::{Brain, Half, sum_to_odd};
 use super::lanes::{Code, flag, operation};
 use super::packed::Twice;
 use super::single::{FLUSH, RELU, ROUNDING, SATURATE, canonical, flush, framed, operand, result, result_of};
-use super::small::{self, SmallAbs, SmallAdd, SmallFma, SmallMul, SmallNeg, SmallSub};
+use super::small::{
+    self, PlainAdd, PlainFma, PlainMul, PlainSub, SmallAbs, SmallAdd, SmallFma, SmallMul, SmallNeg, SmallSub,
+};
 use super::soft::{DOUBLE, Rounding, SINGLE, Value, double as exact_double, single as exact_single};
 
 operation!(Add(a: f32, b: f32) -> f32 { canonical(a + b) });
@@ -283,6 +285,10 @@ fn halves(form: &mut Form<'_>, scalar: ScalarType, modifiers: &Modifiers) -> Dec
         };
     }
     let code = match base {
+        "add" if config == 0 => by_type!(PlainAdd),
+        "sub" if config == 0 => by_type!(PlainSub),
+        "mul" if config == 0 => by_type!(PlainMul),
+        "fma" if config == 0 => by_type!(PlainFma),
         "add" => by_type!(SmallAdd),
         "sub" => by_type!(SmallSub),
         "mul" => by_type!(SmallMul),

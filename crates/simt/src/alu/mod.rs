@@ -30,6 +30,7 @@ mod lanes;
 mod logic;
 mod moves;
 mod packed;
+mod raw;
 mod select;
 mod shuffle;
 mod single;

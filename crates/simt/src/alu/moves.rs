@@ -5,7 +5,8 @@ use crate::registers::{Cell, Slot, Width};
 
 use super::Slots;
 use super::form::{Decoded, Form, Parts};
-use super::lanes::{Code, Low, Raw, operation};
+use super::lanes::{Code, Low, operation};
+use super::raw::Raw;
 use super::select::Plain;
 
 operation!(Move[T: Plain](a: T) -> T { a });

@@ -6,7 +6,7 @@ use crate::registers::{Cell, Width};
 
 use super::collective::{SECOND, finish, member_mask, results};
 use super::form::{Decoded, Form, Parts};
-use super::lanes::Raw;
+use super::raw::Raw;
 use super::{Collective, Run, Slots};
 
 /// Which lane a lane reads, given its own number, the operand `b` and the borders of its segment; a lane outside those

@@ -34,6 +34,15 @@ fn result_of<T: Small>(value: T, exact: f64, config: u32) -> T {
     result(if is_tiny { zero } else { value }, config)
 }
 
+// Without modifiers: fewer choices to make in the loop over lanes, which is several times as fast.
+operation!(PlainAdd[T: Small](a: T, b: T) -> T { T::narrow(a.widen() + b.widen()) });
+operation!(PlainSub[T: Small](a: T, b: T) -> T { T::narrow(a.widen() - b.widen()) });
+operation!(PlainMul[T: Small](a: T, b: T) -> T { a.product(b) });
+operation!(PlainFma[T: Small](a: T, b: T, c: T) -> T {
+    let wide = |value: T| f64::from(value.widen());
+    T::narrow_double(sum_to_odd(wide(a) * wide(b), wide(c)))
+});
+
 operation!(SmallAdd[T: Small](a: T, b: T; config) -> T {
     // Rounding to 24 bits first does no harm to a sum of 11 or 8 of them.
     result(T::narrow(operand(a, config).widen() + operand(b, config).widen()), config)

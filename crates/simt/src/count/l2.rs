@@ -1,9 +1,9 @@
 //! L2 and the device memory behind it, from launch to launch.
 //!
-//! Time is what comes in: its clock is the bytes that L2 has taken from memory or from stores that found nothing. A line
-//! that was touched less than the cache's size ago is there. Parts, a few blocks each, are the clock's ticks: within one,
-//! everything counts as touched at the same time, so the order in which its blocks were executed does not matter beyond
-//! what they read after having written it.
+//! The lines that were touched last are there, as many as the cache has room for. Parts, a few blocks each, are the ticks
+//! of the clock that tells which those are: within one, everything counts as touched at the same time, so the order in
+//! which its blocks were executed does not matter beyond what they read after having written it. Of each tick is known
+//! how many bytes were last touched in it, and when there are more than the cache holds, the oldest ticks go.
 
 use super::block::{GROUP_SHIFT, Group};
 use super::launch::DramCounts;
@@ -16,7 +16,7 @@ use std::ops::Range;
 const REGION_GROUPS: usize = 1 << 11;
 const REGION_SHIFT: u32 = REGION_GROUPS.trailing_zeros();
 
-/// Ticks in which one filling of the cache is told apart at most.
+/// Ticks in which one filling of the cache is told apart, as a rule.
 const TICKS: u64 = 4096;
 
 /// Regions that are found without hashing.
@@ -60,8 +60,12 @@ pub struct L2State {
     now: u32,
     /// Lines touched before this tick are gone.
     horizon: u32,
-    /// Bytes that had come in when the ticks after `horizon` began.
-    starts: VecDeque<u64>,
+    /// Bytes that were last touched in each tick from `horizon` to now.
+    held: VecDeque<u64>,
+    /// Their sum: what the cache holds.
+    holds: u64,
+    /// Bytes that were touched anew in this tick.
+    renewed: u64,
     /// Bytes that have come in.
     brought: u64,
     page_window: u32,
@@ -95,7 +99,9 @@ impl L2State {
             recent: [NONE; RECENT],
             now: 1,
             horizon: 1,
-            starts: VecDeque::new(),
+            held: VecDeque::from([0]),
+            holds: 0,
+            renewed: 0,
             brought: 0,
             page_window: 1,
             page_window_start: 0,
@@ -113,7 +119,9 @@ impl L2State {
     pub fn clear(&mut self) {
         self.regions.clear();
         self.index();
-        self.starts.clear();
+        self.held.clear();
+        self.held.push_back(0);
+        (self.holds, self.renewed) = (0, 0);
         (self.now, self.horizon, self.brought, self.page_window_start) = (1, 1, 0, 0);
     }
 
@@ -125,7 +133,15 @@ impl L2State {
             if let Some(&place) = self.places.get(&(group >> REGION_SHIFT)) {
                 let region = &mut self.regions[place as usize];
                 for group in group..next.min(end) {
-                    region.groups[group as usize % REGION_GROUPS].touched = [0; 8];
+                    let state = &mut region.groups[group as usize % REGION_GROUPS];
+                    for (line, touched) in state.touched.iter_mut().enumerate() {
+                        if *touched >= self.horizon {
+                            let bytes = bytes_of((state.fetched | state.dirty) & 0xF << (4 * line));
+                            self.held[(*touched - self.horizon) as usize] -= bytes;
+                            self.holds -= bytes;
+                        }
+                        *touched = 0;
+                    }
                 }
             }
             group = next;
@@ -182,15 +198,19 @@ impl L2State {
         })
     }
 
-    /// Ends a part: what it brought in has come before what follows.
+    /// Ends a part: what it touched was touched before what follows.
     pub(super) fn end_part(&mut self) {
-        let start = self.starts.back().copied().unwrap_or(0);
-        if self.card.l2_bytes > 0 && self.brought - start > self.card.l2_bytes / TICKS {
+        if self.card.l2_bytes == 0 {
+            return;
+        }
+        // Where lines stay for very long while others come and go, the ticks become longer and stay few.
+        let ticks = self.held.len() as u64;
+        if self.renewed > self.card.l2_bytes / TICKS * (ticks / TICKS).max(1) {
             self.tick();
-            while self.starts.front().is_some_and(|start| self.brought - start >= self.card.l2_bytes) {
-                self.starts.pop_front();
-                self.horizon += 1;
-            }
+        }
+        while self.held.len() > 1 && (self.holds > self.card.l2_bytes || self.held[0] == 0) {
+            self.holds -= self.held.pop_front().unwrap_or(0);
+            self.horizon += 1;
         }
     }
 
@@ -200,7 +220,8 @@ impl L2State {
             self.clear();
         }
         self.now += 1;
-        self.starts.push_back(self.brought);
+        self.held.push_back(0);
+        self.renewed = 0;
     }
 
     /// Ends the page window if it has lasted for a filling of the cache; only asked when it has lasted for a window of
@@ -253,22 +274,38 @@ impl L2State {
         let state = &mut region.groups[place];
 
         let lines = lines_of(group.read | group.written);
-        let mut gone = 0;
+        let before = state.touched;
+        let (mut gone, mut older) = (0, 0);
         for (line, touched) in state.touched.iter_mut().enumerate() {
-            gone |= if *touched < self.horizon { 0xF << (4 * line) } else { 0 };
+            let here = 0xF << (4 * line);
+            gone |= if *touched < self.horizon { here } else { 0 };
+            older |= if *touched != self.now { here } else { 0 };
             *touched = if lines >> (4 * line) & 1 == 1 { self.now } else { *touched };
         }
         state.fetched &= !gone;
         state.dirty &= !gone;
 
         let mut present = state.fetched | state.dirty;
+        let renewed = present & older & (lines * 15);
+        if renewed != 0 && self.card.l2_bytes > 0 {
+            for (line, touched) in before.iter().enumerate() {
+                let bytes = bytes_of(renewed & 0xF << (4 * line));
+                if bytes > 0 {
+                    self.held[(touched - self.horizon) as usize] -= bytes;
+                }
+            }
+            let bytes = bytes_of(renewed);
+            *newest(&mut self.held) += bytes;
+            self.renewed += bytes;
+        }
+        let held_before = present;
         let missing = group.read & !present;
         if missing != 0 {
             let (granules, filled) = granules_of(missing, granule);
             read.granules += u64::from(granules.count_ones());
             read.lines += u64::from((lines_of(missing) & !lines_of(state.fetched)).count_ones());
             read.pages += open_pages(&mut region.pages, 0, place, missing, page_shift, self.page_window);
-            self.brought += 32 * u64::from((filled & !present).count_ones());
+            self.brought += bytes_of(filled & !present);
             state.fetched |= filled;
             present |= filled;
         }
@@ -279,10 +316,29 @@ impl L2State {
             written.granules += u64::from(granules.count_ones());
             written.lines += u64::from((lines_of(soiled) & !lines_of(state.dirty)).count_ones());
             written.pages += open_pages(&mut region.pages, 1, place, soiled, page_shift, self.page_window);
-            self.brought += 32 * u64::from((soiled & !present).count_ones());
+            self.brought += bytes_of(soiled & !present);
             state.dirty |= soiled;
         }
+        let new = bytes_of((state.fetched | state.dirty) & !held_before);
+        if new > 0 && self.card.l2_bytes > 0 {
+            *newest(&mut self.held) += new;
+            self.holds += new;
+            self.renewed += new;
+        }
     }
+}
+
+/// Bytes of sectors.
+#[inline(always)]
+fn bytes_of(sectors: u32) -> u64 {
+    32 * u64::from(sectors.count_ones())
+}
+
+/// The bytes of the current tick, which is always there.
+#[inline(always)]
+fn newest(held: &mut VecDeque<u64>) -> &mut u64 {
+    let last = held.len() - 1;
+    &mut held[last]
 }
 
 /// The lines that sectors lie in, one bit each.

@@ -26,6 +26,7 @@ mod request;
 mod run;
 mod shape;
 mod shared;
+mod trails;
 mod windows;
 
 pub use counts::{AtomicCounts, ConstantCounts, Counts, MemoryCounts, SharedCounts};
@@ -34,4 +35,5 @@ pub use launch::{DramCounts, LaunchCounters, LinkCounts, SiteCounts};
 pub use observation::{CounterObservation, Finished};
 pub use observer::CounterObserver;
 pub use shape::{LaunchShape, Placement, Range};
+pub use trails::{Touch, Trail, numbered};
 pub use windows::{ManagedWindow, PageTouch};

@@ -7,10 +7,11 @@ use super::launch::{DramCounts, LaunchCounters, LinkCounts, SiteCounts};
 use super::observer::CounterObserver;
 use super::run::{Run, Totals};
 use super::shape::{LaunchShape, Placement, Rules};
+use super::trails::{self, Numbered};
 use super::windows::{ManagedWindow, Windows};
 use crate::model::unified::PAGE_BYTES;
 use crate::observe::Observation;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts a launch.
 ///
@@ -43,6 +44,8 @@ pub struct CounterObservation {
     part: Option<u64>,
     page_window: u64,
     windows: Windows,
+    /// Managed memory, for those who note trails.
+    managed: Arc<[Numbered]>,
     dram_read: DramCounts,
     dram_written: DramCounts,
     link: LinkCounts,
@@ -55,7 +58,7 @@ pub struct Finished {
     pub counters: LaunchCounters,
     /// For the next launch on the same device.
     pub l2: L2State,
-    /// Which pages of managed memory each window touched, for whoever moves them.
+    /// Which pages of managed memory each window touched, and in which order, for whoever moves them.
     pub managed: Vec<ManagedWindow>,
 }
 
@@ -80,6 +83,7 @@ impl CounterObservation {
             part: None,
             page_window: 0,
             windows: Windows::new(rules.partitions),
+            managed: trails::managed(&shape.ranges),
             dram_read: DramCounts::default(),
             dram_written: DramCounts::default(),
             link: LinkCounts::default(),
@@ -102,7 +106,7 @@ impl CounterObservation {
             totals += run.totals;
         }
         let counters = self.counters(&counts, &totals);
-        Finished { counters, l2: self.l2, managed: self.windows.managed }
+        Finished { counters, l2: self.l2, managed: self.windows.finish_managed() }
     }
 
     fn counters(&mut self, counts: &[Counts], totals: &Totals) -> LaunchCounters {
@@ -191,7 +195,8 @@ impl Observation for CounterObservation {
 
     fn begin(&self, _first_block: u64) -> CounterObserver {
         let waiting = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let run = waiting.unwrap_or_else(|| Box::new(Run::new(&self.rules, self.shape.sites)));
+        let run = waiting
+            .unwrap_or_else(|| Box::new(Run::new(&self.rules, self.shape.sites, self.managed.clone())));
         CounterObserver::new(self.rules, run)
     }
 
@@ -212,6 +217,7 @@ impl Observation for CounterObservation {
         for traffic in &run.partitions {
             self.windows.add_partitions(traffic);
         }
+        self.windows.add_trails(run.trails.done.drain(..));
         run.parts.clear();
         run.groups.clear();
         run.partitions.clear();

@@ -42,7 +42,7 @@ impl CounterObserver {
     /// Ends the block that is under way, if there is one.
     pub(super) fn end_block(&mut self) {
         if self.block != NO_BLOCK {
-            self.run.end_block();
+            self.run.end_block(self.block / self.rules.cut.window);
             let phase = std::mem::take(&mut self.phase);
             self.run.totals.storing += u64::from(phase.stored);
             self.run.totals.phased += u64::from(phase.phased);
@@ -91,6 +91,9 @@ impl CounterObserver {
         let request =
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
         let steady = Steady::find(access.addresses, access.active);
+        if self.run.trails.any() {
+            self.run.trails.note(at.warp, access.addresses, access.active, !load);
+        }
         match (self.rules.generation, steady) {
             (Generation::Sectors, Some(steady)) => {
                 let traffic = steady.traffic(access.bytes);

@@ -5,6 +5,8 @@ use super::counts::Counts;
 use super::request::Distinct;
 use super::shape::Rules;
 use super::shared::SharedMemory;
+use super::trails::{Numbered, Trails};
+use std::sync::Arc;
 
 /// Groups of one part in a row before they are put together.
 const MOST_GROUPS: usize = 1 << 20;
@@ -49,13 +51,14 @@ pub(super) struct Run {
     /// Parts in order, and where the groups of each begin.
     pub(super) parts: Vec<(u64, usize)>,
     pub(super) partitions: Vec<WindowPartitions>,
+    pub(super) trails: Trails,
     pub(super) shared: SharedMemory,
     pub(super) distinct: Distinct,
     most_groups: usize,
 }
 
 impl Run {
-    pub(super) fn new(rules: &Rules, sites: usize) -> Self {
+    pub(super) fn new(rules: &Rules, sites: usize, managed: Arc<[Numbered]>) -> Self {
         Self {
             counts: vec![Counts::default(); sites],
             totals: Totals::default(),
@@ -63,6 +66,7 @@ impl Run {
             groups: Vec::new(),
             parts: Vec::new(),
             partitions: Vec::new(),
+            trails: Trails::new(managed),
             shared: SharedMemory::new(rules.banks, rules.level),
             distinct: Distinct::new(),
             most_groups: MOST_GROUPS,
@@ -101,9 +105,10 @@ impl Run {
         &mut self.partitions[at]
     }
 
-    /// The block has ended.
-    pub(super) fn end_block(&mut self) {
+    /// The block has ended, which was of this window.
+    pub(super) fn end_block(&mut self, window: u64) {
         self.memory.end(&mut self.groups);
+        self.trails.end_block(window);
         let start = self.parts.last().map_or(0, |part| part.1);
         if self.groups.len() - start > self.most_groups {
             self.put_together(start);

@@ -1,6 +1,7 @@
 //! What is summed up window by window: partitions before Fermi, and pages of managed memory.
 
 use super::run::WindowPartitions;
+use super::trails::Trail;
 use crate::model::PartitionTraffic;
 use crate::model::unified::{BLOCK_BYTES, PAGE_BYTES};
 use std::collections::BTreeMap;
@@ -23,6 +24,8 @@ pub struct ManagedWindow {
     pub window: u64,
     /// Its pages, ascending, each once.
     pub pages: Vec<PageTouch>,
+    /// The order in which its warps touched them, in the order of blocks and of their warps.
+    pub trails: Vec<Trail>,
 }
 
 impl ManagedWindow {
@@ -38,6 +41,8 @@ pub(super) struct Windows {
     partitions: [PartitionTraffic; 2],
     partition_window: Option<u64>,
     pages: BTreeMap<u64, (bool, bool)>,
+    /// By window, of which a run may have several.
+    trails: BTreeMap<u64, Vec<Trail>>,
     pub(super) managed: Vec<ManagedWindow>,
 }
 
@@ -47,6 +52,7 @@ impl Windows {
             partitions: [PartitionTraffic::new(partitions), PartitionTraffic::new(partitions)],
             partition_window: None,
             pages: BTreeMap::new(),
+            trails: BTreeMap::new(),
             managed: Vec::new(),
         }
     }
@@ -78,8 +84,27 @@ impl Windows {
         if !self.pages.is_empty() {
             let pages = std::mem::take(&mut self.pages);
             let pages = pages.into_iter().map(|(page, (read, written))| PageTouch { page, read, written });
-            self.managed.push(ManagedWindow { window, pages: pages.collect() });
+            self.managed.push(ManagedWindow { window, pages: pages.collect(), trails: Vec::new() });
         }
+    }
+
+    /// Trails of a run of blocks. Where cuts between runs are has no bearing on what comes together.
+    pub(super) fn add_trails(&mut self, trails: impl Iterator<Item = (u64, Trail)>) {
+        for (window, trail) in trails {
+            let known = self.trails.entry(window).or_default();
+            if known.last() != Some(&trail) {
+                known.push(trail);
+            }
+        }
+    }
+
+    /// After the last window: what is known of each.
+    pub(super) fn finish_managed(&mut self) -> Vec<ManagedWindow> {
+        let mut windows = std::mem::take(&mut self.managed);
+        for window in &mut windows {
+            window.trails = self.trails.remove(&window.window).unwrap_or_default();
+        }
+        windows
     }
 
     /// How unevenly reads and writes fell on partitions, after the last window.

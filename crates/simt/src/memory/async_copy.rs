@@ -7,12 +7,13 @@ use std::mem::MaybeUninit;
 
 use super::access::{AddressSpace, Environment, Request, Target};
 use super::barrier::illegal;
-use super::columns::{Buffer, read_lane};
+use super::columns::Buffer;
 use super::instruction::{Decoded, Operation as Decode};
 use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
 use super::racing;
+use super::registers::read_lane;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation};
 use crate::ptx::{Immediate, Instruction, Operand, ScalarType};

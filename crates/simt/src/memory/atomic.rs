@@ -5,12 +5,13 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::access::{AddressSpace, Environment, Request, Target};
 use super::barrier::Transactions;
-use super::columns::{Buffer, read_lane, read_lane_128, write_lane, write_lane_128};
+use super::columns::Buffer;
 use super::hints;
 use super::instruction::{Decoded, Operation as Decode};
 use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode::{self, Order, Scope};
+use super::registers::{read_lane, read_lane_128, write_lane, write_lane_128};
 use super::update::{self, Update};
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation, Space};
@@ -69,9 +70,7 @@ impl Atomic {
             let prepared = prepared.assume_init_ref();
             self.request.access(prepared, mask, environment, |target, prepared, lanes| match target {
                 Target::Host { base, space } => {
-                    for lane in lanes::each(lanes) {
-                        self.lane(frame, lane, base + prepared.addresses[lane], space);
-                    }
+                    self.lanes(frame, lanes, |lane| base + prepared.addresses[lane], space);
                 }
                 Target::Local(local) => {
                     // Nobody else can see it: taken out, changed and put back.
@@ -79,9 +78,8 @@ impl Atomic {
                     let mut buffer = Buffer::new();
                     local.load(prepared, lanes, bytes, &mut buffer);
                     let start = buffer.start().expose_provenance() as u64;
-                    for lane in lanes::each(lanes) {
-                        self.lane(frame, lane, start + lane as u64 * u64::from(bytes), Space::Local);
-                    }
+                    let at = |lane| start + lane as u64 * u64::from(bytes);
+                    self.lanes(frame, lanes, at, Space::Local);
                     local.store(prepared, lanes, bytes, &mut buffer);
                 }
             })?;
@@ -94,6 +92,30 @@ impl Atomic {
             hints::tell(self.beyond_block, environment);
         }
         Ok(())
+    }
+
+    /// # Safety
+    /// As for [`Atomic::lane`], for all lanes of the mask.
+    #[inline(always)]
+    unsafe fn lanes(&self, frame: *mut Cell, mask: u32, at: impl Fn(usize) -> u64, space: Space) {
+        // SAFETY: the caller's promise; the slots are of this frame.
+        unsafe {
+            let (Kind::Words { global, own }, [source]) = (self.update, self.sources.as_slice()) else {
+                lanes::each(mask).for_each(|lane| self.lane(frame, lane, at(lane), space));
+                return;
+            };
+            // By far the most frequent: one element.
+            let update = if space == Space::Global { global } else { own };
+            let (source, new, result) = (*source, self.new, self.results.first().copied());
+            for lane in lanes::each(mask) {
+                let operand = read_lane(source, frame, lane);
+                let new = new.map_or(0, |slot| read_lane(slot, frame, lane));
+                let old = update(at(lane), operand, new);
+                if let Some(slot) = result {
+                    write_lane(slot, frame, lane, old);
+                }
+            }
+        }
     }
 
     /// # Safety

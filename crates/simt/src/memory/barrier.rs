@@ -4,17 +4,17 @@ use std::mem::MaybeUninit;
 
 use super::access::{AddressSpace, Environment, Request, Target};
 use super::barrier_word::BarrierWord;
-use super::columns::{read_lane, write_lane};
-use super::instruction::{Decoded, Operation as Decode, Progress};
+use super::instruction::Progress;
 use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
 use super::racing;
+use super::registers::{read_lane, write_lane};
 use super::windows::SHARED_WINDOW;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::fault::FaultKind;
 use crate::observe::{Observer, Operation, Space};
-use crate::ptx::{Instruction, ScalarType};
+use crate::ptx::Instruction;
 use crate::registers::{Cell, Slot};
 
 /// The number that [`Observer::barrier`] is told of for barriers in shared memory; those of `bar` are 0 to 15.
@@ -22,7 +22,7 @@ pub const MBARRIER: u32 = 16;
 
 /// The object of an instruction.
 #[derive(Clone, Copy, Debug)]
-struct Object {
+pub(super) struct Object {
     request: Request,
     address: AddressOperand,
 }
@@ -39,7 +39,7 @@ enum Event {
 }
 
 impl Object {
-    fn new(
+    pub(super) fn new(
         instruction: &Instruction,
         index: usize,
         space: AddressSpace,
@@ -51,6 +51,10 @@ impl Object {
         let strong = operation == Operation::Atomic;
         let request = Request { space, operation, bytes: 8, read_only: false, past_l1: false, strong };
         Ok(Self { request, address })
+    }
+
+    pub(super) fn slot(&self) -> Slot {
+        self.address.slot()
     }
 
     /// Visits the object of each lane, ascending; the bits that `visit` leaves are written back.
@@ -147,7 +151,7 @@ impl Transactions {
     }
 
     pub(super) fn slot(&self) -> Slot {
-        self.0.address.slot()
+        self.0.slot()
     }
 
     /// So many bytes of a lane have come.
@@ -172,7 +176,7 @@ impl Transactions {
 
 /// What a barrier instruction does to its object.
 #[derive(Clone, Copy, Debug)]
-enum Action {
+pub(super) enum Action {
     Init {
         count: Slot,
     },
@@ -212,6 +216,10 @@ pub(super) struct Barrier {
 }
 
 impl Barrier {
+    pub(super) fn new(object: Object, action: Action) -> Self {
+        Self { object, action }
+    }
+
     /// # Safety
     /// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
     pub(super) unsafe fn execute<O: Observer>(
@@ -293,113 +301,6 @@ impl Barrier {
         unsafe { self.object.each(frame, mask, environment, visit)? };
         Ok(progress)
     }
-}
-
-/// Decodes `mbarrier`.
-pub(super) fn decode(
-    instruction: &Instruction,
-    columns: &mut dyn Columns,
-    level: Level,
-) -> Result<Decoded, DecodeError> {
-    let unsupported = || DecodeError::unsupported(instruction);
-    let mut modifiers = instruction.opcode.modifiers();
-    let verb = modifiers.next().ok_or_else(unsupported)?;
-    let mut space = AddressSpace::Generic;
-    let (mut parity, mut expects, mut may_complete) = (false, false, true);
-    for modifier in modifiers {
-        match modifier {
-            "shared" | "shared::cta" | "shared::cluster" => space = AddressSpace::Shared,
-            "parity" if matches!(verb, "test_wait" | "try_wait") => parity = true,
-            "expect_tx" if matches!(verb, "arrive" | "arrive_drop") => expects = true,
-            "noComplete" if matches!(verb, "arrive" | "arrive_drop") => may_complete = false,
-            "release" | "relaxed" | "acquire" | "cta" | "cluster" | "b64" => {}
-            _ => return Err(unsupported()),
-        }
-    }
-    let mut sources = Vec::new();
-    let mut results = Vec::new();
-    let mut source = |index: usize, scalar, columns: &mut dyn Columns| {
-        let slot = opcode::source(instruction, opcode::operand(instruction, index)?, scalar, columns)?;
-        sources.push(slot);
-        Ok::<_, DecodeError>(slot)
-    };
-    let mut result = |scalar, columns: &mut dyn Columns| {
-        let slot = opcode::result(instruction, opcode::operand(instruction, 0)?, scalar, columns)?;
-        results.push(slot);
-        Ok::<_, DecodeError>(slot)
-    };
-    let word = ScalarType::U32;
-    let mut operation = Operation::Atomic;
-    let (object, action) = match verb {
-        "init" => {
-            opcode::count(instruction, 2, 2)?;
-            operation = Operation::Store;
-            (0, Action::Init { count: source(1, word, columns)? })
-        }
-        "inval" => {
-            opcode::count(instruction, 1, 1)?;
-            operation = Operation::Store;
-            (0, Action::Invalidate)
-        }
-        "expect_tx" => {
-            opcode::count(instruction, 2, 2)?;
-            (0, Action::Expect { bytes: source(1, word, columns)? })
-        }
-        "complete_tx" => {
-            opcode::count(instruction, 2, 2)?;
-            (0, Action::Complete { bytes: source(1, word, columns)? })
-        }
-        "arrive" | "arrive_drop" => {
-            let third = expects || !may_complete;
-            opcode::count(instruction, if third { 3 } else { 2 }, 3)?;
-            let last = if instruction.operands.len() == 3 { Some(source(2, word, columns)?) } else { None };
-            let (count, bytes) = if expects { (None, last) } else { (last, None) };
-            let state = Some(result(ScalarType::B64, columns)?);
-            (1, Action::Arrive { state, count, bytes, drop: verb == "arrive_drop", may_complete })
-        }
-        "test_wait" | "try_wait" => {
-            opcode::count(instruction, 3, if verb == "try_wait" { 4 } else { 3 })?;
-            let done = result(ScalarType::Pred, columns)?;
-            let action = if parity {
-                Action::WaitParity { done, parity: source(2, word, columns)? }
-            } else {
-                Action::WaitState { done, state: source(2, ScalarType::B64, columns)? }
-            };
-            (1, action)
-        }
-        "pending_count" => {
-            opcode::count(instruction, 2, 2)?;
-            let (count, state) = (result(word, columns)?, source(1, ScalarType::B64, columns)?);
-            let decoded = Decoded::new(Decode::PendingCount { count, state });
-            return Ok(decoded.results(&[count]).sources(&[state]));
-        }
-        _ => return Err(unsupported()),
-    };
-    let object = Object::new(instruction, object, space, operation, columns, level)?;
-    let decoded = Decoded::new(Decode::Barrier(Box::new(Barrier { object, action })));
-    Ok(decoded.results(&results).sources(&sources).address(object.address.slot()))
-}
-
-/// Decodes `cp.async.mbarrier.arrive`.
-pub(super) fn decode_copied(
-    instruction: &Instruction,
-    columns: &mut dyn Columns,
-    level: Level,
-) -> Result<Decoded, DecodeError> {
-    opcode::count(instruction, 1, 1)?;
-    let mut space = AddressSpace::Generic;
-    let mut counted = false;
-    for modifier in instruction.opcode.modifiers().skip(3) {
-        match modifier {
-            "noinc" => counted = true,
-            "shared" | "shared::cta" => space = AddressSpace::Shared,
-            "b64" => {}
-            _ => return Err(DecodeError::unsupported(instruction)),
-        }
-    }
-    let object = Object::new(instruction, 0, space, Operation::Atomic, columns, level)?;
-    let barrier = Barrier { object, action: Action::Copied { counted } };
-    Ok(Decoded::new(Decode::Barrier(Box::new(barrier))).address(object.address.slot()))
 }
 
 /// `mbarrier.pending_count`: of a state that an arrival gave.

@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use super::interleave;
 use super::lanes::{self, Pattern, Prepared};
 use super::racing;
+use super::registers::{read_lane, read_lane_128, write_lane, write_lane_128};
 use crate::decode::Level;
 use crate::registers::{Cell, Slot, Width};
 
@@ -360,63 +361,5 @@ unsafe fn collect<const E: usize, const N: usize, const BYTES: usize, const AVX:
                 }
             }
         }
-    }
-}
-
-/// The low 64 bits of a lane.
-///
-/// # Safety
-/// The slot is of this frame.
-#[inline(always)]
-pub(super) unsafe fn read_lane(slot: Slot, frame: *mut Cell, lane: usize) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match slot.width {
-            Width::Word => u64::from((*slot.words(frame))[lane]),
-            Width::Double | Width::Quad => (*slot.doubles(frame))[lane],
-            Width::Predicate => u64::from(*slot.predicate(frame) >> lane & 1),
-        }
-    }
-}
-
-/// Sets a lane to a value, as far as it has bits for it.
-///
-/// # Safety
-/// The slot is of this frame.
-#[inline(always)]
-pub(super) unsafe fn write_lane(slot: Slot, frame: *mut Cell, lane: usize, value: u64) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match slot.width {
-            Width::Word => (*slot.words(frame))[lane] = value as u32,
-            Width::Double => (*slot.doubles(frame))[lane] = value,
-            Width::Quad => write_lane_128(slot, frame, lane, u128::from(value)),
-            Width::Predicate => {
-                let bits = slot.predicate(frame);
-                *bits = *bits & !(1 << lane) | (value as u32 & 1) << lane;
-            }
-        }
-    }
-}
-
-/// All bits of a lane of a 128-bit register.
-///
-/// # Safety
-/// The slot is of this frame, and [`Width::Quad`].
-pub(super) unsafe fn read_lane_128(slot: Slot, frame: *mut Cell, lane: usize) -> u128 {
-    // SAFETY: the caller's promise.
-    let (low, high) = unsafe { ((*slot.doubles(frame))[lane], (*slot.doubles(frame).add(1))[lane]) };
-    u128::from(low) | u128::from(high) << 64
-}
-
-/// Sets a lane of a 128-bit register.
-///
-/// # Safety
-/// The slot is of this frame, and [`Width::Quad`].
-pub(super) unsafe fn write_lane_128(slot: Slot, frame: *mut Cell, lane: usize, value: u128) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        (*slot.doubles(frame))[lane] = value as u64;
-        (*slot.doubles(frame).add(1))[lane] = (value >> 64) as u64;
     }
 }

@@ -3,11 +3,11 @@
 use super::access::Environment;
 use super::allocation::Kind;
 use super::barrier::illegal;
-use super::columns::{read_lane, write_lane};
 use super::instruction::{Decoded, Operation as Decode};
 use super::lanes;
 use super::lookup::AccessFault;
 use super::opcode;
+use super::registers::{read_lane, write_lane};
 use super::windows::{LOCAL_WINDOW, SHARED_WINDOW, in_local_window, in_shared_window};
 use crate::decode::{Columns, DecodeError};
 use crate::observe::Observer;
@@ -92,8 +92,11 @@ unsafe fn moved(by: u64, source: Slot, result: Slot, frame: *mut Cell, mask: u32
     unsafe {
         let (source, result) = (source.doubles(frame).cast::<u64>(), result.doubles(frame).cast::<u64>());
         if mask == u32::MAX {
-            let lanes = source.cast::<[u64; 32]>().read().map(|address| address.wrapping_add(by));
-            result.cast::<[u64; 32]>().write(lanes);
+            let (source, result) = (source.cast::<[u64; 4]>(), result.cast::<[u64; 4]>());
+            for four in 0..8 {
+                let addresses = source.add(four).read().map(|address| address.wrapping_add(by));
+                result.add(four).write(addresses);
+            }
         } else {
             for lane in lanes::each(mask) {
                 result.add(lane).write(source.add(lane).read().wrapping_add(by));

@@ -4,14 +4,15 @@ use super::access::Environment;
 use super::async_copy::{self, AsyncCopy};
 use super::atomic::{self, Atomic};
 use super::barrier::{self, Barrier, Transactions};
+use super::barrier_decode;
 use super::bulk_copy::{self, BulkCopy};
-use super::columns::write_lane;
 use super::generic::{self, Conversion};
 use super::hints;
 use super::lanes;
 use super::load_store::{self, Transfer};
 use super::lookup::AccessFault;
 use super::opcode;
+use super::registers::write_lane;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Observer;
 use crate::ptx::Instruction;
@@ -115,7 +116,7 @@ pub fn decode(
         }
         "createpolicy" => hints::decode_policy(instruction, columns)?,
         "fence" | "membar" => hints::decode_fence(instruction)?,
-        "mbarrier" => barrier::decode(instruction, columns, level)?,
+        "mbarrier" => barrier_decode::decode(instruction, columns, level)?,
         "cp" => decode_copy(instruction, columns, level)?,
         // Of this room too, and not done: memory of several devices, tensors, and the memory of tensor cores.
         "multimem" | "tensormap" | "ldmatrix" | "stmatrix" | "tex" | "tld4" | "txq" | "suld" | "sust"
@@ -141,7 +142,7 @@ fn decode_copy(
             opcode::count(instruction, 1, 1)?;
             Ok(Decoded::new(Operation::Nothing))
         }
-        ["async", "mbarrier", "arrive", ..] => barrier::decode_copied(instruction, columns, level),
+        ["async", "mbarrier", "arrive", ..] => barrier_decode::decode_copied(instruction, columns, level),
         ["async", "bulk", ref rest @ ..] | ["reduce", "async", "bulk", ref rest @ ..] => {
             bulk_copy::decode(instruction, rest.iter().copied(), columns, level)
         }

@@ -73,9 +73,7 @@ pub(super) fn select<const GLOBAL: bool>(operation: &str, scalar: ScalarType) ->
         ("max", S64) => |a, b, _| each_64::<GLOBAL>(a, |old| (old as i64).max(b as i64) as u64),
         ("add", F32) if GLOBAL => |a, b, _| each_32::<GLOBAL>(a, |old| add_f32_flushing(old, b as u32)),
         ("add", F32) => |a, b, _| each_32::<GLOBAL>(a, |old| add_f32(old, b as u32)),
-        ("add", F64) => {
-            |a, b, _| each_64::<GLOBAL>(a, |old| (f64::from_bits(old) + f64::from_bits(b)).to_bits())
-        }
+        ("add", F64) => |a, b, _| each_64::<GLOBAL>(a, |old| add_f64(old, b)),
         ("add", F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, |x, y| x + y)),
         ("min", F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, smaller)),
         ("max", F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, larger)),
@@ -151,6 +149,13 @@ const NAN_16: u16 = 0x7FFF;
 fn add_f32(a: u32, b: u32) -> u32 {
     let sum = f32::from_bits(a) + f32::from_bits(b);
     if sum.is_nan() { NAN_32 } else { sum.to_bits() }
+}
+
+/// Of `f64`, a NaN that goes in comes out.
+fn add_f64(a: u64, b: u64) -> u64 {
+    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
+    let sum = x + y;
+    if sum.is_nan() && !x.is_nan() && !y.is_nan() { 0xFFF8_0000_0000_0000 } else { sum.to_bits() }
 }
 
 fn add_f32_flushing(a: u32, b: u32) -> u32 {

@@ -398,14 +398,14 @@ impl Kind {
     /// Any value: an edge, a number near another's magnitude, or any bits.
     pub(crate) fn random(self, numbers: &mut Numbers) -> u64 {
         let any = numbers.next();
-        if any % 8 == 0 {
+        if any & 7 == 0 {
             let edges = self.edges();
             return edges[(any >> 8) as usize % edges.len()];
         }
         let bits = numbers.next();
         match self {
             Self::Predicate => bits & 1,
-            Self::Integer(width) => (bits & u64::MAX >> (64 - width)) >> (any >> 8) % u64::from(width),
+            Self::Integer(width) => (bits & (u64::MAX >> (64 - width))) >> ((any >> 8) % u64::from(width)),
             Self::Amount => bits % 70,
             Self::Half | Self::Brain => bits & 0xFFFF,
             // Half of them between 2^-16 and 2^16, so that sums have something to round.

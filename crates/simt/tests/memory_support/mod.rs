@@ -50,6 +50,12 @@ impl Frame {
         Self { lines: vec![Line([0; 8]); 1 << 14], used: 0, slots: HashMap::new(), symbols: HashMap::new() }
     }
 
+    /// Begins again: no register has a place.
+    pub fn forget(&mut self) {
+        self.used = 0;
+        self.slots.clear();
+    }
+
     fn place(&mut self, width: Width) -> Slot {
         let slot = Slot { cell: self.used, width };
         self.used += width.cells();
@@ -374,4 +380,9 @@ pub fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
             (state >> 24) as u8
         })
         .collect()
+}
+
+/// Up to eight bytes as a number, the lowest first.
+pub fn little(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }

@@ -1,0 +1,464 @@
+//! How warps and the driver take turns over memory that is not on the card.
+//!
+//! A warp that touches a page which is not there waits. The card reports the faults of all that wait; the driver takes up to
+//! 256 at a time, in the order in which they came, makes room, and brings pages of 64 KiB, with what the prefetcher's tree
+//! adds of their block of 2 MiB. Then the warps that waited for these pages go on until each waits again. Between batches
+//! warps take no time: what the kernel itself takes comes on top.
+//!
+//! Room is made by sending back whole blocks, first those to which pages came longest ago: the driver's order, which does not
+//! see what is read on the card. All pages of a block go over the link, written or not, for the driver does not know; only
+//! those that are copies of what the host still has (read-mostly) are dropped.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use simt::cards::Card;
+use simt::coalescing::LINE_BYTES;
+use simt::count::Trail;
+use simt::model::unified::{self, BLOCK_BYTES, FAULTS_A_BATCH, PAGE_BYTES};
+
+use super::residence::Migration;
+
+/// Pages of a block.
+pub(super) const PAGES_A_BLOCK: u32 = (BLOCK_BYTES / PAGE_BYTES) as u32;
+
+/// 2 MiB of managed memory, or what an allocation has behind the last whole ones. A bit of each mask stands for a page.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Block {
+    /// How many pages it has.
+    pub pages: u32,
+    /// On the card.
+    pub present: u32,
+    /// Of these, those of which the host has a copy that is as good.
+    pub duplicate: u32,
+    /// Pages of which reading makes such a copy.
+    pub read_mostly: u32,
+    /// Pages that the card reaches over the link when they are the host's.
+    pub linked: u32,
+    /// Pages that another card has.
+    pub elsewhere: u32,
+    /// When pages came to it last.
+    pub came: u64,
+    /// Pages that were sent back.
+    pub left: u32,
+    /// Pages of which a fault waits to be served: none but while warps play.
+    pub reported: u32,
+}
+
+/// A card's share in managed memory.
+pub(super) struct Paging<'a> {
+    card: &'a Card,
+    /// Pages that fit on the card.
+    room: u64,
+    pub blocks: Vec<Block>,
+    /// Pages on the card.
+    resident: u64,
+    /// Blocks that have pages on the card, by when pages came.
+    order: BTreeSet<(u64, u32)>,
+    /// Counts up whenever pages come.
+    tick: u64,
+    /// Reported faults, as places: a block's index times 32 and the page's in it.
+    reported: VecDeque<u32>,
+    /// Who waits for a page.
+    waiting: HashMap<u32, Vec<u32>>,
+    pub migration: Migration,
+}
+
+/// The block and the page of a place.
+fn split(place: u32) -> (usize, u32) {
+    ((place / PAGES_A_BLOCK) as usize, 1 << (place % PAGES_A_BLOCK))
+}
+
+impl<'a> Paging<'a> {
+    /// Blocks as they are on a card where `room` bytes of managed memory fit; `tick` is greater than all their ticks.
+    pub(super) fn new(card: &'a Card, room: u64, blocks: Vec<Block>, tick: u64) -> Self {
+        let numbered = || (0_u32..).zip(&blocks).filter(|(_, block)| block.present != 0);
+        let order = numbered().map(|(index, block)| (block.came, index)).collect();
+        let resident = numbered().map(|(_, block)| u64::from(block.present.count_ones())).sum();
+        Self {
+            card,
+            room: room / PAGE_BYTES,
+            blocks,
+            resident,
+            order,
+            tick,
+            reported: VecDeque::new(),
+            waiting: HashMap::new(),
+            migration: Migration::default(),
+        }
+    }
+
+    pub(super) fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    /// The warps of a window go their ways. `places` are those of the numbered pages.
+    pub(super) fn play(&mut self, trails: &[Trail], places: &[u32]) {
+        let mut steps = vec![0; trails.len()];
+        for (warp, trail) in (0_u32..).zip(trails) {
+            self.go_on(warp, trail, &mut steps[warp as usize], places);
+        }
+        while !self.reported.is_empty() {
+            for place in self.serve_batch() {
+                for warp in self.waiting.remove(&place).unwrap_or_default() {
+                    self.go_on(warp, &trails[warp as usize], &mut steps[warp as usize], places);
+                }
+            }
+        }
+    }
+
+    /// A warp goes on until it has to wait.
+    fn go_on(&mut self, warp: u32, trail: &Trail, step: &mut usize, places: &[u32]) {
+        while let Some(touch) = trail.touch(*step) {
+            let place = places[touch.page as usize];
+            if self.reaches(place, touch.written) {
+                *step += 1;
+                continue;
+            }
+            self.report(place);
+            // What the same request wants besides is reported with it.
+            let others =
+                (*step + 1..).map_while(|step| trail.touch(step)).take_while(|other| other.with_previous);
+            for other in others {
+                let place = places[other.page as usize];
+                let (block, page) = split(place);
+                let reached = |block: &Block| (block.present | block.linked & !block.elsewhere) & page != 0;
+                if self.blocks.get(block).is_some_and(|block| !reached(block)) {
+                    self.report(place);
+                }
+            }
+            self.waiting.entry(place).or_default().push(warp);
+            break;
+        }
+    }
+
+    /// Whether the card can access a page now.
+    fn reaches(&mut self, place: u32, written: bool) -> bool {
+        let (index, page) = split(place);
+        // What was freed in the course of the launch is nowhere.
+        let Some(block) = self.blocks.get(index) else { return true };
+        if block.present & page != 0 {
+            // The first write to one of two copies is a fault too.
+            return !(written && block.duplicate & page != 0);
+        }
+        let linked = block.linked & !block.elsewhere & page != 0;
+        if linked {
+            // It left in the course of the launch, or it would not be on a trail. A request has a line of it.
+            self.migration.seconds += LINE_BYTES as f64 / (self.card.host_link_gb_per_s * 1e9);
+        }
+        linked
+    }
+
+    fn report(&mut self, place: u32) {
+        let (index, page) = split(place);
+        let block = &mut self.blocks[index];
+        if block.reported & page == 0 {
+            block.reported |= page;
+            self.reported.push_back(place);
+        }
+    }
+
+    /// Serves one batch of faults, block by block: the places that can be accessed now, ascending.
+    fn serve_batch(&mut self) -> Vec<u32> {
+        let mut batch = BTreeMap::<u32, u32>::new();
+        let mut faults = 0;
+        while faults < FAULTS_A_BATCH
+            && let Some(place) = self.reported.pop_front()
+        {
+            let (index, page) = split(place);
+            let block = &mut self.blocks[index];
+            // Pages that came with others since are wanted no more.
+            if block.reported & page != 0 {
+                block.reported &= !page;
+                *batch.entry(index as u32).or_default() |= page;
+                faults += 1;
+            }
+        }
+        if faults == 0 {
+            return Vec::new();
+        }
+        self.migration.batches += 1;
+        self.migration.seconds += unified::fault_seconds(faults);
+        let begun = self.tick;
+        let mut served = Vec::new();
+        let mut again = Vec::new();
+        for (index, wanted) in batch {
+            let ready = self.serve_block(index, wanted, begun, served.is_empty());
+            self.migration.faults += u64::from((wanted & ready).count_ones());
+            served.extend(places(index, ready));
+            again.extend(places(index, wanted & !ready));
+        }
+        // What found no room comes first in the next batch.
+        for place in again.into_iter().rev() {
+            let (index, page) = split(place);
+            self.blocks[index].reported |= page;
+            self.reported.push_front(place);
+        }
+        served
+    }
+
+    /// Brings pages of a block, and with them what the prefetcher adds if there is room: which can be accessed now. What came
+    /// since the batch `begun` stays. Where there is no room at all, one page is brought nevertheless if nothing was served
+    /// yet, so that it goes on.
+    fn serve_block(&mut self, index: u32, wanted: u32, begun: u64, first: bool) -> u32 {
+        let block = &mut self.blocks[index as usize];
+        let there = wanted & block.present;
+        // Now written, so the host's copy is worth nothing.
+        block.duplicate &= !there;
+        let missing = wanted & !there;
+        if missing == 0 {
+            return there;
+        }
+        let mut coming = expand(missing, block.present, block.pages) & !block.present;
+        // What the card reaches where it is, is left there.
+        coming &= missing | !(block.linked & !block.elsewhere);
+        let mut free = self.make_room(coming.count_ones(), |other, came| other == index || came > begun);
+        if free < coming.count_ones() {
+            coming = missing;
+        }
+        if free == 0 && first {
+            self.send_back(index);
+            free = self.make_room(coming.count_ones(), |_, came| came > begun).max(1);
+        }
+        while coming.count_ones() > free {
+            coming &= !(1 << coming.ilog2());
+        }
+        self.bring(index, coming);
+        there & self.blocks[index as usize].present | coming
+    }
+
+    /// Sends blocks back until so many pages fit, but none that is to stay, by its index and when it came: how many fit.
+    fn make_room(&mut self, pages: u32, stays: impl Fn(u32, u64) -> bool) -> u32 {
+        while self.resident + u64::from(pages) > self.room {
+            let oldest = self.order.iter().find(|(came, index)| !stays(*index, *came)).copied();
+            let Some((_, index)) = oldest else { break };
+            self.send_back(index);
+        }
+        self.room.saturating_sub(self.resident).min(u64::from(pages)) as u32
+    }
+
+    /// A block goes back to the host.
+    fn send_back(&mut self, index: u32) {
+        let block = &mut self.blocks[index as usize];
+        if block.present == 0 {
+            return;
+        }
+        let going = block.present & !block.duplicate;
+        self.migration.bytes_out += u64::from(going.count_ones()) * PAGE_BYTES;
+        self.migration.evictions += 1;
+        self.migration.seconds += moving_seconds(self.card, going);
+        self.resident -= u64::from(block.present.count_ones());
+        self.order.remove(&(block.came, index));
+        block.left |= block.present;
+        (block.present, block.duplicate) = (0, 0);
+    }
+
+    /// Pages come to the card.
+    fn bring(&mut self, index: u32, pages: u32) {
+        let block = &mut self.blocks[index as usize];
+        if pages == 0 {
+            return;
+        }
+        self.order.remove(&(block.came, index));
+        self.tick += 1;
+        block.came = self.tick;
+        self.order.insert((block.came, index));
+        block.present |= pages;
+        block.duplicate |= pages & block.read_mostly & !block.elsewhere;
+        block.elsewhere &= !pages;
+        block.reported &= !pages;
+        block.left &= !pages;
+        self.resident += u64::from(pages.count_ones());
+        self.migration.bytes_in += u64::from(pages.count_ones()) * PAGE_BYTES;
+        self.migration.seconds += moving_seconds(self.card, pages);
+    }
+
+    /// Brings what the program says will be used, as far as it fits beside the same: no faults, whole blocks. What else is
+    /// on the card makes room. `wanted` are blocks with the pages of each, ascending.
+    pub(super) fn prefetch(&mut self, wanted: &BTreeMap<u32, u32>) {
+        for (&index, &pages) in wanted {
+            let missing = pages & !self.blocks[index as usize].present;
+            if missing == 0 {
+                continue;
+            }
+            let mut coming = missing;
+            let free = self.make_room(coming.count_ones(), |other, _| wanted.contains_key(&other));
+            while coming.count_ones() > free {
+                coming &= !(1 << coming.ilog2());
+            }
+            self.bring(index, coming);
+            if coming != missing {
+                break;
+            }
+        }
+    }
+}
+
+/// The places of a block's pages.
+fn places(index: u32, pages: u32) -> impl Iterator<Item = u32> {
+    (0..PAGES_A_BLOCK)
+        .filter(move |page| pages >> page & 1 != 0)
+        .map(move |page| index * PAGES_A_BLOCK + page)
+}
+
+/// The link's time for pages of a block: neighbours go together.
+fn moving_seconds(card: &Card, pages: u32) -> f64 {
+    let mut rest = pages;
+    let mut seconds = 0.0;
+    while rest != 0 {
+        rest >>= rest.trailing_zeros();
+        let together = rest.trailing_ones();
+        seconds += unified::migration_seconds(card, u64::from(together) * PAGE_BYTES);
+        rest = if together == PAGES_A_BLOCK { 0 } else { rest >> together };
+    }
+    seconds
+}
+
+/// The prefetcher's tree over a block's pages: a subtree of which more than 51% is wanted or there comes whole.
+fn expand(wanted: u32, present: u32, pages: u32) -> u32 {
+    let exists = if pages >= PAGES_A_BLOCK { u32::MAX } else { (1 << pages) - 1 };
+    let mut all = wanted | present;
+    let mut size = 2;
+    while size <= PAGES_A_BLOCK {
+        let mut start = 0;
+        while start < pages {
+            let subtree = (u32::MAX >> (PAGES_A_BLOCK - size) << start) & exists;
+            if (all & subtree).count_ones() * 100 > subtree.count_ones() * 51 {
+                all |= subtree;
+            }
+            start += size;
+        }
+        size *= 2;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt::count::Touch;
+
+    fn mask(pages: impl IntoIterator<Item = u32>) -> u32 {
+        pages.into_iter().fold(0, |mask, page| mask | 1 << page)
+    }
+
+    fn card() -> Card {
+        simt::cards::find("h200").expect("a card")
+    }
+
+    fn blocks(count: u32) -> Vec<Block> {
+        (0..count).map(|_| Block { pages: 32, ..Block::default() }).collect()
+    }
+
+    fn trail(pages: impl IntoIterator<Item = u32>) -> Trail {
+        pages.into_iter().map(|page| Touch { page, written: false, with_previous: false }).collect()
+    }
+
+    fn identity(blocks: u32) -> Vec<u32> {
+        (0..blocks * 32).collect()
+    }
+
+    #[test]
+    fn the_tree_brings_what_is_mostly_wanted() {
+        // One of two is not more than half.
+        assert_eq!(expand(mask([5]), 0, 32), mask([5]));
+        // Three of four are, and four of the next eight are not.
+        assert_eq!(expand(mask([0, 1, 2]), 0, 32), mask([0, 1, 2, 3]));
+        // What is there counts too: five of eight, then eight of sixteen.
+        assert_eq!(expand(mask([4]), mask([0, 1, 2, 3]), 32), mask(0..8));
+        // More than half of all, and never more than there is.
+        assert_eq!(expand(mask(0..17), 0, 32), u32::MAX);
+        assert_eq!(expand(mask([0, 1]), 0, 3), mask([0, 1, 2]));
+    }
+
+    #[test]
+    fn neighbours_move_together() {
+        let card = card();
+        let one = unified::migration_seconds(&card, PAGE_BYTES);
+        assert!((moving_seconds(&card, mask([3, 9])) - 2.0 * one).abs() < 1e-12);
+        assert_eq!(moving_seconds(&card, u32::MAX), unified::migration_seconds(&card, BLOCK_BYTES));
+        assert_eq!(moving_seconds(&card, 0), 0.0);
+    }
+
+    #[test]
+    fn a_sweep_faults_ahead_as_the_tree_grows() {
+        let card = card();
+        let mut paging = Paging::new(&card, 8 << 20, blocks(2), 0);
+        paging.play(&[trail(0..64)], &identity(2));
+        // A block: 0; 1 and with it 2 of 2; then 2 and 3 (three of four); 4 to 7 with 4; 8 to 15 with 8; the rest with 16.
+        let migration = paging.migration;
+        assert_eq!((migration.bytes_in, migration.bytes_out, migration.evictions), (4 << 20, 0, 0));
+        assert_eq!((migration.faults, migration.batches), (12, 12));
+        assert!(migration.seconds > 12.0 * unified::BATCH_SECONDS, "{migration:?}");
+    }
+
+    #[test]
+    fn what_came_longest_ago_leaves_and_comes_again_when_wanted() {
+        let card = card();
+        // Two blocks fit, three are wanted in turn.
+        let mut paging = Paging::new(&card, 4 << 20, blocks(3), 0);
+        let whole = |block: u32| (0..32).map(move |page| block * 32 + page);
+        let all = trail(whole(0).chain(whole(1)).chain(whole(2)).chain(whole(0)));
+        paging.play(&[all], &identity(3));
+        assert_eq!((paging.migration.bytes_in, paging.migration.evictions), (8 << 20, 2));
+        assert_eq!(paging.migration.bytes_out, 4 << 20, "read only, and sent back all the same");
+        let present: Vec<u32> = paging.blocks.iter().map(|block| block.present).collect();
+        assert_eq!(present, [u32::MAX, 0, u32::MAX]);
+        assert_eq!(paging.blocks[1].left, u32::MAX);
+    }
+
+    #[test]
+    fn copies_are_dropped_and_writing_ends_them() {
+        let card = card();
+        let read_mostly =
+            blocks(2).into_iter().map(|block| Block { read_mostly: u32::MAX, ..block }).collect();
+        let mut paging = Paging::new(&card, 2 << 20, read_mostly, 0);
+        paging.play(&[trail((0..32).chain(32..64))], &identity(2));
+        assert_eq!((paging.migration.evictions, paging.migration.bytes_out), (1, 0));
+        assert_eq!(paging.blocks[1].duplicate, u32::MAX);
+        let batches = paging.migration.batches;
+        let write = Touch { page: 40, written: true, with_previous: false };
+        paging.play(&[[write].into_iter().collect()], &identity(2));
+        assert_eq!(paging.migration.batches, batches + 1);
+        assert_eq!(paging.blocks[1].duplicate, !(1 << 8));
+    }
+
+    #[test]
+    fn faults_of_a_request_and_of_many_warps_go_in_one_batch() {
+        let card = card();
+        let mut paging = Paging::new(&card, 64 << 20, blocks(16), 0);
+        let touch = |page, with_previous| Touch { page, written: false, with_previous };
+        let gather: Trail = (0..8).map(|block| touch(block * 32, block > 0)).collect();
+        paging.play(&[gather, trail([300])], &identity(16));
+        assert_eq!((paging.migration.batches, paging.migration.faults), (1, 9));
+        // 300 warps that want pages of their own: 256 of them, then 44 (some of which came with the first).
+        let mut paging = Paging::new(&card, 64 << 20, blocks(300), 0);
+        let warps: Vec<Trail> = (0..300).map(|block| trail([block * 32 + 7])).collect();
+        paging.play(&warps, &identity(300));
+        assert_eq!((paging.migration.batches, paging.migration.faults), (2, 300));
+    }
+
+    #[test]
+    fn it_goes_on_with_less_room_than_is_wanted_at_once() {
+        let card = card();
+        for room in [0, PAGE_BYTES, 3 * PAGE_BYTES] {
+            let mut paging = Paging::new(&card, room, blocks(4), 0);
+            let way = |warp: u32| trail((0..64).map(move |step| (step * 37 + warp * 5) % 128));
+            let warps: Vec<Trail> = (0..4).map(way).collect();
+            paging.play(&warps, &identity(4));
+            assert!(paging.migration.faults >= 128, "{:?}", paging.migration);
+            assert!(paging.resident <= (room / PAGE_BYTES).max(1));
+        }
+    }
+
+    #[test]
+    fn a_prefetch_brings_what_fits() {
+        let card = card();
+        let mut paging = Paging::new(&card, (4 << 20) + 5 * PAGE_BYTES, blocks(5), 0);
+        // Something else is there, and makes room.
+        paging.play(&[trail([128])], &identity(5));
+        let range = (0..4).map(|block| (block, u32::MAX)).collect();
+        paging.prefetch(&range);
+        let present: Vec<u32> = paging.blocks.iter().map(|block| block.present).collect();
+        assert_eq!(present, [u32::MAX, u32::MAX, mask(0..5), 0, 0]);
+    }
+}
