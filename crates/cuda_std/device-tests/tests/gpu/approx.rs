@@ -5,9 +5,10 @@ use std::f64::consts::{LN_2, LOG2_E, PI};
 use crate::device::{Part, Random, filled, gpu, read, results};
 use crate::float_inputs::{single_pairs, singles};
 
-/// The distance of two neighbouring `f32` at this magnitude.
+/// The distance of two neighbouring `f32` at this magnitude; that of the smallest for a NaN, which has none.
 fn ulp(value: f64) -> f64 {
-    let magnitude = value.abs().clamp(f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
+    // Unlike `clamp`, these pass over a NaN.
+    let magnitude = value.abs().max(f64::from(f32::MIN_POSITIVE)).min(f64::from(f32::MAX));
     2.0_f64.powi(libm::ilogb(magnitude) - 23)
 }
 

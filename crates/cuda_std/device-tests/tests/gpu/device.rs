@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-use cuda_driver::{bind_nvidia, ext};
+use cuda_driver::{bind_nvidia, ext, simulated};
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
 use cust::error::CudaResult;
@@ -52,7 +52,10 @@ pub(crate) struct Kernels {
 pub(crate) fn gpu() -> &'static Gpu {
     static GPU: OnceLock<Gpu> = OnceLock::new();
     let gpu = GPU.get_or_init(|| {
-        bind_nvidia().expect("a driver");
+        // COALESCE_SIMULATE asks for the simulated driver.
+        if simulated::bind_if_asked().expect("a simulated driver").is_none() {
+            bind_nvidia().expect("a driver");
+        }
         let context = cust::quick_init().expect("a context");
         let device = Device::get_device(0).expect("a device");
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).expect("a stream");

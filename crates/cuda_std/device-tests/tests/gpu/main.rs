@@ -5,7 +5,7 @@
 //! and, where the device has it, on that for 9.0.
 //!
 //! Ignored without being asked for, since they need a GPU: `cargo test -p cuda_std_device_tests --test gpu --
-//! --ignored`.
+//! --ignored`. With `COALESCE_SIMULATE=h200` in the environment they run on the simulated driver.
 
 #[macro_use]
 mod device;

@@ -61,9 +61,13 @@ pub unsafe fn matches(data: *mut u32, single: *const f32, double: *const f64) {
 pub unsafe fn reductions(data: *mut u32, signed: *mut i32) {
     use warp::WarpReductionOp::{Add, And, Max, Min, Or, Xor};
     unsafe {
-        for (place, op) in [Add, Min, Max, And, Or, Xor].into_iter().enumerate() {
-            *data.add(place) = warp::warp_reduce(ALL, *data.add(place), op);
-        }
+        // One after the other: a loop over the operations stays a loop that chooses among them.
+        *data = warp::warp_reduce(ALL, *data, Add);
+        *data.add(1) = warp::warp_reduce(ALL, *data.add(1), Min);
+        *data.add(2) = warp::warp_reduce(ALL, *data.add(2), Max);
+        *data.add(3) = warp::warp_reduce(ALL, *data.add(3), And);
+        *data.add(4) = warp::warp_reduce(ALL, *data.add(4), Or);
+        *data.add(5) = warp::warp_reduce(ALL, *data.add(5), Xor);
         *signed = warp::warp_reduce(ALL, *signed, Min);
         *signed.add(1) = warp::warp_reduce(ALL, *signed.add(1), Max);
     }
