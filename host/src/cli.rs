@@ -3,6 +3,7 @@
 use crate::{
     device::DeviceChoice,
     experiments::{self, Precision},
+    simulated::{self, Card, Check},
     sizes,
     sweep::Sweep,
 };
@@ -12,7 +13,8 @@ use std::{ops::RangeInclusive, path::PathBuf};
 /// Measures how a GPU's memory behaves, with kernels written in Rust.
 ///
 /// Every figure is effective bandwidth, (bytes read + bytes written) / 10^9 / seconds, of a launch whose result was
-/// compared element by element. The kernels are embedded as PTX; all that a machine needs is an NVIDIA driver.
+/// compared element by element. The kernels are embedded as PTX; all that a machine needs to measure is an NVIDIA
+/// driver. Without one the same PTX runs on a simulated card, and the times are modelled.
 #[derive(Debug, Parser)]
 #[command(name = "coalesce", version, propagate_version = true, max_term_width = 100)]
 #[command(
@@ -36,8 +38,24 @@ pub(crate) enum Command {
     Run(Options),
     /// List the experiments and their kernels
     List,
-    /// List the GPUs, and what the driver says of them
-    Devices,
+    /// List the GPUs and the simulated cards, or print a card as a file to make one's own from
+    ///
+    /// Lists the GPUs with what the driver says of them, or why there are none, and then the simulated cards with their
+    /// figures and where those are from. With the name of a card, prints its description as TOML: saved, changed, and
+    /// given to `--device sim:FILE.toml`, it is a card of your own.
+    Devices {
+        /// The card to print
+        #[arg(value_name = "CARD", value_parser = simulated::named)]
+        card: Option<Box<Card>>,
+    },
+    /// Run kernels under the checks of the simulated driver, and report what is wrong with them
+    ///
+    /// Launches each kernel once a point, on buffers of exactly its size, and reports in compute-sanitizer's words:
+    /// accesses out of bounds or misaligned and leaks (memcheck), data races in shared and global memory (racecheck),
+    /// reads of memory that nothing has written (initcheck), wrong use of barriers (synccheck). Each finding names its line
+    /// of Rust. A finding, or a wrong result, makes the exit status 1. It runs on the simulated driver, on machines
+    /// with a GPU too.
+    Check(CheckOptions),
     /// Run the Rust kernels and their CUDA C++ twins by turns, and report the ratio of their times
     ///
     /// Compiles every .cu file in the reference folder with nvcc (from PATH, CUDA_HOME/bin or /usr/local/cuda/bin) to
@@ -67,7 +85,11 @@ pub(crate) struct Options {
     #[arg(long = "kernel", value_name = "KERNEL", value_delimiter = ',', value_parser = PossibleValuesParser::new(kernel_names()), hide_possible_values = true)]
     pub kernels: Vec<String>,
 
-    /// Where to run: auto (the first GPU), cuda, or cuda:N
+    /// Where to run: auto, cuda, cuda:N, sim:CARD or sim:FILE.toml
+    ///
+    /// auto is the first GPU of the NVIDIA driver, and sim:h200 where there is none, which is then said on stderr. cuda
+    /// insists on a GPU; cuda:N is the one with this number. sim:CARD is a simulated card, and sim:FILE.toml one of your
+    /// own; their times are modelled. `coalesce devices` lists them all.
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     pub device: DeviceChoice,
 
@@ -75,11 +97,12 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = Precisions::Both, value_name = "f32|f64|both")]
     pub precision: Precisions,
 
-    /// Bytes that a kernel reads, such as 4MiB, 256MiB or 1GiB [default: at least four times L2]
+    /// Bytes that a kernel reads, such as 4MiB, 256MiB or 1GiB [default: at least four times L2; 16MiB on a simulated card]
     ///
     /// KiB, MiB and GiB are binary, KB, MB and GB decimal. The default is the power of two that is at least four times
     /// the device's L2 cache and at least 64 MiB: below that, part of the data stays in L2 from one launch to the
-    /// next, and the rows say so. A stride of s spreads the bytes over s times as much memory.
+    /// next, and the rows say so. A simulated card takes 16 MiB, so that all experiments are done within a minute. A
+    /// stride of s spreads the bytes over s times as much memory.
     #[arg(long, value_parser = sizes::parse, allow_hyphen_values = true, value_name = "SIZE")]
     pub bytes: Option<u64>,
 
@@ -94,9 +117,18 @@ pub(crate) struct Options {
     #[arg(long, allow_hyphen_values = true, value_name = "RANGE")]
     pub range: Option<Sweep>,
 
-    /// Samples a row: the median is reported, with the shortest and the longest
-    #[arg(long, default_value_t = 11, allow_negative_numbers = true, value_name = "N", value_parser = |text: &str| whole(text, 1..=500))]
-    pub samples: u32,
+    /// Samples a row: the median is reported, with the shortest and the longest [default: 11; 1 on a simulated card]
+    ///
+    /// A sample on a GPU is many launches. On a simulated card it is one, and the model gives each the same time.
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = |text: &str| whole(text, 1..=500))]
+    pub samples: Option<u32>,
+
+    /// Show what each launch did: requests, sectors, cache lines, instructions; of a simulated card
+    ///
+    /// `--counters` adds a table a row, `--counters lines` besides a table a line of the kernel's source. Records in JSON
+    /// always have the counters, and those of lines where this asks for them.
+    #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "launch", value_name = "launch|lines")]
+    pub counters: Option<Detail>,
 
     /// How to print the result
     ///
@@ -108,6 +140,60 @@ pub(crate) struct Options {
     /// Also write the result into this folder: records.jsonl as the rows come, table.txt and records.csv at the end
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// How closely counters are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Detail {
+    /// Of a launch as a whole
+    Launch,
+    /// Of each line of the kernel's source as well
+    Lines,
+}
+
+/// What to check and how.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CheckOptions {
+    /// The kernels and experiments to check; all where none is named
+    #[arg(value_name = "KERNEL|EXPERIMENT", value_parser = PossibleValuesParser::new(checkable_names()), hide_possible_values = true)]
+    pub names: Vec<String>,
+
+    /// The checks to make; all where none is named
+    ///
+    /// May be given several times, or with names separated by commas.
+    #[arg(
+        long = "tool",
+        value_enum,
+        value_delimiter = ',',
+        value_name = "memcheck|racecheck|initcheck|synccheck"
+    )]
+    pub tools: Vec<Check>,
+
+    /// Check the kernels of this PTX file, by the same names and parameters, in the place of the program's own
+    ///
+    /// What nvcc or another compiler made of a twin, for instance.
+    #[arg(long, value_name = "FILE")]
+    pub ptx: Option<PathBuf>,
+
+    /// The simulated card to check on: sim:CARD or sim:FILE.toml
+    #[arg(long, default_value = "sim:h200", value_name = "DEVICE")]
+    pub device: DeviceChoice,
+
+    /// The element type of the experiments that have a choice
+    #[arg(long, value_enum, default_value_t = Precisions::Both, value_name = "f32|f64|both")]
+    pub precision: Precisions,
+
+    /// Bytes that a kernel reads [default: 64KiB, or as much as makes whole blocks]
+    #[arg(long, value_parser = sizes::parse, allow_hyphen_values = true, value_name = "SIZE")]
+    pub bytes: Option<u64>,
+
+    /// Threads a block
+    #[arg(long, default_value_t = 256, allow_negative_numbers = true, value_name = "THREADS", value_parser = |text: &str| whole(text, 1..=1024))]
+    pub block: u32,
+
+    /// The offsets or strides to visit: 0..=32, 0..32, 4, or 1,2,4,8 [default: 0..=32, strides from 1]
+    #[arg(long, allow_hyphen_values = true, value_name = "RANGE")]
+    pub range: Option<Sweep>,
 }
 
 /// The choice of element types.
@@ -157,6 +243,12 @@ fn kernel_names() -> Vec<&'static str> {
     experiments::ALL.iter().flat_map(|experiment| experiment.kernels()).collect()
 }
 
+/// What `check` can be asked for by name: experiments, and the kernels that are kernels.
+fn checkable_names() -> Vec<&'static str> {
+    let kernels = kernel_names().into_iter().filter(|name| *name != experiments::DRIVER_COPY);
+    experiment_names().into_iter().chain(kernels).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,9 +273,10 @@ mod tests {
         assert!(options.experiments.is_empty() && options.kernels.is_empty() && options.range.is_none());
         assert_eq!(
             (options.device, options.bytes, options.block, options.samples),
-            (DeviceChoice::Auto, None, 256, 11)
+            (DeviceChoice::Auto, None, 256, None)
         );
         assert_eq!((options.precision, options.format), (Precisions::Both, Format::Table));
+        assert_eq!(options.counters, None);
     }
 
     #[test]
@@ -217,7 +310,33 @@ mod tests {
             (DeviceChoice::Cuda(1), Some(4 << 20), 128)
         );
         assert_eq!(options.range.map(|range| range.values().to_vec()), Some(vec![1, 2, 4]));
-        assert_eq!((options.precision.chosen(), options.samples), (vec![Precision::F64], 3));
+        assert_eq!((options.precision.chosen(), options.samples), (vec![Precision::F64], Some(3)));
         assert_eq!((options.format, options.out), (Format::Csv, Some(PathBuf::from("results"))));
+    }
+
+    #[test]
+    fn counters_have_two_depths() {
+        assert_eq!(options(&["--counters"]).counters, Some(Detail::Launch));
+        assert_eq!(options(&["--counters", "--samples", "2"]).counters, Some(Detail::Launch));
+        assert_eq!(options(&["--counters", "lines"]).counters, Some(Detail::Lines));
+        assert!(Detail::Lines > Detail::Launch);
+    }
+
+    fn check(arguments: &[&str]) -> CheckOptions {
+        let cli = Cli::try_parse_from(["coalesce", "check"].iter().chain(arguments));
+        match cli.unwrap_or_else(|error| panic!("{error}")).command {
+            Command::Check(options) => options,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn checks_are_of_everything_unless_named() {
+        let all = check(&[]);
+        assert!(all.names.is_empty() && all.tools.is_empty() && all.bytes.is_none());
+        assert!(matches!(&all.device, DeviceChoice::Simulated(card) if card.key == "h200"));
+        let some = check(&["copy_vector", "offset", "--tool", "memcheck,racecheck", "--tool", "synccheck"]);
+        assert_eq!(some.names, ["copy_vector", "offset"]);
+        assert_eq!(some.tools, [Check::Memcheck, Check::Racecheck, Check::Synccheck]);
     }
 }

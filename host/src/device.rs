@@ -1,25 +1,32 @@
-//! Which GPU the program runs on, and what the driver says about it.
+//! Which device the program runs on, a GPU or a simulated one, and what the driver says about it.
 
+use crate::simulated::{self, Card};
 use anyhow::{Context as _, Result, anyhow, bail};
+use cuda_driver::{BindError, Code};
 use cust::{
     CudaFlags,
     context::Context,
     device::{Device, DeviceAttribute},
 };
 use serde::{Deserialize, Serialize};
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
 
-/// What still works on a machine where nothing can be measured.
-const WITHOUT_A_GPU: &str = "Without a GPU, `coalesce list` still shows the experiments, `cargo xtask ptx KERNEL` the \
-                             PTX of a kernel, and `cargo xtask test` runs every test that needs none.";
+/// What works on a machine without a GPU.
+const WITHOUT_A_GPU: &str = "Without a GPU, `--device sim:h200` runs everything on a simulated one, with modelled \
+                             times; `coalesce devices` lists the cards.";
+
+/// What the simulated driver puts behind the names of its devices, for programs that know nothing of it.
+const MODELLED: &str = " (modelled)";
 
 /// The user's choice of device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DeviceChoice {
-    /// The first GPU.
+    /// The first GPU, and a simulated one where there is none.
     Auto,
     /// The GPU with this number, as `coalesce devices` counts them.
     Cuda(u32),
+    /// A simulated card.
+    Simulated(Box<Card>),
 }
 
 impl FromStr for DeviceChoice {
@@ -33,7 +40,12 @@ impl FromStr for DeviceChoice {
                 Ok(number) => Ok(DeviceChoice::Cuda(number)),
                 Err(_) => Err(format!("'{number}' is not a device number; write cuda:0, cuda:1, ...")),
             },
-            _ => Err("the devices are auto, cuda and cuda:N".to_string()),
+            Some(("sim", card)) => simulated::chosen(card).map(DeviceChoice::Simulated),
+            None if text == "sim" => simulated::chosen("").map(DeviceChoice::Simulated),
+            _ => Err(format!(
+                "there is no device '{text}'. The devices are auto, cuda, cuda:N, sim:CARD and sim:FILE.toml; `coalesce \
+                 devices` lists the cards"
+            )),
         }
     }
 }
@@ -56,31 +68,126 @@ impl fmt::Display for Version {
 /// The driver that is bound and initialised.
 #[derive(Clone, Debug)]
 pub(crate) struct Driver {
-    /// The library that it was loaded from.
-    pub path: PathBuf,
+    /// Whose it is.
+    pub origin: Origin,
     /// The CUDA version that it supports.
     pub version: Version,
 }
 
-/// Binds NVIDIA's driver and initialises it.
+/// Whose driver is bound.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// NVIDIA's.
+    Nvidia {
+        /// The library that it was loaded from.
+        path: PathBuf,
+    },
+    /// The simulated one.
+    Simulated {
+        /// Its only device.
+        card: Box<Card>,
+    },
+}
+
+impl Driver {
+    /// The card that is simulated, if one is.
+    pub(crate) fn card(&self) -> Option<&Card> {
+        match &self.origin {
+            Origin::Nvidia { .. } => None,
+            Origin::Simulated { card } => Some(card),
+        }
+    }
+}
+
+impl fmt::Display for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            Origin::Nvidia { path } => write!(f, "the driver {}", path.display()),
+            Origin::Simulated { .. } => f.write_str("the simulated driver"),
+        }
+    }
+}
+
+/// Binds the driver that the choice asks for and initialises it. Where the choice is left to the program, and there is
+/// no GPU, says on stderr what is simulated instead and why.
 ///
 /// # Errors
-/// There is no driver, or it finds no GPU that it can run.
-pub(crate) fn bind() -> Result<Driver> {
-    let nvidia = cuda_driver::bind_nvidia().map_err(|error| anyhow!("{error} {WITHOUT_A_GPU}"))?;
+/// A GPU is asked for, and there is no driver or no GPU that it can run; the library that the user named as the driver
+/// is none; the card cannot be simulated on this machine.
+pub(crate) fn bind(choice: &DeviceChoice) -> Result<Driver> {
+    match choice {
+        DeviceChoice::Cuda(_) => bind_nvidia()?.map_err(|error| anyhow!("{error} {WITHOUT_A_GPU}")),
+        DeviceChoice::Simulated(card) => bind_simulated(card, &[]),
+        DeviceChoice::Auto => match bind_nvidia()? {
+            Ok(driver) => Ok(driver),
+            // Who names a library means that library.
+            Err(error @ (BindError::NotLoadable { .. } | BindError::NotADriver { .. })) => {
+                Err(anyhow!("{error} {WITHOUT_A_GPU}"))
+            }
+            Err(error) => {
+                let card = simulated::named(simulated::DEFAULT).map_err(|error| anyhow!(error))?;
+                eprintln!(
+                    "note: {}, so this runs on a simulated {}: its times are modelled. `--device cuda` insists on a \
+                     GPU, `coalesce devices` lists the cards",
+                    in_short(&error),
+                    card.name.trim_start_matches("NVIDIA "),
+                );
+                bind_simulated(&card, &[])
+            }
+        },
+    }
+}
+
+/// Binds NVIDIA's driver; the inner error says that nothing was bound.
+///
+/// # Errors
+/// The driver was bound and fails.
+pub(crate) fn bind_nvidia() -> Result<Result<Driver, BindError>> {
+    let nvidia = match cuda_driver::bind_nvidia() {
+        Ok(nvidia) => nvidia,
+        Err(error) => return Ok(Err(error)),
+    };
     cust::init(CudaFlags::empty())
         .with_context(|| format!("the driver {} does not start", nvidia.path.display()))?;
     let version = Version {
         major: nvidia.driver_version.major().unsigned_abs(),
         minor: nvidia.driver_version.minor().unsigned_abs(),
     };
-    Ok(Driver { path: nvidia.path, version })
+    Ok(Ok(Driver { origin: Origin::Nvidia { path: nvidia.path }, version }))
 }
 
-/// What the driver says about a GPU, as far as measuring depends on it.
+/// Why there is no GPU, in a clause.
+pub(crate) fn in_short(error: &BindError) -> String {
+    match error {
+        BindError::NotFound { library, .. } => format!("no NVIDIA driver ({library} was not found)"),
+        BindError::StubLibrary { path } => {
+            format!("no NVIDIA driver ({} is the toolkit's stub for linking)", path.display())
+        }
+        BindError::NotStarted { path, code: Code::NO_DEVICE, .. } => {
+            format!("NVIDIA's driver {} finds no GPU", path.display())
+        }
+        BindError::NotStarted { path, code, .. } => {
+            format!("NVIDIA's driver {} does not start (cuInit gave {code})", path.display())
+        }
+        other => other.to_string().trim_end_matches('.').to_string(),
+    }
+}
+
+/// Binds the simulated driver, with this card as its only device.
+///
+/// # Errors
+/// The card cannot be simulated on this machine.
+pub(crate) fn bind_simulated(card: &Card, checks: &[simulated::Check]) -> Result<Driver> {
+    let version = simulated::bind(card, checks)?;
+    cust::init(CudaFlags::empty()).context("the simulated driver does not start")?;
+    let version = Version { major: version.major().unsigned_abs(), minor: version.minor().unsigned_abs() };
+    Ok(Driver { origin: Origin::Simulated { card: Box::new(card.clone()) }, version })
+}
+
+/// What the driver says about a device, as far as measuring depends on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DeviceInfo {
-    /// Its number, as `--device cuda:N` takes it.
+    /// Its number, as `--device cuda:N` takes it; 0 for a simulated one.
     pub ordinal: u32,
     /// Its name.
     pub name: String,
@@ -102,6 +209,51 @@ pub(crate) struct DeviceInfo {
     pub memory_clock_khz: u32,
     /// The width of the memory bus in bits, 0 where the driver does not say.
     pub memory_bus_bits: u32,
+    /// The description that a simulated device is made from; `None` for a GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardInfo>,
+}
+
+/// A simulated card in a record: enough to make it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CardInfo {
+    /// Its name on the command line, behind `sim:`.
+    pub key: String,
+    /// The peak bandwidth of its memory in GB/s.
+    pub dram_gb_per_s: f64,
+    /// Where its figures are from.
+    pub source: String,
+    /// What the model's constants were fitted to.
+    pub calibration: String,
+    /// The other figures, by their names in a card file.
+    #[serde(flatten)]
+    pub figures: BTreeMap<String, serde_json::Value>,
+}
+
+impl CardInfo {
+    fn of(card: &Card) -> Result<CardInfo> {
+        let fields = serde_json::to_value(card).context("the card cannot be written into records")?;
+        serde_json::from_value(fields).context("the card cannot be written into records")
+    }
+}
+
+/// Where times come from. The two are never mixed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Backend {
+    /// Events on a GPU.
+    Measured,
+    /// A model of one.
+    Modelled,
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Backend::Measured => "measured",
+            Backend::Modelled => "modelled",
+        })
+    }
 }
 
 impl DeviceInfo {
@@ -114,11 +266,23 @@ impl DeviceInfo {
         };
         let major = attribute(DeviceAttribute::ComputeCapabilityMajor)?;
         let minor = attribute(DeviceAttribute::ComputeCapabilityMinor)?;
+        let card = match &driver.origin {
+            Origin::Nvidia { .. } => None,
+            Origin::Simulated { card } => Some(CardInfo::of(card)?),
+        };
+        let name = device
+            .name()
+            .with_context(|| format!("the driver does not tell the name of device {ordinal}"))?;
+        if let (Origin::Nvidia { path }, true) = (&driver.origin, name.ends_with(MODELLED)) {
+            bail!(
+                "{} is Coalesce's simulated driver and not NVIDIA's: its times are modelled, and would pass for measured \
+                 ones here. Take it out of LD_LIBRARY_PATH and COALESCE_DRIVER, and name the card, as in --device sim:h200",
+                path.display(),
+            );
+        }
         Ok(DeviceInfo {
             ordinal,
-            name: device
-                .name()
-                .with_context(|| format!("the driver does not tell the name of device {ordinal}"))?,
+            name,
             compute_capability: Version { major, minor }.to_string(),
             driver: driver.version.to_string(),
             memory_bytes: device.total_memory().context("the driver does not tell the size of the memory")?
@@ -129,7 +293,26 @@ impl DeviceInfo {
             max_grid: attribute(DeviceAttribute::MaxGridDimX)?,
             memory_clock_khz: attribute(DeviceAttribute::MemoryClockRate).unwrap_or(0),
             memory_bus_bits: attribute(DeviceAttribute::GlobalMemoryBusWidth).unwrap_or(0),
+            card,
         })
+    }
+
+    /// Where the times of this device come from.
+    pub(crate) fn backend(&self) -> Backend {
+        if self.card.is_some() { Backend::Modelled } else { Backend::Measured }
+    }
+
+    /// Its name, where it is said anyway that a simulated one is simulated.
+    pub(crate) fn plain_name(&self) -> &str {
+        self.name.strip_suffix(MODELLED).unwrap_or(&self.name)
+    }
+
+    /// What `--device` calls it.
+    pub(crate) fn selector(&self) -> String {
+        match &self.card {
+            Some(card) => format!("sim:{}", card.key),
+            None => format!("cuda:{}", self.ordinal),
+        }
     }
 
     /// The compute capability as one number, as architectures are named: 90 for 9.0.
@@ -139,9 +322,12 @@ impl DeviceInfo {
         major.parse::<u32>().unwrap_or(0) * 10 + minor.parse::<u32>().unwrap_or(0)
     }
 
-    /// The bandwidth that the memory clock and the bus width allow, in GB/s: two transfers a clock. `None` where the
-    /// driver does not tell both.
+    /// The peak bandwidth in GB/s: of a GPU what memory clock and bus width allow, two transfers a clock, of a simulated
+    /// card what its description says. `None` where the driver does not tell both.
     pub(crate) fn peak_gb_per_s(&self) -> Option<f64> {
+        if let Some(card) = &self.card {
+            return Some(card.dram_gb_per_s);
+        }
         let bits_per_second = 2.0 * f64::from(self.memory_clock_khz) * 1e3 * f64::from(self.memory_bus_bits);
         (bits_per_second > 0.0).then_some(bits_per_second / 8.0 / 1e9)
     }
@@ -156,7 +342,7 @@ pub(crate) fn list(driver: &Driver) -> Result<Vec<DeviceInfo>> {
     (0..count).map(|ordinal| DeviceInfo::read(device(ordinal)?, ordinal, driver)).collect()
 }
 
-/// A GPU in use: what is known of it, and the context that makes it current.
+/// A device in use: what is known of it, and the context that makes it current.
 #[derive(Debug)]
 pub(crate) struct Gpu {
     /// What the driver says about it.
@@ -170,10 +356,10 @@ impl Gpu {
     ///
     /// # Errors
     /// There is no such device, or it cannot be used.
-    pub(crate) fn open(choice: DeviceChoice, driver: &Driver) -> Result<Gpu> {
+    pub(crate) fn open(choice: &DeviceChoice, driver: &Driver) -> Result<Gpu> {
         let ordinal = match choice {
-            DeviceChoice::Auto => 0,
-            DeviceChoice::Cuda(ordinal) => ordinal,
+            DeviceChoice::Auto | DeviceChoice::Simulated(_) => 0,
+            DeviceChoice::Cuda(ordinal) => *ordinal,
         };
         let count = Device::num_devices().context("the driver does not tell how many devices there are")?;
         if ordinal >= count {
@@ -188,11 +374,12 @@ impl Gpu {
         }
         let device = device(ordinal)?;
         let info = DeviceInfo::read(device, ordinal, driver)?;
-        let context = Context::new(device).with_context(|| {
-            format!(
+        let context = Context::new(device).with_context(|| match info.backend() {
+            Backend::Measured => format!(
                 "cannot use device cuda:{ordinal} ({}); another program may hold it exclusively",
                 info.name
-            )
+            ),
+            Backend::Modelled => format!("the simulated {} cannot be used", info.name),
         })?;
         Ok(Gpu { info, _context: context })
     }
@@ -220,7 +407,59 @@ pub(crate) mod tests {
             max_grid: i32::MAX as u32,
             memory_clock_khz: 3_201_000,
             memory_bus_bits: 6144,
+            card: None,
         }
+    }
+
+    /// A simulated C870.
+    pub(crate) fn c870() -> DeviceInfo {
+        let card = simulated::named("c870").expect("a built-in card");
+        DeviceInfo {
+            ordinal: 0,
+            name: format!("{}{MODELLED}", card.name),
+            compute_capability: "1.0".to_string(),
+            memory_bytes: card.memory_bytes,
+            l2_bytes: 0,
+            multiprocessors: card.multiprocessors,
+            max_threads_per_block: 512,
+            max_grid: 65535,
+            card: Some(CardInfo::of(&card).expect("a card")),
+            ..h200()
+        }
+    }
+
+    #[test]
+    fn a_record_has_all_of_a_card() {
+        let card = simulated::named("c870").expect("a built-in card");
+        let info = CardInfo::of(&card).expect("a card");
+        assert_eq!((info.key.as_str(), info.dram_gb_per_s), ("c870", 76.8));
+        assert_eq!((info.source, info.calibration), (card.source.clone(), card.calibration.clone()));
+        // All fields of a card file, less the four that are apart.
+        assert_eq!(info.figures.len(), card.to_toml().lines().count() - 4);
+        assert_eq!(info.figures["compute_capability"], "1.0");
+        assert_eq!(info.figures["multiprocessors"], card.multiprocessors);
+    }
+
+    #[test]
+    fn a_simulated_device_is_told_apart() {
+        assert_eq!((h200().backend(), h200().selector()), (Backend::Measured, "cuda:0".to_string()));
+        assert_eq!((c870().backend(), c870().selector()), (Backend::Modelled, "sim:c870".to_string()));
+        assert_eq!(c870().peak_gb_per_s(), Some(76.8));
+    }
+
+    #[test]
+    fn why_there_is_no_gpu_fits_into_a_clause() {
+        let error = BindError::StubLibrary { path: "stubs/libcuda.so.1".into() };
+        assert_eq!(
+            in_short(&error),
+            "no NVIDIA driver (stubs/libcuda.so.1 is the toolkit's stub for linking)"
+        );
+        let none = |code| BindError::NotStarted { path: "libcuda.so.1".into(), version: None, code };
+        assert_eq!(in_short(&none(Code::NO_DEVICE)), "NVIDIA's driver libcuda.so.1 finds no GPU");
+        assert!(
+            in_short(&none(Code(803)))
+                .starts_with("NVIDIA's driver libcuda.so.1 does not start (cuInit gave ")
+        );
     }
 
     #[test]
@@ -228,7 +467,10 @@ pub(crate) mod tests {
         assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));
         assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
         assert_eq!("cuda:3".parse(), Ok(DeviceChoice::Cuda(3)));
-        for text in ["cuda:", "cuda:-1", "cuda:one", "gpu", "cuda:0:1", ""] {
+        assert!(matches!("sim:C1060".parse(), Ok(DeviceChoice::Simulated(card)) if card.key == "c1060"));
+        for text in
+            ["cuda:", "cuda:-1", "cuda:one", "gpu", "cuda:0:1", "", "sim:", "sim", "sim:h2000", "simh200"]
+        {
             assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
         }
     }

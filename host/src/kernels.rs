@@ -1,6 +1,6 @@
 //! The kernels that the program carries as PTX, and the choice of the artefact that suits card and driver.
 
-use crate::device::{DeviceInfo, Driver, Version};
+use crate::device::{Backend, DeviceInfo, Driver, Version};
 use anyhow::{Context, Result, anyhow, bail};
 use cust::module::Module;
 
@@ -41,6 +41,11 @@ impl<'a> Artefact<'a> {
         }
     }
 
+    /// Whether a real card like this one could not load it, which a simulated one does.
+    pub(crate) fn is_beyond(&self, device: &DeviceInfo) -> bool {
+        self.arch > device.compute()
+    }
+
     /// The oldest CUDA version whose driver reads this text.
     pub(crate) fn needs(&self) -> Version {
         let Version { major, minor } = self.language;
@@ -66,7 +71,8 @@ pub(crate) fn embedded() -> Result<Vec<Artefact<'static>>> {
     EMBEDDED.iter().map(|ptx| Artefact::read(ptx)).collect()
 }
 
-/// The artefact for the highest architecture that both the card and the driver take.
+/// The artefact for the highest architecture that both the card and the driver take. A simulated card that is older than
+/// all of them gets the lowest: the simulator runs any PTX.
 ///
 /// # Errors
 /// None fits: the error names the versions on both sides.
@@ -76,6 +82,10 @@ pub(crate) fn choose<'a>(
     driver: &Driver,
 ) -> Result<Artefact<'a>> {
     let for_card: Vec<_> = artefacts.iter().filter(|artefact| artefact.arch <= device.compute()).collect();
+    let lowest = artefacts.iter().min_by_key(|artefact| artefact.arch);
+    if let (true, Backend::Modelled, Some(lowest)) = (for_card.is_empty(), device.backend(), lowest) {
+        return Ok(*lowest);
+    }
     if for_card.is_empty() {
         let carried: Vec<String> =
             artefacts.iter().map(|artefact| format!("compute_{}", artefact.arch)).collect();
@@ -93,9 +103,8 @@ pub(crate) fn choose<'a>(
     }
     let Some(oldest) = for_card.iter().min_by_key(|artefact| artefact.language) else { unreachable!() };
     bail!(
-        "the driver {} supports CUDA {}, and the kernels are PTX {}, which needs a driver for CUDA {} or newer. Update \
-         the NVIDIA driver; no toolkit is needed",
-        driver.path.display(),
+        "{driver} supports CUDA {}, and the kernels are PTX {}, which needs a driver for CUDA {} or newer. Update the \
+         NVIDIA driver; no toolkit is needed",
         driver.version,
         oldest.language,
         oldest.needs(),
@@ -140,7 +149,13 @@ pub(crate) fn load_embedded(device: &DeviceInfo, driver: &Driver) -> Result<(Mod
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{device::tests::h200, experiments};
+    use crate::{
+        device::{
+            Origin,
+            tests::{c870, h200},
+        },
+        experiments,
+    };
 
     fn head(version: &str, arch: &str) -> String {
         format!(
@@ -149,7 +164,7 @@ mod tests {
     }
 
     fn driver(major: u32, minor: u32) -> Driver {
-        Driver { path: "libcuda.so.1".into(), version: Version { major, minor } }
+        Driver { origin: Origin::Nvidia { path: "libcuda.so.1".into() }, version: Version { major, minor } }
     }
 
     #[test]
@@ -207,6 +222,18 @@ mod tests {
             error.contains("CUDA 9.2") && error.contains("PTX 6.3") && error.contains("CUDA 10.0"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_simulated_card_older_than_all_artefacts_gets_the_lowest() {
+        let texts = [head("7.0", "sm_80"), head("6.3", "sm_75")];
+        let artefacts: Vec<_> =
+            texts.iter().map(|text| Artefact::read(text).expect("a proper head")).collect();
+        let chosen = choose(&artefacts, &c870(), &driver(13, 0)).expect("the simulator runs any PTX");
+        assert_eq!((chosen.arch, chosen.is_beyond(&c870())), (75, true));
+        let simulated = DeviceInfo { compute_capability: "8.6".to_string(), ..c870() };
+        let chosen = choose(&artefacts, &simulated, &driver(13, 0)).expect("one fits");
+        assert_eq!((chosen.arch, chosen.is_beyond(&simulated)), (80, false));
     }
 
     #[test]

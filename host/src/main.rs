@@ -6,18 +6,22 @@
 
 mod cli;
 mod commands;
+mod counters;
 mod device;
 mod experiments;
 mod interrupt;
 mod kernels;
+mod machine;
 mod measure;
 mod memory;
 mod mistakes;
 mod output;
 mod pattern;
+mod progress;
 mod record;
 mod reference;
 mod render;
+mod simulated;
 mod sizes;
 mod sweep;
 mod verify;
@@ -43,7 +47,8 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run::run(&options, None),
         Command::Compare { reference, options } => commands::run::run(&options, Some(&reference)),
         Command::List => commands::list::run(),
-        Command::Devices => commands::devices::run(),
+        Command::Devices { card } => commands::devices::run(card.as_deref()),
+        Command::Check(options) => commands::check::run(&options),
     };
     outcome.unwrap_or_else(|error| {
         // A reader that has seen enough, such as `head`, is no failure.

@@ -1,9 +1,14 @@
 //! The device memory of a run: allocated once, large enough for its largest point, filled anew before each point and
 //! read back after it.
+//!
+//! On a GPU a kernel fills it, which is over in no time. A simulated card would take as long for that as for the kernel
+//! that is of interest, so there the host writes the same values and copies them over.
 
 use crate::{
+    device::{Backend, DeviceInfo},
     experiments::{Contents, Point, Precision},
-    pattern::SEED,
+    machine,
+    pattern::{self, SEED},
     sizes::Bytes,
     verify::{Findings, merge},
 };
@@ -13,11 +18,15 @@ use cust::{
     function::Function,
     launch,
     memory::{
-        AsyncCopyDestination, DeviceBuffer, DevicePointer, DeviceSlice, LockedBuffer, bytemuck, mem_get_info,
+        AsyncCopyDestination, CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice,
+        LockedBuffer,
+        bytemuck::{self, Pod},
+        mem_get_info,
     },
     module::Module,
     stream::Stream,
 };
+use rayon::prelude::*;
 
 /// Bytes behind each buffer's end that no kernel may touch.
 const GUARD_BYTES: u64 = 4096;
@@ -31,17 +40,32 @@ const POISON: u8 = 0xFF;
 /// Bytes read back at a time.
 const STAGING_BYTES: usize = 32 << 20;
 
+/// Bytes that the host writes before it copies them: what stays in the processor's cache until then.
+const PIECE_BYTES: usize = 4 << 20;
+
+/// Bytes of these that one task writes.
+const TASK_BYTES: usize = 256 << 10;
+
 /// Device memory that is kept free for the driver's own needs: module code, local memory, page tables.
 const RESERVE_BYTES: u64 = 128 << 20;
+
+/// Memory of this machine that a simulated card leaves to the rest of it, the program's own buffers included.
+const MACHINE_RESERVE_BYTES: u64 = 512 << 20;
 
 /// Buffers for every point of a run. The points use the same memory one after another.
 pub(crate) struct Memory<'m> {
     slots: Vec<DeviceBuffer<u8>>,
     staging: [LockedBuffer<u64>; 2],
     arrived: [Event; 2],
-    fill_f32: Function<'m>,
-    fill_f64: Function<'m>,
-    fill_blocks: u32,
+    filling: Filling<'m>,
+}
+
+/// Who writes the pattern.
+enum Filling<'m> {
+    /// A kernel.
+    Device { f32: Function<'m>, f64: Function<'m>, blocks: u32 },
+    /// The host.
+    Host,
 }
 
 /// The length of each buffer that `points` need, where a buffer serves every point that has one at its place.
@@ -62,30 +86,58 @@ pub(crate) fn needed<'p, I: IntoIterator<Item = &'p Point>>(points: I) -> Vec<u6
 ///
 /// # Errors
 /// The driver does not tell.
-pub(crate) fn available() -> Result<u64> {
+pub(crate) fn available(backend: Backend) -> Result<u64> {
     let (free, _) = mem_get_info().context("the driver does not tell how much memory is free")?;
-    Ok((free as u64).saturating_sub(RESERVE_BYTES))
+    let free = (free as u64).saturating_sub(RESERVE_BYTES);
+    Ok(match backend {
+        Backend::Measured => free,
+        Backend::Modelled => free.min(machine_bytes()),
+    })
+}
+
+/// What this machine can give to a simulated card.
+fn machine_bytes() -> u64 {
+    machine::available_bytes().map_or(u64::MAX, |bytes| bytes.saturating_sub(MACHINE_RESERVE_BYTES))
+}
+
+/// What to say where `need` bytes are more than there are.
+fn too_much(need: u64, backend: Backend) -> Result<String> {
+    let (free, total) = mem_get_info().context("the driver does not tell how much memory is free")?;
+    let (free, total) = (Bytes(free as u64), Bytes(total as u64));
+    let advice = "Use fewer --bytes or a smaller largest value in --range (a stride multiplies the memory)";
+    Ok(match backend {
+        Backend::Measured => format!(
+            "the run needs {} of device memory, and the card has {free} of its {total} free, {} of which stay reserved \
+             for the driver. {advice}, or end other programs on the card",
+            Bytes(need),
+            Bytes(RESERVE_BYTES),
+        ),
+        Backend::Modelled if need.saturating_add(RESERVE_BYTES) <= total.0 => format!(
+            "the run needs {} of memory. The simulated card has {total}, but what is touched of it is this machine's own \
+             memory, which can spare {}. {advice}, or a machine with more memory",
+            Bytes(need),
+            Bytes(machine_bytes()),
+        ),
+        Backend::Modelled => format!(
+            "the run needs {} of device memory, and the simulated card has {total}, {} of which stay reserved for the \
+             driver. {advice}, or another card",
+            Bytes(need),
+            Bytes(RESERVE_BYTES),
+        ),
+    })
 }
 
 impl<'m> Memory<'m> {
     /// Allocates `slots`, as [`needed`] gives them. `module` holds the kernels that fill them.
     ///
     /// # Errors
-    /// The card has less memory free than that: found before anything is allocated.
-    pub(crate) fn allocate(slots: &[u64], module: &'m Module, multiprocessors: u32) -> Result<Memory<'m>> {
-        let (free, total) = mem_get_info().context("the driver does not tell how much memory is free")?;
+    /// There is less memory free than that, on the card or in the machine that simulates it: found before anything is
+    /// allocated.
+    pub(crate) fn allocate(slots: &[u64], module: &'m Module, device: &DeviceInfo) -> Result<Memory<'m>> {
         let need = slots.iter().fold(0u64, |sum, &slot| sum.saturating_add(slot));
-        let advice = "Use fewer --bytes, a smaller largest value in --range (a stride multiplies the memory), or end \
-                      other programs on the card";
-        if need > available()? {
-            bail!(
-                "the run needs {} of device memory, and the card has {} of its {} free, {} of which stay reserved for \
-                 the driver. {advice}",
-                Bytes(need),
-                Bytes(free as u64),
-                Bytes(total as u64),
-                Bytes(RESERVE_BYTES),
-            );
+        let backend = device.backend();
+        if need > available(backend)? {
+            bail!(too_much(need, backend)?);
         }
         let slots = slots
             .iter()
@@ -93,9 +145,8 @@ impl<'m> Memory<'m> {
                 // SAFETY: every byte that a point uses is filled by `prepare` before anything reads it.
                 unsafe { DeviceBuffer::uninitialized(bytes as usize) }.with_context(|| {
                     format!(
-                        "cannot allocate {} of device memory of {} free. {advice}",
-                        Bytes(bytes),
-                        Bytes(free as u64)
+                        "cannot allocate {} of device memory although so much is free. Use fewer --bytes",
+                        Bytes(bytes)
                     )
                 })
             })
@@ -110,9 +161,14 @@ impl<'m> Memory<'m> {
             slots,
             staging: [staging()?, staging()?],
             arrived: [arrived()?, arrived()?],
-            fill_f32: fill("fill_f32")?,
-            fill_f64: fill("fill_f64")?,
-            fill_blocks: multiprocessors.max(1) * 8,
+            filling: match backend {
+                Backend::Modelled => Filling::Host,
+                Backend::Measured => Filling::Device {
+                    f32: fill("fill_f32")?,
+                    f64: fill("fill_f64")?,
+                    blocks: device.multiprocessors.max(1) * 8,
+                },
+            },
         })
     }
 
@@ -130,17 +186,7 @@ impl<'m> Memory<'m> {
             let start = slot.as_device_ptr();
             match buffer.before {
                 Contents::Poison => set(start, 0, buffer.bytes, POISON, stream)?,
-                Contents::Pattern(precision) => {
-                    let function = match precision {
-                        Precision::F32 => &self.fill_f32,
-                        Precision::F64 => &self.fill_f64,
-                    };
-                    let (blocks, length) = (self.fill_blocks, buffer.bytes / precision.size());
-                    // SAFETY: the kernels take a pointer, a 64-bit length and a 32-bit seed, and write `length`
-                    // elements, which the slot has.
-                    unsafe { launch!(function<<<blocks, 256, 0, stream>>>(start, length, SEED)) }
-                        .context("cannot launch the kernel that fills a buffer")?;
-                }
+                Contents::Pattern(precision) => self.filling.fill(start, buffer.bytes, precision, stream)?,
             }
             set(start, buffer.bytes, GUARD_BYTES, GUARD, stream)?;
         }
@@ -207,6 +253,60 @@ impl<'m> Memory<'m> {
         }
         Ok(())
     }
+}
+
+impl Filling<'_> {
+    /// Writes the pattern in elements of `precision` into `bytes` bytes.
+    fn fill(
+        &self,
+        start: DevicePointer<u8>,
+        bytes: u64,
+        precision: Precision,
+        stream: &Stream,
+    ) -> Result<()> {
+        match self {
+            Filling::Device { f32, f64, blocks } => {
+                let function = match precision {
+                    Precision::F32 => f32,
+                    Precision::F64 => f64,
+                };
+                let length = bytes / precision.size();
+                // SAFETY: the kernels take a pointer, a 64-bit length and a 32-bit seed, and write `length` elements,
+                // which the slot has.
+                unsafe { launch!(function<<<*blocks, 256, 0, stream>>>(start, length, SEED)) }
+                    .context("cannot launch the kernel that fills a buffer")
+            }
+            Filling::Host => fill_from_host(start, bytes, precision),
+        }
+    }
+}
+
+/// Writes the pattern into `bytes` bytes of device memory, from the host.
+///
+/// # Errors
+/// The driver fails.
+pub(crate) fn fill_from_host(start: DevicePointer<u8>, bytes: u64, precision: Precision) -> Result<()> {
+    match precision {
+        Precision::F32 => fill_with::<f32>(start, bytes),
+        Precision::F64 => fill_with::<f64>(start, bytes),
+    }
+}
+
+fn fill_with<T: pattern::Element + Pod + DeviceCopy>(start: DevicePointer<u8>, bytes: u64) -> Result<()> {
+    let elements = bytes / size_of::<T>() as u64;
+    let (piece, task) = (PIECE_BYTES / size_of::<T>(), TASK_BYTES / size_of::<T>());
+    let mut values = vec![T::zeroed(); piece];
+    for first in (0..elements).step_by(piece) {
+        let values = &mut values[..piece.min((elements - first) as usize)];
+        values.par_chunks_mut(task).enumerate().for_each(|(number, part)| {
+            pattern::fill(first + (number * task) as u64, SEED, part);
+        });
+        let target = DevicePointer::<T>::from_raw(start.as_raw() + first * size_of::<T>() as u64);
+        // SAFETY: the buffer has `elements` elements, of which these are some.
+        unsafe { DeviceSlice::from_raw_parts_mut(target, values.len()).copy_from(values) }
+            .context("copying the pattern to the device failed")?;
+    }
+    Ok(())
 }
 
 /// Sets `length` bytes, `offset` bytes behind `start`, to `value`.

@@ -36,7 +36,14 @@ pub(crate) fn explain(error: &Error, definition: &Command, first: Option<&str>) 
                 return None;
             }
             let (nearest, all) = (nearest(wrong, valid), valid.join(", "));
-            Some(if of.contains("EXPERIMENT") {
+            Some(if of.contains("KERNEL|EXPERIMENT") {
+                format!("there is no kernel or experiment '{wrong}'{nearest}. They are {all}")
+            } else if of.contains("--counters") {
+                format!(
+                    "--counters takes no '{wrong}'{nearest}. Its values are {all}; experiments go before it, or behind \
+                     --counters=launch"
+                )
+            } else if of.contains("EXPERIMENT") {
                 format!("there is no experiment '{wrong}'{nearest}. The experiments are {all}")
             } else if of.contains("KERNEL") {
                 format!("there is no kernel '{wrong}'{nearest}. The kernels are {all}")
@@ -44,6 +51,12 @@ pub(crate) fn explain(error: &Error, definition: &Command, first: Option<&str>) 
                 let option = of.split(' ').next().unwrap_or(of);
                 format!("{option} takes no '{wrong}'{nearest}. Its values are {all}")
             })
+        }
+        // A device or card that does not exist, which was put in words where it was looked for.
+        ErrorKind::ValueValidation => {
+            let of = text(error, ContextKind::InvalidArg)?;
+            let words = std::error::Error::source(error)?.to_string();
+            (of.starts_with("--device") || of.contains("CARD")).then_some(words)
         }
         _ => None,
     }
@@ -97,7 +110,7 @@ fn text(error: &Error, kind: ContextKind) -> Option<&str> {
 }
 
 /// Names the candidate that is most like `wrong`, if one is at all: at most half of its letters differ.
-fn nearest(wrong: &str, candidates: &[String]) -> String {
+pub(crate) fn nearest(wrong: &str, candidates: &[String]) -> String {
     let bare = |name: &str| name.trim_start_matches('-').to_ascii_lowercase().chars().collect::<Vec<_>>();
     let wrong = bare(wrong);
     let distances = candidates.iter().map(|candidate| {
@@ -151,8 +164,8 @@ mod tests {
 
     #[test]
     fn an_unknown_option_names_the_nearest_and_all() {
-        let options = "--kernel, --device, --precision, --bytes, --block, --range, --samples, --format, --out, --help, \
-                       --version; `coalesce run --help` explains them";
+        let options = "--kernel, --device, --precision, --bytes, --block, --range, --samples, --counters, --format, \
+                       --out, --help, --version; `coalesce run --help` explains them";
         assert_eq!(
             explained(&["run", "--bite", "3"]),
             Some(format!(
@@ -191,12 +204,12 @@ mod tests {
         assert_eq!(
             explained(&["rnu"]).as_deref(),
             Some(
-                "there is no command 'rnu'; the nearest is run. The commands are run, list, devices, compare, help"
+                "there is no command 'rnu'; the nearest is run. The commands are run, list, devices, check, compare, help"
             )
         );
         assert_eq!(
             explained(&["walk"]).as_deref(),
-            Some("there is no command 'walk'. The commands are run, list, devices, compare, help")
+            Some("there is no command 'walk'. The commands are run, list, devices, check, compare, help")
         );
         assert_eq!(
             explained(&["run", "Strid"]).as_deref(),
@@ -213,6 +226,17 @@ mod tests {
             "{explanation}"
         );
         assert_eq!(
+            explained(&["check", "copy_vectr"]).as_deref().map(|text| &text[..76]),
+            Some("there is no kernel or experiment 'copy_vectr'; the nearest is copy_vector. T")
+        );
+        assert_eq!(
+            explained(&["run", "--counters", "stride"]).as_deref(),
+            Some(
+                "--counters takes no 'stride'. Its values are launch, lines; experiments go before it, or behind \
+                 --counters=launch"
+            )
+        );
+        assert_eq!(
             explained(&["run", "--format", "jsn"]).as_deref(),
             Some("--format takes no 'jsn'; the nearest is json. Its values are table, json, csv")
         );
@@ -221,6 +245,27 @@ mod tests {
             Some(
                 "`coalesce list` takes nothing but options, and 'offset' is none. The options are --help, --version"
             )
+        );
+    }
+
+    #[test]
+    fn a_device_that_does_not_exist_is_one_paragraph() {
+        let explanation = explained(&["run", "--device", "sim:h20"]).expect("an unknown card");
+        assert!(
+            explanation.starts_with(
+                "there is no simulated card 'h20'; the nearest is h200. The cards are c870, c1060, "
+            ),
+            "{explanation}"
+        );
+        let explanation = explained(&["run", "--device", "gpu"]).expect("an unknown device");
+        assert!(
+            explanation
+                .starts_with("there is no device 'gpu'. The devices are auto, cuda, cuda:N, sim:CARD ")
+        );
+        let explanation = explained(&["devices", "c860"]).expect("an unknown card");
+        assert!(
+            explanation.starts_with("there is no simulated card 'c860'; the nearest is c870. "),
+            "{explanation}"
         );
     }
 

@@ -16,6 +16,7 @@ use std::{
 pub(crate) struct Output {
     records: Vec<Record>,
     format: Format,
+    counters: bool,
     folder: Option<Folder>,
     /// Whether whoever reads standard output has seen enough, as `head` does.
     unread: bool,
@@ -38,7 +39,8 @@ impl Output {
     /// The folder cannot be written to, or holds the records of an earlier run.
     pub(crate) fn open(options: &Options) -> Result<Output> {
         let folder = options.out.as_deref().map(Folder::open).transpose()?;
-        Ok(Output { records: Vec::new(), format: options.format, folder, unread: false })
+        let counters = options.counters.is_some();
+        Ok(Output { records: Vec::new(), format: options.format, counters, folder, unread: false })
     }
 
     /// Takes a record.
@@ -80,12 +82,12 @@ impl Output {
                 let path = path.join(name);
                 fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
             };
-            write("table.txt", render::table(&self.records))?;
+            write("table.txt", render::table(&self.records, self.counters))?;
             write("records.csv", render::csv(&self.records)?)?;
         }
         match self.format {
             Format::Json => Ok(()),
-            Format::Table => self.print(&render::table(&self.records)),
+            Format::Table => self.print(&render::table(&self.records, self.counters)),
             Format::Csv => self.print(&render::csv(&self.records)?),
         }
     }

@@ -18,7 +18,7 @@ pub(crate) fn value(index: u64, seed: u32) -> u32 {
 }
 
 /// An element type that the pattern can be written in.
-pub(crate) trait Element: Copy {
+pub(crate) trait Element: Copy + Send {
     /// A whole number below 2^20.
     fn from_value(value: u32) -> Self;
 }

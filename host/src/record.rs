@@ -2,10 +2,12 @@
 //! records alone.
 
 use crate::{
-    device::DeviceInfo,
+    counters::Counters,
+    device::{Backend, DeviceInfo},
     experiments::{BytesMoved, Point, Precision},
     kernels::Artefact,
     measure::{Measurement, Method, Times},
+    simulated::Card,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -28,7 +30,8 @@ pub(crate) struct Record {
     pub backend: Backend,
     /// The device that ran it.
     pub device: DeviceInfo,
-    /// The PTX architecture that was given to the driver, as in compute_90; `None` where the driver did the work.
+    /// The PTX architecture that was given to the driver, as in compute_90; `None` where the driver did the work, and for
+    /// twins.
     pub ptx: Option<String>,
     /// What tells this row from the others of the experiment.
     pub parameters: Parameters,
@@ -56,8 +59,9 @@ pub(crate) struct Record {
     pub copy: Ceiling,
     /// The median time divided by that of the C++ twin measured by turns with it; `None` without one.
     pub ratio_to_reference: Option<f64>,
-    /// Room for hardware or simulator counters.
-    pub counters: Option<serde_json::Value>,
+    /// What the simulator counted of one launch; `None` on a GPU, where the driver did the work, and in a row that did not
+    /// verify.
+    pub counters: Option<Box<Counters>>,
 }
 
 /// What a kernel is written in.
@@ -80,25 +84,6 @@ impl fmt::Display for Language {
             Language::Rust => "rust",
             Language::CudaCpp => "cuda-c++",
             Language::Driver => "driver",
-        })
-    }
-}
-
-/// Where figures come from. The two are never mixed up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Backend {
-    /// Events on a GPU.
-    Measured,
-    /// A model of one.
-    Modelled,
-}
-
-impl fmt::Display for Backend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Backend::Measured => "measured",
-            Backend::Modelled => "modelled",
         })
     }
 }
@@ -246,6 +231,10 @@ pub(crate) struct Run<'a> {
     pub artefact: Artefact<'a>,
     /// The copy ceiling.
     pub copy: Ceiling,
+    /// The card that is simulated, if one is.
+    pub card: Option<&'a Card>,
+    /// Whether the counters of single lines are wanted.
+    pub lines: bool,
 }
 
 impl Run<'_> {
@@ -261,14 +250,16 @@ impl Run<'_> {
         let percent_of_peak = percent_of(peak);
         let percent_of_copy = percent_of(Some(self.copy.gb_per_s));
         let above = Above { peak: percent_of_peak > Some(100.0), copy: percent_of_copy > Some(100.0) };
-        let note =
-            measurement.fault.clone().or_else(|| remark(above, language, residence, measurement.method));
+        let about = About { above, language, residence, method: measurement.method };
+        let remarks = about.remark().into_iter().chain(self.differences(point, language));
+        let remarks: Vec<String> = remarks.collect();
+        let note = measurement.fault.clone().or_else(|| (!remarks.is_empty()).then(|| remarks.join("; ")));
         Record {
             schema: SCHEMA.to_string(),
             experiment: point.experiment.to_string(),
             kernel: point.kernel.to_string(),
             language,
-            backend: Backend::Measured,
+            backend: self.device.backend(),
             device: self.device.clone(),
             ptx: (language == Language::Rust).then(|| format!("compute_{}", self.artefact.arch)),
             parameters: point.parameters.clone(),
@@ -286,12 +277,46 @@ impl Run<'_> {
             },
             peak: peak.map(|gb_per_s| Peak {
                 gb_per_s,
-                source: "2 x memory clock x bus width, from the driver".to_string(),
+                source: match self.device.backend() {
+                    Backend::Measured => "2 x memory clock x bus width, from the driver",
+                    Backend::Modelled => "from the card's description",
+                }
+                .to_string(),
             }),
             copy: self.copy,
             ratio_to_reference: None,
-            counters: None,
+            counters: self.counters(measurement).filter(|_| verified),
         }
+    }
+
+    fn counters(&self, measurement: &Measurement) -> Option<Box<Counters>> {
+        let (launch, card) = (measurement.launch.as_deref()?, self.card?);
+        Some(Box::new(Counters::of(launch, card, self.lines)))
+    }
+}
+
+impl Run<'_> {
+    /// What a simulated card does that a real one of its kind could not.
+    fn differences(&self, point: &Point, language: Language) -> Vec<String> {
+        /// The first compute capability with double precision.
+        const DOUBLE_PRECISION: u32 = 13;
+        let mut differences = Vec::new();
+        if self.device.backend() == Backend::Measured || language == Language::Driver {
+            return differences;
+        }
+        let capability = &self.device.compute_capability;
+        if language == Language::Rust && self.artefact.is_beyond(self.device) {
+            differences.push(format!(
+                "a real card of capability {capability} could not load PTX for compute_{} (the simulator runs any)",
+                self.artefact.arch
+            ));
+        }
+        if self.device.compute() < DOUBLE_PRECISION && point.parameters.precision == Some(Precision::F64) {
+            differences.push(format!(
+                "a real card of capability {capability} has no double precision (the simulator has)"
+            ));
+        }
+        differences
     }
 }
 
@@ -302,12 +327,38 @@ struct Above {
     copy: bool,
 }
 
-/// What a reader of a right row should know all the same.
-fn remark(above: Above, language: Language, residence: Residence, method: Method) -> Option<String> {
-    let of_bandwidth = match (residence, above) {
-        (Residence::Dram, Above { peak: true, .. }) => Some(
-            "more than the DRAM peak at a footprint of several times L2: suspect the byte count or the driver's clock",
-        ),
+/// A row that is right, as far as remarks depend on it.
+#[derive(Clone, Copy, Debug)]
+struct About {
+    above: Above,
+    language: Language,
+    residence: Residence,
+    method: Method,
+}
+
+impl About {
+    /// What a reader should know all the same.
+    fn remark(self) -> Option<String> {
+        let About { above, language, residence, method } = self;
+        let clock = match method {
+            Method::Modelled => "the card's description",
+            _ => "the driver's clock",
+        };
+        let of_bandwidth = match (residence, above) {
+            (Residence::Dram, Above { peak: true, .. }) => Some(format!(
+                "more than the DRAM peak at a footprint of several times L2: suspect the byte count or {clock}"
+            )),
+            (residence, above) => of_bandwidth(residence, above, language).map(str::to_string),
+        };
+        let of_method = (method == Method::LaunchesWithoutGraph)
+            .then(|| "the driver records no graphs: the time holds launch overhead".to_string());
+        let remarks: Vec<String> = of_bandwidth.into_iter().chain(of_method).collect();
+        (!remarks.is_empty()).then(|| remarks.join("; "))
+    }
+}
+
+fn of_bandwidth(residence: Residence, above: Above, language: Language) -> Option<&'static str> {
+    match (residence, above) {
         (_, Above { peak: true, .. }) => Some("more than the DRAM peak: L2 served it, wholly or in part"),
         (Residence::Dram, Above { copy: true, .. }) => Some(match language {
             Language::Driver => {
@@ -324,11 +375,7 @@ fn remark(above: Above, language: Language, residence: Residence, method: Method
         (Residence::L2, _) => Some("lives in L2: this is not DRAM bandwidth"),
         (Residence::Mixed, _) => Some("part of the data is still in L2 from one launch to the next"),
         (Residence::Dram, _) => None,
-    };
-    let of_method = (method == Method::LaunchesWithoutGraph)
-        .then_some("the driver records no graphs: the time holds launch overhead");
-    let remarks: Vec<&str> = of_bandwidth.into_iter().chain(of_method).collect();
-    (!remarks.is_empty()).then(|| remarks.join("; "))
+    }
 }
 
 #[cfg(test)]
@@ -338,7 +385,9 @@ mod tests {
     #[test]
     fn whatever_is_above_100_per_cent_says_why() {
         let of = |peak: bool, copy: bool, residence| {
-            remark(Above { peak, copy }, Language::Rust, residence, Method::Graph).unwrap_or_default()
+            let above = Above { peak, copy };
+            let about = About { above, language: Language::Rust, residence, method: Method::Graph };
+            about.remark().unwrap_or_default()
         };
         assert_eq!(of(false, false, Residence::Dram), "");
         assert_eq!(
@@ -354,7 +403,14 @@ mod tests {
         assert!(of(true, true, Residence::Dram).contains("suspect the byte count"));
         let above = Above { peak: false, copy: true };
         assert_eq!(
-            remark(above, Language::Driver, Residence::Dram, Method::LaunchesWithoutGraph).as_deref(),
+            About {
+                above,
+                language: Language::Driver,
+                residence: Residence::Dram,
+                method: Method::LaunchesWithoutGraph
+            }
+            .remark()
+            .as_deref(),
             Some(
                 "faster than the same copy at the start of the run, which is what 100% stands for; the driver records \
                  no graphs: the time holds launch overhead"

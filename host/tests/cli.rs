@@ -206,7 +206,8 @@ fn csv_is_data_alone() {
     assert!(lines[0].starts_with("schema,experiment,kernel,language,backend,device,"), "{}", lines[0]);
     assert!(
         lines[2].ends_with(
-            ",0,150994944,1048576,4,1024,2147483647,10000,8000,\"2 x memory clock x bus width, from the driver\""
+            ",0,150994944,1048576,4,1024,2147483647,10000,8000,\"2 x memory clock x bus width, from the driver\",\
+             cuda:0,,,,,,,,,,,,,,,,,,,,,"
         ),
         "{}",
         lines[2]
@@ -392,15 +393,54 @@ fn devices_that_are_not_there_are_named() {
     assert!(error.contains("there is no device cuda:9: there is 1, cuda:0"), "{error}");
     let error = failure(coalesce(&["run", "--device", "cuda:2"]).env("FAKE_DEVICES", "2"));
     assert!(error.contains("there are 2, cuda:0 to cuda:1"), "{error}");
-    let error = failure(coalesce(&["run"]).env("FAKE_DEVICES", "0"));
-    assert!(error.contains("NO_DEVICE") && error.contains("cargo xtask test"), "{error}");
+    let error = failure(coalesce(&["run", "--device", "cuda"]).env("FAKE_DEVICES", "0"));
+    assert!(error.contains("NO_DEVICE") && error.contains("`--device sim:h200` runs everything"), "{error}");
 }
 
 #[test]
-fn a_machine_without_driver_is_told_what_still_works() {
-    let error = failure(coalesce(&["run"]).env("COALESCE_DRIVER", "/nowhere/libcuda.so.1"));
-    assert!(error.contains("/nowhere/libcuda.so.1"), "{error}");
-    assert!(error.contains("coalesce list") && error.contains("cargo xtask ptx"), "{error}");
+fn a_driver_that_is_named_and_not_there_is_an_error() {
+    for device in ["auto", "cuda"] {
+        let mut command = coalesce(&["run", "--device", device]);
+        let error = failure(command.env("COALESCE_DRIVER", "/nowhere/libcuda.so.1"));
+        assert!(error.contains("/nowhere/libcuda.so.1"), "{error}");
+        assert!(
+            error.contains("`--device sim:h200` runs everything") && error.contains("coalesce devices"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn without_a_gpu_a_simulated_one_takes_its_place_and_says_why() {
+    let arguments =
+        [&["run", "offset", "--range", "0", "--precision", "f32", "--format", "json"][..], &SMALL].concat();
+    let Outcome { status, out, err } = outcome(coalesce(&arguments).env("FAKE_DEVICES", "0"));
+    assert_eq!(status, Some(0), "{err}");
+    let (start, end) = (
+        "note: NVIDIA's driver ",
+        "libcuda.so.1 finds no GPU, so this runs on a simulated H200: its times are modelled. `--device cuda` insists on a \
+         GPU, `coalesce devices` lists the cards\n",
+    );
+    assert!(err.starts_with(start) && err.ends_with(end) && err.lines().count() == 1, "{err}");
+    let record = &records(&out)[0];
+    assert_eq!((&record["backend"], &record["verified"]), (&"modelled".into(), &true.into()));
+    assert_eq!(record["device"]["card"]["key"], "h200");
+    // With a GPU there is nothing to say.
+    let Outcome { out, err, .. } = outcome(&mut coalesce(&arguments));
+    assert_eq!((err.as_str(), &records(&out)[0]["backend"]), ("", &"measured".into()));
+}
+
+#[test]
+fn modelled_times_do_not_pass_for_measured_ones() {
+    let mut command = coalesce(&["run", "offset", "--range", "0"]);
+    let error = failure(command.env("FAKE_NAME", "NVIDIA H200 (modelled)"));
+    assert!(error.contains("libcuda.so.1 is Coalesce's simulated driver and not NVIDIA's"), "{error}");
+}
+
+#[test]
+fn counters_of_a_gpu_are_not_the_simulators() {
+    let error = failure(&mut coalesce(&["run", "--counters"]));
+    assert!(error.contains("cuda:0 is a GPU: `--device sim:h200` has counters"), "{error}");
 }
 
 #[test]
@@ -451,8 +491,8 @@ fn slips_on_the_command_line_are_usage_errors() {
 
 #[test]
 fn names_that_do_not_exist_get_the_nearest_and_the_whole_list() {
-    let options = "--kernel, --device, --precision, --bytes, --block, --range, --samples, --format, --out, ";
-    let commands = "The commands are run, list, devices, compare";
+    let options = "--kernel, --device, --precision, --bytes, --block, --range, --samples, --counters, --format, --out, ";
+    let commands = "The commands are run, list, devices, check, compare";
     for (arguments, nearest, list) in [
         (&["run", "--bite", "3"][..], "--bytes", options),
         (&["run", "--zzz"], "", options),

@@ -1,71 +1,150 @@
 //! What a run will measure: the options, brought together with the experiments and the device.
 
 use crate::{
-    cli::Options,
-    device::DeviceInfo,
-    experiments::{self, Experiment, Point, Request},
+    cli::{CheckOptions, Options},
+    device::{Backend, DeviceInfo},
+    experiments::{self, Experiment, Point, Precision, Request},
     memory,
     sizes::Bytes,
     sweep::Sweep,
 };
 use anyhow::{Result, bail};
 
-/// The smallest default size.
+/// The smallest default size on a GPU.
 const SMALLEST_DEFAULT: u64 = 64 << 20;
+
+/// The default size on a simulated card: all experiments together are done within a minute on two cores.
+const QUICK_DEFAULT: u64 = 16 << 20;
+
+/// The default size of a check: some dozens of blocks.
+const CHECK_DEFAULT: u64 = 64 << 10;
 
 /// The sizes between which the copy ceiling is measured: large enough to be DRAM, small enough to be quick.
 const CEILING: (u64, u64) = (256 << 20, 1 << 30);
 
-/// The points of the experiments and kernels that the options name, in order.
+/// The same for a simulated card, on which a copy has the bandwidth of DRAM at any size, but for the time that it takes to
+/// begin.
+const MODELLED_CEILING: (u64, u64) = (64 << 20, 256 << 20);
+
+/// Which points are wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Selection {
+    experiments: Vec<String>,
+    kernels: Vec<String>,
+    precisions: Vec<Precision>,
+    bytes: Option<u64>,
+    block: u32,
+    range: Option<Sweep>,
+}
+
+impl From<&Options> for Selection {
+    fn from(options: &Options) -> Selection {
+        Selection {
+            experiments: options.experiments.clone(),
+            kernels: options.kernels.clone(),
+            precisions: options.precision.chosen(),
+            bytes: options.bytes,
+            block: options.block,
+            range: options.range.clone(),
+        }
+    }
+}
+
+impl From<&CheckOptions> for Selection {
+    /// An experiment among the names stands for its kernels.
+    fn from(options: &CheckOptions) -> Selection {
+        let kernels = options.names.iter().flat_map(|name| match experiments::by_name(name) {
+            Some(experiment) => experiment.kernels().into_iter().map(str::to_string).collect(),
+            None => vec![name.clone()],
+        });
+        Selection {
+            experiments: Vec::new(),
+            kernels: kernels.collect(),
+            precisions: options.precision.chosen(),
+            bytes: Some(options.bytes.unwrap_or_else(|| whole_blocks(CHECK_DEFAULT, options.block))),
+            block: options.block,
+            range: options.range.clone(),
+        }
+    }
+}
+
+/// The points that are wanted, in order.
 ///
 /// # Errors
-/// An experiment cannot be run as the options ask.
-pub(crate) fn points(options: &Options, device: &DeviceInfo) -> Result<Vec<Point>> {
-    let selected = within_range(options, selected(options));
-    if options.range.is_some() && selected.iter().all(|experiment| experiment.swept().is_none()) {
+/// An experiment cannot be run as the selection asks.
+pub(crate) fn points(selection: &Selection, device: &DeviceInfo) -> Result<Vec<Point>> {
+    let selected = within_range(selection, selected(selection));
+    if selection.range.is_some() && selected.iter().all(|experiment| experiment.swept().is_none()) {
         bail!("--range has nothing to act on: {} sweeps no parameter", names(&selected));
     }
-    if let Some(bytes) = options.bytes {
-        return points_of(options, &selected, bytes, device);
+    if let Some(bytes) = selection.bytes {
+        return points_of(selection, &selected, bytes, device);
     }
     // A default has to fit; a size that the user gave is refused further on if it does not.
-    let available = memory::available()?;
-    let wished = default_bytes(device.l2_bytes, options.block);
+    let block = selection.block;
+    let available = memory::available(device.backend())?;
+    let (wished, least) = match device.backend() {
+        Backend::Measured => (default_bytes(device.l2_bytes, block), default_bytes(0, block)),
+        Backend::Modelled => {
+            // One thread an element of four bytes: no more blocks than a grid may have.
+            let grid = u64::from(device.max_grid) * u64::from(block) * 4;
+            (whole_blocks(QUICK_DEFAULT.min(power_of_two_up_to(grid)), block), whole_blocks(1 << 20, block))
+        }
+    };
     let mut bytes = wished;
     loop {
-        let points = points_of(options, &selected, bytes, device)?;
-        let need: u64 = memory::needed(points.iter().chain([&ceiling(&points, available)])).iter().sum();
-        if need <= available || bytes <= default_bytes(0, options.block) {
-            if bytes < wished {
-                eprintln!(
-                    "note: {} a kernel instead of {}, which is what four times L2 asks for and does not fit in memory",
-                    Bytes(bytes),
-                    Bytes(wished),
-                );
-            }
+        let points = points_of(selection, &selected, bytes, device)?;
+        let need: u64 = memory::needed(points.iter().chain([&ceiling(&points, device.backend(), available)]))
+            .iter()
+            .sum();
+        if need <= available || bytes <= least {
+            say_default(bytes, wished, device, block);
             return Ok(points);
         }
-        bytes = smaller(bytes, options.block);
+        bytes = smaller(bytes, block, least);
+    }
+}
+
+/// Says on stderr where the size is not the one that measuring wants.
+fn say_default(bytes: u64, wished: u64, device: &DeviceInfo, block: u32) {
+    let wanted = Bytes(default_bytes(device.l2_bytes, block));
+    match device.backend() {
+        Backend::Measured if bytes < wished => eprintln!(
+            "note: {} a kernel instead of {wanted}, which is what four times L2 asks for and does not fit in memory",
+            Bytes(bytes),
+        ),
+        Backend::Measured => {}
+        Backend::Modelled if bytes < device.l2_bytes.saturating_mul(4) => eprintln!(
+            "note: {} a kernel, so that a simulated run is soon done: a part of the data, or all of it, lives in L2, and \
+             the rows say so. `--bytes {}` is what a real card gets",
+            Bytes(bytes),
+            wanted.to_string().replace(' ', ""),
+        ),
+        Backend::Modelled => eprintln!(
+            "note: {} a kernel, so that a simulated run is soon done. `--bytes {}` is what a real card gets",
+            Bytes(bytes),
+            wanted.to_string().replace(' ', ""),
+        ),
     }
 }
 
 fn points_of(
-    options: &Options,
+    selection: &Selection,
     selected: &[&'static dyn Experiment],
     bytes: u64,
     device: &DeviceInfo,
 ) -> Result<Vec<Point>> {
     let request = Request {
-        kernels: options.kernels.clone(),
-        precisions: options.precision.chosen(),
+        kernels: selection.kernels.clone(),
+        precisions: selection.precisions.clone(),
         bytes,
-        block: options.block,
+        block: selection.block,
         range: None,
     };
     experiments::check_size(selected, &request)?;
     let mut points = Vec::new();
     for experiment in selected {
-        let request = Request { range: range(options, selected, *experiment), ..request.clone() };
+        let request = Request { range: range(selection, selected, *experiment), ..request.clone() };
         points.extend(experiment.plan(&request, device)?);
     }
     if points.is_empty() {
@@ -73,7 +152,7 @@ fn points_of(
             "{} has no point with the kernel {}: `coalesce list` shows the kernels of each experiment, and --precision \
              leaves some out",
             names(selected),
-            options.kernels.join(", "),
+            selection.kernels.join(", "),
         );
     }
     Ok(points)
@@ -83,11 +162,11 @@ fn points_of(
 /// of one of them, as 0..=32 does for strides, which then visits the rest of it. An experiment that has the range to
 /// itself gets it as it is, and refuses what it cannot run.
 fn range(
-    options: &Options,
+    selection: &Selection,
     selected: &[&'static dyn Experiment],
     experiment: &dyn Experiment,
 ) -> Option<Sweep> {
-    let range = options.range.as_ref()?;
+    let range = selection.range.as_ref()?;
     let shared = selected.iter().filter(|experiment| experiment.swept().is_some()).count() > 1;
     let suited = range.at_least(experiment.least());
     Some(suited.filter(|_| shared).unwrap_or_else(|| range.clone()))
@@ -95,8 +174,11 @@ fn range(
 
 /// The experiments without those that none of the range's values suits, as 0 suits no stride; says which are left out.
 /// What the user named is never left out, and neither is what alone could take the range: it says itself what is wrong.
-fn within_range(options: &Options, selected: Vec<&'static dyn Experiment>) -> Vec<&'static dyn Experiment> {
-    let Some(range) = options.range.as_ref().filter(|_| options.experiments.is_empty()) else {
+fn within_range(
+    selection: &Selection,
+    selected: Vec<&'static dyn Experiment>,
+) -> Vec<&'static dyn Experiment> {
+    let Some(range) = selection.range.as_ref().filter(|_| selection.experiments.is_empty()) else {
         return selected;
     };
     let suits = |experiment: &&dyn Experiment| {
@@ -116,15 +198,15 @@ fn within_range(options: &Options, selected: Vec<&'static dyn Experiment>) -> Ve
     suited
 }
 
-/// The experiments that the options name, each once; without names, those that have the kernels named; else all.
-fn selected(options: &Options) -> Vec<&'static dyn Experiment> {
-    let named: Vec<_> = options.experiments.iter().filter_map(|name| experiments::by_name(name)).collect();
+/// The experiments that the selection names, each once; without names, those that have the kernels named; else all.
+fn selected(selection: &Selection) -> Vec<&'static dyn Experiment> {
+    let named: Vec<_> = selection.experiments.iter().filter_map(|name| experiments::by_name(name)).collect();
     let mut selected: Vec<&'static dyn Experiment> = Vec::new();
     let candidates = if named.is_empty() { experiments::ALL.to_vec() } else { named };
     for candidate in candidates {
         let has_kernel =
-            candidate.kernels().iter().any(|kernel| options.kernels.iter().any(|name| name == kernel));
-        let wanted = !options.experiments.is_empty() || options.kernels.is_empty() || has_kernel;
+            candidate.kernels().iter().any(|kernel| selection.kernels.iter().any(|name| name == kernel));
+        let wanted = !selection.experiments.is_empty() || selection.kernels.is_empty() || has_kernel;
         if wanted && !selected.iter().any(|earlier| earlier.name() == candidate.name()) {
             selected.push(candidate);
         }
@@ -142,8 +224,13 @@ fn default_bytes(l2_bytes: u64, block: u32) -> u64 {
     whole_blocks(bytes, block)
 }
 
-fn smaller(bytes: u64, block: u32) -> u64 {
-    whole_blocks((1u64 << bytes.max(1).ilog2() >> 1).max(SMALLEST_DEFAULT), block)
+/// The next smaller power of two, made whole blocks, but no less than `least`.
+fn smaller(bytes: u64, block: u32, least: u64) -> u64 {
+    whole_blocks(power_of_two_up_to(bytes) >> 1, block).max(least)
+}
+
+fn power_of_two_up_to(bytes: u64) -> u64 {
+    1 << bytes.max(1).ilog2()
 }
 
 fn whole_blocks(bytes: u64, block: u32) -> u64 {
@@ -152,10 +239,14 @@ fn whole_blocks(bytes: u64, block: u32) -> u64 {
 }
 
 /// The driver's copy that everything is held against, as large as the points, within bounds and within the memory.
-pub(crate) fn ceiling(points: &[Point], available: u64) -> Point {
+pub(crate) fn ceiling(points: &[Point], backend: Backend, available: u64) -> Point {
+    let (least, most) = match backend {
+        Backend::Measured => CEILING,
+        Backend::Modelled => MODELLED_CEILING,
+    };
     let largest = points.iter().map(|point| point.parameters.bytes).max().unwrap_or(0);
     let fitting = (available / 4).max(1 << 20);
-    let bytes = largest.clamp(CEILING.0, CEILING.1).min(fitting) / 16 * 16;
+    let bytes = largest.clamp(least, most).min(fitting) / 16 * 16;
     experiments::driver_copy(bytes)
 }
 
@@ -175,19 +266,23 @@ mod tests {
 
     #[test]
     fn a_default_that_does_not_fit_is_halved() {
-        assert_eq!(smaller(256 << 20, 256), 128 << 20);
-        assert_eq!(smaller(default_bytes(60 << 20, 96), 96), whole_blocks(128 << 20, 96));
-        assert_eq!(smaller(64 << 20, 256), 64 << 20);
+        let least = default_bytes(0, 256);
+        assert_eq!(smaller(256 << 20, 256, least), 128 << 20);
+        assert_eq!(smaller(default_bytes(60 << 20, 96), 96, least), whole_blocks(128 << 20, 96));
+        assert_eq!(smaller(64 << 20, 256, least), 64 << 20);
     }
 
     #[test]
     fn the_ceiling_is_as_large_as_the_points_within_bounds() {
         let bytes = |largest: u64, available: u64| {
-            ceiling(&[experiments::driver_copy(largest)], available).parameters.bytes
+            let points = [experiments::driver_copy(largest)];
+            ceiling(&points, Backend::Measured, available).parameters.bytes
         };
         assert_eq!(bytes(4 << 20, 100 << 30), 256 << 20);
         assert_eq!(bytes(512 << 20, 100 << 30), 512 << 20);
         assert_eq!(bytes(8 << 30, 100 << 30), 1 << 30);
         assert_eq!(bytes(512 << 20, 400 << 20), 100 << 20);
+        let modelled = ceiling(&[experiments::driver_copy(4 << 20)], Backend::Modelled, 100 << 30);
+        assert_eq!(modelled.parameters.bytes, 64 << 20);
     }
 }

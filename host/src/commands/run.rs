@@ -1,15 +1,16 @@
 //! `coalesce run` and `coalesce compare`: the whole way from options to records.
 
-use super::plan;
+use super::plan::{self, Selection};
 use crate::{
-    cli::Options,
-    device::{self, Gpu},
+    cli::{Detail, Options},
+    device::{self, Backend, Gpu},
     experiments::{Point, Work},
     interrupt::{self, Interrupt},
     kernels,
     measure::{Measurement, Measurer, Times},
     memory::{self, Memory},
     output::Output,
+    progress,
     record::{Ceiling, Language, Record, Run},
     reference::Twins,
     render,
@@ -19,12 +20,11 @@ use cust::{
     module::Module,
     stream::{Stream, StreamFlags},
 };
-use indicatif::{ProgressBar, ProgressStyle};
-use std::{
-    io::{self, IsTerminal},
-    path::Path,
-    process::ExitCode,
-};
+use indicatif::ProgressBar;
+use std::{path::Path, process::ExitCode};
+
+/// Samples of a row on a GPU.
+const SAMPLES: u32 = 11;
 
 /// Runs what the options name; with a folder of twins, beside them.
 ///
@@ -32,28 +32,46 @@ use std::{
 /// Anything that ends a run early: each error says what, why and what to do.
 pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCode> {
     let mut output = Output::open(options)?;
-    let driver = device::bind()?;
-    let gpu = Gpu::open(options.device, &driver)?;
+    let driver = device::bind(&options.device)?;
+    let gpu = Gpu::open(&options.device, &driver)?;
+    let backend = gpu.info.backend();
+    if options.counters.is_some() && backend == Backend::Measured {
+        bail!(
+            "--counters shows what the simulator counts, and {} is a GPU: `--device sim:h200` has counters; on a GPU \
+             NVIDIA's `ncu` reads its own",
+            gpu.info.selector(),
+        );
+    }
     let (module, artefact) = kernels::load_embedded(&gpu.info, &driver)?;
     let twins = reference.map(|folder| Twins::load(folder, &gpu.info, &driver)).transpose()?;
 
-    let mut points = plan::points(options, &gpu.info)?;
+    let mut points = plan::points(&Selection::from(options), &gpu.info)?;
     if let Some(twins) = &twins {
         points = with_twins(points, twins)?;
     }
-    let ceiling = plan::ceiling(&points, memory::available()?);
+    let ceiling = plan::ceiling(&points, backend, memory::available(backend)?);
     let slots = memory::needed(points.iter().chain([&ceiling]));
-    let memory = Memory::allocate(&slots, &module, gpu.info.multiprocessors)?;
+    let memory = Memory::allocate(&slots, &module, &gpu.info)?;
     let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
     let interrupt = Interrupt::listen()?;
-    let mut measurer = Measurer::new(stream, memory, options.samples as usize, interrupt)?;
+    let samples = options.samples.unwrap_or(match backend {
+        Backend::Measured => SAMPLES,
+        Backend::Modelled => 1,
+    });
+    let mut measurer = Measurer::new(stream, memory, samples as usize, backend, interrupt)?;
 
-    let progress = progress(points.len() as u64 + 1);
+    let progress = progress::bar(points.len() as u64 + 1);
     progress.set_message("the driver's own copy");
     let Some(measured) = measurer.measure(&ceiling, &[None])? else {
         return interrupted(&progress, &mut output, points.len());
     };
-    let run = Run { device: &gpu.info, artefact, copy: copy_ceiling(&ceiling, &measured[0])? };
+    let run = Run {
+        device: &gpu.info,
+        artefact,
+        copy: copy_ceiling(&ceiling, &measured[0])?,
+        card: driver.card(),
+        lines: options.counters == Some(Detail::Lines),
+    };
     progress.inc(1);
 
     for point in &points {
@@ -164,16 +182,6 @@ fn copy_ceiling(point: &Point, measured: &Measurement) -> Result<Ceiling> {
     }
     let moved = point.bytes.read + point.bytes.written;
     Ok(Ceiling { gb_per_s: Times::gb_per_s(moved, measured.times.median), bytes: point.bytes.read })
-}
-
-/// A bar on a terminal, nothing in a pipe.
-fn progress(length: u64) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(length);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// Ends an interrupted run: what was measured is kept and shown.

@@ -22,6 +22,9 @@ use std::fmt;
 /// Every experiment, in the order in which `run` takes them.
 pub(crate) static ALL: [&dyn Experiment; 3] = [&coalescing::Offset, &coalescing::Stride, &copy::Copy];
 
+/// The name under which the driver's own copy is recorded, which is no kernel.
+pub(crate) const DRIVER_COPY: &str = copy::DRIVER;
+
 /// The driver's own device-to-device copy of `bytes`, against which everything else is held.
 pub(crate) fn driver_copy(bytes: u64) -> Point {
     copy::driver_copy(bytes)
@@ -224,7 +227,7 @@ impl Shape {
         if block == 0 || block > device.max_threads_per_block {
             bail!(
                 "a block of {block} threads cannot be launched: {} takes 1 to {} threads a block; 256 is usual",
-                device.name,
+                device.plain_name(),
                 device.max_threads_per_block,
             );
         }
@@ -234,7 +237,7 @@ impl Shape {
             _ => bail!(
                 "{threads} threads in blocks of {block} are {blocks} blocks, and a grid of {} has at most {}: use \
                  larger blocks or fewer bytes",
-                device.name,
+                device.plain_name(),
                 device.max_grid,
             ),
         }

@@ -10,10 +10,12 @@ pub(crate) use statistics::{Times, median};
 pub(crate) use timer::Method;
 
 use crate::{
+    device::Backend,
     experiments::{Launch, Point, Work},
     interrupt::Interrupt,
     memory::Memory,
     pattern::MOST_LAUNCHES,
+    simulated::{self, LaunchRecord},
 };
 use anyhow::{Context, Result, anyhow, bail};
 use cuda_driver::{
@@ -36,7 +38,7 @@ const WARM_UP_MS: f64 = 10.0;
 const MOST_WARM_UP: u32 = 1024;
 
 /// What a point's samples came to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Measurement {
     /// Milliseconds a launch, over the samples.
     pub times: Times,
@@ -46,6 +48,8 @@ pub(crate) struct Measurement {
     pub launches_per_sample: u32,
     /// What is wrong with the result; `None` for a result that is right.
     pub fault: Option<String>,
+    /// What the simulator saw of the last launch that was timed; `None` on a GPU, and of the driver's own work.
+    pub launch: Option<Box<LaunchRecord>>,
 }
 
 /// Measures points, one after another, in the same memory.
@@ -54,6 +58,7 @@ pub(crate) struct Measurer<'m> {
     timer: Timer,
     memory: Memory<'m>,
     samples: usize,
+    backend: Backend,
     interrupt: Interrupt,
 }
 
@@ -66,9 +71,10 @@ impl<'m> Measurer<'m> {
         stream: Stream,
         memory: Memory<'m>,
         samples: usize,
+        backend: Backend,
         interrupt: Interrupt,
     ) -> Result<Measurer<'m>> {
-        Ok(Measurer { stream, timer: Timer::new()?, memory, samples, interrupt })
+        Ok(Measurer { stream, timer: Timer::new()?, memory, samples, backend, interrupt })
     }
 
     /// Measures a point for each contender, in their order. A contender is the function to launch, or `None` where
@@ -103,8 +109,15 @@ impl<'m> Measurer<'m> {
         for (calls, fault) in calls.iter().zip(&mut faults) {
             self.memory.prepare(point, &self.stream)?;
             calls.made.set(0);
-            let launch_ms = self.warm_up(calls)?;
-            batches.push(Batch::plan(launch_ms, calls, &self.stream)?);
+            batches.push(match self.backend {
+                Backend::Measured => Batch::plan(self.warm_up(calls)?, calls, &self.stream)?,
+                Backend::Modelled => {
+                    // Brings L2 to where it is between launches of this kernel, for its times to be those of a row of
+                    // them, as on a GPU.
+                    self.timer.time(&self.stream, || calls.queue(1, &self.stream))?;
+                    Batch::modelled()
+                }
+            });
             if contenders.len() > 1 {
                 *fault = self.verify(point, calls.made.get())?;
             }
@@ -118,10 +131,13 @@ impl<'m> Measurer<'m> {
         }
 
         let mut samples = vec![Vec::with_capacity(self.samples); calls.len()];
+        let mut launches = vec![None; calls.len()];
         let mut turns: Vec<usize> = (0..calls.len()).collect();
         for _ in 0..self.samples {
             for &turn in &turns {
+                simulated::forget_launches();
                 samples[turn].push(batches[turn].sample(&self.timer, &calls[turn], &self.stream)?);
+                launches[turn] = simulated::last_launch();
                 if self.interrupt.requested() {
                     return Ok(None);
                 }
@@ -130,12 +146,14 @@ impl<'m> Measurer<'m> {
             turns.reverse();
         }
         let fault = self.verify(point, calls.iter().map(|calls| calls.made.get()).sum())?;
-        let measurements = samples.iter().zip(&batches).zip(faults).map(|((samples, batch), own)| {
+        let taken = samples.iter().zip(&batches).zip(faults).zip(launches);
+        let measurements = taken.map(|(((samples, batch), own), launch)| {
             Ok(Measurement {
                 times: Times::of(samples).ok_or_else(|| anyhow!("no samples were taken"))?,
                 method: batch.method(),
                 launches_per_sample: batch.launches(),
                 fault: own.or_else(|| fault.clone()),
+                launch,
             })
         });
         measurements.collect::<Result<_>>().map(Some)

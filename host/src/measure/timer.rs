@@ -4,6 +4,9 @@
 //! everything that is timed, so the device never waits for the host between the two events. Long launches are queued
 //! one by one. Short ones, which the host could not queue as fast as the device runs them, are recorded once as a
 //! graph, which the host hands over in one call.
+//!
+//! A simulated card tells the same time for the same launch, whatever the host does meanwhile: there a sample is one
+//! launch, without a lead-in.
 
 use super::Calls;
 use anyhow::{Context, Result};
@@ -38,6 +41,8 @@ pub(crate) enum Method {
     /// Queued one by one although they are short, because the driver does not record a graph of them: the time holds
     /// launch overhead.
     LaunchesWithoutGraph,
+    /// One launch on a simulated card, whose time the model tells.
+    Modelled,
 }
 
 impl fmt::Display for Method {
@@ -46,6 +51,7 @@ impl fmt::Display for Method {
             Method::Launches => "launches",
             Method::Graph => "graph",
             Method::LaunchesWithoutGraph => "launches-without-graph",
+            Method::Modelled => "modelled",
         })
     }
 }
@@ -106,6 +112,11 @@ impl Batch {
             }
             None => Ok(Batch { method: Method::LaunchesWithoutGraph, ..plain }),
         }
+    }
+
+    /// One launch of a simulated card.
+    pub(crate) fn modelled() -> Batch {
+        Batch { launches: 1, lead_in: 0, graph: None, method: Method::Modelled }
     }
 
     /// How many launches a sample times.

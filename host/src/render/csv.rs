@@ -51,12 +51,38 @@ struct Row {
     memory_clock_khz: u32,
     memory_bus_bits: u32,
     peak_source: String,
+    selector: String,
+    bound: String,
+    warp_instructions: Option<u64>,
+    load_requests: Option<u64>,
+    load_sectors: Option<u64>,
+    load_lines: Option<u64>,
+    load_bytes_requested: Option<u64>,
+    load_bytes_moved: Option<u64>,
+    store_requests: Option<u64>,
+    store_sectors: Option<u64>,
+    store_lines: Option<u64>,
+    store_bytes_requested: Option<u64>,
+    store_bytes_moved: Option<u64>,
+    atomic_requests: Option<u64>,
+    l2_sectors_read: Option<u64>,
+    l2_sectors_written: Option<u64>,
+    dram_bytes: Option<u64>,
+    shared_wavefronts: Option<u64>,
+    shared_wavefronts_ideal: Option<u64>,
+    constant_replays: Option<u64>,
+    branches: Option<u64>,
+    divergent_branches: Option<u64>,
 }
 
 impl Row {
     fn of(record: &Record) -> Row {
         let parameters = &record.parameters;
         let (times, swept) = (record.time_ms, parameters.swept.as_ref());
+        let counters = record.counters.as_deref();
+        let launch = counters.map(|counters| &counters.launch);
+        let total = launch.map(|launch| &launch.total);
+        let shared = total.map(|total| total.shared());
         Row {
             schema: record.schema.clone(),
             experiment: record.experiment.clone(),
@@ -102,6 +128,28 @@ impl Row {
             memory_clock_khz: record.device.memory_clock_khz,
             memory_bus_bits: record.device.memory_bus_bits,
             peak_source: record.peak.as_ref().map(|peak| peak.source.clone()).unwrap_or_default(),
+            selector: record.device.selector(),
+            bound: counters.map(|counters| counters.bound.to_string()).unwrap_or_default(),
+            warp_instructions: total.map(|total| total.instructions),
+            load_requests: total.map(|total| total.loads.requests),
+            load_sectors: total.map(|total| total.loads.sectors),
+            load_lines: total.map(|total| total.loads.lines),
+            load_bytes_requested: total.map(|total| total.loads.bytes_requested),
+            load_bytes_moved: total.map(|total| total.loads.bytes_moved),
+            store_requests: total.map(|total| total.stores.requests),
+            store_sectors: total.map(|total| total.stores.sectors),
+            store_lines: total.map(|total| total.stores.lines),
+            store_bytes_requested: total.map(|total| total.stores.bytes_requested),
+            store_bytes_moved: total.map(|total| total.stores.bytes_moved),
+            atomic_requests: total.map(|total| total.atomics.requests),
+            l2_sectors_read: launch.map(|launch| launch.l2_sectors_read),
+            l2_sectors_written: launch.map(|launch| launch.l2_sectors_written),
+            dram_bytes: counters.map(|counters| counters.dram_bytes),
+            shared_wavefronts: shared.map(|shared| shared.wavefronts),
+            shared_wavefronts_ideal: shared.map(|shared| shared.ideal),
+            constant_replays: total.map(|total| total.constant.replays),
+            branches: total.map(|total| total.branches),
+            divergent_branches: total.map(|total| total.divergent_branches),
         }
     }
 }
@@ -138,7 +186,11 @@ mod tests {
              bytes,elements,block,grid,bytes_read,bytes_written,footprint,residence,ms_median,ms_min,ms_max,samples,\
              gb_per_s,percent_of_peak,percent_of_copy,verified,ratio_to_reference,method,launches_per_sample,\
              peak_gb_per_s,copy_gb_per_s,copy_bytes,note,device_ordinal,memory_bytes,l2_bytes,multiprocessors,\
-             max_threads_per_block,max_grid,memory_clock_khz,memory_bus_bits,peak_source\n"
+             max_threads_per_block,max_grid,memory_clock_khz,memory_bus_bits,peak_source,selector,bound,\
+             warp_instructions,load_requests,load_sectors,load_lines,load_bytes_requested,load_bytes_moved,\
+             store_requests,store_sectors,store_lines,store_bytes_requested,store_bytes_moved,atomic_requests,\
+             l2_sectors_read,l2_sectors_written,dram_bytes,shared_wavefronts,shared_wavefronts_ideal,\
+             constant_replays,branches,divergent_branches\n"
         );
     }
 }

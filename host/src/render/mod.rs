@@ -1,10 +1,13 @@
 //! What people and programs see of records. Nothing here knows anything that a record does not say.
 
+mod cards;
+mod counters;
 mod csv;
 mod json;
 mod table;
 
 pub(crate) use self::{
+    cards::cards,
     csv::csv,
     json::json_line,
     table::{comparison, table},

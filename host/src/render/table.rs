@@ -1,9 +1,11 @@
 //! Tables for people, at most 100 columns wide: a head that says what ran where, a table an experiment, and notes.
 
+use super::counters::counters;
 use crate::{
+    device::Backend,
     experiments,
     measure::median,
-    record::{Backend, Language, Record},
+    record::{Language, Record},
     sizes::Bytes,
 };
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
@@ -15,8 +17,12 @@ const EQUAL: std::ops::RangeInclusive<f64> = 0.98..=1.02;
 /// Stands where a wrong result would have had a figure.
 const INVALID: &str = "INVALID";
 
-/// Everything that the records say, as text.
-pub(crate) fn table(records: &[Record]) -> String {
+/// What the column of modelled rows means that measured ones do not have.
+const MOVED: &str =
+    "moved/asked: bytes that the requests in global memory move, over bytes that lanes ask for.";
+
+/// Everything that the records say, as text; with the counters, if they are wanted.
+pub(crate) fn table(records: &[Record], with_counters: bool) -> String {
     let Some(first) = records.first() else { return "no records\n".to_string() };
     let mut text = head(first, records);
     let mut names: Vec<&str> = Vec::new();
@@ -31,17 +37,23 @@ pub(crate) fn table(records: &[Record]) -> String {
         let summary = experiment.map(|experiment| experiment.summary()).unwrap_or_default();
         let _ = write!(text, "\n{name}: {summary}\n{}\n", setting(&rows));
         let table = if rows.iter().any(|row| row.language == Language::CudaCpp) {
-            twins(&rows)
+            twins(first, &rows)
         } else if rows.iter().any(|row| row.parameters.swept.is_some()) {
-            sweep(&rows)
+            sweep(first, &rows)
         } else {
-            kernels(&rows)
+            kernels(first, &rows)
         };
         let _ = writeln!(text, "\n{}", trimmed(&table));
         if let Some(experiment) = experiment {
             let _ = writeln!(text, "\n{}", wrapped(experiment.reading()));
         }
+        if rows.iter().any(|row| row.counters.is_some()) {
+            let _ = writeln!(text, "{}", wrapped(MOVED));
+        }
         text.push_str(&notes(&rows));
+        if with_counters {
+            text.push_str(&counters(&rows));
+        }
     }
     text
 }
@@ -54,8 +66,12 @@ pub(crate) fn comparison(records: &[Record]) -> String {
     };
     let worst = ratios.iter().copied().max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())).unwrap_or(middle);
     let equal = ratios.iter().filter(|ratio| EQUAL.contains(ratio)).count();
+    let modelled = match records.first().map(|record| record.backend) {
+        Some(Backend::Modelled) => "modelled ",
+        _ => "",
+    };
     format!(
-        "Rust/C++ time over {} rows: median {middle:.3}, furthest from 1 {worst:.3}, {equal} of {} within {:.2} to {:.2}.",
+        "Rust/C++ {modelled}time over {} rows: median {middle:.3}, furthest from 1 {worst:.3}, {equal} of {} within {:.2} to {:.2}.",
         ratios.len(),
         ratios.len(),
         EQUAL.start(),
@@ -67,27 +83,37 @@ pub(crate) fn comparison(records: &[Record]) -> String {
 fn head(record: &Record, records: &[Record]) -> String {
     let device = &record.device;
     let ptx = records.iter().find_map(|record| record.ptx.as_deref());
-    let how = match record.backend {
-        Backend::Measured => "measured on",
-        Backend::Modelled => "modelled for",
-    };
     let peak = match &record.peak {
         Some(peak) => format!("peak {:.0} GB/s ({})", peak.gb_per_s, peak.source),
         None => "peak unknown".to_string(),
     };
-    format!(
-        "{how} {} (cuda:{}, compute capability {}, {} SMs, L2 {})\ndriver for CUDA {}{}\n{peak}\ncopy {:.0} GB/s (the \
-         driver's own, {} from device to device, in this run)\n",
-        device.name,
-        device.ordinal,
+    let l2 = match device.l2_bytes {
+        0 => "no L2".to_string(),
+        bytes => format!("L2 {}", Bytes(bytes)),
+    };
+    let (how, driver, copy) = match record.backend {
+        Backend::Measured => ("measured on", format!("driver for CUDA {}", device.driver), ""),
+        Backend::Modelled => ("modelled, not measured, for", "simulated driver".to_string(), ", modelled"),
+    };
+    let ptx = ptx.map(|ptx| format!(", kernels as PTX for {ptx}")).unwrap_or_default();
+    let mut text = format!(
+        "{how} {} ({}, compute capability {}, {} SMs, {l2})\n{driver}{ptx}\n{peak}\ncopy {:.0} GB/s (the driver's own{copy}, \
+         {} from device to device, in this run)\n",
+        device.plain_name(),
+        device.selector(),
         device.compute_capability,
         device.multiprocessors,
-        Bytes(device.l2_bytes),
-        device.driver,
-        ptx.map(|ptx| format!(", kernels as PTX for {ptx}")).unwrap_or_default(),
         record.copy.gb_per_s,
         Bytes(record.copy.bytes),
-    )
+    );
+    if let Some(card) = &device.card {
+        let _ = writeln!(
+            text,
+            "{}",
+            wrapped(&format!("card: {}. Calibration: {}", card.source, card.calibration))
+        );
+    }
+    text
 }
 
 /// What holds for all rows of an experiment.
@@ -102,18 +128,25 @@ fn setting(rows: &[&Record]) -> String {
             text.push_str(" (no multiple of 32: the last warp of each has idle lanes)");
         }
     }
-    if let Some(samples) = samples {
-        let _ = write!(text, ", median of {samples} samples");
+    match (first.backend, samples) {
+        (_, None) => {}
+        (Backend::Measured, Some(samples)) => {
+            let _ = write!(text, ", median of {samples} samples");
+        }
+        (Backend::Modelled, Some(1)) => text.push_str(", modelled: one launch, after one to warm up"),
+        (Backend::Modelled, Some(samples)) => {
+            let _ = write!(text, ", modelled: median of {samples} launches, after one to warm up");
+        }
     }
     text
 }
 
 /// A table with the swept parameter down and the element types across.
-fn sweep(rows: &[&Record]) -> Table {
+fn sweep(first: &Record, rows: &[&Record]) -> Table {
     let groups = groups(rows);
     let mut header = vec![swept_name(rows)];
     for group in &groups {
-        header.extend(under(group, &["GB/s", "%peak", "%copy", "ms", "min..max"]));
+        header.extend(under(&caption(group, first.backend), &columns(first.backend)));
     }
     header.push("from".to_string());
     let mut table = new(header, 1);
@@ -137,10 +170,11 @@ fn sweep(rows: &[&Record]) -> Table {
 }
 
 /// A table with the kernels down.
-fn kernels(rows: &[&Record]) -> Table {
-    let header =
-        ["kernel", "GB/s", "%peak", "%copy", "ms", "min..max", "from", "verified"].map(str::to_string);
-    let mut table = new(header.to_vec(), 1);
+fn kernels(first: &Record, rows: &[&Record]) -> Table {
+    let mut header = vec!["kernel".to_string()];
+    header.extend(under(&caption("", first.backend), &columns(first.backend)));
+    header.extend(["from", "verified"].map(str::to_string));
+    let mut table = new(header, 1);
     for row in rows {
         let mut cells = vec![row.kernel.clone()];
         cells.extend(figures(row));
@@ -152,11 +186,11 @@ fn kernels(rows: &[&Record]) -> Table {
 }
 
 /// A table of Rust beside C++.
-fn twins(rows: &[&Record]) -> Table {
+fn twins(first: &Record, rows: &[&Record]) -> Table {
     let groups = groups(rows);
     let mut header = vec![swept_name(rows)];
     for group in &groups {
-        header.extend(under(group, &["Rust GB/s", "C++ GB/s", "Rust/C++ time"]));
+        header.extend(under(&caption(group, first.backend), &["Rust GB/s", "C++ GB/s", "Rust/C++ time"]));
     }
     header.push("from".to_string());
     let mut table = new(header, 1);
@@ -199,7 +233,24 @@ impl Record {
     }
 }
 
-/// Rate, its parts of peak and copy, median time and the range of rates.
+/// The headings over [`figures`].
+fn columns(backend: Backend) -> [&'static str; 5] {
+    match backend {
+        Backend::Measured => ["GB/s", "%peak", "%copy", "ms", "min..max"],
+        Backend::Modelled => ["GB/s", "%peak", "%copy", "ms", "moved/\nasked"],
+    }
+}
+
+/// What stands over a group of columns: modelled figures say so there.
+fn caption(group: &str, backend: Backend) -> String {
+    match (backend, group) {
+        (Backend::Measured, group) => group.to_string(),
+        (Backend::Modelled, "") => "modelled".to_string(),
+        (Backend::Modelled, group) => format!("{group}\nmodelled"),
+    }
+}
+
+/// Rate, its parts of peak and copy, median time, and the range of measured rates or what modelled ones moved.
 fn figures(row: &Record) -> [String; 5] {
     let Some(times) = row.time_ms else { return [INVALID, "", "", "", ""].map(str::to_string) };
     let percent = |value: Option<f64>| value.map(|value| format!("{value:.1}")).unwrap_or_default();
@@ -209,7 +260,13 @@ fn figures(row: &Record) -> [String; 5] {
         percent(row.percent_of_peak),
         percent(row.percent_of_copy),
         if times.median < 10.0 { format!("{:.4}", times.median) } else { format!("{:.2}", times.median) },
-        format!("{}..{}", short(moved / times.max), short(moved / times.min)),
+        match row.backend {
+            Backend::Measured => format!("{}..{}", short(moved / times.max), short(moved / times.min)),
+            Backend::Modelled => {
+                let ratio = row.counters.as_ref().and_then(|counters| counters.moved_over_asked());
+                ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default()
+            }
+        },
     ]
 }
 
@@ -247,17 +304,20 @@ fn swept_name(rows: &[&Record]) -> String {
     swept.map(|swept| swept.name.clone()).unwrap_or_else(|| "kernel".to_string())
 }
 
-/// Headings of a group's columns, with the group's name above the first.
-fn under(group: &str, columns: &[&str]) -> Vec<String> {
-    let heading = |(number, column): (usize, &&str)| match (group, number) {
-        ("", _) => column.to_string(),
-        (group, 0) => format!("{group}\n{column}"),
-        _ => format!("\n{column}"),
+/// Headings of a group's columns, with the group's caption above the first. All end on the same line.
+fn under(caption: &str, columns: &[&str]) -> Vec<String> {
+    let above = if caption.is_empty() { 0 } else { caption.lines().count() };
+    let heading = |(number, column): (usize, &&str)| match number {
+        0 if above > 0 => format!("{caption}\n{column}"),
+        _ => {
+            let more = column.matches('\n').count();
+            format!("{}{column}", "\n".repeat(above.saturating_sub(more)))
+        }
     };
     columns.iter().enumerate().map(heading).collect()
 }
 
-fn new(header: Vec<String>, left: usize) -> Table {
+pub(super) fn new(header: Vec<String>, left: usize) -> Table {
     let mut table = Table::new();
     table
         .load_preset(presets::NOTHING)
@@ -272,12 +332,12 @@ fn new(header: Vec<String>, left: usize) -> Table {
     table
 }
 
-fn add(table: &mut Table, cells: Vec<String>) {
+pub(super) fn add(table: &mut Table, cells: Vec<String>) {
     table.add_row(cells.into_iter().map(Cell::new).collect::<Vec<_>>());
 }
 
 /// Without spaces at the ends of lines.
-fn trimmed(table: &Table) -> String {
+pub(super) fn trimmed(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>().join("\n")
 }
 
@@ -294,10 +354,13 @@ fn notes(rows: &[&Record]) -> String {
             let line =
                 format!("{INVALID}: {} ({}{}): {note}", row.kernel, row.language, swept.unwrap_or_default());
             let _ = writeln!(text, "{}", wrapped(&line));
-        } else if let Some(known) = remarks.iter_mut().find(|(known, _)| *known == note) {
-            known.1 += 1;
-        } else {
-            remarks.push((note, 1));
+            continue;
+        }
+        for remark in note.split("; ") {
+            match remarks.iter_mut().find(|(known, _)| *known == remark) {
+                Some(known) => known.1 += 1,
+                None => remarks.push((remark, 1)),
+            }
         }
     }
     for (note, count) in remarks {
@@ -307,7 +370,7 @@ fn notes(rows: &[&Record]) -> String {
 }
 
 /// Broken into lines of at most 100 columns.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.len() - 1;
@@ -327,7 +390,8 @@ fn wrapped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        device::tests::h200,
+        counters::{Bound, Counters, LaunchCounters, Parts},
+        device::tests::{c870, h200},
         experiments::{BytesMoved, Precision},
         measure::{Method, Times},
         record::{Ceiling, Parameters, Peak, Residence, SCHEMA, Timing},
@@ -374,7 +438,7 @@ mod tests {
             row(0, Precision::F64, Some(0.1411)),
             row(1, Precision::F64, Some(3.2541)),
         ];
-        let text = table(&records);
+        let text = table(&records, false);
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest.is_some_and(|widest| widest <= 100), "{widest:?} columns:\n{text}");
         let cells = |start: &str| {
@@ -402,6 +466,60 @@ mod tests {
         assert!(text.contains("INVALID: offset_f32 (rust, offset 1): 2 elements are wrong\n"), "{text}");
     }
 
+    /// The row as a C870's model gives it, at eight bytes moved for one asked.
+    fn modelled(row: Record) -> Record {
+        let mut launch = LaunchCounters { l2_sectors_read: 4096, ..LaunchCounters::default() };
+        launch.total.instructions = 416;
+        launch.total.loads.requests = 64;
+        launch.total.loads.sectors = 1024;
+        launch.total.loads.bytes_requested = 4096;
+        launch.total.loads.bytes_moved = 32768;
+        let parts = Parts { launch: 3.0, dram: 9.0, l2: 0.0, on_chip: 1.0, issue: 1.0, latency: 1.0 };
+        let counters =
+            Counters { launch, dram_bytes: 32768, modelled_us: parts, bound: Bound::Dram, lines: Vec::new() };
+        Record {
+            backend: Backend::Modelled,
+            device: c870(),
+            time_ms: row.time_ms.map(|times| Times { samples: 1, ..times }),
+            timing: Timing { method: Method::Modelled, launches_per_sample: 1 },
+            counters: Some(Box::new(counters)),
+            ..row
+        }
+    }
+
+    #[test]
+    fn modelled_figures_say_so_and_how_much_was_moved() {
+        let records =
+            [Precision::F32, Precision::F64].map(|precision| modelled(row(1, precision, Some(0.1958))));
+        let text = table(&records, true);
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest.is_some_and(|widest| widest <= 100), "{widest:?} columns:\n{text}");
+        assert!(
+            text.starts_with(
+                "modelled, not measured, for Tesla C870 (sim:c870, compute capability 1.0, 16 SMs, no L2)\nsimulated driver"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("GB/s (the driver's own, modelled, 256 MiB"), "{text}");
+        assert!(text.contains(", modelled: one launch, after one to warm up\n"), "{text}");
+        let heading = text.lines().find(|line| line.starts_with("offset ")).expect("the headings");
+        assert_eq!(heading.split_whitespace().collect::<Vec<_>>(), ["offset", "f32", "f64", "from"]);
+        let heading = text.lines().find(|line| line.trim().starts_with("modelled ")).expect("the headings");
+        assert_eq!(
+            heading.split_whitespace().collect::<Vec<_>>(),
+            ["modelled", "moved/", "modelled", "moved/"],
+            "{text}"
+        );
+        assert!(text.contains("card: data sheet; ") && text.contains("Calibration: "), "{text}");
+        let row = text.lines().find(|line| line.starts_with("1 ")).expect("a row for offset 1");
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!((cells.len(), cells[5], cells[10]), (12, "8.00", "8.00"), "{row}");
+        let row = text.lines().find(|line| line.starts_with("offset_f32 1 ")).expect("its counters");
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(cells, ["offset_f32", "1", "416", "64", "1024", "16.00", "12.5%", "0.0", "DRAM"]);
+        assert!(!table(&records, false).contains("offset_f32 1 "));
+    }
+
     #[test]
     fn a_comparison_is_summed_up() {
         let ratio = |ratio| Record { ratio_to_reference: Some(ratio), ..row(0, Precision::F32, Some(0.2)) };
@@ -410,5 +528,6 @@ mod tests {
             "Rust/C++ time over 3 rows: median 1.000, furthest from 1 0.900, 2 of 3 within 0.98 to 1.02."
         );
         assert!(comparison(&[row(0, Precision::F32, None)]).contains("no ratio"));
+        assert!(comparison(&[modelled(ratio(1.0))]).starts_with("Rust/C++ modelled time over 1 rows: "));
     }
 }

@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `FAKE_VERSION` | the CUDA version, as in 13000 |
 //! | `FAKE_DEVICES` | how many devices there are |
+//! | `FAKE_NAME` | what they are called |
 //! | `FAKE_COMPUTE` | the compute capability, as in 90 |
 //! | `FAKE_MEMORY` | bytes of device memory |
 //! | `FAKE_WRONG` | the kernel that computes something wrong |
@@ -149,7 +150,7 @@ unsafe extern "C" fn cuDeviceGet(device: *mut c_int, ordinal: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, length: c_int, device: c_int) -> c_int {
-    let text = format!("Fake GPU {device}\0");
+    let text = text("FAKE_NAME").unwrap_or_else(|| format!("Fake GPU {device}")) + "\0";
     assert!(text.len() <= length as usize);
     unsafe { name.copy_from_nonoverlapping(text.as_ptr().cast(), text.len()) };
     SUCCESS

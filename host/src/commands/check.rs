@@ -1,0 +1,172 @@
+//! `coalesce check`: each kernel once a point, under the checks of the simulated driver.
+
+use super::plan::{self, Selection};
+use crate::{
+    cli::CheckOptions,
+    device::{self, DeviceChoice, Driver, Gpu},
+    experiments::{Contents, Launch, Point, Work},
+    kernels, memory, progress,
+    simulated::{Check, Report},
+};
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use cust::{
+    memory::{CopyDestination, DeviceBuffer},
+    module::Module,
+    stream::{Stream, StreamFlags},
+};
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// Checks what the options name.
+///
+/// # Errors
+/// Anything that ends the check early, other than a finding.
+pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode> {
+    let DeviceChoice::Simulated(card) = &options.device else {
+        bail!(
+            "checks are made by the simulated driver, on machines with a GPU too: leave --device out, or name a card as in \
+             --device sim:a100-80. On the GPU itself NVIDIA's `compute-sanitizer coalesce run` checks"
+        );
+    };
+    let tools = if options.tools.is_empty() { Check::value_variants() } else { &options.tools };
+    let driver = device::bind_simulated(card, tools)?;
+    let ptx = options.ptx.as_deref().map(Text::read).transpose()?;
+    let mut session = Session::open(&options.device, &driver, ptx.as_ref())?;
+    let points = points(options, &session, ptx.as_ref())?;
+
+    let mut report = Report::new(tools);
+    let mut wrong = Vec::new();
+    let bar = progress::bar(points.len() as u64);
+    for point in &points {
+        let name = format!("{} {}", point.kernel, point.parameters);
+        bar.set_message(name.clone());
+        let outcome = session.check(point).with_context(|| name.clone());
+        let found = report.take(&name);
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(fault)) => wrong.push(format!("{name}: {fault}")),
+            // What failed is a finding, and has left the context unusable. It goes before the next one comes: a device has
+            // one of this kind.
+            Err(_) if found => {
+                drop(session);
+                // What could not be freed any more is no leak of the kernel's.
+                Report::forget();
+                session = Session::open(&options.device, &driver, ptx.as_ref())?;
+            }
+            Err(error) => return Err(error),
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+
+    let mut out = io::stdout().lock();
+    write!(out, "{report}")?;
+    for line in &wrong {
+        writeln!(out, "INVALID: {line}")?;
+    }
+    let mut kernels: Vec<&str> = points.iter().map(|point| point.kernel).collect();
+    kernels.dedup();
+    writeln!(
+        out,
+        "{} of {} in {} on a simulated {} ({})",
+        count(report.findings(), "finding"),
+        count(kernels.len(), "kernel"),
+        count(points.len(), "launch").replace("launchs", "launches"),
+        session.gpu.info.plain_name().trim_start_matches("NVIDIA "),
+        session.gpu.info.selector(),
+    )?;
+    Ok(if report.findings() == 0 && wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The launches to make: of kernels, and where there is a PTX file of those that it has.
+fn points(options: &CheckOptions, session: &Session, ptx: Option<&Text>) -> Result<Vec<Point>> {
+    let mut points = plan::points(&Selection::from(options), &session.gpu.info)?;
+    points.retain(|point| matches!(point.work, Work::Kernel(_)));
+    if let Some(Text { path, text }) = ptx {
+        points.retain(|point| kernels::entries(text).any(|name| name == point.kernel));
+        if points.is_empty() {
+            bail!(
+                "{} has none of the kernels asked for; it has {}",
+                path.display(),
+                kernels::entries(text).collect::<Vec<_>>().join(", "),
+            );
+        }
+    }
+    Ok(points)
+}
+
+/// A user's PTX.
+struct Text {
+    path: PathBuf,
+    text: String,
+}
+
+impl Text {
+    fn read(path: &Path) -> Result<Text> {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Text { path: path.to_path_buf(), text })
+    }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    match number {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+/// A context with the kernels in it. A fault ends it, and another takes its place.
+struct Session {
+    // In the order in which they have to go.
+    stream: Stream,
+    module: Module,
+    gpu: Gpu,
+}
+
+impl Session {
+    fn open(device: &DeviceChoice, driver: &Driver, ptx: Option<&Text>) -> Result<Session> {
+        let gpu = Gpu::open(device, driver)?;
+        let module = match ptx {
+            Some(Text { path, text }) => kernels::load(text, &path.display().to_string())?,
+            None => kernels::load_embedded(&gpu.info, driver)?.0,
+        };
+        let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
+        Ok(Session { stream, module, gpu })
+    }
+
+    /// Launches the point's kernel once, on buffers that are not a byte longer than it was promised. What it only writes
+    /// to is left as it comes, so that reading it shows. `Some` says what is wrong with the result.
+    fn check(&self, point: &Point) -> Result<Option<String>> {
+        let Work::Kernel(launch) = &point.work else { return Ok(None) };
+        let function = self.module.get_function(point.kernel).context("the PTX has no such kernel")?;
+        let mut buffers = Vec::new();
+        for buffer in &point.buffers {
+            // SAFETY: the kernel is to write what it reads, and initcheck tells if it does not.
+            let memory = unsafe { DeviceBuffer::<u8>::uninitialized(buffer.bytes as usize) }
+                .context("cannot allocate device memory. Use fewer --bytes")?;
+            if let Contents::Pattern(precision) = buffer.before {
+                memory::fill_from_host(memory.as_device_ptr(), buffer.bytes, precision)?;
+            }
+            buffers.push(memory);
+        }
+        let pointers: Vec<_> = buffers.iter().map(|memory| memory.as_device_ptr()).collect();
+        let (shape, stream) = (point.shape, &self.stream);
+        launch(&Launch { function: &function, shape, stream, buffers: &pointers })
+            .context("the driver refuses the launch")?;
+        stream.synchronize().context("the launch failed")?;
+        for (number, (memory, buffer)) in buffers.iter().zip(&point.buffers).enumerate() {
+            let mut bytes = vec![0; buffer.bytes as usize];
+            memory.copy_to(&mut bytes).context("reading a buffer back failed")?;
+            if let Some(findings) = buffer.after.check_in_parallel(0, 1, &bytes) {
+                return Ok(Some(format!("buffer {number}: {findings}")));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,150 @@
+//! Counters as tables: a row a record, or a row a line of source.
+
+use super::table::{add, new, trimmed, wrapped};
+use crate::{
+    counters::{Counters, Counts},
+    record::Record,
+};
+use std::fmt::Write;
+
+/// How to read the tables.
+const READING: &str = "Of one launch: instructions of warps, the requests of loads from global memory, the 32-byte sectors \
+                       that they and stores come to, in all and each, by the rules of the card's compute capability; used is the part \
+                       of the bytes moved that lanes asked for. What L2 and DRAM moved, and what bounds the time, is \
+                       modelled.";
+
+/// The counters of rows, one a row, and where they are known those of each row's lines. Nothing where no row has any.
+pub(crate) fn counters(rows: &[&Record]) -> String {
+    let counted: Vec<(&Record, &Counters)> =
+        rows.iter().filter_map(|row| Some((*row, row.counters.as_deref()?))).collect();
+    let Some((first, _)) = counted.first() else { return String::new() };
+    let names = counted.iter().map(|(record, _)| name(record)).collect();
+    let all: Vec<Columns> =
+        counted.iter().map(|(record, counters)| Columns::of_launch(record, counters)).collect();
+    let swept = first.parameters.swept.as_ref().map_or("kernel", |_| "kernel, value");
+    let mut text = format!("\n{}\n\n{}\n", wrapped(READING), tabulate(swept, names, &all));
+    for (record, counters) in &counted {
+        if counters.lines.is_empty() {
+            continue;
+        }
+        let names = counters.lines.iter().map(|line| place(&line.file, line.line)).collect();
+        let lines: Vec<Columns> = counters.lines.iter().map(|line| Columns::of(&line.counts)).collect();
+        let _ = write!(text, "\n{} line by line\n\n{}\n", name(record), tabulate("line", names, &lines));
+    }
+    text
+}
+
+/// The kernel, and the value of what is swept.
+fn name(record: &Record) -> String {
+    match &record.parameters.swept {
+        Some(swept) => format!("{} {}", record.kernel, swept.value),
+        None => record.kernel.clone(),
+    }
+}
+
+/// The last two parts of a path and the line.
+fn place(file: &str, line: u32) -> String {
+    if file.is_empty() {
+        return "no line known".to_string();
+    }
+    let parts: Vec<&str> = file.rsplit(['/', '\\']).take(2).collect();
+    format!("{}:{line}", parts.into_iter().rev().collect::<Vec<_>>().join("/"))
+}
+
+/// The cells of a row under their headings. Where no row of a table has anything in a column, the column is left out.
+struct Columns(Vec<(&'static str, String)>);
+
+impl Columns {
+    fn of_launch(record: &Record, counters: &Counters) -> Columns {
+        let mut columns = Columns::of(&counters.launch.total).0;
+        let sectors = counters.launch.l2_sectors_read + counters.launch.l2_sectors_written;
+        // Without an L2 they are what DRAM moves.
+        let sectors = if record.device.l2_bytes == 0 { 0 } else { sectors };
+        columns.push(("L2\nMB", megabytes(sectors * 32)));
+        columns.push(("DRAM\nMB", megabytes(counters.dram_bytes)));
+        columns.push(("\nbound", counters.bound.to_string()));
+        Columns(columns)
+    }
+
+    fn of(counts: &Counts) -> Columns {
+        let global = counts.global();
+        let shared = counts.shared();
+        let each = |part: u64, whole: u64| {
+            if whole == 0 { String::new() } else { format!("{:.2}", part as f64 / whole as f64) }
+        };
+        let used = if global.bytes_moved == 0 {
+            String::new()
+        } else {
+            percent(global.bytes_requested, global.bytes_moved)
+        };
+        Columns(vec![
+            ("warp\ninstr.", number(counts.instructions)),
+            ("load\nrequests", number(counts.loads.requests)),
+            ("\nsectors", number(counts.loads.sectors)),
+            ("\neach", each(counts.loads.sectors, counts.loads.requests)),
+            ("store\nsectors", number(counts.stores.sectors)),
+            ("\neach", each(counts.stores.sectors, counts.stores.requests)),
+            ("atomic\nrequests", number(counts.atomics.requests)),
+            ("\nused", used),
+            ("shared\nwavefronts", number(shared.wavefronts)),
+            ("\nat best", number(shared.ideal)),
+            ("constant\nreplays", number(counts.constant.replays)),
+            ("divergent\nbranches", number(counts.divergent_branches)),
+        ])
+    }
+}
+
+fn tabulate(first: &str, names: Vec<String>, rows: &[Columns]) -> String {
+    let Some(Columns(headings)) = rows.first() else { return String::new() };
+    let kept: Vec<usize> =
+        (0..headings.len()).filter(|&column| rows.iter().any(|row| !row.0[column].1.is_empty())).collect();
+    let header = std::iter::once(format!("\n{first}"))
+        .chain(kept.iter().map(|&column| headings[column].0.to_string()))
+        .collect();
+    let mut table = new(header, 1);
+    for (name, row) in names.into_iter().zip(rows) {
+        add(
+            &mut table,
+            std::iter::once(name).chain(kept.iter().map(|&column| row.0[column].1.clone())).collect(),
+        );
+    }
+    trimmed(&table)
+}
+
+/// A count; nothing for none.
+fn number(count: u64) -> String {
+    if count == 0 { String::new() } else { count.to_string() }
+}
+
+fn megabytes(bytes: u64) -> String {
+    if bytes == 0 { String::new() } else { format!("{:.1}", bytes as f64 / 1e6) }
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1}%", 100.0 * part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_named_by_the_end_of_its_path() {
+        assert_eq!(place("/home/me/coalesce/gpu-kernels/src/copy.rs", 40), "src/copy.rs:40");
+        assert_eq!(place("copy.rs", 40), "copy.rs:40");
+        assert_eq!(place("", 0), "no line known");
+    }
+
+    #[test]
+    fn columns_that_nothing_is_in_are_left_out() {
+        let mut counts = Counts { instructions: 416, ..Counts::default() };
+        counts.loads.requests = 32;
+        counts.loads.sectors = 160;
+        counts.loads.bytes_requested = 4096;
+        counts.loads.bytes_moved = 5120;
+        let text = tabulate("kernel", vec!["offset_f32 1".to_string()], &[Columns::of(&counts)]);
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[1], ["kernel", "instr.", "requests", "sectors", "each", "used"]);
+        assert_eq!(rows[3], ["offset_f32", "1", "416", "32", "160", "5.00", "80.0%"]);
+    }
+}
