@@ -5,6 +5,7 @@
 mod cargo;
 mod coalesce;
 mod expectations;
+mod fidelity;
 mod gate;
 mod gpu;
 mod kernels;
@@ -45,6 +46,9 @@ enum Verb {
     /// Run the kernels beside their CUDA C++ twins under reference/ (`coalesce compare`)
     #[command(disable_help_flag = true)]
     Compare(PassedOn),
+    /// Run kernels under the simulated driver's checks: memcheck, racecheck, initcheck, synccheck (`coalesce check`)
+    #[command(disable_help_flag = true)]
+    Check(PassedOn),
     /// Run all tests and checks that need no GPU, or with --gpu those that do
     Test(verbs::test::Arguments),
     /// Print a kernel's PTX
@@ -57,6 +61,8 @@ enum Verb {
     Dist(verbs::dist::Arguments),
     /// Write README.md's tables of results anew, from the records under docs/results
     Readme(verbs::readme::Arguments),
+    /// Write docs/fidelity.md anew: the simulator beside the hardware's counters and times
+    Fidelity(verbs::fidelity::Arguments),
 }
 
 /// Arguments for `coalesce`, passed on as they are.
@@ -72,12 +78,14 @@ fn main() -> ExitCode {
         Verb::List(arguments) => verbs::list::main(&arguments),
         Verb::Devices(arguments) => verbs::devices::main(&arguments),
         Verb::Compare(arguments) => verbs::compare::main(&arguments),
+        Verb::Check(arguments) => verbs::check::main(&arguments),
         Verb::Test(arguments) => verbs::test::main(&arguments),
         Verb::Ptx(arguments) => verbs::ptx::main(&arguments),
         Verb::Sass(arguments) => verbs::sass::main(&arguments),
         Verb::Doctor => verbs::doctor::main(),
         Verb::Dist(arguments) => verbs::dist::main(&arguments),
         Verb::Readme(arguments) => verbs::readme::main(&arguments),
+        Verb::Fidelity(arguments) => verbs::fidelity::main(&arguments),
     };
     match result {
         Ok(code) => ExitCode::from(code),

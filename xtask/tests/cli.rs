@@ -32,7 +32,7 @@ fn text(output: &Output) -> String {
 fn help_lists_every_verb() {
     let (code, text) = xtask(&["--help"]);
     assert_eq!(code, Some(0), "{text}");
-    for verb in ["run", "list", "devices", "compare", "test", "ptx", "sass", "doctor", "dist"] {
+    for verb in ["run", "list", "devices", "compare", "check", "test", "ptx", "sass", "doctor", "dist"] {
         let found = text.lines().any(|line| line.trim_start().split(' ').next() == Some(verb));
         assert!(found, "no {verb} in:\n{text}");
     }
@@ -108,6 +108,10 @@ fn arguments_and_exit_status_pass_through() {
     assert_eq!(folder.xtask(&["run", "--help"]), (Some(7), "[run --help]\n".into()));
     assert_eq!(folder.xtask(&["list", "-x"]), (Some(7), "[list -x]\n".into()));
     assert_eq!(folder.xtask(&["devices"]), (Some(7), "[devices]\n".into()));
+    assert_eq!(
+        folder.xtask(&["check", "offset", "--tool", "memcheck"]),
+        (Some(7), "[check offset --tool memcheck]\n".into())
+    );
     let reference = folder.0.join("reference");
     assert_eq!(
         folder.xtask(&["compare", "offset"]),

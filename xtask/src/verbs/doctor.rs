@@ -52,7 +52,7 @@ pub(crate) fn main() -> Result<u8> {
     };
     items.push(optional(Program::Nvcc, "`compare` needs it"));
     items.push(optional(Program::ComputeSanitizer, "`test --gpu` needs it, or --no-sanitizer"));
-    items.extend(driver(&program, matches!(layout, Layout::Folder { .. })));
+    items.extend(driver(&program));
     crate::print(&render(&items))?;
     Ok(u8::from(items.iter().any(|item| matches!(item.state, State::Missing(_)))))
 }
@@ -158,30 +158,31 @@ fn describe(tool: &Tool) -> String {
     format!("{} ({})\n{}", tool.version, tool.origin, tool.path.display())
 }
 
-/// The driver by itself, and the GPUs as `coalesce` sees them.
-///
-/// A checkout is of use without a GPU, a carried folder is not.
-fn driver(program: &Path, needed: bool) -> Vec<Item> {
+/// The driver by itself, and the GPUs as `coalesce` sees them. Without them cards are simulated.
+fn driver(program: &Path) -> Vec<Item> {
     let driver = match cuda_driver::bind_nvidia() {
         Ok(nvidia) => State::Found(format!("{}\n{}", nvidia.driver_version, nvidia.path.display())),
         Err(error) => {
-            let state = if needed {
-                State::Missing(error.to_string())
-            } else {
-                State::Absent(format!("experiments run on a GPU only; {error}"))
-            };
+            let state = State::Absent(format!(
+                "`run` simulates a card instead, and its times are modelled; to measure: {error}"
+            ));
             return vec![Item { name: "driver", state }];
         }
     };
     let devices = if program.is_file() {
         match process::succeed(Command::new(program).arg("devices")) {
-            Ok(text) => State::Found(text.trim_end().to_owned()),
+            Ok(text) => State::Found(gpus(&text).to_owned()),
             Err(error) => State::Missing(format!("{error:#}")),
         }
     } else {
         State::Absent("coalesce is not built yet; `cargo xtask devices` builds it and lists them".to_owned())
     };
     vec![Item { name: "driver", state: driver }, Item { name: "GPUs", state: devices }]
+}
+
+/// What `coalesce devices` says of GPUs, without the list of simulated cards, which is below it.
+fn gpus(devices: &str) -> &str {
+    devices.split("\n\n").next().unwrap_or_default().trim_end()
 }
 
 /// A line an item: a mark, the name, and what was found or what to do.
@@ -225,6 +226,15 @@ mod tests {
         assert!(text.contains("on PATH"), "{text}");
         let found = render(&[cargo_itself(Ok("cargo 1.95.0\n".into()))]);
         assert!(found.starts_with("✓ cargo              cargo 1.95.0\n"), "{found}");
+    }
+
+    #[test]
+    fn simulated_cards_are_no_gpus() {
+        assert_eq!(
+            gpus("driver: d\ncuda:0: a GPU\n\nsimulated cards: ..\n\nsim:c870\n"),
+            "driver: d\ncuda:0: a GPU"
+        );
+        assert_eq!(gpus("no GPU: none\n"), "no GPU: none");
     }
 
     #[test]

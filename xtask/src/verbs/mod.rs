@@ -1,9 +1,11 @@
 //! One file a verb. Each returns the exit code.
 
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod devices;
 pub(crate) mod dist;
 pub(crate) mod doctor;
+pub(crate) mod fidelity;
 pub(crate) mod list;
 pub(crate) mod ptx;
 pub(crate) mod readme;

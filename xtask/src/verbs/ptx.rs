@@ -37,8 +37,11 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     Ok(0)
 }
 
-/// The same PTX without `.file` and `.loc` directives and the labels that go with them, which are three lines in four.
+/// The same PTX without `.file` and `.loc` directives, the labels that go with them and the names that they refer to, which
+/// are four lines in five.
 fn without_lines(ptx: &str) -> String {
+    // The names are the last section.
+    let ptx = ptx.find(".section\t.debug_str").map_or(ptx, |names| ptx[..names].trim_end());
     let is_noise = |line: &str| {
         let line = line.trim();
         let label = line.ends_with(':');
@@ -79,13 +82,20 @@ $L__func_begin7:
 $L__BB7_1:
 $L__tmp130:
 \tret;
+	.loc	15 34 0, function_name $L__info_string0, inlined_at 15 33 0
+	ret;
 $L__func_end7:
 
 }
+	.section	.debug_str
+	{
+$L__info_string0:
+.b8 104,0
+	}
 ";
         assert_eq!(
             without_lines(ptx),
-            ".version 8.0\n\n.visible .entry k()\n{\n\t.local .b8 depot[8];\n$L__BB7_1:\n\tret;\n\n}\n"
+            ".version 8.0\n\n.visible .entry k()\n{\n\t.local .b8 depot[8];\n$L__BB7_1:\n\tret;\n\tret;\n\n}\n"
         );
     }
 }

@@ -13,7 +13,7 @@ use crate::expectations::Expectations;
 use crate::layout::Layout;
 use crate::steps::Steps;
 use crate::tools::{self, Program};
-use crate::verbs::readme;
+use crate::verbs::{fidelity, readme};
 use crate::{cargo, gate, gpu, kernels, process};
 
 /// What `test` takes.
@@ -90,7 +90,13 @@ fn crates(root: &Path, keep_going: bool, steps: &mut Steps<std::io::Stdout>) -> 
             bail!("cargo test failed ({status}); its output above says what");
         }
         Ok(())
-    })
+    })?;
+    // The tests that the GPU has to pass, on the simulated driver.
+    let mut device_tests =
+        cargo_with("test", &["--quiet", "--package", "cuda_std_device_tests", "--test", "gpu"]);
+    let _ = device_tests.args(["--", "--ignored"]).env(cuda_driver::simulated::CARDS_VARIABLE, "h200");
+    steps.run("cuda_std's device tests, on a simulated H200", quiet(device_tests))?;
+    steps.run("the simulator counts what the hardware counts", || fidelity::check(root))
 }
 
 /// What every kernel's PTX must pass.

@@ -1,0 +1,146 @@
+//! What Nsight Compute wrote of a run, joined with the run's own records.
+//!
+//! `ncu --csv --page raw` writes a line a launch in the order of the launches, and does not say with which arguments. The
+//! run's records say that, in the same order, so the n-th kernel row has the n-th group of launches. Every row must have
+//! the same number of launches; the last of each group counts, which found the caches as its row leaves them.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
+
+/// Lines for `counters.jsonl`: each row of `records` with the counters of one of its launches.
+///
+/// # Errors
+/// The launches are not a whole number for each row, or a row's kernel is not the launches'.
+pub(crate) fn join(csv: &str, records: &[Value]) -> Result<Vec<Value>> {
+    let launches = launches(csv)?;
+    let rows: Vec<&Value> = records.iter().filter(|row| row["language"] == "rust").collect();
+    if rows.is_empty() || launches.is_empty() || !launches.len().is_multiple_of(rows.len()) {
+        bail!("{} launches are no whole number for each of {} rows", launches.len(), rows.len());
+    }
+    let each = launches.len() / rows.len();
+    let mut joined = Vec::new();
+    for (row, group) in rows.iter().zip(launches.chunks(each)) {
+        let kernel = row["kernel"].as_str().context("a record names no kernel")?;
+        if let Some((other, _)) = group.iter().find(|(name, _)| name != kernel) {
+            bail!("a row of {kernel} meets a launch of {other}");
+        }
+        let (_, counters) = group.last().context("each row has launches")?;
+        joined.push(json!({
+            "experiment": row["experiment"], "kernel": kernel, "parameters": row["parameters"], "hardware": counters,
+        }));
+    }
+    Ok(joined)
+}
+
+/// Kernel and counters of each launch.
+fn launches(csv: &str) -> Result<Vec<(String, Map<String, Value>)>> {
+    let mut lines = csv.lines().filter(|line| !line.starts_with("==") && !line.is_empty()).map(fields);
+    let header = lines.next().context("the file is empty")?;
+    let kernel = header.iter().position(|name| name == "Kernel Name");
+    let kernel = kernel.context("the file has no column \"Kernel Name\": write it with --csv --page raw")?;
+    let is_counter = |name: &str| {
+        name.contains("__") && (name.ends_with(".sum") || name == "launch__registers_per_thread")
+    };
+    let mut launches = Vec::new();
+    // The line behind the header has the units.
+    for line in lines.skip(1) {
+        let name = line.get(kernel).context("a line ends before its kernel's name")?;
+        let mut counters = Map::new();
+        for (column, value) in header.iter().zip(&line).filter(|(column, _)| is_counter(column)) {
+            if let Ok(value) = value.replace(',', "").parse::<u64>() {
+                let _ = counters.insert(column.clone(), json!(value));
+            }
+        }
+        // What ncu itself moved is none of the kernel's doing.
+        counters.retain(|name, _| !name.starts_with("profiler__") && !name.starts_with("gpu__"));
+        launches.push((name.clone(), counters));
+    }
+    Ok(launches)
+}
+
+/// The fields of a line of CSV, all of them in quotes.
+fn fields(line: &str) -> Vec<String> {
+    let line = line.strip_prefix('"').unwrap_or(line);
+    let line = line.strip_suffix('"').unwrap_or(line);
+    line.split("\",\"").map(str::to_owned).collect()
+}
+
+/// Puts rows into the file in place of those with the same kernel and parameters; returns how many there were.
+///
+/// # Errors
+/// The file cannot be read or written.
+pub(crate) fn merge(path: &Path, rows: &[Value]) -> Result<usize> {
+    let old = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    };
+    let same = |a: &Value, b: &Value| a["kernel"] == b["kernel"] && a["parameters"] == b["parameters"];
+    let mut all = Vec::new();
+    for line in old.lines() {
+        let line: Value = serde_json::from_str(line)
+            .with_context(|| format!("{} holds a line that is no JSON", path.display()))?;
+        if !rows.iter().any(|row| same(row, &line)) {
+            all.push(line);
+        }
+    }
+    all.extend_from_slice(rows);
+    let text: String = all.iter().map(|row| format!("{row}\n")).collect();
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(rows.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CSV: &str = "==PROF== Connected\n\
+        \"ID\",\"Kernel Name\",\"dram__bytes_read.sum\",\"gpu__time_duration.sum\"\n\
+        \"\",\"\",\"byte\",\"ns\"\n\
+        \"0\",\"a\",\"1,024\",\"5\"\n\
+        \"1\",\"a\",\"2,048\",\"5\"\n\
+        \"2\",\"b\",\"7\",\"5\"\n\
+        \"3\",\"b\",\"8\",\"5\"\n";
+
+    fn record(kernel: &str, language: &str) -> Value {
+        json!({"experiment": "e", "kernel": kernel, "language": language, "parameters": {"bytes": 1}})
+    }
+
+    #[test]
+    fn each_row_gets_the_last_of_its_launches() {
+        let records = [record("a", "rust"), record("copy_driver", "driver"), record("b", "rust")];
+        let rows = join(CSV, &records).expect("two launches a row");
+        assert_eq!(rows.len(), 2);
+        assert_eq!(rows[0]["hardware"], json!({"dram__bytes_read.sum": 2048}));
+        assert_eq!(
+            (&rows[1]["kernel"], &rows[1]["hardware"]),
+            (&json!("b"), &json!({"dram__bytes_read.sum": 8}))
+        );
+    }
+
+    #[test]
+    fn what_does_not_belong_together_is_refused() {
+        let error =
+            join(CSV, &[record("a", "rust"), record("c", "rust")]).expect_err("b is not c").to_string();
+        assert_eq!(error, "a row of c meets a launch of b");
+        let three = [record("a", "rust"), record("b", "rust"), record("b", "rust")];
+        assert!(join(CSV, &three).is_err());
+    }
+
+    #[test]
+    fn a_row_is_replaced_by_its_like() {
+        let folder = std::env::temp_dir().join(format!("coalesce-ncu-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("counters.jsonl");
+        let row = |value: u64| json!({"kernel": "a", "parameters": {"bytes": 1}, "hardware": {"x": value}});
+        assert_eq!(merge(&path, &[row(1)]).expect("a new file"), 1);
+        assert_eq!(merge(&path, &[row(2)]).expect("the same file"), 1);
+        let text = fs::read_to_string(&path).expect("it is there");
+        fs::remove_dir_all(&folder).expect("it can go");
+        assert_eq!(text.lines().count(), 1);
+        assert!(text.contains("\"x\":2"), "{text}");
+    }
+}
