@@ -1,14 +1,17 @@
-//! How fast kernels are executed: thread instructions a second, bounds checks always on.
+//! How fast kernels are executed: thread instructions a second, bounds checks always on; `_counted` with all counters
+//! of an H200, what merging them costs at the end included.
 //!
-//! `cargo bench -p simt --bench execution`. The figures to reach, on one core with AVX2: 1.0 G/s on `saxpy` with an
-//! observer, 0.5 G/s at stride 32; two workers 1.8 times one.
+//! `cargo bench -p simt --bench execution`. The figures to reach, on one core with AVX2: 1.0 G/s on `saxpy_counted`,
+//! 0.5 G/s on `stride_32_counted`; two workers 1.8 times one.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use simt::coalescing::{self, Coalescer, ComputeCapability};
+use simt::cards::{self, BlockShape, Occupancy};
+use simt::coalescing::ComputeCapability;
+use simt::count::{CounterObservation, L2State, LaunchShape};
 use simt::exec::{Launch, Machine, Program, launch};
 use simt::memory::{Kind, Memory};
-use simt::observe::{Access, At, Observation, Observer, Operation, Space};
+use simt::observe::Observation;
 use simt::ptx;
 
 fn main() {
@@ -20,67 +23,10 @@ const KERNELS: &str = include_str!("kernels.ptx");
 /// Threads a launch.
 const THREADS: u32 = 1 << 20;
 
-/// Counts what the counters of a launch need at least: instructions, requests, sectors.
-struct Tally {
-    rules: Coalescer,
-    instructions: u64,
-    requests: u64,
-    sectors: u64,
-}
-
-impl Observer for Tally {
-    const ISSUES: bool = true;
-    const ACCESSES: bool = true;
-
-    fn issue(&mut self, _: At, _: u32) {
-        self.instructions += 1;
-    }
-
-    fn access(&mut self, _: At, access: &Access<'_>) {
-        if access.space == Space::Global {
-            let request = coalescing::Request {
-                addresses: access.addresses,
-                active: access.active,
-                bytes: access.bytes,
-                access: match access.operation {
-                    Operation::Load => coalescing::Access::Load,
-                    _ => coalescing::Access::Store,
-                },
-            };
-            let traffic = self.rules.traffic(&request);
-            self.requests += u64::from(traffic.requests);
-            self.sectors += u64::from(traffic.sectors);
-        }
-    }
-}
-
-/// Sums up the tallies.
-#[derive(Default)]
-struct Tallies {
-    instructions: u64,
-    requests: u64,
-    sectors: u64,
-}
-
 const CAPABILITY: ComputeCapability = ComputeCapability { major: 9, minor: 0 };
 
-impl Observation for Tallies {
-    type Observer = Tally;
-
-    fn run_of_blocks(&self) -> u64 {
-        16
-    }
-
-    fn begin(&self, _: u64) -> Tally {
-        Tally { rules: Coalescer::new(CAPABILITY), instructions: 0, requests: 0, sectors: 0 }
-    }
-
-    fn end(&mut self, observer: Tally) {
-        self.instructions += observer.instructions;
-        self.requests += observer.requests;
-        self.sectors += observer.sectors;
-    }
-}
+const GRID: [u32; 3] = [THREADS / 256, 1, 1];
+const BLOCK: [u32; 3] = [256, 1, 1];
 
 struct Setting {
     memory: Memory,
@@ -118,8 +64,8 @@ impl Setting {
         parameters.extend(u64::from(THREADS).to_le_bytes());
         let asked = Launch {
             kernel,
-            grid: [THREADS / 256, 1, 1],
-            block: [256, 1, 1],
+            grid: GRID,
+            block: BLOCK,
             cluster: [1; 3],
             dynamic_shared_bytes: 0,
             parameters: &parameters,
@@ -138,11 +84,22 @@ impl Setting {
     }
 }
 
-fn bench(bencher: Bencher<'_, '_>, kernel: &str, step: u32, workers: usize, observed: bool) {
+fn bench(bencher: Bencher<'_, '_>, kernel: &str, step: u32, workers: usize, counted: bool) {
     let setting = Setting::new();
-    let run = || match observed {
-        true => setting.run(kernel, step, workers, &mut Tallies::default()),
-        false => setting.run(kernel, step, workers, &mut ()),
+    let card = cards::find("h200").expect("the card");
+    let shape = BlockShape { threads: 256, registers: 16, shared_bytes: 0 };
+    let occupancy = Occupancy::new(&card.limits(), shape).expect("it fits");
+    // Carried from launch to launch, as on a device.
+    let mut l2 = Some(L2State::new(card));
+    let mut run = || {
+        if !counted {
+            return setting.run(kernel, step, workers, &mut ());
+        }
+        let launch = LaunchShape::new(GRID, BLOCK, occupancy, setting.program.sites());
+        let mut counters = CounterObservation::new(launch, l2.take().expect("given back below"));
+        let instructions = setting.run(kernel, step, workers, &mut counters);
+        l2 = Some(counters.finish().l2);
+        instructions
     };
     let instructions = run();
     bencher.counter(ItemsCount::new(instructions)).bench_local(run);
@@ -154,7 +111,7 @@ fn saxpy(bencher: Bencher<'_, '_>, workers: usize) {
 }
 
 #[divan::bench(args = [1, 2], sample_count = 10, sample_size = 1)]
-fn saxpy_observed(bencher: Bencher<'_, '_>, workers: usize) {
+fn saxpy_counted(bencher: Bencher<'_, '_>, workers: usize) {
     bench(bencher, "saxpy", 1, workers, true);
 }
 
@@ -164,7 +121,7 @@ fn stride_32(bencher: Bencher<'_, '_>, workers: usize) {
 }
 
 #[divan::bench(args = [1, 2], sample_count = 10, sample_size = 1)]
-fn stride_32_observed(bencher: Bencher<'_, '_>, workers: usize) {
+fn stride_32_counted(bencher: Bencher<'_, '_>, workers: usize) {
     bench(bencher, "stride", 32, workers, true);
 }
 
