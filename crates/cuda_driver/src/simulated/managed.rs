@@ -1,10 +1,11 @@
 //! Managed memory: where its pages are, where they should be, and who reaches them there.
 //!
 //! Kept by pages of 64 KiB, the least that a fault moves. A page that nobody has touched is nowhere, and counts as the
-//! host's.
+//! host's. What a program wants of its pages may differ from one part of 4 KiB, a page of the host's, to the next.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
+use std::ops::Range;
 
 use simt::model::unified::{self, BLOCK_BYTES, PAGE_BYTES};
 
@@ -30,15 +31,27 @@ pub(super) struct Pages {
     pub came: Vec<u64>,
 }
 
-/// A page's places, as devices' numbers.
+/// Bytes of a part, and parts of a page.
+pub(super) const PART_BYTES: u64 = 4 << 10;
+pub(super) const PARTS: usize = (PAGE_BYTES / PART_BYTES) as usize;
+
+/// What the program wants of a page or of a part of it, in devices' numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Page {
-    /// Where it is.
-    pub at: c_int,
+pub(super) struct Hints {
     pub preferred: c_int,
-    pub last_prefetch: c_int,
     /// Bit 0 is the host, bit `n + 1` device `n`.
     pub accessed_by: u64,
+}
+
+/// A page's places, as devices' numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Page {
+    /// Where it is: of a page that is partly the host's by its hints, where the rest of it is.
+    pub at: c_int,
+    pub last_prefetch: c_int,
+    pub hints: Hints,
+    /// The hints of each part, where they differ.
+    parts: Option<Box<[Hints; PARTS]>>,
     pub read_mostly: bool,
     /// It is on a card, and the host has a copy that is as good.
     pub duplicate: bool,
@@ -47,12 +60,39 @@ pub(super) struct Page {
 impl Page {
     const NEW: Self = Self {
         at: NOWHERE,
-        preferred: NOWHERE,
         last_prefetch: NOWHERE,
-        accessed_by: 0,
+        hints: Hints { preferred: NOWHERE, accessed_by: 0 },
+        parts: None,
         read_mostly: false,
         duplicate: false,
     };
+
+    /// The hints of parts, or those of all where they are the same.
+    fn hints_of(&self, parts: Range<usize>) -> &[Hints] {
+        self.parts.as_ref().map_or(std::slice::from_ref(&self.hints), |hints| &hints[parts])
+    }
+
+    /// Changes the hints of parts.
+    fn hint(&mut self, parts: Range<usize>, change: impl Fn(&mut Hints)) {
+        if parts.len() == PARTS && self.parts.is_none() {
+            return change(&mut self.hints);
+        }
+        let hints = self.parts.get_or_insert_with(|| Box::new([self.hints; PARTS]));
+        hints[parts].iter_mut().for_each(change);
+        if hints.iter().all(|part| *part == hints[0]) {
+            self.hints = hints[0];
+            self.parts = None;
+        }
+    }
+
+    /// A bit for each part whose hints are so.
+    pub(super) fn parts_with(&self, are: impl Fn(&Hints) -> bool) -> u16 {
+        match &self.parts {
+            None if are(&self.hints) => u16::MAX,
+            None => 0,
+            Some(parts) => (0..).zip(parts.iter()).map(|(part, hints)| u16::from(are(hints)) << part).sum(),
+        }
+    }
 }
 
 pub(super) fn bit(device: c_int) -> u64 {
@@ -80,15 +120,40 @@ pub(super) fn on_host(state: &State, address: u64) -> bool {
     })
 }
 
-/// The pages of a range, which must be within one managed allocation.
-fn pages(managed: &mut BTreeMap<u64, Pages>, address: u64, bytes: u64) -> Outcome<&mut [Page]> {
+/// The allocation of a range, which must be within a managed one: where it starts, and which of its pages the range has.
+fn locate(
+    managed: &mut BTreeMap<u64, Pages>,
+    address: u64,
+    bytes: u64,
+) -> Outcome<(u64, &mut Pages, Range<usize>)> {
     if bytes == 0 {
         return Err(INVALID_VALUE);
     }
     let (start, range) = managed.range_mut(..=address).next_back().ok_or(INVALID_VALUE)?;
     let offset = address - start;
     let end = offset.checked_add(bytes).filter(|end| *end <= range.bytes).ok_or(INVALID_VALUE)?;
-    Ok(&mut range.pages[(offset / PAGE_BYTES) as usize..end.div_ceil(PAGE_BYTES) as usize])
+    let pages = (offset / PAGE_BYTES) as usize..end.div_ceil(PAGE_BYTES) as usize;
+    Ok((*start, range, pages))
+}
+
+/// The pages of a range, which must be within one managed allocation.
+fn pages(managed: &mut BTreeMap<u64, Pages>, address: u64, bytes: u64) -> Outcome<&mut [Page]> {
+    locate(managed, address, bytes).map(|(_, range, pages)| &mut range.pages[pages])
+}
+
+/// A range's pages with the parts of each that are in it.
+fn parts(
+    address: u64,
+    bytes: u64,
+    start: u64,
+    pages: Range<usize>,
+) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let (first, end) = (address - start, address - start + bytes);
+    pages.map(move |page| {
+        let page_start = page as u64 * PAGE_BYTES;
+        let part = |offset: u64| offset.saturating_sub(page_start).min(PAGE_BYTES);
+        (page, (part(first) / PART_BYTES) as usize..part(end).div_ceil(PART_BYTES) as usize)
+    })
 }
 
 /// Pages on their way to a place.
@@ -110,14 +175,11 @@ impl Prefetch {
         let (start, pages) = {
             let mut state = driver.state();
             // Freed since it was recorded: nothing is left to move.
-            let Ok(range) = pages(&mut state.managed, self.address, self.bytes) else { return Work::NOTHING };
-            range.iter_mut().for_each(|page| page.last_prefetch = self.to);
-            let count = range.len();
-            let Some((start, _)) = state.managed.range(..=self.address).next_back() else {
+            let Ok((start, range, pages)) = locate(&mut state.managed, self.address, self.bytes) else {
                 return Work::NOTHING;
             };
-            let first = ((self.address - start) / PAGE_BYTES) as usize;
-            (*start, first..first + count)
+            range.pages[pages.clone()].iter_mut().for_each(|page| page.last_prefetch = self.to);
+            (start, pages)
         };
         match residence::prefetch(driver, device, start, pages) {
             0.0 => Work::NOTHING,
@@ -132,9 +194,10 @@ impl Prefetch {
             let mut state = driver.state();
             let Ok(pages) = pages(&mut state.managed, self.address, self.bytes) else { return Work::NOTHING };
             for page in pages {
-                if let Some(moved) = usize::try_from(page.at).ok().and_then(|at| moved.get_mut(at)) {
+                if let Some(device) = usize::try_from(page.at).ok().and_then(|at| driver.devices.get(at)) {
                     // Of a copy, the host has the same already.
-                    *moved += if page.duplicate { 0 } else { PAGE_BYTES };
+                    moved[device.ordinal] +=
+                        if page.duplicate { 0 } else { residence::bytes_on_card(page, device) };
                 }
                 page.at = self.to;
                 page.last_prefetch = self.to;
@@ -192,14 +255,18 @@ fn advise(address: u64, bytes: usize, advice: c_int, device: impl FnOnce() -> Ou
         _ => return Err(INVALID_VALUE),
     };
     let mut state = current.driver.state();
-    for page in pages(&mut state.managed, address, bytes as u64)? {
+    let (start, range, pages) = locate(&mut state.managed, address, bytes as u64)?;
+    for (page, parts) in parts(address, bytes as u64, start, pages) {
+        // The last page of an allocation ends with it.
+        let parts = if address + bytes as u64 == start + range.bytes { parts.start..PARTS } else { parts };
+        let page = &mut range.pages[page];
         match advice {
             1 => page.read_mostly = true,
             2 => page.read_mostly = false,
-            3 => page.preferred = device,
-            4 => page.preferred = NOWHERE,
-            5 => page.accessed_by |= bit(device),
-            _ => page.accessed_by &= !bit(device),
+            3 => page.hint(parts, |hints| hints.preferred = device),
+            4 => page.hint(parts, |hints| hints.preferred = NOWHERE),
+            5 => page.hint(parts, |hints| hints.accessed_by |= bit(device)),
+            _ => page.hint(parts, |hints| hints.accessed_by &= !bit(device)),
         }
     }
     Ok(())
@@ -212,10 +279,11 @@ fn prefetch(address: u64, bytes: usize, device: c_int, stream: Handle) -> Outcom
     submit(stream, Operation::Prefetch(Prefetch { address, bytes: bytes as u64, to }))
 }
 
-/// A value that all pages share, else that for none.
-fn shared(pages: &[Page], value: impl Fn(&Page) -> c_int) -> c_int {
-    let first = value(&pages[0]);
-    if pages.iter().all(|page| value(page) == first) { first } else { NOWHERE }
+/// A value that all share, else that for none.
+fn shared<T>(of: &[T], value: impl Fn(&T) -> c_int) -> c_int {
+    let mut values = of.iter().map(value);
+    let first = values.next().unwrap_or(NOWHERE);
+    if values.all(|value| value == first) { first } else { NOWHERE }
 }
 
 /// An attribute of a range, as integers.
@@ -227,7 +295,14 @@ fn attribute(
     bytes: usize,
 ) -> Outcome<Vec<c_int>> {
     let mut state = current.driver.state();
-    let pages = pages(&mut state.managed, address, bytes as u64)?;
+    let (start, range, pages) = locate(&mut state.managed, address, bytes as u64)?;
+    let hints: Vec<Hints> = parts(address, bytes as u64, start, pages.clone())
+        .flat_map(|(page, parts)| range.pages[page].hints_of(parts))
+        .copied()
+        .collect();
+    let pages = &range.pages[pages];
+    let preferred = shared(&hints, |hints| hints.preferred);
+    let last_prefetch = shared(pages, |page| page.last_prefetch);
     // The newer attributes tell a place in two parts: its kind, and its number.
     let kind = |device| match device {
         HOST => 2,
@@ -237,22 +312,22 @@ fn attribute(
     let one = |value| if room == size_of::<c_int>() { Ok(vec![value]) } else { Err(INVALID_VALUE) };
     match attribute {
         1 => one(c_int::from(pages.iter().all(|page| page.read_mostly))),
-        2 => one(shared(pages, |page| page.preferred)),
+        2 => one(preferred),
         3 => {
             if room == 0 || !room.is_multiple_of(size_of::<c_int>()) {
                 return Err(INVALID_VALUE);
             }
-            let all = pages.iter().fold(u64::MAX, |all, page| all & page.accessed_by);
+            let all = hints.iter().fold(u64::MAX, |all, hints| all & hints.accessed_by);
             let places = (HOST..current.driver.devices.len() as c_int).filter(|place| all & bit(*place) != 0);
             let mut list: Vec<c_int> = places.collect();
             list.resize(room / size_of::<c_int>(), NOWHERE);
             Ok(list)
         }
-        4 => one(shared(pages, |page| page.last_prefetch)),
-        5 => one(kind(shared(pages, |page| page.preferred))),
-        6 => one(shared(pages, |page| page.preferred).max(0)),
-        7 => one(kind(shared(pages, |page| page.last_prefetch))),
-        8 => one(shared(pages, |page| page.last_prefetch).max(0)),
+        4 => one(last_prefetch),
+        5 => one(kind(preferred)),
+        6 => one(preferred.max(0)),
+        7 => one(kind(last_prefetch)),
+        8 => one(last_prefetch.max(0)),
         _ => Err(INVALID_VALUE),
     }
 }

@@ -16,6 +16,7 @@ use simt::coalescing::LINE_BYTES;
 use simt::count::Trail;
 use simt::model::unified::{self, BLOCK_BYTES, FAULTS_A_BATCH, PAGE_BYTES};
 
+use super::managed::{PART_BYTES, PARTS};
 use super::residence::Migration;
 
 /// Pages of a block.
@@ -34,6 +35,8 @@ pub(super) struct Block {
     pub read_mostly: u32,
     /// Pages that the card reaches over the link when they are the host's.
     pub linked: u32,
+    /// Of pages that are partly the host's by their hints: a bit for each part of 4 KiB that is; 0 for other pages.
+    pub hosts_parts: Option<Box<[u16; PAGES_A_BLOCK as usize]>>,
     /// Pages that another card has.
     pub elsewhere: u32,
     /// When pages came to it last.
@@ -44,13 +47,52 @@ pub(super) struct Block {
     pub reported: u32,
 }
 
+impl Block {
+    /// The parts of 4 KiB that come or go with these pages.
+    fn parts(&self, pages: u32) -> u64 {
+        let hosts: u32 = self
+            .hosts_parts
+            .iter()
+            .flat_map(|hosts| {
+                hosts
+                    .iter()
+                    .enumerate()
+                    .filter(move |(page, _)| pages >> page & 1 != 0)
+                    .map(|(_, parts)| parts.count_ones())
+            })
+            .sum();
+        u64::from(pages.count_ones() * PARTS as u32 - hosts)
+    }
+
+    /// As many of these pages as `free` parts hold, from the first on.
+    fn first_that_fit(&self, pages: u32, free: u64) -> u32 {
+        let mut fitting = pages;
+        while self.parts(fitting) > free {
+            fitting &= !(1 << fitting.ilog2());
+        }
+        fitting
+    }
+
+    /// The link's time for these pages: neighbours go together.
+    fn moving_seconds(&self, card: &Card, pages: u32) -> f64 {
+        let Some(hosts) = &self.hosts_parts else { return moving_seconds(card, pages) };
+        let goes = |part: usize| {
+            let (page, part) = (part / PARTS, part % PARTS);
+            pages >> page & 1 != 0 && hosts[page] >> part & 1 == 0
+        };
+        let parts: Vec<bool> = (0..PAGES_A_BLOCK as usize * PARTS).map(goes).collect();
+        let together = parts.chunk_by(|a, b| a == b).filter(|run| run[0]);
+        together.map(|run| unified::migration_seconds(card, run.len() as u64 * PART_BYTES)).sum()
+    }
+}
+
 /// A card's share in managed memory.
 pub(super) struct Paging<'a> {
     card: &'a Card,
-    /// Pages that fit on the card.
+    /// Parts of 4 KiB that fit on the card.
     room: u64,
     pub blocks: Vec<Block>,
-    /// Pages on the card.
+    /// Parts on the card.
     resident: u64,
     /// Blocks that have pages on the card, by when pages came.
     order: BTreeSet<(u64, u32)>,
@@ -73,10 +115,10 @@ impl<'a> Paging<'a> {
     pub(super) fn new(card: &'a Card, room: u64, blocks: Vec<Block>, tick: u64) -> Self {
         let numbered = || (0_u32..).zip(&blocks).filter(|(_, block)| block.present != 0);
         let order = numbered().map(|(index, block)| (block.came, index)).collect();
-        let resident = numbered().map(|(_, block)| u64::from(block.present.count_ones())).sum();
+        let resident = numbered().map(|(_, block)| block.parts(block.present)).sum();
         Self {
             card,
-            room: room / PAGE_BYTES,
+            room: room / PART_BYTES,
             blocks,
             resident,
             order,
@@ -211,29 +253,30 @@ impl<'a> Paging<'a> {
         let mut coming = expand(missing, block.present, block.pages) & !block.present;
         // What the card reaches where it is, is left there.
         coming &= missing | !(block.linked & !block.elsewhere);
-        let mut free = self.make_room(coming.count_ones(), |other, came| other == index || came > begun);
-        if free < coming.count_ones() {
+        let mut free = self.make_room(index, coming, |other, came| other == index || came > begun);
+        if free < self.blocks[index as usize].parts(coming) {
             coming = missing;
         }
-        if free == 0 && first {
+        if first && free < self.blocks[index as usize].parts(1 << coming.trailing_zeros()) {
             self.send_back(index);
-            free = self.make_room(coming.count_ones(), |_, came| came > begun).max(1);
+            let one = self.blocks[index as usize].parts(1 << coming.trailing_zeros());
+            free = self.make_room(index, coming, |_, came| came > begun).max(one);
         }
-        while coming.count_ones() > free {
-            coming &= !(1 << coming.ilog2());
-        }
+        coming = self.blocks[index as usize].first_that_fit(coming, free);
         self.bring(index, coming);
         there & self.blocks[index as usize].present | coming
     }
 
-    /// Sends blocks back until so many pages fit, but none that is to stay, by its index and when it came: how many fit.
-    fn make_room(&mut self, pages: u32, stays: impl Fn(u32, u64) -> bool) -> u32 {
-        while self.resident + u64::from(pages) > self.room {
+    /// Sends blocks back until pages of a block fit, but none that is to stay, by its index and when it came: how many parts
+    /// fit.
+    fn make_room(&mut self, index: u32, pages: u32, stays: impl Fn(u32, u64) -> bool) -> u64 {
+        let wanted = self.blocks[index as usize].parts(pages);
+        while self.resident + wanted > self.room {
             let oldest = self.order.iter().find(|(came, index)| !stays(*index, *came)).copied();
             let Some((_, index)) = oldest else { break };
             self.send_back(index);
         }
-        self.room.saturating_sub(self.resident).min(u64::from(pages)) as u32
+        self.room.saturating_sub(self.resident).min(wanted)
     }
 
     /// A block goes back to the host.
@@ -243,10 +286,10 @@ impl<'a> Paging<'a> {
             return;
         }
         let going = block.present & !block.duplicate;
-        self.migration.bytes_out += u64::from(going.count_ones()) * PAGE_BYTES;
+        self.migration.bytes_out += block.parts(going) * PART_BYTES;
         self.migration.evictions += 1;
-        self.migration.seconds += moving_seconds(self.card, going);
-        self.resident -= u64::from(block.present.count_ones());
+        self.migration.seconds += block.moving_seconds(self.card, going);
+        self.resident -= block.parts(block.present);
         self.order.remove(&(block.came, index));
         block.left |= block.present;
         (block.present, block.duplicate) = (0, 0);
@@ -267,9 +310,10 @@ impl<'a> Paging<'a> {
         block.elsewhere &= !pages;
         block.reported &= !pages;
         block.left &= !pages;
-        self.resident += u64::from(pages.count_ones());
-        self.migration.bytes_in += u64::from(pages.count_ones()) * PAGE_BYTES;
-        self.migration.seconds += moving_seconds(self.card, pages);
+        let parts = block.parts(pages);
+        self.resident += parts;
+        self.migration.bytes_in += parts * PART_BYTES;
+        self.migration.seconds += block.moving_seconds(self.card, pages);
     }
 
     /// Brings what the program says will be used, as far as it fits beside the same: no faults, whole blocks. What else is
@@ -280,11 +324,8 @@ impl<'a> Paging<'a> {
             if missing == 0 {
                 continue;
             }
-            let mut coming = missing;
-            let free = self.make_room(coming.count_ones(), |other, _| wanted.contains_key(&other));
-            while coming.count_ones() > free {
-                coming &= !(1 << coming.ilog2());
-            }
+            let free = self.make_room(index, missing, |other, _| wanted.contains_key(&other));
+            let coming = self.blocks[index as usize].first_that_fit(missing, free);
             self.bring(index, coming);
             if coming != missing {
                 break;
@@ -446,8 +487,29 @@ mod tests {
             let warps: Vec<Trail> = (0..4).map(way).collect();
             paging.play(&warps, &identity(4));
             assert!(paging.migration.faults >= 128, "{:?}", paging.migration);
-            assert!(paging.resident <= (room / PAGE_BYTES).max(1));
+            assert!(paging.resident <= (room / PART_BYTES).max(16), "{}", paging.resident);
         }
+    }
+
+    #[test]
+    fn of_pages_that_are_partly_the_hosts_the_rest_moves() {
+        let card = card();
+        // Every second part of the first four pages is the host's.
+        let mut hosts = Box::new([0_u16; 32]);
+        hosts[..4].fill(0xaaaa);
+        let block = Block { pages: 32, hosts_parts: Some(hosts), ..Block::default() };
+        assert_eq!((block.parts(mask(0..4)), block.parts(mask(2..6))), (32, 48));
+        assert_eq!(
+            (block.first_that_fit(u32::MAX, 31), block.first_that_fit(u32::MAX, 47)),
+            (mask(0..3), mask(0..4))
+        );
+        let (part, page) = (4096, PAGE_BYTES);
+        let expected =
+            8.0 * unified::migration_seconds(&card, part) + unified::migration_seconds(&card, page);
+        assert!((block.moving_seconds(&card, mask([1, 9])) - expected).abs() < 1e-12);
+        let mut paging = Paging::new(&card, 2 << 20, vec![block], 0);
+        paging.play(&[trail(0..8)], &identity(1));
+        assert_eq!((paging.migration.bytes_in, paging.resident), (4 * page / 2 + 4 * page, 96));
     }
 
     #[test]

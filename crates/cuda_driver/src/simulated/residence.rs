@@ -13,7 +13,7 @@ use simt::memory::Kind;
 use simt::model::unified::{self, BLOCK_BYTES, PAGE_BYTES};
 
 use super::driver::{Device, Driver, State};
-use super::managed::{HOST, NOWHERE, Page, Pages, bit};
+use super::managed::{HOST, NOWHERE, PART_BYTES, PARTS, Page, Pages, bit};
 use super::paging::{Block, PAGES_A_BLOCK, Paging};
 
 /// What managed memory took before and in the course of a launch.
@@ -55,27 +55,60 @@ pub(super) fn ranges(driver: &Driver, device: &Device) -> Vec<Range> {
     ranges
 }
 
-/// Runs of pages of one placement.
+/// Runs of pages of one placement. Of a page that is partly the host's, each run of parts is a range of its own.
 fn pages_of(address: u64, pages: &Pages, device: &Device, ranges: &mut Vec<Range>) {
     let mut at = address;
-    for run in pages.pages.chunk_by(|a, b| stays(a, device) == stays(b, device)) {
-        let end = (at + run.len() as u64 * PAGE_BYTES).min(address + pages.bytes);
-        let placement = if stays(&run[0], device) { Placement::Host } else { Placement::Managed };
-        ranges.push(Range { addresses: at..end, placement });
-        at = end;
+    let end = address + pages.bytes;
+    let mut push = |bytes: u64, placement| {
+        let start = at.min(end);
+        at += bytes;
+        if start < at.min(end) {
+            ranges.push(Range { addresses: start..at.min(end), placement });
+        }
+    };
+    let placement = |linked| if linked { Placement::Host } else { Placement::Managed };
+    let whole = |page: &Page| stays(page, device);
+    for run in pages.pages.chunk_by(|a, b| whole(a).is_some() && whole(a) == whole(b)) {
+        match whole(&run[0]) {
+            Some(stays) => push(run.len() as u64 * PAGE_BYTES, placement(stays)),
+            None => {
+                let linked = linked_parts(&run[0], device);
+                let parts: Vec<bool> = (0..PARTS).map(|part| linked >> part & 1 != 0).collect();
+                for parts in parts.chunk_by(|a, b| a == b) {
+                    push(parts.len() as u64 * PART_BYTES, placement(parts[0]));
+                }
+            }
+        }
     }
 }
 
-/// Whether the card reaches the page over the link while it is the host's.
-fn is_linked(page: &Page, device: &Device) -> bool {
+/// A bit for each part of a page that the card reaches over the link while it is the host's.
+fn linked_parts(page: &Page, device: &Device) -> u16 {
     let here = device.ordinal as i32;
-    unified::faults(device.card.compute_capability)
-        && (page.preferred == HOST || (page.accessed_by & bit(here) != 0 && page.preferred != here))
+    if !unified::faults(device.card.compute_capability) {
+        return 0;
+    }
+    page.parts_with(|hints| {
+        hints.preferred == HOST || (hints.accessed_by & bit(here) != 0 && hints.preferred != here)
+    })
 }
 
-/// Whether the card reaches the page where it is, with the host.
-fn stays(page: &Page, device: &Device) -> bool {
-    page.at < 0 && is_linked(page, device)
+/// Whether the card reaches the page where it is, with the host; `None`: a part of it, which is the host's wherever the rest
+/// is.
+fn stays(page: &Page, device: &Device) -> Option<bool> {
+    match linked_parts(page, device) {
+        0 => Some(false),
+        u16::MAX => Some(page.at < 0),
+        _ => None,
+    }
+}
+
+/// The bytes of a page that are on a card if the page is.
+pub(super) fn bytes_on_card(page: &Page, device: &Device) -> u64 {
+    match linked_parts(page, device) {
+        0 | u16::MAX => PAGE_BYTES,
+        linked => u64::from(linked.count_zeros()) * PART_BYTES,
+    }
 }
 
 /// Brings what the windows touched to the card, in their order, and says what that takes. The ranges are those that the
@@ -160,10 +193,14 @@ fn blocks_of(pages: &Pages, device: &Device) -> impl Iterator<Item = Block> {
         let mut block = Block { pages: chunk.len() as u32, came, ..Block::default() };
         for (index, page) in chunk.iter().enumerate() {
             let bit = |is: bool| u32::from(is) << index;
+            let linked = linked_parts(page, device);
+            if !matches!(linked, 0 | u16::MAX) {
+                block.hosts_parts.get_or_insert_default()[index] = linked;
+            }
             block.present |= bit(page.at == here);
             block.duplicate |= bit(page.at == here && page.duplicate);
             block.read_mostly |= bit(page.read_mostly);
-            block.linked |= bit(is_linked(page, device));
+            block.linked |= bit(linked == u16::MAX);
             block.elsewhere |= bit(page.at >= 0 && page.at != here);
         }
         block
@@ -257,7 +294,7 @@ pub struct Residence {
 /// but for the allocation's last. `None`: there is no such device, or the range is not within one managed allocation.
 pub fn residence(device: usize, address: u64, bytes: u64) -> Option<Residence> {
     let driver = super::driver::driver().ok()?;
-    driver.devices.get(device)?;
+    let known = driver.devices.get(device)?;
     let state = driver.state();
     let (start, pages) = state.managed.range(..=address).next_back()?;
     let end = (address - start).checked_add(bytes).filter(|end| *end <= pages.bytes)?;
@@ -265,12 +302,14 @@ pub fn residence(device: usize, address: u64, bytes: u64) -> Option<Residence> {
     let first = (address - start) / PAGE_BYTES;
     for (page, index) in pages.pages[first as usize..end.div_ceil(PAGE_BYTES) as usize].iter().zip(first..) {
         let bytes = PAGE_BYTES.min(pages.bytes - index * PAGE_BYTES);
+        let here = bytes_on_card(page, known).min(bytes);
+        residence.on_host += bytes - here;
         *match page.at {
             at if at == device as i32 => &mut residence.on_device,
             HOST => &mut residence.on_host,
             NOWHERE => &mut residence.untouched,
             _ => &mut residence.elsewhere,
-        } += bytes;
+        } += here;
     }
     Some(residence)
 }
