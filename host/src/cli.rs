@@ -1,5 +1,11 @@
 //! The command line.
 
+mod options;
+
+// Those of experiments that are still to come are not named anywhere else yet.
+#[allow(unused_imports)]
+pub(crate) use options::{Choices, Matrices, Pattern};
+
 use crate::{
     device::DeviceChoice,
     experiments::{self, Precision},
@@ -106,16 +112,23 @@ pub(crate) struct Options {
     #[arg(long, value_parser = sizes::parse, allow_hyphen_values = true, value_name = "SIZE")]
     pub bytes: Option<u64>,
 
-    /// Threads a block
-    ///
-    /// From 1 to the device's limit, 1024 as a rule. What is not a multiple of 32 is allowed, for the sake of seeing
-    /// what it costs: the last warp of each block then has idle lanes.
-    #[arg(long, default_value_t = 256, allow_negative_numbers = true, value_name = "THREADS", value_parser = |text: &str| whole(text, 1..=1024))]
-    pub block: u32,
-
     /// The offsets or strides to visit: 0..=32, 0..32, 4, or 1,2,4,8 [default: 0..=32, strides from 1]
     #[arg(long, allow_hyphen_values = true, value_name = "RANGE")]
     pub range: Option<Sweep>,
+
+    /// The options of single experiments.
+    #[command(flatten, next_help_heading = "Options of single experiments")]
+    pub choices: Choices,
+
+    /// Take the sizes of the articles and those beyond L2, where no size is given
+    ///
+    /// Without it everything is quick, and large enough to show what it shows.
+    #[arg(long, help_heading = "Options")]
+    pub full: bool,
+
+    /// Launch each point once and do not time it, for profilers such as ncu; the results are checked
+    #[arg(long, help_heading = "Options", conflicts_with = "samples")]
+    pub once: bool,
 
     /// Samples a row: the median is reported, with the shortest and the longest [default: 11; 1 on a simulated card]
     ///
@@ -129,6 +142,18 @@ pub(crate) struct Options {
     /// always have the counters, and those of lines where this asks for them.
     #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "launch", value_name = "launch|lines")]
     pub counters: Option<Detail>,
+
+    /// Say under each table what makes its rows what they are
+    ///
+    /// One sentence a row, generated from the counters of the simulator and from where the data lived. Of rows of a GPU, whose
+    /// counters only NVIDIA's tools read, the kernels are simulated for it, at a small size, before the run. Records always have
+    /// a sentence, which without this option does without those counters on a GPU.
+    #[arg(long, help_heading = "Options")]
+    pub explain: bool,
+
+    /// Take the sizes that `check` takes.
+    #[arg(long, hide = true, conflicts_with = "full")]
+    pub small: bool,
 
     /// How to print the result
     ///
@@ -187,13 +212,13 @@ pub(crate) struct CheckOptions {
     #[arg(long, value_parser = sizes::parse, allow_hyphen_values = true, value_name = "SIZE")]
     pub bytes: Option<u64>,
 
-    /// Threads a block
-    #[arg(long, default_value_t = 256, allow_negative_numbers = true, value_name = "THREADS", value_parser = |text: &str| whole(text, 1..=1024))]
-    pub block: u32,
-
     /// The offsets or strides to visit: 0..=32, 0..32, 4, or 1,2,4,8 [default: 0..=32, strides from 1]
     #[arg(long, allow_hyphen_values = true, value_name = "RANGE")]
     pub range: Option<Sweep>,
+
+    /// The options of single experiments.
+    #[command(flatten, next_help_heading = "Options of single experiments")]
+    pub choices: Choices,
 }
 
 /// The choice of element types.
@@ -252,6 +277,7 @@ fn checkable_names() -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::Block;
     use clap::CommandFactory;
 
     #[test]
@@ -272,8 +298,8 @@ mod tests {
         let options = options(&[]);
         assert!(options.experiments.is_empty() && options.kernels.is_empty() && options.range.is_none());
         assert_eq!(
-            (options.device, options.bytes, options.block, options.samples),
-            (DeviceChoice::Auto, None, 256, None)
+            (options.device, options.bytes, options.choices.given(), options.samples),
+            (DeviceChoice::Auto, None, Vec::new(), None)
         );
         assert_eq!((options.precision, options.format), (Precisions::Both, Format::Table));
         assert_eq!(options.counters, None);
@@ -306,8 +332,8 @@ mod tests {
         assert_eq!(options.experiments, ["stride", "offset"]);
         assert_eq!(options.kernels, ["offset_f64", "stride_f64"]);
         assert_eq!(
-            (options.device, options.bytes, options.block),
-            (DeviceChoice::Cuda(1), Some(4 << 20), 128)
+            (options.device, options.bytes, &options.choices.block[..]),
+            (DeviceChoice::Cuda(1), Some(4 << 20), &[Block::linear(128)][..])
         );
         assert_eq!(options.range.map(|range| range.values().to_vec()), Some(vec![1, 2, 4]));
         assert_eq!((options.precision.chosen(), options.samples), (vec![Precision::F64], Some(3)));

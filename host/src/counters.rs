@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use simt::model::Level;
 use std::{fmt, sync::Arc};
 
-pub(crate) use simt::count::{Counts, LaunchCounters};
+pub(crate) use simt::count::{Counts, LaunchCounters, MemoryCounts};
 
 /// The counters of one launch of a row. Counts follow the rules of the card's compute capability and are exact as far
 /// as those are; what L2 and device memory moved, and the times, are modelled.

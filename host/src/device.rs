@@ -2,7 +2,7 @@
 
 use crate::simulated::{self, Card};
 use anyhow::{Context as _, Result, anyhow, bail};
-use cuda_driver::{BindError, Code};
+use cuda_driver::{BindError, Code, ext};
 use cust::{
     CudaFlags,
     context::Context,
@@ -205,6 +205,10 @@ pub(crate) struct DeviceInfo {
     pub max_threads_per_block: u32,
     /// The most blocks a grid may have in x.
     pub max_grid: u32,
+    /// The most blocks a grid may have in y.
+    pub max_grid_y: u32,
+    /// The most shared memory that a block may have, in bytes; above 48 KiB it is dynamic.
+    pub max_shared_per_block: u32,
     /// The memory clock in kHz, 0 where the driver does not say.
     pub memory_clock_khz: u32,
     /// The width of the memory bus in bits, 0 where the driver does not say.
@@ -256,6 +260,12 @@ impl fmt::Display for Backend {
     }
 }
 
+/// Shared memory that a block may have if its kernel says so beforehand; 0 where there is no such thing.
+fn opt_in_shared(device: Device) -> u32 {
+    let attribute = ext::DeviceAttribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+    ext::device_attribute(device.as_raw(), attribute).map_or(0, |bytes| u32::try_from(bytes).unwrap_or(0))
+}
+
 impl DeviceInfo {
     fn read(device: Device, ordinal: u32, driver: &Driver) -> Result<DeviceInfo> {
         let attribute = |attribute: DeviceAttribute| -> Result<u32> {
@@ -291,6 +301,9 @@ impl DeviceInfo {
             multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
             max_threads_per_block: attribute(DeviceAttribute::MaxThreadsPerBlock)?,
             max_grid: attribute(DeviceAttribute::MaxGridDimX)?,
+            max_grid_y: attribute(DeviceAttribute::MaxGridDimY)?,
+            max_shared_per_block: attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?
+                .max(opt_in_shared(device)),
             memory_clock_khz: attribute(DeviceAttribute::MemoryClockRate).unwrap_or(0),
             memory_bus_bits: attribute(DeviceAttribute::GlobalMemoryBusWidth).unwrap_or(0),
             card,
@@ -405,6 +418,8 @@ pub(crate) mod tests {
             multiprocessors: 132,
             max_threads_per_block: 1024,
             max_grid: i32::MAX as u32,
+            max_grid_y: 65535,
+            max_shared_per_block: 232_448,
             memory_clock_khz: 3_201_000,
             memory_bus_bits: 6144,
             card: None,
@@ -423,6 +438,7 @@ pub(crate) mod tests {
             multiprocessors: card.multiprocessors,
             max_threads_per_block: 512,
             max_grid: 65535,
+            max_shared_per_block: 16384,
             card: Some(CardInfo::of(&card).expect("a card")),
             ..h200()
         }

@@ -4,11 +4,14 @@
 //! ([`experiments`]) states what it launches and what must come out; [`measure`] times and verifies it; the outcome is
 //! a [`record`], and everything that is shown is rendered ([`render`]) from records alone.
 
+#![allow(dead_code, reason = "parts of the framework that the experiments to come are made of")]
+
 mod cli;
 mod commands;
 mod counters;
 mod device;
 mod experiments;
+mod explanation;
 mod interrupt;
 mod kernels;
 mod machine;
@@ -24,6 +27,7 @@ mod render;
 mod simulated;
 mod sizes;
 mod sweep;
+mod symbols;
 mod verify;
 
 use clap::{CommandFactory, Parser};

@@ -6,27 +6,29 @@
 
 use crate::{
     device::{Backend, DeviceInfo},
-    experiments::{Contents, Point, Precision},
+    experiments::{Buffer, Contents, Place, Point, Precision},
     machine,
     pattern::{self, SEED},
     sizes::Bytes,
     verify::{Findings, merge},
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use cuda_driver::ext::{PinnedBuffer, PinnedFlags};
 use cust::{
     event::{Event, EventFlags},
     function::Function,
     launch,
     memory::{
-        AsyncCopyDestination, CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice,
-        LockedBuffer,
+        AsyncCopyDestination, CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice, LockedBuffer,
+        UnifiedPointer,
         bytemuck::{self, Pod},
-        mem_get_info,
+        cuda_free_unified, cuda_malloc_unified, mem_get_info,
     },
     module::Module,
     stream::Stream,
 };
 use rayon::prelude::*;
+use std::slice;
 
 /// Bytes behind each buffer's end that no kernel may touch.
 const GUARD_BYTES: u64 = 4096;
@@ -52,9 +54,11 @@ const RESERVE_BYTES: u64 = 128 << 20;
 /// Memory of this machine that a simulated card leaves to the rest of it, the program's own buffers included.
 const MACHINE_RESERVE_BYTES: u64 = 512 << 20;
 
-/// Buffers for every point of a run. The points use the same memory one after another.
+/// Buffers for every point of a run. The points use the same device memory one after another; what is not device memory is
+/// allocated for each point anew, since what is asked of its pages stays with it.
 pub(crate) struct Memory<'m> {
     slots: Vec<DeviceBuffer<u8>>,
+    hosted: Vec<Hosted>,
     staging: [LockedBuffer<u64>; 2],
     arrived: [Event; 2],
     filling: Filling<'m>,
@@ -68,11 +72,12 @@ enum Filling<'m> {
     Host,
 }
 
-/// The length of each buffer that `points` need, where a buffer serves every point that has one at its place.
+/// The length of each buffer in device memory that `points` need, where a buffer serves every point that has one at its place.
 pub(crate) fn needed<'p, I: IntoIterator<Item = &'p Point>>(points: I) -> Vec<u64> {
     let mut slots = Vec::new();
     for point in points {
-        for (slot, buffer) in point.buffers.iter().enumerate() {
+        let on_device = point.buffers.iter().filter(|buffer| buffer.place == Place::Device);
+        for (slot, buffer) in on_device.enumerate() {
             if slots.len() == slot {
                 slots.push(0);
             }
@@ -80,6 +85,15 @@ pub(crate) fn needed<'p, I: IntoIterator<Item = &'p Point>>(points: I) -> Vec<u6
         }
     }
     slots
+}
+
+/// The most memory of the host that one of the points needs for buffers which are not in device memory, in bytes.
+pub(crate) fn needed_on_host<'p, I: IntoIterator<Item = &'p Point>>(points: I) -> u64 {
+    let of = |point: &Point| {
+        let hosted = point.buffers.iter().filter(|buffer| buffer.place != Place::Device);
+        hosted.fold(0_u64, |sum, buffer| sum.saturating_add(buffer.bytes.saturating_add(GUARD_BYTES)))
+    };
+    points.into_iter().map(of).max().unwrap_or(0)
 }
 
 /// How much device memory a run may use, in bytes.
@@ -104,7 +118,8 @@ fn machine_bytes() -> u64 {
 fn too_much(need: u64, backend: Backend) -> Result<String> {
     let (free, total) = mem_get_info().context("the driver does not tell how much memory is free")?;
     let (free, total) = (Bytes(free as u64), Bytes(total as u64));
-    let advice = "Use fewer --bytes or a smaller largest value in --range (a stride multiplies the memory)";
+    let advice = "Use fewer --bytes, a smaller matrix (--nx, --ny) or a smaller largest value in --range (a stride multiplies \
+                  the memory)";
     Ok(match backend {
         Backend::Measured => format!(
             "the run needs {} of device memory, and the card has {free} of its {total} free, {} of which stay reserved \
@@ -128,16 +143,34 @@ fn too_much(need: u64, backend: Backend) -> Result<String> {
 }
 
 impl<'m> Memory<'m> {
-    /// Allocates `slots`, as [`needed`] gives them. `module` holds the kernels that fill them.
+    /// Allocates `slots`, as [`needed`] gives them, and sees that there is room for `host` bytes, as [`needed_on_host`] says.
+    /// `module` holds the kernels that fill them.
     ///
     /// # Errors
     /// There is less memory free than that, on the card or in the machine that simulates it: found before anything is
     /// allocated.
-    pub(crate) fn allocate(slots: &[u64], module: &'m Module, device: &DeviceInfo) -> Result<Memory<'m>> {
+    pub(crate) fn allocate(
+        slots: &[u64],
+        host: u64,
+        module: &'m Module,
+        device: &DeviceInfo,
+    ) -> Result<Memory<'m>> {
         let need = slots.iter().fold(0u64, |sum, &slot| sum.saturating_add(slot));
         let backend = device.backend();
         if need > available(backend)? {
             bail!(too_much(need, backend)?);
+        }
+        let here = match backend {
+            Backend::Measured => machine_bytes(),
+            Backend::Modelled => machine_bytes().saturating_sub(need),
+        };
+        if host > here {
+            bail!(
+                "the run needs {} of this machine's memory for managed and pinned buffers, and it can spare {}. Use a smaller \
+                 --budget, a smaller --factor or fewer --bytes",
+                Bytes(host),
+                Bytes(here),
+            );
         }
         let slots = slots
             .iter()
@@ -159,6 +192,7 @@ impl<'m> Memory<'m> {
         };
         Ok(Memory {
             slots,
+            hosted: Vec::new(),
             staging: [staging()?, staging()?],
             arrived: [arrived()?, arrived()?],
             filling: match backend {
@@ -172,21 +206,50 @@ impl<'m> Memory<'m> {
         })
     }
 
-    /// Where the point's buffers are.
-    pub(crate) fn pointers(&self, point: &Point) -> Vec<DevicePointer<u8>> {
-        self.slots.iter().take(point.buffers.len()).map(|slot| slot.as_device_ptr()).collect()
+    /// Where the point's buffers are. What an earlier point had that is not device memory is freed.
+    ///
+    /// # Errors
+    /// Managed or pinned memory cannot be allocated.
+    pub(crate) fn place(&mut self, point: &Point) -> Result<Vec<DevicePointer<u8>>> {
+        self.hosted.clear();
+        let mut slots = self.slots.iter();
+        let mut pointers = Vec::with_capacity(point.buffers.len());
+        for buffer in &point.buffers {
+            pointers.push(match Hosted::allocate(buffer)? {
+                Some(hosted) => {
+                    let pointer = hosted.device_pointer()?;
+                    self.hosted.push(hosted);
+                    pointer
+                }
+                None => slots.next().map(|slot| slot.as_device_ptr()).ok_or_else(|| {
+                    anyhow!("{} has more buffers than were allocated for the run", point.kernel)
+                })?,
+            });
+        }
+        Ok(pointers)
     }
 
-    /// Fills the point's buffers as it asks, and the guards behind them.
+    /// Fills the point's buffers as it asks, and the guards behind them; [`place`](Self::place) comes first.
     ///
     /// # Errors
     /// The driver fails.
     pub(crate) fn prepare(&mut self, point: &Point, stream: &Stream) -> Result<()> {
-        for (slot, buffer) in self.slots.iter().zip(&point.buffers) {
+        stream.synchronize().context("the device failed before the buffers were filled")?;
+        let (mut slots, mut hosted) = (self.slots.iter(), self.hosted.iter_mut());
+        for buffer in &point.buffers {
+            if buffer.place != Place::Device {
+                let Some(hosted) = hosted.next() else { continue };
+                let (contents, guard) = hosted.bytes().split_at_mut(buffer.bytes as usize);
+                write(0, contents, &buffer.before);
+                guard.fill(GUARD);
+                continue;
+            }
+            let Some(slot) = slots.next() else { continue };
             let start = slot.as_device_ptr();
-            match buffer.before {
+            match &buffer.before {
                 Contents::Poison => set(start, 0, buffer.bytes, POISON, stream)?,
-                Contents::Pattern(precision) => self.filling.fill(start, buffer.bytes, precision, stream)?,
+                Contents::Pattern(precision) => self.filling.fill(start, buffer.bytes, *precision, stream)?,
+                Contents::Computed(_) => fill_from_host(start, buffer.bytes, &buffer.before)?,
             }
             set(start, buffer.bytes, GUARD_BYTES, GUARD, stream)?;
         }
@@ -199,19 +262,29 @@ impl<'m> Memory<'m> {
     /// # Errors
     /// The driver fails.
     pub(crate) fn verify(&mut self, point: &Point, launches: u64, stream: &Stream) -> Result<Option<String>> {
+        let (mut slots, mut hosted) = (0.., 0..);
         for (number, buffer) in point.buffers.iter().enumerate() {
-            let mut findings: Option<Findings> = None;
-            self.read(number, 0, buffer.bytes, stream, &mut |start, bytes| {
-                let found = buffer.after.check_in_parallel(start, launches, bytes);
-                findings = merge(findings.take(), found);
-            })?;
+            let (findings, touched) = if buffer.place == Place::Device {
+                let slot = slots.next().unwrap_or_default();
+                let mut findings: Option<Findings> = None;
+                self.read(slot, 0, buffer.bytes, stream, &mut |start, bytes| {
+                    let found = buffer.after.check_in_parallel(start, launches, bytes);
+                    findings = merge(findings.take(), found);
+                })?;
+                let mut touched = None;
+                self.read(slot, buffer.bytes, GUARD_BYTES, stream, &mut |_, bytes| {
+                    touched = touched_guard(bytes);
+                })?;
+                (findings, touched)
+            } else {
+                stream.synchronize().context("the device failed before its result was read")?;
+                let Some(hosted) = self.hosted.get_mut(hosted.next().unwrap_or_default()) else { continue };
+                let (contents, guard) = hosted.bytes().split_at(buffer.bytes as usize);
+                (buffer.after.check_in_parallel(0, launches, contents), touched_guard(guard))
+            };
             if let Some(findings) = findings {
                 return Ok(Some(format!("buffer {number}: {findings}")));
             }
-            let mut touched = None;
-            self.read(number, buffer.bytes, GUARD_BYTES, stream, &mut |_, bytes| {
-                touched = bytes.iter().position(|&byte| byte != GUARD);
-            })?;
             if let Some(place) = touched {
                 return Ok(Some(format!(
                     "buffer {number}: something was written {place} bytes past its end"
@@ -276,37 +349,129 @@ impl Filling<'_> {
                 unsafe { launch!(function<<<*blocks, 256, 0, stream>>>(start, length, SEED)) }
                     .context("cannot launch the kernel that fills a buffer")
             }
-            Filling::Host => fill_from_host(start, bytes, precision),
+            Filling::Host => fill_from_host(start, bytes, &Contents::Pattern(precision)),
         }
     }
 }
 
-/// Writes the pattern into `bytes` bytes of device memory, from the host.
-///
-/// # Errors
-/// The driver fails.
-pub(crate) fn fill_from_host(start: DevicePointer<u8>, bytes: u64, precision: Precision) -> Result<()> {
-    match precision {
-        Precision::F32 => fill_with::<f32>(start, bytes),
-        Precision::F64 => fill_with::<f64>(start, bytes),
+/// Where something was written that no kernel may touch.
+fn touched_guard(guard: &[u8]) -> Option<usize> {
+    guard.iter().position(|&byte| byte != GUARD)
+}
+
+/// Managed or pinned memory, which the host reaches by its own pointer.
+pub(crate) enum Hosted {
+    /// Managed, and its length.
+    Managed(UnifiedPointer<u8>, usize),
+    /// Pinned.
+    Pinned(PinnedBuffer<u8>),
+}
+
+impl Hosted {
+    /// Memory for a buffer and the guard behind it; `None` for a buffer in device memory.
+    ///
+    /// # Errors
+    /// The driver has none to give.
+    pub(crate) fn allocate(buffer: &Buffer) -> Result<Option<Hosted>> {
+        let bytes = (buffer.bytes + GUARD_BYTES) as usize;
+        let advice = "Use a smaller --budget, a smaller --factor or fewer --bytes";
+        match buffer.place {
+            Place::Device => Ok(None),
+            Place::Managed(_) => {
+                // SAFETY: the memory is written before it is read, by `prepare`.
+                let pointer = unsafe { cuda_malloc_unified::<u8>(bytes) };
+                let pointer = pointer.with_context(|| {
+                    format!("cannot allocate {} of managed memory. {advice}", Bytes(bytes as u64))
+                })?;
+                Ok(Some(Hosted::Managed(pointer, bytes)))
+            }
+            Place::Pinned => {
+                let flags = PinnedFlags::PORTABLE | PinnedFlags::MAPPED;
+                let buffer = PinnedBuffer::new(POISON, bytes, flags).with_context(|| {
+                    format!("cannot allocate {} of pinned host memory. {advice}", Bytes(bytes as u64))
+                })?;
+                Ok(Some(Hosted::Pinned(buffer)))
+            }
+        }
+    }
+
+    /// The address by which kernels reach it.
+    ///
+    /// # Errors
+    /// The driver fails.
+    pub(crate) fn device_pointer(&self) -> Result<DevicePointer<u8>> {
+        match self {
+            Hosted::Managed(pointer, _) => Ok(DevicePointer::from_raw(pointer.as_raw() as u64)),
+            Hosted::Pinned(buffer) => buffer
+                .as_device_ptr()
+                .map(DevicePointer::from_raw)
+                .context("the device cannot reach pinned host memory"),
+        }
+    }
+
+    /// The bytes, the guard included. Nothing runs on the device meanwhile: the caller has synchronised.
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            // SAFETY: the allocation has so many bytes, which this value owns, and bytes have no invalid values. The
+            // device is idle, so nothing else touches them.
+            Hosted::Managed(pointer, bytes) => unsafe {
+                slice::from_raw_parts_mut(pointer.as_raw_mut(), *bytes)
+            },
+            Hosted::Pinned(buffer) => buffer,
+        }
     }
 }
 
-fn fill_with<T: pattern::Element + Pod + DeviceCopy>(start: DevicePointer<u8>, bytes: u64) -> Result<()> {
-    let elements = bytes / size_of::<T>() as u64;
-    let (piece, task) = (PIECE_BYTES / size_of::<T>(), TASK_BYTES / size_of::<T>());
-    let mut values = vec![T::zeroed(); piece];
-    for first in (0..elements).step_by(piece) {
-        let values = &mut values[..piece.min((elements - first) as usize)];
-        values.par_chunks_mut(task).enumerate().for_each(|(number, part)| {
-            pattern::fill(first + (number * task) as u64, SEED, part);
-        });
-        let target = DevicePointer::<T>::from_raw(start.as_raw() + first * size_of::<T>() as u64);
-        // SAFETY: the buffer has `elements` elements, of which these are some.
-        unsafe { DeviceSlice::from_raw_parts_mut(target, values.len()).copy_from(values) }
-            .context("copying the pattern to the device failed")?;
+impl Drop for Hosted {
+    fn drop(&mut self) {
+        if let Hosted::Managed(pointer, _) = self {
+            // SAFETY: the memory is this value's own and not used again. An error cannot be handed on from here.
+            let _ = unsafe { cuda_free_unified(*pointer) };
+        }
+    }
+}
+
+/// Writes the contents into `bytes` bytes of memory that the device reaches, from the host.
+///
+/// # Errors
+/// The driver fails.
+pub(crate) fn fill_from_host(start: DevicePointer<u8>, bytes: u64, contents: &Contents) -> Result<()> {
+    // In words, so that elements of any type are aligned.
+    let mut words = vec![0_u64; PIECE_BYTES / 8];
+    let piece: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+    for first in (0..bytes).step_by(PIECE_BYTES) {
+        let piece = &mut piece[..PIECE_BYTES.min((bytes - first) as usize)];
+        write(first, piece, contents);
+        let target = DevicePointer::<u8>::from_raw(start.as_raw() + first);
+        // SAFETY: the buffer has `bytes` bytes, of which these are some.
+        unsafe { DeviceSlice::from_raw_parts_mut(target, piece.len()).copy_from(&*piece) }
+            .context("copying a buffer's contents to the device failed")?;
     }
     Ok(())
+}
+
+/// Writes the contents from the byte with the number `first` on, on all processors.
+fn write(first: u64, bytes: &mut [u8], contents: &Contents) {
+    bytes.par_chunks_mut(TASK_BYTES).enumerate().for_each(|(number, part)| {
+        let first = first + (number * TASK_BYTES) as u64;
+        match contents {
+            Contents::Poison => part.fill(POISON),
+            Contents::Pattern(Precision::F32) => pattern_into::<f32>(first, part),
+            Contents::Pattern(Precision::F64) => pattern_into::<f64>(first, part),
+            Contents::Computed(fill) => fill(first, part),
+        }
+    });
+}
+
+/// Writes the pattern from the byte with the number `start` on, which begins an element. A part of an element at the end is
+/// left as it is.
+fn pattern_into<T: pattern::Element + Pod>(start: u64, bytes: &mut [u8]) {
+    let whole = bytes.len() / size_of::<T>() * size_of::<T>();
+    pattern::fill(
+        start / size_of::<T>() as u64,
+        SEED,
+        bytemuck::cast_slice_mut::<u8, T>(&mut bytes[..whole]),
+    );
 }
 
 /// Sets `length` bytes, `offset` bytes behind `start`, to `value`.

@@ -3,7 +3,7 @@
 use crate::{
     cli::{Format, Options},
     record::Record,
-    render,
+    render::{self, Shown},
 };
 use anyhow::{Context, Result, bail};
 use std::{
@@ -16,7 +16,7 @@ use std::{
 pub(crate) struct Output {
     records: Vec<Record>,
     format: Format,
-    counters: bool,
+    shown: Shown,
     folder: Option<Folder>,
     /// Whether whoever reads standard output has seen enough, as `head` does.
     unread: bool,
@@ -39,8 +39,8 @@ impl Output {
     /// The folder cannot be written to, or holds the records of an earlier run.
     pub(crate) fn open(options: &Options) -> Result<Output> {
         let folder = options.out.as_deref().map(Folder::open).transpose()?;
-        let counters = options.counters.is_some();
-        Ok(Output { records: Vec::new(), format: options.format, counters, folder, unread: false })
+        let shown = Shown { counters: options.counters.is_some(), explanations: options.explain };
+        Ok(Output { records: Vec::new(), format: options.format, shown, folder, unread: false })
     }
 
     /// Takes a record.
@@ -82,12 +82,12 @@ impl Output {
                 let path = path.join(name);
                 fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
             };
-            write("table.txt", render::table(&self.records, self.counters))?;
+            write("table.txt", render::table(&self.records, self.shown))?;
             write("records.csv", render::csv(&self.records)?)?;
         }
         match self.format {
             Format::Json => Ok(()),
-            Format::Table => self.print(&render::table(&self.records, self.counters)),
+            Format::Table => self.print(&render::table(&self.records, self.shown)),
             Format::Csv => self.print(&render::csv(&self.records)?),
         }
     }

@@ -4,19 +4,20 @@
 use crate::{
     counters::Counters,
     device::{Backend, DeviceInfo},
-    experiments::{BytesMoved, Point, Precision},
+    experiments::{BytesMoved, Extent, Point, Precision},
+    explanation,
     kernels::Artefact,
     measure::{Measurement, Method, Times},
     simulated::Card,
 };
-use serde::{Deserialize, Serialize};
-use std::fmt;
+use serde::{Deserialize, Serialize, Serializer};
+use std::{collections::BTreeMap, fmt};
 
 /// The name and version of the form. Fields may be added within a version; a change of meaning makes a new one.
 pub(crate) const SCHEMA: &str = "coalesce.record/1";
 
 /// One row of a result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Record {
     /// [`SCHEMA`].
     pub schema: String,
@@ -47,16 +48,26 @@ pub(crate) struct Record {
     pub percent_of_peak: Option<f64>,
     /// `gb_per_s` in per cent of `copy`.
     pub percent_of_copy: Option<f64>,
+    /// Floating-point operations over the median time, in 10^9 a second; `None` where the experiment is not about them, and
+    /// in a row that did not verify.
+    pub gflop_per_s: Option<f64>,
+    /// Floating-point operations for each byte read or written; `None` where the experiment is not about them.
+    pub arithmetic_intensity: Option<f64>,
     /// Whether every element of every buffer held what it must.
     pub verified: bool,
     /// What a reader should know: what went wrong, or why a figure looks odd.
     pub note: Option<String>,
+    /// What makes the row what it is, in a sentence.
+    pub explanation: Option<String>,
+    /// What the experiment saw of its buffers around the last launch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub observed: BTreeMap<String, serde_json::Value>,
     /// How the time was taken.
     pub timing: Timing,
     /// The device's peak bandwidth; `None` where the driver does not tell.
     pub peak: Option<Peak>,
-    /// The copy ceiling of the run: the driver's device-to-device copy.
-    pub copy: Ceiling,
+    /// The copy ceiling of the run: the driver's device-to-device copy; `None` in a run that times nothing.
+    pub copy: Option<Ceiling>,
     /// The median time divided by that of the C++ twin measured by turns with it; `None` without one.
     pub ratio_to_reference: Option<f64>,
     /// What the simulator counted of one launch; `None` on a GPU, where the driver did the work, and in a row that did not
@@ -125,7 +136,7 @@ impl fmt::Display for Residence {
 }
 
 /// What tells a row from the others of its experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Parameters {
     /// The element type, where the experiment has a choice.
     pub precision: Option<Precision>,
@@ -134,12 +145,15 @@ pub(crate) struct Parameters {
     /// Elements, in the kernel's own width.
     pub elements: u64,
     /// Threads a block; `None` where no kernel runs.
-    pub block: Option<u32>,
+    pub block: Option<Extent>,
     /// Blocks; `None` where no kernel runs.
-    pub grid: Option<u32>,
+    pub grid: Option<Extent>,
     /// The swept parameter, flattened into a field of its own name, such as `"offset": 3`.
-    #[serde(flatten, with = "swept")]
+    #[serde(flatten, serialize_with = "swept")]
     pub swept: Option<Swept>,
+    /// What else there is to tell, each flattened into a field of its own name, such as `"nx": 2048`.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, serde_json::Value>,
 }
 
 /// The swept parameter of a row.
@@ -154,7 +168,21 @@ pub(crate) struct Swept {
 impl Parameters {
     /// Parameters of work that has nothing but a size.
     pub(crate) fn of_bytes(bytes: u64) -> Parameters {
-        Parameters { precision: None, bytes, elements: bytes, block: None, grid: None, swept: None }
+        Parameters {
+            precision: None,
+            bytes,
+            elements: bytes,
+            block: None,
+            grid: None,
+            swept: None,
+            more: BTreeMap::new(),
+        }
+    }
+
+    /// With one more parameter.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<serde_json::Value>) -> Parameters {
+        self.more.insert(name.to_string(), value.into());
+        self
     }
 
     /// With the value of the swept parameter.
@@ -168,6 +196,12 @@ impl fmt::Display for Parameters {
         if let Some(Swept { name, value }) = &self.swept {
             write!(f, "{name} {value}, ")?;
         }
+        for (name, value) in &self.more {
+            match value {
+                serde_json::Value::String(text) => write!(f, "{name} {text}, ")?,
+                value => write!(f, "{name} {value}, ")?,
+            }
+        }
         write!(f, "{} bytes", self.bytes)?;
         if let Some(block) = self.block {
             write!(f, ", block {block}")?;
@@ -176,23 +210,9 @@ impl fmt::Display for Parameters {
     }
 }
 
-mod swept {
-    //! A swept parameter as one field under its own name.
-
-    use super::Swept;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use std::collections::BTreeMap;
-
-    pub(super) fn serialize<S: Serializer>(swept: &Option<Swept>, serializer: S) -> Result<S::Ok, S::Error> {
-        let fields: BTreeMap<&str, u64> =
-            swept.iter().map(|swept| (swept.name.as_str(), swept.value)).collect();
-        fields.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Swept>, D::Error> {
-        let fields = BTreeMap::<String, u64>::deserialize(deserializer)?;
-        Ok(fields.into_iter().next().map(|(name, value)| Swept { name, value }))
-    }
+/// A swept parameter as one field under its own name.
+fn swept<S: Serializer>(swept: &Option<Swept>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(swept.iter().map(|swept| (&swept.name, swept.value)))
 }
 
 /// How a time was taken.
@@ -229,29 +249,43 @@ pub(crate) struct Run<'a> {
     pub device: &'a DeviceInfo,
     /// The PTX that it was given.
     pub artefact: Artefact<'a>,
-    /// The copy ceiling.
-    pub copy: Ceiling,
+    /// The copy ceiling; `None` where nothing is timed.
+    pub copy: Option<Ceiling>,
     /// The card that is simulated, if one is.
     pub card: Option<&'a Card>,
     /// Whether the counters of single lines are wanted.
     pub lines: bool,
+    /// What explains rows of a GPU, where that is wanted.
+    pub simulated: Option<&'a Simulated>,
+}
+
+/// What the simulator counted of kernels that a GPU runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Simulated {
+    /// The records, as JSON has them.
+    pub rows: Vec<serde_json::Value>,
+    /// The card that was simulated, by its key.
+    pub card: String,
 }
 
 impl Run<'_> {
     /// The record of a point that was measured for a contender.
     pub(crate) fn record(&self, point: &Point, language: Language, measurement: &Measurement) -> Record {
+        let counters = self.counters(measurement);
         let residence = Residence::of(point.bytes.footprint, self.device.l2_bytes);
         let peak = self.device.peak_gb_per_s();
         let verified = measurement.fault.is_none();
-        let times = verified.then_some(measurement.times);
+        let times = measurement.times.filter(|_| verified);
         let moved = point.bytes.read + point.bytes.written;
         let gb_per_s = times.map(|times| Times::gb_per_s(moved, times.median));
         let percent_of = |whole: Option<f64>| Some(100.0 * gb_per_s? / whole?);
         let percent_of_peak = percent_of(peak);
-        let percent_of_copy = percent_of(Some(self.copy.gb_per_s));
+        let percent_of_copy = percent_of(self.copy.map(|copy| copy.gb_per_s));
         let above = Above { peak: percent_of_peak > Some(100.0), copy: percent_of_copy > Some(100.0) };
+        let gflop_per_s = times.zip(point.flops).map(|(times, flops)| Times::gb_per_s(flops, times.median));
+        let arithmetic_intensity = point.flops.filter(|_| moved > 0).map(|flops| flops as f64 / moved as f64);
         let about = About { above, language, residence, method: measurement.method };
-        let remarks = about.remark().into_iter().chain(self.differences(point, language));
+        let remarks = times.and_then(|_| about.remark()).into_iter().chain(self.differences(point, language));
         let remarks: Vec<String> = remarks.collect();
         let note = measurement.fault.clone().or_else(|| (!remarks.is_empty()).then(|| remarks.join("; ")));
         Record {
@@ -269,8 +303,12 @@ impl Run<'_> {
             gb_per_s,
             percent_of_peak,
             percent_of_copy,
+            gflop_per_s,
+            arithmetic_intensity,
             verified,
             note,
+            explanation: verified.then(|| self.explanation(point, counters.as_deref(), residence)),
+            observed: measurement.observed.clone(),
             timing: Timing {
                 method: measurement.method,
                 launches_per_sample: measurement.launches_per_sample,
@@ -285,8 +323,22 @@ impl Run<'_> {
             }),
             copy: self.copy,
             ratio_to_reference: None,
-            counters: self.counters(measurement).filter(|_| verified),
+            counters: counters.filter(|_| verified),
         }
+    }
+
+    /// What makes a row what it is.
+    fn explanation(&self, point: &Point, counters: Option<&Counters>, residence: Residence) -> String {
+        if let Some(counters) = counters {
+            return explanation::of_counters(counters, self.device);
+        }
+        let counted = self.simulated.and_then(|simulated| {
+            let parameters = serde_json::to_value(&point.parameters).ok()?;
+            let row = explanation::most_alike(&simulated.rows, point.kernel, &parameters)?;
+            let total = serde_json::from_value(row["counters"]["total"].clone()).ok()?;
+            Some(explanation::of_simulated(&total, &simulated.card, &point.bytes, residence))
+        });
+        counted.unwrap_or_else(|| explanation::of_bytes(&point.bytes, residence))
     }
 
     fn counters(&self, measurement: &Measurement) -> Option<Box<Counters>> {

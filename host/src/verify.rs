@@ -11,13 +11,58 @@ const WINDOW: usize = 2048;
 const TASK_BYTES: usize = 256 << 10;
 
 /// A rule for the contents of a buffer.
-pub(crate) struct Expected {
-    element_bytes: usize,
-    check: Box<Check>,
+pub(crate) enum Expected {
+    /// Each element is what a function says: see [`Expected::exactly`] and [`Expected::within`].
+    Elements {
+        /// Bytes of an element.
+        element_bytes: usize,
+        /// The comparison.
+        check: Box<Check>,
+    },
+    /// Whatever this finds right. It is given the number of the first byte, which is a multiple of 256 KiB, the launches that
+    /// the buffer went through, and the bytes from there on.
+    Computed(Box<Check>),
 }
 
-/// From the first element's index, the number of launches and the bytes found to what is wrong with them.
+/// From the index of what comes first (an element, or in [`Expected::Computed`] a byte), the number of launches and the bytes
+/// found to what is wrong with them.
 type Check = dyn Fn(u64, u64, &[u8]) -> Option<Findings> + Send + Sync;
+
+/// How far a number may be from what it should be: by `absolute`, and by `relative` times the magnitude of what it
+/// should be, both together. A NaN is never near anything.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Tolerance {
+    /// In the number's own unit.
+    pub absolute: f64,
+    /// As a part of the number's magnitude.
+    pub relative: f64,
+}
+
+impl Tolerance {
+    /// Whether `found` is near enough to `expected`.
+    pub(crate) fn admits(self, expected: f64, found: f64) -> bool {
+        // Equal infinities differ by NaN.
+        found == expected || (found - expected).abs() <= self.absolute + self.relative * expected.abs()
+    }
+}
+
+/// A floating-point element.
+pub(crate) trait Real: Pod + fmt::Debug {
+    /// In double precision.
+    fn double(self) -> f64;
+}
+
+impl Real for f32 {
+    fn double(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Real for f64 {
+    fn double(self) -> f64 {
+        self
+    }
+}
 
 impl Expected {
     /// Each element is exactly, NaNs and signed zeros included, what `fill` writes for its index.
@@ -36,26 +81,59 @@ impl Expected {
                 let expected = &mut window[..found.len() / element_bytes];
                 fill(first, launches, expected);
                 if bytemuck::cast_slice::<T, u8>(expected) != found {
-                    findings = merge(findings, differences(first, expected, found));
+                    let same =
+                        |expected: &T, found: &T| bytemuck::bytes_of(expected) == bytemuck::bytes_of(found);
+                    findings = merge(findings, differences(first, expected, found, same));
                 }
                 first += expected.len() as u64;
             }
             findings
         };
-        Expected { element_bytes, check: Box::new(check) }
+        Expected::Elements { element_bytes, check: Box::new(check) }
+    }
+
+    /// Each element is within `tolerance` of what `fill` writes for its index; `fill` is called as by
+    /// [`exactly`](Self::exactly).
+    pub(crate) fn within<T: Real>(
+        tolerance: Tolerance,
+        fill: impl Fn(u64, u64, &mut [T]) + Send + Sync + 'static,
+    ) -> Expected {
+        let element_bytes = size_of::<T>();
+        let check = move |first: u64, launches: u64, found: &[u8]| {
+            let mut findings: Option<Findings> = None;
+            let mut window = [T::zeroed(); WINDOW];
+            let mut first = first;
+            for found in found.chunks(WINDOW * element_bytes) {
+                let expected = &mut window[..found.len() / element_bytes];
+                fill(first, launches, expected);
+                let admits = |expected: &T, found: &T| tolerance.admits(expected.double(), found.double());
+                findings = merge(findings, differences(first, expected, found, admits));
+                first += expected.len() as u64;
+            }
+            findings
+        };
+        Expected::Elements { element_bytes, check: Box::new(check) }
     }
 
     /// Compares `found`, which begins at the element with the index `first`, after `launches` launches. `None` is a
     /// clean bill.
+    ///
+    /// For [`Expected::Computed`] the index is a byte's.
     pub(crate) fn check(&self, first: u64, launches: u64, found: &[u8]) -> Option<Findings> {
-        (self.check)(first, launches, found)
+        match self {
+            Expected::Elements { check, .. } | Expected::Computed(check) => check(first, launches, found),
+        }
     }
 
     /// As [`check`](Self::check) on all processors, for a piece that begins `start` bytes into the buffer.
     pub(crate) fn check_in_parallel(&self, start: u64, launches: u64, found: &[u8]) -> Option<Findings> {
-        let task = TASK_BYTES / self.element_bytes * self.element_bytes;
-        let first = start / self.element_bytes as u64;
-        let elements = (task / self.element_bytes) as u64;
+        let element_bytes = match self {
+            Expected::Elements { element_bytes, .. } => *element_bytes,
+            Expected::Computed(_) => 1,
+        };
+        let task = TASK_BYTES / element_bytes * element_bytes;
+        let first = start / element_bytes as u64;
+        let elements = (task / element_bytes) as u64;
         found
             .par_chunks(task)
             .enumerate()
@@ -104,17 +182,38 @@ pub(crate) fn merge(a: Option<Findings>, b: Option<Findings>) -> Option<Findings
     }
 }
 
-/// Goes through a window that is known to differ.
-fn differences<T: Pod + fmt::Debug>(first: u64, expected: &[T], found: &[u8]) -> Option<Findings> {
+/// Compares the elements in `found`, which begins at the element with the index `first`, with what `element` says of each.
+pub(crate) fn compare<T: Pod + fmt::Debug>(
+    first: u64,
+    found: &[u8],
+    element: impl Fn(u64) -> T,
+    same: impl Fn(&T, &T) -> bool,
+) -> Option<Findings> {
+    let mut findings: Option<Findings> = None;
+    for (nth, found) in found.chunks_exact(size_of::<T>()).enumerate() {
+        let index = first + nth as u64;
+        findings = merge(findings, differences(index, &[element(index)], found, &same));
+    }
+    findings
+}
+
+/// The elements of a window that are not as they should be.
+fn differences<T: Pod + fmt::Debug>(
+    first: u64,
+    expected: &[T],
+    found: &[u8],
+    same: impl Fn(&T, &T) -> bool,
+) -> Option<Findings> {
     let mut count = 0;
     let mut first_mismatch = None;
     for (offset, (expected, found)) in expected.iter().zip(found.chunks_exact(size_of::<T>())).enumerate() {
-        if bytemuck::bytes_of(expected) != found {
+        let found = bytemuck::pod_read_unaligned::<T>(found);
+        if !same(expected, &found) {
             count += 1;
             first_mismatch.get_or_insert_with(|| Mismatch {
                 index: first + offset as u64,
                 expected: format!("{expected:?}"),
-                found: format!("{:?}", bytemuck::pod_read_unaligned::<T>(found)),
+                found: format!("{found:?}"),
             });
         }
     }
@@ -166,5 +265,42 @@ mod tests {
         assert!(zero.check(0, 1, &bytes(&[-0.0])).is_some());
         let nan = Expected::exactly(|_, _, values: &mut [f32]| values.fill(f32::NAN));
         assert_eq!(nan.check(0, 1, &bytes(&[f32::NAN])), None);
+    }
+
+    #[test]
+    fn a_tolerance_is_absolute_and_relative_and_no_nan_is_near() {
+        let near = Tolerance { absolute: 0.5, relative: 0.125 };
+        assert!(near.admits(8.0, 9.5) && near.admits(-8.0, -9.5) && !near.admits(8.0, 9.625));
+        assert!(near.admits(f64::INFINITY, f64::INFINITY) && !near.admits(f64::NAN, f64::NAN));
+        assert!(!near.admits(1.0, f64::NAN));
+
+        let rule = Expected::within(near, |first, _, values: &mut [f32]| {
+            for (offset, value) in values.iter_mut().enumerate() {
+                *value = (first + offset as u64) as f32;
+            }
+        });
+        let mut values: Vec<f32> = (0..5000).map(|index| index as f32 * 1.1).collect();
+        assert_eq!(rule.check_in_parallel(0, 1, &bytes(&values)), None);
+        values[4000] = 4600.0;
+        values[4500] = f32::NAN;
+        let findings = rule.check_in_parallel(0, 1, &bytes(&values)).expect("two are too far off");
+        assert_eq!((findings.count, findings.first.index), (2, 4000));
+        assert_eq!((findings.first.expected.as_str(), findings.first.found.as_str()), ("4000.0", "4600.0"));
+    }
+
+    #[test]
+    fn a_computed_rule_is_given_bytes_by_their_number() {
+        let rule = Expected::Computed(Box::new(|start, launches, found| {
+            compare(start / 4, found, |index| index as u32 * launches as u32, |a: &u32, b| a == b)
+        }));
+        let mut values: Vec<u8> = (0..300_000_u32).flat_map(|index| (3 * index).to_le_bytes()).collect();
+        assert_eq!(rule.check_in_parallel(0, 3, &values), None);
+        assert_eq!(rule.check_in_parallel(400_000, 3, &values[400_000..]), None);
+        values[4 * 200_000] ^= 1;
+        let findings = rule.check_in_parallel(0, 3, &values).expect("one is wrong");
+        assert_eq!(
+            findings.to_string(),
+            "1 element is wrong, the first at index 200000: 600001 instead of 600000"
+        );
     }
 }

@@ -12,6 +12,9 @@ use std::{
 };
 use support::{Outcome, coalesce, failure, outcome};
 
+/// The experiments whose kernels the fake driver knows.
+const KNOWN: [&str; 3] = ["offset", "stride", "copy"];
+
 /// Options for a run that takes a fraction of a second.
 const SMALL: [&str; 4] = ["--bytes", "16KiB", "--samples", "3"];
 
@@ -84,7 +87,7 @@ fn every_field_is_documented() {
 
 #[test]
 fn every_point_of_every_experiment_is_measured_and_verified() {
-    let records = run(&[]);
+    let records = run(&KNOWN);
     assert_eq!(records.len(), 66 + 64 + 6);
     for record in &records {
         assert_eq!(record["verified"], true, "{record}");
@@ -124,6 +127,86 @@ fn long_launches_need_no_graph() {
     assert_eq!(records[0]["timing"]["method"], "launches");
     // 2 MiB at 20 bytes a nanosecond and 10 us are 114.9 us, of which 18 are 2 ms.
     assert_eq!(records[0]["timing"]["launches_per_sample"], 18);
+}
+
+#[test]
+fn once_launches_each_point_once_and_times_nothing() {
+    let arguments = ["run", "offset", "copy", "--range", "1", "--bytes", "16KiB", "--once"];
+    let Outcome { status, out, err } =
+        outcome(&mut coalesce(&[&arguments[..], &["--format", "json"]].concat()));
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let records = records(&out);
+    assert_eq!(records.len(), 2 + 6);
+    for record in &records {
+        assert_eq!((&record["verified"], &record["timing"]["method"]), (&true.into(), &"once".into()));
+        assert_eq!(record["timing"]["launches_per_sample"], 1);
+        for field in ["time_ms", "gb_per_s", "percent_of_peak", "percent_of_copy", "copy", "note"] {
+            assert!(record[field].is_null(), "{field}: {record}");
+        }
+    }
+    let Outcome { status, out, .. } = outcome(&mut coalesce(&arguments));
+    assert_eq!(status, Some(0));
+    assert!(out.contains(", launched once, not timed\n") && !out.contains("INVALID"), "{out}");
+    // A wrong result is wrong all the same.
+    let Outcome { status, out, .. } = outcome(coalesce(&arguments).env("FAKE_WRONG", "offset_f64"));
+    assert_eq!(status, Some(1));
+    assert!(out.contains("INVALID: offset_f64 (rust, offset 1): "), "{out}");
+    let Outcome { status, err, .. } = outcome(&mut coalesce(&["run", "--once", "--samples", "3"]));
+    assert_eq!(status, Some(2));
+    assert!(err.contains("--once") && err.contains("--samples"), "{err}");
+}
+
+#[test]
+fn rows_of_a_gpu_are_explained_by_their_kernels_simulated() {
+    let arguments = ["run", "offset", "--precision", "f32", "--range", "1", "--bytes", "16KiB"];
+    let plain = outcome(&mut coalesce(&[&arguments[..], &["--format", "json"]].concat()));
+    assert_eq!(
+        records(&plain.out)[0]["explanation"],
+        "reads 16 KiB and writes as much; the sectors touched are 16.0 KiB in all, which stay in L2 from one launch to the next"
+    );
+
+    let Outcome { status, out, err } =
+        outcome(&mut coalesce(&[&arguments[..], &["--explain", "--format", "json"]].concat()));
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    assert_eq!(
+        records(&out)[0]["explanation"],
+        "loads and stores touch 5 sectors a request, 80% of each used (counters simulated, h200); the sectors touched are \
+         16.0 KiB in all, which stay in L2 from one launch to the next"
+    );
+    let Outcome { out, .. } = outcome(&mut coalesce(&[&arguments[..], &["--explain"]].concat()));
+    assert!(out.contains("\noffset_f32 1: loads and stores touch 5 sectors a request, "), "{out}");
+}
+
+#[test]
+fn options_that_nothing_takes_name_what_does() {
+    let error = failure(&mut coalesce(&["run", "offset", "copy", "--nx", "64"]));
+    assert!(
+        error.starts_with(
+            "error: --nx has nothing to act on: offset, copy do not take it. transpose takes it"
+        ),
+        "{error}"
+    );
+    let error = failure(&mut coalesce(&["run", "copy", "--precision", "f64"]));
+    assert!(
+        error.contains("--precision has nothing to act on: copy does not take it. offset, stride take it")
+    );
+    let error = failure(&mut coalesce(&["run", "offset", "--block", "16x16"]));
+    assert!(error.contains("--block 16x16 has two dimensions, and the blocks of offset have one"), "{error}");
+}
+
+#[test]
+fn blocks_may_be_several() {
+    let Outcome { status, out, err } = outcome(&mut coalesce(
+        &[&["run", "offset", "copy", "--range", "1", "--block", "64,128", "--format", "json"][..], &SMALL]
+            .concat(),
+    ));
+    assert_eq!(status, Some(0), "{err}");
+    let records = records(&out);
+    let blocks: Vec<_> = records.iter().map(|record| record["parameters"]["block"].as_u64()).collect();
+    // The driver's own copy has no block, and is measured once.
+    let of = |block| [Some(block); 5];
+    let expected = [&[Some(64), Some(64), Some(128), Some(128), None][..], &of(64), &of(128)].concat();
+    assert_eq!(blocks, expected);
 }
 
 #[test]
@@ -178,7 +261,7 @@ fn a_write_past_the_end_is_invalid() {
 
 #[test]
 fn tables_fit_in_100_columns_and_show_both_precisions() {
-    let Outcome { status, out, err } = outcome(&mut coalesce(&[&["run"][..], &SMALL].concat()));
+    let Outcome { status, out, err } = outcome(&mut coalesce(&[&["run"][..], &KNOWN, &SMALL].concat()));
     assert_eq!((status, err.as_str()), (Some(0), ""));
     for line in out.lines() {
         assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
@@ -207,7 +290,8 @@ fn csv_is_data_alone() {
     assert!(
         lines[2].ends_with(
             ",0,150994944,1048576,4,1024,2147483647,10000,8000,\"2 x memory clock x bus width, from the driver\",\
-             cuda:0,,,,,,,,,,,,,,,,,,,,,"
+             cuda:0,,,,,,,,,,,,,,,,,,,,,,,,,\"reads 16 KiB and writes as much; the sectors touched are 32 KiB in all, \
+             which stay in L2 from one launch to the next\""
         ),
         "{}",
         lines[2]
@@ -294,7 +378,7 @@ fn a_refused_run_leaves_nothing_behind() {
 fn an_interrupted_run_keeps_its_records() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("results");
-    let arguments = [&["run", "--out", out.to_str().expect("UTF-8")][..], &SMALL].concat();
+    let arguments = [&["run"][..], &KNOWN, &["--out", out.to_str().expect("UTF-8")], &SMALL].concat();
     let Outcome { status, err, out: printed } = outcome(coalesce(&arguments).env("FAKE_INTERRUPT", "20000"));
     assert_eq!(status, Some(130), "{err}");
     let kept = records(&fs::read_to_string(out.join("records.jsonl")).expect("the records")).len();
@@ -310,7 +394,7 @@ fn an_interrupted_run_keeps_its_records() {
 fn a_run_that_is_interrupted_at_once_says_that_there_is_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("results");
-    let arguments = [&["run", "--out", out.to_str().expect("UTF-8")][..], &SMALL].concat();
+    let arguments = [&["run"][..], &KNOWN, &["--out", out.to_str().expect("UTF-8")], &SMALL].concat();
     let Outcome { status, err, out: printed } = outcome(coalesce(&arguments).env("FAKE_INTERRUPT", "1"));
     assert_eq!((status, printed.as_str()), (Some(130), ""), "{err}");
     assert_eq!(err, "interrupted before there was a record of the 136 planned points\n");
@@ -346,14 +430,15 @@ fn sizes_that_do_not_fit_the_block_name_their_neighbours() {
     let error = failure(&mut coalesce(&["run", "offset", "--bytes", "1000000", "--precision", "f64"]));
     assert!(error.contains("999424 (976 KiB) and 1001472 (978 KiB)"), "{error}");
     // The sizes suit everything that is asked for, and nothing else counts.
-    let error = failure(&mut coalesce(&["run", "--bytes", "1"]));
+    let error = failure(&mut coalesce(&[&["run"][..], &KNOWN, &["--bytes", "1"]].concat()));
     assert!(error.starts_with("error: 1 byte does not come out whole"), "{error}");
     assert!(error.contains("multiples of 2048 bytes. Nearest valid size: 2048 (2 KiB)"), "{error}");
     for (arguments, size) in
         [(&[][..], "2048"), (&["--precision", "f32"], "1024"), (&["--kernel", "copy_scalar"], "16")]
     {
         let arguments =
-            [&["run", "--samples", "1", "--bytes", size, "--format", "csv"][..], arguments].concat();
+            [&["run"][..], &KNOWN, &["--samples", "1", "--bytes", size, "--format", "csv"], arguments]
+                .concat();
         let Outcome { status, err, .. } = outcome(&mut coalesce(&arguments));
         assert_eq!(status, Some(0), "{size}: {err}");
     }
@@ -371,11 +456,12 @@ fn ranges_that_make_no_sense_say_so() {
     let error = failure(&mut coalesce(&["run", "copy", "--range", "0..=4"]));
     assert!(error.contains("--range has nothing to act on"), "{error}");
     // Where no experiment is named, the one that no value suits is left out; a named one is not.
-    let arguments = [&["run", "--range", "0", "--format", "json"][..], &SMALL].concat();
+    let kernels = "offset_f32,offset_f64,stride_f32,copy_scalar";
+    let arguments = [&["run", "--kernel", kernels, "--range", "0", "--format", "json"][..], &SMALL].concat();
     let Outcome { status, out, err } = outcome(&mut coalesce(&arguments));
     assert_eq!(status, Some(0), "{err}");
     assert_eq!(err, "note: stride is left out: --range 0 has no value from 1 on\n");
-    assert_eq!(records(&out).len(), 2 + 6);
+    assert_eq!(records(&out).len(), 2 + 1);
     for arguments in
         [&["offset", "stride"][..], &["--kernel", "stride_f32"], &["--kernel", "stride_f32,copy_vector"]]
     {
@@ -491,7 +577,7 @@ fn slips_on_the_command_line_are_usage_errors() {
 
 #[test]
 fn names_that_do_not_exist_get_the_nearest_and_the_whole_list() {
-    let options = "--kernel, --device, --precision, --bytes, --block, --range, --samples, --counters, --format, --out, ";
+    let options = "--kernel, --device, --precision, --bytes, --range, --block, --nx, --ny, ";
     let commands = "The commands are run, list, devices, check, compare";
     for (arguments, nearest, list) in [
         (&["run", "--bite", "3"][..], "--bytes", options),

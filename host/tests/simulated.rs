@@ -236,7 +236,8 @@ fn counters_are_shown_by_launch_and_by_line() {
 
 #[test]
 fn tables_say_modelled_and_fit_in_100_columns() {
-    let arguments = ["run", "--device", "sim:c870", "--bytes", "32KiB", "--counters"];
+    let arguments =
+        ["run", "offset", "stride", "copy", "--device", "sim:c870", "--bytes", "32KiB", "--counters"];
     let Outcome { status, out, err } = outcome(&mut coalesce(&arguments));
     assert_eq!((status, err.as_str()), (Some(0), ""));
     for line in out.lines() {
@@ -463,8 +464,16 @@ fn check_ptx(text: &str, arguments: &[&str]) -> Outcome {
 
 #[test]
 fn clean_kernels_pass_every_check() {
-    let Outcome { status, out, err } =
-        outcome(&mut coalesce(&["check", "--range", "0..=3,16,31", "--bytes", "16KiB"]));
+    let Outcome { status, out, err } = outcome(&mut coalesce(&[
+        "check",
+        "offset",
+        "stride",
+        "copy",
+        "--range",
+        "0..=3,16,31",
+        "--bytes",
+        "16KiB",
+    ]));
     assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
     assert!(out.contains("========= ERROR SUMMARY: 0 errors\n"), "{out}");
     assert!(

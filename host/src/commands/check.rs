@@ -5,13 +5,16 @@ use crate::{
     cli::CheckOptions,
     device::{self, DeviceChoice, Driver, Gpu},
     experiments::{Contents, Launch, Point, Work},
-    kernels, memory, progress,
+    kernels, measure,
+    memory::{self, Hosted},
+    progress,
     simulated::{Check, Report},
+    symbols,
 };
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use cust::{
-    memory::{CopyDestination, DeviceBuffer},
+    memory::{CopyDestination, DeviceBuffer, DeviceSlice},
     module::Module,
     stream::{Stream, StreamFlags},
 };
@@ -70,6 +73,7 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode> {
         writeln!(out, "INVALID: {line}")?;
     }
     let mut kernels: Vec<&str> = points.iter().map(|point| point.kernel).collect();
+    kernels.sort_unstable();
     kernels.dedup();
     writeln!(
         out,
@@ -121,6 +125,15 @@ fn count(number: usize, noun: &str) -> String {
     }
 }
 
+/// A buffer, kept until its launch is done.
+#[expect(dead_code, reason = "what it holds is freed with it")]
+enum Held {
+    /// In device memory.
+    Device(DeviceBuffer<u8>),
+    /// In managed or pinned memory.
+    Hosted(Hosted),
+}
+
 /// A context with the kernels in it. A fault ends it, and another takes its place.
 struct Session {
     // In the order in which they have to go.
@@ -145,24 +158,43 @@ impl Session {
     fn check(&self, point: &Point) -> Result<Option<String>> {
         let Work::Kernel(launch) = &point.work else { return Ok(None) };
         let function = self.module.get_function(point.kernel).context("the PTX has no such kernel")?;
-        let mut buffers = Vec::new();
+        measure::allow_shared(&function, point.shape.shared)?;
+        symbols::write(&function, &point.symbols)?;
+        let (mut buffers, mut pointers) = (Vec::new(), Vec::new());
         for buffer in &point.buffers {
+            if let Some(hosted) = Hosted::allocate(buffer)? {
+                let pointer = hosted.device_pointer()?;
+                if !matches!(buffer.before, Contents::Poison) {
+                    memory::fill_from_host(pointer, buffer.bytes, &buffer.before)?;
+                }
+                buffers.push(Held::Hosted(hosted));
+                pointers.push(pointer);
+                continue;
+            }
             // SAFETY: the kernel is to write what it reads, and initcheck tells if it does not.
             let memory = unsafe { DeviceBuffer::<u8>::uninitialized(buffer.bytes as usize) }
                 .context("cannot allocate device memory. Use fewer --bytes")?;
-            if let Contents::Pattern(precision) = buffer.before {
-                memory::fill_from_host(memory.as_device_ptr(), buffer.bytes, precision)?;
+            if !matches!(buffer.before, Contents::Poison) {
+                memory::fill_from_host(memory.as_device_ptr(), buffer.bytes, &buffer.before)?;
             }
-            buffers.push(memory);
+            pointers.push(memory.as_device_ptr());
+            buffers.push(Held::Device(memory));
         }
-        let pointers: Vec<_> = buffers.iter().map(|memory| memory.as_device_ptr()).collect();
         let (shape, stream) = (point.shape, &self.stream);
+        if let Some(before) = &point.before_each {
+            before(stream, &pointers).context("the driver refuses what comes before the launch")?;
+        }
         launch(&Launch { function: &function, shape, stream, buffers: &pointers })
             .context("the driver refuses the launch")?;
         stream.synchronize().context("the launch failed")?;
-        for (number, (memory, buffer)) in buffers.iter().zip(&point.buffers).enumerate() {
+        if let Some(fault) = measure::wrong_symbol(point, &function, 1)? {
+            return Ok(Some(fault));
+        }
+        for (number, (pointer, buffer)) in pointers.iter().zip(&point.buffers).enumerate() {
             let mut bytes = vec![0; buffer.bytes as usize];
-            memory.copy_to(&mut bytes).context("reading a buffer back failed")?;
+            // SAFETY: the buffer is allocated until this function returns, and has so many bytes.
+            unsafe { DeviceSlice::<u8>::from_raw_parts(*pointer, bytes.len()).copy_to(&mut bytes) }
+                .context("reading a buffer back failed")?;
             if let Some(findings) = buffer.after.check_in_parallel(0, 1, &bytes) {
                 return Ok(Some(format!("buffer {number}: {findings}")));
             }

@@ -16,6 +16,10 @@ pub(crate) fn run() -> Result<ExitCode> {
         if let Some(parameter) = experiment.swept() {
             writeln!(out, "    sweeps: {parameter} (--range)")?;
         }
+        let options: Vec<String> = experiment.options().iter().map(|option| format!("--{option}")).collect();
+        if !options.is_empty() {
+            writeln!(out, "    options: {}", options.join(", "))?;
+        }
         writeln!(out, "    kernels: {}", experiment.kernels().join(", "))?;
     }
     Ok(ExitCode::SUCCESS)

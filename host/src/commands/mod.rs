@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod devices;
+mod explain;
 pub(crate) mod list;
 mod plan;
 pub(crate) mod run;

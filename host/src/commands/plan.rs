@@ -1,9 +1,9 @@
 //! What a run will measure: the options, brought together with the experiments and the device.
 
 use crate::{
-    cli::{CheckOptions, Options},
+    cli::{CheckOptions, Choices, Options, Precisions},
     device::{Backend, DeviceInfo},
-    experiments::{self, Experiment, Point, Precision, Request},
+    experiments::{self, Block, Experiment, Point, Precision, Request, Scale, Work},
     memory,
     sizes::Bytes,
     sweep::Sweep,
@@ -33,8 +33,22 @@ pub(crate) struct Selection {
     kernels: Vec<String>,
     precisions: Vec<Precision>,
     bytes: Option<u64>,
-    block: u32,
+    /// The size that stands in for one that the user did not give.
+    default_bytes: Option<u64>,
     range: Option<Sweep>,
+    scale: Scale,
+    choices: Choices,
+    /// The options of single experiments that the user gave, by their names.
+    given: Vec<&'static str>,
+}
+
+/// Threads a block where the user does not say, of experiments whose blocks have one dimension.
+const BLOCK: u32 = 256;
+
+/// Which options of single experiments the user gave.
+fn given(bytes: bool, precision: Precisions, range: bool, choices: &Choices) -> Vec<&'static str> {
+    let more = [("bytes", bytes), ("precision", precision != Precisions::Both), ("range", range)];
+    more.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).chain(choices.given()).collect()
 }
 
 impl From<&Options> for Selection {
@@ -44,8 +58,20 @@ impl From<&Options> for Selection {
             kernels: options.kernels.clone(),
             precisions: options.precision.chosen(),
             bytes: options.bytes,
-            block: options.block,
+            default_bytes: options.small.then(|| check_bytes(&options.choices)),
             range: options.range.clone(),
+            scale: match (options.small, options.full) {
+                (true, _) => Scale::Small,
+                (_, true) => Scale::Full,
+                _ => Scale::Quick,
+            },
+            choices: options.choices.clone(),
+            given: given(
+                options.bytes.is_some(),
+                options.precision,
+                options.range.is_some(),
+                &options.choices,
+            ),
         }
     }
 }
@@ -61,9 +87,17 @@ impl From<&CheckOptions> for Selection {
             experiments: Vec::new(),
             kernels: kernels.collect(),
             precisions: options.precision.chosen(),
-            bytes: Some(options.bytes.unwrap_or_else(|| whole_blocks(CHECK_DEFAULT, options.block))),
-            block: options.block,
+            bytes: options.bytes,
+            default_bytes: Some(check_bytes(&options.choices)),
             range: options.range.clone(),
+            scale: Scale::Small,
+            choices: options.choices.clone(),
+            given: given(
+                options.bytes.is_some(),
+                options.precision,
+                options.range.is_some(),
+                &options.choices,
+            ),
         }
     }
 }
@@ -74,32 +108,74 @@ impl From<&CheckOptions> for Selection {
 /// An experiment cannot be run as the selection asks.
 pub(crate) fn points(selection: &Selection, device: &DeviceInfo) -> Result<Vec<Point>> {
     let selected = within_range(selection, selected(selection));
-    if selection.range.is_some() && selected.iter().all(|experiment| experiment.swept().is_none()) {
-        bail!("--range has nothing to act on: {} sweeps no parameter", names(&selected));
+    understood(selection, &selected)?;
+    let (bytes, points) = sized_points(selection, &selected, device)?;
+    for experiment in &selected {
+        for note in experiment.notes(&request(selection, bytes), device) {
+            eprintln!("note: {note}");
+        }
     }
-    if let Some(bytes) = selection.bytes {
-        return points_of(selection, &selected, bytes, device);
+    Ok(points)
+}
+
+/// Refuses options that none of the experiments takes.
+fn understood(selection: &Selection, selected: &[&'static dyn Experiment]) -> Result<()> {
+    let takes = |experiment: &&dyn Experiment, option| experiment.options().contains(option);
+    for option in &selection.given {
+        if selected.iter().any(|experiment| takes(experiment, option)) {
+            continue;
+        }
+        let others: Vec<_> =
+            experiments::ALL.iter().copied().filter(|experiment| takes(experiment, option)).collect();
+        let take = |experiments: &[&dyn Experiment]| if experiments.len() == 1 { "takes" } else { "take" };
+        bail!(
+            "--{option} has nothing to act on: {} {} it. {}",
+            names(selected),
+            if selected.len() == 1 { "does not take" } else { "do not take" },
+            match &others[..] {
+                [] => "No experiment does".to_string(),
+                others => format!("{} {} it", names(others), take(others)),
+            },
+        );
+    }
+    Ok(())
+}
+
+/// The points and the size that they have where they are about bytes.
+fn sized_points(
+    selection: &Selection,
+    selected: &[&'static dyn Experiment],
+    device: &DeviceInfo,
+) -> Result<(u64, Vec<Point>)> {
+    if let Some(bytes) = selection.bytes.or(selection.default_bytes) {
+        return Ok((bytes, points_of(selection, selected, bytes, device)?));
     }
     // A default has to fit; a size that the user gave is refused further on if it does not.
-    let block = selection.block;
+    let block = common_block(&selection.choices);
     let available = memory::available(device.backend())?;
     let (wished, least) = match device.backend() {
         Backend::Measured => (default_bytes(device.l2_bytes, block), default_bytes(0, block)),
         Backend::Modelled => {
             // One thread an element of four bytes: no more blocks than a grid may have.
             let grid = u64::from(device.max_grid) * u64::from(block) * 4;
-            (whole_blocks(QUICK_DEFAULT.min(power_of_two_up_to(grid)), block), whole_blocks(1 << 20, block))
+            let quick = match selection.scale {
+                Scale::Full => default_bytes(device.l2_bytes, block),
+                Scale::Small | Scale::Quick => QUICK_DEFAULT,
+            };
+            (whole_blocks(quick.min(power_of_two_up_to(grid)), block), whole_blocks(1 << 20, block))
         }
     };
     let mut bytes = wished;
     loop {
-        let points = points_of(selection, &selected, bytes, device)?;
+        let points = points_of(selection, selected, bytes, device)?;
         let need: u64 = memory::needed(points.iter().chain([&ceiling(&points, device.backend(), available)]))
             .iter()
             .sum();
         if need <= available || bytes <= least {
-            say_default(bytes, wished, device, block);
-            return Ok(points);
+            if selected.iter().any(|experiment| experiment.options().contains(&"bytes")) {
+                say_default(bytes, wished, device, block);
+            }
+            return Ok((bytes, points));
         }
         bytes = smaller(bytes, block, least);
     }
@@ -134,18 +210,31 @@ fn points_of(
     bytes: u64,
     device: &DeviceInfo,
 ) -> Result<Vec<Point>> {
-    let request = Request {
-        kernels: selection.kernels.clone(),
-        precisions: selection.precisions.clone(),
-        bytes,
-        block: selection.block,
-        range: None,
-    };
-    experiments::check_size(selected, &request)?;
+    let blocks = linear_blocks(selection, selected)?;
+    let request = request(selection, bytes);
+    let about_bytes: Vec<_> =
+        selected.iter().copied().filter(|experiment| experiment.options().contains(&"bytes")).collect();
+    for &block in &blocks {
+        experiments::check_size(&about_bytes, &Request { block, ..request.clone() })?;
+    }
     let mut points = Vec::new();
     for experiment in selected {
-        let request = Request { range: range(selection, selected, *experiment), ..request.clone() };
-        points.extend(experiment.plan(&request, device)?);
+        let range = range(selection, selected, *experiment);
+        if experiment.two_dimensional() {
+            points.extend(experiment.plan(&Request { range, ..request.clone() }, device)?);
+            continue;
+        }
+        for (turn, &block) in blocks.iter().enumerate() {
+            let mut request = Request { range: range.clone(), block, ..request.clone() };
+            if !request.choices.block.is_empty() {
+                request.choices.block = vec![Block::linear(block)];
+            }
+            let planned = experiment.plan(&request, device)?;
+            // What the driver does has no block, and is not measured again.
+            points.extend(
+                planned.into_iter().filter(|point| turn == 0 || matches!(point.work, Work::Kernel(_))),
+            );
+        }
     }
     if points.is_empty() {
         bail!(
@@ -156,6 +245,56 @@ fn points_of(
         );
     }
     Ok(points)
+}
+
+/// What experiments are asked for.
+fn request(selection: &Selection, bytes: u64) -> Request {
+    Request {
+        kernels: selection.kernels.clone(),
+        precisions: selection.precisions.clone(),
+        bytes,
+        sized: selection.bytes.is_some(),
+        block: selection.choices.block.first().map_or(BLOCK, |block| block.x),
+        range: selection.range.clone(),
+        scale: selection.scale,
+        choices: selection.choices.clone(),
+    }
+}
+
+/// Threads a block, for each time that experiments of one dimension are planned.
+fn linear_blocks(selection: &Selection, selected: &[&'static dyn Experiment]) -> Result<Vec<u32>> {
+    let linear: Vec<_> =
+        selected.iter().copied().filter(|experiment| !experiment.two_dimensional()).collect();
+    let blocks = &selection.choices.block;
+    if let Some(block) = blocks.iter().find(|block| block.y > 1)
+        && !linear.is_empty()
+    {
+        let others: Vec<_> =
+            experiments::ALL.iter().copied().filter(|experiment| experiment.two_dimensional()).collect();
+        bail!(
+            "--block {block} has two dimensions, and the blocks of {} have one, as in --block 256. Two are for {}",
+            names(&linear),
+            names(&others),
+        );
+    }
+    Ok(if blocks.is_empty() || linear.is_empty() {
+        vec![BLOCK]
+    } else {
+        blocks.iter().map(|block| block.x).collect()
+    })
+}
+
+/// The least number of threads that is whole blocks of every block that the user gave.
+fn common_block(choices: &Choices) -> u32 {
+    let common = choices
+        .block
+        .iter()
+        .fold(1, |common, block| experiments::least_common_multiple(common, u64::from(block.threads())));
+    // Blocks that have next to nothing in common are refused further on, with the sizes that would do.
+    match u32::try_from(common) {
+        Ok(common) if !choices.block.is_empty() && common <= 1 << 20 => common,
+        _ => BLOCK,
+    }
 }
 
 /// The values that an experiment is to visit. A range that several experiments share may begin below the least value
@@ -231,6 +370,11 @@ fn smaller(bytes: u64, block: u32, least: u64) -> u64 {
 
 fn power_of_two_up_to(bytes: u64) -> u64 {
     1 << bytes.max(1).ilog2()
+}
+
+/// The size of a check.
+fn check_bytes(choices: &Choices) -> u64 {
+    whole_blocks(CHECK_DEFAULT, common_block(choices))
 }
 
 fn whole_blocks(bytes: u64, block: u32) -> u64 {

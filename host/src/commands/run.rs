@@ -1,13 +1,16 @@
 //! `coalesce run` and `coalesce compare`: the whole way from options to records.
 
-use super::plan::{self, Selection};
+use super::{
+    explain,
+    plan::{self, Selection},
+};
 use crate::{
     cli::{Detail, Options},
     device::{self, Backend, Gpu},
     experiments::{Point, Work},
     interrupt::{self, Interrupt},
     kernels,
-    measure::{Measurement, Measurer, Times},
+    measure::{Effort, Measurement, Measurer, Times},
     memory::{self, Memory},
     output::Output,
     progress,
@@ -49,28 +52,40 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     if let Some(twins) = &twins {
         points = with_twins(points, twins)?;
     }
-    let ceiling = plan::ceiling(&points, backend, memory::available(backend)?);
-    let slots = memory::needed(points.iter().chain([&ceiling]));
-    let memory = Memory::allocate(&slots, &module, &gpu.info)?;
+    let simulated = (options.explain && backend == Backend::Measured)
+        .then(|| explain::simulate(options, &points, &gpu.info))
+        .transpose()?;
+    // Without times there is nothing to hold against the driver's copy.
+    let ceiling = (!options.once)
+        .then(|| Ok::<_, anyhow::Error>(plan::ceiling(&points, backend, memory::available(backend)?)));
+    let ceiling = ceiling.transpose()?;
+    let slots = memory::needed(points.iter().chain(&ceiling));
+    let memory = Memory::allocate(&slots, memory::needed_on_host(&points), &module, &gpu.info)?;
     let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
     let interrupt = Interrupt::listen()?;
     let samples = options.samples.unwrap_or(match backend {
         Backend::Measured => SAMPLES,
         Backend::Modelled => 1,
     });
-    let mut measurer = Measurer::new(stream, memory, samples as usize, backend, interrupt)?;
+    let effort = if options.once { Effort::Once } else { Effort::Samples(samples as usize) };
+    let mut measurer = Measurer::new(stream, memory, effort, backend, interrupt)?;
 
     let progress = progress::bar(points.len() as u64 + 1);
     progress.set_message("the driver's own copy");
-    let Some(measured) = measurer.measure(&ceiling, &[None])? else {
-        return interrupted(&progress, &mut output, points.len());
+    let copy = match &ceiling {
+        None => None,
+        Some(ceiling) => match measurer.measure(ceiling, &[None])? {
+            Some(measured) => Some(copy_ceiling(ceiling, &measured[0])?),
+            None => return interrupted(&progress, &mut output, points.len()),
+        },
     };
     let run = Run {
         device: &gpu.info,
         artefact,
-        copy: copy_ceiling(&ceiling, &measured[0])?,
+        copy,
         card: driver.card(),
         lines: options.counters == Some(Detail::Lines),
+        simulated: simulated.as_ref(),
     };
     progress.inc(1);
 
@@ -180,8 +195,9 @@ fn copy_ceiling(point: &Point, measured: &Measurement) -> Result<Ceiling> {
              it with `nvidia-smi -q -d ECC` and `dmesg`"
         );
     }
+    let times = measured.times.context("the driver's own copy was not timed")?;
     let moved = point.bytes.read + point.bytes.written;
-    Ok(Ceiling { gb_per_s: Times::gb_per_s(moved, measured.times.median), bytes: point.bytes.read })
+    Ok(Ceiling { gb_per_s: Times::gb_per_s(moved, times.median), bytes: point.bytes.read })
 }
 
 /// Ends an interrupted run: what was measured is kept and shown.

@@ -2,8 +2,8 @@
 //! them are in gpu-kernels' `coalescing.rs`.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Point, Precision, Request, Shape, Work, check_size,
-    touched_bytes,
+    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Precision, Request, Shape, Work,
+    check_size, touched_bytes,
 };
 use crate::{
     device::DeviceInfo,
@@ -45,6 +45,10 @@ impl Experiment for Offset {
         Some("offset")
     }
 
+    fn options(&self) -> &'static [&'static str] {
+        &["bytes", "precision", "block", "range"]
+    }
+
     fn kernels(&self) -> Vec<&'static str> {
         OFFSET_KERNELS.map(|(_, kernel)| kernel).to_vec()
     }
@@ -63,8 +67,6 @@ impl Experiment for Offset {
                 let shape = Shape::covering(elements, request.block, device)?;
                 let start = u64::from(offset);
                 points.push(Point {
-                    experiment: self.name(),
-                    kernel,
                     parameters: parameters(request, precision, elements, shape).swept("offset", offset),
                     bytes: BytesMoved {
                         read: request.bytes,
@@ -73,11 +75,11 @@ impl Experiment for Offset {
                     },
                     buffers: vec![Buffer {
                         bytes: length(elements.checked_add(start), precision)?,
+                        place: Place::Device,
                         before: Contents::Pattern(precision),
                         after: incremented(precision, start, 1, elements),
                     }],
-                    shape,
-                    work: increment(offset),
+                    ..Point::new(self.name(), kernel, shape, increment(offset))
                 });
             }
         }
@@ -107,6 +109,10 @@ impl Experiment for Stride {
         1
     }
 
+    fn options(&self) -> &'static [&'static str] {
+        &["bytes", "precision", "block", "range"]
+    }
+
     fn kernels(&self) -> Vec<&'static str> {
         STRIDE_KERNELS.map(|(_, kernel)| kernel).to_vec()
     }
@@ -130,8 +136,6 @@ impl Experiment for Stride {
                 let shape = Shape::covering(elements, request.block, device)?;
                 let step = u64::from(stride);
                 points.push(Point {
-                    experiment: self.name(),
-                    kernel,
                     parameters: parameters(request, precision, elements, shape).swept("stride", stride),
                     bytes: BytesMoved {
                         read: request.bytes,
@@ -140,11 +144,11 @@ impl Experiment for Stride {
                     },
                     buffers: vec![Buffer {
                         bytes: length(elements.checked_mul(step), precision)?,
+                        place: Place::Device,
                         before: Contents::Pattern(precision),
                         after: incremented(precision, 0, step, elements),
                     }],
-                    shape,
-                    work: increment(stride),
+                    ..Point::new(self.name(), kernel, shape, increment(stride))
                 });
             }
         }
@@ -157,7 +161,7 @@ fn increment(s: u32) -> Work {
     Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
         let a = buffers[0];
         // SAFETY: the kernels take a pointer and a u32, and the buffer is as long as the launch reaches.
-        unsafe { launch!(function<<<shape.grid, shape.block, shape.shared, stream>>>(a, s)) }
+        unsafe { launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(a, s)) }
     }))
 }
 
@@ -218,28 +222,17 @@ fn length(elements: Option<u64>, precision: Precision) -> Result<u64> {
 fn parameters(request: &Request, precision: Precision, elements: u64, shape: Shape) -> Parameters {
     Parameters {
         precision: Some(precision),
-        bytes: request.bytes,
         elements,
-        block: Some(shape.block),
-        grid: Some(shape.grid),
-        swept: None,
+        block: Some(shape.block.into()),
+        grid: Some(shape.grid.into()),
+        ..Parameters::of_bytes(request.bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::tests::h200;
-
-    fn request() -> Request {
-        Request {
-            kernels: Vec::new(),
-            precisions: vec![Precision::F32, Precision::F64],
-            bytes: 1 << 20,
-            block: 256,
-            range: None,
-        }
-    }
+    use crate::{device::tests::h200, experiments::tests::request};
 
     #[test]
     fn offsets_lengthen_the_array_and_strides_multiply_it() {
@@ -248,7 +241,7 @@ mod tests {
         assert_eq!((points[0].kernel, points[0].buffers[0].bytes), ("offset_f32", 1 << 20));
         assert_eq!((points[32].kernel, points[32].buffers[0].bytes), ("offset_f32", (1 << 20) + 32 * 4));
         assert_eq!((points[65].kernel, points[65].buffers[0].bytes), ("offset_f64", (1 << 20) + 32 * 8));
-        assert_eq!(points[65].shape, Shape { grid: 512, block: 256, shared: 0 });
+        assert_eq!(points[65].shape, Shape { grid: [512, 1, 1], block: [256, 1, 1], shared: 0 });
 
         let points = Stride.plan(&request(), &h200()).expect("it is a valid request");
         assert_eq!(points.len(), 64);

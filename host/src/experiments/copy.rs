@@ -2,7 +2,8 @@
 //! gpu-kernels' `copy.rs`.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Point, Precision, Request, Shape, Work, check_size,
+    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Precision, Request, Shape, Work,
+    check_size,
 };
 use crate::{
     device::DeviceInfo,
@@ -67,6 +68,10 @@ impl Experiment for Copy {
          bytes a thread moves at a time, how many loads it has in flight, and who hands out the work."
     }
 
+    fn options(&self) -> &'static [&'static str] {
+        &["bytes", "block"]
+    }
+
     fn kernels(&self) -> Vec<&'static str> {
         KERNELS.iter().map(|kernel| kernel.name).chain([DRIVER]).collect()
     }
@@ -98,8 +103,8 @@ impl Experiment for Copy {
                 kernel: kernel.name,
                 parameters: Parameters {
                     elements,
-                    block: Some(shape.block),
-                    grid: Some(shape.grid),
+                    block: Some(shape.block.into()),
+                    grid: Some(shape.grid.into()),
                     ..Parameters::of_bytes(request.bytes)
                 },
                 shape,
@@ -108,7 +113,9 @@ impl Experiment for Copy {
                     // SAFETY: the kernels take a slice, as pointer and 64-bit length, and a pointer; both buffers
                     // have that many elements.
                     unsafe {
-                        launch!(function<<<shape.grid, shape.block, shape.shared, stream>>>(source, elements, destination))
+                        launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
+                            source, elements, destination
+                        ))
                     }
                 })),
                 ..driver_copy(request.bytes)
@@ -120,24 +127,22 @@ impl Experiment for Copy {
 
 /// The driver's own copy of `bytes` bytes, with the buffers that every copy has.
 pub(super) fn driver_copy(bytes: u64) -> Point {
+    let work = Work::Driver(Box::new(move |stream, buffers| {
+        // SAFETY: both buffers have that many bytes, they do not overlap, and they live until the stream is synchronised.
+        unsafe {
+            let source = DeviceSlice::from_raw_parts(buffers[0], bytes as usize);
+            DeviceSlice::from_raw_parts_mut(buffers[1], bytes as usize).async_copy_from(&source, stream)
+        }
+    }));
+    let place = Place::Device;
     Point {
-        experiment: Copy.name(),
-        kernel: DRIVER,
         parameters: Parameters::of_bytes(bytes),
         bytes: BytesMoved { read: bytes, written: bytes, footprint: 2 * bytes },
         buffers: vec![
-            Buffer { bytes, before: Contents::Pattern(Precision::F32), after: pattern() },
-            Buffer { bytes, before: Contents::Poison, after: pattern() },
+            Buffer { bytes, place, before: Contents::Pattern(Precision::F32), after: pattern() },
+            Buffer { bytes, place, before: Contents::Poison, after: pattern() },
         ],
-        shape: Shape { grid: 0, block: 0, shared: 0 },
-        work: Work::Driver(Box::new(move |stream, buffers| {
-            // SAFETY: both buffers have that many bytes, they do not overlap, and they live until the stream is
-            // synchronised.
-            unsafe {
-                let source = DeviceSlice::from_raw_parts(buffers[0], bytes as usize);
-                DeviceSlice::from_raw_parts_mut(buffers[1], bytes as usize).async_copy_from(&source, stream)
-            }
-        })),
+        ..Point::new(Copy.name(), DRIVER, Shape::NONE, work)
     }
 }
 
@@ -149,10 +154,10 @@ fn pattern() -> Expected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::tests::h200;
+    use crate::{device::tests::h200, experiments};
 
     fn request(bytes: u64) -> Request {
-        Request { kernels: Vec::new(), precisions: vec![Precision::F32], bytes, block: 256, range: None }
+        Request { bytes, ..experiments::tests::request() }
     }
 
     #[test]
@@ -162,7 +167,7 @@ mod tests {
         for point in &points {
             assert_eq!(point.bytes, BytesMoved { read: 1 << 20, written: 1 << 20, footprint: 2 << 20 });
         }
-        let grid = |name| points.iter().find(|point| point.kernel == name).map(|point| point.shape.grid);
+        let grid = |name| points.iter().find(|point| point.kernel == name).map(|point| point.shape.grid[0]);
         assert_eq!(grid("copy_scalar"), Some(1024));
         assert_eq!(grid("copy_vector"), Some(256));
         assert_eq!(grid("copy_unrolled"), Some(64));

@@ -6,8 +6,18 @@
 
 mod coalescing;
 mod copy;
+mod place;
+mod shape;
+mod transpose;
+
+pub(crate) use self::{
+    place::{Place, Placement},
+    shape::{Block, Extent, Shape},
+};
+pub(crate) use crate::symbols::Symbol;
 
 use crate::{
+    cli::Choices,
     device::DeviceInfo,
     record::Parameters,
     sizes::{Bytes, nearest_multiples},
@@ -15,12 +25,21 @@ use crate::{
     verify::Expected,
 };
 use anyhow::{Result, bail};
-use cust::{error::CudaResult, function::Function, memory::DevicePointer, stream::Stream};
+use cust::{
+    error::CudaResult,
+    function::Function,
+    memory::{
+        DevicePointer,
+        bytemuck::{self, Pod},
+    },
+    stream::Stream,
+};
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 /// Every experiment, in the order in which `run` takes them.
-pub(crate) static ALL: [&dyn Experiment; 3] = [&coalescing::Offset, &coalescing::Stride, &copy::Copy];
+pub(crate) static ALL: &[&dyn Experiment] =
+    &[&coalescing::Offset, &coalescing::Stride, &copy::Copy, &transpose::Transpose];
 
 /// The name under which the driver's own copy is recorded, which is no kernel.
 pub(crate) const DRIVER_COPY: &str = copy::DRIVER;
@@ -32,7 +51,7 @@ pub(crate) fn driver_copy(bytes: u64) -> Point {
 
 /// The experiment with this name.
 pub(crate) fn by_name(name: &str) -> Option<&'static dyn Experiment> {
-    ALL.into_iter().find(|experiment| experiment.name() == name)
+    ALL.iter().copied().find(|experiment| experiment.name() == name)
 }
 
 /// A question about memory, and the launches that answer it.
@@ -56,11 +75,28 @@ pub(crate) trait Experiment: Sync {
         0
     }
 
+    /// The options that it takes, of those that are an experiment's own, by their names: bytes, precision, range and the
+    /// fields of [`Choices`], with hyphens. One that no selected experiment takes is an error.
+    fn options(&self) -> &'static [&'static str];
+
+    /// Whether its blocks may have two dimensions. One that says so finds all blocks that the user gave in
+    /// `request.choices.block`; for any other it is planned once for each of them, with `request.block`.
+    fn two_dimensional(&self) -> bool {
+        false
+    }
+
     /// Every kernel that it may launch.
     fn kernels(&self) -> Vec<&'static str>;
 
-    /// A size has to be a multiple of so many bytes for the kernels that the request asks for.
-    fn unit(&self, request: &Request) -> u64;
+    /// `request.bytes` has to be a multiple of so many bytes for the kernels that the request asks for.
+    fn unit(&self, _request: &Request) -> u64 {
+        1
+    }
+
+    /// What the user should know of the plan, such as kernels that it leaves out and why: each is said once, on stderr.
+    fn notes(&self, _request: &Request, _device: &DeviceInfo) -> Vec<String> {
+        Vec::new()
+    }
 
     /// The points to measure, in order.
     ///
@@ -76,18 +112,40 @@ pub(crate) struct Request {
     pub kernels: Vec<String>,
     /// The element types to run with, where an experiment has both.
     pub precisions: Vec<Precision>,
-    /// The bytes that a kernel is to read.
+    /// The bytes that a kernel is to read, of an experiment that takes the option; see `sized`.
     pub bytes: u64,
-    /// Threads a block.
+    /// Whether the user gave that size; else it is the default of experiments that are about bytes alone.
+    pub sized: bool,
+    /// Threads a block, of an experiment whose blocks have one dimension.
     pub block: u32,
     /// The values of the swept parameter; `None` leaves them to the experiment.
     pub range: Option<Sweep>,
+    /// How large to be where the user does not say.
+    pub scale: Scale,
+    /// What else the user chose.
+    pub choices: Choices,
+}
+
+/// How large an experiment is where the user gives no size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Some dozens of blocks, with remainders: for checks, under which each access costs microseconds.
+    Small,
+    /// Enough to show what the experiment shows: on a simulated card, about five seconds for all of its points.
+    Quick,
+    /// The sizes of the articles, and those beyond L2.
+    Full,
 }
 
 impl Request {
     /// Whether a kernel is asked for.
     fn wants(&self, kernel: &str) -> bool {
-        self.kernels.is_empty() || self.kernels.iter().any(|name| name == kernel)
+        self.kernels.is_empty() || self.names(kernel)
+    }
+
+    /// Whether a kernel is asked for by its name.
+    fn names(&self, kernel: &str) -> bool {
+        self.kernels.iter().any(|name| name == kernel)
     }
 }
 
@@ -122,7 +180,8 @@ pub(crate) fn check_size(experiments: &[&dyn Experiment], request: &Request) -> 
     )
 }
 
-fn least_common_multiple(one: u64, other: u64) -> u64 {
+/// The least number that is a multiple of both.
+pub(crate) fn least_common_multiple(one: u64, other: u64) -> u64 {
     let (mut divisor, mut rest) = (one, other);
     while rest > 0 {
         (divisor, rest) = (rest, divisor % rest);
@@ -169,12 +228,48 @@ pub(crate) struct Point {
     pub parameters: Parameters,
     /// The bytes that it is of use to move.
     pub bytes: BytesMoved,
+    /// Floating-point operations of one launch, a fused multiplication and addition being two; `None` where they are not
+    /// what the experiment is about.
+    pub flops: Option<u64>,
     /// The buffers that it works on.
     pub buffers: Vec<Buffer>,
+    /// Variables of the module, written before the first launch, of a kernel's twin in the twin's module.
+    pub symbols: Vec<Symbol>,
+    /// What variables of the module must hold after the last launch.
+    pub symbols_after: Vec<(&'static str, Expected)>,
     /// Blocks and threads.
     pub shape: Shape,
     /// Queues the work once.
     pub work: Work,
+    /// Queued before each launch, and not timed: a sample is then one launch by itself.
+    pub before_each: Option<Box<QueueWork>>,
+    /// Looks at the buffers around the last launch; what it tells goes into the record's `observed`.
+    pub observe: Option<Box<Observe>>,
+}
+
+impl Point {
+    /// A point without buffers, bytes and the rest, for struct update: `Point { buffers, ..Point::new(..) }`. Its
+    /// parameters have the shape.
+    pub(crate) fn new(experiment: &'static str, kernel: &'static str, shape: Shape, work: Work) -> Point {
+        Point {
+            experiment,
+            kernel,
+            parameters: Parameters {
+                block: Some(shape.block.into()),
+                grid: Some(shape.grid.into()),
+                ..Parameters::of_bytes(0)
+            },
+            bytes: BytesMoved { read: 0, written: 0, footprint: 0 },
+            flops: None,
+            buffers: Vec::new(),
+            symbols: Vec::new(),
+            symbols_after: Vec::new(),
+            shape,
+            work,
+            before_each: None,
+            observe: None,
+        }
+    }
 }
 
 /// Bytes of one launch.
@@ -188,10 +283,12 @@ pub(crate) struct BytesMoved {
     pub footprint: u64,
 }
 
-/// A buffer in device memory.
+/// A buffer.
 pub(crate) struct Buffer {
     /// Its length in bytes.
     pub bytes: u64,
+    /// The memory that it is in.
+    pub place: Place,
     /// What it holds before the first launch.
     pub before: Contents,
     /// What it must hold after the last one.
@@ -199,48 +296,28 @@ pub(crate) struct Buffer {
 }
 
 /// What a buffer is filled with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contents {
     /// Values of this type that say where they are (see [`crate::pattern`]).
     Pattern(Precision),
     /// Bytes of 0xFF: no kernel's correct output.
     Poison,
+    /// What this writes, on the host.
+    Computed(Box<Fill>),
 }
 
-/// Blocks, threads and dynamic shared memory of a launch, in one dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// Blocks in the grid.
-    pub grid: u32,
-    /// Threads a block.
-    pub block: u32,
-    /// Bytes of dynamic shared memory.
-    pub shared: u32,
-}
+/// Writes the bytes of a buffer from the one with this number on. It is called for pieces of the buffer in parallel; each
+/// piece begins at a multiple of 256 KiB.
+pub(crate) type Fill = dyn Fn(u64, &mut [u8]) + Send + Sync;
 
-impl Shape {
-    /// The smallest grid of `block` threads a block that has at least `threads` threads.
-    ///
-    /// # Errors
-    /// The device has no such block or no such grid.
-    pub(crate) fn covering(threads: u64, block: u32, device: &DeviceInfo) -> Result<Shape> {
-        if block == 0 || block > device.max_threads_per_block {
-            bail!(
-                "a block of {block} threads cannot be launched: {} takes 1 to {} threads a block; 256 is usual",
-                device.plain_name(),
-                device.max_threads_per_block,
-            );
-        }
-        let blocks = threads.div_ceil(u64::from(block));
-        match u32::try_from(blocks) {
-            Ok(grid) if grid <= device.max_grid => Ok(Shape { grid, block, shared: 0 }),
-            _ => bail!(
-                "{threads} threads in blocks of {block} are {blocks} blocks, and a grid of {} has at most {}: use \
-                 larger blocks or fewer bytes",
-                device.plain_name(),
-                device.max_grid,
-            ),
-        }
+impl Contents {
+    /// Elements that follow from their index.
+    pub(crate) fn of<T: Pod>(element: impl Fn(u64) -> T + Send + Sync + 'static) -> Contents {
+        Contents::Computed(Box::new(move |start, bytes| {
+            let first = start / size_of::<T>() as u64;
+            for (nth, place) in bytes.chunks_exact_mut(size_of::<T>()).enumerate() {
+                place.copy_from_slice(bytemuck::bytes_of(&element(first + nth as u64)));
+            }
+        }))
     }
 }
 
@@ -257,6 +334,18 @@ pub(crate) type LaunchKernel = dyn Fn(&Launch<'_>) -> CudaResult<()>;
 
 /// Queues the driver's own work once, on the point's buffers.
 pub(crate) type QueueWork = dyn Fn(&Stream, &[DevicePointer<u8>]) -> CudaResult<()>;
+
+/// Looks at a point's buffers before and after its last launch; the device is idle meanwhile.
+pub(crate) type Observe = dyn Fn(Moment, &[DevicePointer<u8>]) -> Result<BTreeMap<String, serde_json::Value>>;
+
+/// When a point's buffers are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// Before the last launch.
+    Before,
+    /// After it.
+    After,
+}
 
 /// What a kernel is launched with.
 pub(crate) struct Launch<'a> {
@@ -286,16 +375,29 @@ fn touched_bytes(start: u64, count: u64, size: u64, stride: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::device::tests::h200;
+
+    /// 1 MiB of both element types in blocks of 256, and nothing chosen.
+    pub(crate) fn request() -> Request {
+        Request {
+            kernels: Vec::new(),
+            precisions: vec![Precision::F32, Precision::F64],
+            bytes: 1 << 20,
+            sized: true,
+            block: 256,
+            range: None,
+            scale: Scale::Quick,
+            choices: Choices::default(),
+        }
+    }
 
     #[test]
     fn names_are_unique_and_found() {
         for experiment in ALL {
             assert_eq!(by_name(experiment.name()).map(|found| found.summary()), Some(experiment.summary()));
         }
-        assert!(by_name("transpose").is_none());
+        assert!(by_name("nothing").is_none());
     }
 
     #[test]
@@ -303,12 +405,11 @@ mod tests {
         let refusal = |bytes, block, kernels: &[&str]| {
             let request = Request {
                 kernels: kernels.iter().map(|name| name.to_string()).collect(),
-                precisions: vec![Precision::F32, Precision::F64],
                 bytes,
                 block,
-                range: None,
+                ..request()
             };
-            check_size(&ALL, &request).err().map(|error| error.to_string())
+            check_size(&ALL[..3], &request).err().map(|error| error.to_string())
         };
         assert_eq!(
             refusal(1, 256, &[]).as_deref(),
@@ -338,15 +439,5 @@ mod tests {
         assert_eq!(touched_bytes(0, 32, 4, 32), 1024);
         assert_eq!(touched_bytes(0, 32, 8, 3), 768);
         assert_eq!(touched_bytes(0, 0, 8, 3), 0);
-    }
-
-    #[test]
-    fn a_shape_covers_its_threads_and_keeps_to_the_device() {
-        let shape = Shape::covering(1025, 256, &h200()).expect("it fits");
-        assert_eq!(shape, Shape { grid: 5, block: 256, shared: 0 });
-        let error = Shape::covering(1024, 2048, &h200()).expect_err("too many threads").to_string();
-        assert!(error.contains("2048") && error.contains("1 to 1024"), "{error}");
-        let error = Shape::covering(1 << 33, 1, &h200()).expect_err("too many blocks").to_string();
-        assert!(error.contains("8589934592 blocks") && error.contains("2147483647"), "{error}");
     }
 }

@@ -11,11 +11,12 @@ pub(crate) use timer::Method;
 
 use crate::{
     device::Backend,
-    experiments::{Launch, Point, Work},
+    experiments::{Launch, Moment, Point, Work},
     interrupt::Interrupt,
     memory::Memory,
     pattern::MOST_LAUNCHES,
     simulated::{self, LaunchRecord},
+    symbols,
 };
 use anyhow::{Context, Result, anyhow, bail};
 use cuda_driver::{
@@ -28,7 +29,7 @@ use cust::{
     memory::DevicePointer,
     stream::Stream,
 };
-use std::cell::Cell;
+use std::{cell::Cell, collections::BTreeMap};
 use timer::{Batch, Timer};
 
 /// The device is kept busy for so long, in milliseconds, before a launch's time is believed.
@@ -40,8 +41,8 @@ const MOST_WARM_UP: u32 = 1024;
 /// What a point's samples came to.
 #[derive(Clone, Debug)]
 pub(crate) struct Measurement {
-    /// Milliseconds a launch, over the samples.
-    pub times: Times,
+    /// Milliseconds a launch, over the samples; `None` where nothing is timed.
+    pub times: Option<Times>,
     /// How the launches were handed to the device.
     pub method: Method,
     /// How many launches each sample timed.
@@ -50,31 +51,45 @@ pub(crate) struct Measurement {
     pub fault: Option<String>,
     /// What the simulator saw of the last launch that was timed; `None` on a GPU, and of the driver's own work.
     pub launch: Option<Box<LaunchRecord>>,
+    /// What the point's observation told around the last launch.
+    pub observed: BTreeMap<String, serde_json::Value>,
 }
+
+/// How often a point is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// Often enough for so many samples.
+    Samples(usize),
+    /// Once, without a time.
+    Once,
+}
+
+/// Bytes of dynamic shared memory from which on a kernel has to be told beforehand.
+const MOST_SHARED_UNASKED: u32 = 48 << 10;
 
 /// Measures points, one after another, in the same memory.
 pub(crate) struct Measurer<'m> {
     stream: Stream,
     timer: Timer,
     memory: Memory<'m>,
-    samples: usize,
+    effort: Effort,
     backend: Backend,
     interrupt: Interrupt,
 }
 
 impl<'m> Measurer<'m> {
-    /// Takes `samples` samples a point and contender.
+    /// Launches each point as often as `effort` says, by each contender.
     ///
     /// # Errors
     /// The driver fails.
     pub(crate) fn new(
         stream: Stream,
         memory: Memory<'m>,
-        samples: usize,
+        effort: Effort,
         backend: Backend,
         interrupt: Interrupt,
     ) -> Result<Measurer<'m>> {
-        Ok(Measurer { stream, timer: Timer::new()?, memory, samples, backend, interrupt })
+        Ok(Measurer { stream, timer: Timer::new()?, memory, effort, backend, interrupt })
     }
 
     /// Measures a point for each contender, in their order. A contender is the function to launch, or `None` where
@@ -97,47 +112,64 @@ impl<'m> Measurer<'m> {
         point: &Point,
         contenders: &[Option<&Function<'_>>],
     ) -> Result<Option<Vec<Measurement>>> {
-        let pointers = self.memory.pointers(point);
+        let pointers = self.memory.place(point)?;
+        for function in contenders.iter().flatten() {
+            allow_shared(function, point.shape.shared)?;
+        }
         let calls: Vec<Calls<'_>> = contenders
             .iter()
             .map(|function| Calls { point, function: *function, buffers: &pointers, made: Cell::new(0) })
             .collect();
+        let Effort::Samples(samples_each) = self.effort else { return self.once(point, &calls) };
         let mut faults = vec![None; calls.len()];
 
         // Each contender has to be right by itself: together, one could put right what another left out.
         let mut batches = Vec::new();
         for (calls, fault) in calls.iter().zip(&mut faults) {
-            self.memory.prepare(point, &self.stream)?;
-            calls.made.set(0);
+            self.prepare(point, &[calls])?;
             batches.push(match self.backend {
+                Backend::Measured if point.before_each.is_some() => {
+                    calls.prelude(&self.stream)?;
+                    self.timer.time(&self.stream, || calls.queue(1, &self.stream))?;
+                    Batch::prepared()
+                }
                 Backend::Measured => Batch::plan(self.warm_up(calls)?, calls, &self.stream)?,
                 Backend::Modelled => {
                     // Brings L2 to where it is between launches of this kernel, for its times to be those of a row of
                     // them, as on a GPU.
+                    calls.prelude(&self.stream)?;
                     self.timer.time(&self.stream, || calls.queue(1, &self.stream))?;
                     Batch::modelled()
                 }
             });
             if contenders.len() > 1 {
-                *fault = self.verify(point, calls.made.get())?;
+                *fault = self.verify(point, &[calls])?;
             }
             if self.interrupt.requested() {
                 return Ok(None);
             }
         }
         if contenders.len() > 1 {
-            self.memory.prepare(point, &self.stream)?;
-            calls.iter().for_each(|calls| calls.made.set(0));
+            self.prepare(point, &calls.iter().collect::<Vec<_>>())?;
         }
 
-        let mut samples = vec![Vec::with_capacity(self.samples); calls.len()];
+        let mut samples = vec![Vec::with_capacity(samples_each); calls.len()];
+        let mut observed = vec![BTreeMap::new(); calls.len()];
         let mut launches = vec![None; calls.len()];
         let mut turns: Vec<usize> = (0..calls.len()).collect();
-        for _ in 0..self.samples {
+        for sample in 1..=samples_each {
             for &turn in &turns {
+                let last = sample == samples_each;
+                calls[turn].prelude(&self.stream)?;
+                if last {
+                    observed[turn] = self.observe(point, Moment::Before, &pointers)?;
+                }
                 simulated::forget_launches();
                 samples[turn].push(batches[turn].sample(&self.timer, &calls[turn], &self.stream)?);
                 launches[turn] = simulated::last_launch();
+                if last {
+                    observed[turn].extend(self.observe(point, Moment::After, &pointers)?);
+                }
                 if self.interrupt.requested() {
                     return Ok(None);
                 }
@@ -145,18 +177,69 @@ impl<'m> Measurer<'m> {
             // Whoever was last is first in the next round, so that nobody always follows the same one.
             turns.reverse();
         }
-        let fault = self.verify(point, calls.iter().map(|calls| calls.made.get()).sum())?;
-        let taken = samples.iter().zip(&batches).zip(faults).zip(launches);
-        let measurements = taken.map(|(((samples, batch), own), launch)| {
+        let fault = self.verify(point, &calls.iter().collect::<Vec<_>>())?;
+        let taken = samples.iter().zip(&batches).zip(faults).zip(launches).zip(observed);
+        let measurements = taken.map(|((((samples, batch), own), launch), observed)| {
             Ok(Measurement {
-                times: Times::of(samples).ok_or_else(|| anyhow!("no samples were taken"))?,
+                times: Some(Times::of(samples).ok_or_else(|| anyhow!("no samples were taken"))?),
                 method: batch.method(),
                 launches_per_sample: batch.launches(),
                 fault: own.or_else(|| fault.clone()),
                 launch,
+                observed,
             })
         });
         measurements.collect::<Result<_>>().map(Some)
+    }
+
+    /// Launches each contender once, untimed.
+    fn once(&mut self, point: &Point, calls: &[Calls<'_>]) -> Result<Option<Vec<Measurement>>> {
+        let mut measurements = Vec::new();
+        for calls in calls {
+            self.prepare(point, &[calls])?;
+            calls.prelude(&self.stream)?;
+            let mut observed = self.observe(point, Moment::Before, calls.buffers)?;
+            simulated::forget_launches();
+            calls.queue(1, &self.stream)?;
+            self.stream.synchronize().context("the device failed while running the work")?;
+            let launch = simulated::last_launch();
+            observed.extend(self.observe(point, Moment::After, calls.buffers)?);
+            measurements.push(Measurement {
+                times: None,
+                method: Method::Once,
+                launches_per_sample: 1,
+                fault: self.verify(point, &[calls])?,
+                launch,
+                observed,
+            });
+            if self.interrupt.requested() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(measurements))
+    }
+
+    /// Fills the point's buffers, and writes the variables of each contender's module.
+    fn prepare(&mut self, point: &Point, calls: &[&Calls<'_>]) -> Result<()> {
+        self.memory.prepare(point, &self.stream)?;
+        for calls in calls {
+            calls.made.set(0);
+            if let Some(function) = calls.function {
+                symbols::write(function, &point.symbols)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn observe(
+        &self,
+        point: &Point,
+        moment: Moment,
+        buffers: &[DevicePointer<u8>],
+    ) -> Result<BTreeMap<String, serde_json::Value>> {
+        let Some(observe) = &point.observe else { return Ok(BTreeMap::new()) };
+        self.stream.synchronize().context("the device failed before its memory was looked at")?;
+        observe(moment, buffers)
     }
 
     /// Launches until the device has been busy for a while; returns the milliseconds that a launch took at the end.
@@ -173,14 +256,51 @@ impl<'m> Measurer<'m> {
         }
     }
 
-    fn verify(&mut self, point: &Point, launches: u64) -> Result<Option<String>> {
+    /// Checks the buffers after the launches of all these calls, and the variables of each one's module after its own.
+    fn verify(&mut self, point: &Point, calls: &[&Calls<'_>]) -> Result<Option<String>> {
+        let launches = calls.iter().map(|calls| calls.made.get()).sum();
         if launches > MOST_LAUNCHES {
             bail!(
                 "{launches} launches are more than can be checked exactly ({MOST_LAUNCHES}); use fewer --samples"
             );
         }
+        for calls in calls {
+            if let Some(function) = calls.function
+                && let Some(fault) = wrong_symbol(point, function, calls.made.get())?
+            {
+                return Ok(Some(fault));
+            }
+        }
         self.memory.verify(point, launches, &self.stream)
     }
+}
+
+/// Lets a kernel be launched with so many bytes of dynamic shared memory.
+///
+/// # Errors
+/// The device has less.
+pub(crate) fn allow_shared(function: &Function<'_>, bytes: u32) -> Result<()> {
+    if bytes > MOST_SHARED_UNASKED {
+        // SAFETY: the function is one of the driver's and alive.
+        unsafe { ext::set_max_dynamic_shared_memory(function.to_raw().cast(), bytes) }.with_context(
+            || format!("the device does not give a block {bytes} bytes of dynamic shared memory"),
+        )?;
+    }
+    Ok(())
+}
+
+/// What is wrong with the variables of the module that `function` is from, after so many launches.
+///
+/// # Errors
+/// The module has no such variable, or the driver fails.
+pub(crate) fn wrong_symbol(point: &Point, function: &Function<'_>, launches: u64) -> Result<Option<String>> {
+    for (name, after) in &point.symbols_after {
+        let bytes = symbols::read(function, name)?;
+        if let Some(findings) = after.check_in_parallel(0, launches, &bytes) {
+            return Ok(Some(format!("variable {name}: {findings}")));
+        }
+    }
+    Ok(None)
 }
 
 /// Launches of one point by one contender, counted, since what must come out depends on how often a kernel ran.
@@ -200,6 +320,15 @@ impl Calls<'_> {
             (Work::Driver(queue), _) => queue(stream, self.buffers),
             (Work::Kernel(_), None) => Err(CudaError::NotFound),
         }
+    }
+
+    /// Queues what the point wants before each launch, and waits for it.
+    fn prelude(&self, stream: &Stream) -> Result<()> {
+        if let Some(before) = &self.point.before_each {
+            before(stream, self.buffers).context("the driver refuses what comes before the launch")?;
+            stream.synchronize().context("the device failed before the launch")?;
+        }
+        Ok(())
     }
 
     /// Queues some launches.

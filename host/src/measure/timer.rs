@@ -41,6 +41,10 @@ pub(crate) enum Method {
     /// Queued one by one although they are short, because the driver does not record a graph of them: the time holds
     /// launch overhead.
     LaunchesWithoutGraph,
+    /// One launch by itself, since something that is not timed has to come before each: the time holds launch overhead.
+    Prepared,
+    /// One launch, not timed.
+    Once,
     /// One launch on a simulated card, whose time the model tells.
     Modelled,
 }
@@ -51,6 +55,8 @@ impl fmt::Display for Method {
             Method::Launches => "launches",
             Method::Graph => "graph",
             Method::LaunchesWithoutGraph => "launches-without-graph",
+            Method::Prepared => "prepared",
+            Method::Once => "once",
             Method::Modelled => "modelled",
         })
     }
@@ -112,6 +118,11 @@ impl Batch {
             }
             None => Ok(Batch { method: Method::LaunchesWithoutGraph, ..plain }),
         }
+    }
+
+    /// One launch by itself.
+    pub(crate) fn prepared() -> Batch {
+        Batch { launches: 1, lead_in: 0, graph: None, method: Method::Prepared }
     }
 
     /// One launch of a simulated card.

@@ -1,6 +1,6 @@
 //! Counters as tables: a row a record, or a row a line of source.
 
-use super::table::{add, new, trimmed, wrapped};
+use super::table::{add, labels, new, trimmed, wrapped};
 use crate::{
     counters::{Counters, Counts},
     record::Record,
@@ -18,28 +18,21 @@ pub(crate) fn counters(rows: &[&Record]) -> String {
     let counted: Vec<(&Record, &Counters)> =
         rows.iter().filter_map(|row| Some((*row, row.counters.as_deref()?))).collect();
     let Some((first, _)) = counted.first() else { return String::new() };
-    let names = counted.iter().map(|(record, _)| name(record)).collect();
+    let records: Vec<&Record> = counted.iter().map(|(record, _)| *record).collect();
+    let names = labels(&records);
     let all: Vec<Columns> =
         counted.iter().map(|(record, counters)| Columns::of_launch(record, counters)).collect();
     let swept = first.parameters.swept.as_ref().map_or("kernel", |_| "kernel, value");
-    let mut text = format!("\n{}\n\n{}\n", wrapped(READING), tabulate(swept, names, &all));
-    for (record, counters) in &counted {
+    let mut text = format!("\n{}\n\n{}\n", wrapped(READING), tabulate(swept, names.clone(), &all));
+    for ((_, counters), name) in counted.iter().zip(&names) {
         if counters.lines.is_empty() {
             continue;
         }
         let names = counters.lines.iter().map(|line| place(&line.file, line.line)).collect();
         let lines: Vec<Columns> = counters.lines.iter().map(|line| Columns::of(&line.counts)).collect();
-        let _ = write!(text, "\n{} line by line\n\n{}\n", name(record), tabulate("line", names, &lines));
+        let _ = write!(text, "\n{name} line by line\n\n{}\n", tabulate("line", names, &lines));
     }
     text
-}
-
-/// The kernel, and the value of what is swept.
-fn name(record: &Record) -> String {
-    match &record.parameters.swept {
-        Some(swept) => format!("{} {}", record.kernel, swept.value),
-        None => record.kernel.clone(),
-    }
 }
 
 /// The last two parts of a path and the line.

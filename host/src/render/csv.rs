@@ -1,6 +1,6 @@
 //! CSV: one line a record under a header that stays the same.
 
-use crate::record::Record;
+use crate::record::{Parameters, Record};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
@@ -21,8 +21,8 @@ struct Row {
     value: Option<u64>,
     bytes: u64,
     elements: u64,
-    block: Option<u32>,
-    grid: Option<u32>,
+    block: String,
+    grid: String,
     bytes_read: u64,
     bytes_written: u64,
     footprint: u64,
@@ -39,8 +39,8 @@ struct Row {
     method: String,
     launches_per_sample: u32,
     peak_gb_per_s: Option<f64>,
-    copy_gb_per_s: f64,
-    copy_bytes: u64,
+    copy_gb_per_s: Option<f64>,
+    copy_bytes: Option<u64>,
     note: String,
     device_ordinal: u32,
     memory_bytes: u64,
@@ -73,6 +73,10 @@ struct Row {
     constant_replays: Option<u64>,
     branches: Option<u64>,
     divergent_branches: Option<u64>,
+    gflop_per_s: Option<f64>,
+    arithmetic_intensity: Option<f64>,
+    parameters: String,
+    explanation: String,
 }
 
 impl Row {
@@ -98,8 +102,8 @@ impl Row {
             value: swept.map(|swept| swept.value),
             bytes: parameters.bytes,
             elements: parameters.elements,
-            block: parameters.block,
-            grid: parameters.grid,
+            block: parameters.block.map(|block| block.to_string()).unwrap_or_default(),
+            grid: parameters.grid.map(|grid| grid.to_string()).unwrap_or_default(),
             bytes_read: record.bytes.read,
             bytes_written: record.bytes.written,
             footprint: record.bytes.footprint,
@@ -116,8 +120,8 @@ impl Row {
             method: record.timing.method.to_string(),
             launches_per_sample: record.timing.launches_per_sample,
             peak_gb_per_s: record.peak.as_ref().map(|peak| peak.gb_per_s),
-            copy_gb_per_s: record.copy.gb_per_s,
-            copy_bytes: record.copy.bytes,
+            copy_gb_per_s: record.copy.map(|copy| copy.gb_per_s),
+            copy_bytes: record.copy.map(|copy| copy.bytes),
             note: record.note.clone().unwrap_or_default(),
             device_ordinal: record.device.ordinal,
             memory_bytes: record.device.memory_bytes,
@@ -150,8 +154,21 @@ impl Row {
             constant_replays: total.map(|total| total.constant.replays),
             branches: total.map(|total| total.branches),
             divergent_branches: total.map(|total| total.divergent_branches),
+            gflop_per_s: record.gflop_per_s,
+            arithmetic_intensity: record.arithmetic_intensity,
+            parameters: more(parameters),
+            explanation: record.explanation.clone().unwrap_or_default(),
         }
     }
+}
+
+/// The parameters that have no column of their own, as in `nx=2048;ny=2048`.
+fn more(parameters: &Parameters) -> String {
+    let each = parameters.more.iter().map(|(name, value)| match value {
+        serde_json::Value::String(text) => format!("{name}={text}"),
+        value => format!("{name}={value}"),
+    });
+    each.collect::<Vec<_>>().join(";")
 }
 
 /// The records under a header; without records, the header alone.
@@ -190,7 +207,7 @@ mod tests {
              warp_instructions,load_requests,load_sectors,load_lines,load_bytes_requested,load_bytes_moved,\
              store_requests,store_sectors,store_lines,store_bytes_requested,store_bytes_moved,atomic_requests,\
              l2_sectors_read,l2_sectors_written,dram_bytes,shared_wavefronts,shared_wavefronts_ideal,\
-             constant_replays,branches,divergent_branches\n"
+             constant_replays,branches,divergent_branches,gflop_per_s,arithmetic_intensity,parameters,explanation\n"
         );
     }
 }

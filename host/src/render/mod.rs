@@ -10,5 +10,5 @@ pub(crate) use self::{
     cards::cards,
     csv::csv,
     json::json_line,
-    table::{comparison, table},
+    table::{Shown, comparison, table},
 };

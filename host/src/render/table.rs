@@ -3,13 +3,14 @@
 use super::counters::counters;
 use crate::{
     device::Backend,
-    experiments,
+    experiments::{self, Precision},
     measure::median,
     record::{Language, Record},
     sizes::Bytes,
 };
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
-use std::fmt::Write;
+use serde_json::Value;
+use std::{collections::BTreeSet, fmt::Write};
 
 /// Where a ratio of Rust to C++ counts as equal.
 const EQUAL: std::ops::RangeInclusive<f64> = 0.98..=1.02;
@@ -21,8 +22,17 @@ const INVALID: &str = "INVALID";
 const MOVED: &str =
     "moved/asked: bytes that the requests in global memory move, over bytes that lanes ask for.";
 
-/// Everything that the records say, as text; with the counters, if they are wanted.
-pub(crate) fn table(records: &[Record], with_counters: bool) -> String {
+/// What a table shows beside its rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// The counters of each row.
+    pub counters: bool,
+    /// What explains each row.
+    pub explanations: bool,
+}
+
+/// Everything that the records say, as text, with what else is to be shown.
+pub(crate) fn table(records: &[Record], shown: Shown) -> String {
     let Some(first) = records.first() else { return "no records\n".to_string() };
     let mut text = head(first, records);
     let mut names: Vec<&str> = Vec::new();
@@ -35,15 +45,17 @@ pub(crate) fn table(records: &[Record], with_counters: bool) -> String {
         let rows: Vec<&Record> = records.iter().filter(|record| record.experiment == name).collect();
         let experiment = experiments::by_name(name);
         let summary = experiment.map(|experiment| experiment.summary()).unwrap_or_default();
-        let _ = write!(text, "\n{name}: {summary}\n{}\n", setting(&rows));
-        let table = if rows.iter().any(|row| row.language == Language::CudaCpp) {
-            twins(first, &rows)
-        } else if rows.iter().any(|row| row.parameters.swept.is_some()) {
-            sweep(first, &rows)
-        } else {
-            kernels(first, &rows)
-        };
-        let _ = writeln!(text, "\n{}", trimmed(&table));
+        let _ = writeln!(text, "\n{name}: {summary}");
+        let part_after_part = if is_side_by_side(&rows) { parts(&rows) } else { vec![rows.clone()] };
+        for (number, part) in part_after_part.iter().enumerate() {
+            let gap = if number == 0 { "" } else { "\n" };
+            let table = if is_side_by_side(part) {
+                side_by_side(first, part)
+            } else {
+                one_below_another(first, part)
+            };
+            let _ = writeln!(text, "{gap}{}\n\n{}", wrapped(&setting(part)), trimmed(&table));
+        }
         if let Some(experiment) = experiment {
             let _ = writeln!(text, "\n{}", wrapped(experiment.reading()));
         }
@@ -51,7 +63,10 @@ pub(crate) fn table(records: &[Record], with_counters: bool) -> String {
             let _ = writeln!(text, "{}", wrapped(MOVED));
         }
         text.push_str(&notes(&rows));
-        if with_counters {
+        if shown.explanations {
+            text.push_str(&explanations(&rows));
+        }
+        if shown.counters {
             text.push_str(&counters(&rows));
         }
     }
@@ -97,15 +112,20 @@ fn head(record: &Record, records: &[Record]) -> String {
     };
     let ptx = ptx.map(|ptx| format!(", kernels as PTX for {ptx}")).unwrap_or_default();
     let mut text = format!(
-        "{how} {} ({}, compute capability {}, {} SMs, {l2})\n{driver}{ptx}\n{peak}\ncopy {:.0} GB/s (the driver's own{copy}, \
-         {} from device to device, in this run)\n",
+        "{how} {} ({}, compute capability {}, {} SMs, {l2})\n{driver}{ptx}\n{peak}\n",
         device.plain_name(),
         device.selector(),
         device.compute_capability,
         device.multiprocessors,
-        record.copy.gb_per_s,
-        Bytes(record.copy.bytes),
     );
+    if let Some(ceiling) = record.copy {
+        let _ = writeln!(
+            text,
+            "copy {:.0} GB/s (the driver's own{copy}, {} from device to device, in this run)",
+            ceiling.gb_per_s,
+            Bytes(ceiling.bytes),
+        );
+    }
     if let Some(card) = &device.card {
         let _ = writeln!(
             text,
@@ -119,48 +139,170 @@ fn head(record: &Record, records: &[Record]) -> String {
 /// What holds for all rows of an experiment.
 fn setting(rows: &[&Record]) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let block = rows.iter().find_map(|row| row.parameters.block);
-    let samples = rows.iter().find_map(|row| row.time_ms).map(|times| times.samples);
-    let mut text = format!("{} read and written", Bytes(first.parameters.bytes));
-    if let Some(block) = block {
-        let _ = write!(text, ", {block} threads a block");
-        if block % 32 != 0 {
-            text.push_str(" (no multiple of 32: the last warp of each has idle lanes)");
+    let same = |value: &dyn Fn(&Record) -> String| rows.iter().all(|row| value(row) == value(first));
+    let mut parts = Vec::new();
+    if same(&|row| format!("{:?}", (row.bytes.read, row.bytes.written))) {
+        match (first.bytes.read, first.bytes.written) {
+            (0, 0) => {}
+            (read, 0) => parts.push(format!("{} read", Bytes(read))),
+            (0, written) => parts.push(format!("{} written", Bytes(written))),
+            (read, written) if read == written => parts.push(format!("{} read and written", Bytes(read))),
+            (read, written) => parts.push(format!("{} read and {} written", Bytes(read), Bytes(written))),
         }
+    }
+    let varying = varying(rows);
+    let kernel = rows.iter().find(|row| row.language != Language::Driver).unwrap_or(first);
+    let fixed = kernel.parameters.more.iter().filter(|(name, _)| !varying.contains(name));
+    parts.extend(fixed.map(|(name, value)| format!("{name} {}", plain(value))));
+    let block = rows
+        .iter()
+        .find_map(|row| row.parameters.block)
+        .filter(|_| !varying.iter().any(|name| name == BLOCK));
+    let samples = rows.iter().find_map(|row| row.time_ms).map(|times| times.samples);
+    if let Some(block) = block {
+        let idle = match block.count() % 32 {
+            0 => "",
+            _ => " (no multiple of 32: the last warp of each has idle lanes)",
+        };
+        parts.push(format!("{block} threads a block{idle}"));
     }
     match (first.backend, samples) {
-        (_, None) => {}
-        (Backend::Measured, Some(samples)) => {
-            let _ = write!(text, ", median of {samples} samples");
+        (_, None) if rows.iter().all(|row| row.verified) => {
+            parts.push("launched once, not timed".to_string());
         }
-        (Backend::Modelled, Some(1)) => text.push_str(", modelled: one launch, after one to warm up"),
+        (_, None) => {}
+        (Backend::Measured, Some(samples)) => parts.push(format!("median of {samples} samples")),
+        (Backend::Modelled, Some(1)) => parts.push("modelled: one launch, after one to warm up".to_string()),
         (Backend::Modelled, Some(samples)) => {
-            let _ = write!(text, ", modelled: median of {samples} launches, after one to warm up");
+            parts.push(format!("modelled: median of {samples} launches, after one to warm up"));
         }
     }
-    text
+    parts.join(", ")
 }
 
-/// A table with the swept parameter down and the element types across.
-fn sweep(first: &Record, rows: &[&Record]) -> Table {
-    let groups = groups(rows);
-    let mut header = vec![swept_name(rows)];
-    for group in &groups {
-        header.extend(under(&caption(group, first.backend), &columns(first.backend)));
+/// The parameter that is a block.
+const BLOCK: &str = "block";
+
+/// The names of the parameters in which rows of an experiment differ, other than the swept one and the element type.
+fn varying(rows: &[&Record]) -> Vec<String> {
+    let kernels: Vec<&&Record> = rows.iter().filter(|row| row.language != Language::Driver).collect();
+    let mut names: Vec<&String> = kernels.iter().flat_map(|row| row.parameters.more.keys()).collect();
+    names.sort();
+    names.dedup();
+    let differs =
+        |value: &dyn Fn(&Record) -> Option<String>| kernels.iter().any(|row| value(row) != value(kernels[0]));
+    let mut varying: Vec<String> = names
+        .into_iter()
+        .filter(|name| differs(&|row| row.parameters.more.get(*name).map(plain)))
+        .cloned()
+        .collect();
+    if differs(&|row| row.parameters.block.map(|block| block.to_string())) {
+        varying.push(BLOCK.to_string());
+    }
+    varying
+}
+
+/// The values of these parameters in a row.
+fn values(row: &Record, names: &[String]) -> Vec<String> {
+    let value = |name: &String| match name.as_str() {
+        BLOCK => row.parameters.block.map(|block| block.to_string()).unwrap_or_default(),
+        _ => row.parameters.more.get(name).map(plain).unwrap_or_default(),
+    };
+    names.iter().map(value).collect()
+}
+
+/// A value as people write it.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+/// Kernels and element types, each pair once, in the order in which they come first.
+fn contestants<'r>(rows: &[&'r Record]) -> Vec<(&'r str, Option<Precision>)> {
+    let mut contestants = Vec::new();
+    for row in rows {
+        if !contestants.contains(&row.contestant()) {
+            contestants.push(row.contestant());
+        }
+    }
+    contestants
+}
+
+/// Whether a table has the swept parameter down and the kernels across: at most two of them, and bandwidth alone.
+fn is_side_by_side(rows: &[&Record]) -> bool {
+    rows.iter().all(|row| row.parameters.swept.is_some() && row.gflop_per_s.is_none())
+        && contestants(rows).len() <= 2
+}
+
+/// The rows apart by all parameters that are not swept.
+fn parts<'r>(rows: &[&'r Record]) -> Vec<Vec<&'r Record>> {
+    let names = varying(rows);
+    let mut parts: Vec<(Vec<String>, Vec<&Record>)> = Vec::new();
+    for row in rows {
+        let key = values(row, &names);
+        match parts.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, part)) => part.push(row),
+            None => parts.push((key, vec![row])),
+        }
+    }
+    parts.into_iter().map(|(_, part)| part).collect()
+}
+
+/// What each row is called among the others: its kernel, and the parameters in which they differ.
+pub(super) fn labels(rows: &[&Record]) -> Vec<String> {
+    let names = varying(rows);
+    let label = |row: &&Record| {
+        let swept = row.parameters.swept.as_ref().map(|swept| swept.value.to_string());
+        let more = names.iter().zip(values(row, &names)).filter(|(_, value)| !value.is_empty());
+        let more = more.map(|(name, value)| if name == BLOCK { value } else { format!("{name} {value}") });
+        std::iter::once(row.kernel.clone()).chain(swept).chain(more).collect::<Vec<_>>().join(" ")
+    };
+    rows.iter().map(label).collect()
+}
+
+/// A table with the swept parameter down and the kernels, by their element types, across; of twins, both languages.
+fn side_by_side(first: &Record, rows: &[&Record]) -> Table {
+    let contestants = contestants(rows);
+    let twins = rows.iter().any(|row| row.language == Language::CudaCpp);
+    let columns = if twins { twin_columns(false) } else { columns(first.backend) };
+    let by_precision = contestants.iter().all(|(_, precision)| precision.is_some())
+        && contestants
+            .iter()
+            .all(|(_, one)| contestants.iter().filter(|(_, other)| one == other).count() == 1);
+    let swept = rows.iter().find_map(|row| row.parameters.swept.as_ref());
+    let mut header = vec![swept.map(|swept| swept.name.clone()).unwrap_or_default()];
+    for (kernel, precision) in &contestants {
+        let name = match precision {
+            Some(precision) if by_precision => precision.to_string(),
+            _ => kernel.to_string(),
+        };
+        header.extend(under(&caption(&name, first.backend), &columns));
     }
     header.push("from".to_string());
     let mut table = new(header, 1);
-    for index in indices(rows) {
-        let mut cells = vec![index.1];
+    let mut swept: Vec<u64> =
+        rows.iter().filter_map(|row| Some(row.parameters.swept.as_ref()?.value)).collect();
+    let mut seen = BTreeSet::new();
+    swept.retain(|value| seen.insert(*value));
+    for value in swept {
+        let mut cells = vec![value.to_string()];
         let mut residence: Vec<String> = Vec::new();
-        for group in &groups {
-            match rows.iter().find(|row| row.place() == index.0 && &row.group() == group) {
-                None => cells.extend(vec![String::new(); 5]),
-                Some(row) => {
-                    cells.extend(figures(row));
-                    residence.push(row.residence.to_string());
-                }
-            }
+        for contestant in &contestants {
+            let of = |language: Option<Language>| {
+                rows.iter().copied().find(|row| {
+                    row.parameters.swept.as_ref().is_some_and(|swept| swept.value == value)
+                        && row.contestant() == *contestant
+                        && language.is_none_or(|language| row.language == language)
+                })
+            };
+            cells.extend(match (twins, of(None)) {
+                (true, _) => pair(of(Some(Language::Rust)), of(Some(Language::CudaCpp)), false),
+                (false, Some(row)) => figures(row),
+                (false, None) => vec![String::new(); columns.len()],
+            });
+            residence.extend(of(None).map(|row| row.residence.to_string()));
         }
         residence.dedup();
         cells.push(residence.join("/"));
@@ -169,75 +311,100 @@ fn sweep(first: &Record, rows: &[&Record]) -> Table {
     table
 }
 
-/// A table with the kernels down.
-fn kernels(first: &Record, rows: &[&Record]) -> Table {
+/// A table with the kernels down, and what tells their rows apart beside them; of twins, both languages.
+fn one_below_another(first: &Record, rows: &[&Record]) -> Table {
+    let names = varying(rows);
+    let swept = rows.iter().find_map(|row| row.parameters.swept.as_ref()).map(|swept| swept.name.clone());
+    let twins = rows.iter().any(|row| row.language == Language::CudaCpp);
+    let flops = rows.iter().any(|row| row.gflop_per_s.is_some());
     let mut header = vec!["kernel".to_string()];
-    header.extend(under(&caption("", first.backend), &columns(first.backend)));
-    header.extend(["from", "verified"].map(str::to_string));
+    header.extend(swept.clone());
+    header.extend(names.iter().cloned());
+    let identity = header.len();
+    let of_row = |row: &Record| -> Vec<String> {
+        let value = row.parameters.swept.as_ref().map(|swept| swept.value.to_string()).unwrap_or_default();
+        let swept = swept.is_some().then_some(value);
+        std::iter::once(row.kernel.clone()).chain(swept).chain(values(row, &names)).collect()
+    };
+    if twins {
+        header.extend(under(&caption("", first.backend), &twin_columns(flops)));
+        header.push("from".to_string());
+        let mut table = new(header, 1);
+        let mut seen = BTreeSet::new();
+        for row in rows {
+            let name = of_row(row);
+            if !seen.insert(name.clone()) {
+                continue;
+            }
+            let of =
+                |language| rows.iter().copied().find(|row| of_row(row) == name && row.language == language);
+            let mut cells = name.clone();
+            cells.extend(pair(of(Language::Rust), of(Language::CudaCpp), flops));
+            cells.push(row.residence.to_string());
+            add(&mut table, cells);
+        }
+        return table;
+    }
+    let mut columns = columns(first.backend);
+    if flops {
+        columns.insert(1, "GFLOP/s");
+    }
+    header.extend(under(&caption("", first.backend), &columns));
+    header.push("from".to_string());
+    // Where there is more to tell of a row, what did not verify shows by its figures alone.
+    let verified = identity == 1 && !flops;
+    if verified {
+        header.push("verified".to_string());
+    }
     let mut table = new(header, 1);
     for row in rows {
-        let mut cells = vec![row.kernel.clone()];
-        cells.extend(figures(row));
+        let mut cells = of_row(row);
+        let mut figures = figures(row);
+        if flops {
+            figures.insert(1, row.gflop_per_s.map(short).unwrap_or_default());
+        }
+        cells.extend(figures);
         cells.push(row.residence.to_string());
-        cells.push(if row.verified { "yes" } else { "no" }.to_string());
+        if verified {
+            cells.push(if row.verified { "yes" } else { "no" }.to_string());
+        }
         add(&mut table, cells);
     }
     table
 }
 
-/// A table of Rust beside C++.
-fn twins(first: &Record, rows: &[&Record]) -> Table {
-    let groups = groups(rows);
-    let mut header = vec![swept_name(rows)];
-    for group in &groups {
-        header.extend(under(&caption(group, first.backend), &["Rust GB/s", "C++ GB/s", "Rust/C++ time"]));
+/// The headings over [`pair`].
+fn twin_columns(flops: bool) -> Vec<&'static str> {
+    match flops {
+        false => vec!["Rust GB/s", "C++ GB/s", "Rust/C++ time"],
+        true => vec!["Rust GFLOP/s", "C++ GFLOP/s", "Rust/C++ time"],
     }
-    header.push("from".to_string());
-    let mut table = new(header, 1);
-    for index in indices(rows) {
-        let mut cells = vec![index.1];
-        let mut residence = String::new();
-        for group in &groups {
-            let of = |language: Language| {
-                let suits = |row: &&&Record| {
-                    row.place() == index.0 && &row.group() == group && row.language == language
-                };
-                rows.iter().find(suits)
-            };
-            let rate = |row: Option<&&Record>| row.map(|row| rate(row)).unwrap_or_default();
-            let rust = of(Language::Rust);
-            residence = rust.map(|row| row.residence.to_string()).unwrap_or(residence);
-            let ratio = rust
-                .and_then(|row| row.ratio_to_reference)
-                .map(|ratio| format!("{ratio:.3}{}", if EQUAL.contains(&ratio) { " " } else { "!" }));
-            cells.extend([rate(rust), rate(of(Language::CudaCpp)), ratio.unwrap_or_default()]);
-        }
-        cells.push(residence);
-        add(&mut table, cells);
-    }
-    table
+}
+
+/// Rates of a kernel and its twin, and the ratio of their times, marked where they are not equal.
+fn pair(rust: Option<&Record>, cpp: Option<&Record>, flops: bool) -> Vec<String> {
+    let rate = |row: Option<&Record>| match row {
+        Some(row) if flops && row.verified => row.gflop_per_s.map_or_else(|| rate(row), short),
+        row => row.map(rate).unwrap_or_default(),
+    };
+    let ratio = rust
+        .and_then(|row| row.ratio_to_reference)
+        .map(|ratio| format!("{ratio:.3}{}", if EQUAL.contains(&ratio) { " " } else { "!" }));
+    vec![rate(rust), rate(cpp), ratio.unwrap_or_default()]
 }
 
 impl Record {
-    /// What the row stands at in a table: the swept value, or the kernel.
-    fn place(&self) -> String {
-        match &self.parameters.swept {
-            Some(swept) => swept.value.to_string(),
-            None => self.kernel.clone(),
-        }
-    }
-
-    /// The columns that the row belongs to.
-    fn group(&self) -> String {
-        self.parameters.precision.map(|precision| precision.to_string()).unwrap_or_default()
+    /// The kernel and the element type.
+    fn contestant(&self) -> (&str, Option<Precision>) {
+        (&self.kernel, self.parameters.precision)
     }
 }
 
 /// The headings over [`figures`].
-fn columns(backend: Backend) -> [&'static str; 5] {
+fn columns(backend: Backend) -> Vec<&'static str> {
     match backend {
-        Backend::Measured => ["GB/s", "%peak", "%copy", "ms", "min..max"],
-        Backend::Modelled => ["GB/s", "%peak", "%copy", "ms", "moved/\nasked"],
+        Backend::Measured => vec!["GB/s", "%peak", "%copy", "ms", "min..max"],
+        Backend::Modelled => vec!["GB/s", "%peak", "%copy", "ms", "moved/\nasked"],
     }
 }
 
@@ -251,57 +418,42 @@ fn caption(group: &str, backend: Backend) -> String {
 }
 
 /// Rate, its parts of peak and copy, median time, and the range of measured rates or what modelled ones moved.
-fn figures(row: &Record) -> [String; 5] {
-    let Some(times) = row.time_ms else { return [INVALID, "", "", "", ""].map(str::to_string) };
+fn figures(row: &Record) -> Vec<String> {
+    let moved_over_asked = || {
+        let ratio = row.counters.as_ref().and_then(|counters| counters.moved_over_asked());
+        ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default()
+    };
+    let Some(times) = row.time_ms else {
+        let last = if row.verified { moved_over_asked() } else { String::new() };
+        let none = String::new;
+        return vec![rate(row), none(), none(), none(), last];
+    };
     let percent = |value: Option<f64>| value.map(|value| format!("{value:.1}")).unwrap_or_default();
     let moved = (row.bytes.read + row.bytes.written) as f64 / 1e6;
-    [
+    vec![
         rate(row),
         percent(row.percent_of_peak),
         percent(row.percent_of_copy),
         if times.median < 10.0 { format!("{:.4}", times.median) } else { format!("{:.2}", times.median) },
         match row.backend {
             Backend::Measured => format!("{}..{}", short(moved / times.max), short(moved / times.min)),
-            Backend::Modelled => {
-                let ratio = row.counters.as_ref().and_then(|counters| counters.moved_over_asked());
-                ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default()
-            }
+            Backend::Modelled => moved_over_asked(),
         },
     ]
 }
 
+/// Bandwidth; a dash where nothing was timed.
 fn rate(row: &Record) -> String {
-    row.gb_per_s.map_or_else(|| INVALID.to_string(), short)
+    match row.gb_per_s {
+        Some(rate) => short(rate),
+        None if row.verified => "-".to_string(),
+        None => INVALID.to_string(),
+    }
 }
 
 /// A rate with three digits or more.
 fn short(rate: f64) -> String {
     if rate < 100.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
-}
-
-/// The places in the order in which they come first, and how they are shown.
-fn indices(rows: &[&Record]) -> Vec<(String, String)> {
-    let mut indices: Vec<(String, String)> = Vec::new();
-    for row in rows {
-        let place = row.place();
-        if !indices.iter().any(|(known, _)| *known == place) {
-            indices.push((place.clone(), place));
-        }
-    }
-    indices
-}
-
-fn groups(rows: &[&Record]) -> Vec<String> {
-    let mut groups: Vec<String> = rows.iter().map(|row| row.group()).collect();
-    groups.dedup();
-    groups.sort();
-    groups.dedup();
-    groups
-}
-
-fn swept_name(rows: &[&Record]) -> String {
-    let swept = rows.iter().find_map(|row| row.parameters.swept.as_ref());
-    swept.map(|swept| swept.name.clone()).unwrap_or_else(|| "kernel".to_string())
 }
 
 /// Headings of a group's columns, with the group's caption above the first. All end on the same line.
@@ -351,8 +503,9 @@ fn notes(rows: &[&Record]) -> String {
         if !row.verified {
             let swept =
                 row.parameters.swept.as_ref().map(|swept| format!(", {} {}", swept.name, swept.value));
-            let line =
-                format!("{INVALID}: {} ({}{}): {note}", row.kernel, row.language, swept.unwrap_or_default());
+            let more = row.parameters.more.iter().map(|(name, value)| format!(", {name} {}", plain(value)));
+            let which: String = swept.into_iter().chain(more).collect();
+            let line = format!("{INVALID}: {} ({}{which}): {note}", row.kernel, row.language);
             let _ = writeln!(text, "{}", wrapped(&line));
             continue;
         }
@@ -367,6 +520,29 @@ fn notes(rows: &[&Record]) -> String {
         let _ = writeln!(text, "{}", wrapped(&format!("{count} of {} rows: {note}.", rows.len())));
     }
     text
+}
+
+/// What explains the rows, each sentence once behind the rows that it is true of.
+fn explanations(rows: &[&Record]) -> String {
+    let twins = rows.iter().any(|row| row.language == Language::CudaCpp);
+    let mut told: Vec<(&str, Vec<String>)> = Vec::new();
+    for (row, label) in rows.iter().zip(labels(rows)) {
+        let Some(explanation) = row.explanation.as_deref() else { continue };
+        let label = if twins { format!("{label} ({})", row.language) } else { label };
+        match told.iter_mut().find(|(known, _)| *known == explanation) {
+            Some((_, labels)) => labels.push(label),
+            None => told.push((explanation, vec![label])),
+        }
+    }
+    let mut text = String::new();
+    for (explanation, labels) in told {
+        let which = match &labels[..] {
+            [first, .., last] if labels.len() > 4 => format!("{first} .. {last} ({} rows)", labels.len()),
+            labels => labels.join(", "),
+        };
+        let _ = writeln!(text, "{}", wrapped(&format!("{which}: {explanation}.")));
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 /// Broken into lines of at most 100 columns.
@@ -392,10 +568,11 @@ mod tests {
     use crate::{
         counters::{Bound, Counters, LaunchCounters, Parts},
         device::tests::{c870, h200},
-        experiments::{BytesMoved, Precision},
+        experiments::BytesMoved,
         measure::{Method, Times},
         record::{Ceiling, Parameters, Peak, Residence, SCHEMA, Timing},
     };
+    use std::collections::BTreeMap;
 
     fn row(offset: u32, precision: Precision, milliseconds: Option<f64>) -> Record {
         let moved = 512.0 * 1.048_576;
@@ -410,7 +587,7 @@ mod tests {
             ptx: Some("compute_90".to_string()),
             parameters: Parameters {
                 precision: Some(precision),
-                block: Some(256),
+                block: Some([256, 1, 1].into()),
                 ..Parameters::of_bytes(256 << 20)
             }
             .swept("offset", offset),
@@ -420,11 +597,15 @@ mod tests {
             gb_per_s,
             percent_of_peak: gb_per_s.map(|rate| rate / 49.17),
             percent_of_copy: gb_per_s.map(|rate| rate / 42.0),
+            gflop_per_s: None,
+            arithmetic_intensity: None,
+            explanation: None,
+            observed: BTreeMap::new(),
             verified: milliseconds.is_some(),
             note: milliseconds.is_none().then(|| "2 elements are wrong".to_string()),
             timing: Timing { method: Method::Launches, launches_per_sample: 11 },
             peak: Some(Peak { gb_per_s: 4917.0, source: "the driver".to_string() }),
-            copy: Ceiling { gb_per_s: 4200.0, bytes: 256 << 20 },
+            copy: Some(Ceiling { gb_per_s: 4200.0, bytes: 256 << 20 }),
             ratio_to_reference: None,
             counters: None,
         }
@@ -438,7 +619,7 @@ mod tests {
             row(0, Precision::F64, Some(0.1411)),
             row(1, Precision::F64, Some(3.2541)),
         ];
-        let text = table(&records, false);
+        let text = table(&records, Shown::default());
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest.is_some_and(|widest| widest <= 100), "{widest:?} columns:\n{text}");
         let cells = |start: &str| {
@@ -491,7 +672,7 @@ mod tests {
     fn modelled_figures_say_so_and_how_much_was_moved() {
         let records =
             [Precision::F32, Precision::F64].map(|precision| modelled(row(1, precision, Some(0.1958))));
-        let text = table(&records, true);
+        let text = table(&records, Shown { counters: true, ..Shown::default() });
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest.is_some_and(|widest| widest <= 100), "{widest:?} columns:\n{text}");
         assert!(
@@ -517,7 +698,7 @@ mod tests {
         let row = text.lines().find(|line| line.starts_with("offset_f32 1 ")).expect("its counters");
         let cells: Vec<&str> = row.split_whitespace().collect();
         assert_eq!(cells, ["offset_f32", "1", "416", "64", "1024", "16.00", "12.5%", "0.0", "DRAM"]);
-        assert!(!table(&records, false).contains("offset_f32 1 "));
+        assert!(!table(&records, Shown::default()).contains("offset_f32 1 "));
     }
 
     #[test]

@@ -168,6 +168,8 @@ unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _
     let answer = match attribute {
         1 => 1024,          // threads a block
         5 => i32::MAX,      // blocks a grid
+        6 => 65535,         // the same along y
+        8 => 48 << 10,      // shared memory a block
         16 => 4,            // SMs
         36 => 10_000,       // memory clock in kHz
         37 => 8000,         // bus width: a peak of 20 GB/s

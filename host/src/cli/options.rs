@@ -1,0 +1,253 @@
+//! The options that are an experiment's own: which of them it takes, each experiment says itself.
+
+use crate::{
+    experiments::{Block, Placement},
+    sizes,
+};
+use clap::{Args, ValueEnum};
+use std::{fmt, str::FromStr};
+
+/// What the user chose where experiments leave a choice; what was not chosen is left to the experiment.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Choices {
+    /// Threads a block: 256, 16x16, or several as in 16x16,32x8 [default: 256, or what the experiment says]
+    ///
+    /// From 1 to the device's limit in all, 1024 as a rule. What is not a multiple of 32 is allowed, for the sake of seeing
+    /// what it costs: the last warp of each block then has idle lanes. Two dimensions are for transpose and matmul.
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "THREADS")]
+    pub block: Vec<Block>,
+
+    /// Elements in a row of the matrix [default: 2048; 1024 on a simulated card]
+    #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = dimension)]
+    pub nx: Option<u32>,
+
+    /// Rows of the matrix [default: as many as --nx]
+    #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = dimension)]
+    pub ny: Option<u32>,
+
+    /// Width of the tiles of a matrix multiplication, or several as in 8,16,32
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "W", value_parser = dimension)]
+    pub tile: Vec<u32>,
+
+    /// Lanes that a shuffle stays within, or distinct words a request, or several: 1,2,4,8,16,32
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "W", value_parser = dimension)]
+    pub width: Vec<u32>,
+
+    /// Size of the matrices: N for square ones, or MxNxK for (M by K) times (K by N); or several
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "N|MxNxK")]
+    pub size: Vec<Matrices>,
+
+    /// Oversubscription: the allocation over the memory that counts as the card's, or several as in 0.5,1.0,1.5
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "P", value_parser = factor)]
+    pub factor: Vec<f64>,
+
+    /// Size of the pages that are dealt out and drawn: 4KiB, 64KiB or 2MiB [default: 2MiB]
+    #[arg(long, allow_hyphen_values = true, value_name = "4KiB|64KiB|2MiB", value_parser = page)]
+    pub page: Option<u64>,
+
+    /// Where the pages of unified memory are, or several
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PLACEMENT")]
+    pub placement: Vec<Placement>,
+
+    /// The order in which unified memory is read, or several
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PATTERN")]
+    pub pattern: Vec<Pattern>,
+
+    /// Device memory that counts as the card's in the unified memory experiment
+    #[arg(long, allow_hyphen_values = true, value_name = "SIZE", value_parser = sizes::parse)]
+    pub budget: Option<u64>,
+
+    /// Let managed memory exceed what a GPU has free
+    ///
+    /// Pages are then evicted while kernels run. The driver may take minutes for a launch, the card is as good as hung for
+    /// everything else meanwhile, and on some systems the machine has to be restarted. A simulated card needs no
+    /// leave.
+    #[arg(long)]
+    pub allow_oversubscription: bool,
+
+    /// The stencil's four coefficients c1,c2,c3,c4 [default: those of the first derivative]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "C1,C2,C3,C4", value_parser = coefficient)]
+    pub coefficients: Vec<f32>,
+}
+
+impl Choices {
+    /// The options that the user gave, by their names.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
+        let given = [
+            ("block", !self.block.is_empty()),
+            ("nx", self.nx.is_some()),
+            ("ny", self.ny.is_some()),
+            ("tile", !self.tile.is_empty()),
+            ("width", !self.width.is_empty()),
+            ("size", !self.size.is_empty()),
+            ("factor", !self.factor.is_empty()),
+            ("page", self.page.is_some()),
+            ("placement", !self.placement.is_empty()),
+            ("pattern", !self.pattern.is_empty()),
+            ("budget", self.budget.is_some()),
+            ("allow-oversubscription", self.allow_oversubscription),
+            ("coefficients", !self.coefficients.is_empty()),
+        ];
+        given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
+    }
+}
+
+/// The order in which the kernels of the unified memory experiment read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pattern {
+    /// Neighbouring blocks read neighbouring memory
+    GridStride,
+    /// Each block reads a slice of its own
+    BlockStride,
+    /// Each warp reads 128 bytes of a random page, then of another
+    RandomWarp,
+}
+
+/// The matrices of a product: C, of m rows and n columns, is A times B, and A has k columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Matrices {
+    /// Rows of A and C.
+    pub m: u32,
+    /// Columns of B and C.
+    pub n: u32,
+    /// Columns of A and rows of B.
+    pub k: u32,
+}
+
+impl FromStr for Matrices {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Matrices, String> {
+        let parts: Vec<&str> = text.split(['x', 'X', '×']).collect();
+        let numbers = parts.iter().map(|part| dimension(part)).collect::<Result<Vec<u32>, String>>();
+        match numbers?[..] {
+            [n] => Ok(Matrices { m: n, n, k: n }),
+            [m, n, k] => Ok(Matrices { m, n, k }),
+            _ => {
+                Err("it has to be one number, as in 1024, or three, as in 512x768x1024 (M, N, K)".to_string())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Matrices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Matrices { m, n, k } = self;
+        if m == n && n == k { write!(f, "{n}") } else { write!(f, "{m}x{n}x{k}") }
+    }
+}
+
+/// The largest row, column or width that kernels count in 32 bits.
+const LARGEST: u32 = 1 << 31;
+
+fn dimension(text: &str) -> Result<u32, String> {
+    let number = text.trim().parse::<u32>().ok().filter(|number| (1..=LARGEST).contains(number));
+    number.ok_or_else(|| format!("'{}' is not a whole number in 1..={LARGEST}", text.trim()))
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let number = text.trim().parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor > 0.0);
+    number.ok_or_else(|| format!("'{}' is no factor: it has to be a number above 0, as in 1.5", text.trim()))
+}
+
+fn coefficient(text: &str) -> Result<f32, String> {
+    let number = text.trim().parse::<f32>().ok().filter(|coefficient| coefficient.is_finite());
+    number.ok_or_else(|| format!("'{}' is no number of single precision, as in 0.8", text.trim()))
+}
+
+fn page(text: &str) -> Result<u64, String> {
+    let sizes = "pages have 4KiB, 64KiB or 2MiB";
+    let bytes = sizes::parse(text).map_err(|error| format!("{error}; {sizes}"))?;
+    if [4 << 10, 64 << 10, 2 << 20].contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(format!("there are no pages of that size: {sizes}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        choices: Choices,
+    }
+
+    fn parse(arguments: &[&str]) -> Result<Choices, String> {
+        Line::try_parse_from(["x"].iter().chain(arguments))
+            .map(|line| line.choices)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_is_chosen_by_default() {
+        assert_eq!(parse(&[]).map(|choices| choices.given()), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn every_choice_is_read() {
+        let choices = parse(&[
+            "--block",
+            "16x16,32x8",
+            "--nx",
+            "100",
+            "--ny",
+            "33",
+            "--tile",
+            "16,32",
+            "--width",
+            "8",
+            "--size",
+            "512,3x5x7",
+            "--factor",
+            "0.5,1.5",
+            "--page",
+            "64KiB",
+            "--placement",
+            "zero-copy,partition",
+            "--pattern",
+            "random-warp",
+            "--budget",
+            "1GiB",
+            "--allow-oversubscription",
+            "--coefficients",
+            "-0.8,0.2,1e-3,0",
+        ]);
+        let choices = choices.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(choices.block, [Block { x: 16, y: 16 }, Block { x: 32, y: 8 }]);
+        assert_eq!((choices.nx, choices.ny), (Some(100), Some(33)));
+        assert_eq!((&choices.tile[..], &choices.width[..]), (&[16, 32][..], &[8][..]));
+        assert_eq!(choices.size, [Matrices { m: 512, n: 512, k: 512 }, Matrices { m: 3, n: 5, k: 7 }]);
+        assert_eq!(choices.size.iter().map(Matrices::to_string).collect::<Vec<_>>(), ["512", "3x5x7"]);
+        assert_eq!((&choices.factor[..], choices.page), (&[0.5, 1.5][..], Some(64 << 10)));
+        assert_eq!(choices.placement, [Placement::ZeroCopy, Placement::Partition]);
+        assert_eq!((&choices.pattern[..], choices.budget), (&[Pattern::RandomWarp][..], Some(1 << 30)));
+        assert_eq!(choices.coefficients, [-0.8, 0.2, 1e-3, 0.0]);
+        assert_eq!(choices.given().len(), 13);
+    }
+
+    #[test]
+    fn what_makes_no_sense_says_why() {
+        for (arguments, says) in [
+            (["--nx", "0"], "'0' is not a whole number in 1..=2147483648"),
+            (["--ny", "-5"], "'-5' is not a whole number"),
+            (["--nx", "4294967296"], "1..=2147483648"),
+            (["--block", "16x16,33x32"], "33 times 32 threads are 1056"),
+            (["--size", "3x5"], "or three, as in 512x768x1024"),
+            (["--size", "0x1x1"], "'0' is not a whole number"),
+            (["--factor", "0"], "it has to be a number above 0"),
+            (["--factor", "inf"], "it has to be a number above 0"),
+            (["--page", "8KiB"], "pages have 4KiB, 64KiB or 2MiB"),
+            (["--page", "4K"], "pages have 4KiB, 64KiB or 2MiB"),
+            (["--coefficients", "a,b,c,d"], "'a' is no number of single precision"),
+            (["--placement", "nowhere"], "on-demand"),
+            (["--pattern", "spiral"], "grid-stride"),
+            (["--budget", "0"], "zero"),
+        ] {
+            let error = parse(&arguments).expect_err(says);
+            assert!(error.contains(says), "{arguments:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Counters for rows of a GPU: its kernels on a simulated card of its kind, at a small size, by this same program. A process
+//! has one driver, so it is another process that simulates.
+
+use crate::{
+    cli::{Options, Precisions},
+    device::DeviceInfo,
+    experiments::{Point, Work},
+    record::Simulated,
+    simulated::{self, Card},
+};
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use std::{env, process::Command};
+
+/// Simulates the kernels of these points, in the small.
+///
+/// # Errors
+/// The program cannot be started once more, or what it simulates fails.
+pub(crate) fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<Simulated> {
+    let card = alike(device)?;
+    let mut kernels: Vec<&str> = points
+        .iter()
+        .filter(|point| matches!(point.work, Work::Kernel(_)))
+        .map(|point| point.kernel)
+        .collect();
+    kernels.sort_unstable();
+    kernels.dedup();
+    let simulated = Simulated { rows: Vec::new(), card: card.key };
+    if kernels.is_empty() {
+        return Ok(simulated);
+    }
+    let program =
+        env::current_exe().context("the program does not find itself, to simulate what it explains")?;
+    let mut command = Command::new(program);
+    command.args(["run", "--small", "--format", "json", "--device", &format!("sim:{}", simulated.card)]);
+    command.args(&options.experiments).args(["--kernel", &kernels.join(",")]);
+    for (name, value) in arguments(options) {
+        command.args([format!("--{name}"), value]);
+    }
+    let output = command.output().context("the program cannot be started, to simulate what it explains")?;
+    if !output.status.success() {
+        let error = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "what --explain tells of a GPU comes from a simulated one, which failed; run without it. It said: {}",
+            error.lines().last().unwrap_or_default(),
+        );
+    }
+    let rows = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).context("the simulation printed what is no record"))
+        .collect::<Result<_>>()?;
+    Ok(Simulated { rows, ..simulated })
+}
+
+/// The options that tell rows apart, other than by their sizes.
+fn arguments(options: &Options) -> Vec<(&'static str, String)> {
+    fn list<T: ToString>(values: &[T]) -> Option<String> {
+        let values: Vec<String> = values.iter().map(T::to_string).collect();
+        (!values.is_empty()).then(|| values.join(","))
+    }
+    fn names<T: ValueEnum>(values: &[T]) -> Option<String> {
+        let names = values.iter().filter_map(|value| Some(value.to_possible_value()?.get_name().to_string()));
+        list(&names.collect::<Vec<_>>())
+    }
+    let choices = &options.choices;
+    let precision = (options.precision != Precisions::Both).then(|| names(&[options.precision])).flatten();
+    let given = [
+        ("precision", precision),
+        ("range", options.range.as_ref().map(ToString::to_string)),
+        ("block", list(&choices.block)),
+        ("tile", list(&choices.tile)),
+        ("width", list(&choices.width)),
+        ("page", choices.page.map(|page| page.to_string())),
+        ("placement", names(&choices.placement)),
+        ("pattern", names(&choices.pattern)),
+        ("coefficients", list(&choices.coefficients)),
+    ];
+    given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// The card whose requests fall on sectors as the device's do: of the same compute capability, or of the next lower one
+/// that there is.
+fn alike(device: &DeviceInfo) -> Result<Card> {
+    let capability = |card: &Card| {
+        let capability = card.compute_capability;
+        let number = u32::from(capability.major) * 10 + u32::from(capability.minor);
+        (number <= device.compute()).then_some(number)
+    };
+    let mut cards: Vec<(u32, Card)> =
+        simulated::all().into_iter().filter_map(|card| Some((capability(&card)?, card))).collect();
+    // Of several of the same capability the one that the device is, else the last one.
+    cards.sort_by_key(|(number, card)| {
+        (*number, device.name.contains(card.name.trim_start_matches("NVIDIA ")))
+    });
+    let last = cards.pop().map(|(_, card)| card);
+    last.with_context(|| format!("no card is simulated that is as old as {}", device.plain_name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::tests::h200;
+
+    #[test]
+    fn the_card_alike_has_the_capability_or_the_next_lower() {
+        let key = |name: &str, capability: &str| {
+            let device =
+                DeviceInfo { name: name.to_string(), compute_capability: capability.to_string(), ..h200() };
+            alike(&device).map(|card| card.key).ok()
+        };
+        assert_eq!(key("NVIDIA H200", "9.0").as_deref(), Some("h200"));
+        assert_eq!(key("NVIDIA H100 80GB HBM3", "9.0").as_deref(), Some("h100"));
+        assert_eq!(key("Tesla V100-SXM2-16GB", "7.0").as_deref(), Some("v100"));
+        assert_eq!(key("NVIDIA L4", "8.9").as_deref(), Some("rtx3090"));
+        assert_eq!(key("none", "0.9"), None);
+    }
+}

@@ -1,0 +1,301 @@
+//! Blocks, threads and shared memory of a launch, and blocks as people write them.
+
+use crate::device::DeviceInfo;
+use anyhow::{Result, bail};
+use cust::function::{BlockSize, GridSize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::{fmt, str::FromStr};
+
+/// Blocks, threads and dynamic shared memory of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Blocks in the grid, along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads a block, along x, y and z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory a block.
+    pub shared: u32,
+}
+
+impl Shape {
+    /// What is no launch of a kernel.
+    pub(crate) const NONE: Shape = Shape { grid: [0; 3], block: [0; 3], shared: 0 };
+
+    /// The smallest grid of `block` threads a block that has at least `threads` threads, all along x.
+    ///
+    /// # Errors
+    /// The device has no such block or no such grid.
+    pub(crate) fn covering(threads: u64, block: u32, device: &DeviceInfo) -> Result<Shape> {
+        threads_fit(&Block::linear(block), device)?;
+        let blocks = threads.div_ceil(u64::from(block));
+        match u32::try_from(blocks) {
+            Ok(grid) if grid <= device.max_grid => {
+                Ok(Shape { grid: [grid, 1, 1], block: [block, 1, 1], shared: 0 })
+            }
+            _ => bail!(
+                "{threads} threads in blocks of {block} are {blocks} blocks, and a grid of {} has at most {}: use \
+                 larger blocks or fewer bytes",
+                device.plain_name(),
+                device.max_grid,
+            ),
+        }
+    }
+
+    /// The smallest grid of `block[0]` by `block[1]` threads a block that has a thread for each of `columns` along x and
+    /// `rows` along y.
+    ///
+    /// # Errors
+    /// The device has no such block or no such grid.
+    pub(crate) fn covering_2d(
+        columns: u64,
+        rows: u64,
+        block: [u32; 2],
+        device: &DeviceInfo,
+    ) -> Result<Shape> {
+        let block = Block { x: block[0], y: block[1] };
+        threads_fit(&block, device)?;
+        let blocks = [columns.div_ceil(u64::from(block.x)), rows.div_ceil(u64::from(block.y))];
+        match blocks.map(u32::try_from) {
+            [Ok(x), Ok(y)] if x <= device.max_grid && y <= device.max_grid_y => {
+                Ok(Shape { grid: [x, y, 1], block: [block.x, block.y, 1], shared: 0 })
+            }
+            _ => bail!(
+                "{columns} x {rows} threads in blocks of {}x{} are {} x {} blocks, and a grid of {} has at most {} x {}: \
+                 use larger blocks or a smaller matrix",
+                block.x,
+                block.y,
+                blocks[0],
+                blocks[1],
+                device.plain_name(),
+                device.max_grid,
+                device.max_grid_y,
+            ),
+        }
+    }
+
+    /// With so many bytes of dynamic shared memory a block.
+    ///
+    /// # Errors
+    /// The device has less.
+    pub(crate) fn with_shared(self, bytes: u64, device: &DeviceInfo) -> Result<Shape> {
+        match u32::try_from(bytes) {
+            Ok(shared) if shared <= device.max_shared_per_block => Ok(Shape { shared, ..self }),
+            _ => bail!(
+                "a block of {} threads would need {bytes} bytes of dynamic shared memory, and {} has {} for a block: use \
+                 smaller blocks or tiles",
+                Extent::from(self.block),
+                device.plain_name(),
+                device.max_shared_per_block,
+            ),
+        }
+    }
+
+    /// Threads a block.
+    pub(crate) fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// The grid, as `launch!` takes it.
+    pub(crate) fn grid_size(&self) -> GridSize {
+        GridSize::xyz(self.grid[0], self.grid[1], self.grid[2])
+    }
+
+    /// The block, as `launch!` takes it.
+    pub(crate) fn block_size(&self) -> BlockSize {
+        BlockSize::xyz(self.block[0], self.block[1], self.block[2])
+    }
+}
+
+/// Refuses a block that the device cannot launch.
+fn threads_fit(block: &Block, device: &DeviceInfo) -> Result<()> {
+    let threads = u64::from(block.x) * u64::from(block.y);
+    if threads == 0 || threads > u64::from(device.max_threads_per_block) {
+        let shape = if block.y == 1 { String::new() } else { format!(" ({block})") };
+        bail!(
+            "a block of {threads} threads{shape} cannot be launched: {} takes 1 to {} threads a block; 256 is usual",
+            device.plain_name(),
+            device.max_threads_per_block,
+        );
+    }
+    Ok(())
+}
+
+/// Threads a block as the user writes them: `256`, or `16x16` in two dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// Threads along x, where neighbours in a warp are.
+    pub x: u32,
+    /// Threads along y.
+    pub y: u32,
+}
+
+impl Block {
+    /// The most threads that any device takes a block.
+    const MOST: u32 = 1024;
+
+    /// All threads along x.
+    pub(crate) const fn linear(threads: u32) -> Block {
+        Block { x: threads, y: 1 }
+    }
+
+    /// Threads in all.
+    pub(crate) fn threads(self) -> u32 {
+        self.x * self.y
+    }
+}
+
+impl FromStr for Block {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Block, String> {
+        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&number| number > 0);
+        let block = match text.split_once(['x', 'X', '×']) {
+            Some((x, y)) => number(x).zip(number(y)),
+            None => number(text).map(|x| (x, 1)),
+        };
+        let fits = |(x, y): &(u32, u32)| u64::from(*x) * u64::from(*y) <= u64::from(Block::MOST);
+        match block {
+            Some((x, y)) if fits(&(x, y)) => Ok(Block { x, y }),
+            Some((x, y)) if y > 1 => Err(format!(
+                "{x} times {y} threads are {}: a block has 1..={} in all, as in 16x16",
+                u64::from(x) * u64::from(y),
+                Block::MOST,
+            )),
+            _ => Err(format!(
+                "it has to be a whole number in 1..={0}, or two whose product is, as in 16x16",
+                Block::MOST
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&Extent([self.x, self.y, 1]), f)
+    }
+}
+
+/// Blocks or threads of a launch as records have them: a number in one dimension, else a text such as `32x8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent(pub [u32; 3]);
+
+impl Extent {
+    /// How many there are.
+    pub(crate) fn count(self) -> u64 {
+        self.0.iter().map(|&number| u64::from(number)).product()
+    }
+}
+
+impl From<[u32; 3]> for Extent {
+    fn from(extent: [u32; 3]) -> Extent {
+        Extent(extent)
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [x, 1, 1] => write!(f, "{x}"),
+            [x, y, 1] => write!(f, "{x}x{y}"),
+            [x, y, z] => write!(f, "{x}x{y}x{z}"),
+        }
+    }
+}
+
+impl Serialize for Extent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            [x, 1, 1] => serializer.serialize_u32(x),
+            _ => serializer.collect_str(self),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Extent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Extent, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Number(u32),
+            Text(String),
+        }
+        match Form::deserialize(deserializer)? {
+            Form::Number(x) => Ok(Extent([x, 1, 1])),
+            Form::Text(text) => {
+                let mut extent = [1; 3];
+                for (number, part) in text.split('x').enumerate() {
+                    let place =
+                        extent.get_mut(number).ok_or_else(|| de::Error::custom("too many dimensions"))?;
+                    *place = part.parse().map_err(de::Error::custom)?;
+                }
+                Ok(Extent(extent))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::tests::{c870, h200};
+
+    #[test]
+    fn a_shape_covers_its_threads_and_keeps_to_the_device() {
+        let shape = Shape::covering(1025, 256, &h200()).expect("it fits");
+        assert_eq!(shape, Shape { grid: [5, 1, 1], block: [256, 1, 1], shared: 0 });
+        let error = Shape::covering(1024, 2048, &h200()).expect_err("too many threads").to_string();
+        assert!(error.contains("2048") && error.contains("1 to 1024"), "{error}");
+        let error = Shape::covering(1 << 33, 1, &h200()).expect_err("too many blocks").to_string();
+        assert!(error.contains("8589934592 blocks") && error.contains("2147483647"), "{error}");
+    }
+
+    #[test]
+    fn a_shape_covers_columns_and_rows() {
+        let shape = Shape::covering_2d(100, 33, [32, 8], &h200()).expect("it fits");
+        assert_eq!(shape, Shape { grid: [4, 5, 1], block: [32, 8, 1], shared: 0 });
+        assert_eq!(shape.threads(), 256);
+        let error = Shape::covering_2d(1, 1 << 20, [16, 1], &h200()).expect_err("too many rows").to_string();
+        assert!(error.contains("1 x 1048576 blocks") && error.contains("2147483647 x 65535"), "{error}");
+        let error = Shape::covering_2d(64, 64, [32, 32], &c870()).expect_err("too many threads").to_string();
+        assert!(error.contains("1024 threads (32x32)") && error.contains("1 to 512"), "{error}");
+    }
+
+    #[test]
+    fn shared_memory_has_a_limit() {
+        let shape = Shape::covering(1024, 256, &h200()).expect("it fits");
+        assert_eq!(shape.with_shared(65536, &h200()).expect("an H200 has that").shared, 65536);
+        let error = shape.with_shared(1 << 20, &h200()).expect_err("too much").to_string();
+        assert!(error.contains("1048576 bytes") && error.contains("232448"), "{error}");
+    }
+
+    #[test]
+    fn blocks_have_one_dimension_or_two() {
+        let of = |text: &str| text.parse::<Block>();
+        assert_eq!(of("256"), Ok(Block::linear(256)));
+        assert_eq!(of("32x8"), Ok(Block { x: 32, y: 8 }));
+        assert_eq!(of("16 x 16").map(Block::threads), Ok(256));
+        assert_eq!((of("32x8").map(|block| block.to_string()), of("64").map(|block| block.to_string())), {
+            (Ok("32x8".to_string()), Ok("64".to_string()))
+        });
+        for (text, says) in [
+            ("0", "1..=1024"),
+            ("-1", "1..=1024"),
+            ("2048", "1..=1024"),
+            ("64x32", "64 times 32 threads are 2048"),
+            ("16x", "as in 16x16"),
+            ("4294967295x4294967295", "1..=1024"),
+        ] {
+            let error = of(text).expect_err(text);
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn extents_are_numbers_or_texts() {
+        for (extent, json) in [([256, 1, 1], "256"), ([32, 8, 1], "\"32x8\""), ([2, 3, 4], "\"2x3x4\"")] {
+            assert_eq!(serde_json::to_string(&Extent(extent)).ok().as_deref(), Some(json));
+            assert_eq!(serde_json::from_str::<Extent>(json).ok(), Some(Extent(extent)));
+        }
+        assert_eq!(Extent([32, 8, 2]).count(), 512);
+    }
+}

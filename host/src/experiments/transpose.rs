@@ -1,0 +1,474 @@
+//! `transpose`: one side of the work is always across the grain. The kernels and what to expect of them are in gpu-kernels'
+//! `transpose.rs` and the files below it.
+
+use super::{
+    Block, Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Precision, Request, Scale, Shape,
+    Work,
+};
+use crate::{
+    device::{Backend, DeviceInfo},
+    pattern::{self, Element, SEED},
+    record::Parameters,
+    verify::Expected,
+};
+use anyhow::{Result, anyhow, bail};
+use cust::launch;
+
+/// Copies and transposes of a matrix of `ny` rows and `nx` columns.
+pub(super) struct Transpose;
+
+/// A kernel: `(source: &[f32], destination: *mut f32, nx, ny)`, and `padding` behind that for the tile of any shape.
+struct Kernel {
+    name: &'static str,
+    threads: Threads,
+    turns: Turns,
+    /// Bytes of static shared memory.
+    shared: u32,
+}
+
+/// How a kernel's blocks lie on the matrix.
+#[derive(Clone, Copy)]
+enum Threads {
+    /// A thread for so many columns, and for each row.
+    AlongRows(u64),
+    /// A thread for so many rows, and for each column: x runs down the columns.
+    DownColumns(u64),
+    /// A block of 256 threads, whatever its shape, for so many columns and rows.
+    Tile(u64, u64),
+    /// A thread for each element, and a tile as the block is in dynamic shared memory.
+    TileOfBlock,
+}
+
+/// What becomes of the matrix.
+#[derive(Clone, Copy)]
+enum Turns {
+    Copied,
+    Transposed,
+}
+
+use Threads::{AlongRows, DownColumns, Tile, TileOfBlock};
+use Turns::{Copied, Transposed};
+
+/// The kernels. A new one is a line here and a function in gpu-kernels' `transpose.rs`.
+const KERNELS: [Kernel; 17] = [
+    Kernel { name: "copy_row", threads: AlongRows(1), turns: Copied, shared: 0 },
+    Kernel { name: "copy_col", threads: DownColumns(1), turns: Copied, shared: 0 },
+    Kernel { name: "naive_row", threads: AlongRows(1), turns: Transposed, shared: 0 },
+    Kernel { name: "naive_col", threads: DownColumns(1), turns: Transposed, shared: 0 },
+    Kernel { name: "unroll4_row", threads: AlongRows(4), turns: Transposed, shared: 0 },
+    Kernel { name: "unroll4_col", threads: DownColumns(4), turns: Transposed, shared: 0 },
+    Kernel { name: "diagonal_row", threads: AlongRows(1), turns: Transposed, shared: 0 },
+    Kernel { name: "diagonal_col", threads: DownColumns(1), turns: Transposed, shared: 0 },
+    Kernel { name: "tile", threads: Tile(32, 32), turns: Transposed, shared: 4096 },
+    Kernel { name: "tile_padded", threads: Tile(32, 32), turns: Transposed, shared: 4224 },
+    Kernel { name: "tile_padded_unrolled", threads: Tile(64, 32), turns: Transposed, shared: 8320 },
+    Kernel { name: "tile_dynamic", threads: TileOfBlock, turns: Transposed, shared: 0 },
+    Kernel { name: "tile_vector", threads: Tile(64, 64), turns: Transposed, shared: 16384 },
+    Kernel { name: "tile_vector_wide", threads: Tile(128, 32), turns: Transposed, shared: 16384 },
+    Kernel { name: "tile_vector_tall", threads: Tile(32, 128), turns: Transposed, shared: 16384 },
+    Kernel { name: "tile_vector_streaming", threads: Tile(64, 64), turns: Transposed, shared: 16384 },
+    Kernel { name: "tile_vector_grouped", threads: Tile(64, 64), turns: Transposed, shared: 16384 },
+];
+
+/// The article's block.
+const BLOCK: Block = Block { x: 16, y: 16 };
+
+/// The block of tiles, where each of a block's warps is a row.
+const TILE_BLOCK: Block = Block { x: 32, y: 8 };
+
+/// Threads of a block that moves a tile.
+const TILE_THREADS: u32 = 256;
+
+/// Unused words at the end of each row of a tile as the block is: with conflicts, and without.
+const PADDINGS: [u32; 2] = [0, 1];
+
+/// Columns and rows of the article's matrix, and of one far beyond L2.
+const ARTICLE: (u32, u32) = (2048, 2048);
+const BEYOND_L2: (u32, u32) = (16384, 16384);
+
+/// The article's matrix made smaller, so that a simulated card is soon done.
+const QUICK: (u32, u32) = (1024, 1024);
+
+/// Neither square nor whole tiles: with rows that vectors fit into, and without.
+const SMALL: [(u32, u32); 2] = [(132, 68), (67, 45)];
+
+impl Kernel {
+    /// Whether it can be launched with this block.
+    fn takes(&self, block: Block) -> bool {
+        !matches!(self.threads, Tile(..)) || block.threads() == TILE_THREADS
+    }
+
+    /// Whether a block of the device has shared memory enough for it.
+    fn fits(&self, device: &DeviceInfo) -> bool {
+        /// The first compute capability whose parameters are not in shared memory as well.
+        const PARAMETERS_APART: u32 = 20;
+        let parameters = if device.compute() < PARAMETERS_APART { 64 } else { 0 };
+        self.shared + parameters <= device.max_shared_per_block
+    }
+
+    /// The blocks that the request asks for, of those that the kernel takes.
+    fn blocks(&self, request: &Request) -> Vec<Block> {
+        if request.choices.block.is_empty() {
+            return vec![if matches!(self.threads, Tile(..)) { TILE_BLOCK } else { BLOCK }];
+        }
+        request.choices.block.iter().copied().filter(|block| self.takes(*block)).collect()
+    }
+
+    fn shape(&self, block: Block, matrix: Matrix, padding: u32, device: &DeviceInfo) -> Result<Shape> {
+        let (nx, ny) = (u64::from(matrix.nx), u64::from(matrix.ny));
+        let Block { x, y } = block;
+        match self.threads {
+            AlongRows(each) => Shape::covering_2d(nx.div_ceil(each), ny, [x, y], device),
+            DownColumns(each) => Shape::covering_2d(ny.div_ceil(each), nx, [x, y], device),
+            Tile(columns, rows) => {
+                let threads = (u64::from(x), u64::from(y));
+                let blocks = (nx.div_ceil(columns) * threads.0, ny.div_ceil(rows) * threads.1);
+                Shape::covering_2d(blocks.0, blocks.1, [x, y], device)
+            }
+            TileOfBlock => {
+                let bytes = u64::from(y) * (u64::from(x) + u64::from(padding)) * 4;
+                Shape::covering_2d(nx, ny, [x, y], device)?.with_shared(bytes, device)
+            }
+        }
+    }
+}
+
+/// `ny` rows of `nx` elements.
+#[derive(Clone, Copy)]
+struct Matrix {
+    nx: u32,
+    ny: u32,
+}
+
+impl Matrix {
+    fn elements(self) -> u64 {
+        u64::from(self.nx) * u64::from(self.ny)
+    }
+
+    /// # Errors
+    /// There are no addresses for so many.
+    fn bytes(self) -> Result<u64> {
+        let Matrix { nx, ny } = self;
+        let bytes = self.elements().checked_mul(4).filter(|&bytes| i64::try_from(bytes).is_ok());
+        bytes.ok_or_else(|| {
+            anyhow!("a matrix of {ny} rows of {nx} elements would not fit in 64 bits of address: use a smaller --nx or --ny")
+        })
+    }
+}
+
+impl Experiment for Transpose {
+    fn name(&self) -> &'static str {
+        "transpose"
+    }
+
+    fn summary(&self) -> &'static str {
+        "destination[x][y] = source[y][x]: one side of the work is across the grain"
+    }
+
+    fn reading(&self) -> &'static str {
+        "copy_row and copy_col are no transposes: what is above all others, and what is below. In row kernels lanes run \
+         along the source's rows and store down columns, in col kernels the other way round. Tiles turn in shared memory, \
+         so that both sides go along rows; vectors move 16 bytes a lane on both sides as well."
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["nx", "ny", "block"]
+    }
+
+    fn two_dimensional(&self) -> bool {
+        true
+    }
+
+    fn kernels(&self) -> Vec<&'static str> {
+        KERNELS.iter().map(|kernel| kernel.name).collect()
+    }
+
+    fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
+        let mut notes = Vec::new();
+        let too_large: Vec<&str> = KERNELS
+            .iter()
+            .filter(|kernel| request.wants(kernel.name) && !kernel.fits(device))
+            .map(|kernel| kernel.name)
+            .collect();
+        if !too_large.is_empty() {
+            notes.push(format!(
+                "{} has {} bytes of shared memory a block, which is too little for {}: left out",
+                device.plain_name(),
+                device.max_shared_per_block,
+                too_large.join(", "),
+            ));
+        }
+        let refused = |block: &&Block| block.threads() != TILE_THREADS;
+        let refused: Vec<String> =
+            request.choices.block.iter().filter(refused).map(Block::to_string).collect();
+        let without: Vec<&str> = KERNELS
+            .iter()
+            .filter(|kernel| request.wants(kernel.name) && matches!(kernel.threads, Tile(..)))
+            .map(|kernel| kernel.name)
+            .collect();
+        if !refused.is_empty() && !without.is_empty() {
+            notes.push(format!(
+                "blocks of {TILE_THREADS} threads are what {} take: left out with --block {}",
+                without.join(", "),
+                refused.join(","),
+            ));
+        }
+        notes
+    }
+
+    fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
+        let mut points = Vec::new();
+        for matrix in matrices(request, device) {
+            let bytes = matrix.bytes()?;
+            for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.name)) {
+                if !kernel.fits(device) {
+                    if request.names(kernel.name) {
+                        bail!(
+                            "{} needs {} bytes of shared memory a block, and {} has {}, parameters included",
+                            kernel.name,
+                            kernel.shared,
+                            device.plain_name(),
+                            device.max_shared_per_block,
+                        );
+                    }
+                    continue;
+                }
+                let blocks = kernel.blocks(request);
+                if blocks.is_empty() && request.names(kernel.name) {
+                    bail!(
+                        "{} takes blocks of {TILE_THREADS} threads in any shape, as in --block 16x16 or 32x8",
+                        kernel.name,
+                    );
+                }
+                let paddings = if matches!(kernel.threads, TileOfBlock) { &PADDINGS[..] } else { &[0] };
+                for block in blocks {
+                    for &padding in paddings {
+                        let shape = kernel.shape(block, matrix, padding, device)?;
+                        points.push(point(kernel, matrix, bytes, shape, padding));
+                    }
+                }
+            }
+        }
+        Ok(points)
+    }
+}
+
+/// The matrices that the request asks for.
+fn matrices(request: &Request, device: &DeviceInfo) -> Vec<Matrix> {
+    let sizes = match (request.choices.nx, request.choices.ny) {
+        (Some(nx), Some(ny)) => vec![(nx, ny)],
+        (Some(side), None) | (None, Some(side)) => vec![(side, side)],
+        (None, None) => match (request.scale, device.backend()) {
+            (Scale::Small, _) => SMALL.to_vec(),
+            (Scale::Quick, Backend::Measured) => vec![ARTICLE],
+            (Scale::Quick, Backend::Modelled) => vec![QUICK],
+            (Scale::Full, _) => vec![ARTICLE, BEYOND_L2],
+        },
+    };
+    sizes.into_iter().map(|(nx, ny)| Matrix { nx, ny }).collect()
+}
+
+fn point(kernel: &Kernel, matrix: Matrix, bytes: u64, shape: Shape, padding: u32) -> Point {
+    let (Matrix { nx, ny }, elements, threads) = (matrix, matrix.elements(), kernel.threads);
+    let work = Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
+        let (source, destination, shared) = (buffers[0], buffers[1], shape.shared);
+        let (grid, block) = (shape.grid_size(), shape.block_size());
+        // SAFETY: the kernels take a slice, as pointer and 64-bit length, a pointer, and two or three numbers; both buffers
+        // have nx * ny elements, and the shape is the one that the kernel's module asks for.
+        unsafe {
+            if matches!(threads, TileOfBlock) {
+                launch!(function<<<grid, block, shared, stream>>>(source, elements, destination, nx, ny, padding))
+            } else {
+                launch!(function<<<grid, block, shared, stream>>>(source, elements, destination, nx, ny))
+            }
+        }
+    }));
+    let point = Point::new(Transpose.name(), kernel.name, shape, work);
+    let parameters = Parameters { bytes, elements, ..point.parameters.clone() }.with("nx", nx).with("ny", ny);
+    let place = Place::Device;
+    Point {
+        parameters: if matches!(threads, TileOfBlock) {
+            parameters.with("padding", padding)
+        } else {
+            parameters
+        },
+        bytes: BytesMoved { read: bytes, written: bytes, footprint: 2 * bytes },
+        buffers: vec![
+            Buffer { bytes, place, before: Contents::Pattern(Precision::F32), after: copied() },
+            Buffer {
+                bytes,
+                place,
+                before: Contents::Poison,
+                after: match kernel.turns {
+                    Copied => copied(),
+                    Transposed => transposed(matrix),
+                },
+            },
+        ],
+        ..point
+    }
+}
+
+/// The source as it was.
+fn copied() -> Expected {
+    Expected::exactly(|first, _, values: &mut [f32]| pattern::fill(first, SEED, values))
+}
+
+/// The transpose of the source: `nx` rows of `ny` elements.
+fn transposed(Matrix { nx, ny }: Matrix) -> Expected {
+    let (nx, ny) = (u64::from(nx), u64::from(ny));
+    Expected::exactly(move |first, _, values: &mut [f32]| {
+        let (mut row, mut column) = (first / ny, first % ny);
+        for value in values {
+            *value = f32::from_value(pattern::value(column * nx + row, SEED));
+            column += 1;
+            if column == ny {
+                (row, column) = (row + 1, 0);
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cli::Choices,
+        device::tests::{c870, h200},
+        experiments::tests::request,
+    };
+
+    fn chosen(choices: Choices) -> Request {
+        Request { choices, ..request() }
+    }
+
+    fn grid(points: &[Point], kernel: &str) -> [u32; 3] {
+        points
+            .iter()
+            .find(|point| point.kernel == kernel)
+            .map(|point| point.shape.grid)
+            .expect("it is planned")
+    }
+
+    #[test]
+    fn grids_cover_the_matrix_the_way_each_kernel_walks() {
+        let choices = Choices { nx: Some(100), ny: Some(33), ..Choices::default() };
+        let points = Transpose.plan(&chosen(choices), &h200()).expect("it is a valid request");
+        // One of each, and another of the tile that has its padding as a parameter.
+        assert_eq!(points.len(), KERNELS.len() + 1);
+        for (kernel, expected) in [
+            ("copy_row", [7, 3, 1]),
+            ("naive_col", [3, 7, 1]),
+            ("unroll4_row", [2, 3, 1]),
+            ("unroll4_col", [1, 7, 1]),
+            ("diagonal_col", [3, 7, 1]),
+            ("tile", [4, 2, 1]),
+            ("tile_padded_unrolled", [2, 2, 1]),
+            ("tile_dynamic", [7, 3, 1]),
+            ("tile_vector", [2, 1, 1]),
+            ("tile_vector_wide", [1, 2, 1]),
+            ("tile_vector_tall", [4, 1, 1]),
+        ] {
+            assert_eq!(grid(&points, kernel), expected, "{kernel}");
+        }
+        let dynamic: Vec<_> = points.iter().filter(|point| point.kernel == "tile_dynamic").collect();
+        assert_eq!(
+            dynamic.iter().map(|point| point.shape.shared).collect::<Vec<_>>(),
+            [16 * 16 * 4, 16 * 17 * 4]
+        );
+        assert_eq!(dynamic[1].parameters.more["padding"], 1);
+        for point in &points {
+            assert_eq!(point.bytes, BytesMoved { read: 13200, written: 13200, footprint: 26400 });
+            let tiles = point.kernel.starts_with("tile") && point.kernel != "tile_dynamic";
+            assert_eq!(point.shape.block, if tiles { [32, 8, 1] } else { [16, 16, 1] }, "{}", point.kernel);
+        }
+    }
+
+    #[test]
+    fn sizes_follow_the_device_and_the_scale() {
+        let sizes = |scale, device: &DeviceInfo| {
+            let request = Request { scale, kernels: vec!["tile".to_string()], ..request() };
+            let points = Transpose.plan(&request, device).expect("it is a valid request");
+            points.iter().map(|point| point.parameters.elements).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(Scale::Quick, &h200()), [1 << 22]);
+        assert_eq!(sizes(Scale::Quick, &c870()), [1 << 20]);
+        assert_eq!(sizes(Scale::Full, &h200()), [1 << 22, 1 << 28]);
+        assert_eq!(sizes(Scale::Small, &h200()), [132 * 68, 67 * 45]);
+        let side = chosen(Choices { ny: Some(50), ..Choices::default() });
+        assert_eq!(Transpose.plan(&side, &h200()).expect("a square")[0].parameters.elements, 2500);
+    }
+
+    #[test]
+    fn tiles_refuse_blocks_of_other_than_256_threads() {
+        let blocks = |blocks: &[&str], kernels: &[&str]| Request {
+            kernels: kernels.iter().map(|name| name.to_string()).collect(),
+            ..chosen(Choices {
+                block: blocks.iter().map(|block| block.parse().expect("a block")).collect(),
+                nx: Some(64),
+                ..Choices::default()
+            })
+        };
+        let request = blocks(&["16x16", "64x2"], &[]);
+        let points = Transpose.plan(&request, &h200()).expect("some take it");
+        assert_eq!(points.len(), 18 + 10);
+        let [note] = &Transpose.notes(&request, &h200())[..] else { panic!("one note") };
+        assert!(note.starts_with("blocks of 256 threads are what tile, tile_padded, "), "{note}");
+        assert!(note.ends_with("left out with --block 64x2"), "{note}");
+
+        let error = Transpose.plan(&blocks(&["64x2"], &["tile_padded"]), &h200()).err().expect("refused");
+        assert_eq!(
+            error.to_string(),
+            "tile_padded takes blocks of 256 threads in any shape, as in --block 16x16 or 32x8"
+        );
+        assert!(Transpose.notes(&blocks(&["64x2"], &["copy_row"]), &h200()).is_empty());
+        let error = Transpose.plan(&blocks(&["32x32"], &["copy_row"]), &c870()).err().expect("refused");
+        assert!(error.to_string().contains("1024 threads (32x32)"), "{error}");
+    }
+
+    #[test]
+    fn tiles_that_do_not_fit_into_a_block_s_memory_are_left_out_or_refused() {
+        let points = Transpose.plan(&request(), &c870()).expect("some fit");
+        assert_eq!(points.len(), 18 - 5);
+        let [note] = &Transpose.notes(&request(), &c870())[..] else { panic!("one note") };
+        assert!(
+            note.contains("16384 bytes of shared memory a block, which is too little for tile_vector, "),
+            "{note}"
+        );
+        let named = Request { kernels: vec!["tile_vector".to_string()], ..request() };
+        let error = Transpose.plan(&named, &c870()).err().expect("refused").to_string();
+        assert!(error.contains("tile_vector needs 16384 bytes of shared memory a block"), "{error}");
+    }
+
+    #[test]
+    fn matrices_beyond_what_there_is_are_refused() {
+        let choices = Choices { nx: Some(1 << 31), ..Choices::default() };
+        let error = Transpose.plan(&chosen(choices), &h200()).err().expect("2^64 bytes").to_string();
+        assert!(error.contains("2147483648 rows of 2147483648 elements would not fit"), "{error}");
+        let choices = Choices { nx: Some(1), ny: Some(1 << 30), ..Choices::default() };
+        let error = Transpose.plan(&chosen(choices), &h200()).err().expect("too many blocks").to_string();
+        assert!(error.contains("1 x 67108864 blocks") && error.contains("smaller matrix"), "{error}");
+    }
+
+    #[test]
+    fn what_must_come_out_is_the_transpose() {
+        let (nx, ny) = (5_u64, 3_u64);
+        let source: Vec<f32> =
+            (0..nx * ny).map(|index| f32::from_value(pattern::value(index, SEED))).collect();
+        let mut bytes = Vec::new();
+        for row in 0..nx {
+            for column in 0..ny {
+                bytes.extend(source[(column * nx + row) as usize].to_le_bytes());
+            }
+        }
+        let rule = transposed(Matrix { nx: 5, ny: 3 });
+        assert_eq!(rule.check(0, 1, &bytes), None);
+        assert_eq!(rule.check(7, 1, &bytes[28..]), None);
+        assert!(copied().check(0, 1, &bytes).is_some());
+        bytes.swap(4, 8);
+        bytes.swap(5, 9);
+        bytes.swap(6, 10);
+        bytes.swap(7, 11);
+        assert_eq!(rule.check(0, 1, &bytes).map(|found| (found.count, found.first.index)), Some((2, 1)));
+    }
+}

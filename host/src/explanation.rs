@@ -1,0 +1,308 @@
+//! What makes a row what it is, in one sentence: how its requests fall on sectors, what the caches take off, and which level
+//! the time goes to. Where there are counters it is made from them, else from bytes and footprint alone.
+
+use crate::{
+    counters::{Bound, Counters, Counts, MemoryCounts},
+    device::DeviceInfo,
+    experiments::BytesMoved,
+    record::Residence,
+    sizes::Bytes,
+};
+use serde_json::Value;
+
+/// A part below which it is not worth a word.
+const NEXT_TO_NOTHING: f64 = 0.02;
+
+/// The sentence for a launch that was counted.
+pub(crate) fn of_counters(counters: &Counters, device: &DeviceInfo) -> String {
+    let mut clauses = requests(&counters.launch.total);
+    clauses.extend(levels(counters, device));
+    clauses.push(bound(counters.bound).to_string());
+    clauses.join("; ")
+}
+
+/// The sentence for a launch that nobody counted: of what it asks for, and where that lived.
+pub(crate) fn of_bytes(bytes: &BytesMoved, residence: Residence) -> String {
+    let asks = match (bytes.read, bytes.written) {
+        (0, 0) => return served(bytes.footprint, residence),
+        (read, 0) => format!("reads {}", Bytes(read)),
+        (0, written) => format!("writes {}", Bytes(written)),
+        (read, written) if read == written => format!("reads {} and writes as much", Bytes(read)),
+        (read, written) => format!("reads {} and writes {}", Bytes(read), Bytes(written)),
+    };
+    format!("{asks}; {}", served(bytes.footprint, residence))
+}
+
+/// The sentence for a launch on a GPU whose kernel was counted by the simulator, at a small size. How requests fall on sectors
+/// does not depend on the size; what the caches take off does, and is told from the launch's own footprint.
+pub(crate) fn of_simulated(total: &Counts, card: &str, bytes: &BytesMoved, residence: Residence) -> String {
+    let mut clauses = requests(total);
+    if clauses.is_empty() {
+        return of_bytes(bytes, residence);
+    }
+    let last = clauses.len() - 1;
+    clauses[last] += &format!(" (counters simulated, {card})");
+    clauses.push(served(bytes.footprint, residence));
+    clauses.join("; ")
+}
+
+fn served(footprint: u64, residence: Residence) -> String {
+    let footprint = format!("the sectors touched are {} in all", Bytes(footprint));
+    match residence {
+        Residence::L2 => format!("{footprint}, which stay in L2 from one launch to the next"),
+        Residence::Mixed => format!("{footprint}, of which L2 keeps a part from one launch to the next"),
+        Residence::Dram => format!("{footprint}, which come from DRAM"),
+    }
+}
+
+/// How requests fall on sectors, banks and constant words, and how branches part warps.
+fn requests(total: &Counts) -> Vec<String> {
+    let mut clauses = Vec::new();
+    let kinds = [("loads", &total.loads), ("stores", &total.stores), ("atomics", &total.atomics)];
+    let mut told: Vec<(String, String)> = Vec::new();
+    for (kind, counts) in kinds {
+        if counts.requests == 0 {
+            continue;
+        }
+        let says = sectors(counts);
+        match told.last_mut() {
+            Some((kinds, same)) if *same == says => *kinds = format!("{kinds} and {kind}"),
+            _ => told.push((kind.to_string(), says)),
+        }
+    }
+    clauses.extend(told.into_iter().map(|(kinds, says)| format!("{kinds} {says}")));
+    let local = total.local_loads + total.local_stores;
+    if local.requests > 0 {
+        clauses.push(format!("{} of {} requests are for local memory", local.requests, {
+            local.requests + total.global().requests
+        }));
+    }
+    let shared = total.shared();
+    if shared.ways() > 1.0 + NEXT_TO_NOTHING {
+        clauses.push(format!("bank conflicts make {:.1} of each wavefront of shared memory", shared.ways()));
+    } else if shared.requests > 0 {
+        clauses.push("shared memory is used without bank conflicts".to_string());
+    }
+    if total.constant.replays > 0 {
+        let each = 1.0 + total.constant.replays as f64 / total.constant.requests.max(1) as f64;
+        clauses.push(format!("a constant's request is issued {each:.1} times, for as many addresses"));
+    }
+    if total.divergence() > NEXT_TO_NOTHING {
+        clauses.push(format!("{} of conditional branches diverge", percent(total.divergence())));
+    }
+    clauses
+}
+
+/// "touch 5.0 sectors a request, 80% of each used".
+fn sectors(counts: &MemoryCounts) -> String {
+    let each = counts.sectors_per_request();
+    let used = counts.efficiency();
+    let each = format!(
+        "touch {} {} a request",
+        number(each),
+        if number(each) == "1" { "sector" } else { "sectors" }
+    );
+    match used {
+        used if used > 1.0 + NEXT_TO_NOTHING => format!("{each}, and lanes share them"),
+        used if used > 0.995 => format!("{each}, all of each used"),
+        used => format!("{each}, {} of each used", percent(used)),
+    }
+}
+
+/// What L1, L2 and the host link do.
+fn levels(counters: &Counters, device: &DeviceInfo) -> Vec<String> {
+    const SECTOR: u64 = 32;
+    let launch = &counters.launch;
+    let mut clauses = Vec::new();
+    let (asked, reached) = (launch.total.loads.sectors, launch.l2_sectors_read);
+    let kept = 1.0 - part(reached, asked);
+    if asked > 0 && reached < asked && kept > NEXT_TO_NOTHING {
+        clauses.push(format!("L1 serves {} of the loads' sectors", percent(kept)));
+    }
+    let l2 = (launch.l2_sectors_read + launch.l2_sectors_written) * SECTOR;
+    if l2 > 0 {
+        let dram = counters.dram_bytes;
+        let absorbed = 1.0 - part(dram, l2);
+        clauses.push(match (device.l2_bytes, absorbed) {
+            (0, _) => format!("DRAM moves {}", megabytes(dram)),
+            (_, absorbed) if absorbed > 1.0 - NEXT_TO_NOTHING => "L2 absorbs all of it".to_string(),
+            (_, absorbed) if absorbed > NEXT_TO_NOTHING => {
+                format!("L2 absorbs {} and DRAM moves {}", percent(absorbed), megabytes(dram))
+            }
+            (_, absorbed) if absorbed < -NEXT_TO_NOTHING => {
+                format!("DRAM moves {}, {:.1} times what L2 asks for", megabytes(dram), 1.0 - absorbed)
+            }
+            _ => format!("DRAM moves {}, all that L2 is asked for", megabytes(dram)),
+        });
+    }
+    let link = (launch.link.sectors_read + launch.link.sectors_written) * SECTOR;
+    if link > 0 {
+        clauses.push(format!("{} cross the host link", megabytes(link)));
+    }
+    if launch.managed_pages > 0 {
+        clauses.push(format!("{} pages of 64 KiB of managed memory are touched", launch.managed_pages));
+    }
+    clauses
+}
+
+fn bound(bound: Bound) -> &'static str {
+    match bound {
+        Bound::Dram => "DRAM takes longest",
+        Bound::L2 => "L2 takes longest",
+        Bound::OnChip => "L1 and shared memory take longest",
+        Bound::Issue => "issuing instructions takes longest",
+        Bound::Latency => "waiting takes longest, with too little in flight",
+        Bound::Launch => "starting the kernel takes longest",
+    }
+}
+
+fn part(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A number with a decimal, if it needs one.
+fn number(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_string)
+}
+
+fn percent(part: f64) -> String {
+    format!("{}%", number(100.0 * part))
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+/// Which of some simulated rows is most like a row: of the same kernel, with as many of the same parameters as can be had.
+pub(crate) fn most_alike<'v>(rows: &'v [Value], kernel: &str, parameters: &Value) -> Option<&'v Value> {
+    let of = |row: &&Value| row["kernel"] == kernel && !row["counters"].is_null();
+    let alike = |row: &&Value| {
+        let Some(fields) = parameters.as_object() else { return 0 };
+        // A size differs by design, and so does the grid that goes with it.
+        let telling = |(name, value): &(&String, &Value)| {
+            !matches!(name.as_str(), "bytes" | "elements" | "grid")
+                && row["parameters"][name.as_str()] == **value
+        };
+        fields.iter().filter(telling).count()
+    };
+    // Of equals the last comes first with `max_by_key`: the first one is wanted.
+    rows.iter().filter(of).rev().max_by_key(alike)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        counters::{LaunchCounters, Parts},
+        device::tests::{c870, h200},
+    };
+    use serde_json::json;
+
+    fn counted(total: Counts) -> Counters {
+        let parts = Parts { launch: 1.0, dram: 1.0, l2: 9.0, on_chip: 1.0, issue: 1.0, latency: 1.0 };
+        Counters {
+            launch: LaunchCounters { total, ..LaunchCounters::default() },
+            dram_bytes: 0,
+            modelled_us: parts,
+            bound: Bound::L2,
+            lines: Vec::new(),
+        }
+    }
+
+    fn memory(requests: u64, sectors: u64, asked: u64) -> MemoryCounts {
+        MemoryCounts {
+            requests,
+            sectors,
+            bytes_requested: asked,
+            bytes_moved: sectors * 32,
+            ..MemoryCounts::default()
+        }
+    }
+
+    #[test]
+    fn a_naive_transpose_explains_itself() {
+        let total =
+            Counts { loads: memory(32, 128, 4096), stores: memory(32, 1024, 4096), ..Counts::default() };
+        let mut counters = counted(total);
+        counters.launch.l2_sectors_read = 128;
+        counters.launch.l2_sectors_written = 1024;
+        counters.dram_bytes = 8192;
+        assert_eq!(
+            of_counters(&counters, &h200()),
+            "loads touch 4 sectors a request, all of each used; stores touch 32 sectors a request, 12.5% of each used; \
+             L2 absorbs 77.8% and DRAM moves 0.0 MB; L2 takes longest"
+        );
+    }
+
+    #[test]
+    fn kinds_that_do_the_same_share_a_clause_and_caches_are_named_where_they_are() {
+        let total =
+            Counts { loads: memory(32, 1024, 4096), stores: memory(32, 1024, 4096), ..Counts::default() };
+        let mut counters = counted(total);
+        counters.launch.l2_sectors_read = 256;
+        counters.launch.l2_sectors_written = 1024;
+        counters.bound = Bound::Dram;
+        assert_eq!(
+            of_counters(&counters, &h200()),
+            "loads and stores touch 32 sectors a request, 12.5% of each used; L1 serves 75% of the loads' sectors; L2 \
+             absorbs all of it; DRAM takes longest"
+        );
+        counters.launch.l2_sectors_read = 1024;
+        counters.dram_bytes = 65_536_000;
+        let text = of_counters(&counters, &c870());
+        assert!(
+            text.contains("; DRAM moves 65.5 MB; ") && !text.contains("L2") && !text.contains("L1"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn banks_constants_and_branches_are_told() {
+        let mut total = Counts { branches: 100, divergent_branches: 25, ..Counts::default() };
+        total.shared_loads.requests = 32;
+        total.shared_loads.ideal = 32;
+        total.shared_loads.wavefronts = 1024;
+        total.constant.requests = 10;
+        total.constant.replays = 310;
+        let clauses = requests(&total);
+        assert_eq!(
+            clauses,
+            [
+                "bank conflicts make 32.0 of each wavefront of shared memory",
+                "a constant's request is issued 32.0 times, for as many addresses",
+                "25% of conditional branches diverge",
+            ]
+        );
+        total.shared_loads.wavefronts = 32;
+        assert_eq!(requests(&total)[0], "shared memory is used without bank conflicts");
+    }
+
+    #[test]
+    fn without_counters_there_are_bytes_and_residence() {
+        let bytes = BytesMoved { read: 1 << 20, written: 1 << 20, footprint: 8 << 20 };
+        assert_eq!(
+            of_bytes(&bytes, Residence::Dram),
+            "reads 1 MiB and writes as much; the sectors touched are 8 MiB in all, which come from DRAM"
+        );
+        let total = Counts { loads: memory(32, 256, 4096), ..Counts::default() };
+        assert_eq!(
+            of_simulated(&total, "h200", &bytes, Residence::L2),
+            "loads touch 8 sectors a request, 50% of each used (counters simulated, h200); the sectors touched are 8 MiB in \
+             all, which stay in L2 from one launch to the next"
+        );
+    }
+
+    #[test]
+    fn the_most_alike_row_has_the_same_kernel_and_parameters() {
+        let row = |kernel: &str, offset: u32, block: &str| json!({"kernel": kernel, "counters": {}, "parameters": {"offset": offset, "block": block, "bytes": 1}});
+        let rows = [row("a", 1, "16x16"), row("b", 1, "16x16"), row("b", 2, "16x16"), row("b", 2, "32x8")];
+        let found = |offset: u32, block: &str| {
+            most_alike(&rows, "b", &json!({"offset": offset, "block": block, "bytes": 9}))
+        };
+        assert_eq!(found(2, "32x8"), Some(&rows[3]));
+        assert_eq!(found(2, "16x16"), Some(&rows[2]));
+        assert_eq!(found(7, "8x8"), Some(&rows[1]));
+        assert_eq!(most_alike(&rows, "c", &json!({})), None);
+    }
+}
