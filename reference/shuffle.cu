@@ -16,14 +16,20 @@ __device__ __forceinline__ size_t grid_index() {
     if (i < length) destination[i] = value;                                                               \
   }
 
+__device__ __forceinline__ unsigned lane() { return threadIdx.x % 32; }
+
+#define SHUFFLE_WRAP(MASK, VALUE, OPERAND, WIDTH) __shfl_sync(MASK, VALUE, lane() + OPERAND, WIDTH)
+
 SHUFFLE(shuffle_idx_i32, int, __shfl_sync)
 SHUFFLE(shuffle_up_i32, int, __shfl_up_sync)
 SHUFFLE(shuffle_down_i32, int, __shfl_down_sync)
 SHUFFLE(shuffle_xor_i32, int, __shfl_xor_sync)
+SHUFFLE(shuffle_wrap_i32, int, SHUFFLE_WRAP)
 SHUFFLE(shuffle_idx_f32, float, __shfl_sync)
 SHUFFLE(shuffle_up_f32, float, __shfl_up_sync)
 SHUFFLE(shuffle_down_f32, float, __shfl_down_sync)
 SHUFFLE(shuffle_xor_f32, float, __shfl_xor_sync)
+SHUFFLE(shuffle_wrap_f32, float, SHUFFLE_WRAP)
 
 __device__ __forceinline__ int sum_of_warp(int sum) {
 #pragma unroll

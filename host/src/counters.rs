@@ -40,6 +40,12 @@ pub(crate) struct Parts {
     pub issue: f64,
     /// Waiting, with too little in flight.
     pub latency: f64,
+    /// The host link, for what is read and written where the host has it.
+    #[serde(default)]
+    pub link: f64,
+    /// Moving pages of managed memory, which comes on top of all others.
+    #[serde(default)]
+    pub migration: f64,
 }
 
 /// A level that a launch may spend its time on.
@@ -58,6 +64,10 @@ pub(crate) enum Bound {
     Latency,
     /// Starting the kernel.
     Launch,
+    /// The host link.
+    Link,
+    /// Moving pages.
+    Migration,
 }
 
 impl fmt::Display for Bound {
@@ -69,6 +79,8 @@ impl fmt::Display for Bound {
             Bound::Issue => "issue",
             Bound::Latency => "latency",
             Bound::Launch => "launch",
+            Bound::Link => "host link",
+            Bound::Migration => "moving pages",
         })
     }
 }
@@ -99,8 +111,10 @@ impl Counters {
                 on_chip: microseconds(time.on_chip),
                 issue: microseconds(time.issue),
                 latency: microseconds(time.latency),
+                link: microseconds(record.link_seconds),
+                migration: microseconds(record.migration.seconds),
             },
-            bound: time.bound().into(),
+            bound: bound(record),
             lines: if with_lines { lines(record) } else { Vec::new() },
             launch,
         }
@@ -110,6 +124,20 @@ impl Counters {
     pub(crate) fn moved_over_asked(&self) -> Option<f64> {
         let global = self.launch.total.global();
         (global.bytes_requested > 0).then(|| global.bytes_moved as f64 / global.bytes_requested as f64)
+    }
+}
+
+/// What takes longest.
+fn bound(record: &LaunchRecord) -> Bound {
+    let time = &record.time;
+    let parts = [time.launch, time.dram, time.l2, time.on_chip, time.issue, time.latency];
+    let on_card = parts.into_iter().fold(0.0, f64::max);
+    if record.migration.seconds > on_card.max(record.link_seconds) {
+        Bound::Migration
+    } else if record.link_seconds > on_card {
+        Bound::Link
+    } else {
+        time.bound().into()
     }
 }
 

@@ -5,10 +5,11 @@ use crate::{
     counters::{Bound, Counters, Counts, MemoryCounts},
     device::DeviceInfo,
     experiments::BytesMoved,
-    record::Residence,
+    record::{Parameters, Residence},
     sizes::Bytes,
 };
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A part below which it is not worth a word.
 const NEXT_TO_NOTHING: f64 = 0.02;
@@ -44,6 +45,28 @@ pub(crate) fn of_simulated(total: &Counts, card: &str, bytes: &BytesMoved, resid
     clauses[last] += &format!(" (counters simulated, {card})");
     clauses.push(served(bytes.footprint, residence));
     clauses.join("; ")
+}
+
+/// Where the variable lies that a kernel is to show, and what reaches it, as its PTX has it; `None` where it is to show none.
+pub(crate) fn of_variable(parameters: &Parameters) -> Option<String> {
+    let text = |name: &str| parameters.more.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let (class, space) = (text("class")?, text("space")?);
+    let variable = text("variable").unwrap_or("the variable");
+    let reached = [text("loads"), text("stores")].into_iter().flatten().collect::<Vec<_>>().join(" and ");
+    Some(format!("{class}: {variable} is in .{space}, reached by {reached}"))
+}
+
+/// A clause on the pages that moved in the course of a launch, from what was observed of it.
+pub(crate) fn of_moves(observed: &BTreeMap<String, Value>) -> Option<String> {
+    let count = |name: &str| observed.get(name).and_then(Value::as_u64);
+    let (faults, batches) = (count("faults")?, count("fault_batches")?);
+    let (to_card, back) = (count("bytes_to_card")?, count("bytes_evicted")?);
+    if faults == 0 {
+        return None;
+    }
+    let batches = if batches == 1 { "a batch".to_string() } else { format!("{batches} batches") };
+    let back = if back == 0 { String::new() } else { format!(" and send back {}", megabytes(back)) };
+    Some(format!("{faults} page faults in {batches} bring {}{back}", megabytes(to_card)))
 }
 
 fn served(footprint: u64, residence: Residence) -> String {
@@ -153,6 +176,8 @@ fn bound(bound: Bound) -> &'static str {
         Bound::Issue => "issuing instructions takes longest",
         Bound::Latency => "waiting takes longest, with too little in flight",
         Bound::Launch => "starting the kernel takes longest",
+        Bound::Link => "the host link takes longest",
+        Bound::Migration => "moving pages takes longest",
     }
 }
 
@@ -193,6 +218,21 @@ pub(crate) fn most_alike<'v>(rows: &'v [Value], kernel: &str, parameters: &Value
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_that_move_are_told() {
+        let of = |counts: [u64; 4]| {
+            let names = ["faults", "fault_batches", "bytes_to_card", "bytes_evicted"];
+            let observed = names.map(str::to_string).into_iter().zip(counts.map(Value::from)).collect();
+            of_moves(&observed)
+        };
+        assert_eq!(
+            of([700, 3, 64_000_000, 32_000_000]).as_deref(),
+            Some("700 page faults in 3 batches bring 64.0 MB and send back 32.0 MB")
+        );
+        assert_eq!(of([2, 1, 65_536, 0]).as_deref(), Some("2 page faults in a batch bring 0.1 MB"));
+        assert_eq!((of([0, 0, 0, 0]), of_moves(&BTreeMap::new())), (None, None));
+    }
     use crate::{
         counters::{LaunchCounters, Parts},
         device::tests::{c870, h200},
@@ -200,7 +240,16 @@ mod tests {
     use serde_json::json;
 
     fn counted(total: Counts) -> Counters {
-        let parts = Parts { launch: 1.0, dram: 1.0, l2: 9.0, on_chip: 1.0, issue: 1.0, latency: 1.0 };
+        let parts = Parts {
+            launch: 1.0,
+            dram: 1.0,
+            l2: 9.0,
+            on_chip: 1.0,
+            issue: 1.0,
+            latency: 1.0,
+            link: 0.0,
+            migration: 0.0,
+        };
         Counters {
             launch: LaunchCounters { total, ..LaunchCounters::default() },
             dram_bytes: 0,

@@ -35,6 +35,12 @@ impl Interrupt {
         Ok(Interrupt { requested })
     }
 
+    /// Listens for nothing.
+    #[cfg(test)]
+    pub(crate) fn never() -> Interrupt {
+        Interrupt { requested: Arc::new(AtomicBool::new(false)) }
+    }
+
     /// Whether Ctrl-C was pressed.
     pub(crate) fn requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)

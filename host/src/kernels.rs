@@ -81,11 +81,10 @@ pub(crate) fn choose<'a>(
     device: &DeviceInfo,
     driver: &Driver,
 ) -> Result<Artefact<'a>> {
-    let for_card: Vec<_> = artefacts.iter().filter(|artefact| artefact.arch <= device.compute()).collect();
-    let lowest = artefacts.iter().min_by_key(|artefact| artefact.arch);
-    if let (true, Backend::Modelled, Some(lowest)) = (for_card.is_empty(), device.backend(), lowest) {
-        return Ok(*lowest);
+    if let Some(best) = suited(artefacts, device, driver.version) {
+        return Ok(best);
     }
+    let for_card: Vec<_> = artefacts.iter().filter(|artefact| artefact.arch <= device.compute()).collect();
     if for_card.is_empty() {
         let carried: Vec<String> =
             artefacts.iter().map(|artefact| format!("compute_{}", artefact.arch)).collect();
@@ -97,10 +96,6 @@ pub(crate) fn choose<'a>(
             carried.join(", "),
         );
     }
-    let fitting = for_card.iter().filter(|artefact| artefact.needs() <= driver.version);
-    if let Some(best) = fitting.max_by_key(|artefact| artefact.arch) {
-        return Ok(**best);
-    }
     let Some(oldest) = for_card.iter().min_by_key(|artefact| artefact.language) else { unreachable!() };
     bail!(
         "{driver} supports CUDA {}, and the kernels are PTX {}, which needs a driver for CUDA {} or newer. Update the \
@@ -109,6 +104,29 @@ pub(crate) fn choose<'a>(
         oldest.language,
         oldest.needs(),
     )
+}
+
+/// The same, for a driver of this version; `None` where none fits.
+fn suited<'a>(artefacts: &[Artefact<'a>], device: &DeviceInfo, driver: Version) -> Option<Artefact<'a>> {
+    let for_card = || artefacts.iter().filter(|artefact| artefact.arch <= device.compute());
+    if device.backend() == Backend::Modelled && for_card().next().is_none() {
+        return artefacts.iter().min_by_key(|artefact| artefact.arch).copied();
+    }
+    for_card().filter(|artefact| artefact.needs() <= driver).max_by_key(|artefact| artefact.arch).copied()
+}
+
+/// The artefact that [`load_embedded`] loads for the device, by what is known of its driver.
+///
+/// # Errors
+/// None fits, which [`load_embedded`] explains.
+pub(crate) fn for_device(device: &DeviceInfo) -> Result<Artefact<'static>> {
+    let version = device
+        .driver
+        .split_once('.')
+        .and_then(|(major, minor)| Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? }));
+    let version = version.with_context(|| format!("'{}' is no version of CUDA", device.driver))?;
+    suited(&embedded().context("the embedded kernels are damaged")?, device, version)
+        .with_context(|| format!("no PTX in this program suits {} with CUDA {version}", device.name))
 }
 
 /// Has the driver compile a PTX text for the current device.
@@ -234,6 +252,16 @@ mod tests {
         let simulated = DeviceInfo { compute_capability: "8.6".to_string(), ..c870() };
         let chosen = choose(&artefacts, &simulated, &driver(13, 0)).expect("one fits");
         assert_eq!((chosen.arch, chosen.is_beyond(&simulated)), (80, false));
+    }
+
+    #[test]
+    fn the_artefact_for_a_device_follows_from_its_record() {
+        let arch = |device: DeviceInfo| for_device(&device).map(|artefact| artefact.arch).ok();
+        assert_eq!(arch(h200()), Some(90));
+        assert_eq!(arch(DeviceInfo { compute_capability: "8.6".to_string(), ..h200() }), Some(80));
+        assert_eq!(arch(DeviceInfo { driver: "11.4".to_string(), ..h200() }), Some(80));
+        assert_eq!(arch(c870()), Some(75));
+        assert_eq!(arch(DeviceInfo { driver: "9.2".to_string(), ..h200() }), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod counters;
 mod device;
 mod experiments;
 mod explanation;
+mod instructions;
 mod interrupt;
 mod kernels;
 mod machine;

@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn an_unknown_option_names_the_nearest_and_all() {
         let options = "--kernel, --device, --precision, --bytes, --range, --block, --nx, --ny, --tile, --width, --size, \
-                       --factor, --page, --placement, --pattern, --budget, --allow-oversubscription, --coefficients, \
+                       --alpha, --beta, --factor, --page, --placement, --pattern, --budget, --allow-oversubscription, --coefficients, \
                        --full, --once, --samples, --counters, --explain, --format, --out, --help, --version; `coalesce \
                        run --help` explains them";
         assert_eq!(

@@ -272,7 +272,11 @@ impl Run<'_> {
     /// The record of a point that was measured for a contender.
     pub(crate) fn record(&self, point: &Point, language: Language, measurement: &Measurement) -> Record {
         let counters = self.counters(measurement);
-        let residence = Residence::of(point.bytes.footprint, self.device.l2_bytes);
+        let residence = match point.before_each {
+            // Its data has been elsewhere since the launch before.
+            Some(_) => Residence::Dram,
+            None => Residence::of(point.bytes.footprint, self.device.l2_bytes),
+        };
         let peak = self.device.peak_gb_per_s();
         let verified = measurement.fault.is_none();
         let times = measurement.times.filter(|_| verified);
@@ -307,7 +311,11 @@ impl Run<'_> {
             arithmetic_intensity,
             verified,
             note,
-            explanation: verified.then(|| self.explanation(point, counters.as_deref(), residence)),
+            explanation: verified.then(|| {
+                let moves = explanation::of_moves(&measurement.observed).into_iter();
+                let rest = self.explanation(point, counters.as_deref(), residence);
+                moves.chain([rest]).collect::<Vec<_>>().join("; ")
+            }),
             observed: measurement.observed.clone(),
             timing: Timing {
                 method: measurement.method,
@@ -329,6 +337,12 @@ impl Run<'_> {
 
     /// What makes a row what it is.
     fn explanation(&self, point: &Point, counters: Option<&Counters>, residence: Residence) -> String {
+        let what = self.of_launch(point, counters, residence);
+        explanation::of_variable(&point.parameters).into_iter().chain([what]).collect::<Vec<_>>().join("; ")
+    }
+
+    /// What its launch did.
+    fn of_launch(&self, point: &Point, counters: Option<&Counters>, residence: Residence) -> String {
         if let Some(counters) = counters {
             return explanation::of_counters(counters, self.device);
         }

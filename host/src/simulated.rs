@@ -36,6 +36,16 @@ pub(crate) fn forget_launches() {
     cuda_driver::simulated::forget();
 }
 
+/// Limits the managed memory that a simulated device has on it at a time; `None` lifts the limit. Nothing on a GPU.
+pub(crate) fn limit_managed_memory(device: u32, bytes: Option<u64>) {
+    cuda_driver::simulated::limit_managed_memory(device as usize, bytes);
+}
+
+/// Bytes of a range of managed memory that are on a simulated device; `None` on a GPU.
+pub(crate) fn bytes_on_device(device: u32, address: u64, bytes: u64) -> Option<u64> {
+    cuda_driver::simulated::residence(device as usize, address, bytes).map(|residence| residence.on_device)
+}
+
 /// What the simulator saw of the last launch since it forgot the others; `None` where none was simulated.
 pub(crate) fn last_launch() -> Option<Box<LaunchRecord>> {
     cuda_driver::simulated::last_launch().map(Box::new)

@@ -1,7 +1,11 @@
 //! Variables of a module that the host reads and writes by name: constants, device globals, managed variables. Those of a
 //! twin are reached through the twin's function, those of a kernel through the kernel's.
+//!
+//! The name gives an address. What is there the driver copies, but for a managed variable: that address is the host's as well
+//! as the device's, and the host touches it there.
 
 use anyhow::{Context, Result, bail};
+use cuda_driver::ext;
 use cust::{
     function::Function,
     memory::{CopyDestination, DevicePointer, DeviceSlice},
@@ -18,7 +22,7 @@ pub(crate) struct Symbol {
     pub bytes: Vec<u8>,
 }
 
-/// Writes the variables of the module that `function` is from.
+/// Writes the variables of the module that `function` is from. The device has to be idle.
 ///
 /// # Errors
 /// The module has no such variable, or one of another size, or the driver fails.
@@ -27,6 +31,12 @@ pub(crate) fn write(function: &Function<'_>, symbols: &[Symbol]) -> Result<()> {
         let (address, size) = find(function, name)?;
         if size != bytes.len() {
             bail!("the variable {name} has {size} bytes, and {} are to be written to it", bytes.len());
+        }
+        if is_managed(name, address)? {
+            // SAFETY: the variable has so many bytes, lives as long as its module, which the function borrows, and is the
+            // host's too; no launch is under way.
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at_host(address), size) };
+            continue;
         }
         // SAFETY: the variable has so many bytes and lives as long as its module, which the function borrows.
         unsafe {
@@ -37,17 +47,33 @@ pub(crate) fn write(function: &Function<'_>, symbols: &[Symbol]) -> Result<()> {
     Ok(())
 }
 
-/// What a variable of the module that `function` is from holds.
+/// What a variable of the module that `function` is from holds. The device has to be idle.
 ///
 /// # Errors
 /// The module has no such variable, or the driver fails.
 pub(crate) fn read(function: &Function<'_>, name: &str) -> Result<Vec<u8>> {
     let (address, size) = find(function, name)?;
     let mut bytes = vec![0; size];
+    if is_managed(name, address)? {
+        // SAFETY: as for writing.
+        unsafe { ptr::copy_nonoverlapping(at_host(address), bytes.as_mut_ptr(), size) };
+        return Ok(bytes);
+    }
     // SAFETY: as for writing.
     unsafe { DeviceSlice::<u8>::from_raw_parts(DevicePointer::from_raw(address), size).copy_to(&mut bytes) }
         .with_context(|| format!("reading the variable {name} failed"))?;
     Ok(bytes)
+}
+
+/// Whether a variable is in managed memory.
+fn is_managed(name: &str, address: u64) -> Result<bool> {
+    ext::pointer_is_managed(address)
+        .with_context(|| format!("the driver does not tell where the variable {name} lies"))
+}
+
+/// The host's pointer to managed memory.
+fn at_host(address: u64) -> *mut u8 {
+    ptr::with_exposed_provenance_mut(address as usize)
 }
 
 /// Where a variable is, and its length in bytes.

@@ -37,6 +37,14 @@ pub(crate) struct Choices {
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "N|MxNxK")]
     pub size: Vec<Matrices>,
 
+    /// What a product of matrices is multiplied by: C = alpha A B + beta C [default: 1]
+    #[arg(long, allow_hyphen_values = true, value_name = "X", value_parser = coefficient)]
+    pub alpha: Option<f32>,
+
+    /// What C is multiplied by before the product is added; with 0 it is not read [default: 0]
+    #[arg(long, allow_hyphen_values = true, value_name = "X", value_parser = coefficient)]
+    pub beta: Option<f32>,
+
     /// Oversubscription: the allocation over the memory that counts as the card's, or several as in 0.5,1.0,1.5
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "P", value_parser = factor)]
     pub factor: Vec<f64>,
@@ -80,6 +88,8 @@ impl Choices {
             ("tile", !self.tile.is_empty()),
             ("width", !self.width.is_empty()),
             ("size", !self.size.is_empty()),
+            ("alpha", self.alpha.is_some()),
+            ("beta", self.beta.is_some()),
             ("factor", !self.factor.is_empty()),
             ("page", self.page.is_some()),
             ("placement", !self.placement.is_empty()),

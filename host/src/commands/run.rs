@@ -5,7 +5,7 @@ use super::{
     plan::{self, Selection},
 };
 use crate::{
-    cli::{Detail, Options},
+    cli::{Detail, Format, Options},
     device::{self, Backend, Gpu},
     experiments::{Point, Work},
     interrupt::{self, Interrupt},
@@ -117,6 +117,11 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     output.finish()?;
     if let Some(twins) = twins.as_ref().filter(|_| output.wanted()) {
         eprintln!("{} The twins: {}.", render::comparison(output.records()), twins.origin());
+    }
+
+    // Of rows without times there is nothing to sum up, and programs that read records read no summaries.
+    if output.wanted() && !options.once && options.format == Format::Table {
+        eprint!("{}", render::summary(output.records()));
     }
 
     let invalid = output.records().iter().filter(|record| !record.verified).count();

@@ -5,10 +5,17 @@
 //! Adding an experiment is a type with [`Experiment`] and a line in [`ALL`].
 
 mod coalescing;
+mod constant;
 mod copy;
+mod idioms;
+mod matmul;
 mod place;
 mod shape;
+mod shuffle;
+mod stencil;
+mod storage;
 mod transpose;
+mod unified;
 
 pub(crate) use self::{
     place::{Place, Placement},
@@ -38,8 +45,19 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
 
 /// Every experiment, in the order in which `run` takes them.
-pub(crate) static ALL: &[&dyn Experiment] =
-    &[&coalescing::Offset, &coalescing::Stride, &copy::Copy, &transpose::Transpose];
+pub(crate) static ALL: &[&dyn Experiment] = &[
+    &coalescing::Offset,
+    &coalescing::Stride,
+    &copy::Copy,
+    &transpose::Transpose,
+    &stencil::Stencil,
+    &constant::Constant,
+    &shuffle::Shuffle,
+    &matmul::Matmul,
+    &unified::Unified,
+    &storage::Storage,
+    &idioms::Idioms,
+];
 
 /// The name under which the driver's own copy is recorded, which is no kernel.
 pub(crate) const DRIVER_COPY: &str = copy::DRIVER;

@@ -24,6 +24,8 @@ pub(crate) enum Placement {
     Prefetched,
     /// Pages stay on the host, and a kernel reads them over the link
     ZeroCopy,
+    /// The same with managed memory, by hints, where zero-copy takes pinned memory
+    ZeroCopyHints,
     /// Pages are dealt out between host and device by hints for each of them
     Partition,
     /// The same by one prefetch of what fits, the rest read over the link
@@ -37,6 +39,7 @@ impl Placement {
             Placement::OnDemand => "on-demand",
             Placement::Prefetched => "prefetched",
             Placement::ZeroCopy => "zero-copy",
+            Placement::ZeroCopyHints => "zero-copy-hints",
             Placement::Partition => "partition",
             Placement::PartitionPrefetch => "partition-prefetch",
         }

@@ -4,11 +4,14 @@ mod cards;
 mod counters;
 mod csv;
 mod json;
+mod lessons;
+mod summary;
 mod table;
 
 pub(crate) use self::{
     cards::cards,
     csv::csv,
     json::json_line,
+    summary::summary,
     table::{Shown, comparison, table},
 };

@@ -1,6 +1,9 @@
 //! Tables for people, at most 100 columns wide: a head that says what ran where, a table an experiment, and notes.
 
-use super::counters::counters;
+use super::{
+    counters::counters,
+    lessons::{lesson, told},
+};
 use crate::{
     device::Backend,
     experiments::{self, Precision},
@@ -63,6 +66,7 @@ pub(crate) fn table(records: &[Record], shown: Shown) -> String {
             let _ = writeln!(text, "{}", wrapped(MOVED));
         }
         text.push_str(&notes(&rows));
+        text.push_str(&lesson(name, &rows));
         if shown.explanations {
             text.push_str(&explanations(&rows));
         }
@@ -152,7 +156,10 @@ fn setting(rows: &[&Record]) -> String {
     }
     let varying = varying(rows);
     let kernel = rows.iter().find(|row| row.language != Language::Driver).unwrap_or(first);
-    let fixed = kernel.parameters.more.iter().filter(|(name, _)| !varying.contains(name));
+    let fixed =
+        kernel.parameters.more.iter().filter(|(name, _)| {
+            !varying.contains(name) && !told(&kernel.experiment).contains(&name.as_str())
+        });
     parts.extend(fixed.map(|(name, value)| format!("{name} {}", plain(value))));
     let block = rows
         .iter()
@@ -189,6 +196,8 @@ fn varying(rows: &[&Record]) -> Vec<String> {
     let mut names: Vec<&String> = kernels.iter().flat_map(|row| row.parameters.more.keys()).collect();
     names.sort();
     names.dedup();
+    // What another table of the experiment tells is not told here.
+    names.retain(|name| rows.iter().all(|row| !told(&row.experiment).contains(&name.as_str())));
     let differs =
         |value: &dyn Fn(&Record) -> Option<String>| kernels.iter().any(|row| value(row) != value(kernels[0]));
     let mut varying: Vec<String> = names
@@ -563,7 +572,7 @@ pub(super) fn wrapped(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::{
         counters::{Bound, Counters, LaunchCounters, Parts},
@@ -574,7 +583,8 @@ mod tests {
     };
     use std::collections::BTreeMap;
 
-    fn row(offset: u32, precision: Precision, milliseconds: Option<f64>) -> Record {
+    /// A row of `offset` on an H200; without a time it is INVALID.
+    pub(crate) fn row(offset: u32, precision: Precision, milliseconds: Option<f64>) -> Record {
         let moved = 512.0 * 1.048_576;
         let gb_per_s = milliseconds.map(|milliseconds| moved / milliseconds);
         Record {
@@ -648,14 +658,23 @@ mod tests {
     }
 
     /// The row as a C870's model gives it, at eight bytes moved for one asked.
-    fn modelled(row: Record) -> Record {
+    pub(crate) fn modelled(row: Record) -> Record {
         let mut launch = LaunchCounters { l2_sectors_read: 4096, ..LaunchCounters::default() };
         launch.total.instructions = 416;
         launch.total.loads.requests = 64;
         launch.total.loads.sectors = 1024;
         launch.total.loads.bytes_requested = 4096;
         launch.total.loads.bytes_moved = 32768;
-        let parts = Parts { launch: 3.0, dram: 9.0, l2: 0.0, on_chip: 1.0, issue: 1.0, latency: 1.0 };
+        let parts = Parts {
+            launch: 3.0,
+            dram: 9.0,
+            l2: 0.0,
+            on_chip: 1.0,
+            issue: 1.0,
+            latency: 1.0,
+            link: 0.0,
+            migration: 0.0,
+        };
         let counters =
             Counters { launch, dram_bytes: 32768, modelled_us: parts, bound: Bound::Dram, lines: Vec::new() };
         Record {

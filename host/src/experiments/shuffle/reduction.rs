@@ -1,0 +1,211 @@
+//! The reductions: sums of each warp, of each block, of everything.
+
+use super::{
+    super::{Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Request, Shape, Work},
+    LANES, SIZE, Shuffle, integer, unchanged,
+};
+use crate::{device::DeviceInfo, record::Parameters, verify::Expected};
+use anyhow::Result;
+use cust::launch;
+use std::{num::NonZeroUsize, sync::OnceLock, thread};
+
+/// A kernel: `(source: &[Element], destination: *mut i32)`.
+struct Kernel {
+    name: &'static str,
+    sums: Sums,
+    /// Whether a thread has a word of dynamic shared memory.
+    shared: bool,
+}
+
+/// What the sums are of.
+#[derive(Clone, Copy)]
+enum Sums {
+    /// Each warp's elements, one a thread.
+    Warp,
+    /// Each block's elements, one a thread.
+    Block,
+    /// All elements, in vectors. The hardware hands out the blocks.
+    All,
+    /// All elements, in vectors. As many blocks as the card holds at a time go through them.
+    Persistent,
+}
+
+/// The kernels. A new one is a line here and a function in gpu-kernels' `shuffle/reduction.rs`.
+const KERNELS: [Kernel; 6] = [
+    Kernel { name: "reduce_warp_shuffle", sums: Sums::Warp, shared: false },
+    Kernel { name: "reduce_warp_shared", sums: Sums::Warp, shared: true },
+    Kernel { name: "reduce_block_shuffle", sums: Sums::Block, shared: false },
+    Kernel { name: "reduce_block_shared", sums: Sums::Block, shared: true },
+    Kernel { name: "reduce_vector", sums: Sums::All, shared: false },
+    Kernel { name: "reduce_persistent", sums: Sums::Persistent, shared: false },
+];
+
+/// Elements of a vector.
+const VECTOR: u64 = 4;
+
+/// Vectors that a thread has in flight.
+const IN_FLIGHT: u64 = 4;
+
+/// Threads that an SM has room for.
+const RESIDENT: u32 = 2048;
+
+/// What the sum of everything is added to.
+const START: i32 = 7;
+
+/// The names of the kernels.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    KERNELS.iter().map(|kernel| kernel.name)
+}
+
+/// Bytes that the size of the source has to be a multiple of, for the kernels that the request asks for.
+pub(super) fn unit(request: &Request) -> u64 {
+    let vectors = |kernel: &Kernel| matches!(kernel.sums, Sums::All | Sums::Persistent);
+    let wanted = KERNELS.iter().any(|kernel| vectors(kernel) && request.wants(kernel.name));
+    if wanted { VECTOR * SIZE } else { SIZE }
+}
+
+/// A point for each kernel that the request asks for, over a source of `bytes`.
+pub(super) fn plan(request: &Request, bytes: u64, block: u32, device: &DeviceInfo) -> Result<Vec<Point>> {
+    let wanted = KERNELS.iter().filter(|kernel| request.wants(kernel.name));
+    wanted.map(|kernel| point(kernel, bytes, block, device)).collect()
+}
+
+fn point(kernel: &Kernel, bytes: u64, block: u32, device: &DeviceInfo) -> Result<Point> {
+    let elements = bytes / SIZE;
+    let (length, threads) = match kernel.sums {
+        Sums::Warp | Sums::Block => (elements, elements),
+        Sums::All => (elements / VECTOR, (elements / VECTOR).div_ceil(IN_FLIGHT)),
+        Sums::Persistent => {
+            let resident = u64::from(device.multiprocessors) * u64::from(RESIDENT / block * block);
+            (elements / VECTOR, (elements / VECTOR).div_ceil(IN_FLIGHT).min(resident))
+        }
+    };
+    let shape = Shape::covering(threads, block, device)?;
+    let shape = shape.with_shared(if kernel.shared { u64::from(block) * SIZE } else { 0 }, device)?;
+    let (before, after, sums) = match kernel.sums {
+        Sums::Warp | Sums::Block => {
+            let each = u64::from(if matches!(kernel.sums, Sums::Warp) { LANES } else { block });
+            (Contents::Poison, sums_of_each(each, elements), elements.div_ceil(each))
+        }
+        Sums::All | Sums::Persistent => (Contents::of(|_| START), sum_of_all(elements), 1),
+    };
+    let written = sums * SIZE;
+    let work = Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
+        let (source, destination) = (buffers[0], buffers[1]);
+        // SAFETY: the kernels take a slice of elements or vectors, as pointer and 64-bit length, and a pointer to a sum for
+        // each warp, each block, or all; the buffers have that many. Blocks are whole warps, with a word of
+        // shared memory for each thread where the kernel wants it.
+        unsafe {
+            launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
+                source, length, destination
+            ))
+        }
+    }));
+    let point = Point::new(Shuffle.name(), kernel.name, shape, work);
+    Ok(Point {
+        parameters: Parameters { bytes, elements, ..point.parameters },
+        bytes: BytesMoved {
+            read: bytes,
+            written,
+            footprint: bytes.next_multiple_of(32) + written.next_multiple_of(32),
+        },
+        buffers: vec![
+            Buffer { bytes, place: Place::Device, before: Contents::of(integer), after: unchanged(integer) },
+            Buffer { bytes: written, place: Place::Device, before, after },
+        ],
+        ..point
+    })
+}
+
+/// The sums of `each` elements, as far as there are so many.
+fn sums_of_each(each: u64, elements: u64) -> Expected {
+    Expected::exactly(move |first, _, values: &mut [i32]| {
+        for (offset, value) in values.iter_mut().enumerate() {
+            let from = (first + offset as u64) * each;
+            *value = sum(from, (from + each).min(elements));
+        }
+    })
+}
+
+/// The sum of all elements, which each launch adds.
+fn sum_of_all(elements: u64) -> Expected {
+    let all = OnceLock::new();
+    Expected::exactly(move |_, launches, values: &mut [i32]| {
+        let all = *all.get_or_init(|| sum_in_parallel(elements));
+        values.fill(START.wrapping_add(all.wrapping_mul(launches as i32)));
+    })
+}
+
+/// The sum of the elements from `first` up to `end`.
+fn sum(first: u64, end: u64) -> i32 {
+    (first..end).map(integer).fold(0, i32::wrapping_add)
+}
+
+/// The sum of all elements, on all processors.
+///
+/// The threads are its own: a task of a pool that is made to wait here could be what this waits for.
+fn sum_in_parallel(elements: u64) -> i32 {
+    let share = elements.div_ceil(thread::available_parallelism().map_or(1, NonZeroUsize::get) as u64).max(1);
+    thread::scope(|scope| {
+        let shares = (0..elements).step_by(share as usize);
+        let tasks: Vec<_> =
+            shares.map(|first| scope.spawn(move || sum(first, (first + share).min(elements)))).collect();
+        let sums = tasks.into_iter().map(|task| task.join().expect("a sum that wraps does not panic"));
+        sums.fold(0, i32::wrapping_add)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{device::tests::h200, experiments};
+    use cust::memory::bytemuck;
+
+    fn bytes(values: &[i32]) -> Vec<u8> {
+        bytemuck::cast_slice(values).to_vec()
+    }
+
+    #[test]
+    fn sums_are_those_of_the_elements() {
+        assert_eq!(sum(5, 8), integer(5).wrapping_add(integer(6)).wrapping_add(integer(7)));
+        for elements in [1, 2, 1000, 100_003] {
+            assert_eq!(sum_in_parallel(elements), sum(0, elements), "{elements}");
+        }
+        assert_ne!(sum(0, 1000), 0);
+    }
+
+    #[test]
+    fn a_last_warp_that_is_not_full_sums_what_there_is() {
+        let expected = sums_of_each(32, 70);
+        let right = [sum(0, 32), sum(32, 64), sum(64, 70)];
+        assert_eq!(expected.check(0, 1, &bytes(&right)), None);
+        assert!(expected.check(0, 1, &bytes(&[right[0], right[1], sum(64, 71)])).is_some());
+    }
+
+    #[test]
+    fn each_launch_adds_the_sum_of_everything() {
+        let (expected, all) = (sum_of_all(1000), sum(0, 1000));
+        assert_eq!(expected.check(0, 0, &bytes(&[START])), None);
+        assert_eq!(expected.check(0, 3, &bytes(&[START.wrapping_add(all.wrapping_mul(3))])), None);
+        assert!(expected.check(0, 2, &bytes(&[START.wrapping_add(all)])).is_some());
+    }
+
+    #[test]
+    fn grids_are_as_the_kernels_want_them() {
+        let request = experiments::tests::request();
+        let points = plan(&request, 64 << 20, 256, &h200()).expect("it is a valid request");
+        let of = |name: &str| {
+            let point = points.iter().find(|point| point.kernel == name).expect("a point for each kernel");
+            (point.shape.grid[0], point.shape.shared, point.bytes.written)
+        };
+        assert_eq!(of("reduce_warp_shuffle"), (65536, 0, 2 << 20));
+        assert_eq!(of("reduce_warp_shared"), (65536, 1024, 2 << 20));
+        assert_eq!(of("reduce_block_shuffle"), (65536, 0, 256 << 10));
+        assert_eq!(of("reduce_block_shared"), (65536, 1024, 256 << 10));
+        assert_eq!(of("reduce_vector"), (4096, 0, 4));
+        assert_eq!(of("reduce_persistent"), (132 * 8, 0, 4));
+        // No more blocks than there is work for.
+        let points = plan(&request, 64 << 10, 256, &h200()).expect("it is a valid request");
+        assert_eq!(points.last().map(|point| point.shape.grid[0]), Some(4));
+    }
+}

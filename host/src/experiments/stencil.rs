@@ -1,0 +1,386 @@
+//! `stencil`: where the few numbers live that every thread needs. The kernels and what to expect of them are in
+//! gpu-kernels' `stencil.rs`.
+//!
+//! The source is a sine, so that the result is known twice: as what the same nine points come to on the host, to the last
+//! bit, and as the cosine, to within [`TOLERANCE`](function::TOLERANCE).
+
+mod function;
+
+use super::{
+    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Request, Scale, Shape, Symbol, Work,
+    check_size, shuffle::whole_warps,
+};
+use crate::{device::DeviceInfo, record::Parameters, verify::Expected};
+use anyhow::{Result, bail};
+use cust::{launch, memory::bytemuck};
+
+/// A first derivative from nine points.
+pub(super) struct Stencil;
+
+/// Points on either side that a derivative is made of.
+const RADIUS: usize = 4;
+
+/// Elements of the source that have no derivative: [`RADIUS`] before the first that has one, as many behind the last.
+const HALO: u64 = 2 * RADIUS as u64;
+
+/// Bytes of an element.
+const SIZE: u64 = 4;
+
+/// The coefficients from constant memory.
+const CONSTANT: &str = "stencil_constant";
+
+/// The coefficients through the read-only path.
+const READ_ONLY: &str = "stencil_read_only";
+
+/// What the coefficients in constant memory are called in the module.
+const SYMBOL: &str = "STENCIL_COEFFICIENTS";
+
+/// Threads a block in a run that names none: one warp, as in the article, and what suits a card.
+const BLOCKS: [u32; 2] = [32, 256];
+
+/// Elements of the result in a check: the last block is not full.
+const SMALL: u64 = 5000;
+
+/// Elements in the article, and so many that no L2 holds them.
+const FULL: [u64; 2] = [1 << 24, 1 << 27];
+
+impl Experiment for Stencil {
+    fn name(&self) -> &'static str {
+        "stencil"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a derivative from nine points: coefficients in constant memory or through the read-only path"
+    }
+
+    fn reading(&self) -> &'static str {
+        "Every element is read once into shared memory, and 8 more a block, and serves nine results. All lanes ask for \
+         the same coefficient, which either path delivers at once; blocks of one warp leave half of an SM empty."
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["bytes", "block", "coefficients"]
+    }
+
+    fn kernels(&self) -> Vec<&'static str> {
+        vec![CONSTANT, READ_ONLY]
+    }
+
+    fn unit(&self, _: &Request) -> u64 {
+        SIZE
+    }
+
+    fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
+        let blocks = blocks(request);
+        let refused = FULL.into_iter().filter(|&elements| !fits(elements, &blocks, device));
+        let refused: Vec<String> = refused.map(|elements| elements.to_string()).collect();
+        if request.scale != Scale::Full || request.sized || refused.is_empty() {
+            return Vec::new();
+        }
+        let grid = format!("a grid of {} has at most {} blocks", device.plain_name(), device.max_grid);
+        vec![format!("the stencil of {} elements is left out: {grid}", refused.join(" and "))]
+    }
+
+    fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
+        let coefficients = Coefficients::chosen(request)?;
+        let blocks = blocks(request);
+        let mut points = Vec::new();
+        for elements in sizes(request, &blocks, device)? {
+            for &block in &blocks {
+                let block = whole_warps(self.name(), block)?;
+                for kernel in self.kernels().into_iter().filter(|kernel| request.wants(kernel)) {
+                    points.push(point(kernel, elements, block, coefficients, device)?);
+                }
+            }
+        }
+        Ok(points)
+    }
+}
+
+/// Threads a block.
+fn blocks(request: &Request) -> Vec<u32> {
+    if request.choices.block.is_empty() { BLOCKS.to_vec() } else { vec![request.block] }
+}
+
+/// Elements of the result. A size that the user does not give is one that the device takes.
+fn sizes(request: &Request, blocks: &[u32], device: &DeviceInfo) -> Result<Vec<u64>> {
+    if request.sized {
+        check_size(&[&Stencil], request)?;
+        return Ok(vec![request.bytes / SIZE]);
+    }
+    Ok(match request.scale {
+        Scale::Small => vec![SMALL],
+        Scale::Quick => {
+            let halves = std::iter::successors(Some(request.bytes / SIZE), |elements| Some(elements / 2));
+            halves
+                .take_while(|&elements| elements > 0)
+                .find(|&elements| fits(elements, blocks, device))
+                .into_iter()
+                .collect()
+        }
+        Scale::Full => FULL.into_iter().filter(|&elements| fits(elements, blocks, device)).collect(),
+    })
+}
+
+/// Whether so many elements are a grid that the device has, for all of these blocks.
+fn fits(elements: u64, blocks: &[u32], device: &DeviceInfo) -> bool {
+    blocks.iter().all(|&block| elements.div_ceil(u64::from(block).max(1)) <= u64::from(device.max_grid))
+}
+
+fn point(
+    kernel: &'static str,
+    elements: u64,
+    block: u32,
+    coefficients: Coefficients,
+    device: &DeviceInfo,
+) -> Result<Point> {
+    let shape = Shape::covering(elements, block, device)?;
+    let shape = shape.with_shared((u64::from(block) + HALO) * SIZE, device)?;
+    let length = elements + HALO;
+    let mut buffers = vec![
+        Buffer {
+            bytes: length * SIZE,
+            place: Place::Device,
+            before: source(),
+            after: Expected::exactly(|first, _, values: &mut [f32]| function::sine(first, values)),
+        },
+        Buffer {
+            bytes: elements * SIZE,
+            place: Place::Device,
+            before: Contents::Poison,
+            after: derivative(coefficients),
+        },
+    ];
+    let values = coefficients.values;
+    let mut symbols = Vec::new();
+    if kernel == CONSTANT {
+        symbols.push(Symbol { name: SYMBOL, bytes: bytemuck::bytes_of(&values).to_vec() });
+    } else {
+        buffers.push(Buffer {
+            bytes: RADIUS as u64 * SIZE,
+            place: Place::Device,
+            before: Contents::of(move |index| values[index as usize]),
+            after: Expected::exactly(move |first, _, found: &mut [f32]| {
+                found.copy_from_slice(&values[first as usize..][..found.len()]);
+            }),
+        });
+    }
+    let point = Point::new(Stencil.name(), kernel, shape, work(kernel, length));
+    let more = coefficients.given.then(|| ("coefficients".to_string(), values.to_vec().into()));
+    Ok(Point {
+        parameters: Parameters {
+            bytes: elements * SIZE,
+            elements,
+            more: more.into_iter().collect(),
+            ..point.parameters
+        },
+        bytes: BytesMoved {
+            read: length * SIZE,
+            written: elements * SIZE,
+            footprint: (length * SIZE).next_multiple_of(32) + (elements * SIZE).next_multiple_of(32),
+        },
+        buffers,
+        symbols,
+        ..point
+    })
+}
+
+fn work(kernel: &str, length: u64) -> Work {
+    let with_pointer = kernel == READ_ONLY;
+    Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
+        let (source, destination) = (buffers[0], buffers[1]);
+        // SAFETY: the kernels take a slice, as pointer and 64-bit length, a pointer to HALO elements fewer, and one of
+        // them a slice of RADIUS coefficients; the buffers have these lengths. A block has a word of shared memory for
+        // each thread and HALO more.
+        unsafe {
+            if with_pointer {
+                launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
+                    source, length, destination, buffers[2], RADIUS as u64
+                ))
+            } else {
+                launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
+                    source, length, destination
+                ))
+            }
+        }
+    }))
+}
+
+/// `c[1]` to `c[4]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Coefficients {
+    values: [f32; RADIUS],
+    /// By the user: what they make of a sine is no derivative then, as far as is known.
+    given: bool,
+}
+
+impl Coefficients {
+    fn chosen(request: &Request) -> Result<Coefficients> {
+        let given = &request.choices.coefficients;
+        if given.is_empty() {
+            return Ok(Coefficients { values: function::coefficients(), given: false });
+        }
+        match <[f32; RADIUS]>::try_from(&given[..]) {
+            Ok(values) => Ok(Coefficients { values, given: true }),
+            Err(_) => bail!(
+                "--coefficients has {} {}, and the stencil takes exactly {RADIUS}: for the points 1, 2, 3 and 4 away, as \
+                 in --coefficients 0.8,-0.2,0.038,-0.0036",
+                given.len(),
+                if given.len() == 1 { "number" } else { "numbers" },
+            ),
+        }
+    }
+}
+
+/// The sine.
+fn source() -> Contents {
+    Contents::Computed(Box::new(|start, bytes| {
+        let mut values = [0_f32; 1024];
+        let mut first = start / SIZE;
+        for piece in bytes.chunks_mut(size_of_val(&values)) {
+            let values = &mut values[..piece.len() / SIZE as usize];
+            function::sine(first, values);
+            piece.copy_from_slice(bytemuck::cast_slice(values));
+            first += values.len() as u64;
+        }
+    }))
+}
+
+/// The result: to the last bit what coefficients and source come to, and near the cosine, with the coefficients that make
+/// it a derivative.
+fn derivative(coefficients: Coefficients) -> Expected {
+    let exact = Expected::exactly(move |first, _, values: &mut [f32]| {
+        let mut source = vec![0.0; values.len() + HALO as usize];
+        function::sine(first, &mut source);
+        for (value, points) in values.iter_mut().zip(source.windows(HALO as usize + 1)) {
+            *value = nine_points(coefficients.values, points);
+        }
+    });
+    let analytic = Expected::within(function::TOLERANCE, |first, _, values: &mut [f32]| {
+        function::cosine(first + RADIUS as u64, values);
+    });
+    Expected::Computed(Box::new(move |start, launches, found| {
+        let wrong = exact.check(start / SIZE, launches, found);
+        let analytic = (!coefficients.given).then_some(&analytic);
+        wrong.or_else(|| analytic?.check(start / SIZE, launches, found))
+    }))
+}
+
+/// What the kernels make of a point and its neighbours: in their order, each multiplication fused with its addition.
+fn nine_points(coefficients: [f32; RADIUS], points: &[f32]) -> f32 {
+    coefficients.iter().enumerate().fold(0.0, |sum, (nth, coefficient)| {
+        let difference = points[RADIUS + nth + 1] - points[RADIUS - nth - 1];
+        coefficient.mul_add(difference, sum)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        device::tests::{c870, h200},
+        experiments::{self, Block},
+    };
+
+    fn request() -> Request {
+        Request { sized: false, scale: Scale::Full, ..experiments::tests::request() }
+    }
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        bytemuck::cast_slice(values).to_vec()
+    }
+
+    #[test]
+    fn the_halo_is_part_of_the_source_and_of_shared_memory() {
+        let points = Stencil.plan(&request(), &h200()).expect("it is a valid request");
+        let names: Vec<_> = points.iter().map(|point| (point.kernel, point.shape.block[0])).collect();
+        assert_eq!(names[..4], [(CONSTANT, 32), (READ_ONLY, 32), (CONSTANT, 256), (READ_ONLY, 256)]);
+        assert_eq!((names.len(), points[7].parameters.elements), (8, 1 << 27));
+        for point in &points[..4] {
+            assert_eq!(point.parameters.elements, 1 << 24);
+            assert_eq!(point.buffers[0].bytes, (1 << 26) + 32);
+            assert_eq!(point.buffers[1].bytes, 1 << 26);
+            assert_eq!(point.shape.shared, (point.shape.block[0] + 8) * 4);
+            assert_eq!(u64::from(point.shape.grid[0]) * u64::from(point.shape.block[0]), 1 << 24);
+        }
+        assert_eq!((points[0].symbols.len(), points[0].buffers.len()), (1, 2));
+        assert_eq!((points[1].symbols.len(), points[1].buffers.len()), (0, 3));
+    }
+
+    #[test]
+    fn a_card_with_small_grids_gets_what_it_can_launch() {
+        let elements = |request: &Request, device: DeviceInfo| -> Vec<u64> {
+            let points = Stencil.plan(request, &device).expect("what does not fit is left out");
+            points.iter().map(|point| point.parameters.elements).collect()
+        };
+        let quick = Request { bytes: 16 << 20, scale: Scale::Quick, ..request() };
+        assert_eq!(elements(&quick, h200()), [1 << 22; 4]);
+        assert_eq!(elements(&quick, c870()), [1 << 20; 4]);
+        assert!(Stencil.notes(&request(), &h200()).is_empty());
+        let notes = Stencil.notes(&request(), &c870());
+        assert!(notes.len() == 1 && notes[0].contains("16777216 and 134217728 elements"), "{notes:?}");
+    }
+
+    #[test]
+    fn sizes_and_blocks_can_be_chosen() {
+        let choices = crate::cli::Choices { block: vec![Block::linear(96)], ..request().choices };
+        let request = Request { sized: true, bytes: 4000, block: 96, choices, ..request() };
+        let points = Stencil.plan(&request, &h200()).expect("it is a valid request");
+        assert_eq!(points.len(), 2);
+        assert_eq!((points[0].parameters.elements, points[0].shape.grid), (1000, [11, 1, 1]));
+        let refusal = |request: &Request| Stencil.plan(request, &h200()).err().map(|error| error.to_string());
+        let error = refusal(&Request { bytes: 4001, ..request.clone() }).expect("no whole element");
+        assert!(error.contains("4000") && error.contains("4004"), "{error}");
+        let error = refusal(&Request { block: 100, ..request }).expect("not whole warps");
+        assert!(error.contains("the nearest are 96 and 128"), "{error}");
+    }
+
+    #[test]
+    fn there_are_four_coefficients() {
+        let with = |coefficients: &[f32]| {
+            let choices = crate::cli::Choices { coefficients: coefficients.to_vec(), ..request().choices };
+            Coefficients::chosen(&Request { choices, ..request() })
+        };
+        let chosen = with(&[1.0, 2.0, 3.0, 4.0]).expect("four of them");
+        assert_eq!(chosen, Coefficients { values: [1.0, 2.0, 3.0, 4.0], given: true });
+        assert!(!with(&[]).expect("the derivative's").given);
+        let error = with(&[1.0]).expect_err("one").to_string();
+        assert!(error.contains("has 1 number, and the stencil takes exactly 4"), "{error}");
+        let error = with(&[1.0; 5]).expect_err("five").to_string();
+        assert!(error.contains("has 5 numbers"), "{error}");
+    }
+
+    #[test]
+    fn nine_points_make_a_derivative() {
+        let mut source = [0.0; 10_000 + HALO as usize];
+        function::sine(0, &mut source);
+        let coefficients = Coefficients { values: function::coefficients(), given: false };
+        let values: Vec<f32> =
+            source.windows(9).map(|points| nine_points(coefficients.values, points)).collect();
+        let expected = derivative(coefficients);
+        assert_eq!(expected.check_in_parallel(0, 1, &bytes(&values)), None);
+        // Any bit of any element counts, and so does a NaN.
+        for wrong in [f32::from_bits(values[7777].to_bits() ^ 1), f32::NAN, values[7778]] {
+            let mut values = values.clone();
+            values[7777] = wrong;
+            let findings = expected.check_in_parallel(0, 1, &bytes(&values)).expect("one is wrong");
+            assert_eq!((findings.count, findings.first.index), (1, 7777));
+        }
+        // A polynomial of any degree up to eight has no error but rounding: its derivative at 0 is its linear term.
+        let cube: Vec<f32> = (-4..=4).map(|x| (5 * x + 3 * x * x + x * x * x) as f32).collect();
+        let slope = nine_points([0.8, -0.2, 4.0 / 105.0, -1.0 / 280.0], &cube);
+        assert!((slope - 5.0).abs() < 1e-5, "{slope}");
+    }
+
+    #[test]
+    fn coefficients_that_make_no_derivative_are_not_held_against_one() {
+        let mut source = [0.0; 64 + HALO as usize];
+        function::sine(0, &mut source);
+        let coefficients = [1.0, 0.0, 0.0, 0.0];
+        let values: Vec<f32> = source.windows(9).map(|points| nine_points(coefficients, points)).collect();
+        let check =
+            |given| derivative(Coefficients { values: coefficients, given }).check(0, 1, &bytes(&values));
+        assert_eq!(check(true), None);
+        assert!(check(false).is_some(), "these values are no cosine");
+    }
+}

@@ -1,0 +1,294 @@
+//! `storage`: where a variable can live, one kernel a place. The kernels, and who sees which variable for how long, are in
+//! gpu-kernels' `storage.rs`; what each became is read from the PTX that the program carries.
+
+use super::{
+    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Precision, Request, Shape, Symbol, Work,
+};
+use crate::{
+    device::DeviceInfo,
+    instructions::{self, Text},
+    pattern::{self, SEED},
+    record::Parameters,
+    verify::Expected,
+};
+use anyhow::{Result, bail};
+use cust::{launch, memory::bytemuck};
+
+/// A variable in each state space.
+pub(super) struct Storage;
+
+/// Threads of the one block, and elements of each array.
+const LENGTH: u32 = 256;
+
+/// Bytes of such an array.
+const BYTES: u64 = LENGTH as u64 * 4;
+
+/// What the host writes to the constant: not what the module begins with.
+const FACTORS: [f32; 4] = [3.0, 0.5, -7.0, 12.0];
+
+/// Elements of each thread's own array in the kernel for local memory.
+const OWN: u32 = 16;
+
+/// A kernel, the storage class that it shows, and what the host can do with the variable by its name.
+struct Class {
+    kernel: &'static str,
+    name: &'static str,
+    host: &'static str,
+    make: fn(&'static str) -> Point,
+}
+
+/// The classes, in the order of the language's manuals.
+const CLASSES: [Class; 6] = [
+    Class { kernel: "storage_global", name: "device global", host: "copies it", make: global },
+    Class { kernel: "storage_shared_static", name: "static shared", host: "cannot", make: shared_static },
+    Class { kernel: "storage_shared_dynamic", name: "dynamic shared", host: "cannot", make: shared_dynamic },
+    Class { kernel: "storage_constant", name: "constant", host: "copies it", make: constant },
+    Class { kernel: "storage_local", name: "local", host: "cannot", make: local },
+    Class { kernel: "storage_managed", name: "managed", host: "touches it", make: managed },
+];
+
+impl Experiment for Storage {
+    fn name(&self) -> &'static str {
+        "storage"
+    }
+
+    fn summary(&self) -> &'static str {
+        "one block and one variable: where it lives, and what reaches it there"
+    }
+
+    fn reading(&self) -> &'static str {
+        "Where a variable is declared decides which instruction reaches it, and that decides who sees it and what it costs. \
+         The work is that of one block: its time is that of starting a kernel."
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn kernels(&self) -> Vec<&'static str> {
+        CLASSES.iter().map(|class| class.kernel).collect()
+    }
+
+    fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
+        let wanted: Vec<&Class> = CLASSES.iter().filter(|class| request.wants(class.kernel)).collect();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Whether the device takes such a block.
+        Shape::covering(u64::from(LENGTH), LENGTH, device)?;
+        let text = Text::of(device)?;
+        wanted.into_iter().map(|class| described(class, &text)).collect()
+    }
+}
+
+/// The point of a class, with what its PTX says.
+fn described(class: &Class, text: &Text) -> Result<Point> {
+    let found = text.storage(class.kernel)?;
+    let [storage] = &found[..] else {
+        bail!(
+            "{} is to show one variable, and its PTX for compute_{} uses {}",
+            class.kernel,
+            text.arch,
+            found.len(),
+        );
+    };
+    let point = (class.make)(class.kernel);
+    Ok(Point { parameters: with_storage(point.parameters, class, storage), ..point })
+}
+
+/// With the class, and the state space, size and instructions that the PTX has.
+fn with_storage(parameters: Parameters, class: &Class, storage: &instructions::Storage) -> Parameters {
+    let parameters = parameters
+        .with("class", class.name)
+        .with("space", storage.space)
+        .with("loads", storage.loads.join(" "))
+        .with("stores", storage.stores.join(" "))
+        .with("host_access", class.host);
+    // What the launch decides has no size in the PTX, and what the kernel keeps to itself no name of the user's.
+    let parameters = match storage.bytes {
+        Some(bytes) => parameters.with("variable_bytes", bytes),
+        None => parameters,
+    };
+    match storage.name.starts_with('_') {
+        true => parameters,
+        false => parameters.with("variable", storage.name.as_str()),
+    }
+}
+
+/// A launch of one block that reads `read` bytes and writes an array of them.
+fn point(kernel: &'static str, shared: u32, read: u64, footprint: u64, work: Work) -> Point {
+    let shape = Shape { grid: [1; 3], block: [LENGTH, 1, 1], shared };
+    let point = Point::new(Storage.name(), kernel, shape, work);
+    Point {
+        parameters: Parameters {
+            bytes: BYTES,
+            elements: u64::from(LENGTH),
+            precision: Some(Precision::F32),
+            ..point.parameters
+        },
+        bytes: BytesMoved { read, written: BYTES, footprint },
+        ..point
+    }
+}
+
+/// `variable[i] += 2` in device memory.
+fn global(kernel: &'static str) -> Point {
+    counting(kernel, "STORAGE_GLOBAL")
+}
+
+/// `variable[i] += 2` in managed memory.
+fn managed(kernel: &'static str) -> Point {
+    counting(kernel, "STORAGE_MANAGED")
+}
+
+/// A kernel that adds 2 to each element of a variable that the host writes before and reads after it.
+fn counting(kernel: &'static str, variable: &'static str) -> Point {
+    let work = |Launch { function, shape, stream, .. }: &Launch<'_>| {
+        // SAFETY: the kernel has no parameters, and the variable an element for each thread of the one block.
+        unsafe { launch!(function<<<shape.grid_size(), shape.block_size(), 0, stream>>>()) }
+    };
+    let values = after(0);
+    Point {
+        symbols: vec![Symbol { name: variable, bytes: bytemuck::cast_slice(&values).to_vec() }],
+        symbols_after: vec![(
+            variable,
+            Expected::exactly(|first, launches, window: &mut [f32]| {
+                window.copy_from_slice(&after(launches)[first as usize..][..window.len()]);
+            }),
+        )],
+        ..point(kernel, 0, BYTES, BYTES, Work::Kernel(Box::new(work)))
+    }
+}
+
+/// The variable's elements after so many launches. All are even, and so exact up to 2^25: for as many launches as there may be.
+fn after(launches: u64) -> [f32; LENGTH as usize] {
+    std::array::from_fn(|index| {
+        2.0 * (f64::from(pattern::value(index as u64, SEED)) + launches as f64) as f32
+    })
+}
+
+/// `destination[i] = source[255 - i]` by way of a static array.
+fn shared_static(kernel: &'static str) -> Point {
+    turned_round(kernel, 0)
+}
+
+/// The same by way of a dynamic one.
+fn shared_dynamic(kernel: &'static str) -> Point {
+    turned_round(kernel, BYTES as u32)
+}
+
+fn turned_round(kernel: &'static str, shared: u32) -> Point {
+    let element = |index: u64| source(u64::from(LENGTH) - 1 - index);
+    Point { buffers: arrays(element), ..point(kernel, shared, BYTES, 2 * BYTES, from_source()) }
+}
+
+/// `destination[i] = source[i] * variable[i % 4]`.
+fn constant(kernel: &'static str) -> Point {
+    const VARIABLE: &str = "STORAGE_CONSTANT";
+    let written = bytemuck::cast_slice(&FACTORS).to_vec();
+    let read = BYTES + written.len() as u64;
+    Point {
+        buffers: arrays(|index| source(index) * FACTORS[index as usize % FACTORS.len()]),
+        symbols: vec![Symbol { name: VARIABLE, bytes: written }],
+        symbols_after: vec![(
+            VARIABLE,
+            Expected::exactly(|first, _, window: &mut [f32]| {
+                window.copy_from_slice(&FACTORS[first as usize..][..window.len()]);
+            }),
+        )],
+        ..point(kernel, 0, read, 2 * BYTES, from_source())
+    }
+}
+
+/// `destination[i]`: how many of the elements of thread `i`'s warp are as `source[i]` is, modulo 16.
+fn local(kernel: &'static str) -> Point {
+    let kind = |index: u64| source(index) as u32 % OWN;
+    let counted = move |index: u64| {
+        let first = index / 32 * 32;
+        (first..first + 32).filter(|&nth| kind(nth) == kind(index)).count() as f32
+    };
+    Point { buffers: arrays(counted), ..point(kernel, 0, BYTES, 2 * BYTES, from_source()) }
+}
+
+/// An element of the source.
+fn source(index: u64) -> f32 {
+    pattern::value(index, SEED) as f32
+}
+
+/// The source, and a destination with these elements.
+fn arrays(element: impl Fn(u64) -> f32 + Send + Sync + 'static) -> Vec<Buffer> {
+    let each = |element: &dyn Fn(u64) -> f32, first: u64, window: &mut [f32]| {
+        for (nth, value) in window.iter_mut().enumerate() {
+            *value = element(first + nth as u64);
+        }
+    };
+    let place = Place::Device;
+    vec![
+        Buffer {
+            bytes: BYTES,
+            place,
+            before: Contents::Pattern(Precision::F32),
+            after: Expected::exactly(move |first, _, window: &mut [f32]| each(&source, first, window)),
+        },
+        Buffer {
+            bytes: BYTES,
+            place,
+            before: Contents::Poison,
+            after: Expected::exactly(move |first, _, window: &mut [f32]| each(&element, first, window)),
+        },
+    ]
+}
+
+/// Launches a kernel that takes a source and a destination.
+fn from_source() -> Work {
+    Work::Kernel(Box::new(|Launch { function, shape, stream, buffers }| {
+        let (source, destination) = (buffers[0], buffers[1]);
+        let (grid, block, shared) = (shape.grid_size(), shape.block_size(), shape.shared);
+        // SAFETY: the kernels take a slice, as pointer and 64-bit length, and a pointer; both buffers have so many
+        // elements, and the block as many threads.
+        unsafe { launch!(function<<<grid, block, shared, stream>>>(source, u64::from(LENGTH), destination)) }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        device::tests::{c870, h200},
+        experiments::tests::request,
+    };
+
+    #[test]
+    fn each_class_says_what_its_ptx_has() {
+        for device in [h200(), c870()] {
+            let points = Storage.plan(&request(), &device).expect("any device takes the block");
+            let of = |point: &Point, name: &str| point.parameters.more.get(name).cloned().unwrap_or_default();
+            let spaces: Vec<_> = points.iter().map(|point| of(point, "space")).collect();
+            assert_eq!(spaces, ["global", "shared", "shared", "const", "local", "global"]);
+            assert_eq!(of(&points[3], "variable"), "STORAGE_CONSTANT");
+            assert_eq!(of(&points[3], "variable_bytes"), 16);
+            assert_eq!(
+                (of(&points[3], "loads"), of(&points[3], "stores")),
+                ("ld.const.b32".into(), "".into())
+            );
+            assert!(of(&points[2], "variable").is_null() && of(&points[2], "variable_bytes").is_null());
+        }
+    }
+
+    #[test]
+    fn kernels_can_be_asked_for_by_name() {
+        let request = Request { kernels: vec!["storage_local".to_string()], ..request() };
+        let points = Storage.plan(&request, &h200()).expect("it is a kernel");
+        assert_eq!(points.iter().map(|point| point.kernel).collect::<Vec<_>>(), ["storage_local"]);
+        let request = Request { kernels: vec!["copy_scalar".to_string()], ..request };
+        assert_eq!(Storage.plan(&request, &h200()).map(|points| points.len()).ok(), Some(0));
+    }
+
+    #[test]
+    fn counting_stays_exact_for_as_many_launches_as_there_may_be() {
+        let most = after(pattern::MOST_LAUNCHES);
+        for (start, end) in after(0).into_iter().zip(most) {
+            assert_eq!(f64::from(end) - f64::from(start), 2.0 * pattern::MOST_LAUNCHES as f64);
+        }
+    }
+}

@@ -1,0 +1,551 @@
+//! `unified`: memory that host and card share, and what becomes of bandwidth when it is more than the card has. The kernels
+//! and what to expect of them are in gpu-kernels' `unified.rs`.
+
+mod placing;
+mod ways;
+
+use self::{
+    placing::{Ballast, Placing},
+    ways::{ELEMENT, Order, SEGMENT, WALK_SEED, Walks, Way},
+};
+use super::{
+    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Placement, Point, Precision, Request, Scale,
+    Shape, Work,
+};
+use crate::{
+    cli::Pattern,
+    device::{Backend, DeviceInfo},
+    memory,
+    sizes::Bytes,
+    verify::Expected,
+};
+use anyhow::{Context, Result, bail};
+use cust::launch;
+use simt::cards::{BlockShape, Limits, Occupancy};
+
+/// Three orders of access, three placements, and more memory than there is.
+pub(super) struct Unified;
+
+/// A kernel.
+struct Kernel {
+    name: &'static str,
+    pattern: Pattern,
+    does: Does,
+}
+
+/// What a kernel does on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    /// Adds up what it reads: `(source, destination, ..)`.
+    Read,
+    /// The same by vectors, as one would for memory that is near.
+    ReadVectors,
+    /// Writes where it is: `(destination, length, ..)`.
+    Write,
+}
+
+/// The kernels, in the order of the table.
+const KERNELS: [Kernel; 7] = [
+    Kernel { name: "grid_stride", pattern: Pattern::GridStride, does: Does::Read },
+    Kernel { name: "block_stride", pattern: Pattern::BlockStride, does: Does::Read },
+    Kernel { name: "random_warp", pattern: Pattern::RandomWarp, does: Does::Read },
+    Kernel { name: "grid_stride_vector", pattern: Pattern::GridStride, does: Does::ReadVectors },
+    Kernel { name: "grid_stride_write", pattern: Pattern::GridStride, does: Does::Write },
+    Kernel { name: "block_stride_write", pattern: Pattern::BlockStride, does: Does::Write },
+    Kernel { name: "random_warp_write", pattern: Pattern::RandomWarp, does: Does::Write },
+];
+
+/// The article's.
+const FACTORS: [f64; 4] = [0.5, 1.0, 1.5, 2.0];
+
+/// The most that makes sense: what comes after it is like it.
+const MOST_FACTOR: f64 = 64.0;
+
+/// Threads a block in the article.
+const BLOCK: u32 = 128;
+
+/// Elements for each thread at least, where there are so few that a full card would have none for most.
+const LEAST_ELEMENTS_A_THREAD: u64 = 16;
+
+/// The first compute capability whose pages migrate on a fault, one by one, and take advice.
+const FAULTS: u32 = 60;
+
+/// What an allocation holds that is written: no kernel's correct output, and written by the host, for its pages to be there.
+const UNWRITTEN: f32 = f32::from_bits(u32::MAX);
+
+impl Experiment for Unified {
+    fn name(&self) -> &'static str {
+        "unified"
+    }
+
+    fn summary(&self) -> &'static str {
+        "memory shared with the host: three orders of access, pages that come, stay or are dealt out"
+    }
+
+    fn reading(&self) -> &'static str {
+        "Each row is one launch on memory that the host has just filled; factor is the allocation over the budget, the memory \
+         that counts as the card's. Pages on demand are moved for the sake of 128 bytes each when access is random, and moved \
+         out again when they are more than fit: then reading them where they are, or dealing them out, is faster by far."
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["block", "factor", "page", "placement", "pattern", "budget", "allow-oversubscription"]
+    }
+
+    fn kernels(&self) -> Vec<&'static str> {
+        KERNELS.iter().map(|kernel| kernel.name).collect()
+    }
+
+    fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
+        let mut notes = Vec::new();
+        if device.compute() < FAULTS && request.choices.placement.is_empty() {
+            notes.push(format!(
+                "unified has zero-copy only: {} has compute capability {}, and pages that move one by one begin with 6.0",
+                device.plain_name(),
+                device.compute_capability,
+            ));
+        }
+        if request.scale == Scale::Quick
+            && request.kernels.is_empty()
+            && device.backend() == Backend::Modelled
+        {
+            notes.push(
+                "unified reads only; `--full`, or `--kernel grid_stride_write`, writes too".to_string(),
+            );
+        }
+        notes
+    }
+
+    fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
+        let choices = &request.choices;
+        let block = if choices.block.is_empty() { BLOCK } else { request.block };
+        if !block.is_multiple_of(SEGMENT as u32) {
+            bail!(
+                "unified takes blocks of whole warps, and {block} threads are none: 128 is the article's, and any multiple of \
+                 {SEGMENT} will do"
+            );
+        }
+        let resident = u64::from(resident_blocks(block, device)?) * u64::from(device.multiprocessors);
+        let page = choices.page.unwrap_or(if request.scale == Scale::Small { 64 << 10 } else { 2 << 20 });
+        let free = free(device)?;
+        let budget = choices.budget.unwrap_or_else(|| default_budget(request.scale, device, free));
+        let oversubscribes = device.backend() == Backend::Measured && choices.allow_oversubscription;
+        let factors = factors(request, device)?;
+        check_budget(budget, free, &factors, choices.allow_oversubscription, device)?;
+        let ballast = Ballast::default();
+        // Counting takes time, and placements have it in common.
+        let mut counted: Vec<(Way, u64)> = Vec::new();
+        let mut points = Vec::new();
+        for kernel in kernels(request, device) {
+            for placement in placements(request, device)? {
+                for &factor in &factors {
+                    let bytes = allocation(factor, budget, page)?;
+                    let elements = bytes / ELEMENT;
+                    let blocks = elements.div_ceil(u64::from(block) * LEAST_ELEMENTS_A_THREAD).min(resident);
+                    let shape = Shape::covering(blocks * u64::from(block), block, device)?;
+                    let way = way(kernel, elements, page, shape);
+                    let placing = Placing {
+                        backend: device.backend(),
+                        device: device.ordinal,
+                        placement,
+                        bytes,
+                        page,
+                        budget,
+                        oversubscribes: oversubscribes && factor > 1.0,
+                        ballast: ballast.clone(),
+                    };
+                    let known =
+                        counted.iter().find(|(known, _)| *known == way).map(|(_, distinct)| *distinct);
+                    let distinct = known.unwrap_or_else(|| {
+                        counted.push((way, way.distinct()));
+                        counted[counted.len() - 1].1
+                    });
+                    points.push(point(kernel, way, distinct, shape, factor, placing));
+                }
+            }
+        }
+        Ok(points)
+    }
+}
+
+/// The kernels that the request asks for.
+fn kernels<'r>(request: &'r Request, device: &DeviceInfo) -> impl Iterator<Item = &'static Kernel> + use<'r> {
+    // The article reads. What it does not have takes time that a quick run on a simulated card has not.
+    let reads_only = request.scale == Scale::Quick && device.backend() == Backend::Modelled;
+    KERNELS.iter().filter(move |kernel| {
+        let in_order =
+            request.choices.pattern.is_empty() || request.choices.pattern.contains(&kernel.pattern);
+        let by_default = !reads_only || kernel.does == Does::Read;
+        in_order && if request.kernels.is_empty() { by_default } else { request.wants(kernel.name) }
+    })
+}
+
+/// The placements that the request asks for, or those of the article.
+fn placements(request: &Request, device: &DeviceInfo) -> Result<Vec<Placement>> {
+    let possible = match device.compute() {
+        ..FAULTS => &[Placement::ZeroCopy][..],
+        _ => &[
+            Placement::OnDemand,
+            Placement::ZeroCopy,
+            Placement::Partition,
+            Placement::Prefetched,
+            Placement::ZeroCopyHints,
+            Placement::PartitionPrefetch,
+        ],
+    };
+    let asked = &request.choices.placement;
+    if let Some(impossible) = asked.iter().find(|placement| !possible.contains(placement)) {
+        let names: Vec<_> = possible.iter().map(|placement| placement.name()).collect();
+        bail!(
+            "{} has compute capability {}, on which pages cannot be placed as {} wants it: it takes {}",
+            device.plain_name(),
+            device.compute_capability,
+            impossible.name(),
+            names.join(" and "),
+        );
+    }
+    if !asked.is_empty() {
+        return Ok(asked.clone());
+    }
+    let by_default = match (device.backend(), request.scale) {
+        (Backend::Modelled, Scale::Quick) => 3,
+        (Backend::Measured, Scale::Quick) => 4,
+        _ => possible.len(),
+    };
+    Ok(possible.iter().copied().take(by_default).collect())
+}
+
+/// The factors that the request asks for, or those of the article that are safe on the device.
+fn factors(request: &Request, device: &DeviceInfo) -> Result<Vec<f64>> {
+    let safe = |factor: &f64| {
+        device.backend() == Backend::Modelled || request.choices.allow_oversubscription || *factor <= 1.0
+    };
+    let asked = &request.choices.factor;
+    if asked.is_empty() {
+        let default = if request.scale == Scale::Small { &FACTORS[2..3] } else { &FACTORS };
+        let factors: Vec<f64> = default.iter().copied().filter(safe).collect();
+        return Ok(if factors.is_empty() { vec![1.0] } else { factors });
+    }
+    if let Some(factor) = asked.iter().find(|factor| **factor > MOST_FACTOR) {
+        bail!(
+            "a factor of {factor} is out of range: it goes up to {MOST_FACTOR}, and the article's are 0.5, 1.0, 1.5, 2.0"
+        );
+    }
+    if let Some(factor) = asked.iter().find(|factor| !safe(factor)) {
+        bail!(
+            "a factor of {factor} oversubscribes {}: with managed memory beyond what the card has, a launch can take minutes, \
+             hang the GPU for all its users, and need a restart of the machine. Factors up to 1 are safe, a simulated card \
+             (`--device sim:h200`) takes any, and --allow-oversubscription does it all the same",
+            device.plain_name(),
+        );
+    }
+    Ok(asked.clone())
+}
+
+/// The memory that counts as the card's where the user does not say: no more than half of what is free.
+fn default_budget(scale: Scale, device: &DeviceInfo, free: u64) -> u64 {
+    let wished = match (device.backend(), scale) {
+        (_, Scale::Small) => 256 << 10,
+        (Backend::Modelled, Scale::Quick) => 32 << 20,
+        (Backend::Modelled, Scale::Full) => 256 << 20,
+        (Backend::Measured, _) => 1 << 30,
+    };
+    wished.min(free / 2)
+}
+
+/// The bytes of the card that nobody has.
+fn free(device: &DeviceInfo) -> Result<u64> {
+    match device.backend() {
+        Backend::Modelled => Ok(device.memory_bytes),
+        Backend::Measured => memory::available(Backend::Measured),
+    }
+}
+
+/// Refuses a budget that the card has not.
+fn check_budget(budget: u64, free: u64, factors: &[f64], allowed: bool, device: &DeviceInfo) -> Result<()> {
+    if budget > free {
+        bail!(
+            "a budget of {} is more than the {} that {} has free: --budget takes up to that",
+            Bytes(budget),
+            Bytes(free),
+            device.plain_name(),
+        );
+    }
+    let largest = factors.iter().copied().fold(0.0, f64::max) * budget as f64;
+    if device.backend() == Backend::Measured && !allowed && largest > free as f64 {
+        bail!(
+            "{} of managed memory are more than the {} that {} has free, which can hang the GPU: use a smaller --budget",
+            Bytes(largest as u64),
+            Bytes(free),
+            device.plain_name(),
+        );
+    }
+    Ok(())
+}
+
+/// The bytes of an allocation: whole pages, the nearest to what the factor says.
+fn allocation(factor: f64, budget: u64, page: u64) -> Result<u64> {
+    let pages = (factor * budget as f64 / page as f64).round();
+    if pages < 1.0 {
+        bail!(
+            "{factor} times a budget of {} is less than half a page of {}: use a larger --factor or --budget, or a smaller \
+             --page",
+            Bytes(budget),
+            Bytes(page),
+        );
+    }
+    if pages > f64::from(u32::MAX) {
+        bail!(
+            "{factor} times a budget of {} are more than {} pages of {}: use a smaller --factor or --budget, or a larger --page",
+            Bytes(budget),
+            u32::MAX,
+            Bytes(page),
+        );
+    }
+    Ok(pages as u64 * page)
+}
+
+/// Blocks of a multiprocessor at full occupancy. The kernels take no more registers than that leaves them.
+fn resident_blocks(block: u32, device: &DeviceInfo) -> Result<u32> {
+    let capability = device.compute_capability.parse();
+    let capability = capability.with_context(|| {
+        format!(
+            "how many blocks fill {} is not known for compute capability {}",
+            device.name, device.compute_capability
+        )
+    })?;
+    let shape = BlockShape { threads: block, registers: 0, shared_bytes: 0 };
+    let occupancy = Occupancy::new(&Limits::of(capability), shape);
+    Ok(occupancy.with_context(|| format!("{} cannot run the kernels", device.plain_name()))?.blocks)
+}
+
+/// The way of a kernel through so many elements.
+fn way(kernel: &Kernel, elements: u64, page: u64, shape: Shape) -> Way {
+    let (blocks, block) = (u64::from(shape.grid[0]), u64::from(shape.block[0]));
+    let threads = blocks * block;
+    let order = match (kernel.pattern, kernel.does) {
+        (_, Does::ReadVectors) => Order::Vectors,
+        (Pattern::GridStride, _) => Order::Grid,
+        (Pattern::BlockStride, _) => Order::Slices { slice: elements.div_ceil(blocks) },
+        (Pattern::RandomWarp, _) => Order::Random(Walks {
+            pages: (elements * ELEMENT / page) as u32,
+            page: (page / ELEMENT) as u32,
+            // As often as covers the allocation.
+            steps: elements.div_ceil(threads) as u32,
+        }),
+    };
+    Way { order, elements, threads, block }
+}
+
+/// The point of a kernel that goes a way on which it touches so many `distinct` elements.
+fn point(kernel: &Kernel, way: Way, distinct: u64, shape: Shape, factor: f64, placing: Placing) -> Point {
+    let Placing { placement, bytes, page, budget, .. } = placing;
+    let place = if placing.is_managed() { Place::Managed(placement) } else { Place::Pinned };
+    let (touched, distinct) = (way.touched() * ELEMENT, distinct * ELEMENT);
+    let sums = way.threads * ELEMENT;
+    let writes = kernel.does == Does::Write;
+    let data = Buffer {
+        bytes,
+        place,
+        before: if writes { Contents::of(|_| UNWRITTEN) } else { Contents::Pattern(Precision::F32) },
+        after: if writes {
+            way.written()
+        } else {
+            Expected::exactly(|first, _, values: &mut [f32]| {
+                crate::pattern::fill(first, crate::pattern::SEED, values);
+            })
+        },
+    };
+    let mut buffers = vec![data];
+    if !writes {
+        buffers.push(Buffer {
+            bytes: sums,
+            place: Place::Device,
+            before: Contents::Poison,
+            after: way.sums(),
+        });
+    }
+    let mut point = Point {
+        bytes: match writes {
+            true => BytesMoved { read: 0, written: touched, footprint: distinct },
+            false => BytesMoved { read: touched, written: sums, footprint: distinct + sums },
+        },
+        buffers,
+        before_each: Some(placing.clone().before_each()),
+        observe: Some(placing.observe()),
+        ..Point::new(Unified.name(), kernel.name, shape, work(kernel.does, way))
+    };
+    point.parameters.precision = Some(Precision::F32);
+    (point.parameters.bytes, point.parameters.elements) = (bytes, way.elements);
+    point.parameters = point
+        .parameters
+        .with("placement", placement.name())
+        .with("factor", factor)
+        .with("budget", budget)
+        .with("page", page);
+    point
+}
+
+/// Launches a kernel with what its way needs.
+fn work(does: Does, way: Way) -> Work {
+    Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
+        let (data, length) = (buffers[0], way.elements);
+        let (grid, block, shared) = (shape.grid_size(), shape.block_size(), shape.shared);
+        // SAFETY: the parameters are those that gpu-kernels documents for each kernel: slices are a pointer and a 64-bit
+        // length, the allocation has `length` elements, whole pages, and the destination one for each thread.
+        unsafe {
+            if does == Does::Write {
+                return match way.order {
+                    Order::Slices { slice } => {
+                        launch!(function<<<grid, block, shared, stream>>>(data, length, slice))
+                    }
+                    Order::Random(Walks { pages, page, steps }) => {
+                        launch!(function<<<grid, block, shared, stream>>>(data, length, pages, page, steps, WALK_SEED))
+                    }
+                    Order::Grid | Order::Vectors => {
+                        launch!(function<<<grid, block, shared, stream>>>(data, length))
+                    }
+                };
+            }
+            let sums = buffers[1];
+            match way.order {
+                Order::Grid => launch!(function<<<grid, block, shared, stream>>>(data, length, sums)),
+                Order::Vectors => launch!(function<<<grid, block, shared, stream>>>(data, length / 4, sums)),
+                Order::Slices { slice } => {
+                    launch!(function<<<grid, block, shared, stream>>>(data, length, sums, slice))
+                }
+                Order::Random(Walks { pages, page, steps }) => {
+                    launch!(function<<<grid, block, shared, stream>>>(
+                        data, length, sums, pages, page, steps, WALK_SEED
+                    ))
+                }
+            }
+        }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        device::tests::{c870, h200},
+        experiments::tests::request,
+    };
+
+    /// A simulated H200.
+    fn simulated() -> DeviceInfo {
+        DeviceInfo { card: c870().card, ..h200() }
+    }
+
+    fn plan(change: impl FnOnce(&mut Request), device: &DeviceInfo) -> Result<Vec<Point>> {
+        let mut request = request();
+        change(&mut request);
+        Unified.plan(&request, device)
+    }
+
+    fn refusal(change: impl FnOnce(&mut Request), device: &DeviceInfo) -> String {
+        plan(change, device).err().expect("a refusal").to_string()
+    }
+
+    #[test]
+    fn the_default_is_the_article_s_nine_at_four_factors() {
+        let points = plan(|_| {}, &simulated()).expect("it is a valid request");
+        assert_eq!(points.len(), 36);
+        let last = &points[35];
+        assert_eq!(
+            (last.kernel, last.buffers[0].bytes, last.shape.block),
+            ("random_warp", 64 << 20, [128, 1, 1])
+        );
+        // 16 blocks of 128 threads fill a multiprocessor of 2048.
+        assert_eq!(last.shape.grid, [132 * 16, 1, 1]);
+        let text = last.parameters.to_string();
+        assert!(
+            text.starts_with("budget 33554432, factor 2.0, page 2097152, placement partition, "),
+            "{text}"
+        );
+        // Each warp visits as many segments as cover the allocation, and no fewer.
+        let threads = 132 * 16 * 128;
+        let steps = (16_u64 << 20).div_ceil(threads);
+        assert_eq!((last.bytes.read, last.bytes.written), (steps * threads * 4, threads * 4));
+        assert!(last.bytes.footprint < last.bytes.read, "some are visited twice");
+        assert!(points.iter().all(|point| point.before_each.is_some() && point.observe.is_some()));
+        let places: Vec<_> = points.iter().map(|point| point.buffers[0].place).collect();
+        assert_eq!(places[..2], [Place::Managed(Placement::OnDemand); 2]);
+        assert_eq!(places[4], Place::Pinned);
+        let full = plan(|request| request.scale = Scale::Full, &simulated()).expect("it is a valid request");
+        assert_eq!(full.len(), 7 * 6 * 4);
+    }
+
+    #[test]
+    fn options_choose() {
+        let points = plan(
+            |request| {
+                request.choices.pattern = vec![Pattern::BlockStride];
+                request.kernels = vec!["block_stride_write".to_string()];
+                request.choices.placement = vec![Placement::PartitionPrefetch];
+                request.choices.factor = vec![1.25];
+                request.choices.page = Some(4 << 10);
+                request.choices.budget = Some(1 << 20);
+            },
+            &simulated(),
+        );
+        let points = points.expect("it is a valid request");
+        assert_eq!(points.len(), 1);
+        assert_eq!((points[0].kernel, points[0].buffers.len()), ("block_stride_write", 1));
+        assert_eq!((points[0].bytes.read, points[0].bytes.written), (0, 5 << 18));
+        // 327680 elements: 160 blocks, for 16 elements a thread.
+        assert_eq!(points[0].shape.grid[0], 160);
+    }
+
+    #[test]
+    fn old_cards_reach_pinned_memory_only() {
+        let device = c870();
+        let points = plan(|_| {}, &device).expect("it is a valid request");
+        assert_eq!(points.len(), 12);
+        assert!(points.iter().all(|point| point.buffers[0].place == Place::Pinned));
+        assert!(Unified.notes(&request(), &device)[0].contains("zero-copy only"));
+        let error = refusal(|request| request.choices.placement = vec![Placement::Partition], &device);
+        assert!(error.contains("capability 1.0") && error.ends_with("it takes zero-copy"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_says_what_can() {
+        let device = simulated();
+        let error = refusal(|request| request.choices.factor = vec![1.0, 65.0], &device);
+        assert!(error.contains("65 is out of range: it goes up to 64"), "{error}");
+        let error = refusal(|request| request.choices.factor = vec![1e-6], &device);
+        assert!(error.contains("less than half a page of 2 MiB"), "{error}");
+        let error = allocation(64.0, 1 << 40, 4 << 10).expect_err("too many pages").to_string();
+        assert!(
+            error.contains("more than 4294967295 pages of 4 KiB") && error.contains("or a larger --page"),
+            "{error}"
+        );
+        assert_eq!(allocation(1.26, 8 << 20, 2 << 20).expect("pages"), 10 << 20, "the nearest");
+        let error = refusal(|request| request.choices.budget = Some(1 << 40), &device);
+        assert!(error.contains("1 TiB is more than the 140.4 GiB that NVIDIA H200 has free"), "{error}");
+        let error = refusal(
+            |request| {
+                request.block = 100;
+                request.choices.block = vec![super::super::Block::linear(100)];
+            },
+            &device,
+        );
+        assert!(error.contains("100 threads are none: 128 is the article's"), "{error}");
+    }
+
+    #[test]
+    fn a_gpu_is_not_oversubscribed_unasked() {
+        let device = h200();
+        let mut request = request();
+        assert_eq!(factors(&request, &device).expect("the safe ones"), [0.5, 1.0]);
+        request.choices.factor = vec![0.5, 1.5];
+        let error = factors(&request, &device).expect_err("1.5 is too much").to_string();
+        assert!(error.contains("hang the GPU") && error.contains("--allow-oversubscription"), "{error}");
+        assert!(error.contains("`--device sim:h200`"), "{error}");
+        request.choices.allow_oversubscription = true;
+        assert_eq!(factors(&request, &device).expect("allowed"), [0.5, 1.5]);
+        assert_eq!(default_budget(Scale::Quick, &device, 100 << 30), 1 << 30);
+        assert_eq!(default_budget(Scale::Quick, &device, 1 << 30), 1 << 29, "half of what others leave");
+        assert_eq!(placements(&request, &device).expect("four").len(), 4);
+    }
+}

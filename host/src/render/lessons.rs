@@ -1,0 +1,200 @@
+//! What single experiments have to show besides the table that all have.
+
+use super::table::{add, new, trimmed, wrapped};
+use crate::record::{Language, Record};
+use serde_json::Value;
+
+/// The further tables of an experiment, with an empty line before each; nothing where it has none.
+pub(super) fn lesson(experiment: &str, rows: &[&Record]) -> String {
+    match experiment {
+        "storage" => storage(rows),
+        "idioms" => tax(rows),
+        _ => String::new(),
+    }
+}
+
+/// Parameters of an experiment's rows that its further tables tell, or its kernels' names: the table that all have leaves
+/// them out.
+pub(super) fn told(experiment: &str) -> &'static [&'static str] {
+    match experiment {
+        "storage" => &["class", "host_access", "loads", "space", "stores", "variable", "variable_bytes"],
+        "idioms" => &["task", "way", "nx", "ny", "m", "n", "k"],
+        _ => &[],
+    }
+}
+
+/// A parameter as text; nothing where the row has none.
+fn parameter(row: &Record, name: &str) -> String {
+    match row.parameters.more.get(name) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+    }
+}
+
+/// Where each variable lives, by the PTX.
+fn storage(rows: &[&Record]) -> String {
+    let header =
+        ["class", "variable", "state\nspace", "\nbytes", "\nloads", "\nstores", "the host,\nby name"];
+    let mut table = new(header.map(str::to_string).to_vec(), header.len());
+    let mut arch = None;
+    for row in rows.iter().filter(|row| row.language == Language::Rust) {
+        arch = arch.or(row.ptx.as_deref());
+        let or_launch = |text: String| if text.is_empty() { "at launch".to_string() } else { text };
+        add(
+            &mut table,
+            vec![
+                parameter(row, "class"),
+                parameter(row, "variable"),
+                format!(".{}", parameter(row, "space")),
+                or_launch(parameter(row, "variable_bytes")),
+                parameter(row, "loads").replace(' ', "\n"),
+                parameter(row, "stores").replace(' ', "\n"),
+                parameter(row, "host_access"),
+            ],
+        );
+    }
+    let Some(arch) = arch else { return String::new() };
+    format!("\nAs the PTX for {arch} has it:\n\n{}\n", trimmed(&table))
+}
+
+/// The ways in which the tasks of `idioms` are written; the last is what the others are held against.
+const WAYS: [&str; 4] = ["checked", "iterated", "asserted", "unchecked"];
+
+/// How to read the table.
+const TAX: &str = "The Rust tax: the time of each way over that of `unchecked`, which checks nothing but what it has to. \
+                   Instructions are those of a warp for 32 elements, in a product for 32 multiplications.";
+
+/// The rows of one task at one size.
+struct Task<'r> {
+    name: String,
+    rows: Vec<&'r Record>,
+}
+
+impl<'r> Task<'r> {
+    /// The row of the kernel that is written in this way.
+    fn row(&self, way: &str) -> Option<&'r Record> {
+        let suits = |row: &&&'r Record| row.language == Language::Rust && parameter(row, "way") == way;
+        self.rows.iter().find(suits).copied()
+    }
+
+    /// What this gives for each way, as text.
+    fn each(&self, figure: impl Fn(&Record) -> Option<String>) -> Vec<String> {
+        WAYS.iter().map(|way| self.row(way).and_then(&figure).unwrap_or_default()).collect()
+    }
+}
+
+/// Times over those of the unchecked kernel, and over the twin's where there is one; instructions where they are counted.
+fn tax(rows: &[&Record]) -> String {
+    let mut tasks: Vec<Task<'_>> = Vec::new();
+    for row in rows {
+        let name = task(row);
+        match tasks.iter_mut().find(|task| task.name == name) {
+            Some(task) => task.rows.push(row),
+            None => tasks.push(Task { name, rows: vec![row] }),
+        }
+    }
+    let mut header = vec!["\n".to_string()];
+    header.extend(WAYS.iter().map(|way| format!("\n{way}")));
+    let mut table = new(header, 1);
+    for task in &tasks {
+        let unchecked = task.row("unchecked").and_then(|row| row.time_ms).map(|times| times.median);
+        let over = |row: &Record| Some(format!("{:.3}", row.time_ms?.median / unchecked?));
+        let figures = [
+            ("time over unchecked", task.each(over)),
+            ("time over CUDA C++", task.each(|row| Some(format!("{:.3}", row.ratio_to_reference?)))),
+            ("instructions", task.each(|row| Some(format!("{:.1}", instructions(row)?)))),
+        ];
+        for (name, cells) in figures {
+            if cells.iter().any(|cell| !cell.is_empty()) {
+                add(&mut table, std::iter::once(format!("{}: {name}", task.name)).chain(cells).collect());
+            }
+        }
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    format!("\n{}\n{}\n", wrapped(TAX), trimmed(&table))
+}
+
+/// The task and its size.
+fn task(row: &Record) -> String {
+    format!("{} {}", parameter(row, "task"), parameter(row, "size"))
+}
+
+/// Instructions of a warp for 32 elements, or for 32 terms of a product.
+fn instructions(row: &Record) -> Option<f64> {
+    let issued = row.counters.as_ref()?.launch.total.instructions;
+    let terms = row.parameters.more.get("k").and_then(Value::as_u64).unwrap_or(1);
+    Some(32.0 * issued as f64 / (row.parameters.elements as f64 * terms as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::table::tests::{modelled, row};
+    use crate::{experiments::Precision, record::Parameters};
+
+    /// A row of `idioms` with 416 instructions of warps.
+    fn idiom(way: &str, milliseconds: f64, parameters: Parameters) -> Record {
+        let row = modelled(row(0, Precision::F32, Some(milliseconds)));
+        Record {
+            experiment: "idioms".to_string(),
+            kernel: format!("{way}_task"),
+            parameters: Parameters { elements: 1024, ..parameters.with("way", way) },
+            ..row
+        }
+    }
+
+    fn lines(text: &str) -> Vec<Vec<&str>> {
+        text.lines().map(|line| line.split_whitespace().collect()).collect()
+    }
+
+    #[test]
+    fn the_tax_is_a_ratio_and_a_count_a_task() {
+        let copy = || Parameters::of_bytes(4096).with("task", "copy").with("size", "1024");
+        let product = || {
+            Parameters::of_bytes(4096)
+                .with("task", "matmul")
+                .with("size", "32x32x4")
+                .with("m", 32)
+                .with("n", 32)
+                .with("k", 4)
+        };
+        let mut records = [
+            idiom("checked", 0.3, copy()),
+            idiom("unchecked", 0.2, copy()),
+            idiom("unchecked", 0.4, product()),
+        ];
+        records[0].ratio_to_reference = Some(1.51);
+        let text = lesson("idioms", &records.iter().collect::<Vec<_>>());
+        let rows = lines(&text);
+        let starting =
+            |start: &[&str]| rows.iter().find(|row| row.starts_with(start)).cloned().unwrap_or_default();
+        assert_eq!(starting(&["copy", "1024:", "time", "over", "unchecked"])[5..], ["1.500", "1.000"]);
+        assert_eq!(starting(&["copy", "1024:", "time", "over", "CUDA"])[5..], ["C++", "1.510"]);
+        assert_eq!(starting(&["copy", "1024:", "instructions"])[3..], ["13.0", "13.0"]);
+        assert_eq!(starting(&["matmul", "32x32x4:", "instructions"])[3..], ["3.2"]);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn storage_is_shown_as_the_ptx_has_it() {
+        let base = row(0, Precision::F32, Some(0.2));
+        let parameters = Parameters::of_bytes(1024)
+            .with("class", "constant")
+            .with("space", "const")
+            .with("variable", "STORAGE_CONSTANT")
+            .with("variable_bytes", 16)
+            .with("loads", "ld.const.b32")
+            .with("stores", "")
+            .with("host_access", "copies it");
+        let record = Record { parameters, ..base };
+        let text = lesson("storage", &[&record]);
+        assert!(text.starts_with("\nAs the PTX for compute_90 has it:\n"), "{text}");
+        let last: Vec<&str> = text.lines().last().unwrap_or_default().split_whitespace().collect();
+        assert_eq!(last[..5], ["constant", "STORAGE_CONSTANT", ".const", "16", "ld.const.b32"]);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert_eq!(lesson("copy", &[&record]), "");
+    }
+}

@@ -1,0 +1,91 @@
+//! `idioms` on a simulated H200: every way gives the same result, the checks cost the instructions that the kernels' comments say,
+//! and the tax is shown.
+
+#[path = "support/outcome.rs"]
+mod support;
+
+use serde_json::Value;
+use std::process::Command;
+use support::{Outcome, failure, outcome};
+
+/// Small sizes, none of them a multiple of a block.
+const SMALL: [&str; 6] = ["--bytes", "100KiB", "--nx", "100", "--size", "33x45x29"];
+
+/// The program's command line, without a driver of NVIDIA's.
+fn coalesce(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coalesce"));
+    command.args(arguments).args(["--device", "sim:h200"]);
+    for variable in ["COALESCE_DRIVER", "COALESCE_SIMULATE", "COALESCE_CHECK"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn run(arguments: &[&str]) -> Vec<Value> {
+    let Outcome { status, out, err } = outcome(&mut coalesce(arguments));
+    assert_eq!(status, Some(0), "{arguments:?}: {err}");
+    out.lines().map(|line| serde_json::from_str(line).expect("each line is an object")).collect()
+}
+
+#[test]
+fn every_way_gives_the_same_and_checks_cost_instructions() {
+    let records = run(&[&["run", "idioms", "--format", "json"], &SMALL[..]].concat());
+    assert_eq!(records.len(), 12);
+    let instructions = |kernel: &str| {
+        let record = records.iter().find(|record| record["kernel"] == kernel).expect("a row of the kernel");
+        assert_eq!(record["verified"], true, "{record}");
+        record["counters"]["total"]["instructions"].as_u64().expect("a count")
+    };
+    for task in ["copy", "transpose", "matmul"] {
+        let of = |way: &str| instructions(&format!("{way}_{task}"));
+        for way in ["checked", "iterated", "asserted"] {
+            assert!(of("unchecked") < of(way), "{way}_{task}: {} against {}", of("unchecked"), of(way));
+        }
+    }
+    // The memory that they touch is the same.
+    for row in &records[..4] {
+        assert_eq!(row["counters"]["total"]["loads"]["sectors"], 100 * 1024 / 32, "{row}");
+        assert_eq!(row["counters"]["total"]["stores"]["sectors"], 100 * 1024 / 32, "{row}");
+    }
+    let parameters = &records[8]["parameters"];
+    assert_eq!((&parameters["m"], &parameters["n"], &parameters["k"]), (&33.into(), &45.into(), &29.into()));
+    assert_eq!((&parameters["task"], &parameters["way"]), (&"matmul".into(), &"checked".into()));
+}
+
+#[test]
+fn the_tax_stands_under_the_table() {
+    let Outcome { status, out, err } = outcome(&mut coalesce(&[&["run", "idioms"], &SMALL[..]].concat()));
+    assert_eq!(status, Some(0), "{err}");
+    for row in [
+        "copy 25600: time over unchecked",
+        "copy 25600: instructions",
+        "transpose 100x100: time over unchecked",
+        "matmul 33x45x29: instructions",
+    ] {
+        let line =
+            out.lines().find(|line| line.starts_with(row)).unwrap_or_else(|| panic!("no {row} in {out}"));
+        let figures: Vec<f64> =
+            line[row.len()..].split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        assert_eq!(figures.len(), 4, "{line}");
+        if row.ends_with("unchecked") {
+            assert_eq!(figures[3], 1.0, "{line}");
+        }
+    }
+}
+
+#[test]
+fn the_checks_find_nothing() {
+    let Outcome { status, out, err } = outcome(&mut coalesce(&["check", "idioms"]));
+    assert_eq!(status, Some(0), "{out}{err}");
+    assert!(out.contains("no findings of 12 kernels in 12 launches"), "{out}");
+}
+
+#[test]
+fn what_cannot_be_multiplied_says_why() {
+    let error =
+        failure(&mut coalesce(&["run", "idioms", "--kernel", "checked_matmul", "--size", "8x8x90000"]));
+    assert!(error.contains("8x8x90000 adds up 90000 terms") && error.contains("at most 85598"), "{error}");
+    let error =
+        failure(&mut coalesce(&["run", "idioms", "--kernel", "checked_transpose", "--nx", "2147483648"]));
+    assert!(error.contains("2147483648 by 2147483648"), "{error}");
+}
