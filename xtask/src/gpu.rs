@@ -4,7 +4,7 @@
 
 mod bad_input;
 pub(crate) mod crates;
-mod rows;
+pub(crate) mod rows;
 mod sanitizer;
 
 use std::path::{Path, PathBuf};

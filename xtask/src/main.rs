@@ -15,7 +15,9 @@ mod pattern;
 mod process;
 mod ptxas;
 mod results;
+mod simulated;
 mod steps;
+mod tax;
 mod tools;
 mod verbs;
 
@@ -51,6 +53,8 @@ enum Verb {
     Check(PassedOn),
     /// Run all tests and checks that need no GPU, or with --gpu those that do
     Test(verbs::test::Arguments),
+    /// Make a new kernel with its experiment, its CUDA C++ twin and a test: all build and pass as they are
+    NewKernel(verbs::new_kernel::Arguments),
     /// Print a kernel's PTX
     Ptx(verbs::ptx::Arguments),
     /// Print a kernel's machine code, with its registers and shared memory
@@ -59,7 +63,7 @@ enum Verb {
     Doctor,
     /// Make a folder to carry to a GPU machine without Rust
     Dist(verbs::dist::Arguments),
-    /// Write README.md's tables of results anew, from the records under docs/results
+    /// Write the tables of results in README.md and docs/rust-tax.md anew, from the records under docs/results
     Readme(verbs::readme::Arguments),
     /// Write docs/fidelity.md anew: the simulator beside the hardware's counters and times
     Fidelity(verbs::fidelity::Arguments),
@@ -80,6 +84,7 @@ fn main() -> ExitCode {
         Verb::Compare(arguments) => verbs::compare::main(&arguments),
         Verb::Check(arguments) => verbs::check::main(&arguments),
         Verb::Test(arguments) => verbs::test::main(&arguments),
+        Verb::NewKernel(arguments) => verbs::new_kernel::main(&arguments),
         Verb::Ptx(arguments) => verbs::ptx::main(&arguments),
         Verb::Sass(arguments) => verbs::sass::main(&arguments),
         Verb::Doctor => verbs::doctor::main(),

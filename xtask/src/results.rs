@@ -1,4 +1,5 @@
-//! Tables for README.md, made from records alone: what stands there was measured, and anyone can see by what.
+//! Tables for README.md and other pages, made from records alone: what stands there was measured or modelled, and anyone can
+//! see by what.
 //!
 //! README.md holds blocks of the form
 //!
@@ -16,29 +17,46 @@ use std::fmt::Write;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-const START: &str = "<!-- results of `";
+/// A kind of block: how it begins and ends, and what makes the text between from records and the command that made them.
+pub(crate) struct Block {
+    /// In words, for errors.
+    pub(crate) name: &'static str,
+    /// What stands before the command.
+    pub(crate) start: &'static str,
+    /// The line at the end.
+    pub(crate) end: &'static str,
+    /// Makes the text.
+    pub(crate) tables: fn(&[Value], &str) -> Result<String>,
+}
+
+/// The blocks of README.md.
+pub(crate) const BLOCK: Block =
+    Block { name: "results", start: "<!-- results of `", end: "<!-- end of results -->", tables };
+
 const MIDDLE: &str = "`, kept in ";
 const CLOSE: &str = " -->";
-const END: &str = "<!-- end of results -->";
 
 /// The values of a sweep that the table shows: both ends and where something happens.
 const SHOWN: [(&str, &[u64]); 2] = [("offset", &[0, 1, 8, 16, 32]), ("stride", &[1, 2, 4, 8, 16, 32])];
 
-/// The text with every block of results made anew. `read` gives the text of a file of records by its name.
+/// The text with every block of this kind made anew. `read` gives the text of a file of records by its name.
 ///
 /// # Errors
 /// A block does not end, its head is malformed, or its records cannot be read.
-pub(crate) fn splice(text: &str, read: &dyn Fn(&str) -> Result<String>) -> Result<String> {
+pub(crate) fn splice(kind: &Block, text: &str, read: &dyn Fn(&str) -> Result<String>) -> Result<String> {
+    let Block { name, start: opening, end: ending, tables } = kind;
     let mut out = String::new();
     let mut rest = text;
-    while let Some(start) = rest.find(START) {
+    while let Some(start) = rest.find(opening) {
         let (before, block) = rest.split_at(start);
         let head = block.split_once(CLOSE).map(|(head, _)| head).unwrap_or(block);
-        let Some((command, records)) = head[START.len()..].split_once(MIDDLE) else {
-            bail!("a block of results must begin with {START}COMMAND{MIDDLE}RECORDS{CLOSE}, not with {head}");
+        let Some((command, records)) = head[opening.len()..].split_once(MIDDLE) else {
+            bail!(
+                "a block of {name} must begin with {opening}COMMAND{MIDDLE}RECORDS{CLOSE}, not with {head}"
+            );
         };
-        let Some((_, after)) = block.split_once(END) else {
-            bail!("the block of results that begins with {head}{CLOSE} does not end: close it with {END}");
+        let Some((_, after)) = block.split_once(ending) else {
+            bail!("the block of {name} that begins with {head}{CLOSE} does not end: close it with {ending}");
         };
         let lines = read(records)?;
         let rows = lines
@@ -49,7 +67,7 @@ pub(crate) fn splice(text: &str, read: &dyn Fn(&str) -> Result<String>) -> Resul
             })
             .collect::<Result<Vec<Value>>>()?;
         let tables = tables(&rows, command).with_context(|| format!("{records} cannot be shown"))?;
-        let _ = write!(out, "{before}{head}{CLOSE}\n\n{tables}\n{END}");
+        let _ = write!(out, "{before}{head}{CLOSE}\n\n{tables}\n{ending}");
         rest = after;
     }
     out.push_str(rest);
@@ -166,7 +184,7 @@ mod tests {
             assert_eq!(name, "r.jsonl");
             Ok(lines(&rows))
         };
-        let spliced = splice(README, &read).expect("it is well formed");
+        let spliced = splice(&BLOCK, README, &read).expect("it is well formed");
         assert!(spliced.starts_with(
             "before\n<!-- results of `cargo xtask compare`, kept in r.jsonl -->\n\nMeasured on an"
         ));
@@ -174,24 +192,26 @@ mod tests {
         assert!(spliced.contains("| `copy_f32` | 4200 | 87.5% | 100.0% | 1.001 |\n"), "{spliced}");
         assert!(spliced.contains("| stride 8 | 505 | 0.990 | | |\n"), "{spliced}");
         assert!(spliced.contains("all 2 rows: median 1.001, 0.990 to 1.001."), "{spliced}");
-        assert_eq!(splice(&spliced, &read).expect("it still is"), spliced);
+        assert_eq!(splice(&BLOCK, &spliced, &read).expect("it still is"), spliced);
     }
 
     #[test]
     fn rows_that_did_not_verify_are_not_shown() {
         let mut wrong = row("copy", "rust", None, 1.0, None);
         wrong["verified"] = json!(false);
-        let error = splice(README, &|_| Ok(lines(&[wrong.clone()]))).expect_err("it did not verify");
+        let error = splice(&BLOCK, README, &|_| Ok(lines(&[wrong.clone()]))).expect_err("it did not verify");
         assert!(format!("{error:#}").contains("did not verify"), "{error:#}");
     }
 
     #[test]
     fn malformed_blocks_are_named() {
         let read = |_: &str| Ok(String::new());
-        let error = splice("<!-- results of `x` -->", &read).expect_err("no records are named").to_string();
+        let error =
+            splice(&BLOCK, "<!-- results of `x` -->", &read).expect_err("no records are named").to_string();
         assert!(error.contains("must begin with"), "{error}");
-        let error = splice("<!-- results of `x`, kept in y -->\n", &read).expect_err("no end").to_string();
+        let error =
+            splice(&BLOCK, "<!-- results of `x`, kept in y -->\n", &read).expect_err("no end").to_string();
         assert!(error.contains("does not end"), "{error}");
-        assert_eq!(splice("no block", &read).expect("nothing to do"), "no block");
+        assert_eq!(splice(&BLOCK, "no block", &read).expect("nothing to do"), "no block");
     }
 }

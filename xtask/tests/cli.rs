@@ -32,7 +32,9 @@ fn text(output: &Output) -> String {
 fn help_lists_every_verb() {
     let (code, text) = xtask(&["--help"]);
     assert_eq!(code, Some(0), "{text}");
-    for verb in ["run", "list", "devices", "compare", "check", "test", "ptx", "sass", "doctor", "dist"] {
+    for verb in
+        ["run", "list", "devices", "compare", "check", "test", "ptx", "new-kernel", "sass", "doctor", "dist"]
+    {
         let found = text.lines().any(|line| line.trim_start().split(' ').next() == Some(verb));
         assert!(found, "no {verb} in:\n{text}");
     }
@@ -123,7 +125,9 @@ fn arguments_and_exit_status_pass_through() {
 #[test]
 fn verbs_that_need_sources_say_so() {
     let folder = Folder::new("sources", "exit 0");
-    for words in [&["ptx", "offset_f32"][..], &["sass", "offset_f32"], &["dist"], &["test"]] {
+    for words in
+        [&["ptx", "offset_f32"][..], &["sass", "offset_f32"], &["new-kernel", "x"], &["dist"], &["test"]]
+    {
         let (code, text) = folder.xtask(words);
         assert_eq!(code, Some(1), "{words:?}: {text}");
         assert!(text.contains("needs the sources") && text.contains("test --gpu"), "{words:?}: {text}");

@@ -1,4 +1,4 @@
-//! `readme`: the tables of measured results in README.md, made anew from the records that the repository keeps.
+//! `readme`: the tables of results in README.md and docs/rust-tax.md, made anew from the records that the repository keeps.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,11 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::layout::Layout;
-use crate::results;
+use crate::results::{self, Block};
+use crate::tax;
+
+/// The pages with tables, and the kind of block that each has.
+const PAGES: [(&str, &Block); 2] = [("README.md", &results::BLOCK), ("docs/rust-tax.md", &tax::BLOCK)];
 
 /// What `readme` takes.
 #[derive(Args)]
@@ -25,27 +29,31 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
         check(root)?;
         return Ok(0);
     }
-    let (old, new) = texts(root)?;
-    if old != new {
-        fs::write(root.join("README.md"), new).context("cannot write README.md")?;
+    for (page, block) in PAGES {
+        let (old, new) = texts(root, page, block)?;
+        if old != new {
+            fs::write(root.join(page), new).with_context(|| format!("cannot write {page}"))?;
+        }
     }
     Ok(0)
 }
 
-/// Fails if README.md shows other tables than its records make.
+/// Fails if a page shows other tables than its records make.
 pub(crate) fn check(root: &Path) -> Result<String> {
-    let (old, new) = texts(root)?;
-    if old != new {
-        bail!("README.md's tables are not those of the records: `cargo xtask readme` writes them anew");
+    for (page, block) in PAGES {
+        let (old, new) = texts(root, page, block)?;
+        if old != new {
+            bail!("the tables in {page} are not those of the records: `cargo xtask readme` writes them anew");
+        }
     }
     Ok(String::new())
 }
 
-/// README.md as it is, and as its records make it.
-fn texts(root: &Path) -> Result<(String, String)> {
+/// A page as it is, and as its records make it.
+fn texts(root: &Path, page: &str, block: &Block) -> Result<(String, String)> {
     let read =
         |name: &str| fs::read_to_string(root.join(name)).with_context(|| format!("cannot read {name}"));
-    let old = read("README.md")?;
-    let new = results::splice(&old, &read)?;
+    let old = read(page)?;
+    let new = results::splice(block, &old, &read)?;
     Ok((old, new))
 }

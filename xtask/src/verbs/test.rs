@@ -1,7 +1,7 @@
 //! `test`: everything that must hold before a change is good.
 //!
-//! Without a GPU: formatting, lints, documentation, the crates' own tests, and the [gate] that every
-//! kernel's PTX passes. With `--gpu`: the built program on the real device, see [`crate::gpu`].
+//! Without a GPU: formatting, lints, documentation, the crates' own tests, every kernel on the [simulated] card, and the [gate]
+//! that every kernel's PTX passes. With `--gpu`: the built program on the real device, see [`crate::gpu`].
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::layout::Layout;
 use crate::steps::Steps;
 use crate::tools::{self, Program};
 use crate::verbs::{fidelity, readme};
-use crate::{cargo, gate, gpu, kernels, process};
+use crate::{cargo, gate, gpu, kernels, process, simulated};
 
 /// What `test` takes.
 #[derive(Args)]
@@ -46,6 +46,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
         let root = layout.root("test")?;
         if !arguments.ptx {
             crates(root, arguments.keep_going, &mut steps)?;
+            simulated::run(&layout, &mut steps)?;
         }
         ptx(root, &mut steps)?;
     }
@@ -83,7 +84,7 @@ fn crates(root: &Path, keep_going: bool, steps: &mut Steps<std::io::Stdout>) -> 
     let mut doc = cargo_with("doc", &["--quiet", "--workspace", "--no-deps"]);
     let _ = doc.env("RUSTDOCFLAGS", "--deny warnings");
     steps.run("documentation (cargo doc)", quiet(doc))?;
-    steps.run("README's tables (cargo xtask readme)", || readme::check(root))?;
+    steps.run("the pages' tables (cargo xtask readme)", || readme::check(root))?;
     steps.run_aloud("the crates' tests (cargo test)", || {
         let status = process::pass_through(&mut cargo_with("test", &["--workspace"]))?;
         if !status.success() {

@@ -1,0 +1,97 @@
+//! The tests that need the built program but no GPU: every kernel as a user runs it, on the simulated H200.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::gpu::rows::{self, Experiment};
+use crate::layout::Layout;
+use crate::steps::Steps;
+use crate::{coalesce, process};
+
+/// The card that the tests take.
+const DEVICE: &str = "sim:h200";
+
+/// Runs all steps that need the program and no GPU.
+pub(crate) fn run(layout: &Layout, steps: &mut Steps<std::io::Stdout>) -> Result<()> {
+    let mut program = PathBuf::new();
+    steps.run_aloud("the program (cargo build --release)", || {
+        program = coalesce::program(layout)?;
+        Ok(())
+    })?;
+    steps.run("all kernels under all checks (coalesce check)", || check(&program))?;
+    steps.run("all experiments on the simulator (coalesce run)", || experiments(&program))
+}
+
+/// A command line on the simulated card, whatever the environment says.
+fn command(program: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    let _ = command.args(words);
+    for variable in ["COALESCE_DRIVER", "COALESCE_SIMULATE", "COALESCE_CHECK"] {
+        let _ = command.env_remove(variable);
+    }
+    command
+}
+
+/// memcheck, racecheck, initcheck and synccheck find nothing in any kernel.
+fn check(program: &Path) -> Result<String> {
+    let text = process::succeed(&mut command(program, &["check", "--device", DEVICE]))?;
+    verdict(&text).map(str::to_owned)
+}
+
+/// The last line of `coalesce check`, which counts findings, kernels and launches.
+fn verdict(text: &str) -> Result<&str> {
+    match text.lines().last() {
+        Some(line) if line.starts_with("no findings of ") => Ok(line),
+        _ => bail!("`coalesce check` succeeded without saying that there are no findings:\n{text}"),
+    }
+}
+
+/// The default run: every kernel of every experiment, and every row verified.
+fn experiments(program: &Path) -> Result<String> {
+    let listed = rows::experiments(&process::succeed(&mut command(program, &["list"]))?)?;
+    let mut command = command(program, &["run", "--device", DEVICE, "--format", "json"]);
+    let output = command.output().with_context(|| format!("cannot start {}", program.display()))?;
+    let out = String::from_utf8(output.stdout).context("the records are not UTF-8")?;
+    if !output.status.success() {
+        bail!(
+            "`{}` failed ({}):\n{}",
+            process::line(&command),
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    judge(&out, &listed)
+}
+
+/// Holds modelled rows to what every row is held to.
+fn judge(text: &str, listed: &[Experiment]) -> Result<String> {
+    rows::check_of("modelled", text, listed, "both")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verdict_is_the_last_line() {
+        let text = "========= ERROR SUMMARY: 0 errors\nno findings of 9 kernels in 12 launches on a simulated H200 (sim:h200)\n";
+        assert_eq!(
+            verdict(text).unwrap().split(" on ").next(),
+            Some("no findings of 9 kernels in 12 launches")
+        );
+        for text in ["", "1 finding in 9 kernels in 12 launches\n", "no findings of 1 kernel\nINVALID: x\n"] {
+            assert!(verdict(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn measured_rows_are_no_simulated_run() {
+        let row = r#"{"experiment":"copy","kernel":"copy_scalar","backend":"modelled","verified":true,"gb_per_s":100.5,"bytes":{"read":1,"written":1,"footprint":2},"time_ms":{"median":0.02,"min":0.01,"max":0.03,"samples":1}}"#;
+        let listed = [Experiment { name: "copy".into(), kernels: vec!["copy_scalar".into()] }];
+        assert_eq!(judge(row, &listed).unwrap(), "copy 1 rows, all verified");
+        let error = judge(&row.replace("modelled", "measured"), &listed).unwrap_err().to_string();
+        assert!(error.starts_with("not modelled: "), "{error}");
+    }
+}
