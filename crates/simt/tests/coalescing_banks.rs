@@ -72,6 +72,36 @@ fn sixteen_bytes_go_in_quarter_warps() {
 }
 
 #[test]
+fn an_h200_takes_as_many_wavefronts() {
+    let mut patterns = 0;
+    for line in include_str!("shared_h200.jsonl").lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let number = |name: &str| row[name].as_u64().unwrap() as u32;
+        let addresses: Addresses = std::array::from_fn(|lane| row["addresses"][lane].as_u64().unwrap());
+        let taken = |access| {
+            let request = Request { addresses: &addresses, active: ALL, bytes: number("bytes"), access };
+            MODERN.wavefronts(&request).taken
+        };
+        assert_eq!(
+            (taken(Access::Load), taken(Access::Store)),
+            (number("loads"), number("stores")),
+            "{line}"
+        );
+        patterns += 1;
+    }
+    assert_eq!(patterns, 138);
+}
+
+#[test]
+fn wide_loads_that_lanes_share_take_half_as_many() {
+    // One row of a matrix for half the warp, another for the other half.
+    assert_eq!(load(MODERN, 16, |k| 64 * (k / 16)), (2, 2));
+    assert_eq!(load(MODERN, 8, |k| 8 * (k % 2)), (1, 1));
+    // The two halves want the same, but neighbours do not.
+    assert_eq!(load(MODERN, 16, |k| 16 * (k % 16)), (4, 4));
+}
+
+#[test]
 fn a_padded_tile_has_no_conflicts_and_an_unpadded_has_all() {
     let column = |width: u64| move |k: u64| 4 * width * k;
     assert_eq!(load(MODERN, 4, column(32)), (32, 1));
