@@ -115,7 +115,8 @@ pub(crate) fn add_products<const AT_ONCE: usize>(
 /// As for [`matmul_naive`], with blocks of 16 x 16.
 // PTX: contains 2x ld.global.nc.b32
 // PTX: contains 16x fma.rn.f32
-// PTX: contains 32x ld.shared.b32
+// PTX: contains 16x ld.shared.b32
+// PTX: contains 4x ld.shared.v4.b32
 // PTX: contains st.global.b32
 #[kernel]
 pub unsafe fn matmul_tiled_16(
@@ -140,7 +141,8 @@ pub unsafe fn matmul_tiled_16(
 /// As for [`matmul_naive`], with blocks of 32 x 32.
 // PTX: contains 2x ld.global.nc.b32
 // PTX: contains 32x fma.rn.f32
-// PTX: contains 64x ld.shared.b32
+// PTX: contains 32x ld.shared.b32
+// PTX: contains 8x ld.shared.v4.b32
 // PTX: contains st.global.b32
 #[kernel]
 pub unsafe fn matmul_tiled_32(
