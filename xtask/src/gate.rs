@@ -25,8 +25,7 @@ pub(crate) fn check_promises(built: &[Built], expectations: &Expectations) -> Re
                 first.kernels.join(", ")
             ));
         }
-        for kernel in &one.kernels {
-            let body = one.extract(kernel)?;
+        for (kernel, body) in one.extract_all()? {
             for failure in expectations.check(kernel, one.arch.capability_value(), &body) {
                 match broken.iter_mut().find(|(known, _)| *known == failure) {
                     Some((_, arches)) => arches.push(one.arch.to_string()),

@@ -50,7 +50,17 @@ impl Built {
 
     /// One kernel with all that it needs to stand alone: the module's head, its variables, and the kernel.
     pub(crate) fn extract(&self, kernel: &str) -> Result<String> {
-        Ptx::parse(&self.text).extract(kernel).ok_or_else(|| {
+        self.extract_from(&Ptx::parse(&self.text), kernel)
+    }
+
+    /// The same of every kernel, with its name.
+    pub(crate) fn extract_all(&self) -> Result<Vec<(&str, String)>> {
+        let module = Ptx::parse(&self.text);
+        self.kernels.iter().map(|kernel| Ok((kernel.as_str(), self.extract_from(&module, kernel)?))).collect()
+    }
+
+    fn extract_from(&self, module: &Ptx<'_>, kernel: &str) -> Result<String> {
+        module.extract(kernel).ok_or_else(|| {
             anyhow!(
                 "there is no kernel `{kernel}`{}. The kernels are {}.",
                 nearest::hint(kernel, &self.kernels),

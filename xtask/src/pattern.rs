@@ -22,6 +22,10 @@ pub(crate) fn finds_any(text: &str, line: &str) -> bool {
 
 /// Whether `pattern` is in the line, as whole words or as the leading parts of a dotted word.
 pub(crate) fn finds(pattern: &str, line: &str) -> bool {
+    // Nearly all lines are told apart by this, and quickly.
+    if !pattern.split('*').all(|literal| line.contains(literal)) {
+        return false;
+    }
     let begins_a_word = pattern.starts_with(is_word);
     let mut before = None;
     for (at, c) in line.char_indices() {
