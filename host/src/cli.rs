@@ -127,6 +127,9 @@ pub(crate) struct Options {
     pub full: bool,
 
     /// Launch each point once and do not time it, for profilers such as ncu; the results are checked
+    ///
+    /// Each buffer is an allocation of its own and ends where its data ends, so that compute-sanitizer sees every access
+    /// beyond it.
     #[arg(long, help_heading = "Options", conflicts_with = "samples")]
     pub once: bool,
 

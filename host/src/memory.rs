@@ -58,6 +58,7 @@ const MACHINE_RESERVE_BYTES: u64 = 512 << 20;
 /// allocated for each point anew, since what is asked of its pages stays with it.
 pub(crate) struct Memory<'m> {
     slots: Vec<DeviceBuffer<u8>>,
+    exact: bool,
     hosted: Vec<Hosted>,
     staging: [LockedBuffer<u64>; 2],
     arrived: [Event; 2],
@@ -142,6 +143,22 @@ fn too_much(need: u64, backend: Backend) -> Result<String> {
     })
 }
 
+/// Device memory for a buffer; `prepare` fills every byte that a point uses before anything reads it.
+fn slot(bytes: u64) -> Result<DeviceBuffer<u8>> {
+    // SAFETY: bytes have no invalid values, and nothing reads them before they are filled.
+    unsafe { DeviceBuffer::uninitialized(bytes as usize) }.with_context(|| {
+        format!(
+            "cannot allocate {} of device memory although so much is free. Use fewer --bytes",
+            Bytes(bytes)
+        )
+    })
+}
+
+/// Whether a slot has a guard behind a buffer of so many bytes.
+fn is_guarded(slot: &DeviceBuffer<u8>, bytes: u64) -> bool {
+    slot.len() as u64 >= bytes + GUARD_BYTES
+}
+
 impl<'m> Memory<'m> {
     /// Allocates `slots`, as [`needed`] gives them, and sees that there is room for `host` bytes, as [`needed_on_host`] says.
     /// `module` holds the kernels that fill them.
@@ -172,18 +189,7 @@ impl<'m> Memory<'m> {
                 Bytes(here),
             );
         }
-        let slots = slots
-            .iter()
-            .map(|&bytes| {
-                // SAFETY: every byte that a point uses is filled by `prepare` before anything reads it.
-                unsafe { DeviceBuffer::uninitialized(bytes as usize) }.with_context(|| {
-                    format!(
-                        "cannot allocate {} of device memory although so much is free. Use fewer --bytes",
-                        Bytes(bytes)
-                    )
-                })
-            })
-            .collect::<Result<_>>()?;
+        let slots = slots.iter().map(|&bytes| slot(bytes)).collect::<Result<_>>()?;
         let staging =
             || LockedBuffer::new(&0u64, STAGING_BYTES / 8).context("cannot allocate pinned host memory");
         let arrived = || Event::new(EventFlags::DISABLE_TIMING).context("cannot create an event");
@@ -192,6 +198,7 @@ impl<'m> Memory<'m> {
         };
         Ok(Memory {
             slots,
+            exact: false,
             hosted: Vec::new(),
             staging: [staging()?, staging()?],
             arrived: [arrived()?, arrived()?],
@@ -206,12 +213,24 @@ impl<'m> Memory<'m> {
         })
     }
 
+    /// Gives each point device memory of its own from now on, which ends where its buffers end, without a guard: so tools
+    /// that watch allocations, such as compute-sanitizer, see every access beyond a buffer.
+    pub(crate) fn be_exact(&mut self) {
+        self.exact = true;
+        self.slots.clear();
+    }
+
     /// Where the point's buffers are. What an earlier point had that is not device memory is freed.
     ///
     /// # Errors
-    /// Managed or pinned memory cannot be allocated.
+    /// Managed or pinned memory cannot be allocated, or a point's own device memory.
     pub(crate) fn place(&mut self, point: &Point) -> Result<Vec<DevicePointer<u8>>> {
         self.hosted.clear();
+        if self.exact {
+            self.slots.clear();
+            let on_device = point.buffers.iter().filter(|buffer| buffer.place == Place::Device);
+            self.slots = on_device.map(|buffer| slot(buffer.bytes)).collect::<Result<_>>()?;
+        }
         let mut slots = self.slots.iter();
         let mut pointers = Vec::with_capacity(point.buffers.len());
         for buffer in &point.buffers {
@@ -251,7 +270,9 @@ impl<'m> Memory<'m> {
                 Contents::Pattern(precision) => self.filling.fill(start, buffer.bytes, *precision, stream)?,
                 Contents::Computed(_) => fill_from_host(start, buffer.bytes, &buffer.before)?,
             }
-            set(start, buffer.bytes, GUARD_BYTES, GUARD, stream)?;
+            if is_guarded(slot, buffer.bytes) {
+                set(start, buffer.bytes, GUARD_BYTES, GUARD, stream)?;
+            }
         }
         stream.synchronize().context("filling the buffers failed")
     }
@@ -272,9 +293,11 @@ impl<'m> Memory<'m> {
                     findings = merge(findings.take(), found);
                 })?;
                 let mut touched = None;
-                self.read(slot, buffer.bytes, GUARD_BYTES, stream, &mut |_, bytes| {
-                    touched = touched_guard(bytes);
-                })?;
+                if is_guarded(&self.slots[slot], buffer.bytes) {
+                    self.read(slot, buffer.bytes, GUARD_BYTES, stream, &mut |_, bytes| {
+                        touched = touched_guard(bytes);
+                    })?;
+                }
                 (findings, touched)
             } else {
                 stream.synchronize().context("the device failed before its result was read")?;

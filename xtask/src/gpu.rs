@@ -23,7 +23,10 @@ pub(crate) struct Subject {
     device: String,
 }
 
-/// Sizes, precisions and block sizes that every experiment runs at: one block (which differs with the precision), the
+/// The experiments whose only choices are sizes, precisions and blocks.
+const PLAIN: [&str; 3] = ["offset", "stride", "copy"];
+
+/// The sizes, precisions and blocks that these run at: one block (which differs with the precision), the
 /// article's size, and beyond any L2 cache; then blocks of one warp, of the most threads there are, and of a number that is
 /// no power of two.
 const SHAPES: [(&str, &str, &str); 7] = [
@@ -57,10 +60,17 @@ pub(crate) fn run(
         experiments = subject.experiments()?;
         Ok(experiments.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", "))
     })?;
+    let plain: Vec<Experiment> =
+        experiments.iter().filter(|one| PLAIN.contains(&one.name.as_str())).cloned().collect();
     for (bytes, precision, block) in SHAPES {
-        steps.run(&format!("all experiments, {bytes}, {precision}, blocks of {block}"), || {
-            let arguments = ["--bytes", bytes, "--precision", precision, "--block", block];
-            rows::check(&subject.rows(&arguments)?, &experiments, precision)
+        steps.run(&format!("{}, {bytes}, {precision}, blocks of {block}", PLAIN.join(", ")), || {
+            let options = ["--bytes", bytes, "--precision", precision, "--block", block];
+            rows::check(&subject.rows(&[&PLAIN[..], &options].concat())?, &plain, precision)
+        })?;
+    }
+    for (what, arguments) in [("small and ragged", &["--small"][..]), ("as `coalesce run` does", &[])] {
+        steps.run(&format!("all experiments, {what}"), || {
+            rows::check(&subject.rows(arguments)?, &experiments, "both")
         })?;
     }
     steps.run(&format!("copy, {RAGGED} bytes"), || {
@@ -72,6 +82,7 @@ pub(crate) fn run(
         steps.run(&format!("refused: {}", case.what), || bad_input::check(&subject, case))?;
     }
     if with_sanitizer {
+        steps.run("compute-sanitizer sees a planted fault", || sanitizer::finds_a_planted_fault(&subject))?;
         for tool in sanitizer::TOOLS {
             steps.run(&format!("compute-sanitizer {tool}"), || {
                 sanitizer::check(&subject, tool, &experiments)
@@ -125,7 +136,7 @@ impl Subject {
     /// `--out` leaves whole records, and nothing on the way there.
     fn records_in_a_folder(&self, experiments: &[Experiment]) -> Result<String> {
         let folder = scratch("out")?;
-        let words = ["--bytes", "4MiB", "--samples", "3", "--precision", "both", "--out"];
+        let words = ["--small", "--samples", "3", "--out"];
         let mut command = self.command(&["run", "--device", &self.device]);
         let result = process::succeed(command.args(words).arg(&folder))
             .and_then(|_| rows::check(&records(&folder)?, experiments, "both"));

@@ -67,7 +67,7 @@ fn experiments(program: &Path) -> Result<String> {
 
 /// Holds modelled rows to what every row is held to.
 fn judge(text: &str, listed: &[Experiment]) -> Result<String> {
-    rows::check_of("modelled", text, listed, "both")
+    rows::check_of(rows::Kind::Modelled, text, listed, "both")
 }
 
 #[cfg(test)]

@@ -86,11 +86,14 @@ impl<'m> Measurer<'m> {
     /// The driver fails.
     pub(crate) fn new(
         stream: Stream,
-        memory: Memory<'m>,
+        mut memory: Memory<'m>,
         effort: Effort,
         backend: Backend,
         interrupt: Interrupt,
     ) -> Result<Measurer<'m>> {
+        if effort == Effort::Once {
+            memory.be_exact();
+        }
         Ok(Measurer { stream, timer: Timer::new()?, memory, effort, backend, interrupt })
     }
 

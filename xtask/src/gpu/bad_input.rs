@@ -34,6 +34,18 @@ pub(crate) const CASES: &[Case] = &[
     case("a block over the limit", &["offset", "--block", "2048"], &["2048", "1024"]),
     case("a size of zero", &["offset", "--bytes", "0"], &["--bytes"]),
     case("a size that is no multiple of the block", &["offset", "--bytes", "1000"], &["1000 bytes", "2048"]),
+    case("a matrix of no columns", &["transpose", "--nx", "0"], &["--nx"]),
+    case("a matrix beyond all memory", &["transpose", "--nx", "4294967295"], &["--nx"]),
+    case(
+        "a tile that no block can have",
+        &["matmul", "--kernel", "matmul_tiled_dynamic", "--tile", "1024"],
+        &["1024"],
+    ),
+    case("segments of three lanes", &["shuffle", "--width", "3"], &["2 and 4"]),
+    case("three coefficients", &["stencil", "--coefficients", "1,2,3"], &["exactly 4"]),
+    case("a budget beyond the card's memory", &["unified", "--budget", "1TiB"], &["1 TiB", "--budget"]),
+    case("oversubscription unasked", &["unified", "--factor", "1.5"], &["--allow-oversubscription", "hang"]),
+    case("a factor beyond all use", &["unified", "--factor", "65"], &["64"]),
     case("an unknown experiment", &["ofset"], &["ofset", "offset", "stride", "copy"]),
     case(
         "an output folder that cannot be made",

@@ -8,18 +8,30 @@ use serde_json::Value;
 /// How many rows an experiment has for each precision, where that is fixed by its sweep: offsets 0 to 32, strides 1 to 32.
 const ROWS_PER_PRECISION: [(&str, usize); 2] = [("offset", 33), ("stride", 32)];
 
-/// Every row was measured, verified and has a rate; every experiment is there with all of its points.
-pub(crate) fn check(text: &str, experiments: &[Experiment], precision: &str) -> Result<String> {
-    check_of("measured", text, experiments, precision)
+/// What rows are to be, besides verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// From a GPU, with times.
+    Measured,
+    /// From a simulated card, with times.
+    Modelled,
+    /// From a GPU, launched once and not timed.
+    Once,
 }
 
-/// The same of rows from this backend: measured ones, or modelled ones.
+/// Every row was measured, verified and has a rate; every experiment is there with all of its points.
+pub(crate) fn check(text: &str, experiments: &[Experiment], precision: &str) -> Result<String> {
+    check_of(Kind::Measured, text, experiments, precision)
+}
+
+/// The same of rows of this kind.
 pub(crate) fn check_of(
-    backend: &str,
+    kind: Kind,
     text: &str,
     experiments: &[Experiment],
     precision: &str,
 ) -> Result<String> {
+    let backend = if kind == Kind::Modelled { "modelled" } else { "measured" };
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut kernels = BTreeSet::new();
     for (number, line) in text.lines().enumerate() {
@@ -30,14 +42,14 @@ pub(crate) fn check_of(
         let _ = kernels.insert(kernel.to_owned());
         ensure!(row["verified"] == true, "not verified: {line}");
         ensure!(row["backend"] == backend, "not {backend}: {line}");
-        let rate = row["gb_per_s"].as_f64().unwrap_or(0.0);
-        ensure!(rate.is_finite() && rate > 0.0, "no bandwidth: {line}");
         for bytes in ["read", "written", "footprint"] {
             ensure!(row["bytes"][bytes].as_u64().is_some(), "no bytes {bytes}: {line}");
         }
-        let [min, median, max] =
-            ["min", "median", "max"].map(|name| row["time_ms"][name].as_f64().unwrap_or(f64::NAN));
-        ensure!(0.0 < min && min <= median && median <= max, "times out of order: {line}");
+        if kind == Kind::Once {
+            ensure!(row["timing"]["method"] == "once", "launched more than once: {line}");
+        } else {
+            check_times(&row, line)?;
+        }
         *counts.entry(experiment.to_owned()).or_default() += 1;
     }
     if let Some(missing) = experiments.iter().find(|experiment| !counts.contains_key(&experiment.name)) {
@@ -62,6 +74,16 @@ pub(crate) fn check_of(
     }
     Ok(counts.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
         + " rows, all verified")
+}
+
+/// A row has a rate, and times in their order.
+fn check_times(row: &Value, line: &str) -> Result<()> {
+    let rate = row["gb_per_s"].as_f64().unwrap_or(0.0);
+    ensure!(rate.is_finite() && rate > 0.0, "no bandwidth: {line}");
+    let [min, median, max] =
+        ["min", "median", "max"].map(|name| row["time_ms"][name].as_f64().unwrap_or(f64::NAN));
+    ensure!(0.0 < min && min <= median && median <= max, "times out of order: {line}");
+    Ok(())
 }
 
 /// An experiment as `coalesce list` describes it.
@@ -163,8 +185,9 @@ mod tests {
     #[test]
     fn modelled_rows_are_accepted_where_they_are_asked_for() {
         let text = rows(33, 32).replace("measured", "modelled");
-        assert!(check_of("modelled", &text, &names(&["offset", "stride"]), "f32").is_ok());
-        let error = check_of("modelled", &rows(33, 32), &names(&["offset", "stride"]), "f32").unwrap_err();
+        assert!(check_of(Kind::Modelled, &text, &names(&["offset", "stride"]), "f32").is_ok());
+        let error =
+            check_of(Kind::Modelled, &rows(33, 32), &names(&["offset", "stride"]), "f32").unwrap_err();
         assert!(error.to_string().starts_with("not modelled: "), "{error}");
     }
 
