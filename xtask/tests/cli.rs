@@ -142,7 +142,7 @@ fn gpu_tests_stop_at_the_first_failure_and_say_what_failed() {
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("FAILED  driver and device (coalesce devices)"), "{text}");
     assert!(text.contains("error: no NVIDIA driver was found"), "{text}");
-    assert!(text.contains("not run  all experiments, 256MiB, both, blocks of 256"), "{text}");
+    assert!(text.contains("not run  offset, stride, copy, 256MiB, both, blocks of 256"), "{text}");
     assert!(text.contains("--keep-going"), "{text}");
 }
 
@@ -156,6 +156,6 @@ fn a_run_that_does_not_verify_fails_the_gpu_tests() {
     let folder = Folder::new("unverified", script);
     let (code, text) = folder.xtask(&["test", "--gpu", "--no-sanitizer"]);
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("FAILED  all experiments, 1KiB, f32, blocks of 256"), "{text}");
+    assert!(text.contains("FAILED  offset, stride, copy, 1KiB, f32, blocks of 256"), "{text}");
     assert!(text.contains("not verified: {"), "{text}");
 }
