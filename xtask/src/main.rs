@@ -7,6 +7,7 @@ mod coalesce;
 mod expectations;
 mod fidelity;
 mod gate;
+mod generated;
 mod gpu;
 mod kernels;
 mod layout;

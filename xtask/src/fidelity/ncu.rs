@@ -4,9 +4,6 @@
 //! run's records say that, in the same order, so the n-th kernel row has the n-th group of launches. Every row must have
 //! the same number of launches; the last of each group counts, which found the caches as its row leaves them.
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 
@@ -14,7 +11,7 @@ use serde_json::{Map, Value, json};
 ///
 /// # Errors
 /// The launches are not a whole number for each row, or a row's kernel is not the launches'.
-pub(crate) fn join(csv: &str, records: &[Value]) -> Result<Vec<Value>> {
+pub(crate) fn join(csv: &str, records: &[Value], run: Option<&[String]>) -> Result<Vec<Value>> {
     let launches = launches(csv)?;
     let rows: Vec<&Value> = records.iter().filter(|row| row["language"] == "rust").collect();
     if rows.is_empty() || launches.is_empty() || !launches.len().is_multiple_of(rows.len()) {
@@ -28,9 +25,13 @@ pub(crate) fn join(csv: &str, records: &[Value]) -> Result<Vec<Value>> {
             bail!("a row of {kernel} meets a launch of {other}");
         }
         let (_, counters) = group.last().context("each row has launches")?;
-        joined.push(json!({
+        let mut line = json!({
             "experiment": row["experiment"], "kernel": kernel, "parameters": row["parameters"], "hardware": counters,
-        }));
+        });
+        if let Some(run) = run {
+            line["run"] = run.into();
+        }
+        joined.push(line);
     }
     Ok(joined)
 }
@@ -68,31 +69,6 @@ fn fields(line: &str) -> Vec<String> {
     line.split("\",\"").map(str::to_owned).collect()
 }
 
-/// Puts rows into the file in place of those with the same kernel and parameters; returns how many there were.
-///
-/// # Errors
-/// The file cannot be read or written.
-pub(crate) fn merge(path: &Path, rows: &[Value]) -> Result<usize> {
-    let old = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-    };
-    let same = |a: &Value, b: &Value| a["kernel"] == b["kernel"] && a["parameters"] == b["parameters"];
-    let mut all = Vec::new();
-    for line in old.lines() {
-        let line: Value = serde_json::from_str(line)
-            .with_context(|| format!("{} holds a line that is no JSON", path.display()))?;
-        if !rows.iter().any(|row| same(row, &line)) {
-            all.push(line);
-        }
-    }
-    all.extend_from_slice(rows);
-    let text: String = all.iter().map(|row| format!("{row}\n")).collect();
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(rows.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +88,7 @@ mod tests {
     #[test]
     fn each_row_gets_the_last_of_its_launches() {
         let records = [record("a", "rust"), record("copy_driver", "driver"), record("b", "rust")];
-        let rows = join(CSV, &records).expect("two launches a row");
+        let rows = join(CSV, &records, None).expect("two launches a row");
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[0]["hardware"], json!({"dram__bytes_read.sum": 2048}));
         assert_eq!(
@@ -124,23 +100,9 @@ mod tests {
     #[test]
     fn what_does_not_belong_together_is_refused() {
         let error =
-            join(CSV, &[record("a", "rust"), record("c", "rust")]).expect_err("b is not c").to_string();
+            join(CSV, &[record("a", "rust"), record("c", "rust")], None).expect_err("b is not c").to_string();
         assert_eq!(error, "a row of c meets a launch of b");
         let three = [record("a", "rust"), record("b", "rust"), record("b", "rust")];
-        assert!(join(CSV, &three).is_err());
-    }
-
-    #[test]
-    fn a_row_is_replaced_by_its_like() {
-        let folder = std::env::temp_dir().join(format!("coalesce-ncu-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
-        let path = folder.join("counters.jsonl");
-        let row = |value: u64| json!({"kernel": "a", "parameters": {"bytes": 1}, "hardware": {"x": value}});
-        assert_eq!(merge(&path, &[row(1)]).expect("a new file"), 1);
-        assert_eq!(merge(&path, &[row(2)]).expect("the same file"), 1);
-        let text = fs::read_to_string(&path).expect("it is there");
-        fs::remove_dir_all(&folder).expect("it can go");
-        assert_eq!(text.lines().count(), 1);
-        assert!(text.contains("\"x\":2"), "{text}");
+        assert!(join(CSV, &three, None).is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! `fidelity`: how near the simulator comes to the hardware, in docs/fidelity.md.
 //!
-//! Two files say what an H200 did: `counters.jsonl`, Nsight Compute's counters of one launch a row, and `records.jsonl`,
-//! measured bandwidths. The simulator runs the same rows. Its counters must be the hardware's, number for number; how far
-//! its modelled times are off is reported.
+//! Three files say what an H200 did: `counters.jsonl`, Nsight Compute's counters of one launch a row, and `records.jsonl` and
+//! `kernels.jsonl`, measured bandwidths. The simulator runs the same rows. Its counters must be the hardware's, number for
+//! number; how far its modelled times are off is reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,21 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::coalesce;
-use crate::fidelity::{self, Hardware, ncu};
+use crate::fidelity::{
+    self, Hardware, ncu,
+    rows::{self, Run},
+};
 use crate::layout::Layout;
 use crate::process;
 
 /// Where the hardware's figures and the simulator's full-size rows are kept.
 const FOLDER: &str = "docs/results/h200";
+
+/// The hardware's counters, in the folder.
+const COUNTERS: &str = "counters.jsonl";
+
+/// Measured rows of all kernels, in the folder.
+const KERNELS: &str = "kernels.jsonl";
 
 /// What `fidelity` takes.
 #[derive(Args)]
@@ -30,22 +39,34 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "full")]
     check: bool,
     /// Take in what `ncu --csv --page raw` wrote of a run on an H200; needs --records of the same run
-    #[arg(long, value_name = "NCU.CSV", requires = "records", conflicts_with_all = ["full", "check"])]
+    #[arg(long, value_name = "NCU.CSV", requires = "records")]
     ncu: Option<PathBuf>,
-    /// The records.jsonl of the run that ncu watched
-    #[arg(long, value_name = "RECORDS.JSONL", requires = "ncu")]
+    /// The records.jsonl of the run that ncu watched, or without --ncu of a run whose rows are to be kept as measured
+    #[arg(long, value_name = "RECORDS.JSONL", conflicts_with_all = ["full", "check"])]
     records: Option<PathBuf>,
+    /// What that run was given, where it is more than --bytes; the simulator is given the same
+    #[arg(long, value_name = "OPTIONS", requires = "records", allow_hyphen_values = true)]
+    run: Option<String>,
 }
 
 /// Writes docs/fidelity.md anew, or checks it.
 pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let layout = Layout::find()?;
     let root = layout.root("fidelity")?;
-    if let (Some(csv), Some(records)) = (&arguments.ncu, &arguments.records) {
-        let rows = ncu::join(&read(csv)?, &lines(&read(records)?, records)?)
-            .with_context(|| format!("{} and {} do not belong together", csv.display(), records.display()))?;
-        let added = ncu::merge(&root.join(FOLDER).join("counters.jsonl"), &rows)?;
-        println!("{added} rows taken into {FOLDER}/counters.jsonl");
+    let run: Option<Vec<String>> =
+        arguments.run.as_ref().map(|words| words.split_whitespace().map(str::to_owned).collect());
+    if let Some(records) = &arguments.records {
+        let rows = lines(&read(records)?, records)?;
+        let (file, rows) = match &arguments.ncu {
+            Some(csv) => {
+                let joined = ncu::join(&read(csv)?, &rows, run.as_deref());
+                let apart = || format!("{} and {} do not belong together", csv.display(), records.display());
+                (COUNTERS, joined.with_context(apart)?)
+            }
+            None => (KERNELS, rows.iter().map(|row| rows::kept(row, run.as_deref())).collect()),
+        };
+        take_in(&root.join(FOLDER).join(file), &rows)?;
+        println!("{} rows taken into {FOLDER}/{file}", rows.len());
         return Ok(0);
     }
     if arguments.check {
@@ -55,8 +76,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let program = coalesce::program(&layout)?;
     if arguments.full {
         let measured = measured(root)?;
-        let rows = simulate(&program, &fidelity::sizes(&measured)?)?;
-        let text: String = rows.iter().map(|row| format!("{}\n", fidelity::kept(row))).collect();
+        let rows = simulate(&program, &rows::runs(&measured)?)?;
+        let wanted = |row: &&Value| measured.iter().any(|other| fidelity::is_same(row, other));
+        let text: String =
+            rows.iter().filter(wanted).map(|row| format!("{}\n", rows::kept(row, None))).collect();
         fs::write(root.join(FOLDER).join("modelled.jsonl"), text).context("cannot keep the modelled rows")?;
     }
     let (old, new) = texts(root, &program)?;
@@ -74,13 +97,16 @@ pub(crate) fn check(root: &Path) -> Result<String> {
     if old != new {
         bail!("docs/fidelity.md is not what the figures make of it: `cargo xtask fidelity` writes it anew");
     }
-    Ok(format!("{} rows counted as Nsight Compute counts them", hardware(root)?.len()))
+    let rows = read(&root.join(FOLDER).join(COUNTERS))?.lines().count();
+    Ok(format!("{rows} rows counted as Nsight Compute counts them"))
 }
 
 /// docs/fidelity.md as it is, and as the figures make it.
 fn texts(root: &Path, program: &Path) -> Result<(String, String)> {
-    let hardware = hardware(root)?;
-    let simulated = simulate(program, &fidelity::hardware_sizes(&hardware))?;
+    let path = root.join(FOLDER).join(COUNTERS);
+    let rows = lines(&read(&path)?, &path)?;
+    let simulated = simulate(program, &rows::runs(&rows)?)?;
+    let hardware = rows.iter().map(Hardware::of).collect::<Result<Vec<_>>>()?;
     let counters = fidelity::counters(&hardware, &simulated)?;
     let kept = root.join(FOLDER).join("modelled.jsonl");
     let times = fidelity::times(&measured(root)?, &lines(&read(&kept)?, &kept)?)?;
@@ -89,31 +115,42 @@ fn texts(root: &Path, program: &Path) -> Result<(String, String)> {
     Ok((old, new))
 }
 
-fn hardware(root: &Path) -> Result<Vec<Hardware>> {
-    let path = root.join(FOLDER).join("counters.jsonl");
-    lines(&read(&path)?, &path)?.iter().map(Hardware::of).collect()
-}
-
 /// The measured rows of our own kernels.
 fn measured(root: &Path) -> Result<Vec<Value>> {
-    let path = root.join(FOLDER).join("records.jsonl");
-    let mut rows = lines(&read(&path)?, &path)?;
-    rows.retain(|row| row["language"] == "rust" && row["verified"] == true);
+    let mut rows = Vec::new();
+    for file in ["records.jsonl", KERNELS] {
+        let path = root.join(FOLDER).join(file);
+        rows.extend(lines(&read(&path)?, &path)?);
+    }
+    rows.retain(|row| row["language"] == "rust" && row["gb_per_s"].is_number());
     Ok(rows)
 }
 
-/// Runs the program on the simulated H200, once for each size with the experiments that have rows of it.
-fn simulate(program: &Path, runs: &[(u64, Vec<String>)]) -> Result<Vec<Value>> {
+/// Puts rows into a file.
+fn take_in(path: &Path, rows: &[Value]) -> Result<()> {
+    let old = if path.exists() { lines(&read(path)?, path)? } else { Vec::new() };
+    let text: String = rows::merged(old, rows).iter().map(|row| format!("{row}\n")).collect();
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Makes rows on the simulated H200.
+fn simulate(program: &Path, runs: &[Run]) -> Result<Vec<Value>> {
     let mut rows = Vec::new();
-    for (bytes, experiments) in runs {
+    for Run { options, experiments, kernels } in runs {
         let mut command = Command::new(program);
         let _ = command
-            .args(["run", "--device", "sim:h200", "--format", "json", "--bytes", &bytes.to_string()])
+            .args(["run", "--device", "sim:h200", "--format", "json", "--kernel", &kernels.join(",")])
+            .args(options)
             .args(experiments)
-            .stderr(Stdio::inherit());
+            .stderr(Stdio::piped());
         let output = command.output().with_context(|| format!("cannot start {}", program.display()))?;
         if !output.status.success() {
-            bail!("`{}` failed ({})", process::line(&command), output.status);
+            bail!(
+                "`{}` failed ({}):\n{}",
+                process::line(&command),
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         let text = String::from_utf8(output.stdout).context("the program printed what is no text")?;
         rows.extend(lines(&text, Path::new("the program's output"))?);

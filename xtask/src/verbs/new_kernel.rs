@@ -54,8 +54,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let layout = Layout::find()?;
     let root = layout.root("new-kernel")?;
     let name = &arguments.name;
-    let changes = changes(root, name)?;
-    write(root, &changes)?;
+    generate(root, name)?;
     let mut text = String::new();
     for (path, _, what) in NEW {
         text += &format!("{:<44} {what}\n", path.replace(PLACEHOLDER, name));
@@ -71,6 +70,11 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     }
     crate::print(&text)?;
     Ok(0)
+}
+
+/// Writes the files of a kernel of this name.
+pub(crate) fn generate(root: &Path, name: &str) -> Result<()> {
+    write(root, &changes(root, name)?)
 }
 
 /// A file that is made or changed.
