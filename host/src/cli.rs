@@ -273,7 +273,7 @@ fn kernel_names() -> Vec<&'static str> {
 
 /// What `check` can be asked for by name: experiments, and the kernels that are kernels.
 fn checkable_names() -> Vec<&'static str> {
-    let kernels = kernel_names().into_iter().filter(|name| *name != experiments::DRIVER_COPY);
+    let kernels = kernel_names().into_iter().filter(|name| !experiments::DRIVER_COPIES.contains(name));
     experiment_names().into_iter().chain(kernels).collect()
 }
 

@@ -59,8 +59,8 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &idioms::Idioms,
 ];
 
-/// The name under which the driver's own copy is recorded, which is no kernel.
-pub(crate) const DRIVER_COPY: &str = copy::DRIVER;
+/// The names under which the driver's own copies are recorded, which are no kernels: within the card, and from the host.
+pub(crate) const DRIVER_COPIES: [&str; 2] = [copy::DRIVER, unified::HOST_COPY];
 
 /// The driver's own device-to-device copy of `bytes`, against which everything else is held.
 pub(crate) fn driver_copy(bytes: u64) -> Point {

@@ -16,11 +16,16 @@ use crate::{
     cli::Pattern,
     device::{Backend, DeviceInfo},
     memory,
+    pattern::{self, SEED},
+    record::Parameters,
     sizes::Bytes,
     verify::Expected,
 };
 use anyhow::{Context, Result, bail};
-use cust::launch;
+use cust::{
+    launch,
+    memory::{AsyncCopyDestination, DeviceSlice},
+};
 use simt::cards::{BlockShape, Limits, Occupancy};
 
 /// Three orders of access, three placements, and more memory than there is.
@@ -55,6 +60,9 @@ const KERNELS: [Kernel; 7] = [
     Kernel { name: "random_warp_write", pattern: Pattern::RandomWarp, does: Does::Write },
 ];
 
+/// The driver's own copy from pinned memory to the card: as fast as the link can be, against which zero-copy is held.
+pub(super) const HOST_COPY: &str = "host_copy_driver";
+
 /// The article's.
 const FACTORS: [f64; 4] = [0.5, 1.0, 1.5, 2.0];
 
@@ -84,7 +92,7 @@ impl Experiment for Unified {
 
     fn reading(&self) -> &'static str {
         "Each row is one launch on memory that the host has just filled; factor is the allocation over the budget, the memory \
-         that counts as the card's. Pages on demand are moved for the sake of 128 bytes each when access is random, and moved \
+         that counts as the card's. host_copy_driver is the driver's own copy from pinned memory, its bytes counted once. Pages on demand are moved for the sake of 128 bytes each when access is random, and moved \
          out again when they are more than fit: then reading them where they are, or dealing them out, is faster by far."
     }
 
@@ -93,7 +101,7 @@ impl Experiment for Unified {
     }
 
     fn kernels(&self) -> Vec<&'static str> {
-        KERNELS.iter().map(|kernel| kernel.name).collect()
+        std::iter::once(HOST_COPY).chain(KERNELS.iter().map(|kernel| kernel.name)).collect()
     }
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
@@ -136,8 +144,14 @@ impl Experiment for Unified {
         // Counting takes time, and placements have it in common.
         let mut counted: Vec<(Way, u64)> = Vec::new();
         let mut points = Vec::new();
+        let placements = placements(request, device)?;
+        let crosses =
+            [Placement::ZeroCopy, Placement::ZeroCopyHints].iter().any(|one| placements.contains(one));
+        if request.wants(HOST_COPY) && crosses && choices.pattern.is_empty() {
+            points.push(host_copy(allocation(1.0, budget, page)?));
+        }
         for kernel in kernels(request, device) {
-            for placement in placements(request, device)? {
+            for &placement in &placements {
                 for &factor in &factors {
                     let bytes = allocation(factor, budget, page)?;
                     let elements = bytes / ELEMENT;
@@ -165,6 +179,32 @@ impl Experiment for Unified {
             }
         }
         Ok(points)
+    }
+}
+
+/// The driver's own copy from pinned memory. Its bytes count once, as those of a kernel that reads them over the link do.
+fn host_copy(bytes: u64) -> Point {
+    let work = Work::Driver(Box::new(move |stream, buffers| {
+        let source = std::ptr::with_exposed_provenance::<u8>(buffers[0].as_raw() as usize);
+        // SAFETY: pinned memory has one address for host and card, both buffers have that many bytes, and they live until the
+        // stream is synchronised.
+        unsafe {
+            let source = std::slice::from_raw_parts(source, bytes as usize);
+            DeviceSlice::from_raw_parts_mut(buffers[1], bytes as usize).async_copy_from(source, stream)
+        }
+    }));
+    let values = || Expected::exactly(|first, _, values: &mut [f32]| pattern::fill(first, SEED, values));
+    let before = Contents::Pattern(Precision::F32);
+    Point {
+        parameters: Parameters { bytes, elements: bytes, ..Parameters::of_bytes(bytes) },
+        bytes: BytesMoved { read: bytes, written: 0, footprint: 2 * bytes },
+        buffers: vec![
+            Buffer { bytes, place: Place::Pinned, before, after: values() },
+            Buffer { bytes, place: Place::Device, before: Contents::Poison, after: values() },
+        ],
+        // There is nothing to prepare, but it is timed one by one, as the kernels are.
+        before_each: Some(Box::new(|_, _| Ok(()))),
+        ..Point::new("unified", HOST_COPY, Shape::NONE, work)
     }
 }
 
@@ -352,7 +392,7 @@ fn point(kernel: &Kernel, way: Way, distinct: u64, shape: Shape, factor: f64, pl
             way.written()
         } else {
             Expected::exactly(|first, _, values: &mut [f32]| {
-                crate::pattern::fill(first, crate::pattern::SEED, values);
+                pattern::fill(first, SEED, values);
             })
         },
     };
@@ -450,8 +490,8 @@ mod tests {
     #[test]
     fn the_default_is_the_article_s_nine_at_four_factors() {
         let points = plan(|_| {}, &simulated()).expect("it is a valid request");
-        assert_eq!(points.len(), 36);
-        let last = &points[35];
+        assert_eq!((points.len(), points[0].kernel), (1 + 36, HOST_COPY));
+        let (points, last) = (&points[1..], &points[36]);
         assert_eq!(
             (last.kernel, last.buffers[0].bytes, last.shape.block),
             ("random_warp", 64 << 20, [128, 1, 1])
@@ -473,7 +513,7 @@ mod tests {
         assert_eq!(places[..2], [Place::Managed(Placement::OnDemand); 2]);
         assert_eq!(places[4], Place::Pinned);
         let full = plan(|request| request.scale = Scale::Full, &simulated()).expect("it is a valid request");
-        assert_eq!(full.len(), 7 * 6 * 4);
+        assert_eq!(full.len(), 1 + 7 * 6 * 4);
     }
 
     #[test]
@@ -501,7 +541,7 @@ mod tests {
     fn old_cards_reach_pinned_memory_only() {
         let device = c870();
         let points = plan(|_| {}, &device).expect("it is a valid request");
-        assert_eq!(points.len(), 12);
+        assert_eq!(points.len(), 1 + 12);
         assert!(points.iter().all(|point| point.buffers[0].place == Place::Pinned));
         assert!(Unified.notes(&request(), &device)[0].contains("zero-copy only"));
         let error = refusal(|request| request.choices.placement = vec![Placement::Partition], &device);
