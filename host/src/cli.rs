@@ -149,8 +149,8 @@ pub(crate) struct Options {
     /// Say under each table what makes its rows what they are
     ///
     /// One sentence a row, generated from the counters of the simulator and from where the data lived. Of rows of a GPU, whose
-    /// counters only NVIDIA's tools read, the kernels are simulated for it, at a small size, before the run. Records always have
-    /// a sentence, which without this option does without those counters on a GPU.
+    /// counters only NVIDIA's tools read, the kernels are simulated for it, at a small size, before the run. Records always
+    /// have the sentence.
     #[arg(long, help_heading = "Options")]
     pub explain: bool,
 

@@ -11,6 +11,7 @@ mod generated;
 mod gpu;
 mod kernels;
 mod layout;
+mod measured;
 mod nearest;
 mod pattern;
 mod process;
@@ -64,7 +65,7 @@ enum Verb {
     Doctor,
     /// Make a folder to carry to a GPU machine without Rust
     Dist(verbs::dist::Arguments),
-    /// Write the tables of results in README.md and docs/rust-tax.md anew, from the records under docs/results
+    /// Write the tables of results in README.md and under docs/ anew, from the records under docs/results
     Readme(verbs::readme::Arguments),
     /// Write docs/fidelity.md anew: the simulator beside the hardware's counters and times
     Fidelity(verbs::fidelity::Arguments),

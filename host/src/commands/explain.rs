@@ -12,11 +12,27 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use std::{env, process::Command};
 
-/// Simulates the kernels of these points, in the small.
+/// What simulating the kernels of these points in the small tells of them.
 ///
 /// # Errors
-/// The program cannot be started once more, or what it simulates fails.
-pub(crate) fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<Simulated> {
+/// It fails, and the user asked for it by `--explain`: without that the rows are explained by their bytes, and a note says why.
+pub(crate) fn simulated(
+    options: &Options,
+    points: &[Point],
+    device: &DeviceInfo,
+) -> Result<Option<Simulated>> {
+    match simulate(options, points, device) {
+        Ok(simulated) => Ok(Some(simulated)),
+        Err(error) if options.explain => Err(error),
+        Err(error) => {
+            eprintln!("note: rows are explained by their bytes alone: {error:#}");
+            Ok(None)
+        }
+    }
+}
+
+/// Simulates the kernels of these points, in the small.
+fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<Simulated> {
     let card = alike(device)?;
     let mut kernels: Vec<&str> = points
         .iter()
@@ -41,7 +57,7 @@ pub(crate) fn simulate(options: &Options, points: &[Point], device: &DeviceInfo)
     if !output.status.success() {
         let error = String::from_utf8_lossy(&output.stderr);
         bail!(
-            "what --explain tells of a GPU comes from a simulated one, which failed; run without it. It said: {}",
+            "what explains a GPU's rows comes from a simulated one, which failed. It said: {}",
             error.lines().last().unwrap_or_default(),
         );
     }

@@ -52,9 +52,11 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     if let Some(twins) = &twins {
         points = with_twins(points, twins)?;
     }
-    let simulated = (options.explain && backend == Backend::Measured)
-        .then(|| explain::simulate(options, &points, &gpu.info))
-        .transpose()?;
+    let simulated = if backend == Backend::Measured && !options.once {
+        explain::simulated(options, &points, &gpu.info)?
+    } else {
+        None
+    };
     // Without times there is nothing to hold against the driver's copy.
     let ceiling = (!options.once)
         .then(|| Ok::<_, anyhow::Error>(plan::ceiling(&points, backend, memory::available(backend)?)));

@@ -1,4 +1,4 @@
-//! `readme`: the tables of results in README.md and docs/rust-tax.md, made anew from the records that the repository keeps.
+//! `readme`: the tables of results in README.md and under docs/, made anew from the records that the repository keeps.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,14 @@ use clap::Args;
 
 use crate::layout::Layout;
 use crate::results::{self, Block};
-use crate::tax;
+use crate::{measured, tax};
 
 /// The pages with tables, and the kind of block that each has.
-const PAGES: [(&str, &Block); 2] = [("README.md", &results::BLOCK), ("docs/rust-tax.md", &tax::BLOCK)];
+const PAGES: [(&str, &Block); 3] = [
+    ("README.md", &results::BLOCK),
+    ("docs/rust-tax.md", &tax::BLOCK),
+    ("docs/kernels.md", &measured::BLOCK),
+];
 
 /// What `readme` takes.
 #[derive(Args)]
