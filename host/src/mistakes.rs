@@ -112,35 +112,17 @@ fn text(error: &Error, kind: ContextKind) -> Option<&str> {
 
 /// Names the candidate that is most like `wrong`, if one is at all: at most half of its letters differ.
 pub(crate) fn nearest(wrong: &str, candidates: &[String]) -> String {
-    let bare = |name: &str| name.trim_start_matches('-').to_ascii_lowercase().chars().collect::<Vec<_>>();
+    let bare = |name: &str| name.trim_start_matches('-').to_ascii_lowercase();
     let wrong = bare(wrong);
     let distances = candidates.iter().map(|candidate| {
         let name = bare(candidate);
-        (distance(&wrong, &name), wrong.len().max(name.len()), candidate)
+        (strsim::osa_distance(&wrong, &name), wrong.chars().count().max(name.chars().count()), candidate)
     });
     let alike = distances.filter(|(distance, length, _)| 2 * distance <= *length);
     match alike.min_by_key(|(distance, ..)| *distance) {
         Some((.., candidate)) => format!("; the nearest is {candidate}"),
         None => String::new(),
     }
-}
-
-/// How many letters have to be added, left out, changed, or swapped with their neighbour to make one of the other.
-fn distance(one: &[char], other: &[char]) -> usize {
-    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
-    for i in 1..=one.len() {
-        let mut row = vec![i];
-        for j in 1..=other.len() {
-            let changed = rows[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
-            let mut least = changed.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[one.len()][other.len()]
 }
 
 #[cfg(test)]
@@ -152,15 +134,6 @@ mod tests {
     fn explained(arguments: &[&str]) -> Option<String> {
         let error = Cli::try_parse_from(["coalesce"].iter().chain(arguments)).expect_err("a wrong line");
         explain(&error, &Cli::command(), arguments.first().copied())
-    }
-
-    #[test]
-    fn distances_count_letters() {
-        let of = |one: &str, other: &str| {
-            distance(&one.chars().collect::<Vec<_>>(), &other.chars().collect::<Vec<_>>())
-        };
-        assert_eq!([of("run", "run"), of("rnu", "run"), of("bite", "bytes")], [0, 1, 2]);
-        assert_eq!([of("", "list"), of("list", ""), of("zzz", "out")], [4, 4, 3]);
     }
 
     #[test]
