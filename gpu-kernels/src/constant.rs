@@ -23,7 +23,7 @@
 //! warp in one step asks for `distinct` words in a row.
 
 use crate::position::grid_index;
-use cuda_std::{address_space, kernel, warp};
+use cuda_std::{address_space, kernel, thread};
 
 /// Words that the walk starts at, one after the other, and begins anew.
 pub const PERIOD: usize = 1024;
@@ -73,13 +73,15 @@ pub unsafe fn read_only_broadcast(table: &[u32], destination: *mut u32, distinct
 /// The sum of what `word` gives for this lane's indices, each below [`TABLE`].
 #[inline(always)]
 fn walk(distinct: u32, steps: u32, word: impl Fn(usize) -> u32) -> u32 {
-    let lane = warp::lane_id() & (distinct - 1);
+    let lane = (thread::thread_idx_x() % 32) & (distinct - 1);
     let mut sum = 0_u32;
-    for turn in 0..steps / UNROLLED {
-        let first = (turn * UNROLLED) as usize % PERIOD + lane as usize;
-        for step in 0..UNROLLED as usize {
-            sum = sum.wrapping_add(word(first + step));
-        }
+    let mut step = 0;
+    while step < steps {
+        let first = (step % PERIOD as u32 + lane) as usize;
+        // Summed by themselves and added at the end, they wait for one another only, and not for the turn before.
+        let words: [u32; UNROLLED as usize] = core::array::from_fn(|nth| word(first + nth));
+        sum = sum.wrapping_add(words.into_iter().fold(0, u32::wrapping_add));
+        step += UNROLLED;
     }
     sum
 }

@@ -80,10 +80,20 @@ pub unsafe fn matmul_naive(a: &[f32], b: &[f32], c: *mut f32, m: u32, n: u32, k:
     if column < n && row < m {
         // SAFETY: row, column and `nth` are within both matrices, and the element of C is this thread's alone.
         unsafe {
-            let (row_of_a, column_of_b) = (element(row, k, 0), column as usize);
-            let left = |nth| *a.get_unchecked(row_of_a + nth);
-            let right = |nth| *b.get_unchecked(column_of_b + nth * n as usize);
-            let sum = add_products::<8>(0.0, k, left, right);
+            let factors =
+                |nth| (*b.get_unchecked(element(nth, n, column)), *a.get_unchecked(element(row, k, nth)));
+            let add = |sum, (right, left)| GpuFloat::mul_add(left, right, sum);
+            let (mut sum, mut nth) = (0.0, 0);
+            // Two at a time, all four factors first; from there the compilers go on unrolling.
+            while k - nth >= 2 {
+                let (first, second) = (factors(nth), factors(nth + 1));
+                sum = add(add(sum, first), second);
+                nth += 2;
+            }
+            while nth < k {
+                sum = add(sum, factors(nth));
+                nth += 1;
+            }
             Product { m, n, k, alpha, beta }.finish(c, row, column, sum);
         }
     }
@@ -208,6 +218,7 @@ impl Product {
         let (x, y) = (thread::thread_idx_x(), thread::thread_idx_y());
         let (column, row) = (thread::block_idx_x() * width + x, thread::block_idx_y() * width + y);
         let here = (y * width + x) as usize;
+        let mut from_a = element(row, self.k, x);
         let mut sum = 0.0;
         let mut first = 0;
         while first < self.k {
@@ -216,11 +227,7 @@ impl Product {
             unsafe {
                 let in_a = (row < self.m) & (first + x < self.k);
                 let in_b = (first + y < self.k) & (column < self.n);
-                a_tile.add(here).write(if in_a {
-                    *a.get_unchecked(element(row, self.k, first + x))
-                } else {
-                    0.0
-                });
+                a_tile.add(here).write(if in_a { *a.get_unchecked(from_a) } else { 0.0 });
                 b_tile.add(here).write(if in_b {
                     *b.get_unchecked(element(first + y, self.n, column))
                 } else {
@@ -234,6 +241,7 @@ impl Product {
                 thread::sync_threads();
             }
             first += width;
+            from_a += width as usize;
         }
         if row < self.m && column < self.n {
             // SAFETY: C has this row and column, and they are this thread's alone.

@@ -151,6 +151,10 @@ unsafe extern "unadjusted" {
     #[link_name = "llvm.nvvm.saturate.f"]
     pub(crate) safe fn saturate_f32(x: f32) -> f32;
 
+    // Integers.
+    #[link_name = "llvm.nvvm.mulhi.ui"]
+    pub(crate) safe fn mulhi_u32(a: u32, b: u32) -> u32;
+
     // Clocks and sizes.
     #[link_name = "llvm.nvvm.read.ptx.sreg.clock64"]
     pub(crate) safe fn clock64() -> u64;

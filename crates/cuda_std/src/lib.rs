@@ -41,6 +41,7 @@ pub mod atomic;
 pub mod cfg;
 pub mod float;
 pub mod float_ext;
+pub mod integer;
 mod intrinsic;
 pub mod io;
 pub mod mem;

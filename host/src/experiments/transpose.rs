@@ -35,6 +35,8 @@ enum Threads {
     DownColumns(u64),
     /// A block of 256 threads, whatever its shape, for so many columns and rows.
     Tile(u64, u64),
+    /// The same, with the grid's x down the columns of tiles.
+    TileDown(u64, u64),
     /// A thread for each element, and a tile as the block is in dynamic shared memory.
     TileOfBlock,
 }
@@ -46,11 +48,11 @@ enum Turns {
     Transposed,
 }
 
-use Threads::{AlongRows, DownColumns, Tile, TileOfBlock};
+use Threads::{AlongRows, DownColumns, Tile, TileDown, TileOfBlock};
 use Turns::{Copied, Transposed};
 
 /// The kernels. A new one is a line here and a function in gpu-kernels' `transpose.rs`.
-const KERNELS: [Kernel; 17] = [
+const KERNELS: [Kernel; 14] = [
     Kernel { name: "copy_row", threads: AlongRows(1), turns: Copied, shared: 0 },
     Kernel { name: "copy_col", threads: DownColumns(1), turns: Copied, shared: 0 },
     Kernel { name: "naive_row", threads: AlongRows(1), turns: Transposed, shared: 0 },
@@ -64,10 +66,7 @@ const KERNELS: [Kernel; 17] = [
     Kernel { name: "tile_padded_unrolled", threads: Tile(64, 32), turns: Transposed, shared: 8320 },
     Kernel { name: "tile_dynamic", threads: TileOfBlock, turns: Transposed, shared: 0 },
     Kernel { name: "tile_vector", threads: Tile(64, 64), turns: Transposed, shared: 16384 },
-    Kernel { name: "tile_vector_wide", threads: Tile(128, 32), turns: Transposed, shared: 16384 },
-    Kernel { name: "tile_vector_tall", threads: Tile(32, 128), turns: Transposed, shared: 16384 },
-    Kernel { name: "tile_vector_streaming", threads: Tile(64, 64), turns: Transposed, shared: 16384 },
-    Kernel { name: "tile_vector_grouped", threads: Tile(64, 64), turns: Transposed, shared: 16384 },
+    Kernel { name: "tile_vector_down", threads: TileDown(64, 64), turns: Transposed, shared: 16384 },
 ];
 
 /// The article's block.
@@ -95,7 +94,12 @@ const SMALL: [(u32, u32); 2] = [(132, 68), (67, 45)];
 impl Kernel {
     /// Whether it can be launched with this block.
     fn takes(&self, block: Block) -> bool {
-        !matches!(self.threads, Tile(..)) || block.threads() == TILE_THREADS
+        !self.has_tiles_of_its_own() || block.threads() == TILE_THREADS
+    }
+
+    /// Whether its tiles have a size that is not the block's.
+    fn has_tiles_of_its_own(&self) -> bool {
+        matches!(self.threads, Tile(..) | TileDown(..))
     }
 
     /// Whether a block of the device has shared memory enough for it.
@@ -109,7 +113,7 @@ impl Kernel {
     /// The blocks that the request asks for, of those that the kernel takes.
     fn blocks(&self, request: &Request) -> Vec<Block> {
         if request.choices.block.is_empty() {
-            return vec![if matches!(self.threads, Tile(..)) { TILE_BLOCK } else { BLOCK }];
+            return vec![if self.has_tiles_of_its_own() { TILE_BLOCK } else { BLOCK }];
         }
         request.choices.block.iter().copied().filter(|block| self.takes(*block)).collect()
     }
@@ -120,11 +124,18 @@ impl Kernel {
         match self.threads {
             AlongRows(each) => Shape::covering_2d(nx.div_ceil(each), ny, [x, y], device),
             DownColumns(each) => Shape::covering_2d(ny.div_ceil(each), nx, [x, y], device),
-            Tile(columns, rows) => {
-                let threads = (u64::from(x), u64::from(y));
-                let blocks = (nx.div_ceil(columns) * threads.0, ny.div_ceil(rows) * threads.1);
-                Shape::covering_2d(blocks.0, blocks.1, [x, y], device)
-            }
+            Tile(columns, rows) => Shape::covering_2d(
+                nx.div_ceil(columns) * u64::from(x),
+                ny.div_ceil(rows) * u64::from(y),
+                [x, y],
+                device,
+            ),
+            TileDown(columns, rows) => Shape::covering_2d(
+                ny.div_ceil(rows) * u64::from(x),
+                nx.div_ceil(columns) * u64::from(y),
+                [x, y],
+                device,
+            ),
             TileOfBlock => {
                 let bytes = u64::from(y) * (u64::from(x) + u64::from(padding)) * 4;
                 Shape::covering_2d(nx, ny, [x, y], device)?.with_shared(bytes, device)
@@ -203,7 +214,7 @@ impl Experiment for Transpose {
             request.choices.block.iter().filter(refused).map(Block::to_string).collect();
         let without: Vec<&str> = KERNELS
             .iter()
-            .filter(|kernel| request.wants(kernel.name) && matches!(kernel.threads, Tile(..)))
+            .filter(|kernel| request.wants(kernel.name) && kernel.has_tiles_of_its_own())
             .map(|kernel| kernel.name)
             .collect();
         if !refused.is_empty() && !without.is_empty() {
@@ -366,8 +377,7 @@ mod tests {
             ("tile_padded_unrolled", [2, 2, 1]),
             ("tile_dynamic", [7, 3, 1]),
             ("tile_vector", [2, 1, 1]),
-            ("tile_vector_wide", [1, 2, 1]),
-            ("tile_vector_tall", [4, 1, 1]),
+            ("tile_vector_down", [1, 2, 1]),
         ] {
             assert_eq!(grid(&points, kernel), expected, "{kernel}");
         }
@@ -411,7 +421,7 @@ mod tests {
         };
         let request = blocks(&["16x16", "64x2"], &[]);
         let points = Transpose.plan(&request, &h200()).expect("some take it");
-        assert_eq!(points.len(), 18 + 10);
+        assert_eq!(points.len(), 15 + 10);
         let [note] = &Transpose.notes(&request, &h200())[..] else { panic!("one note") };
         assert!(note.starts_with("blocks of 256 threads are what tile, tile_padded, "), "{note}");
         assert!(note.ends_with("left out with --block 64x2"), "{note}");
@@ -429,7 +439,7 @@ mod tests {
     #[test]
     fn tiles_that_do_not_fit_into_a_block_s_memory_are_left_out_or_refused() {
         let points = Transpose.plan(&request(), &c870()).expect("some fit");
-        assert_eq!(points.len(), 18 - 5);
+        assert_eq!(points.len(), 15 - 2);
         let [note] = &Transpose.notes(&request(), &c870())[..] else { panic!("one note") };
         assert!(
             note.contains("16384 bytes of shared memory a block, which is too little for tile_vector, "),
