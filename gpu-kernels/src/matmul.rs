@@ -80,29 +80,36 @@ pub unsafe fn matmul_naive(a: &[f32], b: &[f32], c: *mut f32, m: u32, n: u32, k:
     if column < n && row < m {
         // SAFETY: row, column and `nth` are within both matrices, and the element of C is this thread's alone.
         unsafe {
-            let factors =
-                |nth| (*b.get_unchecked(element(nth, n, column)), *a.get_unchecked(element(row, k, nth)));
-            let add = |sum, (right, left)| GpuFloat::mul_add(left, right, sum);
-            let (mut sum, mut nth) = (0.0, 0);
-            // Two at a time, all four factors first; from there the compilers go on unrolling.
-            while k - nth >= 2 {
-                let (first, second) = (factors(nth), factors(nth + 1));
-                sum = add(add(sum, first), second);
-                nth += 2;
-            }
-            while nth < k {
-                sum = add(sum, factors(nth));
-                nth += 1;
-            }
+            let sum = dot_product(k, |nth| {
+                (*b.get_unchecked(element(nth, n, column)), *a.get_unchecked(element(row, k, nth)))
+            });
             Product { m, n, k, alpha, beta }.finish(c, row, column, sum);
         }
     }
 }
 
+/// The sum of `length` products, whose factors are `factors(n)`, loaded in this order. Two at a time, all four factors first;
+/// from there the compilers go on unrolling.
+#[inline(always)]
+pub(crate) fn dot_product(length: u32, factors: impl Fn(u32) -> (f32, f32)) -> f32 {
+    let add = |sum, (one, other)| GpuFloat::mul_add(other, one, sum);
+    let (mut sum, mut nth) = (0.0, 0);
+    while length - nth >= 2 {
+        let (first, second) = (factors(nth), factors(nth + 1));
+        sum = add(add(sum, first), second);
+        nth += 2;
+    }
+    while nth < length {
+        sum = add(sum, factors(nth));
+        nth += 1;
+    }
+    sum
+}
+
 /// Adds `length` products to a sum, `AT_ONCE` of whose factors are loaded before the first are multiplied. `left(n)` and
 /// `right(n)` are the factors of the `n`-th product.
 #[inline(always)]
-pub(crate) fn add_products<const AT_ONCE: usize>(
+fn add_products<const AT_ONCE: usize>(
     mut sum: f32,
     length: u32,
     left: impl Fn(usize) -> f32,

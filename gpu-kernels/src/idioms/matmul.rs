@@ -1,6 +1,6 @@
 //! The naive matrix product, four times over; see the [module above](super), and [`crate::matmul`] for better ones.
 
-use crate::matmul::add_products;
+use crate::matmul::dot_product;
 use crate::position::{element, grid_position};
 use core::cell::Cell;
 use cuda_std::{GpuFloat, kernel};
@@ -71,23 +71,23 @@ pub unsafe fn asserted_matmul(a: &[f32], b: &[f32], c: &[Cell<f32>], m: u32, n: 
     }
 }
 
-/// Multiplies without checks, eight products at a time: with nothing to check between them, loads can be issued before
-/// the first is needed. nvcc does so by itself.
+/// Multiplies without checks: with nothing to check between them, loads can be issued before the first is needed, and
+/// compilers do so by themselves once the source begins with two products at a time.
 ///
 /// # Safety
 /// As for [`checked_matmul`], and the slices have `m * k`, `k * n` and `m * n` elements.
-// PTX: contains 16x ld.global.nc.b32
+// PTX: contains 4x ld.global.nc.b32
 // PTX: lacks trap
 #[kernel]
 pub unsafe fn unchecked_matmul(a: &[f32], b: &[f32], c: &[Cell<f32>], m: u32, n: u32, k: u32) {
     let (column, row) = grid_position();
     if row < m && column < n {
-        let (row_of_a, column_of_b) = (element(row, k, 0), column as usize);
         // SAFETY: row, column and `nth` are within the matrices.
         unsafe {
-            let left = |nth| *a.get_unchecked(row_of_a + nth);
-            let right = |nth| *b.get_unchecked(column_of_b + nth * n as usize);
-            c.get_unchecked(element(row, n, column)).set(add_products::<8>(0.0, k, left, right));
+            let sum = dot_product(k, |nth| {
+                (*b.get_unchecked(element(nth, n, column)), *a.get_unchecked(element(row, k, nth)))
+            });
+            c.get_unchecked(element(row, n, column)).set(sum);
         }
     }
 }

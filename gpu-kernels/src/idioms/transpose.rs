@@ -158,13 +158,15 @@ pub unsafe fn asserted_transpose(source: &[f32], destination: &[Cell<f32>], nx: 
 pub unsafe fn unchecked_transpose(source: &[f32], destination: &[Cell<f32>], nx: u32, ny: u32) {
     let tile: &Tile = tile!();
     let place = Place::new();
-    for step in 0..TILE / ROWS {
-        let (y, x, row, column) = place.load(step);
-        if row < ny && column < nx {
+    // A pointer to the first element, and the others at distances from it. Of an index the compiler would make a product each.
+    let (y, x, row, column) = place.load(0);
+    let first = source.as_ptr().wrapping_add(element(row, nx, column));
+    for down in (0..TILE).step_by(ROWS) {
+        if column < nx && row + (down as u32) < ny {
             // SAFETY: the element is within the matrix, and with 256 threads y and x are within the tile.
             unsafe {
-                let value = *source.get_unchecked(element(row, nx, column));
-                tile.get_unchecked(y).get_unchecked(x).set(value);
+                let value = *first.add(down * nx as usize);
+                tile.get_unchecked(y + down).get_unchecked(x).set(value);
             }
         }
     }

@@ -13,6 +13,10 @@ use crate::tools::{self, Program, Tool};
 /// and misused barriers.
 pub(crate) const TOOLS: [&str; 4] = ["memcheck", "racecheck", "initcheck", "synccheck"];
 
+/// Bytes behind each allocation that memcheck keeps free: otherwise the next buffer may begin where one ends, and what goes
+/// past the end is no error to it.
+const PADDING: [&str; 2] = ["--padding", "4096"];
+
 /// The exit status that a finding becomes; the program itself never uses it.
 const FINDING: i32 = 86;
 
@@ -21,6 +25,9 @@ pub(crate) fn check(subject: &Subject, tool: &str, experiments: &[Experiment]) -
     let sanitizer = sanitizer()?;
     let records = super::scratch("sanitizer")?;
     let mut command = Command::new(&sanitizer.path);
+    if tool == "memcheck" {
+        let _ = command.args(PADDING);
+    }
     let _ = command
         .args(["--tool", tool, "--error-exitcode", &FINDING.to_string(), "--print-limit", "5"])
         .arg(&subject.program)
@@ -74,6 +81,7 @@ pub(crate) fn finds_a_planted_fault(subject: &Subject) -> Result<String> {
     let mut command = Command::new(&sanitizer.path);
     let _ = command
         .args(["--tool", "memcheck", "--error-exitcode", &FINDING.to_string(), "--print-limit", "1"])
+        .args(PADDING)
         .arg(&subject.program)
         .args([
             "compare",
