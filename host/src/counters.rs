@@ -38,7 +38,7 @@ pub(crate) struct Parts {
     pub on_chip: f64,
     /// Issuing instructions.
     pub issue: f64,
-    /// Waiting, with too little in flight.
+    /// Waiting, for data or for blocks to start.
     pub latency: f64,
     /// The host link, for what is read and written where the host has it.
     #[serde(default)]

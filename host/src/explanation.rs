@@ -172,9 +172,9 @@ fn bound(bound: Bound) -> &'static str {
     match bound {
         Bound::Dram => "DRAM takes longest",
         Bound::L2 => "L2 takes longest",
-        Bound::OnChip => "L1 and shared memory take longest",
+        Bound::OnChip => "L1, shared and constant memory take longest",
         Bound::Issue => "issuing instructions takes longest",
-        Bound::Latency => "waiting takes longest, with too little in flight",
+        Bound::Latency => "waiting takes longest, for data or for blocks to start",
         Bound::Launch => "starting the kernel takes longest",
         Bound::Link => "the host link takes longest",
         Bound::Migration => "moving pages takes longest",

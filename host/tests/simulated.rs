@@ -3,23 +3,16 @@
 
 #[path = "support/outcome.rs"]
 mod support;
+#[path = "support/without_driver.rs"]
+mod without_driver;
 
 use serde_json::Value;
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
 use support::{Outcome, failure, outcome};
+use without_driver::coalesce;
 
 /// Warps of a launch in f32 at 32 KiB, the size that takes a fraction of a second; twice as many half-warps.
 const WARPS: u64 = 256;
-
-/// The program's command line, without a driver of NVIDIA's.
-fn coalesce(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coalesce"));
-    command.args(arguments);
-    for variable in ["COALESCE_DRIVER", "COALESCE_SIMULATE", "COALESCE_CHECK"] {
-        command.env_remove(variable);
-    }
-    command
-}
 
 /// The records of a run on a simulated card.
 fn run(card: &str, arguments: &[&str]) -> Vec<Value> {

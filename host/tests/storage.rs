@@ -2,20 +2,12 @@
 
 #[path = "support/outcome.rs"]
 mod support;
+#[path = "support/without_driver.rs"]
+mod without_driver;
 
 use serde_json::Value;
-use std::process::Command;
 use support::{Outcome, failure, outcome};
-
-/// The program's command line, without a driver of NVIDIA's.
-fn coalesce(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coalesce"));
-    command.args(arguments);
-    for variable in ["COALESCE_DRIVER", "COALESCE_SIMULATE", "COALESCE_CHECK"] {
-        command.env_remove(variable);
-    }
-    command
-}
+use without_driver::coalesce;
 
 fn run(arguments: &[&str]) -> Vec<Value> {
     let Outcome { status, out, err } = outcome(&mut coalesce(arguments));

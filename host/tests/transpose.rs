@@ -2,20 +2,12 @@
 
 #[path = "support/outcome.rs"]
 mod support;
+#[path = "support/without_driver.rs"]
+mod without_driver;
 
 use serde_json::Value;
-use std::process::Command;
 use support::{Outcome, failure, outcome};
-
-/// The program's command line, without a driver of NVIDIA's.
-fn coalesce(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coalesce"));
-    command.args(arguments);
-    for variable in ["COALESCE_DRIVER", "COALESCE_SIMULATE", "COALESCE_CHECK"] {
-        command.env_remove(variable);
-    }
-    command
-}
+use without_driver::coalesce;
 
 /// The records of a run, of one launch each unless it is to be timed.
 fn run(card: &str, timed: bool, arguments: &[&str]) -> Vec<Value> {

@@ -2,25 +2,17 @@
 
 #[path = "support/outcome.rs"]
 mod support;
+#[path = "support/without_driver.rs"]
+mod without_driver;
 
 use serde_json::Value;
-use std::process::Command;
 use support::{Outcome, failure, outcome};
+use without_driver::coalesce;
 
 const MIB: u64 = 1 << 20;
 
 /// The memory that counts as the card's: two of the blocks of 2 MiB in which the driver evicts.
 const BUDGET: u64 = 4 * MIB;
-
-/// The program's command line, without a driver of NVIDIA's.
-fn coalesce(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coalesce"));
-    command.args(arguments);
-    for variable in ["COALESCE_DRIVER", "COALESCE_SIMULATE", "COALESCE_CHECK"] {
-        command.env_remove(variable);
-    }
-    command
-}
 
 /// The records of a run, every one verified.
 fn run(card: &str, arguments: &[&str]) -> Vec<Value> {

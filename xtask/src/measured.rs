@@ -96,7 +96,7 @@ fn figure(rate: f64) -> String {
 }
 
 /// What tells the row from others of its kernel, in words: sizes, block, and everything else by name.
-fn parameters(parameters: &Value) -> String {
+pub(crate) fn parameters(parameters: &Value) -> String {
     let sizes = |names: &[&str]| {
         let sizes: Option<Vec<String>> =
             names.iter().map(|&name| parameters[name].as_u64().map(|size| size.to_string())).collect();

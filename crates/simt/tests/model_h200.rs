@@ -4,7 +4,8 @@ mod model_kernels;
 
 use model_kernels::{Kernel, counters};
 use simt::cards::{Card, find};
-use simt::model::{Counters, LaunchTime};
+use simt::count::LaunchCounters;
+use simt::model::{Counters, HostAccess, LaunchTime, host_access_seconds, look_up_seconds, unified};
 
 /// One measured row: what ran, the size of an element, seconds.
 #[derive(Debug)]
@@ -41,16 +42,19 @@ fn measured() -> Vec<Point> {
             };
             assert_eq!(number("block"), 256, "{line}");
             let seconds = value(line, "median").unwrap().parse::<f64>().unwrap() * 1e-3;
-            Some(Point { kernel, size, seconds, counters: counters(&card, kernel, size, number("read")) })
+            // Eight integer instructions a warp, as these kernels have.
+            let counters = counters(&card, kernel, size, number("read"));
+            let counters = Counters { integer: 8.0 * counters.warps, ..counters };
+            Some(Point { kernel, size, seconds, counters })
         })
         .collect()
 }
 
 fn is_calibration(point: &Point) -> bool {
     match point.kernel {
-        Kernel::Offset(s) => [0, 1, 8, 32].contains(&s),
-        Kernel::Stride(s) => [1, 2, 4, 8, 16, 32].contains(&s),
-        Kernel::Copy => point.size == 16,
+        Kernel::Offset(s) => [1, 8, 32].contains(&s),
+        Kernel::Stride(s) => [1, 8, 16, 32].contains(&s),
+        Kernel::Copy => true,
     }
 }
 
@@ -71,7 +75,7 @@ fn errors_on_points_that_were_not_fitted() {
     let points = measured();
     assert_eq!(points.len(), 132);
     let (fitted, judged): (Vec<_>, Vec<_>) = points.iter().partition(|point| is_calibration(point));
-    assert_eq!((fitted.len(), judged.len()), (21, 111));
+    assert_eq!((fitted.len(), judged.len()), (16, 116));
     let (median, worst) = median_and_worst(&judged, &card);
     println!("judged: median {median:.4}, worst {worst:.4}");
     assert!(median <= 0.02, "median error {median}");
@@ -91,53 +95,136 @@ fn errors_on_points_that_were_not_fitted() {
     }
 }
 
-/// The fitted constants are what a fit finds: least squares of the logarithms, by going downhill from a start that is
-/// well off.
+/// A measured row of another kernel, with the counters that the simulator counted of it at the same size.
+#[derive(Debug)]
+struct Row {
+    name: String,
+    experiment: String,
+    /// The constants were fitted to it.
+    fitted: bool,
+    seconds: f64,
+    counters: LaunchCounters,
+    /// Blocks of 2 MiB that had just come to the card.
+    fresh_blocks: u64,
+}
+
+/// `model_h200/rows.jsonl`: kernels of all experiments, measured on an H200 with CUDA 13 by `coalesce run` and `coalesce
+/// compare --full`, medians, and what `coalesce run --device sim:h200` counts of them.
+fn rows() -> Vec<Row> {
+    let text = include_str!("model_h200/rows.jsonl");
+    let of = |line: &str| {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let text = |key: &str| row[key].as_str().unwrap().to_owned();
+        let (kernel, parameters) = (text("kernel"), text("parameters"));
+        // The experiments with unified memory touch what has been prefetched.
+        let bytes = parameters.split(' ').find_map(|one| one.strip_prefix("bytes="));
+        let fresh = if parameters.contains("placement=prefetched") {
+            bytes.unwrap().parse::<u64>().unwrap() >> 21
+        } else {
+            0
+        };
+        Row {
+            name: format!("{kernel} {parameters}"),
+            experiment: text("experiment"),
+            fitted: row["fitted"].as_bool().unwrap(),
+            seconds: row["microseconds"].as_f64().unwrap() * 1e-6,
+            counters: serde_json::from_value(row["counters"].clone()).unwrap(),
+            fresh_blocks: fresh,
+        }
+    };
+    text.lines().map(of).collect()
+}
+
+/// Modelled over measured time, less 1.
+fn error_of_row(row: &Row, card: &Card) -> f64 {
+    let link = &row.counters.link;
+    let read = HostAccess { bytes: link.sectors_read * 32, split: link.split_loads };
+    let written = HostAccess { bytes: link.sectors_written * 32, split: link.split_stores };
+    let on_link =
+        host_access_seconds(card, read, written) + look_up_seconds(link.page_changes, link.pages_at_once);
+    let on_card = row.counters.time(card).seconds + unified::first_touch_seconds(row.fresh_blocks);
+    on_card.max(on_link) / row.seconds - 1.0
+}
+
+/// As bandwidths are compared: modelled over measured, less 1, without its sign.
+fn bandwidth_error(time_error: f64) -> f64 {
+    (1.0 / (1.0 + time_error) - 1.0).abs()
+}
+
 #[test]
-fn the_fit_can_be_repeated() {
+fn errors_on_the_other_kernels() {
+    let card = find("h200").unwrap();
+    let rows = rows();
+    let experiments =
+        ["constant", "copy", "idioms", "matmul", "shuffle", "stencil", "storage", "transpose", "unified"];
+    let of = |wanted: &dyn Fn(&Row) -> bool| {
+        let errors = rows.iter().filter(|row| wanted(row));
+        let mut errors: Vec<(f64, &str)> =
+            errors.map(|row| (bandwidth_error(error_of_row(row, &card)), row.name.as_str())).collect();
+        errors.sort_by(|a, b| a.0.total_cmp(&b.0));
+        (errors.len(), errors[errors.len() / 2].0, errors[errors.len() - 1])
+    };
+    for experiment in experiments {
+        let (rows, median, worst) = of(&|row| row.experiment == experiment);
+        println!("{experiment}: {rows} rows, median {median:.3}, worst {worst:?}");
+        assert!(median <= 0.15 && worst.0 <= 0.25, "{experiment}: median {median}, worst {worst:?}");
+    }
+    for fitted in [true, false] {
+        let (rows, median, worst) = of(&|row| row.fitted == fitted);
+        println!("fitted {fitted}: {rows} rows, median {median:.3}, worst {worst:?}");
+        assert!(
+            rows >= 30 && median <= 0.06 && worst.0 <= 0.25,
+            "{fitted}: median {median}, worst {worst:?}"
+        );
+    }
+}
+
+/// One of a card's constants.
+type Constant = fn(&mut Card) -> &mut f64;
+
+/// No fitted constant can be a tenth more or less and the rows that it was fitted to be met noticeably better. (Those that
+/// matter for few rows are held by these.)
+#[test]
+fn the_constants_are_where_the_errors_are_least() {
     let known = find("h200").unwrap();
     let points: Vec<Point> = measured().into_iter().filter(is_calibration).collect();
-    let constants: [fn(&mut Card) -> &mut f64; 5] = [
-        |card| &mut card.dram_share,
-        |card| &mut card.dram_line_weight,
-        |card| &mut card.dram_page_weight,
-        |card| &mut card.warp_overhead_ns,
-        |card| &mut card.straddle_penalty,
-    ];
-    let loss = |card: &Card| points.iter().map(|point| (1.0 + error(point, card)).ln().powi(2)).sum::<f64>();
-    let mut card = Card {
-        dram_share: 0.8,
-        dram_line_weight: 0.2,
-        dram_page_weight: 0.2,
-        warp_overhead_ns: 300.0,
-        straddle_penalty: 0.03,
-        ..known.clone()
+    let rows: Vec<Row> = rows().into_iter().filter(|row| row.fitted && row.experiment != "copy").collect();
+    // Squares of logarithms, but beyond a tenth by their size, as in the fit.
+    let robust = |error: f64| {
+        let error = (1.0 + error).ln() / 0.1;
+        2.0 * ((1.0 + error * error).sqrt() - 1.0)
     };
-    let mut best = loss(&card);
-    let mut step = 0.1;
-    while step > 1e-4 {
-        let mut better = false;
-        for constant in constants {
-            for factor in [1.0 + step, 1.0 / (1.0 + step)] {
-                let mut tried = card.clone();
-                *constant(&mut tried) *= factor;
-                let lost = loss(&tried);
-                if lost < best {
-                    (best, card, better) = (lost, tried, true);
-                }
-            }
+    let loss = |card: &Card| {
+        let of_points: f64 = points.iter().map(|point| robust(error(point, card))).sum();
+        let of_rows: f64 = rows.iter().map(|row| robust(error_of_row(row, card))).sum();
+        2.0 * of_points + of_rows
+    };
+    let constants: [(&str, Constant); 15] = [
+        ("dram_share", |card| &mut card.dram_share),
+        ("dram_line_weight", |card| &mut card.dram_line_weight),
+        ("dram_page_weight", |card| &mut card.dram_page_weight),
+        ("dram_turnaround", |card| &mut card.dram_turnaround),
+        ("straddle_penalty", |card| &mut card.straddle_penalty),
+        ("l2_gb_per_s", |card| &mut card.l2_gb_per_s),
+        ("rewrite_sectors", |card| &mut card.rewrite_sectors),
+        ("l1_clocks", |card| &mut card.l1_clocks),
+        ("constant_clocks", |card| &mut card.constant_clocks),
+        ("block_clocks", |card| &mut card.block_clocks),
+        ("integer_clocks", |card| &mut card.integer_clocks),
+        ("straggler_ns", |card| &mut card.straggler_ns),
+        ("warp_overhead_ns", |card| &mut card.warp_overhead_ns),
+        ("launch_us", |card| &mut card.launch_us),
+        ("sharpness", |card| &mut card.sharpness),
+    ];
+    let least = loss(&known);
+    for (name, constant) in constants {
+        for factor in [1.1, 1.0 / 1.1] {
+            let mut moved = known.clone();
+            *constant(&mut moved) *= factor;
+            let found = loss(&moved);
+            println!("{name} x {factor:.2}: {:.3} of the loss", found / least);
+            assert!(found > 0.93 * least, "{name} x {factor:.2} takes {found}, as it is {least}");
         }
-        if !better {
-            step /= 2.0;
-        }
-    }
-    for (index, constant) in constants.into_iter().enumerate() {
-        let (found, written) = (*constant(&mut card), *constant(&mut known.clone()));
-        println!("constant {index}: found {found:.4}, written {written}");
-        assert!(
-            (found / written - 1.0).abs() < 0.02,
-            "constant {index}: the fit finds {found}, the card has {written}"
-        );
     }
 }
 

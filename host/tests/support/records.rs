@@ -1,7 +1,10 @@
 //! Records of runs on a simulated card, and refusals.
 
+#[path = "without_driver.rs"]
+mod without_driver;
+
 use serde_json::Value;
-use std::process::Command;
+use without_driver::coalesce;
 
 /// The records of `coalesce run` with these arguments, each of which verified.
 pub(crate) fn records(arguments: &[&str]) -> Vec<Value> {
@@ -39,13 +42,9 @@ struct Output {
 }
 
 fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coalesce"));
-    command.arg("run").args(arguments).args(["--format", "json"]);
+    let mut command = coalesce(&[&["run"], arguments, &["--format", "json"]].concat());
     if !arguments.contains(&"--device") {
         command.args(["--device", "sim:h200"]);
-    }
-    for variable in ["COALESCE_DRIVER", "COALESCE_SIMULATE", "COALESCE_CHECK"] {
-        command.env_remove(variable);
     }
     let output = command.output().expect("the program starts");
     Output { status: output.status.code(), stdout: output.stdout, stderr: output.stderr }

@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::measured;
+
 /// How far above the simulator's the hardware's wavefronts of shared memory may be: now and then it serves a request again.
 const REPEATED: f64 = 0.02;
 
@@ -261,14 +263,10 @@ pub(crate) fn times(measured: &[Value], modelled: &[Value]) -> Result<String> {
     Ok(out)
 }
 
-/// A row's kernel and its swept parameter, for people.
+/// A row's kernel and its parameters, for people.
 fn name(row: &Value) -> String {
     let kernel = row["kernel"].as_str().unwrap_or_default();
-    let swept = row["experiment"].as_str().unwrap_or_default();
-    match row["parameters"][swept].as_u64() {
-        Some(value) => format!("`{kernel}`, {swept} {value}"),
-        None => format!("`{kernel}`"),
-    }
+    format!("`{kernel}`, {}", measured::parameters(&row["parameters"]))
 }
 
 fn median_size(errors: &[f64]) -> f64 {
@@ -344,7 +342,7 @@ mod tests {
         measured["gb_per_s"] = json!(100.0);
         let text = times(&[measured.clone()], &[simulated()]).expect("both are there");
         assert!(
-            text.starts_with("1 rows: median error 10.0%, worst +10.0% (`offset_f32`, offset 1)."),
+            text.starts_with("1 rows: median error 10.0%, worst +10.0% (`offset_f32`, 4 KiB, offset 1)."),
             "{text}"
         );
         let error = times(&[measured], &[]).expect_err("nothing is modelled").to_string();

@@ -20,8 +20,9 @@ const KEPT: [&str; 11] = [
     "copy",
 ];
 
-/// A row for the files that are kept: a few fields of its record, and the options it was run with.
-pub(crate) fn kept(row: &Value, run: Option<&[String]>) -> Value {
+/// A row for the files that are kept: a few fields of its record, the options it was run with, and whether it is one that
+/// nobody simulates.
+pub(crate) fn kept(row: &Value, run: Option<&[String]>, only_measured: bool) -> Value {
     let mut kept: Map<String, Value> = KEPT
         .iter()
         .filter(|name| !row[**name].is_null())
@@ -32,6 +33,9 @@ pub(crate) fn kept(row: &Value, run: Option<&[String]>) -> Value {
     }
     if let Some(run) = run {
         let _ = kept.insert("run".to_owned(), run.into());
+    }
+    if only_measured {
+        let _ = kept.insert("only_measured".to_owned(), true.into());
     }
     Value::Object(kept)
 }
@@ -119,11 +123,17 @@ mod tests {
             "time_ms": {"median": 0.5, "min": 0.4}, "counters": {"total": 1}, "gflop_per_s": null,
         });
         assert_eq!(
-            kept(&record, Some(&["--small".to_owned()])),
+            kept(&record, Some(&["--small".to_owned()]), false),
             json!({
                 "experiment": "e", "kernel": "k", "parameters": {"bytes": 1}, "gb_per_s": 2.5, "ms": 0.5, "run": ["--small"],
             })
         );
+    }
+
+    #[test]
+    fn what_is_only_measured_says_so() {
+        let kept = kept(&json!({"kernel": "k"}), None, true);
+        assert_eq!(kept, json!({"kernel": "k", "only_measured": true}));
     }
 
     #[test]

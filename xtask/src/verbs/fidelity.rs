@@ -47,6 +47,9 @@ pub(crate) struct Arguments {
     /// What that run was given, where it is more than --bytes; the simulator is given the same
     #[arg(long, value_name = "OPTIONS", requires = "records", allow_hyphen_values = true)]
     run: Option<String>,
+    /// The simulator would take too long for that run's rows: they are kept as measured, and nothing is held against them
+    #[arg(long, requires = "records", conflicts_with = "ncu")]
+    only_measured: bool,
 }
 
 /// Writes docs/fidelity.md anew, or checks it.
@@ -63,7 +66,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
                 let apart = || format!("{} and {} do not belong together", csv.display(), records.display());
                 (COUNTERS, joined.with_context(apart)?)
             }
-            None => (KERNELS, rows.iter().map(|row| rows::kept(row, run.as_deref())).collect()),
+            None => {
+                let kept = |row| rows::kept(row, run.as_deref(), arguments.only_measured);
+                (KERNELS, rows.iter().map(kept).collect())
+            }
         };
         take_in(&root.join(FOLDER).join(file), &rows)?;
         println!("{} rows taken into {FOLDER}/{file}", rows.len());
@@ -79,7 +85,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
         let rows = simulate(&program, &rows::runs(&measured)?)?;
         let wanted = |row: &&Value| measured.iter().any(|other| fidelity::is_same(row, other));
         let text: String =
-            rows.iter().filter(wanted).map(|row| format!("{}\n", rows::kept(row, None))).collect();
+            rows.iter().filter(wanted).map(|row| format!("{}\n", rows::kept(row, None, false))).collect();
         fs::write(root.join(FOLDER).join("modelled.jsonl"), text).context("cannot keep the modelled rows")?;
     }
     let (old, new) = texts(root, &program)?;
@@ -115,14 +121,16 @@ fn texts(root: &Path, program: &Path) -> Result<(String, String)> {
     Ok((old, new))
 }
 
-/// The measured rows of our own kernels.
+/// The measured rows of our own kernels that can be modelled.
 fn measured(root: &Path) -> Result<Vec<Value>> {
     let mut rows = Vec::new();
     for file in ["records.jsonl", KERNELS] {
         let path = root.join(FOLDER).join(file);
         rows.extend(lines(&read(&path)?, &path)?);
     }
-    rows.retain(|row| row["language"] == "rust" && row["gb_per_s"].is_number());
+    rows.retain(|row| {
+        row["language"] == "rust" && row["gb_per_s"].is_number() && row["only_measured"] != true
+    });
     Ok(rows)
 }
 

@@ -78,6 +78,8 @@ pub(super) struct State {
     pub managed_budgets: Vec<Option<u64>>,
     /// Counts up whenever managed memory comes to a device.
     pub tick: u64,
+    /// By device: what came to it until this tick, its launches have touched.
+    pub touched: Vec<u64>,
 }
 
 /// An allocation and where it is.
@@ -201,6 +203,7 @@ impl State {
             managed: BTreeMap::new(),
             managed_budgets: vec![None; devices],
             tick: 0,
+            touched: vec![0; devices],
         }
     }
 }

@@ -70,9 +70,11 @@ pub(super) fn execute(
         Ok(executed) => {
             print(&executed.printed);
             let counters = finished.counters;
-            let time = counters.time(&device.card);
             let link_seconds = records::link_seconds(&counters.link, &device.card);
-            let migration = residence::migrate(driver, device, &ranges, &finished.managed);
+            let (migration, first_touch) = residence::migrate(driver, device, &ranges, &finished.managed);
+            let mut time = counters.time(&device.card);
+            time.launch += first_touch;
+            time.seconds += first_touch;
             let seconds = records::seconds(&time, link_seconds) + migration.seconds;
             records::add(LaunchRecord {
                 device: device.ordinal,

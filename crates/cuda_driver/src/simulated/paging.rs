@@ -263,6 +263,8 @@ impl<'a> Paging<'a> {
             free = self.make_room(index, coming, |_, came| came > begun).max(one);
         }
         coming = self.blocks[index as usize].first_that_fit(coming, free);
+        let pieces = (coming & !(coming << 1)).count_ones();
+        self.migration.seconds += unified::service_seconds(self.card, coming.count_ones(), pieces);
         self.bring(index, coming);
         there & self.blocks[index as usize].present | coming
     }

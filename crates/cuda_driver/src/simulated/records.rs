@@ -8,7 +8,7 @@ use simt::cards::{Card, Occupancy};
 use simt::coalescing::SECTOR_BYTES;
 use simt::count::{LaunchCounters, LinkCounts};
 use simt::exec::SiteInfo;
-use simt::model::LaunchTime;
+use simt::model::{self, HostAccess, LaunchTime};
 
 use super::modules::Loaded;
 use super::residence::Migration;
@@ -59,10 +59,12 @@ impl LaunchRecord {
     }
 }
 
-/// The host link's time for what went over it while a kernel ran. Both directions go at once.
+/// The host link's time for what went over it while a kernel ran, and what it takes to find the pages.
 pub(super) fn link_seconds(link: &LinkCounts, card: &Card) -> f64 {
-    let sectors = link.sectors_read.max(link.sectors_written);
-    sectors as f64 * SECTOR_BYTES as f64 / (card.host_link_gb_per_s * 1e9)
+    let read = HostAccess { bytes: link.sectors_read * SECTOR_BYTES, split: link.split_loads };
+    let written = HostAccess { bytes: link.sectors_written * SECTOR_BYTES, split: link.split_stores };
+    model::host_access_seconds(card, read, written)
+        + model::look_up_seconds(link.page_changes, link.pages_at_once)
 }
 
 /// A launch's time, with the link as one more level beside those of the model: as slow as the slowest, and a little slower
@@ -130,8 +132,14 @@ mod tests {
     #[test]
     fn the_link_takes_its_busier_direction() {
         let card = simt::cards::find("h200").expect("a card");
-        let link = LinkCounts { sectors_read: 1_000_000, sectors_written: 500_000 };
+        let link = LinkCounts { sectors_read: 1_000_000, sectors_written: 500_000, ..LinkCounts::default() };
         let seconds = link_seconds(&link, &card);
-        assert!((seconds * card.host_link_gb_per_s * 1e9 - 32e6).abs() < 1.0, "{seconds}");
+        let bandwidth = card.host_access_share * card.host_link_gb_per_s * 1e9;
+        assert!((seconds * bandwidth - 32e6).abs() < 1.0, "{seconds}");
+        // Pages that the card knows cost nothing to find; of twice as many, half are unknown.
+        let known = LinkCounts { page_changes: 1_000_000, pages_at_once: 256, ..link };
+        assert_eq!(link_seconds(&known, &card), seconds);
+        let unknown = LinkCounts { pages_at_once: 512, ..known };
+        assert!((link_seconds(&unknown, &card) - seconds - 6.5e-3).abs() < 1e-9);
     }
 }

@@ -66,7 +66,7 @@ fn pages_of(address: u64, pages: &Pages, device: &Device, ranges: &mut Vec<Range
             ranges.push(Range { addresses: start..at.min(end), placement });
         }
     };
-    let placement = |linked| if linked { Placement::Host } else { Placement::Managed };
+    let placement = |linked| if linked { Placement::Linked } else { Placement::Managed };
     let whole = |page: &Page| stays(page, device);
     for run in pages.pages.chunk_by(|a, b| whole(a).is_some() && whole(a) == whole(b)) {
         match whole(&run[0]) {
@@ -111,33 +111,41 @@ pub(super) fn bytes_on_card(page: &Page, device: &Device) -> u64 {
     }
 }
 
-/// Brings what the windows touched to the card, in their order, and says what that takes. The ranges are those that the
-/// launch was counted with.
+/// Brings what the windows touched to the card, in their order, and says what that takes, and what it takes to find out
+/// where the blocks are that came since the last launch. The ranges are those that the launch was counted with.
 pub(super) fn migrate(
     driver: &Driver,
     device: &Device,
     ranges: &[Range],
     windows: &[ManagedWindow],
-) -> Migration {
+) -> (Migration, f64) {
     if !unified::faults(device.card.compute_capability) {
-        return migrate_all(&mut driver.state(), device);
+        return (migrate_all(&mut driver.state(), device), 0.0);
     }
     if windows.is_empty() {
-        return Migration::default();
+        return (Migration::default(), 0.0);
     }
     // Played on a copy: this may take a while.
-    let (mut paging, blocks, places) = {
+    let (mut paging, blocks, places, fresh) = {
         let state = driver.state();
         let blocks = Blocks::new(&state);
         let places = blocks.places(&state, ranges);
-        (paging(&state, device), blocks, places)
+        let paging = paging(&state, device);
+        let touched = state.touched[device.ordinal];
+        let fresh = paging.blocks.iter().filter(|block| block.present != 0 && block.came > touched).count();
+        (paging, blocks, places, fresh as u64)
     };
     for window in windows {
         paging.play(&window.trails, &places);
     }
-    let left = blocks.write_back(&mut driver.state(), device, &paging);
+    let left = {
+        let mut state = driver.state();
+        let left = blocks.write_back(&mut state, device, &paging);
+        state.touched[device.ordinal] = state.tick;
+        left
+    };
     forget(device, left);
-    paging.migration
+    (paging.migration, unified::first_touch_seconds(fresh))
 }
 
 /// Brings a range to the card before it is wanted, as far as it fits: what that takes.

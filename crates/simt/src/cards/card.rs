@@ -108,6 +108,8 @@ card! {
     clock_mhz: f64,
     /// Warp instructions that a multiprocessor issues a clock.
     issue_per_clock: f64,
+    /// Of these, integer additions, comparisons, logic and shifts that it executes a clock.
+    integer_per_clock: f64,
     /// Shared-memory wavefronts that a multiprocessor serves a clock.
     wavefronts_per_clock: f64,
     /// Device memory in bytes.
@@ -126,15 +128,35 @@ card! {
     host_link_gb_per_s: f64,
     /// Fixed time of a copy over the host link, in microseconds.
     host_link_latency_us: f64,
+    /// Calibration: the share of it that is left when a kernel reads or writes the host's memory itself.
+    host_access_share: f64,
+    /// Calibration: what the driver on the host takes for a page of 64 KiB of managed memory that is faulted in, in
+    /// microseconds, beside [the batch and the link](crate::model::unified).
+    fault_page_us: f64,
+    /// Calibration: the same for each piece of memory that comes together.
+    fault_piece_us: f64,
     /// Fixed time of a launch, in microseconds.
     launch_us: f64,
     /// From a load that misses all caches to its data, in nanoseconds.
     dram_latency_ns: f64,
     /// From a load that hits in L2 to its data, in nanoseconds; 0 without an L2.
     l2_latency_ns: f64,
+    /// From a load that hits in L1 to its data, in clocks.
+    l1_clocks: f64,
+    /// Calibration: clocks that an integer instruction takes of its warp, where no other warp's hides it.
+    integer_clocks: f64,
+    /// Calibration: how much later the last of several loads comes with every doubling of their number, in nanoseconds.
+    straggler_ns: f64,
+    /// Calibration: clocks between the starts of two blocks on a multiprocessor.
+    block_clocks: f64,
+    /// Calibration: clocks that constant memory takes for each address of a request.
+    constant_clocks: f64,
+    /// Calibration: how many sectors' time L2 takes more for one that a block writes again.
+    rewrite_sectors: f64,
     /// Calibration: time that a warp's slot takes beside the latencies, in nanoseconds: block start, arithmetic, exit.
     warp_overhead_ns: f64,
-    /// Calibration: the share of the peak that a perfect copy reaches.
+    /// Calibration: the share of the peak that reads without gaps reach, and, less
+    /// [`dram_turnaround`](Self::dram_turnaround), a copy.
     dram_share: f64,
     /// Bytes that DRAM moves at least, a power of two from 32 to 128.
     dram_granule_bytes: u32,
@@ -144,8 +166,12 @@ card! {
     dram_line_weight: f64,
     /// Calibration: the part that goes by pages. The rest goes by granules.
     dram_page_weight: f64,
+    /// Calibration: what is lost, of the time of both, when as much is written as is read.
+    dram_turnaround: f64,
     /// Calibration: what is lost when every request looks up a line that a neighbour has too.
     straddle_penalty: f64,
+    /// Calibration: how sharply the slowest level dominates, 1 for a sum of all, more for nearly the slowest alone.
+    sharpness: f64,
     /// Calibration: the share of bandwidth that is left when a barrier stands between a block's loads and its stores.
     phase_share: f64,
 }
@@ -197,6 +223,7 @@ impl Card {
         let positive = [
             ("clock_mhz", self.clock_mhz),
             ("issue_per_clock", self.issue_per_clock),
+            ("integer_per_clock", self.integer_per_clock),
             ("wavefronts_per_clock", self.wavefronts_per_clock),
             ("dram_gb_per_s", self.dram_gb_per_s),
             ("host_link_gb_per_s", self.host_link_gb_per_s),
@@ -210,8 +237,17 @@ impl Card {
         let not_negative = [
             ("l2_gb_per_s", self.l2_gb_per_s),
             ("host_link_latency_us", self.host_link_latency_us),
+            ("fault_page_us", self.fault_page_us),
+            ("fault_piece_us", self.fault_piece_us),
             ("launch_us", self.launch_us),
             ("l2_latency_ns", self.l2_latency_ns),
+            ("l1_clocks", self.l1_clocks),
+            ("integer_clocks", self.integer_clocks),
+            ("straggler_ns", self.straggler_ns),
+            ("block_clocks", self.block_clocks),
+            ("constant_clocks", self.constant_clocks),
+            ("rewrite_sectors", self.rewrite_sectors),
+            ("dram_turnaround", self.dram_turnaround),
             ("warp_overhead_ns", self.warp_overhead_ns),
             ("straddle_penalty", self.straddle_penalty),
         ];
@@ -220,10 +256,18 @@ impl Card {
                 return refuse(&[field], format!("{value} is not 0 or more"));
             }
         }
-        for (field, value) in [("dram_share", self.dram_share), ("phase_share", self.phase_share)] {
+        let shares = [
+            ("dram_share", self.dram_share),
+            ("phase_share", self.phase_share),
+            ("host_access_share", self.host_access_share),
+        ];
+        for (field, value) in shares {
             if !(value > 0.0 && value <= 1.0) {
                 return refuse(&[field], format!("{value} is no share above 0 and up to 1"));
             }
+        }
+        if !(1.0..=16.0).contains(&self.sharpness) {
+            return refuse(&["sharpness"], format!("{} is not between 1 and 16", self.sharpness));
         }
         for (field, value) in
             [("dram_line_weight", self.dram_line_weight), ("dram_page_weight", self.dram_page_weight)]

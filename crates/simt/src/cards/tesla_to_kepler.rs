@@ -13,6 +13,8 @@ fn tesla(minor: u8) -> Card {
         warp_threads: 32,
         // Guide 5.0, 5.4.1: 8 cores, an instruction of a warp every four clocks.
         issue_per_clock: 0.25,
+        // All cores take integers.
+        integer_per_clock: 0.25,
         // Guide 5.0, F.3.3: a half-warp every two clocks.
         wavefronts_per_clock: 0.5,
         l2_bytes: 0,
@@ -22,6 +24,20 @@ fn tesla(minor: u8) -> Card {
         l2_latency_ns: 0.0,
         // Estimate.
         warp_overhead_ns: 100.0,
+        // Not told apart: what they cost is in what is fitted.
+        l1_clocks: 40.0,
+        integer_clocks: 0.0,
+        straggler_ns: 0.0,
+        block_clocks: 0.0,
+        constant_clocks: 1.0,
+        rewrite_sectors: 0.0,
+        // Nothing faults.
+        fault_page_us: 0.0,
+        fault_piece_us: 0.0,
+        // Taken over from the H200.
+        host_access_share: 0.935,
+        dram_turnaround: 0.0,
+        sharpness: 4.0,
         host_link_latency_us: 30.0,
         launch_us: 7.0,
         // Transpose: a copy on a GTX 280 gets 96.9 of 141.7 GB/s. Taken over for the other two.
@@ -103,6 +119,8 @@ fn fermi() -> Card {
         warp_threads: 32,
         // Guide 5.0, F.4.1: two schedulers, each every second shader clock.
         issue_per_clock: 1.0,
+        // All cores take integers.
+        integer_per_clock: 1.0,
         // Guide 5.0, F.4.3: a bank has 32 bits every two clocks.
         wavefronts_per_clock: 0.5,
         l2_bytes: 768 * KIB,
@@ -111,6 +129,20 @@ fn fermi() -> Card {
         l2_latency_ns: 250.0,
         // Estimates.
         warp_overhead_ns: 100.0,
+        // Not told apart: what they cost is in what is fitted.
+        l1_clocks: 40.0,
+        integer_clocks: 0.0,
+        straggler_ns: 0.0,
+        block_clocks: 0.0,
+        constant_clocks: 1.0,
+        rewrite_sectors: 0.0,
+        // Nothing faults.
+        fault_page_us: 0.0,
+        fault_piece_us: 0.0,
+        // Taken over from the H200.
+        host_access_share: 0.935,
+        dram_turnaround: 0.0,
+        sharpness: 4.0,
         host_link_gb_per_s: 5.7,
         host_link_latency_us: 30.0,
         launch_us: 5.0,
@@ -183,6 +215,8 @@ pub(super) fn k20x() -> Card {
         clock_mhz: 732.0,
         // Guide 5.0, F.5.1: four schedulers.
         issue_per_clock: 4.0,
+        // Guide 5.0, 5.4.1: 160 lanes a clock, more than are issued.
+        integer_per_clock: 4.0,
         // Guide 5.0, F.5.3: every clock.
         wavefronts_per_clock: 1.0,
         // Sheet: 6 GB GDDR5 at 2600 MHz on 384 bits.

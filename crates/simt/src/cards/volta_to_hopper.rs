@@ -12,19 +12,35 @@ fn volta(major: u8, minor: u8) -> Card {
         warp_threads: 32,
         // Guide: four schedulers, one instruction a clock each; one wavefront of 32 banks a clock.
         issue_per_clock: 4.0,
+        // Guide, throughput of arithmetic instructions: 64 lanes a clock.
+        integer_per_clock: 2.0,
         wavefronts_per_clock: 1.0,
+        // Records: fitted on an H200, see there; assumed for the others.
+        l1_clocks: 46.5,
+        integer_clocks: 3.04,
+        straggler_ns: 80.7,
+        block_clocks: 152.5,
+        constant_clocks: 2.1,
+        rewrite_sectors: 3.43,
+        dram_turnaround: 0.067,
+        sharpness: 3.35,
+        // Records: fitted on an H200; assumed for the others.
+        host_access_share: 0.935,
+        // What is published has no such part, see `unified`.
+        fault_page_us: 0.0,
+        fault_piece_us: 0.0,
         // Estimates.
         warp_overhead_ns: 200.0,
         host_link_latency_us: 10.0,
         launch_us: 3.0,
-        dram_share: 0.88,
+        dram_share: 0.92,
         dram_granule_bytes: 64,
         dram_page_bytes: 512,
         // Records: fitted on an H200, see there; assumed for the others.
-        dram_line_weight: 0.307,
-        dram_page_weight: 0.289,
-        straddle_penalty: 0.07,
-        phase_share: 0.87,
+        dram_line_weight: 0.275,
+        dram_page_weight: 0.291,
+        straddle_penalty: 0.039,
+        phase_share: 1.0,
         dram_partitions: 0,
         ..Card::blank(ComputeCapability { major, minor })
     }
@@ -37,7 +53,7 @@ pub(super) fn v100() -> Card {
         name: "Tesla V100-SXM2-32GB".to_owned(),
         source: "data sheet; latencies and PCIe 3 as measured by gpu-benches".to_owned(),
         calibration:
-            "dram_share: copy of gpu-benches, 802 GB/s; weights and penalty taken over from the H200; the \
+            "dram_share: copy of gpu-benches, 802 GB/s; what is fitted on the H200 is taken over from there; the \
                       rest assumed"
                 .to_owned(),
         // Sheet: 80 multiprocessors, 1530 MHz, 32 GB HBM2 at 877 MHz on 4096 bits, 6 MiB of L2.
@@ -54,7 +70,7 @@ pub(super) fn v100() -> Card {
         l2_latency_ns: 156.0,
         host_link_gb_per_s: 12.35,
         host_link_latency_us: 30.0,
-        dram_share: 0.89,
+        dram_share: 0.93,
         // HBM2 moves 32 bytes; that nothing in between asks for more is an estimate.
         dram_granule_bytes: 32,
         ..volta(7, 0)
@@ -67,7 +83,7 @@ pub(super) fn rtx3090() -> Card {
         key: "rtx3090".to_owned(),
         name: "NVIDIA GeForce RTX 3090".to_owned(),
         source: "data sheet; latencies, L2 and PCIe 4 estimated".to_owned(),
-        calibration: "weights and penalty taken over from the H200; the rest assumed".to_owned(),
+        calibration: "what is fitted on the H200 is taken over from there; the rest assumed".to_owned(),
         // Sheet: 82 multiprocessors, 1695 MHz, 24 GB GDDR6X at 19.5 GT/s on 384 bits, 6 MiB of L2.
         multiprocessors: 82,
         clock_mhz: 1695.0,
@@ -91,7 +107,7 @@ pub(super) fn a100_40() -> Card {
         name: "NVIDIA A100-SXM4-40GB".to_owned(),
         source: "data sheet; latencies and L2 as measured by gpu-benches; PCIe 4 estimated".to_owned(),
         calibration:
-            "dram_share: copy of gpu-benches, 1381 GB/s; weights and penalty taken over from the H200; the \
+            "dram_share: copy of gpu-benches, 1381 GB/s; what is fitted on the H200 is taken over from there; the \
                       rest assumed"
                 .to_owned(),
         // Sheet: 108 multiprocessors, 1410 MHz, 40 GB HBM2 at 1215 MHz on 5120 bits, 40 MiB of L2.
@@ -107,7 +123,7 @@ pub(super) fn a100_40() -> Card {
         l2_latency_ns: 150.0,
         // Estimate: 24 to 26 are common on PCIe 4 x16.
         host_link_gb_per_s: 25.0,
-        dram_share: 0.89,
+        dram_share: 0.92,
         ..volta(8, 0)
     }
 }
@@ -118,13 +134,13 @@ pub(super) fn a100_80() -> Card {
         key: "a100-80".to_owned(),
         name: "NVIDIA A100-SXM4-80GB".to_owned(),
         calibration:
-            "dram_share: copy of gpu-benches, 1732 GB/s; weights and penalty taken over from the H200; the \
+            "dram_share: copy of gpu-benches, 1732 GB/s; what is fitted on the H200 is taken over from there; the \
                       rest assumed"
                 .to_owned(),
         // Sheet: 80 GB HBM2e at 1593 MHz on 5120 bits.
         memory_bytes: 80 * GIB,
         dram_gb_per_s: 2039.0,
-        dram_share: 0.85,
+        dram_share: 0.885,
         // Gpu-benches: 85 GB/s with 3456 threads of 8 bytes in flight.
         dram_latency_ns: 325.0,
         ..a100_40()
@@ -152,10 +168,13 @@ pub(super) fn h200() -> Card {
     Card {
         key: "h200".to_owned(),
         name: "NVIDIA H200".to_owned(),
-        source: "driver and records in docs/results/h200; L2 and latency of DRAM as measured by gpu-benches".to_owned(),
-        calibration: "dram_share, dram_line_weight, dram_page_weight, warp_overhead_ns and straddle_penalty: least \
-                      squares over 21 points of docs/results/h200/records.jsonl (offsets 0, 1, 8, 32, strides 1, 2, \
-                      4, 8, 16, 32 in f32 and f64, copy_vector); dram_granule_bytes: Nsight Compute; the rest assumed"
+        source: "driver and records in docs/results/h200".to_owned(),
+        calibration: "dram_share, dram_line_weight, dram_page_weight, dram_turnaround, straddle_penalty, l2_gb_per_s, \
+                      rewrite_sectors, l1_clocks, constant_clocks, block_clocks, integer_clocks, straggler_ns, \
+                      warp_overhead_ns, launch_us and sharpness: fitted together to 58 measured rows, those marked as \
+                      fitted in crates/simt/tests/model_h200/rows.jsonl; fault_page_us, fault_piece_us, \
+                      host_access_share: rows of unified memory; latencies: chosen between what is published; \
+                      dram_granule_bytes: Nsight Compute; the rest assumed"
             .to_owned(),
         // Records: what the driver says. The peak is two transfers a clock of 3201 MHz on 6016 bits.
         multiprocessors: 132,
@@ -165,19 +184,21 @@ pub(super) fn h200() -> Card {
         l2_bytes: 60 * MIB,
         // MLPerf system description: 1980 MHz.
         clock_mhz: 1980.0,
-        // Gpu-benches: reads of up to 34 MB.
-        l2_gb_per_s: 9600.0,
-        // Gpu-benches: 123 GB/s with 4224 threads of 8 bytes in flight.
-        dram_latency_ns: 275.0,
-        // Estimate.
-        l2_latency_ns: 150.0,
+        // Records, fitted: reads and writes together. Gpu-benches reads up to 34 MB with 9600.
+        l2_gb_per_s: 6270.0,
+        // Gpu-benches has 275: 123 GB/s with 4224 threads of 8 bytes in flight. That memory is 200 farther than L2 is
+        // chosen between fits.
+        dram_latency_ns: 300.0,
+        l2_latency_ns: 100.0,
         // Measured on an H200: pinned memory to the device.
         host_link_gb_per_s: 55.4,
-        // Estimate.
-        launch_us: 2.0,
-        // Records, fitted: see `calibration`.
-        dram_share: 0.869,
-        warp_overhead_ns: 454.0,
+        // Records: on-demand rows of `unified`.
+        fault_page_us: 4.6,
+        fault_piece_us: 4.2,
+        // Records, fitted: see `calibration`. From kernel to kernel, when many are queued.
+        launch_us: 0.517,
+        dram_share: 0.912,
+        warp_overhead_ns: 247.5,
         // Nsight Compute: bytes read from DRAM double when lanes are 64 bytes apart.
         dram_granule_bytes: 64,
         // Assumed: the distance beyond which distance costs no more. The records end at 256 bytes.

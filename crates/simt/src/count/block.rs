@@ -42,15 +42,15 @@ pub(super) struct BlockMemory {
     shift: u32,
     /// Where the groups are.
     occupied: Vec<u32>,
-    /// Sectors that the block has brought into L1.
-    clock: u32,
+    /// How far each warp has come, in sectors that were brought into L1: see [`load_cached`](Self::load_cached).
+    clocks: Vec<u32>,
     /// See [`L1::share`](super::l1::L1::share).
     share: u32,
 }
 
 impl BlockMemory {
     pub(super) fn new(share: u32) -> Self {
-        let mut new = Self { slots: Vec::new(), shift: 0, occupied: Vec::new(), clock: 0, share };
+        let mut new = Self { slots: Vec::new(), shift: 0, occupied: Vec::new(), clocks: Vec::new(), share };
         new.resize(FEWEST_SLOTS);
         new
     }
@@ -98,8 +98,8 @@ impl BlockMemory {
                 push(list, slot);
                 (slot.read, slot.written) = (0, 0);
             }
-            let (clock, share) = (self.clock, self.share);
-            kept.retain(|slot| slot.cached != 0 && clock.wrapping_sub(slot.time) < share);
+            let (clock, share) = (self.clocks.iter().copied().max().unwrap_or(0), self.share);
+            kept.retain(|slot| slot.cached != 0 && clock.abs_diff(slot.time) < share);
         }
         let mut slots = self.slots.len();
         while (kept.len() + 1) * 4 > slots {
@@ -125,28 +125,40 @@ impl BlockMemory {
     }
 
     /// A load through L1: how many of the sectors are not there.
+    ///
+    /// On a card the warps of a block go side by side, whereas here one may run far ahead of the next. So each has a
+    /// clock of its own, which goes on with what it brings, and to the time of what it finds: a warp that follows another
+    /// finds what that one brought when it was at the same point.
     #[inline(always)]
-    fn load_cached(&mut self, index: u64, sectors: u32, list: &mut Vec<Group>) -> u32 {
-        let (clock, share) = (self.clock, self.share);
+    fn load_cached(&mut self, warp: u32, index: u64, sectors: u32, list: &mut Vec<Group>) -> u32 {
+        let warp = warp as usize;
+        if warp >= self.clocks.len() {
+            self.clocks.resize(warp + 1, 0);
+        }
+        let (clock, share) = (self.clocks[warp], self.share);
         let slot = self.slot(index, list);
-        if clock.wrapping_sub(slot.time) >= share {
+        if clock.abs_diff(slot.time) >= share {
             slot.cached = 0;
         }
         let missed = sectors & !slot.cached;
+        let now = if missed == sectors { clock } else { clock.max(slot.time) };
         slot.cached |= sectors;
         slot.read |= missed & !slot.written;
         let count = missed.count_ones();
-        slot.time = clock.wrapping_add(count);
-        self.clock = clock.wrapping_add(count);
+        let now = now.saturating_add(count);
+        slot.time = now;
+        self.clocks[warp] = now;
         count
     }
 
-    /// An access past L1. What the block has written before is not read from memory.
+    /// An access past L1: how many of the sectors the block has written before. Those are not read from memory.
     #[inline(always)]
-    fn access(&mut self, index: u64, sectors: u32, reads: bool, writes: bool, list: &mut Vec<Group>) {
+    fn access(&mut self, index: u64, sectors: u32, reads: bool, writes: bool, list: &mut Vec<Group>) -> u32 {
         let slot = self.slot(index, list);
+        let rewritten = (slot.written & sectors).count_ones();
         slot.read |= if reads { sectors & !slot.written } else { 0 };
         slot.written |= if writes { sectors } else { 0 };
+        rewritten
     }
 
     /// Ends the block: what it touched goes to the list, and is forgotten.
@@ -157,7 +169,7 @@ impl BlockMemory {
             slot.index = FREE;
         }
         self.occupied.clear();
-        self.clock = 0;
+        self.clocks.clear();
         if self.slots.len() > 4 * MOST_GROUPS {
             self.resize(FEWEST_SLOTS);
         }
@@ -175,6 +187,8 @@ fn push(list: &mut Vec<Group>, slot: &Slot) {
 pub(super) struct CachedLoads<'a> {
     pub(super) memory: &'a mut BlockMemory,
     pub(super) list: &'a mut Vec<Group>,
+    /// Who loads.
+    pub(super) warp: u32,
     /// L1 is filled by lines.
     pub(super) lines: bool,
     /// Sectors that were not there.
@@ -185,7 +199,7 @@ impl Sink for CachedLoads<'_> {
     #[inline(always)]
     fn take(&mut self, group: u64, sectors: u32) {
         let sectors = if self.lines { whole_lines(sectors) } else { sectors };
-        self.missed += self.memory.load_cached(group, sectors, self.list);
+        self.missed += self.memory.load_cached(self.warp, group, sectors, self.list);
     }
 }
 
@@ -195,11 +209,16 @@ pub(super) struct Uncached<'a> {
     pub(super) list: &'a mut Vec<Group>,
     pub(super) reads: bool,
     pub(super) writes: bool,
+    /// Sectors that the block has written before, as often as they come.
+    pub(super) rewritten: u32,
+    /// Sectors that have come, as often as they do.
+    pub(super) taken: u32,
 }
 
 impl Sink for Uncached<'_> {
     #[inline(always)]
     fn take(&mut self, group: u64, sectors: u32) {
-        self.memory.access(group, sectors, self.reads, self.writes, self.list);
+        self.taken += sectors.count_ones();
+        self.rewritten += self.memory.access(group, sectors, self.reads, self.writes, self.list);
     }
 }

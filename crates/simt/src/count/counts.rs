@@ -66,6 +66,13 @@ sums! {
         straddling: u64, "is_zero";
         /// Bytes that lanes asked for: `smsp__sass_data_bytes_mem_global_op_ld.sum`.
         bytes_requested: u64, "is_zero";
+        /// Turns that L1 takes: of its four banks of tags, the one that most lines of the request fall to, or 128 bytes of
+        /// data, whichever are more. From 5.0 on; before, estimated from the lines.
+        turns: u64, "is_zero";
+        /// Requests of loads that found all that they wanted in L1.
+        requests_in_l1: u64, "is_zero";
+        /// Sectors of stores that the block has written before: writes that L2 has to put together.
+        rewritten: u64, "is_zero";
         /// Bytes of all transactions.
         bytes_moved: u64, "is_zero";
         /// Sectors that reach L2, or, where there is none, memory: `lts__t_sectors_srcunit_tex_op_read.sum` as modelled.

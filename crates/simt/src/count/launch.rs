@@ -33,7 +33,7 @@ impl From<DramCounts> for Touched {
     }
 }
 
-/// What went over the host link because it lies in the host's memory, in sectors of 32 bytes, each once a block.
+/// What went over the host link because it lies in the host's memory: sectors of 32 bytes, each once a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkCounts {
@@ -41,6 +41,18 @@ pub struct LinkCounts {
     pub sectors_read: u64,
     /// To the host.
     pub sectors_written: u64,
+    /// Loads of it that [straddle](crate::coalescing::Traffic::straddles) lines.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub split_loads: u64,
+    /// Stores to it that do.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub split_stores: u64,
+    /// Requests to pinned memory in another page of 2 MiB than the last of the same warp.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub page_changes: u64,
+    /// Such pages that the warps that are resident together want at once.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pages_at_once: u64,
 }
 
 /// The counters of one instruction.
@@ -68,6 +80,12 @@ pub struct LaunchCounters {
     pub windows: u64,
     /// Waits for loads, a warp: see [`Counters::round_trips`].
     pub round_trips: f64,
+    /// Machine instructions, estimated from those of PTX.
+    #[serde(default)]
+    pub issue_slots: u64,
+    /// Of these, those of the integer units.
+    #[serde(default)]
+    pub integer_slots: u64,
     /// See [`Counters::phased`]; said of most blocks that store.
     pub phased: bool,
     /// Sums over all instructions.
@@ -107,14 +125,24 @@ impl LaunchCounters {
     pub fn model(&self) -> Counters {
         let total = &self.total;
         let memory = total.global() + total.local_loads + total.local_stores;
+        let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         Counters {
+            blocks: self.blocks as f64,
             warps: self.warps as f64,
             resident_warps: f64::from(self.resident_warps),
             round_trips: self.round_trips,
-            instructions: (total.instructions + total.constant.replays) as f64,
+            barriers: share(total.barriers, self.blocks),
+            // Counters that were written down before there were slots have none.
+            instructions: if self.issue_slots == 0 { total.instructions } else { self.issue_slots } as f64,
+            integer: self.integer_slots as f64,
             requests: memory.requests as f64,
             straddling: memory.straddling as f64,
-            lines: memory.lines as f64,
+            l1_turns: memory.turns as f64,
+            l1_hit_share: share(total.loads.requests_in_l1, total.loads.requests),
+            lines_a_load: share(total.loads.lines, total.loads.requests),
+            stores: total.stores.requests as f64,
+            rewritten: total.stores.rewritten as f64,
+            constant_turns: (total.constant.requests + total.constant.replays) as f64,
             l2_sectors_read: self.l2_sectors_read as f64,
             l2_sectors_written: self.l2_sectors_written as f64,
             dram_read: self.dram_read.into(),

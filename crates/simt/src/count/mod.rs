@@ -16,6 +16,7 @@
 
 mod block;
 mod counts;
+mod host_pages;
 mod l1;
 mod l2;
 mod launch;
@@ -26,7 +27,9 @@ mod request;
 mod run;
 mod shape;
 mod shared;
+mod slots;
 mod trails;
+mod turns;
 mod windows;
 
 pub use counts::{AtomicCounts, ConstantCounts, Counts, MemoryCounts, SharedCounts};
@@ -35,5 +38,6 @@ pub use launch::{DramCounts, LaunchCounters, LinkCounts, SiteCounts};
 pub use observation::{CounterObservation, Finished};
 pub use observer::CounterObserver;
 pub use shape::{LaunchShape, Placement, Range};
+pub use slots::Slots;
 pub use trails::{Touch, Trail, numbered};
 pub use windows::{ManagedWindow, PageTouch};

@@ -2,11 +2,13 @@
 
 use super::block::{GROUP_SHIFT, Group};
 use super::counts::Counts;
+use super::host_pages::{self, HostPages, OfHost};
 use super::l2::L2State;
 use super::launch::{DramCounts, LaunchCounters, LinkCounts, SiteCounts};
 use super::observer::CounterObserver;
 use super::run::{Run, Totals};
 use super::shape::{LaunchShape, Placement, Rules};
+use super::slots::Slots;
 use super::trails::{self, Numbered};
 use super::windows::{ManagedWindow, Windows};
 use crate::model::unified::PAGE_BYTES;
@@ -46,6 +48,8 @@ pub struct CounterObservation {
     windows: Windows,
     /// Managed memory, for those who note trails.
     managed: Arc<[Numbered]>,
+    /// The host's memory, for those who note what is wanted of it.
+    of_host: Arc<[OfHost]>,
     dram_read: DramCounts,
     dram_written: DramCounts,
     link: LinkCounts,
@@ -84,6 +88,7 @@ impl CounterObservation {
             page_window: 0,
             windows: Windows::new(rules.partitions),
             managed: trails::managed(&shape.ranges),
+            of_host: host_pages::of_host(&shape.ranges),
             dram_read: DramCounts::default(),
             dram_written: DramCounts::default(),
             link: LinkCounts::default(),
@@ -100,11 +105,16 @@ impl CounterObservation {
         self.l2.end_launch();
         let mut counts = vec![Counts::default(); self.shape.sites];
         let mut totals = Totals::default();
+        let mut host_pages = HostPages::new(self.of_host.clone());
         for run in std::mem::take(self.pool.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             counts.resize(counts.len().max(run.counts.len()), Counts::default());
             counts.iter_mut().zip(&run.counts).for_each(|(sum, counts)| *sum += *counts);
             totals += run.totals;
+            host_pages.add(&run.host_pages);
         }
+        [self.link.split_loads, self.link.split_stores] = host_pages.split;
+        self.link.page_changes = host_pages.changes;
+        self.link.pages_at_once = host_pages.at_once();
         let counters = self.counters(&counts, &totals);
         Finished { counters, l2: self.l2, managed: self.windows.finish_managed() }
     }
@@ -113,6 +123,10 @@ impl CounterObservation {
         let total: Counts = counts.iter().copied().sum();
         let waits: u64 =
             self.shape.waits.iter().filter_map(|&site| Some(counts.get(site as usize)?.instructions)).sum();
+        let slots = |of: fn(&Slots) -> u8| -> u64 {
+            let each = counts.iter().zip(&self.shape.slots);
+            each.map(|(counts, slots)| counts.instructions * u64::from(of(slots))).sum()
+        };
         let (mut dram_read, mut dram_written) = (self.dram_read, self.dram_written);
         if self.l2.card().l2_bytes == 0 {
             // Without a cache, memory sees the transactions.
@@ -130,6 +144,8 @@ impl CounterObservation {
             resident_warps: self.shape.occupancy.warps,
             windows: totals.blocks.div_ceil(self.rules.cut.window),
             round_trips: if totals.warps == 0 { 0.0 } else { waits as f64 / totals.warps as f64 },
+            issue_slots: slots(|slots| slots.issued),
+            integer_slots: slots(|slots| slots.integer),
             phased: totals.phased * 2 > totals.storing,
             total,
             l2_sectors_read: total.loads.l2_sectors + total.local_loads.l2_sectors,
@@ -176,7 +192,7 @@ impl CounterObservation {
                     self.windows.touch_page(address / PAGE_BYTES, group.read != 0, group.written != 0);
                     of_device.push(group);
                 }
-                Some(Placement::Host) => {
+                Some(Placement::Host | Placement::Linked) => {
                     self.link.sectors_read += u64::from(group.read.count_ones());
                     self.link.sectors_written += u64::from(group.written.count_ones());
                 }
@@ -195,8 +211,9 @@ impl Observation for CounterObservation {
 
     fn begin(&self, _first_block: u64) -> CounterObserver {
         let waiting = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let run = waiting
-            .unwrap_or_else(|| Box::new(Run::new(&self.rules, self.shape.sites, self.managed.clone())));
+        let run = waiting.unwrap_or_else(|| {
+            Box::new(Run::new(&self.rules, self.shape.sites, self.managed.clone(), self.of_host.clone()))
+        });
         CounterObserver::new(self.rules, run)
     }
 

@@ -6,6 +6,7 @@ use super::local;
 use super::request::{self, AnyLanes, Groups, Steady};
 use super::run::Run;
 use super::shape::{Generation, Rules};
+use super::turns;
 use crate::coalescing::{Access as Way, AtomicConflicts, Request, Traffic, constant_replays};
 use crate::decode::Level;
 use crate::observe::{Access, At, Observer, Operation, Space};
@@ -30,6 +31,19 @@ struct Phase {
     stored: bool,
     /// A store after that barrier.
     phased: bool,
+}
+
+/// What a request comes to beside its traffic.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// Sectors that go on to L2.
+    l2_sectors: u32,
+    /// A load to which nothing was missing in L1.
+    in_l1: bool,
+    /// Sectors that its block has written before.
+    rewritten: u32,
+    /// Turns of L1.
+    turns: u32,
 }
 
 const NO_BLOCK: u64 = u64::MAX;
@@ -93,6 +107,10 @@ impl CounterObserver {
         let steady = Steady::find(access.addresses, access.active);
         if self.run.trails.any() {
             self.run.trails.note(at.warp, access.addresses, access.active, !load);
+        }
+        if self.run.host_pages.any() {
+            let window = self.block / self.rules.cut.window;
+            self.run.host_pages.note(window, at.warp, access.addresses, access.active);
         }
         match (self.rules.generation, steady) {
             (Generation::Sectors, Some(steady)) => {
@@ -166,18 +184,28 @@ impl CounterObserver {
     ) {
         let cached = self.is_cached(access);
         let lines = self.rules.l1.lines;
-        let Run { memory, groups: list, .. } = &mut *self.run;
-        let l2_sectors = if cached {
-            let mut loads = CachedLoads { memory, list, lines, missed: 0 };
+        let Run { memory, groups: list, distinct, .. } = &mut *self.run;
+        let mut extent = Extent { l2_sectors: traffic.sectors, in_l1: false, rewritten: 0, turns: 0 };
+        extent.turns = match self.rules.generation {
+            Generation::Sectors => groups.turns(&traffic, distinct),
+            Generation::Parts | Generation::Segments => turns::before_maxwell(&traffic),
+        };
+        if cached {
+            let mut loads = CachedLoads { memory, list, warp: at.warp, lines, missed: 0 };
             groups.each(&mut loads);
-            loads.missed
+            extent.l2_sectors = loads.missed;
+            extent.in_l1 = loads.missed == 0;
         } else {
             let reads = access.operation != Operation::Store;
             let writes = access.operation != Operation::Load;
-            groups.each(&mut Uncached { memory, list, reads, writes });
-            traffic.sectors
-        };
-        self.count_global(at, access, request, &traffic, l2_sectors);
+            let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };
+            groups.each(&mut uncached);
+            if access.operation == Operation::Store {
+                // What the request itself writes twice, it writes once.
+                extent.rewritten = uncached.rewritten - uncached.taken.saturating_sub(traffic.sectors);
+            }
+        }
+        self.count_global(at, access, request, &traffic, extent);
     }
 
     #[inline(always)]
@@ -187,7 +215,7 @@ impl CounterObserver {
         access: &Access<'_>,
         request: &Request<'_>,
         traffic: &Traffic,
-        l2_sectors: u32,
+        extent: Extent,
     ) {
         let counts = self.run.site(at.site.0);
         let memory = match access.operation {
@@ -200,7 +228,10 @@ impl CounterObserver {
                 &mut counts.atomics
             }
         };
-        count(memory, traffic, l2_sectors);
+        count(memory, traffic, extent);
+        if self.run.host_pages.any() && traffic.straddles() {
+            self.run.host_pages.note_split(access.operation != Operation::Load);
+        }
     }
 
     fn local(&mut self, at: At, access: &Access<'_>) {
@@ -212,7 +243,8 @@ impl CounterObserver {
             Operation::Load => &mut counts.local_loads,
             _ => &mut counts.local_stores,
         };
-        count(memory, &traffic, l2_sectors);
+        let turns = turns::of_data(&traffic);
+        count(memory, &traffic, Extent { l2_sectors, in_l1: false, rewritten: 0, turns });
     }
 
     fn shared(&mut self, at: At, access: &Access<'_>) {
@@ -253,7 +285,7 @@ impl CounterObserver {
 }
 
 #[inline(always)]
-fn count(memory: &mut MemoryCounts, traffic: &Traffic, l2_sectors: u32) {
+fn count(memory: &mut MemoryCounts, traffic: &Traffic, extent: Extent) {
     memory.instructions += 1;
     memory.requests += u64::from(traffic.requests);
     memory.transactions += u64::from(traffic.transactions);
@@ -262,7 +294,10 @@ fn count(memory: &mut MemoryCounts, traffic: &Traffic, l2_sectors: u32) {
     memory.straddling += u64::from(traffic.requests * u32::from(traffic.straddles()));
     memory.bytes_requested += u64::from(traffic.bytes_used);
     memory.bytes_moved += u64::from(traffic.bytes_moved);
-    memory.l2_sectors += u64::from(l2_sectors);
+    memory.l2_sectors += u64::from(extent.l2_sectors);
+    memory.turns += u64::from(extent.turns);
+    memory.requests_in_l1 += u64::from(extent.in_l1);
+    memory.rewritten += u64::from(extent.rewritten);
 }
 
 impl Observer for CounterObserver {

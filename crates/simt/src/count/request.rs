@@ -1,6 +1,7 @@
 //! The addresses of one request, and the sectors that they lie in.
 
 use super::block::GROUP_SHIFT;
+use super::turns;
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, Request, SECTOR_BYTES, Traffic, Transactions};
 use crate::decode::Level;
 
@@ -11,6 +12,9 @@ const LINE_SHIFT: u32 = LINE_BYTES.trailing_zeros();
 pub(super) trait Groups {
     /// Gives the sink groups and those of their sectors that are touched. A group may come more than once.
     fn each(&self, sink: &mut impl Sink);
+
+    /// The turns that L1 takes for the request, which has this traffic: see [`turns`](super::turns).
+    fn turns(&self, traffic: &Traffic, distinct: &mut Distinct) -> u32;
 }
 
 /// Takes sectors. A closure would not be compiled for the same machine as its surroundings.
@@ -116,6 +120,19 @@ impl Steady {
 
 impl Groups for Steady {
     #[inline(always)]
+    fn turns(&self, traffic: &Traffic, _: &mut Distinct) -> u32 {
+        if traffic.lines == 1 {
+            return turns::of_data(traffic);
+        }
+        let tags = if self.step >> LINE_SHIFT == 0 {
+            traffic.lines.div_ceil(turns::BANKS as u32)
+        } else {
+            turns::of_tags((0..u64::from(self.lanes)).map(|lane| (self.low + lane * self.step) >> LINE_SHIFT))
+        };
+        tags.max(turns::of_data(traffic))
+    }
+
+    #[inline(always)]
     fn each(&self, sink: &mut impl Sink) {
         let (first, last) = (self.low >> GROUP_SHIFT, self.high >> GROUP_SHIFT);
         let every = match self.step {
@@ -173,6 +190,16 @@ pub(super) struct AnyLanes<'a> {
 }
 
 impl Groups for AnyLanes<'_> {
+    #[inline(always)]
+    fn turns(&self, traffic: &Traffic, distinct: &mut Distinct) -> u32 {
+        if traffic.lines == 1 {
+            return turns::of_data(traffic);
+        }
+        let mut banks = [0; turns::BANKS];
+        distinct.each(self, LINE_SHIFT, |line| banks[line as usize % turns::BANKS] += 1);
+        banks.into_iter().max().unwrap_or(0).max(turns::of_data(traffic))
+    }
+
     #[inline(always)]
     fn each(&self, sink: &mut impl Sink) {
         let mut lanes = self.active;
@@ -258,11 +285,19 @@ impl Distinct {
 
     /// How many values `address >> shift` takes.
     fn count(&mut self, lanes: &AnyLanes<'_>, shift: u32) -> u32 {
+        let mut count = 0;
+        self.each(lanes, shift, |_| count += 1);
+        count
+    }
+
+    /// Every value that `address >> shift` takes, once.
+    #[inline(always)]
+    fn each(&mut self, lanes: &AnyLanes<'_>, shift: u32, mut found: impl FnMut(u64)) {
         self.turn = self.turn.wrapping_add(1);
         if self.turn == 0 {
             *self = Self { turn: 1, ..Self::new() };
         }
-        let (mut count, mut last) = (0, u64::MAX);
+        let mut last = u64::MAX;
         let mut remaining = lanes.active;
         while remaining != 0 {
             let value = lanes.addresses[remaining.trailing_zeros() as usize] >> shift;
@@ -275,15 +310,21 @@ impl Distinct {
             while self.seen[at].1 == self.turn && self.seen[at].0 != value {
                 at = (at + 1) % 64;
             }
-            count += u32::from(self.seen[at].1 != self.turn);
-            self.seen[at] = (value, self.turn);
+            if self.seen[at].1 != self.turn {
+                self.seen[at] = (value, self.turn);
+                found(value);
+            }
         }
-        count
     }
 }
 
 /// On 1.x, transactions are what touches memory.
 impl Groups for Transactions {
+    #[inline(always)]
+    fn turns(&self, traffic: &Traffic, _: &mut Distinct) -> u32 {
+        turns::before_maxwell(traffic)
+    }
+
     #[inline(always)]
     fn each(&self, sink: &mut impl Sink) {
         for transaction in self.iter() {

@@ -2,10 +2,12 @@
 
 use super::block::{BlockMemory, Group};
 use super::counts::Counts;
+use super::host_pages::{HostPages, OfHost};
 use super::request::Distinct;
 use super::shape::Rules;
 use super::shared::SharedMemory;
 use super::trails::{Numbered, Trails};
+use std::ops::AddAssign;
 use std::sync::Arc;
 
 /// Groups of one part in a row before they are put together.
@@ -31,7 +33,7 @@ pub(super) struct Totals {
     pub(super) scattered: [u64; 2],
 }
 
-impl std::ops::AddAssign for Totals {
+impl AddAssign for Totals {
     fn add_assign(&mut self, other: Self) {
         self.blocks += other.blocks;
         self.warps += other.warps;
@@ -52,13 +54,14 @@ pub(super) struct Run {
     pub(super) parts: Vec<(u64, usize)>,
     pub(super) partitions: Vec<WindowPartitions>,
     pub(super) trails: Trails,
+    pub(super) host_pages: HostPages,
     pub(super) shared: SharedMemory,
     pub(super) distinct: Distinct,
     most_groups: usize,
 }
 
 impl Run {
-    pub(super) fn new(rules: &Rules, sites: usize, managed: Arc<[Numbered]>) -> Self {
+    pub(super) fn new(rules: &Rules, sites: usize, managed: Arc<[Numbered]>, of_host: Arc<[OfHost]>) -> Self {
         Self {
             counts: vec![Counts::default(); sites],
             totals: Totals::default(),
@@ -67,6 +70,7 @@ impl Run {
             parts: Vec::new(),
             partitions: Vec::new(),
             trails: Trails::new(managed),
+            host_pages: HostPages::new(of_host),
             shared: SharedMemory::new(rules.banks, rules.level),
             distinct: Distinct::new(),
             most_groups: MOST_GROUPS,
@@ -109,6 +113,7 @@ impl Run {
     pub(super) fn end_block(&mut self, window: u64) {
         self.memory.end(&mut self.groups);
         self.trails.end_block(window);
+        self.host_pages.end_block();
         let start = self.parts.last().map_or(0, |part| part.1);
         if self.groups.len() - start > self.most_groups {
             self.put_together(start);

@@ -1,6 +1,7 @@
 //! What is known of a launch before it begins, and how it is cut.
 
 use super::l1::L1;
+use super::slots::Slots;
 use crate::cards::{Card, Occupancy};
 use crate::coalescing::{BankMode, BankRule, Coalescer, LANES};
 use crate::decode::Level;
@@ -13,6 +14,8 @@ pub enum Placement {
     Managed,
     /// The host's, pinned: every sector goes over the host link, and none to device memory.
     Host,
+    /// Managed memory that the card reaches over the link, where the host has it: the same.
+    Linked,
 }
 
 /// Addresses of one placement.
@@ -42,6 +45,8 @@ pub struct LaunchShape {
     /// Sites before which a warp waits for the loads that it has issued, for
     /// [`Counters::round_trips`](crate::model::Counters::round_trips).
     pub waits: Vec<u32>,
+    /// What each site takes, for [`Counters::instructions`](crate::model::Counters::instructions).
+    pub slots: Vec<Slots>,
     /// Managed and pinned memory, ascending. Costs nothing when empty.
     pub ranges: Vec<Range>,
 }
@@ -58,6 +63,7 @@ impl LaunchShape {
             bank_mode: BankMode::default(),
             sites: sites.len(),
             waits: waits.collect(),
+            slots: sites.iter().map(|site| Slots::of(&site.opcode)).collect(),
             ranges: Vec::new(),
         }
     }

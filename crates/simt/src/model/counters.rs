@@ -18,6 +18,8 @@ pub struct Touched {
 /// A launch's counters. They are floating-point numbers, for they may be scaled up from a sample of the blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counters {
+    /// Blocks of the launch; 0 where they are not told, which then cost nothing.
+    pub blocks: f64,
     /// Warps of the launch.
     pub warps: f64,
     /// Warps resident on a multiprocessor, from its [occupancy](crate::cards::Occupancy).
@@ -26,14 +28,28 @@ pub struct Counters {
     /// thread with four loads in flight has its four in one round trip, which is how more bytes in flight shorten the
     /// latency term.
     pub round_trips: f64,
-    /// Warp instructions issued, replays included.
+    /// Barriers that a block passes.
+    pub barriers: f64,
+    /// Warp instructions of the machine that are issued.
     pub instructions: f64,
+    /// Of these, additions, comparisons, logic and shifts of integers.
+    pub integer: f64,
     /// Requests to global memory, loads and stores.
     pub requests: f64,
     /// Of these, those that [straddle](crate::coalescing::Traffic::straddles) lines.
     pub straddling: f64,
-    /// Lines that the requests looked up.
-    pub lines: f64,
+    /// Turns that L1 takes for the requests.
+    pub l1_turns: f64,
+    /// The share of the loads' requests for which L1 has everything.
+    pub l1_hit_share: f64,
+    /// Lines of a load's request.
+    pub lines_a_load: f64,
+    /// Requests of stores.
+    pub stores: f64,
+    /// Sectors of stores that the same block has written before.
+    pub rewritten: f64,
+    /// Addresses that are asked of constant memory, each once a request.
+    pub constant_turns: f64,
     /// Sectors of loads that reach L2: misses of L1, or all of them where there is none.
     pub l2_sectors_read: f64,
     /// Sectors of stores that reach L2.
@@ -56,13 +72,21 @@ impl Default for Counters {
     /// Nothing done, evenly spread.
     fn default() -> Self {
         Self {
+            blocks: 0.0,
             warps: 0.0,
             resident_warps: 1.0,
             round_trips: 0.0,
+            barriers: 0.0,
             instructions: 0.0,
+            integer: 0.0,
             requests: 0.0,
             straddling: 0.0,
-            lines: 0.0,
+            l1_turns: 0.0,
+            l1_hit_share: 0.0,
+            lines_a_load: 1.0,
+            stores: 0.0,
+            rewritten: 0.0,
+            constant_turns: 0.0,
             l2_sectors_read: 0.0,
             l2_sectors_written: 0.0,
             dram_read: Touched::default(),

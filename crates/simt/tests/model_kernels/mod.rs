@@ -1,7 +1,7 @@
 //! Counters of the laboratory's simplest kernels, worked out from their addresses by the rules of `coalescing`.
 
 use simt::cards::{BlockShape, Card, Occupancy};
-use simt::coalescing::{Access, Addresses, Coalescer, LANES, Request};
+use simt::coalescing::{Access, Addresses, Coalescer, LANES, Request, Traffic};
 use simt::model::{Counters, Touched};
 use std::collections::HashSet;
 
@@ -34,9 +34,11 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
     let mut sum = Counters { round_trips: 1.0, ..Counters::default() };
     let mut sectors = [HashSet::new(), HashSet::new()];
     let mut transaction_sectors = [0, 0];
+    let (mut loads, mut load_lines, mut hits) = (0.0, 0.0, 0.0);
     let mut scattered_pages = [0.0_f64; 2];
     for block in 0..SAMPLE {
         let mut in_l1 = HashSet::new();
+        let mut stored = HashSet::new();
         for warp in 0..BLOCK / LANES as u64 {
             let first = block * BLOCK + warp * LANES as u64;
             for (way, access) in [Access::Load, Access::Store].into_iter().enumerate() {
@@ -46,7 +48,7 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
                 let request = Request { addresses: &addresses, active: u32::MAX, bytes: size as u32, access };
                 let traffic = coalescer.traffic(&request);
                 sum.requests += f64::from(traffic.requests);
-                sum.lines += f64::from(traffic.lines);
+                sum.l1_turns += turns(card, &addresses, size, &traffic);
                 sum.straddling += f64::from(traffic.requests * u32::from(traffic.straddles()));
                 if card.l2_bytes == 0 {
                     for half in addresses.chunks(16) {
@@ -55,6 +57,8 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
                         scattered_pages[way] += pages.len() as f64 - 1.0;
                     }
                 }
+                let before = sum.l2_sectors_read;
+                let mut of_request = HashSet::new();
                 for transaction in coalescer.transactions(&request).iter() {
                     for sector in 0..u64::from(transaction.bytes) / 32 {
                         let sector = transaction.address / 32 + sector;
@@ -63,14 +67,33 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
                         // What the block has loaded before is in L1; stores pass through it.
                         if access == Access::Store {
                             sum.l2_sectors_written += 1.0;
+                            // On 1.x each transaction goes its own way.
+                            if card.l2_bytes == 0 {
+                                sum.rewritten += f64::from(u8::from(!stored.insert(sector)));
+                            }
+                            of_request.insert(sector);
                         } else if !has_l1 || in_l1.insert(sector) {
                             sum.l2_sectors_read += 1.0;
                         }
                     }
                 }
+                let requests = f64::from(traffic.requests);
+                if access == Access::Load {
+                    loads += requests;
+                    load_lines += f64::from(traffic.lines);
+                    hits += if sum.l2_sectors_read == before { requests } else { 0.0 };
+                } else {
+                    sum.stores += requests;
+                    if card.l2_bytes > 0 {
+                        sum.rewritten += of_request.intersection(&stored).count() as f64;
+                    }
+                    stored.extend(of_request);
+                }
             }
         }
     }
+    sum.l1_hit_share = hits / loads;
+    sum.lines_a_load = load_lines / loads;
     let touched = |way: usize| {
         let distinct = |bytes: u64| {
             sectors[way].iter().map(|sector| sector * 32 / bytes).collect::<HashSet<_>>().len() as f64
@@ -90,7 +113,9 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
     let scale = blocks as f64 / SAMPLE as f64;
     for field in [
         &mut sum.requests,
-        &mut sum.lines,
+        &mut sum.l1_turns,
+        &mut sum.stores,
+        &mut sum.rewritten,
         &mut sum.straddling,
         &mut sum.l2_sectors_read,
         &mut sum.l2_sectors_written,
@@ -103,10 +128,22 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
     ] {
         *field *= scale;
     }
+    sum.blocks = blocks as f64;
     sum.warps = threads as f64 / LANES as f64;
     // A dozen instructions, as in the PTX of these kernels.
     sum.instructions = 12.0 * sum.warps;
     let shape = BlockShape { threads: BLOCK as u32, registers: 10, shared_bytes: 0 };
     sum.resident_warps = f64::from(Occupancy::new(&card.limits(), shape).unwrap().warps);
     sum
+}
+
+/// Turns of L1: its data by 128 bytes, its tags by four banks, or by a tenth of three lines before 5.0.
+fn turns(card: &Card, addresses: &Addresses, size: u64, traffic: &Traffic) -> f64 {
+    if card.compute_capability.major < 5 {
+        return (0.3 * f64::from(traffic.lines)).ceil().max(f64::from(traffic.requests));
+    }
+    let lines: HashSet<u64> = addresses.iter().map(|address| address / 128).collect();
+    let of_bank = |bank| lines.iter().filter(|line| *line % 4 == bank).count() as f64;
+    let tags = (0..4).map(of_bank).fold(0.0, f64::max);
+    tags.max((32 * size / 128) as f64)
 }

@@ -115,14 +115,20 @@ pub(crate) fn counters(card: &Card, variant: Variant) -> Counters {
         pages: (pages_opened[way] as f64).max(scattered[way]),
     };
     let warps = requests / 4.0;
+    let turns = |lines: u32, requests: u32| (0.3 * f64::from(lines)).ceil().max(f64::from(requests));
     Counters {
+        blocks: blocks as f64,
         warps,
         resident_warps: f64::from(occupancy.warps),
         round_trips: 1.0,
         instructions: f64::from(instructions(variant)) * warps,
         requests: requests * f64::from(load.requests + store.requests),
         straddling: 0.0,
-        lines: requests * f64::from(load.lines + store.lines),
+        l1_turns: requests * (turns(load.lines, load.requests) + turns(store.lines, store.requests)),
+        lines_a_load: f64::from(load.lines) / f64::from(load.requests),
+        stores: requests * f64::from(store.requests),
+        rewritten: requests * f64::from(store.sectors) - (N * N * 4 / 32) as f64,
+        barriers: f64::from(u8::from(shared_bytes > 0)),
         l2_sectors_read: requests * f64::from(load.sectors),
         l2_sectors_written: requests * f64::from(store.sectors),
         dram_read: touched(0, load.sectors),
@@ -131,5 +137,6 @@ pub(crate) fn counters(card: &Card, variant: Variant) -> Counters {
         camping_written: camping[1].camping(),
         shared_wavefronts: requests * shared,
         phased: shared_bytes > 0,
+        ..Counters::default()
     }
 }
