@@ -169,12 +169,8 @@ pub(super) fn h200() -> Card {
         key: "h200".to_owned(),
         name: "NVIDIA H200".to_owned(),
         source: "driver and records in docs/results/h200".to_owned(),
-        calibration: "dram_share, dram_line_weight, dram_page_weight, dram_turnaround, straddle_penalty, l2_gb_per_s, \
-                      rewrite_sectors, l1_clocks, constant_clocks, block_clocks, integer_clocks, straggler_ns, \
-                      warp_overhead_ns, launch_us and sharpness: fitted together to 58 measured rows, those marked as \
-                      fitted in crates/simt/tests/model_h200/rows.jsonl; fault_page_us, fault_piece_us, \
-                      host_access_share: rows of unified memory; latencies: chosen between what is published; \
-                      dram_granule_bytes: Nsight Compute; the rest assumed"
+        calibration: "15 constants fitted together to 58 measured rows (crates/simt/src/model says which), those of the host \
+                      link and of faults to rows of unified memory; latencies as published; the rest assumed"
             .to_owned(),
         // Records: what the driver says. The peak is two transfers a clock of 3201 MHz on 6016 bits.
         multiprocessors: 132,
