@@ -159,8 +159,8 @@ fn client_computes() {
     }
     let end = stream.record_event(Some(timed)).expect("an event");
     let milliseconds = start.elapsed_ms(&end).expect("a time");
-    // Two launches, each of some microseconds.
-    assert!(milliseconds > 0.004 && milliseconds < 0.1, "{milliseconds}");
+    // Two launches, each of a microsecond or some.
+    assert!(milliseconds > 0.001 && milliseconds < 0.1, "{milliseconds}");
     let host = stream.clone_dtoh(&ys).expect("a copy");
     assert!(host.iter().enumerate().all(|(index, &value)| value == 4.0 * index as f32));
     // Copies of parts, on the device and back.

@@ -144,7 +144,7 @@ proptest! {
     #[test]
     fn wavefronts_are_the_worst_bank_of_each_part((bytes, addresses, active) in any_case()) {
         let addresses = addresses.map(|address| address % 49152 / u64::from(bytes) * u64::from(bytes));
-        let request = Request { addresses: &addresses, active, bytes, access: Access::Load };
+        let request = Request { addresses: &addresses, active, bytes, access: Access::Store };
         let width = LANES / (bytes as usize / 4).max(1);
         let (mut taken, mut ideal) = (0, 0);
         for start in (0..LANES).step_by(width) {
@@ -160,6 +160,10 @@ proptest! {
         }
         let wavefronts = BankRule::ThirtyTwo.wavefronts(&request);
         prop_assert_eq!((wavefronts.taken as usize, wavefronts.ideal as usize), (taken, ideal));
+        // Loads that lanes share take two parts as one, so at best half.
+        let request = Request { access: Access::Load, ..request };
+        let load = BankRule::ThirtyTwo.wavefronts(&request).taken as usize;
+        prop_assert!(load <= taken && 2 * load >= taken && (bytes > 4 || load == taken), "{load} {taken}");
         for rule in [
             BankRule::Sixteen,
             BankRule::Fermi,
