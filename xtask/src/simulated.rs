@@ -21,7 +21,16 @@ pub(crate) fn run(layout: &Layout, steps: &mut Steps<std::io::Stdout>) -> Result
         Ok(())
     })?;
     steps.run("all kernels under all checks (coalesce check)", || check(&program))?;
-    steps.run("all experiments on the simulator (coalesce run)", || experiments(&program))
+    steps.run("all kernels on the simulator, small and ragged", || {
+        let listed = listed(&program)?;
+        judge(&rows(&program, &["--small"])?, &listed)
+    })?;
+    steps.run("all experiments on the simulator (coalesce run)", || {
+        // Which kernels a quick run leaves out for the sake of time is the experiments' own choice.
+        let mut listed = listed(&program)?;
+        listed.iter_mut().for_each(|experiment| experiment.kernels.clear());
+        judge(&rows(&program, &[])?, &listed)
+    })
 }
 
 /// A command line on the simulated card, whatever the environment says.
@@ -48,10 +57,15 @@ fn verdict(text: &str) -> Result<&str> {
     }
 }
 
-/// The default run: every kernel of every experiment, and every row verified.
-fn experiments(program: &Path) -> Result<String> {
-    let listed = rows::experiments(&process::succeed(&mut command(program, &["list"]))?)?;
-    let mut command = command(program, &["run", "--device", DEVICE, "--format", "json"]);
+/// All experiments and their kernels.
+fn listed(program: &Path) -> Result<Vec<Experiment>> {
+    rows::experiments(&process::succeed(&mut command(program, &["list"]))?)
+}
+
+/// The records of a run with these arguments.
+fn rows(program: &Path, arguments: &[&str]) -> Result<String> {
+    let mut command =
+        command(program, &[&["run", "--device", DEVICE, "--format", "json"], arguments].concat());
     let output = command.output().with_context(|| format!("cannot start {}", program.display()))?;
     let out = String::from_utf8(output.stdout).context("the records are not UTF-8")?;
     if !output.status.success() {
@@ -62,7 +76,7 @@ fn experiments(program: &Path) -> Result<String> {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    judge(&out, &listed)
+    Ok(out)
 }
 
 /// Holds modelled rows to what every row is held to.
