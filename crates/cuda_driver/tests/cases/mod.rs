@@ -2,6 +2,7 @@
 //! `bind`.
 
 use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_driver::{Code, PtxVersion, ext};
 use cust::memory::{CopyDestination, DeviceBuffer, UnifiedBuffer};
@@ -59,14 +60,20 @@ struct Gpu {
     device: Device,
     stream: Stream,
     _context: Context,
+    // Last, so that the context has gone before another test begins.
+    _alone: MutexGuard<'static, ()>,
 }
 
+/// One test at a time has the device: what they capture, limit and free is the process's.
+static ALONE: Mutex<()> = Mutex::new(());
+
 fn gpu() -> Gpu {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     super::bind();
     let context = cust::quick_init().expect("a context");
     let device = Device::get_device(0).expect("a device");
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None).expect("a stream");
-    Gpu { device, stream, _context: context }
+    Gpu { device, stream, _context: context, _alone: alone }
 }
 
 pub(super) fn attributes_agree_with_cust() {
