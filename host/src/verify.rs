@@ -72,24 +72,13 @@ impl Expected {
     pub(crate) fn exactly<T: Pod + fmt::Debug>(
         fill: impl Fn(u64, u64, &mut [T]) + Send + Sync + 'static,
     ) -> Expected {
-        let element_bytes = size_of::<T>();
-        let check = move |first: u64, launches: u64, found: &[u8]| {
-            let mut findings: Option<Findings> = None;
-            let mut window = [T::zeroed(); WINDOW];
-            let mut first = first;
-            for found in found.chunks(WINDOW * element_bytes) {
-                let expected = &mut window[..found.len() / element_bytes];
-                fill(first, launches, expected);
-                if bytemuck::cast_slice::<T, u8>(expected) != found {
-                    let same =
-                        |expected: &T, found: &T| bytemuck::bytes_of(expected) == bytemuck::bytes_of(found);
-                    findings = merge(findings, differences(first, expected, found, same));
-                }
-                first += expected.len() as u64;
+        Expected::by_windows(fill, |first, expected: &[T], found| {
+            if bytemuck::cast_slice::<T, u8>(expected) == found {
+                return None;
             }
-            findings
-        };
-        Expected::Elements { element_bytes, check: Box::new(check) }
+            let same = |expected: &T, found: &T| bytemuck::bytes_of(expected) == bytemuck::bytes_of(found);
+            differences(first, expected, found, same)
+        })
     }
 
     /// Each element is within `tolerance` of what `fill` writes for its index; `fill` is called as by
@@ -98,16 +87,25 @@ impl Expected {
         tolerance: Tolerance,
         fill: impl Fn(u64, u64, &mut [T]) + Send + Sync + 'static,
     ) -> Expected {
+        Expected::by_windows(fill, move |first, expected: &[T], found| {
+            let admits = |expected: &T, found: &T| tolerance.admits(expected.double(), found.double());
+            differences(first, expected, found, admits)
+        })
+    }
+
+    /// What `differ` says of each window that `fill` writes and of the bytes found in its place.
+    fn by_windows<T: Pod>(
+        fill: impl Fn(u64, u64, &mut [T]) + Send + Sync + 'static,
+        differ: impl Fn(u64, &[T], &[u8]) -> Option<Findings> + Send + Sync + 'static,
+    ) -> Expected {
         let element_bytes = size_of::<T>();
-        let check = move |first: u64, launches: u64, found: &[u8]| {
+        let check = move |mut first: u64, launches: u64, found: &[u8]| {
             let mut findings: Option<Findings> = None;
             let mut window = [T::zeroed(); WINDOW];
-            let mut first = first;
             for found in found.chunks(WINDOW * element_bytes) {
                 let expected = &mut window[..found.len() / element_bytes];
                 fill(first, launches, expected);
-                let admits = |expected: &T, found: &T| tolerance.admits(expected.double(), found.double());
-                findings = merge(findings, differences(first, expected, found, admits));
+                findings = merge(findings, differ(first, expected, found));
                 first += expected.len() as u64;
             }
             findings

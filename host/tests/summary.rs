@@ -1,15 +1,13 @@
 //! The end of a run of several experiments: what was best, what was worst, what to look at next.
 
-use std::process::Command;
+#[path = "support/without_driver.rs"]
+mod without_driver;
 
-/// What the program prints on standard output and on standard error; it has to succeed.
-fn coalesce(arguments: &[&str]) -> [String; 2] {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coalesce"));
-    command.args(arguments).args(["--device", "sim:h200"]);
-    for variable in ["COALESCE_DRIVER", "COALESCE_SIMULATE", "COALESCE_CHECK"] {
-        command.env_remove(variable);
-    }
-    let output = command.output().expect("the program starts");
+use without_driver::coalesce;
+
+/// What the program prints on standard output and on standard error, on a simulated H200; it has to succeed.
+fn printed(arguments: &[&str]) -> [String; 2] {
+    let output = coalesce(arguments).args(["--device", "sim:h200"]).output().expect("the program starts");
     let texts = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(output.status.success(), "{arguments:?}: {texts:?}");
     texts
@@ -19,7 +17,7 @@ fn coalesce(arguments: &[&str]) -> [String; 2] {
 fn several_experiments_end_with_a_summary_on_stderr() {
     let arguments =
         ["run", "offset", "stride", "storage", "--precision", "f32", "--range", "1,8", "--bytes", "1MiB"];
-    let [out, err] = coalesce(&arguments);
+    let [out, err] = printed(&arguments);
     assert!(!out.contains("summary"), "the tables are data, the summary is not: {out}");
     let of = |name: &str| {
         let line =
@@ -37,5 +35,5 @@ fn several_experiments_end_with_a_summary_on_stderr() {
 
 #[test]
 fn one_experiment_ends_without() {
-    assert_eq!(coalesce(&["run", "storage"])[1], "");
+    assert_eq!(printed(&["run", "storage"])[1], "");
 }

@@ -147,7 +147,7 @@ pub(super) fn driver_copy(bytes: u64) -> Point {
 }
 
 /// The source, before and after, and the destination, after.
-fn pattern() -> Expected {
+pub(super) fn pattern() -> Expected {
     Expected::exactly(|first, _, values: &mut [f32]| pattern::fill(first, SEED, values))
 }
 

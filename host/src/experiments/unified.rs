@@ -10,7 +10,7 @@ use self::{
 };
 use super::{
     Buffer, BytesMoved, Contents, Experiment, Launch, Place, Placement, Point, Precision, Request, Scale,
-    Shape, Work,
+    Shape, Work, copy,
 };
 use crate::{
     cli::Pattern,
@@ -193,14 +193,13 @@ fn host_copy(bytes: u64) -> Point {
             DeviceSlice::from_raw_parts_mut(buffers[1], bytes as usize).async_copy_from(source, stream)
         }
     }));
-    let values = || Expected::exactly(|first, _, values: &mut [f32]| pattern::fill(first, SEED, values));
     let before = Contents::Pattern(Precision::F32);
     Point {
-        parameters: Parameters { bytes, elements: bytes, ..Parameters::of_bytes(bytes) },
+        parameters: Parameters::of_bytes(bytes),
         bytes: BytesMoved { read: bytes, written: 0, footprint: 2 * bytes },
         buffers: vec![
-            Buffer { bytes, place: Place::Pinned, before, after: values() },
-            Buffer { bytes, place: Place::Device, before: Contents::Poison, after: values() },
+            Buffer { bytes, place: Place::Pinned, before, after: copy::pattern() },
+            Buffer { bytes, place: Place::Device, before: Contents::Poison, after: copy::pattern() },
         ],
         // There is nothing to prepare, but it is timed one by one, as the kernels are.
         before_each: Some(Box::new(|_, _| Ok(()))),

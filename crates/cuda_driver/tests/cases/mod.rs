@@ -64,7 +64,7 @@ struct Gpu {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// One test at a time has the device: what they capture, limit and free is the process's.
+/// One test at a time has the device: they share its primary context, and who waits for that ends the captures in it.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn gpu() -> Gpu {

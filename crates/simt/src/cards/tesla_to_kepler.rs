@@ -7,21 +7,9 @@ const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 const KIB: u64 = 1 << 10;
 
-/// What the cards of 1.x have in common.
-fn tesla(minor: u8) -> Card {
+/// What is taken to be alike on all cards here.
+fn before_volta(capability: ComputeCapability) -> Card {
     Card {
-        warp_threads: 32,
-        // Guide 5.0, 5.4.1: 8 cores, an instruction of a warp every four clocks.
-        issue_per_clock: 0.25,
-        // All cores take integers.
-        integer_per_clock: 0.25,
-        // Guide 5.0, F.3.3: a half-warp every two clocks.
-        wavefronts_per_clock: 0.5,
-        l2_bytes: 0,
-        l2_gb_per_s: 0.0,
-        // Guide 5.0, 5.2.3: 400 to 800 clocks; 600 at 1.3 GHz.
-        dram_latency_ns: 460.0,
-        l2_latency_ns: 0.0,
         // Estimate.
         warp_overhead_ns: 100.0,
         // Not told apart: what they cost is in what is fitted.
@@ -38,6 +26,25 @@ fn tesla(minor: u8) -> Card {
         host_access_share: 0.935,
         dram_turnaround: 0.0,
         sharpness: 4.0,
+        ..Card::blank(capability)
+    }
+}
+
+/// What the cards of 1.x have in common.
+fn tesla(minor: u8) -> Card {
+    Card {
+        warp_threads: 32,
+        // Guide 5.0, 5.4.1: 8 cores, an instruction of a warp every four clocks.
+        issue_per_clock: 0.25,
+        // All cores take integers.
+        integer_per_clock: 0.25,
+        // Guide 5.0, F.3.3: a half-warp every two clocks.
+        wavefronts_per_clock: 0.5,
+        l2_bytes: 0,
+        l2_gb_per_s: 0.0,
+        // Guide 5.0, 5.2.3: 400 to 800 clocks; 600 at 1.3 GHz.
+        dram_latency_ns: 460.0,
+        l2_latency_ns: 0.0,
         host_link_latency_us: 30.0,
         launch_us: 7.0,
         // Transpose: a copy on a GTX 280 gets 96.9 of 141.7 GB/s. Taken over for the other two.
@@ -55,7 +62,7 @@ fn tesla(minor: u8) -> Card {
             "dram_share: copy of the GTX 280; phase_share: copies through shared memory on GTX 280, M2090 \
                       and K20X; dram_page_weight: taken over from M2090 and K20X; the rest assumed"
                 .to_owned(),
-        ..Card::blank(ComputeCapability { major: 1, minor })
+        ..before_volta(ComputeCapability { major: 1, minor })
     }
 }
 
@@ -127,22 +134,6 @@ fn fermi() -> Card {
         // Guide 5.0, 5.2.3: 400 to 800 clocks; L2 estimated at half.
         dram_latency_ns: 500.0,
         l2_latency_ns: 250.0,
-        // Estimates.
-        warp_overhead_ns: 100.0,
-        // Not told apart: what they cost is in what is fitted.
-        l1_clocks: 40.0,
-        integer_clocks: 0.0,
-        straggler_ns: 0.0,
-        block_clocks: 0.0,
-        constant_clocks: 1.0,
-        rewrite_sectors: 0.0,
-        // Nothing faults.
-        fault_page_us: 0.0,
-        fault_piece_us: 0.0,
-        // Taken over from the H200.
-        host_access_share: 0.935,
-        dram_turnaround: 0.0,
-        sharpness: 4.0,
         host_link_gb_per_s: 5.7,
         host_link_latency_us: 30.0,
         launch_us: 5.0,
@@ -161,7 +152,7 @@ fn fermi() -> Card {
                       shared memory on GTX 280, M2090 and K20X; dram_page_weight: tiled transposes of M2090 and \
                       K20X; the rest assumed"
             .to_owned(),
-        ..Card::blank(ComputeCapability { major: 2, minor: 0 })
+        ..before_volta(ComputeCapability { major: 2, minor: 0 })
     }
 }
 
