@@ -117,20 +117,7 @@ impl Subject {
     fn rows(&self, arguments: &[&str]) -> Result<String> {
         let mut command =
             self.command(&["run", "--device", &self.device, "--format", "json", "--samples", "3"]);
-        let output = command
-            .args(arguments)
-            .output()
-            .with_context(|| format!("cannot start {}", self.program.display()))?;
-        if !output.status.success() {
-            bail!(
-                "`{}` failed ({}):\n{}{}",
-                process::line(&command),
-                output.status,
-                String::from_utf8_lossy(&output.stderr),
-                String::from_utf8_lossy(&output.stdout)
-            );
-        }
-        String::from_utf8(output.stdout).context("the records are not UTF-8")
+        process::data(command.args(arguments))
     }
 
     /// `--out` leaves whole records, and nothing on the way there.

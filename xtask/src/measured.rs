@@ -5,14 +5,14 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::results::Block;
+use crate::results::{self, Block};
 
 /// The blocks of the page.
 pub(crate) const BLOCK: Block =
     Block { name: "kernels", start: "<!-- kernels of `", end: "<!-- end of kernels -->", tables };
 
-/// Parameters that say nothing about a row which another column or the page does not say.
-const UNSAID: [&str; 16] = [
+/// Parameters that another column or the page says, or that come with one that is said.
+const UNSAID: [&str; 22] = [
     "bytes",
     "elements",
     "grid",
@@ -23,16 +23,19 @@ const UNSAID: [&str; 16] = [
     "m",
     "n",
     "k",
+    "size",
     "class",
     "host_access",
     "loads",
     "stores",
     "space",
     "variable",
+    "variable_bytes",
+    "task",
+    "way",
+    "page",
+    "budget",
 ];
-
-/// Those that come with others.
-const ASIDE: [&str; 5] = ["variable_bytes", "task", "way", "page", "budget"];
 
 /// A table an experiment, each row a kernel with its parameters.
 fn tables(rows: &[Value], _command: &str) -> Result<String> {
@@ -74,21 +77,12 @@ fn tables(rows: &[Value], _command: &str) -> Result<String> {
                 figure(own.with_context(|| format!("{name} has no rate"))?),
                 share.map_or_else(String::new, |share| format!("{share:.1}%")),
                 twin.and_then(|twin| twin[rate].as_f64()).map_or_else(String::new, figure),
-                row["ratio_to_reference"].as_f64().map_or_else(String::new, |ratio| format!("{ratio:.3}")),
+                results::ratio(row),
             );
         }
         out += "\n";
     }
-    let mut ratios: Vec<f64> = rows.iter().filter_map(|row| row["ratio_to_reference"].as_f64()).collect();
-    ratios.sort_by(f64::total_cmp);
-    if let (Some(least), Some(most)) = (ratios.first(), ratios.last()) {
-        let _ = writeln!(
-            out,
-            "Time of Rust over CUDA C++ in all {} rows: median {:.3}, {least:.3} to {most:.3}.",
-            ratios.len(),
-            ratios[ratios.len() / 2],
-        );
-    }
+    out += results::summary(&rows).trim_start();
     Ok(out.trim_end().to_owned())
 }
 
@@ -99,12 +93,7 @@ fn figure(rate: f64) -> String {
 
 /// What tells the row from others of its kernel, in words: sizes, block, and everything else by name.
 pub(crate) fn parameters(parameters: &Value) -> String {
-    let sizes = |names: &[&str]| {
-        let sizes: Option<Vec<String>> =
-            names.iter().map(|&name| parameters[name].as_u64().map(|size| size.to_string())).collect();
-        sizes.map(|sizes| sizes.join(" x "))
-    };
-    let size = sizes(&["nx", "ny"]).or_else(|| sizes(&["m", "n", "k"])).or_else(|| {
+    let size = sides(parameters).or_else(|| {
         let bytes = parameters["bytes"].as_u64()?;
         Some(match bytes {
             _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
@@ -115,11 +104,22 @@ pub(crate) fn parameters(parameters: &Value) -> String {
     let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let block =
         (!parameters["block"].is_null()).then(|| format!("blocks of {}", plain(&parameters["block"])));
-    let more = parameters.as_object().into_iter().flatten().filter(|(name, value)| {
-        !value.is_null() && *name != "size" && ![&UNSAID[..], &ASIDE].concat().contains(&name.as_str())
-    });
+    let more = parameters
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, value)| !value.is_null() && !UNSAID.contains(&name.as_str()));
     let more = more.map(|(name, value)| format!("{name} {}", plain(value)));
     size.into_iter().chain(block).chain(more).collect::<Vec<_>>().join(", ")
+}
+
+/// The sides of the matrices that a row is about, `2048 x 2048`; `None` where it is about none.
+pub(crate) fn sides(parameters: &Value) -> Option<String> {
+    [&["nx", "ny"][..], &["m", "n", "k"]].into_iter().find_map(|names| {
+        let sides: Option<Vec<String>> =
+            names.iter().map(|&name| parameters[name].as_u64().map(|side| side.to_string())).collect();
+        sides.map(|sides| sides.join(" x "))
+    })
 }
 
 #[cfg(test)]

@@ -40,6 +40,22 @@ pub(crate) fn succeed(command: &mut Command) -> Result<String> {
     Ok(output.text)
 }
 
+/// Runs a program whose standard output is data, and returns that; both streams become the error if it fails.
+pub(crate) fn data(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("cannot start {}", name(command)))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if !output.status.success() {
+        bail!(
+            "`{}` failed ({}):\n{}{}",
+            line(command),
+            output.status,
+            text(&output.stderr),
+            text(&output.stdout)
+        );
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{} printed what is no text", name(command)))
+}
+
 /// Runs a program on this terminal and returns its exit status.
 pub(crate) fn pass_through(command: &mut Command) -> Result<ExitStatus> {
     command.status().with_context(|| format!("cannot start {}", name(command)))
@@ -77,6 +93,13 @@ mod tests {
         let error = succeed(&mut shell("echo cause >&2; exit 1")).unwrap_err().to_string();
         assert!(error.contains("exit status: 1"), "{error}");
         assert!(error.ends_with(":\ncause"), "{error}");
+    }
+
+    #[test]
+    fn data_is_standard_output_alone() {
+        assert_eq!(data(&mut shell("echo one; echo two >&2")).unwrap(), "one\n");
+        let error = data(&mut shell("echo one; echo two >&2; exit 1")).unwrap_err().to_string();
+        assert!(error.ends_with(":\ntwo\none\n"), "{error}");
     }
 
     #[test]

@@ -121,13 +121,14 @@ fn tables(rows: &[Value], command: &str) -> Result<String> {
             let _ = writeln!(out, "| {experiment} {value} |{cells}");
         }
     }
-    out += &summary(rows);
+    out += &summary(&rows.iter().collect::<Vec<_>>());
     Ok(out)
 }
 
 /// One sentence over all rows that have a twin.
-fn summary(rows: &[Value]) -> String {
-    let mut ratios: Vec<f64> = rows.iter().filter_map(|row| row["ratio_to_reference"].as_f64()).collect();
+pub(crate) fn summary(rows: &[&Value]) -> String {
+    let ratios = rows.iter().filter_map(|row| row["ratio_to_reference"].as_f64());
+    let mut ratios: Vec<f64> = ratios.collect();
     ratios.sort_by(f64::total_cmp);
     let (Some(least), Some(most)) = (ratios.first(), ratios.last()) else { return String::new() };
     let median = ratios[ratios.len() / 2];
@@ -137,7 +138,8 @@ fn summary(rows: &[Value]) -> String {
     )
 }
 
-fn ratio(row: &Value) -> String {
+/// A row's time over that of its twin, as text; nothing where it has none.
+pub(crate) fn ratio(row: &Value) -> String {
     row["ratio_to_reference"].as_f64().map_or_else(String::new, |ratio| format!("{ratio:.3}"))
 }
 

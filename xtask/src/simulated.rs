@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::gpu::rows::{self, Experiment};
 use crate::layout::Layout;
 use crate::steps::Steps;
+use crate::verbs::fidelity;
 use crate::{coalesce, process};
 
 /// The card that the tests take.
@@ -19,6 +20,9 @@ pub(crate) fn run(layout: &Layout, steps: &mut Steps<std::io::Stdout>) -> Result
     steps.run_aloud("the program (cargo build --release)", || {
         program = coalesce::program(layout)?;
         Ok(())
+    })?;
+    steps.run("the simulator counts what the hardware counts", || {
+        fidelity::check(layout.root("test")?, &program)
     })?;
     steps.run("all kernels under all checks (coalesce check)", || check(&program))?;
     steps.run("all kernels on the simulator, small and ragged", || {
@@ -64,19 +68,10 @@ fn listed(program: &Path) -> Result<Vec<Experiment>> {
 
 /// The records of a run with these arguments.
 fn rows(program: &Path, arguments: &[&str]) -> Result<String> {
-    let mut command =
-        command(program, &[&["run", "--device", DEVICE, "--format", "json"], arguments].concat());
-    let output = command.output().with_context(|| format!("cannot start {}", program.display()))?;
-    let out = String::from_utf8(output.stdout).context("the records are not UTF-8")?;
-    if !output.status.success() {
-        bail!(
-            "`{}` failed ({}):\n{}",
-            process::line(&command),
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    Ok(out)
+    process::data(&mut command(
+        program,
+        &[&["run", "--device", DEVICE, "--format", "json"], arguments].concat(),
+    ))
 }
 
 /// Holds modelled rows to what every row is held to.

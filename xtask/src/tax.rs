@@ -15,6 +15,7 @@ use std::fmt::Write;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::measured;
 use crate::results::Block;
 
 /// The blocks of the page.
@@ -82,12 +83,8 @@ fn tables(rows: &[Value], command: &str) -> Result<String> {
 fn task(row: &Value) -> Result<String> {
     let parameters = &row["parameters"];
     let name = parameters["task"].as_str().context("a record of idioms has no task")?;
-    let size = |names: &[&str]| {
-        let sizes: Option<Vec<String>> =
-            names.iter().map(|&name| parameters[name].as_u64().map(|size| size.to_string())).collect();
-        sizes.map(|sizes| sizes.join(" x "))
-    };
-    let size = size(&["nx", "ny"]).or_else(|| size(&["m", "n", "k"])).or_else(|| size(&["elements"]));
+    let size = measured::sides(parameters)
+        .or_else(|| parameters["elements"].as_u64().map(|elements| elements.to_string()));
     Ok(format!("{name}, {}", size.context("a record of idioms has no size")?))
 }
 

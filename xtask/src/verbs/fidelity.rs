@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -75,11 +75,11 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
         println!("{} rows taken into {FOLDER}/{file}", rows.len());
         return Ok(0);
     }
+    let program = coalesce::program(&layout)?;
     if arguments.check {
-        println!("{}", check(root)?);
+        println!("{}", check(root, &program)?);
         return Ok(0);
     }
-    let program = coalesce::program(&layout)?;
     if arguments.full {
         let measured = measured(root)?;
         let rows = simulate(&program, &rows::runs(&measured)?)?;
@@ -96,10 +96,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
 }
 
 /// Fails if a counter of the simulator is not the hardware's, or if docs/fidelity.md shows other figures than there are.
-pub(crate) fn check(root: &Path) -> Result<String> {
-    let layout = Layout::Checkout { root: root.to_owned() };
-    let program = coalesce::program(&layout)?;
-    let (old, new) = texts(root, &program)?;
+pub(crate) fn check(root: &Path, program: &Path) -> Result<String> {
+    let (old, new) = texts(root, program)?;
     if old != new {
         bail!("docs/fidelity.md is not what the figures make of it: `cargo xtask fidelity` writes it anew");
     }
@@ -149,18 +147,8 @@ fn simulate(program: &Path, runs: &[Run]) -> Result<Vec<Value>> {
         let _ = command
             .args(["run", "--device", "sim:h200", "--format", "json", "--kernel", &kernels.join(",")])
             .args(options)
-            .args(experiments)
-            .stderr(Stdio::piped());
-        let output = command.output().with_context(|| format!("cannot start {}", program.display()))?;
-        if !output.status.success() {
-            bail!(
-                "`{}` failed ({}):\n{}",
-                process::line(&command),
-                output.status,
-                String::from_utf8_lossy(&output.stderr)
-            );
-        }
-        let text = String::from_utf8(output.stdout).context("the program printed what is no text")?;
+            .args(experiments);
+        let text = process::data(&mut command)?;
         rows.extend(lines(&text, Path::new("the program's output"))?);
     }
     rows.retain(|row| row["language"] == "rust");
