@@ -22,8 +22,8 @@
 //! Memory that stays on the host is read at the same rate by all orders that use whole segments. On an H200 (PCIe 5.0, 16 lanes)
 //! that is 51 GB/s, 93% of what the copy engine gets, and nothing in a kernel changes it: 4 to 16 bytes a lane, one to sixteen
 //! loads in flight, a few blocks or all that the card holds, hints to fetch 128 or 256 bytes into L2, bulk copies of 256 bytes to
-//! 32 KiB, bulk prefetches, write-combined host memory. It is what requests of 128 bytes would leave of the link, each
-//! answer with its header; the copy engine asks for more at a time.
+//! 32 KiB, bulk prefetches, host memory that is write-combined or in pages of 2 MiB. The link is full then: a copy beside the
+//! kernel takes its time from it. A kernel's answers have 128 bytes, each with its header; the copy engine's have more.
 //!
 //! # Launch
 //! One-dimensional blocks of whole warps, 128 threads in the article; as many blocks as the card holds at a time. No

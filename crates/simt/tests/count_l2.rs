@@ -185,6 +185,30 @@ fn pages_are_counted_again_in_the_next_window_where_nothing_is_kept() {
 }
 
 #[test]
+fn pages_are_counted_again_when_the_cache_has_been_filled_in_between() {
+    // All blocks are resident together, as where a grid is made to fill the card. The first half of them reads every other
+    // line of 2.6 MiB, the second half the lines between: by then, a cache of 768 KiB has none of the first pages.
+    let card = find("c2050").unwrap();
+    let page = u64::from(card.dram_page_bytes);
+    let blocks = u64::from(shape(&card, 1, 256).occupancy.blocks * card.multiprocessors) / 2 * 2;
+    let of_block: u64 = 64 << 10;
+    let bytes = blocks / 2 * of_block;
+    assert!(bytes / 2 > card.l2_bytes, "{bytes}");
+    let finished = launch(shape(&card, blocks, 256), L2State::new(card.clone()), &[], |block| {
+        let (half, place) = (block.block / (blocks / 2), block.block % (blocks / 2));
+        for turn in 0..of_block / 2048 {
+            for warp in 0..8 {
+                let line = (place * of_block + turn * 2048) / 128 + u64::from(warp) * 2 + half;
+                block.load(warp, 0, 4, |lane| BASE + line * 128 + lane * 4);
+            }
+        }
+    });
+    let read = finished.counters.dram_read;
+    assert_eq!((finished.counters.windows, read.lines), (1, bytes / 128));
+    assert_eq!(read.pages, 2 * bytes / page);
+}
+
+#[test]
 fn l1_holds_a_blocks_share_and_no_more() {
     // One block a multiprocessor has 228 KiB of 256 at most; it reads 64 KiB twice, and 512 KiB twice.
     let card = find("h200").unwrap();

@@ -10,7 +10,7 @@ use simt::observe::{Operation, Space};
 
 fn counters() -> LaunchCounters {
     let card = find("h200").unwrap();
-    let shape = LaunchShape { waits: vec![2], ..shape(&card, 64, 256) };
+    let shape = LaunchShape { waits: vec![(2, 1)], ..shape(&card, 64, 256) };
     let finished = launch(shape, L2State::new(card), &[], |block| {
         for warp in 0..8 {
             let first = (block.block * 8 + u64::from(warp)) * 32;
@@ -71,6 +71,7 @@ fn by_line_of_the_source() {
         line: 10,
         source,
         waits_before: false,
+        turns_together: 1,
     };
     let sites = [
         site("add.s64", vec![line("src/kernel.rs", 7)]),

@@ -58,7 +58,7 @@ fn observed(card: &Card, variant: Variant) -> Finished {
     let shape = LaunchShape {
         sites: 8,
         shared_bytes,
-        waits: vec![2],
+        waits: vec![(2, 1)],
         ..LaunchShape::new([64, 64, 1], [32, 8, 1], occupancy, &[])
     };
     launch(shape, L2State::new(card.clone()), &[], |block| tile(block, variant))

@@ -364,6 +364,51 @@ fn what_kernels_need() {
     assert_eq!(bench.program.kernels().len(), 2);
 }
 
+/// Sums what it reads, from `%rd1` on, in a loop with something more in it.
+fn summing_loop(more: &str) -> String {
+    let body = format!(
+        "ld.param.u64 %rd1, [out];
+mov.b32 %r2, 0;
+mov.b32 %r4, 0;
+mov.b64 %rd2, 0;
+again:
+ld.global.u32 %r3, [%rd1];
+{more}
+add.u32 %r2, %r2, %r3;
+add.u64 %rd1, %rd1, 128;
+add.u32 %r4, %r4, 1;
+setp.lt.u32 %p1, %r4, 64;
+@%p1 bra again;
+mov.b32 %r0, %r2;"
+    );
+    kernel("k", "", &body)
+}
+
+#[test]
+fn loads_of_several_turns_are_waited_for_together_where_ptxas_can_move_them_up() {
+    for (more, turns) in [
+        ("", 8),
+        ("ld.global.u32 %r5, [%rd1+8192];\nadd.u32 %r2, %r2, %r5;", 4),
+        ("ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd1+8192];\nadd.u32 %r2, %r2, %r5;", 1),
+        ("ld.shared.u32 %r5, [%r4];\nadd.u32 %r2, %r2, %r5;", 8),
+        // What stands between a load and the next turn's.
+        ("bar.sync 0;", 1),
+        ("st.global.u32 [%rd1+4], %r4;", 1),
+        ("red.global.add.u32 [%rd1+4], %r4;", 1),
+        // The next address is what was read, the loop ends by what was read, and whether there is a load depends on it.
+        ("cvt.u64.u32 %rd3, %r3;\nadd.u64 %rd1, %rd1, %rd3;", 1),
+        ("add.u32 %r4, %r4, %r3;", 1),
+        ("setp.ne.u32 %p2, %r3, 0;\n@%p2 ld.global.u32 %r6, [%rd2];", 1),
+        // More than one basic block.
+        ("setp.eq.u32 %p2, %r4, 7;\n@%p2 bra inner;\nmov.b32 %r6, 1;\ninner:", 1),
+    ] {
+        let bench = Bench::with_head(&summing_loop(more));
+        let waiting = bench.program.sites().iter().filter(|site| site.waits_before);
+        let first = waiting.map(|site| site.turns_together).next();
+        assert_eq!(first, Some(turns), "{more}");
+    }
+}
+
 /// Forty values that are all wanted at the end.
 #[test]
 fn registers_are_estimated_by_what_is_live() {

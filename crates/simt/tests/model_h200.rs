@@ -23,9 +23,9 @@ fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     Some(rest[..rest.find([',', '}']).unwrap_or(rest.len())].trim_matches('"'))
 }
 
-fn measured() -> Vec<Point> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/h200/records.jsonl");
-    let text = std::fs::read_to_string(path).unwrap();
+fn measured(file: &str) -> Vec<Point> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/h200/");
+    let text = std::fs::read_to_string(format!("{folder}{file}")).unwrap();
     let card = find("h200").unwrap();
     text.lines()
         .filter(|line| value(line, "language") == Some("rust"))
@@ -72,7 +72,7 @@ fn median_and_worst(points: &[&Point], card: &Card) -> (f64, f64) {
 #[test]
 fn errors_on_points_that_were_not_fitted() {
     let card = find("h200").unwrap();
-    let points = measured();
+    let points = measured("records.jsonl");
     assert_eq!(points.len(), 132);
     let (fitted, judged): (Vec<_>, Vec<_>) = points.iter().partition(|point| is_calibration(point));
     assert_eq!((fitted.len(), judged.len()), (16, 116));
@@ -92,6 +92,29 @@ fn errors_on_points_that_were_not_fitted() {
         let (median, worst) = kind(offset, size);
         println!("offset {offset}, {size} bytes: median {median:.4}, worst {worst:.4}");
         assert!(median <= 0.07 && worst <= 0.15, "offset {offset}, {size} bytes: {median} {worst}");
+    }
+}
+
+/// `coalesce run stride --range 32,40,48,64,96,128,192,256 --bytes 256MiB`: lanes that are 128 bytes to 2 KiB apart. What is
+/// 256 bytes away from all else costs nearly what it costs anywhere, which is why a page is 256 bytes; with pages of 512,
+/// lanes 512 bytes apart would be modelled as taking half as long again.
+#[test]
+fn distance_beyond_a_page_costs_little() {
+    let card = find("h200").unwrap();
+    let points = measured("wide-strides.jsonl");
+    assert_eq!(points.len(), 16);
+    let all: Vec<&Point> = points.iter().collect();
+    let (median, worst) = median_and_worst(&all, &card);
+    println!("median {median:.4}, worst {worst:.4}");
+    assert!(median <= 0.10 && worst <= 0.20, "median {median}, worst {worst}");
+
+    let larger = Card { dram_page_bytes: 512, ..card.clone() };
+    let apart = |point: &&Point| matches!(point.kernel, Kernel::Stride(s) if s * point.size == 512);
+    for point in points.iter().filter(apart) {
+        let counters = counters(&larger, point.kernel, point.size, 256 << 20);
+        let counters = Counters { integer: 8.0 * counters.warps, ..counters };
+        let error = LaunchTime::new(&counters, &larger).seconds / point.seconds - 1.0;
+        assert!(error > 0.4, "{point:?}: {error}");
     }
 }
 
@@ -187,7 +210,7 @@ type Constant = fn(&mut Card) -> &mut f64;
 #[test]
 fn the_constants_are_where_the_errors_are_least() {
     let known = find("h200").unwrap();
-    let points: Vec<Point> = measured().into_iter().filter(is_calibration).collect();
+    let points: Vec<Point> = measured("records.jsonl").into_iter().filter(is_calibration).collect();
     let rows: Vec<Row> = rows().into_iter().filter(|row| row.fitted && row.experiment != "copy").collect();
     // Squares of logarithms, but beyond a tenth by their size, as in the fit.
     let robust = |error: f64| {

@@ -35,7 +35,7 @@ fn volta(major: u8, minor: u8) -> Card {
         launch_us: 3.0,
         dram_share: 0.92,
         dram_granule_bytes: 64,
-        dram_page_bytes: 512,
+        dram_page_bytes: 256,
         // Records: fitted on an H200, see there; assumed for the others.
         dram_line_weight: 0.275,
         dram_page_weight: 0.291,
@@ -197,8 +197,8 @@ pub(super) fn h200() -> Card {
         warp_overhead_ns: 247.5,
         // Nsight Compute: bytes read from DRAM double when lanes are 64 bytes apart.
         dram_granule_bytes: 64,
-        // Assumed: the distance beyond which distance costs no more. The records end at 256 bytes.
-        dram_page_bytes: 512,
+        // Records: the distance beyond which distance costs little more (wide-strides.jsonl, up to 2 KiB).
+        dram_page_bytes: 256,
         ..volta(9, 0)
     }
 }

@@ -212,6 +212,11 @@ impl L2State {
             self.holds -= self.held.pop_front().unwrap_or(0);
             self.horizon += 1;
         }
+        // What is asked of a page so much later finds it closed, whoever asks: blocks that stay resident from the first to
+        // the last, too.
+        if self.brought - self.page_window_start >= self.card.l2_bytes {
+            self.end_page_window();
+        }
     }
 
     fn tick(&mut self) {
@@ -224,14 +229,11 @@ impl L2State {
         self.renewed = 0;
     }
 
-    /// Ends the page window if it has lasted for a filling of the cache; only asked when it has lasted for a window of
-    /// resident blocks.
-    pub(super) fn end_page_window_if_full(&mut self) -> bool {
-        let full = self.brought - self.page_window_start >= self.card.l2_bytes;
-        if full {
+    /// Ends a window of blocks that are resident together. Where nothing is kept, what comes next is read anew.
+    pub(super) fn end_resident_window(&mut self) {
+        if self.card.l2_bytes == 0 {
             self.end_page_window();
         }
-        full
     }
 
     fn end_page_window(&mut self) {

@@ -42,9 +42,8 @@ pub struct CounterObservation {
     /// Workers' notes, waiting for their next run.
     #[expect(clippy::vec_box, reason = "runs move to workers and back; their boxes are cheap to move")]
     pool: Mutex<Vec<Box<Run>>>,
-    /// The part that is under way, and the first block of the page window.
+    /// The part that is under way.
     part: Option<u64>,
-    page_window: u64,
     windows: Windows,
     /// Managed memory, for those who note trails.
     managed: Arc<[Numbered]>,
@@ -85,7 +84,6 @@ impl CounterObservation {
             rules,
             pool: Mutex::default(),
             part: None,
-            page_window: 0,
             windows: Windows::new(rules.partitions),
             managed: trails::managed(&shape.ranges),
             of_host: host_pages::of_host(&shape.ranges),
@@ -121,8 +119,11 @@ impl CounterObservation {
 
     fn counters(&mut self, counts: &[Counts], totals: &Totals) -> LaunchCounters {
         let total: Counts = counts.iter().copied().sum();
-        let waits: u64 =
-            self.shape.waits.iter().filter_map(|&site| Some(counts.get(site as usize)?.instructions)).sum();
+        let waits: f64 = (self.shape.waits.iter())
+            .filter_map(|&(site, turns)| {
+                Some(counts.get(site as usize)?.instructions as f64 / f64::from(turns))
+            })
+            .sum();
         let slots = |of: fn(&Slots) -> u8| -> u64 {
             let each = counts.iter().zip(&self.shape.slots);
             each.map(|(counts, slots)| counts.instructions * u64::from(of(slots))).sum()
@@ -143,7 +144,7 @@ impl CounterObservation {
             resident_blocks: self.shape.occupancy.blocks,
             resident_warps: self.shape.occupancy.warps,
             windows: totals.blocks.div_ceil(self.rules.cut.window),
-            round_trips: if totals.warps == 0 { 0.0 } else { waits as f64 / totals.warps as f64 },
+            round_trips: if totals.warps == 0 { 0.0 } else { waits / totals.warps as f64 },
             issue_slots: slots(|slots| slots.issued),
             integer_slots: slots(|slots| slots.integer),
             phased: totals.phased * 2 > totals.storing,
@@ -168,11 +169,8 @@ impl CounterObservation {
         let Some(before) = self.part.replace(part).filter(|&before| before != part) else { return };
         let cut = &self.rules.cut;
         self.l2.end_part();
-        let end = cut.end_of_part(before);
-        if end.saturating_sub(self.page_window) >= cut.window && self.l2.end_page_window_if_full() {
-            self.page_window = end;
-        }
         if cut.window_of_part(before) != cut.window_of_part(part) {
+            self.l2.end_resident_window();
             self.windows.end_managed_window(cut.window_of_part(before));
         }
     }

@@ -42,9 +42,9 @@ pub struct LaunchShape {
     pub bank_mode: BankMode,
     /// How many sites the program has.
     pub sites: usize,
-    /// Sites before which a warp waits for the loads that it has issued, for
+    /// Sites before which a warp waits for the loads that it has issued, and of how many turns of a loop these are, for
     /// [`Counters::round_trips`](crate::model::Counters::round_trips).
-    pub waits: Vec<u32>,
+    pub waits: Vec<(u32, u32)>,
     /// What each site takes, for [`Counters::instructions`](crate::model::Counters::instructions).
     pub slots: Vec<Slots>,
     /// Managed and pinned memory, ascending. Costs nothing when empty.
@@ -54,7 +54,8 @@ pub struct LaunchShape {
 impl LaunchShape {
     /// A launch of a program with these sites, without managed or pinned memory.
     pub fn new(grid: [u32; 3], block: [u32; 3], occupancy: Occupancy, sites: &[SiteInfo]) -> Self {
-        let waits = (0..).zip(sites).filter(|(_, site)| site.waits_before).map(|(site, _)| site);
+        let waiting = (0..).zip(sites).filter(|(_, site)| site.waits_before);
+        let waits = waiting.map(|(number, site)| (number, site.turns_together));
         Self {
             grid,
             block,
@@ -113,12 +114,6 @@ impl Cut {
     /// The window of a part.
     pub(super) fn window_of_part(&self, part: u64) -> u64 {
         part / self.parts_of_window
-    }
-
-    /// The block behind the last of a part.
-    pub(super) fn end_of_part(&self, part: u64) -> u64 {
-        let (window, part) = (part / self.parts_of_window, part % self.parts_of_window);
-        window * self.window + ((part + 1) * self.part).min(self.window)
     }
 }
 

@@ -19,6 +19,8 @@ pub struct SiteInfo {
     /// Whether it reads the result of a load from global memory for the first time since the load: a warp waits here,
     /// for all the loads that it has issued by then. On one way through the code; where ways join, any of them.
     pub waits_before: bool,
+    /// Of how many turns of a loop it then has the loads, because ptxas unrolls the loop; 1 elsewhere.
+    pub turns_together: u32,
 }
 
 /// A place in the source.
@@ -68,6 +70,7 @@ impl SiteInfo {
             line: instruction.position.line,
             source: source.collect(),
             waits_before: false,
+            turns_together: 1,
         }
     }
 

@@ -8,8 +8,8 @@ pub struct Touched {
     pub granules: f64,
     /// Lines of 128 bytes.
     pub lines: f64,
-    /// Pages of the card's `dram_page_bytes`, each counted once in a window of the resident blocks or, where it is
-    /// larger, of what L2 holds. On 1.x, where nothing gathers the transactions of a request that lie in many pages
+    /// Pages of the card's `dram_page_bytes`, each counted once until as much has come in as L2 holds, and on 1.x once in a
+    /// window of the resident blocks. There, where nothing gathers the transactions of a request that lie in many pages
     /// before other requests come between, it is the sum over half-warps of the pages beyond the first, where that is
     /// more.
     pub pages: f64,
@@ -26,7 +26,8 @@ pub struct Counters {
     pub resident_warps: f64,
     /// Loads that a warp waits for one after another: 1 when all its loads are issued before the first is used. A
     /// thread with four loads in flight has its four in one round trip, which is how more bytes in flight shorten the
-    /// latency term.
+    /// latency term; where ptxas unrolls a loop, so have the loads of
+    /// [several turns](crate::exec::SiteInfo::turns_together).
     pub round_trips: f64,
     /// Barriers that a block passes.
     pub barriers: f64,

@@ -15,7 +15,8 @@
 //! | `issue` | machine instructions over what the schedulers issue, integer ones over half as many: 64 bits are two instructions |
 //! | `latency` | Little's law: rounds of resident warps, each as long as its waits for memory, which are longer where the last of several lines or of several warps is waited for; and the pace at which blocks start, one in 152 clocks a multiprocessor |
 //!
-//! Warps of a block go side by side: what one of them has brought to L1, those that come to the same point find there.
+//! Warps of a block go side by side: what one of them has brought to L1, those that come to the same point find there. Of a
+//! loop that ptxas unrolls, loads of several turns are waited for together.
 //!
 //! # What is fitted, and what is assumed
 //!
@@ -23,15 +24,17 @@
 //!   the logarithms, to 58 measured rows: offsets 1, 8 and 32, strides 1, 8, 16 and 32 in `f32` and `f64`, two copies,
 //!   the transposes of 2048 x 2048 and two of 16384 x 16384, constants with 1 and 32 addresses, two storage classes,
 //!   three matrix products, five idioms, the stencil with coefficients in memory, three reductions, and three walks over
-//!   half a GiB of prefetched memory. Of offsets and strides, 116 other rows have a median error of 1.3% and a worst of
-//!   5.6%; of the other kernels, 166 rows, those fitted and migration on demand among them, 4.5% and 24%. The test
+//!   half a GiB of prefetched memory. Of offsets and strides, 116 other rows have a median error of 1.2% and a worst of
+//!   5.6%; of the other kernels, 163 rows, those fitted and migration on demand among them, 3.7% and 25%. The test
 //!   `model_h200` holds the rows to that, but for migration, and finds that no constant could be a tenth more or less and
 //!   the fitted rows be met more than a little better; many could be so and they be met as well. Worst are checked
-//!   transposes (too fast by 24%: that each load waits for the check of the one before is only half seen), walks at
-//!   random over 1 GiB (too slow by 24%), tiled matrix products (too slow by 17%: the compiler needs fewer registers than
-//!   are estimated, and loads four words of a tile at once).
-//!   That DRAM moves 64 bytes at least is from its counters, for reads; that writes take as long is assumed, and fits.
-//!   The size of a page, beyond which distance costs no more, is assumed: no point lies beyond 256 bytes.
+//!   transposes (too fast by 24%: that each load waits for the check of the one before is only half seen), blocks that read
+//!   slices of 1 GiB with a barrier a turn (too slow by 21%) and padded tiles of 2048 x 2048 (too slow by 20%).
+//!   That DRAM moves 64 bytes at least is from its counters, for reads. Writes are taken to be as long; by themselves,
+//!   single lines and parts of lines in fact take 7 to 17% longer to write, and 9 to 18% less to read, than the model has
+//!   it (prototypes in CUDA C++ that are not kept).
+//!   A page has 256 bytes because distance beyond that costs little: of 16 strides of 128 bytes to 2 KiB, none of them
+//!   fitted, the median error is 3.7% and the worst 12%.
 //! - **The H200's link.** Rows of `unified` over 0.5 and 1 GiB: what kernels get of pinned memory, what requests that
 //!   straddle lines and pages whose addresses the card does not know cost ([`host_access_seconds`],
 //!   [`look_up_seconds`]), the host's part in a fault ([`unified::service_seconds`]), pages that have just come

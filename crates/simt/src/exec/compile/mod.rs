@@ -87,8 +87,9 @@ impl<'a> Compiler<'a> {
         spins::mark(self, first as usize..self.steps.len());
         self.blame(&cfg, body, first);
         let waits = waits::find(body, &cfg, &self.uses, first);
-        for site in &waits.sites {
+        for (site, turns) in &waits.sites {
             self.sites[*site as usize].waits_before = true;
+            self.sites[*site as usize].turns_together = *turns;
         }
         let live = Liveness::new(&cfg, &layout, &self.uses, (&self.steps, &self.rare), first);
         let cells = layout.cells().map_err(wrong)?;
@@ -169,6 +170,7 @@ impl Unit<'_, '_> {
             line: self.body.end.line,
             source: Vec::new(),
             waits_before: false,
+            turns_together: 1,
         });
     }
 
