@@ -67,6 +67,11 @@ pub enum FaultKind {
         /// Bytes that there are.
         limit: u64,
     },
+    /// No warp has come to its end for so long that a loop without end is likely: the launch's limit.
+    Endless {
+        /// Warp instructions.
+        instructions: u64,
+    },
     /// An instruction that cannot be done as asked, found while executing: `brx.idx` beyond its list, ...
     Illegal(String),
 }

@@ -107,6 +107,13 @@ fn other_faults() {
         second_part(FaultKind::Illegal("brx.idx 7 of 4".into())),
         ("Illegal instruction: brx.idx 7 of 4".into(), String::new())
     );
+    assert_eq!(
+        second_part(FaultKind::Endless { instructions: 4096 }),
+        (
+            "Loop without end, or a very long one".into(),
+            "    No warp came to its end for 4096 instructions".into()
+        )
+    );
     let deadlock = FaultKind::Deadlock { waiting: "warp 0 waits at barrier 1".into() };
     assert_eq!(fault(deadlock.clone()).check, Check::Synccheck);
     assert_eq!(

@@ -402,8 +402,20 @@ fn loops_without_end_reach_the_limit() {
     let failure =
         bench.launch_with("k", &[array.into()], &mut (), |launch| launch.instruction_limit = Some(10_000));
     let Err(LaunchFailure::Fault { fault, .. }) = failure else { panic!("{failure:?}") };
-    let wanted = "the launch's limit of 10000 warp instructions is reached: a loop without end, perhaps";
-    assert_eq!(fault.kind, FaultKind::Illegal(wanted.to_owned()));
+    assert_eq!(fault.kind, FaultKind::Endless { instructions: 10_000 });
+    assert_eq!(fault.site.0, 2, "the branch back");
+}
+
+#[test]
+fn the_limit_is_of_one_warps_length_and_not_of_the_launchs() {
+    let bench =
+        bench("mov.b32 %r0, 0;\nLOOP:\n add.u32 %r0, %r0, 1;\n setp.lt.u32 %p1, %r0, 1000;\n @%p1 bra LOOP;");
+    let array = bench.upload(&[0u32; 32]);
+    let executed = bench.launch_with("k", &[array.into()], &mut (), |launch| {
+        launch.grid = [50, 1, 1];
+        launch.instruction_limit = Some(10_000);
+    });
+    assert!(executed.unwrap().warp_instructions > 50 * 3000);
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn description(code: c_int) -> Option<&'static str> {
         600 => "not ready\0",
         700 => "a kernel accessed an address that is not allocated\0",
         701 => "the launch asks for more than a multiprocessor has\0",
-        702 => "the kernel cannot end: its threads wait for each other\0",
+        702 => "the kernel does not end: its threads wait for each other, or a loop goes on and on\0",
         709 => "the context has been destroyed\0",
         710 => "an assertion in a kernel failed\0",
         712 => "the host memory is registered already\0",

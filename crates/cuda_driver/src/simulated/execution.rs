@@ -193,7 +193,7 @@ fn code(fault: &FaultKind) -> Code {
         FaultKind::AssertFailed => ASSERT,
         FaultKind::StackOverflow { .. } => HARDWARE_STACK_ERROR,
         FaultKind::Illegal(_) => ILLEGAL_INSTRUCTION,
-        FaultKind::Deadlock { .. } => LAUNCH_TIMEOUT,
+        FaultKind::Deadlock { .. } | FaultKind::Endless { .. } => LAUNCH_TIMEOUT,
         FaultKind::Trap | FaultKind::Breakpoint => LAUNCH_FAILED,
     }
 }

@@ -21,6 +21,10 @@ use super::registry::Handle;
 use super::timeline::Work;
 use crate::Code;
 
+/// Warp instructions without one warp coming to its end, which take a minute or so: then a launch is taken to be without
+/// end. A GPU would go on.
+const ENDLESS: u64 = 1 << 31;
+
 /// A launch with everything that it needs.
 #[derive(Debug)]
 pub(super) struct Launch {
@@ -158,7 +162,7 @@ impl Launch {
             stack_bytes: self.stack_bytes,
             machine,
             workers,
-            instruction_limit: None,
+            instruction_limit: Some(ENDLESS),
         }
     }
 

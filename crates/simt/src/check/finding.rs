@@ -282,6 +282,11 @@ pub enum FindingKind {
         /// Bytes that there are.
         limit: u64,
     },
+    /// memcheck: a loop without end, or one that takes so long that it cannot be told from one.
+    Endless {
+        /// Warp instructions without one warp coming to its end.
+        instructions: u64,
+    },
     /// memcheck: an instruction that cannot be done as asked.
     IllegalInstruction {
         /// What is wrong.

@@ -38,6 +38,7 @@ impl Finding {
                 FindingKind::Barrier { problem: BarrierProblem::Deadlock { waiting: waiting.clone() } }
             }
             &FaultKind::StackOverflow { wanted, limit } => FindingKind::StackOverflow { wanted, limit },
+            &FaultKind::Endless { instructions } => FindingKind::Endless { instructions },
             FaultKind::Illegal(what) => FindingKind::IllegalInstruction { what: what.clone() },
         };
         let check = match kind {

@@ -143,6 +143,7 @@ fn headline(formatter: &mut fmt::Formatter<'_>, kind: &FindingKind) -> fmt::Resu
         FindingKind::AssertFailed => formatter.write_str("Device-side assert"),
         FindingKind::Breakpoint => formatter.write_str("Breakpoint without a debugger"),
         FindingKind::StackOverflow { .. } => formatter.write_str("Stack overflow"),
+        FindingKind::Endless { .. } => formatter.write_str("Loop without end, or a very long one"),
         FindingKind::IllegalInstruction { what } => write!(formatter, "Illegal instruction: {what}"),
         FindingKind::Leak { address, bytes, .. } => write!(formatter, "Leaked {bytes} bytes at {address:#x}"),
         FindingKind::ApiError { function, name, code, description } => write!(
@@ -201,6 +202,9 @@ fn details(formatter: &mut fmt::Formatter<'_>, kind: &FindingKind) -> fmt::Resul
         }
         FindingKind::StackOverflow { wanted, limit } => {
             write!(formatter, "\n    {wanted} bytes are wanted, and a thread's stack has {limit} bytes")
+        }
+        FindingKind::Endless { instructions } => {
+            write!(formatter, "\n    No warp came to its end for {instructions} instructions")
         }
         FindingKind::Leak { allocated_by, .. } => write!(formatter, "\n    allocated by {allocated_by}"),
         FindingKind::InvalidFree { address, function, problem } => {

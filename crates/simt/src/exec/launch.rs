@@ -44,8 +44,8 @@ pub struct Launch<'a> {
     pub machine: Machine,
     /// Threads of this computer to use; 0 counts as 1. One stays on the caller's thread.
     pub workers: usize,
-    /// After so many warp instructions of one worker the launch ends with a fault, since a loop without end cannot be
-    /// told from a long one. None: never.
+    /// When a worker has executed so many warp instructions without one of its warps coming to its end, the launch ends with
+    /// a fault: a loop without end cannot be told from a long one. None: never.
     pub instruction_limit: Option<u64>,
 }
 

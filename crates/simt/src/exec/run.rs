@@ -22,6 +22,8 @@ pub(super) struct Counts {
     pub(super) thread_instructions: u64,
     /// Cycles slept.
     pub(super) slept: u64,
+    /// `warp_instructions` when one of its warps last came to its end.
+    last_end: u64,
 }
 
 /// Why a warp stops for now.
@@ -117,7 +119,8 @@ impl<O: Observer> Runner<'_, O> {
         let program = self.context.program;
         let steps = program.steps.as_slice();
         let block = self.block.index;
-        let limit = self.context.launch.instruction_limit.unwrap_or(u64::MAX);
+        let limit = self.context.launch.instruction_limit;
+        let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
         let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
         let mut spins = 0;
         'fragments: loop {
@@ -237,7 +240,7 @@ impl<O: Observer> Runner<'_, O> {
                                 if self.counts.warp_instructions >= turn_ends || spins >= SPINS {
                                     fragment.pc = pc;
                                     if self.counts.warp_instructions >= limit {
-                                        return Err(self.over_limit(index, pc, limit));
+                                        return Err(self.endless(index, pc));
                                     }
                                     if self.give_way(index, fragment, true)? {
                                         return Ok(if spins >= SPINS {
@@ -268,7 +271,7 @@ impl<O: Observer> Runner<'_, O> {
                             }
                             if self.counts.warp_instructions >= turn_ends {
                                 if self.counts.warp_instructions >= limit {
-                                    return Err(self.over_limit(index, pc, limit));
+                                    return Err(self.endless(index, pc));
                                 }
                                 if self.give_way(index, fragment, true)? {
                                     return Ok(Pause::Tired);
@@ -363,6 +366,7 @@ impl<O: Observer> Runner<'_, O> {
             self.pools.give_back(activation.function, activation.frame);
         }
         self.block.alive &= !(1 << index);
+        self.counts.last_end = self.counts.warp_instructions;
     }
 
     pub(super) fn at(&self, index: usize, pc: u32) -> At {
@@ -381,11 +385,10 @@ impl<O: Observer> Runner<'_, O> {
     }
 
     #[cold]
-    fn over_limit(&self, index: usize, pc: u32, limit: u64) -> Stop {
-        let what = format!(
-            "the launch's limit of {limit} warp instructions is reached: a loop without end, perhaps"
-        );
-        self.fault(index, pc, self.block.warps[index].live.trailing_zeros().min(31), FaultKind::Illegal(what))
+    fn endless(&self, index: usize, pc: u32) -> Stop {
+        let instructions = self.counts.warp_instructions - self.counts.last_end;
+        let lane = self.block.warps[index].live.trailing_zeros().min(31);
+        self.fault(index, pc, lane, FaultKind::Endless { instructions })
     }
 
     /// Cycles since the worker began.
