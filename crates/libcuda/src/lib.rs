@@ -9,8 +9,10 @@
 //!
 //! `COALESCE_SIMULATE` names the cards, `COALESCE_CHECK` what is checked: see `cuda_driver::simulated`. Every function is
 //! `cuda_driver`'s exported one of the same name; what is not simulated returns `CUDA_ERROR_NOT_SUPPORTED` and names itself
-//! once on stderr. Programs of the runtime API (`libcudart`) need functions of the driver that NVIDIA does not document, and
-//! do not run.
+//! once on stderr. What the checks find is written there when the program ends, as compute-sanitizer writes it. Programs of
+//! the runtime API (`libcudart`) need functions of the driver that NVIDIA does not document, and do not run.
+
+use std::io::Write;
 
 use cuda_driver::simulated;
 
@@ -23,4 +25,18 @@ static AT_LOAD: extern "C" fn() = bind;
 extern "C" fn bind() {
     // The library's functions lead nowhere else yet, so this cannot fail; `cuInit` says what is wrong with the settings.
     let _ = simulated::bind_at_load();
+}
+
+/// Run by the loader when the program ends.
+// SAFETY: the section holds pointers to functions without arguments, which this is.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_END: extern "C" fn() = report;
+
+extern "C" fn report() {
+    simulated::finish();
+    if let Some(report) = simulated::report() {
+        // A closed stderr is the program's affair.
+        let _ = write!(std::io::stderr(), "{report}");
+    }
 }

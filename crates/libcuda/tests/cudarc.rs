@@ -89,6 +89,31 @@ fn cudarc_gets_the_errors_of_a_driver() {
     let said = stderr(&output);
     assert!(said.contains("Invalid __global__ read of size 4 bytes"), "{said}");
     assert!(said.contains("cuArrayCreate_v2: the call returns CUDA_ERROR_NOT_SUPPORTED"), "{said}");
+    assert!(!said.contains("run it under the checks"), "{said}");
+    assert!(said.ends_with("========= ERROR SUMMARY: 1 error\n"), "{said}");
+}
+
+#[test]
+fn what_the_checks_find_is_reported_at_the_end() {
+    let output = run("client_races", &[("COALESCE_CHECK", "racecheck")]);
+    stdout(&output);
+    let said = stderr(&output);
+    assert!(said.contains("========= Error: Race reported between Write access at races"), "{said}");
+    assert!(said.contains("========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)"), "{said}");
+
+    let output = run("client_computes", &[("COALESCE_CHECK", "all")]);
+    stdout(&output);
+    let said = stderr(&output);
+    assert!(said.starts_with("========= COMPUTE-SANITIZER (simulated: "), "{said}");
+    assert!(said.contains("========= ERROR SUMMARY: 0 errors"), "{said}");
+    assert!(
+        said.contains("========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"),
+        "{said}"
+    );
+
+    let output = run("client_computes", &[]);
+    stdout(&output);
+    assert_eq!(stderr(&output), "", "no checks, no report");
 }
 
 #[test]
@@ -215,6 +240,18 @@ fn client_makes_mistakes() {
     }
     assert_eq!(stream.synchronize().expect_err("a bad address").0, Code::CUDA_ERROR_ILLEGAL_ADDRESS);
     // What is dropped from here on finds the context broken, and cudarc keeps that to itself.
+}
+
+#[test]
+#[ignore = "run by the others, with the library"]
+fn client_races() {
+    let context = CudaContext::new(0).expect("a context");
+    let stream = context.default_stream();
+    let races = kernels(&context).load_function("races").expect("a kernel");
+    let two_warps = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
+    // SAFETY: the kernel has no parameters and touches shared memory alone.
+    unsafe { stream.launch_builder(&races).launch(two_warps) }.expect("a launch");
+    stream.synchronize().expect("no error");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use simt::check::{Checks, Finding, FreeProblem, Place, Report};
 use simt::fault::Fault;
 use simt::memory::FreeError;
 
-use super::driver::Driver;
+use super::driver::{self, Driver};
 use crate::Code;
 
 static REPORT: Mutex<Option<Report>> = Mutex::new(None);
@@ -36,11 +36,15 @@ pub(super) fn of_launch(driver: &Driver, found: Vec<Finding>) {
 pub(super) fn of_fault(driver: &Driver, fault: &Fault, kernel: &str, place: Place, code: Code) {
     let finding = Finding::of_fault(fault, kernel, Some(place));
     super::say(format_args!(
-        "the kernel {kernel} ended with {code}, which every call in its context returns from now on:\n{}\nTo look \
-         further, run it under the checks: `coalesce check`, or {}=all in the environment.",
+        "the kernel {kernel} ended with {code}, which every call in its context returns from now on:\n{}",
         indented(&finding.to_string()),
-        super::CHECKS_VARIABLE
     ));
+    if driver.checks.is_none() {
+        super::say(format_args!(
+            "to look further, run it under the checks: `coalesce check`, or {}=all in the environment.",
+            super::CHECKS_VARIABLE
+        ));
+    }
     add(driver, finding);
 }
 
@@ -77,9 +81,10 @@ pub fn findings() -> Vec<Finding> {
     found.map(|reported| reported.finding.clone()).collect()
 }
 
-/// The same as compute-sanitizer would write it, with its sums; none where nothing has been checked or gone wrong.
+/// The same as compute-sanitizer would write it, with its sums, also where nothing was found; none where nothing is checked.
 pub fn report() -> Option<Report> {
-    REPORT.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    let checks = driver::driver().ok()?.checks?;
+    report_of(Some(checks)).clone()
 }
 
 /// Forgets what was found.
