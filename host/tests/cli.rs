@@ -276,7 +276,7 @@ fn tables_fit_in_100_columns_and_show_both_precisions() {
     let row = out.lines().find(|line| line.starts_with("17 ")).expect("a row for offset 17");
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(cells.len(), 12, "{row}");
-    assert_eq!((cells[1], cells[6], cells[11]), ("2.8", "2.8", "L2"), "{row}");
+    assert_eq!((cells[1], cells[6], cells[11]), ("2.82", "2.82", "L2"), "{row}");
 }
 
 #[test]
@@ -668,7 +668,7 @@ fn twins_are_run_by_turns_and_compared() {
     }
     let Outcome { out, .. } = outcome(&mut compare(folder.path(), &["offset", "--range", "7"]));
     let row = out.lines().find(|line| line.starts_with("7 ")).expect("a row for offset 7");
-    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["7", "2.8", "2.8", "1.000", "L2"]);
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["7", "2.82", "2.82", "1.000", "L2"]);
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! `unified`: memory that host and card share, and what becomes of bandwidth when it is more than the card has. The kernels
 //! and what to expect of them are in gpu-kernels' `unified.rs`.
 
+mod budget;
 mod placing;
 mod ways;
 
 use self::{
+    budget::{allocation, check_budget, default_budget, factors, free},
     placing::{Ballast, Placing},
     ways::{ELEMENT, Order, SEGMENT, WALK_SEED, Walks, Way},
 };
@@ -15,10 +17,8 @@ use super::{
 use crate::{
     cli::Pattern,
     device::{Backend, DeviceInfo},
-    memory,
     pattern::{self, SEED},
     record::Parameters,
-    sizes::Bytes,
     verify::Expected,
 };
 use anyhow::{Context, Result, bail};
@@ -62,12 +62,6 @@ const KERNELS: [Kernel; 7] = [
 
 /// The driver's own copy from pinned memory to the card: as fast as the link can be, against which zero-copy is held.
 pub(super) const HOST_COPY: &str = "host_copy_driver";
-
-/// The article's.
-const FACTORS: [f64; 4] = [0.5, 1.0, 1.5, 2.0];
-
-/// The most that makes sense: what comes after it is like it.
-const MOST_FACTOR: f64 = 64.0;
 
 /// Threads a block in the article.
 const BLOCK: u32 = 128;
@@ -254,96 +248,6 @@ fn placements(request: &Request, device: &DeviceInfo) -> Result<Vec<Placement>> 
         _ => possible.len(),
     };
     Ok(possible.iter().copied().take(by_default).collect())
-}
-
-/// The factors that the request asks for, or those of the article that are safe on the device.
-fn factors(request: &Request, device: &DeviceInfo) -> Result<Vec<f64>> {
-    let safe = |factor: &f64| {
-        device.backend() == Backend::Modelled || request.choices.allow_oversubscription || *factor <= 1.0
-    };
-    let asked = &request.choices.factor;
-    if asked.is_empty() {
-        let default = if request.scale == Scale::Small { &FACTORS[2..3] } else { &FACTORS };
-        let factors: Vec<f64> = default.iter().copied().filter(safe).collect();
-        return Ok(if factors.is_empty() { vec![1.0] } else { factors });
-    }
-    if let Some(factor) = asked.iter().find(|factor| **factor > MOST_FACTOR) {
-        bail!(
-            "a factor of {factor} is out of range: it goes up to {MOST_FACTOR}, and the article's are 0.5, 1.0, 1.5, 2.0"
-        );
-    }
-    if let Some(factor) = asked.iter().find(|factor| !safe(factor)) {
-        bail!(
-            "a factor of {factor} oversubscribes {}: with managed memory beyond what the card has, a launch can take minutes, \
-             hang the GPU for all its users, and need a restart of the machine. Factors up to 1 are safe, a simulated card \
-             (`--device sim:h200`) takes any, and --allow-oversubscription does it all the same",
-            device.plain_name(),
-        );
-    }
-    Ok(asked.clone())
-}
-
-/// The memory that counts as the card's where the user does not say: no more than half of what is free.
-fn default_budget(scale: Scale, device: &DeviceInfo, free: u64) -> u64 {
-    let wished = match (device.backend(), scale) {
-        (_, Scale::Small) => 256 << 10,
-        (Backend::Modelled, Scale::Quick) => 32 << 20,
-        (Backend::Modelled, Scale::Full) => 256 << 20,
-        (Backend::Measured, _) => 1 << 30,
-    };
-    wished.min(free / 2)
-}
-
-/// The bytes of the card that nobody has.
-fn free(device: &DeviceInfo) -> Result<u64> {
-    match device.backend() {
-        Backend::Modelled => Ok(device.memory_bytes),
-        Backend::Measured => memory::available(Backend::Measured),
-    }
-}
-
-/// Refuses a budget that the card has not.
-fn check_budget(budget: u64, free: u64, factors: &[f64], allowed: bool, device: &DeviceInfo) -> Result<()> {
-    if budget > free {
-        bail!(
-            "a budget of {} is more than the {} that {} has free: --budget takes up to that",
-            Bytes(budget),
-            Bytes(free),
-            device.plain_name(),
-        );
-    }
-    let largest = factors.iter().copied().fold(0.0, f64::max) * budget as f64;
-    if device.backend() == Backend::Measured && !allowed && largest > free as f64 {
-        bail!(
-            "{} of managed memory are more than the {} that {} has free, which can hang the GPU: use a smaller --budget",
-            Bytes(largest as u64),
-            Bytes(free),
-            device.plain_name(),
-        );
-    }
-    Ok(())
-}
-
-/// The bytes of an allocation: whole pages, the nearest to what the factor says.
-fn allocation(factor: f64, budget: u64, page: u64) -> Result<u64> {
-    let pages = (factor * budget as f64 / page as f64).round();
-    if pages < 1.0 {
-        bail!(
-            "{factor} times a budget of {} is less than half a page of {}: use a larger --factor or --budget, or a smaller \
-             --page",
-            Bytes(budget),
-            Bytes(page),
-        );
-    }
-    if pages > f64::from(u32::MAX) {
-        bail!(
-            "{factor} times a budget of {} are more than {} pages of {}: use a smaller --factor or --budget, or a larger --page",
-            Bytes(budget),
-            u32::MAX,
-            Bytes(page),
-        );
-    }
-    Ok(pages as u64 * page)
 }
 
 /// Blocks of a multiprocessor at full occupancy. The kernels take no more registers than that leaves them.

@@ -1,6 +1,6 @@
 //! The simulated cards as a table, and under it where their figures are from.
 
-use super::table::{add, new, trimmed, wrapped};
+use super::layout::{add, new, trimmed, wrapped};
 use crate::{simulated::Card, sizes::Bytes};
 use std::fmt::Write;
 

@@ -1,6 +1,9 @@
 //! Counters as tables: a row a record, or a row a line of source.
 
-use super::table::{add, labels, new, trimmed, wrapped};
+use super::{
+    layout::{add, new, trimmed, wrapped},
+    table::labels,
+};
 use crate::{
     counters::{Counters, Counts},
     record::Record,

@@ -1,6 +1,6 @@
 //! What single experiments have to show besides the table that all have.
 
-use super::table::{add, new, trimmed, wrapped};
+use super::layout::{add, new, trimmed, wrapped};
 use crate::record::{Language, Record};
 use serde_json::Value;
 

@@ -3,8 +3,11 @@
 mod cards;
 mod counters;
 mod csv;
+mod figures;
 mod json;
+mod layout;
 mod lessons;
+mod remarks;
 mod summary;
 mod table;
 

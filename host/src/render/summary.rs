@@ -1,7 +1,11 @@
 //! What a run came to, in a few lines: for each experiment its rows and the best and the worst of them, and what to look at
 //! next. As everything rendered it is made from records alone.
 
-use super::table::{add, labels, new, trimmed, wrapped};
+use super::{
+    figures::short,
+    layout::{add, new, trimmed, wrapped},
+    table::labels,
+};
 use crate::{
     device::Backend,
     record::{Language, Record},
@@ -81,16 +85,6 @@ fn cut(label: &str) -> String {
         return label.to_string();
     }
     label.chars().take(LABEL - 2).chain("..".chars()).collect()
-}
-
-/// A rate with three digits or more.
-fn short(rate: f64) -> String {
-    match rate {
-        ..0.1 => format!("{rate:.3}"),
-        ..10.0 => format!("{rate:.2}"),
-        ..100.0 => format!("{rate:.1}"),
-        _ => format!("{rate:.0}"),
-    }
 }
 
 /// What the rows are and whether they are right, in a sentence.

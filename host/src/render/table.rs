@@ -2,7 +2,10 @@
 
 use super::{
     counters::counters,
+    figures::{EQUAL, caption, columns, figures, pair, short, twin_columns},
+    layout::{add, new, trimmed, under, wrapped},
     lessons::{lesson, told},
+    remarks::{explanations, notes},
 };
 use crate::{
     device::Backend,
@@ -11,15 +14,9 @@ use crate::{
     record::{Language, Record},
     sizes::Bytes,
 };
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use comfy_table::Table;
 use serde_json::Value;
 use std::{collections::BTreeSet, fmt::Write};
-
-/// Where a ratio of Rust to C++ counts as equal.
-const EQUAL: std::ops::RangeInclusive<f64> = 0.98..=1.02;
-
-/// Stands where a wrong result would have had a figure.
-const INVALID: &str = "INVALID";
 
 /// What the column of modelled rows means that measured ones do not have.
 const MOVED: &str =
@@ -221,7 +218,7 @@ fn values(row: &Record, names: &[String]) -> Vec<String> {
 }
 
 /// A value as people write it.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         value => value.to_string(),
@@ -382,193 +379,11 @@ fn one_below_another(first: &Record, rows: &[&Record]) -> Table {
     table
 }
 
-/// The headings over [`pair`].
-fn twin_columns(flops: bool) -> Vec<&'static str> {
-    match flops {
-        false => vec!["Rust GB/s", "C++ GB/s", "Rust/C++ time"],
-        true => vec!["Rust GFLOP/s", "C++ GFLOP/s", "Rust/C++ time"],
-    }
-}
-
-/// Rates of a kernel and its twin, and the ratio of their times, marked where they are not equal.
-fn pair(rust: Option<&Record>, cpp: Option<&Record>, flops: bool) -> Vec<String> {
-    let rate = |row: Option<&Record>| match row {
-        Some(row) if flops && row.verified => row.gflop_per_s.map_or_else(|| rate(row), short),
-        row => row.map(rate).unwrap_or_default(),
-    };
-    let ratio = rust
-        .and_then(|row| row.ratio_to_reference)
-        .map(|ratio| format!("{ratio:.3}{}", if EQUAL.contains(&ratio) { " " } else { "!" }));
-    vec![rate(rust), rate(cpp), ratio.unwrap_or_default()]
-}
-
 impl Record {
     /// The kernel and the element type.
     fn contestant(&self) -> (&str, Option<Precision>) {
         (&self.kernel, self.parameters.precision)
     }
-}
-
-/// The headings over [`figures`].
-fn columns(backend: Backend) -> Vec<&'static str> {
-    match backend {
-        Backend::Measured => vec!["GB/s", "%peak", "%copy", "ms", "min..max"],
-        Backend::Modelled => vec!["GB/s", "%peak", "%copy", "ms", "moved/\nasked"],
-    }
-}
-
-/// What stands over a group of columns: modelled figures say so there.
-fn caption(group: &str, backend: Backend) -> String {
-    match (backend, group) {
-        (Backend::Measured, group) => group.to_string(),
-        (Backend::Modelled, "") => "modelled".to_string(),
-        (Backend::Modelled, group) => format!("{group}\nmodelled"),
-    }
-}
-
-/// Rate, its parts of peak and copy, median time, and the range of measured rates or what modelled ones moved.
-fn figures(row: &Record) -> Vec<String> {
-    let moved_over_asked = || {
-        let ratio = row.counters.as_ref().and_then(|counters| counters.moved_over_asked());
-        ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default()
-    };
-    let Some(times) = row.time_ms else {
-        let last = if row.verified { moved_over_asked() } else { String::new() };
-        let none = String::new;
-        return vec![rate(row), none(), none(), none(), last];
-    };
-    let percent = |value: Option<f64>| value.map(|value| format!("{value:.1}")).unwrap_or_default();
-    let moved = (row.bytes.read + row.bytes.written) as f64 / 1e6;
-    vec![
-        rate(row),
-        percent(row.percent_of_peak),
-        percent(row.percent_of_copy),
-        if times.median < 10.0 { format!("{:.4}", times.median) } else { format!("{:.2}", times.median) },
-        match row.backend {
-            Backend::Measured => format!("{}..{}", short(moved / times.max), short(moved / times.min)),
-            Backend::Modelled => moved_over_asked(),
-        },
-    ]
-}
-
-/// Bandwidth; a dash where nothing was timed.
-fn rate(row: &Record) -> String {
-    match row.gb_per_s {
-        Some(rate) => short(rate),
-        None if row.verified => "-".to_string(),
-        None => INVALID.to_string(),
-    }
-}
-
-/// A rate with three digits or more.
-fn short(rate: f64) -> String {
-    if rate < 100.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
-}
-
-/// Headings of a group's columns, with the group's caption above the first. All end on the same line.
-fn under(caption: &str, columns: &[&str]) -> Vec<String> {
-    let above = if caption.is_empty() { 0 } else { caption.lines().count() };
-    let heading = |(number, column): (usize, &&str)| match number {
-        0 if above > 0 => format!("{caption}\n{column}"),
-        _ => {
-            let more = column.matches('\n').count();
-            format!("{}{column}", "\n".repeat(above.saturating_sub(more)))
-        }
-    };
-    columns.iter().enumerate().map(heading).collect()
-}
-
-pub(super) fn new(header: Vec<String>, left: usize) -> Table {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_style(TableComponent::HeaderLines, '─')
-        .set_style(TableComponent::MiddleHeaderIntersections, '─')
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(header);
-    for (number, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 1));
-        column.set_cell_alignment(if number < left { CellAlignment::Left } else { CellAlignment::Right });
-    }
-    table
-}
-
-pub(super) fn add(table: &mut Table, cells: Vec<String>) {
-    table.add_row(cells.into_iter().map(Cell::new).collect::<Vec<_>>());
-}
-
-/// Without spaces at the ends of lines.
-pub(super) fn trimmed(table: &Table) -> String {
-    table.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>().join("\n")
-}
-
-/// Notes under a table: each wrong row by itself, each other remark once with the number of rows that it is about.
-fn notes(rows: &[&Record]) -> String {
-    let verified = rows.iter().filter(|row| row.verified).count();
-    let mut text = format!("{verified} of {} rows verified, every element of every buffer.\n", rows.len());
-    let mut remarks: Vec<(&str, usize)> = Vec::new();
-    for row in rows {
-        let Some(note) = row.note.as_deref() else { continue };
-        if !row.verified {
-            let swept =
-                row.parameters.swept.as_ref().map(|swept| format!(", {} {}", swept.name, swept.value));
-            let more = row.parameters.more.iter().map(|(name, value)| format!(", {name} {}", plain(value)));
-            let which: String = swept.into_iter().chain(more).collect();
-            let line = format!("{INVALID}: {} ({}{which}): {note}", row.kernel, row.language);
-            let _ = writeln!(text, "{}", wrapped(&line));
-            continue;
-        }
-        for remark in note.split("; ") {
-            match remarks.iter_mut().find(|(known, _)| *known == remark) {
-                Some(known) => known.1 += 1,
-                None => remarks.push((remark, 1)),
-            }
-        }
-    }
-    for (note, count) in remarks {
-        let _ = writeln!(text, "{}", wrapped(&format!("{count} of {} rows: {note}.", rows.len())));
-    }
-    text
-}
-
-/// What explains the rows, each sentence once behind the rows that it is true of.
-fn explanations(rows: &[&Record]) -> String {
-    let twins = rows.iter().any(|row| row.language == Language::CudaCpp);
-    let mut told: Vec<(&str, Vec<String>)> = Vec::new();
-    for (row, label) in rows.iter().zip(labels(rows)) {
-        let Some(explanation) = row.explanation.as_deref() else { continue };
-        let label = if twins { format!("{label} ({})", row.language) } else { label };
-        match told.iter_mut().find(|(known, _)| *known == explanation) {
-            Some((_, labels)) => labels.push(label),
-            None => told.push((explanation, vec![label])),
-        }
-    }
-    let mut text = String::new();
-    for (explanation, labels) in told {
-        let which = match &labels[..] {
-            [first, .., last] if labels.len() > 4 => format!("{first} .. {last} ({} rows)", labels.len()),
-            labels => labels.join(", "),
-        };
-        let _ = writeln!(text, "{}", wrapped(&format!("{which}: {explanation}.")));
-    }
-    if text.is_empty() { text } else { format!("\n{text}") }
-}
-
-/// Broken into lines of at most 100 columns.
-pub(super) fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.len() - 1;
-        if !lines[line].is_empty() && lines[line].chars().count() + 1 + word.chars().count() > 100 {
-            lines.push(word.to_string());
-        } else {
-            if !lines[line].is_empty() {
-                lines[line].push(' ');
-            }
-            lines[line].push_str(word);
-        }
-    }
-    lines.join("\n")
 }
 
 #[cfg(test)]

@@ -1,0 +1,61 @@
+//! What stands below a table: what is remarked about its rows, and what explains them.
+
+use super::{
+    figures::INVALID,
+    layout::wrapped,
+    table::{labels, plain},
+};
+use crate::record::{Language, Record};
+use std::fmt::Write;
+
+/// Notes under a table: each wrong row by itself, each other remark once with the number of rows that it is about.
+pub(super) fn notes(rows: &[&Record]) -> String {
+    let verified = rows.iter().filter(|row| row.verified).count();
+    let mut text = format!("{verified} of {} rows verified, every element of every buffer.\n", rows.len());
+    let mut remarks: Vec<(&str, usize)> = Vec::new();
+    for row in rows {
+        let Some(note) = row.note.as_deref() else { continue };
+        if !row.verified {
+            let swept =
+                row.parameters.swept.as_ref().map(|swept| format!(", {} {}", swept.name, swept.value));
+            let more = row.parameters.more.iter().map(|(name, value)| format!(", {name} {}", plain(value)));
+            let which: String = swept.into_iter().chain(more).collect();
+            let line = format!("{INVALID}: {} ({}{which}): {note}", row.kernel, row.language);
+            let _ = writeln!(text, "{}", wrapped(&line));
+            continue;
+        }
+        for remark in note.split("; ") {
+            match remarks.iter_mut().find(|(known, _)| *known == remark) {
+                Some(known) => known.1 += 1,
+                None => remarks.push((remark, 1)),
+            }
+        }
+    }
+    for (note, count) in remarks {
+        let _ = writeln!(text, "{}", wrapped(&format!("{count} of {} rows: {note}.", rows.len())));
+    }
+    text
+}
+
+/// What explains the rows, each sentence once behind the rows that it is true of.
+pub(super) fn explanations(rows: &[&Record]) -> String {
+    let twins = rows.iter().any(|row| row.language == Language::CudaCpp);
+    let mut told: Vec<(&str, Vec<String>)> = Vec::new();
+    for (row, label) in rows.iter().zip(labels(rows)) {
+        let Some(explanation) = row.explanation.as_deref() else { continue };
+        let label = if twins { format!("{label} ({})", row.language) } else { label };
+        match told.iter_mut().find(|(known, _)| *known == explanation) {
+            Some((_, labels)) => labels.push(label),
+            None => told.push((explanation, vec![label])),
+        }
+    }
+    let mut text = String::new();
+    for (explanation, labels) in told {
+        let which = match &labels[..] {
+            [first, .., last] if labels.len() > 4 => format!("{first} .. {last} ({} rows)", labels.len()),
+            labels => labels.join(", "),
+        };
+        let _ = writeln!(text, "{}", wrapped(&format!("{which}: {explanation}.")));
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
