@@ -2,7 +2,7 @@
 
 use crate::simulated::{self, Card};
 use anyhow::{Context as _, Result, anyhow, bail};
-use cuda_driver::{BindError, Code, ext};
+use cuda_driver::{BindError, Code, DriverVersion, ext};
 use cust::{
     CudaFlags,
     context::Context,
@@ -50,13 +50,19 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// A version of CUDA, or of the PTX language.
+/// A version of CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version {
     /// The 12 of 12.8.
     pub major: u32,
     /// The 8 of 12.8.
     pub minor: u32,
+}
+
+impl From<DriverVersion> for Version {
+    fn from(version: DriverVersion) -> Self {
+        Version { major: version.major().unsigned_abs(), minor: version.minor().unsigned_abs() }
+    }
 }
 
 impl fmt::Display for Version {
@@ -149,10 +155,7 @@ pub(crate) fn bind_nvidia() -> Result<Result<Driver, BindError>> {
     };
     cust::init(CudaFlags::empty())
         .with_context(|| format!("the driver {} does not start", nvidia.path.display()))?;
-    let version = Version {
-        major: nvidia.driver_version.major().unsigned_abs(),
-        minor: nvidia.driver_version.minor().unsigned_abs(),
-    };
+    let version = nvidia.driver_version.into();
     Ok(Ok(Driver { origin: Origin::Nvidia { path: nvidia.path }, version }))
 }
 
@@ -180,8 +183,7 @@ pub(crate) fn in_short(error: &BindError) -> String {
 pub(crate) fn bind_simulated(card: &Card, checks: &[simulated::Check]) -> Result<Driver> {
     let version = simulated::bind(card, checks)?;
     cust::init(CudaFlags::empty()).context("the simulated driver does not start")?;
-    let version = Version { major: version.major().unsigned_abs(), minor: version.minor().unsigned_abs() };
-    Ok(Driver { origin: Origin::Simulated { card: Box::new(card.clone()) }, version })
+    Ok(Driver { origin: Origin::Simulated { card: Box::new(card.clone()) }, version: version.into() })
 }
 
 /// What the driver says about a device, as far as measuring depends on it.

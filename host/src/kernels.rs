@@ -2,6 +2,7 @@
 
 use crate::device::{Backend, DeviceInfo, Driver, Version};
 use anyhow::{Context, Result, anyhow, bail};
+use cuda_driver::PtxVersion;
 use cust::module::Module;
 
 /// The PTX texts that the build script made of `gpu-kernels`, one an architecture.
@@ -15,7 +16,7 @@ pub(crate) struct Artefact<'a> {
     /// The architecture that it is compiled for: 90 for compute_90.
     pub arch: u32,
     /// The version of the PTX language that it is written in.
-    pub language: Version,
+    pub language: PtxVersion,
 }
 
 impl<'a> Artefact<'a> {
@@ -26,16 +27,12 @@ impl<'a> Artefact<'a> {
     pub(crate) fn read(ptx: &'a str) -> Result<Artefact<'a>> {
         let directive =
             |name: &str| ptx.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
-        let language = directive(".version").and_then(|version| {
-            let (major, minor) = version.split_once('.')?;
-            Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? })
-        });
         let arch = directive(".target").and_then(|target| {
             let digits = target.strip_prefix("sm_")?;
             let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
             digits[..end].parse().ok()
         });
-        match (language, arch) {
+        match (PtxVersion::of(ptx), arch) {
             (Some(language), Some(arch)) => Ok(Artefact { ptx, arch, language }),
             _ => bail!("the PTX has no .version or no .target line at its head"),
         }
@@ -48,18 +45,7 @@ impl<'a> Artefact<'a> {
 
     /// The oldest CUDA version whose driver reads this text.
     pub(crate) fn needs(&self) -> Version {
-        let Version { major, minor } = self.language;
-        match (major, minor) {
-            (..=5, _) => Version { major: 8, minor: 0 },
-            (6, 0..=2) => Version { major: 9, minor },
-            (6, _) => Version { major: 10, minor: minor - 3 },
-            (7, _) => Version { major: 11, minor },
-            // 8.5 came with 12.5 and stayed for 12.6; from then on language and toolkit count apart by one.
-            (8, 0..=5) => Version { major: 12, minor },
-            (8, _) => Version { major: 12, minor: minor + 1 },
-            // From 9.0 on the language counts with the toolkit, as far as is known.
-            (_, _) => Version { major: major + 4, minor },
-        }
+        self.language.oldest_driver().into()
     }
 }
 
@@ -189,30 +175,10 @@ mod tests {
     fn the_head_tells_architecture_and_language() {
         let text = head("7.8", "sm_90");
         let artefact = Artefact::read(&text).expect("a proper head");
-        assert_eq!((artefact.arch, artefact.language), (90, Version { major: 7, minor: 8 }));
+        assert_eq!((artefact.arch, artefact.language), (90, PtxVersion { major: 7, minor: 8 }));
         let text = head("8.6", "sm_100a, debug");
         assert_eq!(Artefact::read(&text).expect("a proper head").arch, 100);
         assert!(Artefact::read(".version 7.8\n").is_err());
-    }
-
-    #[test]
-    fn a_language_version_needs_the_toolkit_that_brought_it() {
-        for (language, cuda) in [
-            ("6.3", (10, 0)),
-            ("6.5", (10, 2)),
-            ("7.0", (11, 0)),
-            ("7.8", (11, 8)),
-            ("8.0", (12, 0)),
-            ("8.5", (12, 5)),
-            ("8.6", (12, 7)),
-            ("8.8", (12, 9)),
-            ("9.0", (13, 0)),
-            ("9.1", (13, 1)),
-        ] {
-            let text = head(language, "sm_75");
-            let needs = Artefact::read(&text).expect("a proper head").needs();
-            assert_eq!((needs.major, needs.minor), cuda, "PTX {language}");
-        }
     }
 
     #[test]

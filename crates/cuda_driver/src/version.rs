@@ -19,7 +19,7 @@ impl DriverVersion {
     }
 
     /// The newest PTX version that this driver reads, by the release table of the PTX ISA; for a driver newer
-    /// than the table, the newest in it. `None` before CUDA 11.
+    /// than the table, the newest in it. `None` before CUDA 9.
     pub fn newest_ptx(self) -> Option<PtxVersion> {
         PTX_BY_DRIVER
             .iter()
@@ -51,6 +51,15 @@ impl PtxVersion {
         let (major, minor) = stated.split_whitespace().next()?.split_once('.')?;
         Some(PtxVersion { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
+
+    /// The oldest driver that reads PTX of this version, by the same table. From 9.0 on the language counts with the
+    /// toolkit, which is taken to go on beyond the table's end.
+    pub fn oldest_driver(self) -> DriverVersion {
+        let known = PTX_BY_DRIVER.iter().find(|(_, ptx)| *ptx >= (self.major, self.minor));
+        let beyond = || (self.major as i32 + 4, self.minor as i32);
+        let (major, minor) = known.map_or_else(beyond, |(driver, _)| *driver);
+        DriverVersion(1000 * major + 10 * minor)
+    }
 }
 
 impl fmt::Display for PtxVersion {
@@ -60,7 +69,13 @@ impl fmt::Display for PtxVersion {
 }
 
 /// CUDA version and the PTX version that came with it, ascending.
-const PTX_BY_DRIVER: [((i32, i32), (u32, u32)); 20] = [
+const PTX_BY_DRIVER: [((i32, i32), (u32, u32)); 26] = [
+    ((9, 0), (6, 0)),
+    ((9, 1), (6, 1)),
+    ((9, 2), (6, 2)),
+    ((10, 0), (6, 3)),
+    ((10, 1), (6, 4)),
+    ((10, 2), (6, 5)),
     ((11, 0), (7, 0)),
     ((11, 1), (7, 1)),
     ((11, 2), (7, 2)),
@@ -100,7 +115,34 @@ mod tests {
         assert_eq!(newest(12060).as_deref(), Some("8.5"));
         assert_eq!(newest(13000).as_deref(), Some("9.0"));
         assert_eq!(newest(14020).as_deref(), Some("9.1"));
-        assert_eq!(newest(10020), None);
+        assert_eq!(newest(10020).as_deref(), Some("6.5"));
+        assert_eq!(newest(8000), None);
+    }
+
+    #[test]
+    fn the_oldest_driver_for_ptx() {
+        for (major, minor, driver) in [
+            (5, 0, 9000),
+            (6, 3, 10000),
+            (6, 5, 10020),
+            (7, 0, 11000),
+            (7, 8, 11080),
+            (8, 0, 12000),
+            (8, 5, 12050),
+            // 8.5 stayed for 12.6.
+            (8, 6, 12070),
+            (8, 8, 12090),
+            (9, 0, 13000),
+            (9, 1, 13010),
+            (9, 4, 13040),
+            (10, 0, 14000),
+        ] {
+            assert_eq!(
+                PtxVersion { major, minor }.oldest_driver(),
+                DriverVersion(driver),
+                "PTX {major}.{minor}"
+            );
+        }
     }
 
     #[test]
