@@ -70,6 +70,9 @@ pub(crate) struct Record {
     pub copy: Option<Ceiling>,
     /// The median time divided by that of the C++ twin measured by turns with it; `None` without one.
     pub ratio_to_reference: Option<f64>,
+    /// Between which bounds that ratio lies with a probability of 95%; `None` without a twin, or with few samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_range: Option<[f64; 2]>,
     /// What the simulator counted of one launch; `None` on a GPU, where the driver did the work, and in a row that did not
     /// verify.
     pub counters: Option<Box<Counters>>,
@@ -331,6 +334,7 @@ impl Run<'_> {
             }),
             copy: self.copy,
             ratio_to_reference: None,
+            ratio_range: None,
             counters: counters.filter(|_| verified),
         }
     }

@@ -292,7 +292,7 @@ fn csv_is_data_alone() {
         lines[2].ends_with(
             ",0,150994944,1048576,4,1024,2147483647,10000,8000,\"2 x memory clock x bus width, from the driver\",\
              cuda:0,,,,,,,,,,,,,,,,,,,,,,,,,\"loads and stores touch 8 sectors a request, 50% of each used (counters \
-             simulated, h200); the sectors touched are 32 KiB in all, which stay in L2 from one launch to the next\""
+             simulated, h200); the sectors touched are 32 KiB in all, which stay in L2 from one launch to the next\",,"
         ),
         "{}",
         lines[2]
@@ -658,14 +658,22 @@ fn twins_are_run_by_turns_and_compared() {
     assert_eq!(status, Some(0), "{err}");
     assert!(err.contains("without a CUDA C++ twin, so not compared: offset_f64, stride_f64"), "{err}");
     assert!(err.contains("Rust/C++ time over 6 rows: median 1.000"), "{err}");
-    let records = records(&out);
-    assert_eq!(records.len(), 12);
-    for pair in records.chunks(2) {
+    let pairs = records(&out);
+    assert_eq!(pairs.len(), 12);
+    for pair in pairs.chunks(2) {
         assert_eq!((&pair[0]["language"], &pair[1]["language"]), (&"rust".into(), &"cuda-c++".into()));
         assert_eq!(pair[0]["parameters"], pair[1]["parameters"]);
         close(&pair[0]["ratio_to_reference"], 1.0);
         assert!(pair[1]["ratio_to_reference"].is_null() && pair[1]["ptx"].is_null());
+        assert!(pair[0]["ratio_range"].is_null(), "three samples say nothing of it");
     }
+    let folder_of_twins = folder.path().to_str().expect("UTF-8");
+    let of_six = ["--bytes", "16KiB", "--samples", "6", "--range", "5", "--format", "json"];
+    let of_six = [&["compare", "--reference", folder_of_twins, "offset"], &of_six[..]].concat();
+    let pair = records(&outcome(&mut coalesce(&of_six)).out);
+    close(&pair[0]["ratio_range"][0], 1.0);
+    close(&pair[0]["ratio_range"][1], 1.0);
+    assert!(pair[1]["ratio_range"].is_null(), "of the twin there is none");
     let Outcome { out, .. } = outcome(&mut compare(folder.path(), &["offset", "--range", "7"]));
     let row = out.lines().find(|line| line.starts_with("7 ")).expect("a row for offset 7");
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["7", "2.82", "2.82", "1.000", "L2"]);

@@ -151,6 +151,20 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_that_is_not_1_says_how_sure_it_is() {
+        let mut rows = [1.015, 1.03].map(|ratio| {
+            let mut row = row("tile", "rust", 2100.0);
+            row["ratio_to_reference"] = json!(ratio);
+            row["ratio_range"] = json!([0.914, 1.251]);
+            row
+        });
+        rows[1]["kernel"] = json!("wide");
+        let text = tables(&rows, "").unwrap();
+        assert!(text.contains("| 1.015 |\n"), "{text}");
+        assert!(text.contains("| 1.030 (0.91 to 1.25) |\n"), "{text}");
+    }
+
+    #[test]
     fn products_are_rated_by_their_operations() {
         let mut product = row("matmul_naive", "rust", 20_000.0);
         product["gflop_per_s"] = json!(5137.4);

@@ -138,9 +138,16 @@ pub(crate) fn summary(rows: &[&Value]) -> String {
     )
 }
 
-/// A row's time over that of its twin, as text; nothing where it has none.
+/// Where a ratio of times counts as equal.
+const EQUAL: std::ops::RangeInclusive<f64> = 0.98..=1.02;
+
+/// A row's time over that of its twin, as text, where it is not [`EQUAL`] with its 95% interval; nothing where it has none.
 pub(crate) fn ratio(row: &Value) -> String {
-    row["ratio_to_reference"].as_f64().map_or_else(String::new, |ratio| format!("{ratio:.3}"))
+    let Some(ratio) = row["ratio_to_reference"].as_f64() else { return String::new() };
+    match (row["ratio_range"][0].as_f64(), row["ratio_range"][1].as_f64()) {
+        (Some(low), Some(high)) if !EQUAL.contains(&ratio) => format!("{ratio:.3} ({low:.2} to {high:.2})"),
+        _ => format!("{ratio:.3}"),
+    }
 }
 
 fn number(value: &Value) -> Result<f64> {

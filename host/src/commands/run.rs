@@ -10,7 +10,7 @@ use crate::{
     experiments::{Point, Work},
     interrupt::{self, Interrupt},
     kernels,
-    measure::{Effort, Measurement, Measurer, Times},
+    measure::{Effort, Measurement, Measurer, Times, ratio_range},
     memory::{self, Memory},
     output::Output,
     progress,
@@ -168,6 +168,11 @@ fn measure(
         && let (Some(rust_ms), Some(cpp_ms)) = (rust.time_ms, cpp.time_ms)
     {
         rust.ratio_to_reference = Some(rust_ms.median / cpp_ms.median);
+        // What is modelled is the same each time.
+        rust.ratio_range = match run.device.backend() {
+            Backend::Measured => ratio_range(&measured[0].samples, &measured[1].samples),
+            Backend::Modelled => None,
+        };
     }
     Ok(Some(records))
 }

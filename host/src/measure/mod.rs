@@ -8,7 +8,7 @@ mod statistics;
 mod tests;
 mod timer;
 
-pub(crate) use statistics::{Times, median};
+pub(crate) use statistics::{Times, median, ratio_range};
 pub(crate) use timer::Method;
 
 use crate::{
@@ -45,6 +45,8 @@ const MOST_WARM_UP: u32 = 1024;
 pub(crate) struct Measurement {
     /// Milliseconds a launch, over the samples; `None` where nothing is timed.
     pub times: Option<Times>,
+    /// The same sample by sample, in the order in which they were taken.
+    pub samples: Vec<f64>,
     /// How the launches were handed to the device.
     pub method: Method,
     /// How many launches each sample timed.
@@ -187,10 +189,11 @@ impl<'m> Measurer<'m> {
             turns.reverse();
         }
         let fault = self.verify(point, &calls.iter().collect::<Vec<_>>())?;
-        let taken = samples.iter().zip(&batches).zip(faults).zip(launches).zip(observed);
+        let taken = samples.into_iter().zip(&batches).zip(faults).zip(launches).zip(observed);
         let measurements = taken.map(|((((samples, batch), own), launch), observed)| {
             Ok(Measurement {
-                times: Some(Times::of(samples).ok_or_else(|| anyhow!("no samples were taken"))?),
+                times: Some(Times::of(&samples).ok_or_else(|| anyhow!("no samples were taken"))?),
+                samples,
                 method: batch.method(),
                 launches_per_sample: batch.launches(),
                 fault: own.or_else(|| fault.clone()),
@@ -215,6 +218,7 @@ impl<'m> Measurer<'m> {
             observed.extend(self.observe(point, Moment::After, calls.buffers)?);
             measurements.push(Measurement {
                 times: None,
+                samples: Vec::new(),
                 method: Method::Once,
                 launches_per_sample: 1,
                 fault: self.verify(point, &[calls])?,

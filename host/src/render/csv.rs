@@ -77,6 +77,8 @@ struct Row {
     arithmetic_intensity: Option<f64>,
     parameters: String,
     explanation: String,
+    ratio_low: Option<f64>,
+    ratio_high: Option<f64>,
 }
 
 impl Row {
@@ -158,6 +160,8 @@ impl Row {
             arithmetic_intensity: record.arithmetic_intensity,
             parameters: more(parameters),
             explanation: record.explanation.clone().unwrap_or_default(),
+            ratio_low: record.ratio_range.map(|[low, _]| low),
+            ratio_high: record.ratio_range.map(|[_, high]| high),
         }
     }
 }
@@ -207,7 +211,8 @@ mod tests {
              warp_instructions,load_requests,load_sectors,load_lines,load_bytes_requested,load_bytes_moved,\
              store_requests,store_sectors,store_lines,store_bytes_requested,store_bytes_moved,atomic_requests,\
              l2_sectors_read,l2_sectors_written,dram_bytes,shared_wavefronts,shared_wavefronts_ideal,\
-             constant_replays,branches,divergent_branches,gflop_per_s,arithmetic_intensity,parameters,explanation\n"
+             constant_replays,branches,divergent_branches,gflop_per_s,arithmetic_intensity,parameters,explanation,\
+             ratio_low,ratio_high\n"
         );
     }
 }

@@ -77,14 +77,48 @@ pub(super) fn twin_columns(flops: bool) -> Vec<&'static str> {
     }
 }
 
-/// Rates of a kernel and its twin, and the ratio of their times, marked where they are not equal.
+/// Rates of a kernel and its twin, and the ratio of their times with its [mark](Verdict::mark).
 pub(super) fn pair(rust: Option<&Record>, cpp: Option<&Record>, flops: bool) -> Vec<String> {
     let rate = |row: Option<&Record>| match row {
         Some(row) if flops && row.verified => row.gflop_per_s.map_or_else(|| rate(row), short),
         row => row.map(rate).unwrap_or_default(),
     };
-    let ratio = rust
-        .and_then(|row| row.ratio_to_reference)
-        .map(|ratio| format!("{ratio:.3}{}", if EQUAL.contains(&ratio) { " " } else { "!" }));
+    let ratio =
+        rust.and_then(|row| Some(format!("{:.3}{}", row.ratio_to_reference?, Verdict::of(row)?.mark())));
     vec![rate(rust), rate(cpp), ratio.unwrap_or_default()]
+}
+
+/// What the ratio of a kernel's time to its twin's says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is within [`EQUAL`].
+    Equal,
+    /// It is not, but its samples differ among themselves so much that it might be.
+    Unsettled,
+    /// It is not.
+    Different,
+}
+
+impl Verdict {
+    /// Of a row; `None` without a ratio.
+    pub(super) fn of(row: &Record) -> Option<Verdict> {
+        let ratio = row.ratio_to_reference?;
+        let [low, high] = row.ratio_range.unwrap_or([ratio; 2]);
+        Some(if EQUAL.contains(&ratio) {
+            Verdict::Equal
+        } else if low <= *EQUAL.end() && high >= *EQUAL.start() {
+            Verdict::Unsettled
+        } else {
+            Verdict::Different
+        })
+    }
+
+    /// What stands behind the ratio.
+    fn mark(self) -> char {
+        match self {
+            Verdict::Equal => ' ',
+            Verdict::Unsettled => '~',
+            Verdict::Different => '!',
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What stands below a table: what is remarked about its rows, and what explains them.
 
 use super::{
-    figures::INVALID,
+    figures::{EQUAL, INVALID, Verdict},
     layout::wrapped,
     table::{labels, plain},
 };
@@ -33,6 +33,21 @@ pub(super) fn notes(rows: &[&Record]) -> String {
     }
     for (note, count) in remarks {
         let _ = writeln!(text, "{}", wrapped(&format!("{count} of {} rows: {note}.", rows.len())));
+    }
+    let equal = format!("{:.2} to {:.2}", EQUAL.start(), EQUAL.end());
+    for (verdict, meaning) in [
+        (Verdict::Different, format!("!: the ratio of the times is not within {equal}.")),
+        (
+            Verdict::Unsettled,
+            format!(
+                "~: the ratio is not within {equal}, but samples differ so much that its 95% interval reaches into it; \
+                 --samples takes more."
+            ),
+        ),
+    ] {
+        if rows.iter().any(|row| Verdict::of(row) == Some(verdict)) {
+            let _ = writeln!(text, "{}", wrapped(&meaning));
+        }
     }
     text
 }

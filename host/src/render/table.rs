@@ -2,7 +2,7 @@
 
 use super::{
     counters::counters,
-    figures::{EQUAL, caption, columns, figures, pair, short, twin_columns},
+    figures::{EQUAL, Verdict, caption, columns, figures, pair, short, twin_columns},
     layout::{add, new, trimmed, under, wrapped},
     lessons::{lesson, told},
     remarks::{explanations, notes},
@@ -81,14 +81,19 @@ pub(crate) fn comparison(records: &[Record]) -> String {
         return "No pair of rows verified, so there is no ratio.".to_string();
     };
     let worst = ratios.iter().copied().max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())).unwrap_or(middle);
-    let equal = ratios.iter().filter(|ratio| EQUAL.contains(ratio)).count();
+    let of = |wanted| records.iter().filter(|record| Verdict::of(record) == Some(wanted)).count();
+    let unsettled = match of(Verdict::Unsettled) {
+        0 => String::new(),
+        rows => format!(", and {rows} more may be: their samples differ too much to tell"),
+    };
     let modelled = match records.first().map(|record| record.backend) {
         Some(Backend::Modelled) => "modelled ",
         _ => "",
     };
     format!(
-        "Rust/C++ {modelled}time over {} rows: median {middle:.3}, furthest from 1 {worst:.3}, {equal} of {} within {:.2} to {:.2}.",
+        "Rust/C++ {modelled}time over {} rows: median {middle:.3}, furthest from 1 {worst:.3}, {} of {} within {:.2} to {:.2}{unsettled}.",
         ratios.len(),
+        of(Verdict::Equal),
         ratios.len(),
         EQUAL.start(),
         EQUAL.end(),
@@ -432,6 +437,7 @@ pub(super) mod tests {
             peak: Some(Peak { gb_per_s: 4917.0, source: "the driver".to_string() }),
             copy: Some(Ceiling { gb_per_s: 4200.0, bytes: 256 << 20 }),
             ratio_to_reference: None,
+            ratio_range: None,
             counters: None,
         }
     }
@@ -541,6 +547,13 @@ pub(super) mod tests {
         assert_eq!(
             comparison(&[ratio(1.0), ratio(0.9), ratio(1.01)]),
             "Rust/C++ time over 3 rows: median 1.000, furthest from 1 0.900, 2 of 3 within 0.98 to 1.02."
+        );
+        let unsettled = Record { ratio_range: Some([0.97, 1.4]), ..ratio(1.1) };
+        let slower = Record { ratio_range: Some([1.03, 1.4]), ..ratio(1.1) };
+        assert_eq!(
+            comparison(&[unsettled, slower, ratio(1.01)]),
+            "Rust/C++ time over 3 rows: median 1.100, furthest from 1 1.100, 1 of 3 within 0.98 to 1.02, and 1 more may \
+             be: their samples differ too much to tell."
         );
         assert!(comparison(&[row(0, Precision::F32, None)]).contains("no ratio"));
         assert!(comparison(&[modelled(ratio(1.0))]).starts_with("Rust/C++ modelled time over 1 rows: "));

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
 /// What of a record is kept of a row that is only compared: what tells it from others, and how fast it was.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 12] = [
     "experiment",
     "kernel",
     "language",
@@ -17,6 +17,7 @@ const KEPT: [&str; 11] = [
     "percent_of_copy",
     "residence",
     "ratio_to_reference",
+    "ratio_range",
     "copy",
 ];
 
