@@ -162,6 +162,8 @@ mod tests {
         let text = tables(&rows, "").unwrap();
         assert!(text.contains("| 1.015 |\n"), "{text}");
         assert!(text.contains("| 1.030 (0.91 to 1.25) |\n"), "{text}");
+        rows[1]["runs"] = json!({"count": 9, "ratio_to_reference": [0.85, 1.16]});
+        assert!(tables(&rows, "").unwrap().contains("| 1.030 (0.85 to 1.16 in 9 runs) |\n"));
     }
 
     #[test]

@@ -141,11 +141,15 @@ pub(crate) fn summary(rows: &[&Value]) -> String {
 /// Where a ratio of times counts as equal.
 const EQUAL: std::ops::RangeInclusive<f64> = 0.98..=1.02;
 
-/// A row's time over that of its twin, as text, where it is not [`EQUAL`] with its 95% interval; nothing where it has none.
+/// A row's time over that of its twin, as text; where it is not [`EQUAL`], with its 95% interval, and where it is the middle of
+/// several runs, with the least and the greatest. Nothing where it has none.
 pub(crate) fn ratio(row: &Value) -> String {
     let Some(ratio) = row["ratio_to_reference"].as_f64() else { return String::new() };
-    match (row["ratio_range"][0].as_f64(), row["ratio_range"][1].as_f64()) {
-        (Some(low), Some(high)) if !EQUAL.contains(&ratio) => format!("{ratio:.3} ({low:.2} to {high:.2})"),
+    let bounds = |bounds: &Value| Some((bounds[0].as_f64()?, bounds[1].as_f64()?));
+    let runs = &row["runs"];
+    match (bounds(&runs["ratio_to_reference"]), bounds(&row["ratio_range"])) {
+        (Some((least, most)), _) => format!("{ratio:.3} ({least:.2} to {most:.2} in {} runs)", runs["count"]),
+        (None, Some((low, high))) if !EQUAL.contains(&ratio) => format!("{ratio:.3} ({low:.2} to {high:.2})"),
         _ => format!("{ratio:.3}"),
     }
 }

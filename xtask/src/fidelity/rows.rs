@@ -41,6 +41,56 @@ pub(crate) fn kept(row: &Value, run: Option<&[String]>, only_measured: bool) -> 
     Value::Object(kept)
 }
 
+/// Figures of a kept row of which several runs have a middle.
+const FIGURES: [&str; 5] = ["gb_per_s", "gflop_per_s", "percent_of_copy", "ms", "ratio_to_reference"];
+
+/// The kept rows of several runs of one command line as one: each figure is the median of the runs, and `runs` says how
+/// many there were and between what rates and ratios they lay. For rows that vary from run to run more than within one.
+///
+/// # Errors
+/// A row is missing from a run.
+pub(crate) fn middle(mut runs: Vec<Vec<Value>>) -> Result<Vec<Value>> {
+    let mut rows = runs.pop().unwrap_or_default();
+    if runs.is_empty() {
+        return Ok(rows);
+    }
+    for row in &mut rows {
+        let of = |run: &Vec<Value>| run.iter().find(|other| is_same_row(row, other)).cloned();
+        let mut same =
+            runs.iter().map(of).collect::<Option<Vec<Value>>>().with_context(|| {
+                format!("{} {} is not in all of the runs", row["kernel"], row["parameters"])
+            })?;
+        same.push(row.clone());
+        let sorted = |name: &str| {
+            let mut values: Vec<f64> = same.iter().filter_map(|row| row[name].as_f64()).collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let mut between = Map::new();
+        let _ = between.insert("count".to_owned(), same.len().into());
+        for name in FIGURES {
+            let values = sorted(name);
+            let [least, .., most] = values[..] else { continue };
+            let middle = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]);
+            row[name] = middle.into();
+            if ["gb_per_s", "ratio_to_reference"].contains(&name) {
+                let _ = between.insert(name.to_owned(), vec![least, most].into());
+            }
+        }
+        if let Some(row) = row.as_object_mut() {
+            // It is of one run alone.
+            let _ = row.remove("ratio_range");
+            let _ = row.insert("runs".to_owned(), Value::Object(between));
+        }
+    }
+    Ok(rows)
+}
+
+/// Whether two rows are of the same kernel, language and parameters.
+fn is_same_row(row: &Value, other: &Value) -> bool {
+    ["experiment", "kernel", "language", "parameters"].iter().all(|field| row[*field] == other[*field])
+}
+
 /// One run of the program: its options, the experiments, and the kernels whose rows are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
@@ -74,14 +124,15 @@ pub(crate) fn runs(rows: &[Value]) -> Result<Vec<Run>> {
     Ok(runs.into_iter().map(run).collect())
 }
 
-/// Puts rows in place of those with the same kernel, language and parameters, or behind all others.
+/// Puts rows in the place of those with the same kernel, language and parameters, and what is new behind all others.
 pub(crate) fn merged(old: Vec<Value>, new: &[Value]) -> Vec<Value> {
-    let same = |a: &Value, b: &Value| {
-        ["experiment", "kernel", "language", "parameters"].iter().all(|field| a[*field] == b[*field])
-    };
-    let mut all: Vec<Value> =
-        old.into_iter().filter(|row| !new.iter().any(|other| same(row, other))).collect();
-    all.extend_from_slice(new);
+    let renewed = |row: Value| new.iter().find(|other| is_same_row(&row, other)).cloned().unwrap_or(row);
+    let mut all: Vec<Value> = old.into_iter().map(renewed).collect();
+    for row in new {
+        if !all.iter().any(|other| is_same_row(row, other)) {
+            all.push(row.clone());
+        }
+    }
     all
 }
 
@@ -96,6 +147,39 @@ mod tests {
             row["run"] = json!(run);
         }
         row
+    }
+
+    #[test]
+    fn several_runs_have_a_middle() {
+        let run = |rate: f64, ratio: f64| {
+            let mut rust = row("a", None);
+            rust["language"] = json!("rust");
+            rust["gb_per_s"] = json!(rate);
+            rust["ratio_to_reference"] = json!(ratio);
+            rust["ratio_range"] = json!([0.9, 1.1]);
+            let mut twin = row("a", None);
+            twin["language"] = json!("cuda-c++");
+            twin["gb_per_s"] = json!(10.0 * rate);
+            vec![rust, twin]
+        };
+        let rows = middle(vec![run(3.0, 1.5), run(1.0, 1.0), run(2.0, 0.5)]).unwrap();
+        assert_eq!((&rows[0]["gb_per_s"], &rows[0]["ratio_to_reference"]), (&json!(2.0), &json!(1.0)));
+        assert_eq!(
+            rows[0]["runs"],
+            json!({"count": 3, "gb_per_s": [1.0, 3.0], "ratio_to_reference": [0.5, 1.5]})
+        );
+        assert!(rows[0]["ratio_range"].is_null());
+        assert_eq!((rows.len(), &rows[1]["gb_per_s"]), (2, &json!(20.0)));
+        assert_eq!(rows[1]["runs"], json!({"count": 3, "gb_per_s": [10.0, 30.0]}));
+
+        // Of an even number it is between the two in the middle; one run stays as it is.
+        assert_eq!(middle(vec![run(1.0, 1.0), run(2.0, 1.0)]).unwrap()[0]["gb_per_s"], json!(1.5));
+        assert_eq!(middle(vec![run(1.0, 1.0)]).unwrap(), run(1.0, 1.0));
+        let mut short = run(1.0, 1.0);
+        short.truncate(1);
+        assert!(
+            middle(vec![short, run(1.0, 1.0)]).unwrap_err().to_string().contains("not in all of the runs")
+        );
     }
 
     #[test]
@@ -141,7 +225,9 @@ mod tests {
     fn a_row_takes_the_place_of_its_like() {
         let of = |kernel: &str, language: &str, rate: f64| json!({"kernel": kernel, "language": language, "parameters": {"bytes": 1}, "gb_per_s": rate});
         let old = vec![of("a", "rust", 1.0), of("a", "cuda-c++", 2.0), of("b", "rust", 3.0)];
-        let all = merged(old, &[of("a", "rust", 4.0)]);
-        assert_eq!(all, [of("a", "cuda-c++", 2.0), of("b", "rust", 3.0), of("a", "rust", 4.0)]);
+        let all = merged(old, &[of("c", "rust", 5.0), of("a", "rust", 4.0)]);
+        let [a, twin, b, c] =
+            [("a", "rust", 4.0), ("a", "cuda-c++", 2.0), ("b", "rust", 3.0), ("c", "rust", 5.0)];
+        assert_eq!(all, [a, twin, b, c].map(|(kernel, language, rate)| of(kernel, language, rate)));
     }
 }

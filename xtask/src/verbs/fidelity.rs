@@ -41,9 +41,10 @@ pub(crate) struct Arguments {
     /// Take in what `ncu --csv --page raw` wrote of a run on an H200; needs --records of the same run
     #[arg(long, value_name = "NCU.CSV", requires = "records")]
     ncu: Option<PathBuf>,
-    /// The records.jsonl of the run that ncu watched, or without --ncu of a run whose rows are to be kept as measured
+    /// The records.jsonl of the run that ncu watched, or without --ncu of a run whose rows are to be kept as measured; of
+    /// several such runs, each with its own --records, the median of each figure is kept
     #[arg(long, value_name = "RECORDS.JSONL", conflicts_with_all = ["full", "check"])]
-    records: Option<PathBuf>,
+    records: Vec<PathBuf>,
     /// What that run was given, where it is more than --bytes; the simulator is given the same
     #[arg(long, value_name = "OPTIONS", requires = "records", allow_hyphen_values = true)]
     run: Option<String>,
@@ -58,17 +59,24 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let root = layout.root("fidelity")?;
     let run: Option<Vec<String>> =
         arguments.run.as_ref().map(|words| words.split_whitespace().map(str::to_owned).collect());
-    if let Some(records) = &arguments.records {
-        let rows = lines(&read(records)?, records)?;
+    if let Some(records) = arguments.records.first() {
         let (file, rows) = match &arguments.ncu {
+            Some(_) if arguments.records.len() > 1 => {
+                bail!("ncu watched one run: give one --records with --ncu")
+            }
             Some(csv) => {
+                let rows = lines(&read(records)?, records)?;
                 let joined = ncu::join(&read(csv)?, &rows, run.as_deref());
                 let apart = || format!("{} and {} do not belong together", csv.display(), records.display());
                 (COUNTERS, joined.with_context(apart)?)
             }
             None => {
-                let kept = |row| rows::kept(row, run.as_deref(), arguments.only_measured);
-                (KERNELS, rows.iter().map(kept).collect())
+                let kept = |row: &Value| rows::kept(row, run.as_deref(), arguments.only_measured);
+                let of_run = |records: &PathBuf| {
+                    Ok(lines(&read(records)?, records)?.iter().map(kept).collect::<Vec<_>>())
+                };
+                let runs = arguments.records.iter().map(of_run).collect::<Result<Vec<_>>>()?;
+                (KERNELS, rows::middle(runs)?)
             }
         };
         take_in(&root.join(FOLDER).join(file), &rows)?;
