@@ -395,6 +395,9 @@ fn loads_of_several_turns_are_waited_for_together_where_ptxas_can_move_them_up()
         ("bar.sync 0;", 1),
         ("st.global.u32 [%rd1+4], %r4;", 1),
         ("red.global.add.u32 [%rd1+4], %r4;", 1),
+        ("atom.global.add.u32 %r5, [%rd1+4], %r4;", 1),
+        ("ld.relaxed.gpu.global.u32 %r5, [%rd2];", 1),
+        ("fence.acq_rel.gpu;", 1),
         // The next address is what was read, the loop ends by what was read, and whether there is a load depends on it.
         ("cvt.u64.u32 %rd3, %r3;\nadd.u64 %rd1, %rd1, %rd3;", 1),
         ("add.u32 %r4, %r4, %r3;", 1),

@@ -122,7 +122,7 @@ pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, first: u32) -> Waits {
     }
     let mut sites = Vec::new();
     for (index, block) in cfg.blocks.iter().enumerate() {
-        let turns = turns_together(index, block, &kinds, uses, first);
+        let turns = turns_together(index, block, (&kinds, &body.instructions), uses, first);
         sites.extend(
             block.instructions.clone().filter(|at| waits[*at as usize]).map(|at| (first + at, turns)),
         );
@@ -137,8 +137,15 @@ const UNROLLED_VALUES: u32 = 8;
 
 /// Of how many turns of a loop the loads are under way together, because ptxas unrolls it and moves them up: those of a
 /// loop that is one basic block, where nothing stands between a load and those of the next turn. Nothing does if there are
-/// no stores and no barriers, and if neither addresses nor the end of the loop depend on what is loaded.
-fn turns_together(index: usize, block: &Block, kinds: &[Kind], uses: &Uses, first: u32) -> u32 {
+/// no stores, no barriers and no calls, if other threads have no part in the loads, and if neither addresses nor the end of
+/// the loop depend on what is loaded.
+fn turns_together(
+    index: usize,
+    block: &Block,
+    (kinds, instructions): (&[Kind], &[Instruction]),
+    uses: &Uses,
+    first: u32,
+) -> u32 {
     let itself = |next: &BlockId| next.0 as usize == index;
     let body = || block.instructions.clone();
     let loads = body().filter(|at| kinds[*at as usize] == Kind::Load);
@@ -146,7 +153,13 @@ fn turns_together(index: usize, block: &Block, kinds: &[Kind], uses: &Uses, firs
     if values == 0 || !block.successors.iter().any(itself) {
         return 1;
     }
-    if !body().all(|at| matches!(kinds[at as usize], Kind::Load | Kind::Other)) {
+    let moves = |at: u32| {
+        let opcode = &instructions[at as usize].opcode;
+        matches!(kinds[at as usize], Kind::Load | Kind::Other)
+            && !matches!(opcode.base(), "atom" | "call" | "membar" | "fence")
+            && !["volatile", "relaxed", "acquire", "mmio"].iter().any(|strong| opcode.has(strong))
+    };
+    if !body().all(moves) {
         return 1;
     }
     // What depends on loads, from turn to turn: it can only become more.
