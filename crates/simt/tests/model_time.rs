@@ -51,7 +51,7 @@ fn each_level_binds_where_its_work_is_most() {
     assert_eq!(level, Level::L2);
     near(time.seconds, 1.0 + launch, 1e-9);
     let sequential =
-        |bytes: f64| Touched { granules: bytes / 64.0, lines: bytes / 128.0, pages: bytes / 512.0 };
+        |bytes: f64| Touched { granules: bytes / 64.0, lines: bytes / 128.0, pages: bytes / 256.0 };
     let bytes = 4814.304e9 * 0.912;
     let (level, time) = bound(Counters { dram_read: sequential(bytes), ..Counters::default() });
     assert_eq!(level, Level::Dram);
