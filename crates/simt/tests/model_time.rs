@@ -4,7 +4,7 @@ mod model_kernels;
 
 use model_kernels::{Kernel, counters};
 use proptest::prelude::*;
-use simt::cards::{all, find};
+use simt::cards::{Card, all, find};
 use simt::model::{
     Counters, HostAccess, LaunchTime, Level, Touched, device_copy_seconds, host_access_seconds,
     host_copy_gb_per_s, host_copy_seconds, look_up_seconds, unified,
@@ -170,18 +170,41 @@ fn kernels_get_less_of_the_link_than_copies() {
     assert_eq!(look_up_seconds(1 << 22, 256), 0.0);
 }
 
+#[test]
+fn work_that_is_dealt_out_unevenly_takes_as_long_as_where_most_of_it_is() {
+    let card = find("h200").unwrap();
+    let multiprocessors = f64::from(card.multiprocessors);
+    let time = |blocks: f64| {
+        let counters = Counters { blocks, instructions: 1e9, shared_wavefronts: 1e9, ..Counters::default() };
+        LaunchTime::new(&counters, &card)
+    };
+    let even = time(multiprocessors);
+    for (blocks, times) in
+        [(2.0 * multiprocessors, 1.0), (multiprocessors / 2.0, 2.0), (1.5 * multiprocessors, 4.0 / 3.0)]
+    {
+        let found = time(blocks);
+        near(found.issue / even.issue, times, 1e-12);
+        near(found.on_chip / even.on_chip, times, 1e-12);
+    }
+}
+
 proptest! {
     /// More of anything never takes less time, and the whole takes no less than any part and no more than all of them.
     #[test]
     fn time_grows_with_every_counter(values in prop::array::uniform10(0.0..1e9_f64), which in 0..10_usize, more in 1.0..4.0_f64) {
-        let of = |values: [f64; 10]| Counters {
+        // As many blocks on each multiprocessor: more of them that only even out the same work do take less time.
+        let even = |warps: f64, card: &Card| {
+            let multiprocessors = f64::from(card.multiprocessors);
+            (warps / 8.0 / multiprocessors).ceil() * multiprocessors
+        };
+        let of = |values: [f64; 10], card: &Card| Counters {
             warps: values[0],
             resident_warps: 32.0,
             round_trips: 1.0 + values[1] / 1e9,
             instructions: values[2],
             requests: 1e9 + values[3],
             straddling: values[4],
-            blocks: values[0] / 8.0,
+            blocks: even(values[0], card),
             integer: values[2] / 2.0,
             l1_turns: values[4],
             rewritten: values[6] / 2.0,
@@ -196,14 +219,14 @@ proptest! {
         let mut grown = values;
         grown[which] *= more;
         for card in all() {
-            let time = LaunchTime::new(&of(values), &card);
+            let time = LaunchTime::new(&of(values, &card), &card);
             let parts = [time.dram, time.l2, time.on_chip, time.issue, time.latency];
             let greatest = parts.into_iter().fold(0.0, f64::max);
             prop_assert!(time.seconds >= (greatest + time.launch) * (1.0 - 1e-12));
             prop_assert!(time.seconds <= (parts.iter().sum::<f64>() + time.launch) * (1.0 + 1e-12));
             // More requests thin out those that straddle, and more L2 hits shorten the latency.
             if which != 3 && which != 5 {
-                prop_assert!(LaunchTime::new(&of(grown), &card).seconds >= time.seconds * (1.0 - 1e-12));
+                prop_assert!(LaunchTime::new(&of(grown, &card), &card).seconds >= time.seconds * (1.0 - 1e-12));
             }
         }
     }
