@@ -4,7 +4,6 @@
 //! on any load where the loop has a fence in it. Whoever goes round it is to let the others run now and then; lanes that
 //! go round any other loop keep the lanes waiting that left it before.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use super::compile::Compiler;
@@ -24,6 +23,11 @@ pub(super) fn mark(compiler: &mut Compiler<'_>, range: Range<usize>) {
     }
 }
 
+/// Whether a load of this opcode sees what other threads write meanwhile.
+pub(super) fn is_strong(opcode: &str) -> bool {
+    opcode.split('.').any(|word| matches!(word, "volatile" | "relaxed" | "acquire" | "mmio"))
+}
+
 /// Whether what others write can decide when this part of the code is left.
 fn may_wait(compiler: &Compiler<'_>, range: Range<usize>) -> bool {
     let opcode = |at: usize| &*compiler.sites[at].opcode;
@@ -32,9 +36,7 @@ fn may_wait(compiler: &Compiler<'_>, range: Range<usize>) -> bool {
     let is_source = |at: usize| match base(at) {
         "atom" | "mbarrier" => true,
         "ld" => {
-            let weak = !opcode(at)
-                .split('.')
-                .any(|word| matches!(word, "volatile" | "relaxed" | "acquire" | "mmio"));
+            let weak = !is_strong(opcode(at));
             let own = opcode(at).split('.').any(|word| matches!(word, "param" | "local" | "const" | "nc"));
             !own && (!weak || fenced)
         }
@@ -45,19 +47,7 @@ fn may_wait(compiler: &Compiler<'_>, range: Range<usize>) -> bool {
     if !range.clone().any(is_source) {
         return false;
     }
-    let mut tainted: HashSet<u32> = HashSet::new();
-    loop {
-        let known = tainted.len();
-        for at in range.clone() {
-            let sources = compiler.uses.sources(at);
-            if is_source(at) || sources.iter().any(|slot| tainted.contains(&slot.cell)) {
-                tainted.extend(compiler.uses.results(at).iter().map(|slot| slot.cell));
-            }
-        }
-        if tainted.len() == known {
-            break;
-        }
-    }
+    let tainted = compiler.uses.depending(range.clone(), is_source);
     range.into_iter().any(|at| {
         let step = &compiler.steps[at];
         let decides = match &step.action {
@@ -67,6 +57,6 @@ fn may_wait(compiler: &Compiler<'_>, range: Range<usize>) -> bool {
             }
             _ => false,
         };
-        decides && compiler.uses.sources(at).iter().any(|slot| tainted.contains(&slot.cell))
+        decides && compiler.uses.reads(at, &tainted)
     })
 }

@@ -1,5 +1,8 @@
 //! Which columns each instruction reads and writes.
 
+use std::collections::HashSet;
+use std::ops::Range;
+
 use crate::registers::Slot;
 
 /// For each of a row of instructions, by index.
@@ -45,6 +48,27 @@ impl Uses {
     /// What the instruction of this index writes.
     pub(super) fn results(&self, index: usize) -> &[Slot] {
         &self.slots[self.starts[index].1 as usize..self.end(index)]
+    }
+
+    /// Whether the instruction of this index reads one of these columns.
+    pub(super) fn reads(&self, index: usize, cells: &HashSet<u32>) -> bool {
+        self.sources(index).iter().any(|slot| cells.contains(&slot.cell))
+    }
+
+    /// Columns that the results of some instructions among these can get into, from turn to turn where they are a loop.
+    pub(super) fn depending(&self, range: Range<usize>, is_source: impl Fn(usize) -> bool) -> HashSet<u32> {
+        let mut depending: HashSet<u32> = HashSet::new();
+        loop {
+            let known = depending.len();
+            for at in range.clone() {
+                if is_source(at) || self.reads(at, &depending) {
+                    depending.extend(self.results(at).iter().map(|slot| slot.cell));
+                }
+            }
+            if depending.len() == known {
+                return depending;
+            }
+        }
     }
 
     /// What the instruction of this index addresses memory by.

@@ -1,7 +1,8 @@
 //! Where warps wait for memory: the first uses of what loads from global memory give.
 
+use super::spins::is_strong;
 use super::uses::Uses;
-use crate::ptx::cfg::{Block, BlockId, Cfg};
+use crate::ptx::cfg::{Block, Cfg};
 use crate::ptx::{Body, Instruction};
 
 /// What is found of a function.
@@ -146,41 +147,24 @@ fn turns_together(
     uses: &Uses,
     first: u32,
 ) -> u32 {
-    let itself = |next: &BlockId| next.0 as usize == index;
-    let body = || block.instructions.clone();
-    let loads = body().filter(|at| kinds[*at as usize] == Kind::Load);
-    let values = loads.map(|at| uses.results((first + at) as usize).len() as u32).sum::<u32>();
-    if values == 0 || !block.successors.iter().any(itself) {
+    let places = (first + block.instructions.start) as usize..(first + block.instructions.end) as usize;
+    let kind = |place: usize| kinds[place - first as usize];
+    let is_load = |place: usize| kind(place) == Kind::Load;
+    let loads = places.clone().filter(|place| is_load(*place));
+    let values = loads.map(|place| uses.results(place).len() as u32).sum::<u32>();
+    if values == 0 || !block.successors.iter().any(|next| next.0 as usize == index) {
         return 1;
     }
-    let moves = |at: u32| {
-        let opcode = &instructions[at as usize].opcode;
-        matches!(kinds[at as usize], Kind::Load | Kind::Other)
+    let moves = |place: usize| {
+        let opcode = &instructions[place - first as usize].opcode;
+        matches!(kind(place), Kind::Load | Kind::Other)
             && !matches!(opcode.base(), "atom" | "call" | "membar" | "fence")
-            && !["volatile", "relaxed", "acquire", "mmio"].iter().any(|strong| opcode.has(strong))
+            && !is_strong(opcode.as_str())
     };
-    if !body().all(moves) {
+    if !places.clone().all(moves) {
         return 1;
     }
-    // What depends on loads, from turn to turn: it can only become more.
-    let mut loaded: Vec<u32> = Vec::new();
-    loop {
-        let before = loaded.len();
-        for at in body() {
-            let place = (first + at) as usize;
-            let depends = uses.sources(place).iter().any(|slot| loaded.contains(&slot.cell));
-            let is_load = kinds[at as usize] == Kind::Load;
-            if depends && (is_load || uses.results(place).is_empty()) {
-                return 1;
-            }
-            if depends || is_load {
-                loaded.extend(uses.results(place).iter().map(|slot| slot.cell));
-            }
-        }
-        loaded.sort_unstable();
-        loaded.dedup();
-        if loaded.len() == before {
-            return (UNROLLED_VALUES / values).max(1);
-        }
-    }
+    let loaded = uses.depending(places.clone(), is_load);
+    let mut decides = places.filter(|place| is_load(*place) || uses.results(*place).is_empty());
+    if decides.any(|place| uses.reads(place, &loaded)) { 1 } else { (UNROLLED_VALUES / values).max(1) }
 }

@@ -38,7 +38,8 @@
 //! - **The H200's link.** Rows of `unified` over 0.5 and 1 GiB: what kernels get of pinned memory, what requests that
 //!   straddle lines and pages whose addresses the card does not know cost ([`host_access_seconds`],
 //!   [`look_up_seconds`]), the host's part in a fault ([`unified::service_seconds`]), pages that have just come
-//!   ([`unified::first_touch_seconds`]). Faulting varies by a third from run to run on the hardware itself.
+//!   ([`unified::first_touch_seconds`]). Faulting varies by 1.3 to 1.6 times from run to run on the hardware
+//!   itself.
 //! - **GTX 280, M2090, K20X.** Share of the peak and bandwidth of L2 from NVIDIA's figures for a copy and a
 //!   naive transpose; one constant for barriers from its copies through shared memory; one for pages from
 //!   its tiled transposes. That on 1.x a half-warp's pages count is a rule made for the GTX 280's naive
