@@ -282,7 +282,7 @@ impl Run<'_> {
         };
         let peak = self.device.peak_gb_per_s();
         let verified = measurement.fault.is_none();
-        let times = measurement.times.filter(|_| verified);
+        let times = measurement.times().filter(|_| verified);
         let moved = point.bytes.read + point.bytes.written;
         let gb_per_s = times.map(|times| Times::gb_per_s(moved, times.median));
         let percent_of = |whole: Option<f64>| Some(100.0 * gb_per_s? / whole?);

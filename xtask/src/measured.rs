@@ -5,6 +5,7 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::fidelity;
 use crate::results::{self, Block};
 
 /// The blocks of the page.
@@ -63,10 +64,8 @@ fn tables(rows: &[Value], _command: &str) -> Result<String> {
              | --- | --- | --: | --: | --: | --: |"
         );
         for row in rows.iter().filter(|row| row["language"] != "cuda-c++") {
-            let twin = rows.iter().find(|other| {
-                other["language"] == "cuda-c++"
-                    && ["kernel", "parameters"].iter().all(|field| other[*field] == row[*field])
-            });
+            let twin =
+                rows.iter().find(|other| other["language"] == "cuda-c++" && fidelity::is_same(row, other));
             let name = row["kernel"].as_str().context("a row names no kernel")?;
             let own = row[rate].as_f64().or(row["gb_per_s"].as_f64());
             let share = row["percent_of_copy"].as_f64().filter(|_| rate == "gb_per_s");

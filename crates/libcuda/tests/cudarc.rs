@@ -55,7 +55,10 @@ fn stdout(output: &Output) -> String {
     text
 }
 
-fn stderr(output: &Output) -> String {
+/// What a client that succeeds says on stderr.
+fn stderr_of(client: &str, settings: &[(&str, &str)]) -> String {
+    let output = run(client, settings);
+    stdout(&output);
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -76,17 +79,13 @@ fn the_card_is_the_environments() {
 
 #[test]
 fn an_unknown_card_is_no_device() {
-    let output = run("client_finds_no_device", &[("COALESCE_SIMULATE", "h300")]);
-    stdout(&output);
-    let said = stderr(&output);
+    let said = stderr_of("client_finds_no_device", &[("COALESCE_SIMULATE", "h300")]);
     assert!(said.contains("cuInit returns CUDA_ERROR_NO_DEVICE: no card \"h300\"; nearest is"), "{said}");
 }
 
 #[test]
 fn cudarc_gets_the_errors_of_a_driver() {
-    let output = run("client_makes_mistakes", &[("COALESCE_CHECK", "memcheck")]);
-    stdout(&output);
-    let said = stderr(&output);
+    let said = stderr_of("client_makes_mistakes", &[("COALESCE_CHECK", "memcheck")]);
     assert!(said.contains("Invalid __global__ read of size 4 bytes"), "{said}");
     assert!(said.contains("cuArrayCreate_v2: the call returns CUDA_ERROR_NOT_SUPPORTED"), "{said}");
     assert!(!said.contains("run it under the checks"), "{said}");
@@ -95,15 +94,11 @@ fn cudarc_gets_the_errors_of_a_driver() {
 
 #[test]
 fn what_the_checks_find_is_reported_at_the_end() {
-    let output = run("client_races", &[("COALESCE_CHECK", "racecheck")]);
-    stdout(&output);
-    let said = stderr(&output);
+    let said = stderr_of("client_races", &[("COALESCE_CHECK", "racecheck")]);
     assert!(said.contains("========= Error: Race reported between Write access at races"), "{said}");
     assert!(said.contains("========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)"), "{said}");
 
-    let output = run("client_computes", &[("COALESCE_CHECK", "all")]);
-    stdout(&output);
-    let said = stderr(&output);
+    let said = stderr_of("client_computes", &[("COALESCE_CHECK", "all")]);
     assert!(said.starts_with("========= COMPUTE-SANITIZER (simulated: "), "{said}");
     assert!(said.contains("========= ERROR SUMMARY: 0 errors"), "{said}");
     assert!(
@@ -111,9 +106,7 @@ fn what_the_checks_find_is_reported_at_the_end() {
         "{said}"
     );
 
-    let output = run("client_computes", &[]);
-    stdout(&output);
-    assert_eq!(stderr(&output), "", "no checks, no report");
+    assert_eq!(stderr_of("client_computes", &[]), "", "no checks, no report");
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn copy_ceiling(point: &Point, measured: &Measurement) -> Result<Ceiling> {
              it with `nvidia-smi -q -d ECC` and `dmesg`"
         );
     }
-    let times = measured.times.context("the driver's own copy was not timed")?;
+    let times = measured.times().context("the driver's own copy was not timed")?;
     let moved = point.bytes.read + point.bytes.written;
     Ok(Ceiling { gb_per_s: Times::gb_per_s(moved, times.median), bytes: point.bytes.read })
 }

@@ -20,7 +20,7 @@ use crate::{
     simulated::{self, LaunchRecord},
     symbols,
 };
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use cuda_driver::{
     Code,
     ext::{self, GraphExec},
@@ -43,9 +43,7 @@ const MOST_WARM_UP: u32 = 1024;
 /// What a point's samples came to.
 #[derive(Clone, Debug)]
 pub(crate) struct Measurement {
-    /// Milliseconds a launch, over the samples; `None` where nothing is timed.
-    pub times: Option<Times>,
-    /// The same sample by sample, in the order in which they were taken.
+    /// Milliseconds a launch, sample by sample in the order in which they were taken; empty where nothing is timed.
     pub samples: Vec<f64>,
     /// How the launches were handed to the device.
     pub method: Method,
@@ -57,6 +55,13 @@ pub(crate) struct Measurement {
     pub launch: Option<Box<LaunchRecord>>,
     /// What the point's observation told around the last launch.
     pub observed: BTreeMap<String, serde_json::Value>,
+}
+
+impl Measurement {
+    /// The samples summed up; `None` where nothing is timed.
+    pub(crate) fn times(&self) -> Option<Times> {
+        Times::of(&self.samples)
+    }
 }
 
 /// How often a point is launched.
@@ -190,18 +195,15 @@ impl<'m> Measurer<'m> {
         }
         let fault = self.verify(point, &calls.iter().collect::<Vec<_>>())?;
         let taken = samples.into_iter().zip(&batches).zip(faults).zip(launches).zip(observed);
-        let measurements = taken.map(|((((samples, batch), own), launch), observed)| {
-            Ok(Measurement {
-                times: Some(Times::of(&samples).ok_or_else(|| anyhow!("no samples were taken"))?),
-                samples,
-                method: batch.method(),
-                launches_per_sample: batch.launches(),
-                fault: own.or_else(|| fault.clone()),
-                launch,
-                observed,
-            })
+        let measurements = taken.map(|((((samples, batch), own), launch), observed)| Measurement {
+            samples,
+            method: batch.method(),
+            launches_per_sample: batch.launches(),
+            fault: own.or_else(|| fault.clone()),
+            launch,
+            observed,
         });
-        measurements.collect::<Result<_>>().map(Some)
+        Ok(Some(measurements.collect()))
     }
 
     /// Launches each contender once, untimed.
@@ -217,7 +219,6 @@ impl<'m> Measurer<'m> {
             let launch = simulated::last_launch();
             observed.extend(self.observe(point, Moment::After, calls.buffers)?);
             measurements.push(Measurement {
-                times: None,
                 samples: Vec::new(),
                 method: Method::Once,
                 launches_per_sample: 1,

@@ -142,7 +142,7 @@ fn every_place_symbol_and_hook_of_a_point_is_seen_to() {
                     Effort::Samples(_) => (Method::Modelled, true),
                     Effort::Once => (Method::Once, false),
                 };
-                assert_eq!((measurement.method, measurement.times.is_some()), (method, timed));
+                assert_eq!((measurement.method, measurement.times().is_some()), (method, timed));
             }
             let launches = if effort == Effort::Once { 2 } else { 2 * (1 + 2) };
             assert_eq!(before.load(Relaxed), launches);

@@ -56,23 +56,17 @@ pub(crate) fn middle(mut runs: Vec<Vec<Value>>) -> Result<Vec<Value>> {
     }
     for row in &mut rows {
         let of = |run: &Vec<Value>| run.iter().find(|other| is_same_row(row, other)).cloned();
-        let mut same =
-            runs.iter().map(of).collect::<Option<Vec<Value>>>().with_context(|| {
-                format!("{} {} is not in all of the runs", row["kernel"], row["parameters"])
-            })?;
+        let same = runs.iter().map(of).collect::<Option<Vec<Value>>>();
+        let mut same = same
+            .with_context(|| format!("{} {} is not in all of the runs", row["kernel"], row["parameters"]))?;
         same.push(row.clone());
-        let sorted = |name: &str| {
-            let mut values: Vec<f64> = same.iter().filter_map(|row| row[name].as_f64()).collect();
-            values.sort_by(f64::total_cmp);
-            values
-        };
         let mut between = Map::new();
         let _ = between.insert("count".to_owned(), same.len().into());
         for name in FIGURES {
-            let values = sorted(name);
+            let mut values: Vec<f64> = same.iter().filter_map(|row| row[name].as_f64()).collect();
+            values.sort_by(f64::total_cmp);
             let [least, .., most] = values[..] else { continue };
-            let middle = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]);
-            row[name] = middle.into();
+            row[name] = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]).into();
             if ["gb_per_s", "ratio_to_reference"].contains(&name) {
                 let _ = between.insert(name.to_owned(), vec![least, most].into());
             }
@@ -86,9 +80,11 @@ pub(crate) fn middle(mut runs: Vec<Vec<Value>>) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// Whether two rows are of the same kernel, language and parameters.
+/// Whether two rows are of the same kernel, parameters and language.
 fn is_same_row(row: &Value, other: &Value) -> bool {
-    ["experiment", "kernel", "language", "parameters"].iter().all(|field| row[*field] == other[*field])
+    super::is_same(row, other)
+        && row["language"] == other["language"]
+        && row["experiment"] == other["experiment"]
 }
 
 /// One run of the program: its options, the experiments, and the kernels whose rows are wanted.

@@ -29,6 +29,9 @@ const COUNTERS: &str = "counters.jsonl";
 /// Measured rows of all kernels, in the folder.
 const KERNELS: &str = "kernels.jsonl";
 
+/// What the simulator makes of them at their full size, in the folder.
+const MODELLED: &str = "modelled.jsonl";
+
 /// What `fidelity` takes.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -65,16 +68,14 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
                 bail!("ncu watched one run: give one --records with --ncu")
             }
             Some(csv) => {
-                let rows = lines(&read(records)?, records)?;
+                let rows = rows_in(records)?;
                 let joined = ncu::join(&read(csv)?, &rows, run.as_deref());
                 let apart = || format!("{} and {} do not belong together", csv.display(), records.display());
                 (COUNTERS, joined.with_context(apart)?)
             }
             None => {
                 let kept = |row: &Value| rows::kept(row, run.as_deref(), arguments.only_measured);
-                let of_run = |records: &PathBuf| {
-                    Ok(lines(&read(records)?, records)?.iter().map(kept).collect::<Vec<_>>())
-                };
+                let of_run = |records: &PathBuf| Ok(rows_in(records)?.iter().map(kept).collect::<Vec<_>>());
                 let runs = arguments.records.iter().map(of_run).collect::<Result<Vec<_>>>()?;
                 (KERNELS, rows::middle(runs)?)
             }
@@ -94,7 +95,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
         let wanted = |row: &&Value| measured.iter().any(|other| fidelity::is_same(row, other));
         let text: String =
             rows.iter().filter(wanted).map(|row| format!("{}\n", rows::kept(row, None, false))).collect();
-        fs::write(root.join(FOLDER).join("modelled.jsonl"), text).context("cannot keep the modelled rows")?;
+        fs::write(root.join(FOLDER).join(MODELLED), text).context("cannot keep the modelled rows")?;
     }
     let (old, new) = texts(root, &program)?;
     if old != new {
@@ -115,13 +116,12 @@ pub(crate) fn check(root: &Path, program: &Path) -> Result<String> {
 
 /// docs/fidelity.md as it is, and as the figures make it.
 fn texts(root: &Path, program: &Path) -> Result<(String, String)> {
-    let path = root.join(FOLDER).join(COUNTERS);
-    let rows = lines(&read(&path)?, &path)?;
+    let rows = rows_in(&root.join(FOLDER).join(COUNTERS))?;
     let simulated = simulate(program, &rows::runs(&rows)?)?;
     let hardware = rows.iter().map(Hardware::of).collect::<Result<Vec<_>>>()?;
     let counters = fidelity::counters(&hardware, &simulated)?;
-    let kept = root.join(FOLDER).join("modelled.jsonl");
-    let times = fidelity::times(&measured(root)?, &lines(&read(&kept)?, &kept)?)?;
+    let modelled = rows_in(&root.join(FOLDER).join(MODELLED))?;
+    let times = fidelity::times(&measured(root)?, &modelled)?;
     let old = read(&root.join("docs/fidelity.md"))?;
     let new = fidelity::splice(&fidelity::splice(&old, "counters", &counters)?, "times", &times)?;
     Ok((old, new))
@@ -131,8 +131,7 @@ fn texts(root: &Path, program: &Path) -> Result<(String, String)> {
 fn measured(root: &Path) -> Result<Vec<Value>> {
     let mut rows = Vec::new();
     for file in ["records.jsonl", KERNELS] {
-        let path = root.join(FOLDER).join(file);
-        rows.extend(lines(&read(&path)?, &path)?);
+        rows.extend(rows_in(&root.join(FOLDER).join(file))?);
     }
     rows.retain(|row| {
         row["language"] == "rust" && row["gb_per_s"].is_number() && row["only_measured"] != true
@@ -142,7 +141,7 @@ fn measured(root: &Path) -> Result<Vec<Value>> {
 
 /// Puts rows into a file.
 fn take_in(path: &Path, rows: &[Value]) -> Result<()> {
-    let old = if path.exists() { lines(&read(path)?, path)? } else { Vec::new() };
+    let old = if path.exists() { rows_in(path)? } else { Vec::new() };
     let text: String = rows::merged(old, rows).iter().map(|row| format!("{row}\n")).collect();
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
@@ -165,6 +164,11 @@ fn simulate(program: &Path, runs: &[Run]) -> Result<Vec<Value>> {
 
 fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The rows of a file.
+fn rows_in(path: &Path) -> Result<Vec<Value>> {
+    lines(&read(path)?, path)
 }
 
 fn lines(text: &str, of: &Path) -> Result<Vec<Value>> {
