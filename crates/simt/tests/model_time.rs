@@ -205,7 +205,8 @@ proptest! {
             requests: 1e9 + values[3],
             straddling: values[4],
             blocks: even(values[0], card),
-            integer: values[2] / 2.0,
+            // So many a warp: more warps that only part the same work have less to wait for, each.
+            integer: values[0] * values[2] / 2e9,
             l1_turns: values[4],
             rewritten: values[6] / 2.0,
             constant_turns: values[9],
