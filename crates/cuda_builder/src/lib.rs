@@ -42,7 +42,9 @@
 //! - [`nvvm_opts(false)`](CudaBuilder::nvvm_opts) still optimises as far as memories need it.
 //! - A panic is a trap without a message; what it would have printed is not compiled.
 //! - The finished code is audited, and a build fails over what would fail, crawl or not load on the GPU: a function that nothing
-//!   defines, a write to constant memory, a shared static behind a generic pointer, statics larger than their memory.
+//!   defines, a write to constant memory, a shared static behind a generic pointer, statics larger than their memory. Kernels that
+//!   are safe functions are held to more, before optimisation: no static that can change, and no barrier that only some
+//!   threads of a block reach.
 //! - [`target_dir`](CudaBuilder::target_dir) is where a build keeps its files; unless given, `cuda-builder` in the target folder.
 
 #![allow(

@@ -35,7 +35,8 @@ const EXPORT: &str = ".cuda.export";
 /// The external symbol that stands for dynamic shared memory.
 pub(crate) const DYNAMIC_SHARED: &str = "__cuda_std_dynamic_shared";
 
-/// A kernel's description, in the static's bytes: `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`.
+/// A kernel's description, in the static's bytes: `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`, and for a safe kernel `\0 safe`
+/// after that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
     /// Symbol of the kernel.
@@ -46,6 +47,8 @@ pub(crate) struct Kernel {
     pub(crate) blocks: u32,
     /// Whether nothing writes through the parameter during a launch, for each parameter.
     pub(crate) read_only: Vec<bool>,
+    /// Whether the kernel is a safe function, which the audit then holds to what its types cannot say.
+    pub(crate) safe: bool,
 }
 
 impl Kernel {
@@ -53,14 +56,18 @@ impl Kernel {
         let wrong = |reason: &str| {
             CudaBuilderError::Marker(format!(
                 "a static in section {KERNEL} does not describe a kernel ({reason}): it holds {:?}, where \
-                 NAME\\0THREADS\\0MIN_BLOCKS\\0ACCESS is expected. Leave these statics to `#[kernel]`, of a `cuda_std` that \
+                 NAME\\0THREADS\\0MIN_BLOCKS\\0ACCESS, or that and \\0safe, is expected. Leave these statics to `#[kernel]`, of a `cuda_std` that \
                  matches this `cuda_builder`.",
                 String::from_utf8_lossy(bytes)
             ))
         };
         let text = std::str::from_utf8(bytes).map_err(|_| wrong("not text"))?;
-        let [name, threads, blocks, access] =
-            text.split('\0').collect::<Vec<_>>().try_into().map_err(|_| wrong("not four parts"))?;
+        let (name, threads, blocks, access, safe) = match text.split('\0').collect::<Vec<_>>()[..] {
+            [name, threads, blocks, access] => (name, threads, blocks, access, false),
+            [name, threads, blocks, access, "safe"] => (name, threads, blocks, access, true),
+            [_, _, _, _, _] => return Err(wrong("the fifth part is not `safe`")),
+            _ => return Err(wrong("neither four parts nor five")),
+        };
         if name.is_empty() {
             return Err(wrong("no name"));
         }
@@ -75,6 +82,7 @@ impl Kernel {
             threads: number(threads)?,
             blocks: number(blocks)?,
             read_only: read_only.collect::<Result<_, _>>()?,
+            safe,
         })
     }
 }
@@ -180,17 +188,21 @@ mod tests {
                 name: "offset_f32".into(),
                 threads: 256,
                 blocks: 2,
-                read_only: vec![true, false, false]
+                read_only: vec![true, false, false],
+                safe: false,
             }
         );
+        assert!(Kernel::parse(b"none\x000\x000\0\0safe").unwrap().safe);
         assert_eq!(Kernel::parse(b"none\x000\x000\0").unwrap().read_only, [false; 0]);
     }
 
     #[test]
     fn anything_else_is_refused() {
-        let cases: [(&[u8], &str); 6] = [
-            (b"name", "not four parts"),
-            (b"a\x001\x001\0r\0", "not four parts"),
+        let cases: [(&[u8], &str); 8] = [
+            (b"name", "neither four parts nor five"),
+            (b"a\x001\x001\0r\0", "the fifth part is not `safe`"),
+            (b"a\x001\x001\0r\0unsafe", "the fifth part is not `safe`"),
+            (b"a\x001\x001\0r\0safe\0", "neither four parts nor five"),
             (b"\x001\x001\0r", "no name"),
             (b"a\x00x\x001\0r", "no number"),
             (b"a\x001\x00-1\0r", "no number"),

@@ -36,6 +36,15 @@ pub(crate) fn prepare(text: &str, options: PassOptions) -> Result<(String, Vec<S
     Ok((module.to_text(), warnings))
 }
 
+/// What the audits find in the linked module, before optimisation; nothing if it passes them.
+pub(crate) fn refused(text: &str) -> Vec<Finding> {
+    match prepare(text, PassOptions::default()) {
+        Ok(_) => Vec::new(),
+        Err(CudaBuilderError::Audit { findings, .. }) => findings,
+        Err(other) => panic!("{other}"),
+    }
+}
+
 /// The module after the passes, with default options.
 pub(crate) fn prepared(text: &str) -> String {
     prepare(text, PassOptions::default()).unwrap().0

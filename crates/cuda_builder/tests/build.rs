@@ -497,6 +497,165 @@ fn a_barrier_between_two_branches_stays_one() {
     assert_eq!(between.matches("bar.sync").count(), 1, "{between}");
 }
 
+/// What a crate for safe kernels gives them, without the types that would refuse most of the kernels below.
+const BLOCK: &str = r#"
+#![no_std]
+#![feature(stdarch_nvptx)]
+use core::arch::nvptx::{_syncthreads, _thread_idx_x};
+pub struct Block(());
+impl Block {
+    pub fn new() -> Self { Self(()) }
+    pub fn each<R>(&mut self, mut code: impl FnMut(u32) -> R) -> R {
+        code(unsafe { _thread_idx_x() as u32 })
+    }
+    pub fn sync(&mut self) { unsafe { _syncthreads() } }
+}
+"#;
+
+/// How the kernels below are written.
+const SAFE: &str = r#"
+#![no_std]
+use block::Block;
+
+macro_rules! kernel {
+    ($name:ident, $carrier:ident, $descriptor:literal, |$block:ident, $data:ident, $n:ident| $code:block) => {
+        #[unsafe(link_section = ".cuda.kernel")]
+        #[used]
+        static $carrier: [u8; $descriptor.len()] = *$descriptor;
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "ptx-kernel" fn $name(from: *mut u32, $n: u32) {
+            let $data = unsafe { core::slice::from_raw_parts_mut(from, $n as usize) };
+            let mut $block = Block::new();
+            $code
+        }
+    };
+}
+"#;
+
+/// Kernels, some of which have a barrier that not all threads reach, as the end of its line says; the line with what
+/// decides that says so too.
+const BARRIERS: &str = r#"
+use core::cell::Cell;
+
+kernel!(fine, A, b"fine\x000\x000\0--\0safe", |block, data, n| {
+    let mut sums = [0; 4];
+    for (turn, count) in (0..n).step_by(7).zip([1, 2, 3, 4]) {
+        block.each(|t| data[(t + turn) as usize] += count);
+        block.sync();
+        sums[(turn & 3) as usize] += count;
+    }
+    if sums[(n & 3) as usize] > 3 && data[0] == n {
+        block.sync();
+    }
+    block.each(|t| for step in t..n { data[step as usize] = t });
+    block.sync();
+});
+
+kernel!(cell, B, b"cell\x000\x000\0--\0safe", |block, _data, _n| {
+    let some = Cell::new(false);
+    block.each(|t| some.set(t < 3)); // decides
+    if some.get() {
+        block.sync(); // barrier
+    }
+});
+
+kernel!(local, C, b"local\x000\x000\0--\0safe", |block, _data, n| {
+    let mut turns = 0;
+    block.each(|t| turns = t % n); // decides
+    for _ in 0..turns {
+        block.sync(); // barrier
+    }
+});
+
+kernel!(early, D, b"early\x000\x000\0--\0safe", |block, data, _n| {
+    if block.each(|t| data[t as usize] == 7) { // decides
+        return;
+    }
+    block.sync(); // barrier
+    data[0] = 1;
+});
+
+kernel!(not_safe, E, b"not_safe\x000\x000\0--", |block, _data, _n| {
+    if block.each(|t| t < 3) {
+        block.sync();
+    }
+});
+"#;
+
+const FLAG: &str = r#"
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+static FLAG: AtomicBool = AtomicBool::new(false);
+
+kernel!(flag, A, b"flag\x000\x000\0--\0safe", |block, _data, _n| {
+    block.each(|t| FLAG.store(t < 3, Relaxed)); // static
+    if FLAG.load(Relaxed) { // static
+        block.sync();
+    }
+});
+
+kernel!(not_safe, B, b"not_safe\x000\x000\0--", |block, _data, _n| {
+    block.each(|t| FLAG.store(t < 3, Relaxed));
+});
+"#;
+
+/// Builds kernels over [`BLOCK`] and [`SAFE`]; gives what the audit finds, and its text.
+fn safe_findings(kernels: &str) -> (Vec<Finding>, String) {
+    let krate = Krate::new("safe", &format!("{SAFE}{kernels}"));
+    krate.replace("Cargo.toml", "[dependencies]", "[dependencies]\nblock = { path = \"block\" }");
+    krate.write("block/Cargo.toml", "[package]\nname = \"block\"\nversion = \"0.1.0\"\nedition = \"2024\"\n");
+    krate.write("block/src/lib.rs", BLOCK);
+    let error = krate.build().unwrap_err();
+    let text = error.to_string();
+    let CudaBuilderError::Audit { findings, .. } = error else { panic!("{text}") };
+    (findings, text)
+}
+
+/// The lines of such kernels that end with that comment.
+fn marked(kernels: &str, comment: &str) -> Vec<usize> {
+    let source = format!("{SAFE}{kernels}");
+    let lines = source.lines().enumerate().filter(|(_, line)| line.ends_with(comment));
+    lines.map(|(index, _)| index + 1).collect()
+}
+
+/// The line of a place in the kernel crate.
+fn line(place: Option<&String>) -> usize {
+    let (file, line) = place.unwrap().rsplit_once(':').unwrap();
+    assert!(file.ends_with("src/lib.rs") && !file.contains("block/"), "{file}");
+    line.parse().unwrap()
+}
+
+#[test]
+fn barriers_of_safe_kernels_that_not_all_threads_reach_are_named_with_their_lines() {
+    let (findings, text) = safe_findings(BARRIERS);
+    let (mut functions, mut barriers, mut decide) = (Vec::new(), Vec::new(), Vec::new());
+    for finding in &findings {
+        let Finding::DivergentBarrier { function, place, cause, cause_place, .. } = finding else {
+            panic!("{text}")
+        };
+        functions.push(function.as_str());
+        barriers.push(line(place.as_ref()));
+        decide.push(line(cause_place.as_ref()));
+        assert_eq!(cause, "the thread's index (`tid.x`)");
+    }
+    for lines in [&mut barriers, &mut decide] {
+        lines.sort_unstable();
+    }
+    functions.sort_unstable();
+    assert_eq!(functions, ["cell", "early", "local"], "{text}");
+    assert_eq!(barriers, marked(BARRIERS, "// barrier"), "{text}");
+    assert_eq!(decide, marked(BARRIERS, "// decides"), "{text}");
+}
+
+#[test]
+fn a_static_that_can_change_is_refused_in_safe_kernels() {
+    let (findings, text) = safe_findings(FLAG);
+    let [Finding::MutableStatic { kernel, variable, place }] = &findings[..] else { panic!("{text}") };
+    assert_eq!(kernel, "flag");
+    assert!(variable.ends_with("4FLAG"), "{variable}");
+    assert!(marked(FLAG, "// static").contains(&line(place.as_ref())), "{text}");
+}
+
 #[test]
 fn override_libm_is_taken_and_told_to_be_without_effect() {
     let krate = Krate::new("overrides", MEMORIES);

@@ -65,6 +65,40 @@ pub enum Finding {
         /// The constant statics, with their sizes in bytes, the largest first.
         statics: Vec<(String, u64)>,
     },
+    /// A static that can change, in the reach of a safe kernel.
+    MutableStatic {
+        /// The kernel.
+        kernel: String,
+        /// The static.
+        variable: String,
+        /// `file:line` of one use, where the build has line information.
+        place: Option<String>,
+    },
+    /// A barrier of a safe kernel that only some threads of a block reach.
+    DivergentBarrier {
+        /// The function with the barrier, after inlining: the kernel, as a rule.
+        function: String,
+        /// `file:line` of the barrier, where the build has line information.
+        place: Option<String>,
+        /// `file:line` of the branch that threads take in different ways.
+        branch: Option<String>,
+        /// What differs between threads and decides the branch: `the thread's index (`tid.x`)`.
+        cause: String,
+        /// `file:line` of that.
+        cause_place: Option<String>,
+    },
+    /// A barrier of a safe kernel of which threads of a block do not choose the same one: by its number, or by a pointer to the
+    /// function that holds it.
+    DivergentChoice {
+        /// The function with the barrier, after inlining: the kernel, as a rule.
+        function: String,
+        /// `file:line` of the barrier or call, where the build has line information.
+        place: Option<String>,
+        /// What differs between threads and decides the choice.
+        cause: String,
+        /// `file:line` of that.
+        cause_place: Option<String>,
+    },
 }
 
 impl fmt::Display for Finding {
@@ -146,6 +180,41 @@ impl fmt::Display for Finding {
                 sum(statics),
                 list(statics),
                 sizes::CONSTANT
+            ),
+            Self::MutableStatic { kernel, variable, place } => write!(
+                f,
+                "the static `{}` can change and is used by the safe kernel `{}`{}: a static that can change would carry a value from \
+                 one thread to another, past the types that keep them apart. Pass a buffer to the kernel instead, or make the \
+                 kernel an `unsafe fn`",
+                readable(variable),
+                readable(kernel),
+                at(place)
+            ),
+            Self::DivergentBarrier { function, place, branch, cause, cause_place } => {
+                write!(
+                    f,
+                    "the barrier in `{}`{} is reached by some threads of the block only: the branch",
+                    readable(function),
+                    at(place)
+                )?;
+                let known = |place: &Option<String>| {
+                    place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default()
+                };
+                write!(
+                    f,
+                    "{} depends on {cause}{}. The others would wait for ever. Take the barrier out of the branch or loop, let all threads \
+                     decide it together, as by a vote of the block, or make the kernel an `unsafe fn`",
+                    known(branch),
+                    known(cause_place)
+                )
+            }
+            Self::DivergentChoice { function, place, cause, cause_place } => write!(
+                f,
+                "threads of one block wait at different barriers in `{}`{}: which one it is depends on {cause}{}. Each would wait for \
+                 ever. Let all threads of the block use the same barrier, or make the kernel an `unsafe fn`",
+                readable(function),
+                at(place),
+                cause_place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default()
             ),
         }
     }

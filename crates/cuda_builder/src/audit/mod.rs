@@ -8,12 +8,20 @@
 //! - A function or static that nothing defines. The driver would refuse the whole module, without naming it.
 //! - More static shared memory than a kernel can have, or more constant memory than a module can.
 //!
+//! Safe kernels are checked before optimisation too, for what their types cannot rule out:
+//!
+//! - A static that can change, by which a value of one thread gets into the code of the block.
+//! - A barrier that only some threads of the block reach.
+//!
 //! An access of which no such origin is visible passes: most generic accesses go to global memory.
 
 mod addresses;
 mod finding;
 mod functions;
+mod reach;
 mod sizes;
+mod statics;
+mod uniformity;
 
 use std::collections::HashSet;
 
@@ -24,6 +32,8 @@ pub use finding::Finding;
 pub use functions::DRIVER_FUNCTIONS;
 pub(crate) use functions::ptx;
 pub(crate) use sizes::CONSTANT as CONSTANT_CAPACITY;
+pub(crate) use statics::statics;
+pub(crate) use uniformity::uniformity;
 
 /// Checks an optimised module.
 pub(crate) fn module(module: &Module<'_>) -> Vec<Finding> {
@@ -62,6 +72,18 @@ fn place(instruction: Value<'_>) -> Option<String> {
     };
     let position = positions.iter().find(|position| !standard(position)).or(positions.first())?;
     Some(format!("{}:{}", position.file, position.line))
+}
+
+/// Where an instruction comes from in the crate of the function it is in, however many functions of libraries were
+/// inlined around it; as [`place`] has it, where that crate has no part in it.
+fn authors_place(instruction: Value<'_>) -> Option<String> {
+    let positions = instruction.positions();
+    let crates_own = |position: &&Position| {
+        let source = |file: &str| file.rfind("/src/").map(|end| file[..end].to_owned());
+        positions.last().is_some_and(|function| source(&function.file) == source(&position.file))
+    };
+    let position = positions.iter().filter(|position| position.line > 0).find(crates_own);
+    position.map(|position| format!("{}:{}", position.file, position.line)).or_else(|| place(instruction))
 }
 
 #[cfg(test)]

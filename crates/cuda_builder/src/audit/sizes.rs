@@ -3,9 +3,8 @@
 //! Shared memory is counted for each kernel, over what it and the functions that it reaches name; constant memory for the
 //! module. Padding is left out, so that nothing is refused here which would have fitted.
 
-use std::collections::HashSet;
-
 use super::Finding;
+use super::reach::Reach;
 use crate::llvm::{AddressSpace, Module, Value};
 
 /// Bytes of static shared memory that a kernel can have, on any GPU.
@@ -30,8 +29,12 @@ pub(super) fn module(module: &Module<'_>) -> Vec<Finding> {
     let too_large =
         |statics: &[(String, u64)], limit: u64| statics.iter().map(|(_, size)| size).sum::<u64>() > limit;
     let mut findings = Vec::new();
+    let mut reach = Reach::default();
     for kernel in module.functions().filter(|function| function.is_kernel() && !function.is_declaration()) {
-        let statics = sized(AddressSpace::SHARED, &mut variables_reached_from(kernel).into_iter());
+        let statics = sized(
+            AddressSpace::SHARED,
+            &mut reach.from(kernel).into_iter().filter(|global| global.is_variable()),
+        );
         if too_large(&statics, SHARED) {
             findings.push(Finding::SharedSize { kernel: kernel.name(), statics });
         }
@@ -41,27 +44,6 @@ pub(super) fn module(module: &Module<'_>) -> Vec<Finding> {
         findings.push(Finding::ConstantSize { statics });
     }
     findings
-}
-
-/// Variables that a function names, or that a function does which it names, each once.
-fn variables_reached_from(function: Value<'_>) -> Vec<Value<'_>> {
-    let mut seen = HashSet::from([function]);
-    let mut open = vec![function];
-    let mut variables = Vec::new();
-    while let Some(value) = open.pop() {
-        let mut reached: Vec<Value<'_>> = Vec::new();
-        if value.is_function() {
-            reached.extend(value.instructions().flat_map(Value::operands));
-        } else if value.is_variable() {
-            variables.push(value);
-            reached.extend(value.initialiser());
-        } else {
-            reached.extend(value.operands());
-        }
-        // Instructions were walked with their function; blocks and parameters hold nothing.
-        open.extend(reached.into_iter().filter(|value| value.is_constant_value() && seen.insert(*value)));
-    }
-    variables
 }
 
 #[cfg(test)]

@@ -147,16 +147,29 @@ functions! {
     LLVMCreateEnumAttribute(Raw, c_uint, u64) -> Raw;
     LLVMCreateStringAttribute(Raw, *const c_char, c_uint, *const c_char, c_uint) -> Raw;
     LLVMAddAttributeAtIndex(Raw, c_uint, Raw);
+    LLVMGetEnumAttributeAtIndex(Raw, c_uint, c_uint) -> Raw;
+    LLVMGetEnumAttributeValue(Raw) -> u64;
+    LLVMRemoveEnumAttributeAtIndex(Raw, c_uint, c_uint);
     LLVMRemoveStringAttributeAtIndex(Raw, c_uint, *const c_char, c_uint);
 
-    // Instructions.
+    // Basic blocks.
     LLVMGetFirstBasicBlock(Raw) -> Raw;
     LLVMGetNextBasicBlock(Raw) -> Raw;
     LLVMGetBasicBlockParent(Raw) -> Raw;
+    LLVMGetBasicBlockTerminator(Raw) -> Raw;
+    LLVMGetNumSuccessors(Raw) -> c_uint;
+    LLVMGetSuccessor(Raw, c_uint) -> Raw;
+
+    // Instructions.
     LLVMGetInstructionParent(Raw) -> Raw;
     LLVMGetFirstInstruction(Raw) -> Raw;
     LLVMGetNextInstruction(Raw) -> Raw;
     LLVMGetInstructionOpcode(Raw) -> c_int;
+    LLVMCountIncoming(Raw) -> c_uint;
+    LLVMGetIncomingValue(Raw, c_uint) -> Raw;
+    LLVMGetIncomingBlock(Raw, c_uint) -> Raw;
+    LLVMGetOrdering(Raw) -> c_int;
+    LLVMGetVolatile(Raw) -> Bool;
     LLVMGetCalledValue(Raw) -> Raw;
     LLVMAddCallSiteAttribute(Raw, c_uint, Raw);
     LLVMIsAInlineAsm(Raw) -> Raw;

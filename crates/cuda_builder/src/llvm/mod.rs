@@ -20,7 +20,7 @@ use std::sync::Mutex;
 pub(crate) use context::Context;
 pub(crate) use module::Module;
 pub(crate) use target_machine::{Optimise, TargetMachine};
-pub(crate) use value::{AddressSpace, FastMath, Linkage, Location, Opcode, Position, Value};
+pub(crate) use value::{AddressSpace, Block, FastMath, Linkage, Location, Opcode, Position, Value};
 
 use api::Functions;
 

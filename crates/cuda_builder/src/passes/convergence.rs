@@ -115,7 +115,7 @@ fn is_done_together(assembly: &str, has_effects: bool) -> bool {
 
 /// The names of the instructions in a piece of PTX: the first word of each statement that is neither directive nor
 /// label, after its predicate.
-fn instructions(assembly: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn instructions(assembly: &str) -> impl Iterator<Item = &str> {
     assembly.split([';', '\n', '{', '}']).filter_map(|statement| {
         let statement = statement.trim();
         if statement.starts_with("//") {

@@ -13,6 +13,7 @@ mod kernels;
 mod memories;
 mod processor;
 
+pub(crate) use convergence::instructions as assembly_instructions;
 pub(crate) use float::FloatOptions;
 
 use crate::llvm::{Module, Optimise, TargetMachine};
@@ -41,7 +42,8 @@ pub(crate) fn prepare(
     kernels::run(module, &kernels)?;
     internalise::run(module, &roots);
     machine.run(module, "globaldce").map_err(CudaBuilderError::llvm("removing what no kernel uses"))?;
-    let findings = audit::constant_writes(module, machine)?;
+    let mut findings = audit::constant_writes(module, machine)?;
+    findings.extend(audit::statics(module, &kernels));
     if !findings.is_empty() {
         return Err(CudaBuilderError::Audit { arch, findings });
     }
@@ -54,6 +56,10 @@ pub(crate) fn prepare(
     convergence::run(module);
     float::run(module, options.float);
     module.verify().map_err(CudaBuilderError::llvm("checking the module before optimisation"))?;
+    let findings = audit::uniformity(module, machine, &kernels)?;
+    if !findings.is_empty() {
+        return Err(CudaBuilderError::Audit { arch, findings });
+    }
     Ok(warnings)
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_int};
 use std::iter;
 
-use super::{FUNCTION_INDEX, Value};
+use super::{Block, FUNCTION_INDEX, Value};
 use crate::llvm::api::Raw;
 
 /// Who may see a global: the linkages that the passes tell apart.
@@ -152,12 +152,45 @@ impl<'c> Value<'c> {
         unsafe { (self.functions().LLVMAddAttributeAtIndex)(self.raw, index + 1, attribute) };
     }
 
+    /// Whether the parameter has an attribute that is a word, with whatever else belongs to it (`byval(T)`).
+    pub(crate) fn has_parameter_attribute(self, index: u32, name: &str) -> bool {
+        self.attribute_at(index + 1, name).is_some()
+    }
+
     /// Adds an attribute that is a bare word (`convergent`) to the function.
     pub(crate) fn add_word_attribute(self, name: &str) {
         let attribute = self.word_attribute(name);
         // SAFETY: the value is a live function.
         unsafe { (self.functions().LLVMAddAttributeAtIndex)(self.raw, FUNCTION_INDEX, attribute) };
     }
+
+    /// Takes an attribute that is a bare word (`noinline`) from the function, if it is there.
+    pub(crate) fn remove_word_attribute(self, name: &str) {
+        let kind = self.attribute_kind(name);
+        // SAFETY: the value is a live function.
+        unsafe { (self.functions().LLVMRemoveEnumAttributeAtIndex)(self.raw, FUNCTION_INDEX, kind) };
+    }
+
+    /// Whether the function has an attribute that is a bare word.
+    pub(crate) fn has_word_attribute(self, name: &str) -> bool {
+        self.attribute_at(FUNCTION_INDEX, name).is_some()
+    }
+
+    /// Whether the function neither reads nor writes memory, by its attribute `memory(none)`.
+    pub(crate) fn leaves_memory_alone(self) -> bool {
+        // The attribute's number has two bits for each kind of memory, all of them 0 in `memory(none)`.
+        // SAFETY: the attribute is one with a number.
+        self.attribute_at(FUNCTION_INDEX, "memory")
+            .is_some_and(|attribute| unsafe { (self.functions().LLVMGetEnumAttributeValue)(attribute) == 0 })
+    }
+
+    fn attribute_at(self, index: u32, name: &str) -> Option<Raw> {
+        let kind = self.attribute_kind(name);
+        // SAFETY: the value is a live function; LLVM has no attributes at an index beyond its parameters.
+        let attribute = unsafe { (self.functions().LLVMGetEnumAttributeAtIndex)(self.raw, index, kind) };
+        (!attribute.is_null()).then_some(attribute)
+    }
+
     /// Adds `"key"="value"` to the function.
     pub(crate) fn add_attribute(self, key: &str, value: &str) {
         let functions = self.functions();
@@ -189,22 +222,20 @@ impl<'c> Value<'c> {
         }
     }
 
-    pub(crate) fn instructions(self) -> impl Iterator<Item = Value<'c>> + use<'c> {
+    pub(crate) fn blocks(self) -> impl Iterator<Item = Block<'c>> + use<'c> {
         let functions = self.functions();
         let context = self.context;
-        let next = |at: Raw, step: unsafe extern "C" fn(Raw) -> Raw| {
-            // SAFETY: `at` is live and of the kind that `step` walks.
-            let at = unsafe { step(at) };
-            (!at.is_null()).then_some(at)
-        };
-        let blocks = iter::successors(next(self.raw, functions.LLVMGetFirstBasicBlock), move |&block| {
-            next(block, functions.LLVMGetNextBasicBlock)
+        // SAFETY: the value is a live function, and each block is one of it.
+        let first = unsafe { (functions.LLVMGetFirstBasicBlock)(self.raw) };
+        let blocks = iter::successors((!first.is_null()).then_some(first), move |&block| {
+            // SAFETY: as above.
+            let next = unsafe { (functions.LLVMGetNextBasicBlock)(block) };
+            (!next.is_null()).then_some(next)
         });
-        blocks.flat_map(move |block| {
-            iter::successors(next(block, functions.LLVMGetFirstInstruction), move |&instruction| {
-                next(instruction, functions.LLVMGetNextInstruction)
-            })
-            .map(move |raw| Value { context, raw })
-        })
+        blocks.map(move |raw| Block { context, raw })
+    }
+
+    pub(crate) fn instructions(self) -> impl Iterator<Item = Value<'c>> + use<'c> {
+        self.blocks().flat_map(Block::instructions)
     }
 }

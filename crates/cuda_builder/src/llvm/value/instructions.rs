@@ -7,11 +7,14 @@ use super::{FUNCTION_INDEX, Value};
 /// What an instruction or constant expression does: the ones that the passes tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opcode {
+    Alloca,
     Load,
     Store,
     AtomicReadModifyWrite,
     CompareExchange,
     Call,
+    Invoke,
+    CallBranch,
     ElementPointer,
     Phi,
     Select,
@@ -19,6 +22,9 @@ pub(crate) enum Opcode {
     BitCast,
     Freeze,
     Return,
+    Unreachable,
+    IntegerCompare,
+    VariadicArgument,
     FloatAdd,
     FloatSubtract,
     FloatMultiply,
@@ -30,20 +36,26 @@ impl Opcode {
     pub(super) fn from_number(number: c_int) -> Self {
         match number {
             1 => Self::Return,
+            5 => Self::Invoke,
+            7 => Self::Unreachable,
             9 => Self::FloatAdd,
             11 => Self::FloatSubtract,
             13 => Self::FloatMultiply,
             16 => Self::FloatDivide,
+            26 => Self::Alloca,
             27 => Self::Load,
             28 => Self::Store,
             29 => Self::ElementPointer,
             41 => Self::BitCast,
+            42 => Self::IntegerCompare,
             44 => Self::Phi,
             45 => Self::Call,
             46 => Self::Select,
+            49 => Self::VariadicArgument,
             56 => Self::CompareExchange,
             57 => Self::AtomicReadModifyWrite,
             60 => Self::AddressSpaceCast,
+            67 => Self::CallBranch,
             68 => Self::Freeze,
             other => Self::Other(other),
         }
@@ -77,6 +89,11 @@ impl<'c> Value<'c> {
             let block = (self.functions().LLVMGetInstructionParent)(self.raw);
             (self.functions().LLVMGetBasicBlockParent)(block)
         })
+    }
+
+    /// Whether the instruction calls something: also as a terminator, which goes on elsewhere if the callee unwinds.
+    pub(crate) fn is_call(self) -> bool {
+        matches!(self.opcode(), Some(Opcode::Call | Opcode::Invoke | Opcode::CallBranch))
     }
 
     /// What a call calls.
@@ -115,6 +132,15 @@ impl<'c> Value<'c> {
         // SAFETY: the callers ask this of calls only.
         let count = unsafe { (self.functions().LLVMGetNumArgOperands)(self.raw) };
         self.operands().take(count as usize)
+    }
+
+    /// Whether other threads may write what the load reads while it does: it is atomic or volatile.
+    pub(crate) fn reads_what_changes(self) -> bool {
+        // SAFETY: the callers ask this of loads only; 0 is the ordering of what is not atomic.
+        unsafe {
+            (self.functions().LLVMGetOrdering)(self.raw) != 0
+                || (self.functions().LLVMGetVolatile)(self.raw) != 0
+        }
     }
 
     /// Adds fast-math flags where the instruction can carry any.

@@ -1,15 +1,17 @@
 //! Functions, variables, instructions and constants of a module: what can be asked of any of them.
 
+mod blocks;
 mod globals;
 mod instructions;
 mod locations;
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint};
 use std::iter;
 
 use super::api::Raw;
 use super::{Context, Functions};
 
+pub(crate) use blocks::Block;
 pub(crate) use globals::Linkage;
 pub(crate) use instructions::{FastMath, Opcode};
 pub(crate) use locations::{Location, Position};
@@ -112,6 +114,13 @@ impl<'c> Value<'c> {
         }
     }
 
+    /// Whether an instruction has a result.
+    pub(crate) fn has_result(self) -> bool {
+        const VOID_KIND: c_int = 0;
+        // SAFETY: the value is live.
+        unsafe { (self.functions().LLVMGetTypeKind)((self.functions().LLVMTypeOf)(self.raw)) != VOID_KIND }
+    }
+
     /// What an instruction or constant expression does; `None` for anything else.
     pub(crate) fn opcode(self) -> Option<Opcode> {
         // SAFETY: the value is live, and each opcode is asked of its own kind only.
@@ -184,12 +193,15 @@ impl<'c> Value<'c> {
 
     /// An attribute that is a bare word.
     fn word_attribute(self, name: &str) -> Raw {
-        let functions = self.functions();
-        // SAFETY: the name is passed with its length, and the context is live.
-        unsafe {
-            let kind = (functions.LLVMGetEnumAttributeKindForName)(name.as_ptr().cast(), name.len());
-            (functions.LLVMCreateEnumAttribute)(self.context.raw, kind, 0)
-        }
+        let kind = self.attribute_kind(name);
+        // SAFETY: the context is live.
+        unsafe { (self.functions().LLVMCreateEnumAttribute)(self.context.raw, kind, 0) }
+    }
+
+    /// LLVM's number of an attribute that is a word.
+    fn attribute_kind(self, name: &str) -> c_uint {
+        // SAFETY: the name is passed with its length.
+        unsafe { (self.functions().LLVMGetEnumAttributeKindForName)(name.as_ptr().cast(), name.len()) }
     }
 }
 
