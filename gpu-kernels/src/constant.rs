@@ -1,7 +1,7 @@
 //! # Constant memory: one address for the warp, or one after the other
 //!
 //! Constant memory is 64 KiB of device memory behind a small cache of its own, built for what all threads need at the
-//! same time: one address a request. If all lanes ask for the same word, the cache delivers it to all of them at once, as
+//! same time: one address per request. If all lanes ask for the same word, the cache delivers it to all of them at once, as
 //! fast as a register is read. If they ask for different words the request is replayed, once for each of them,
 //! and a table that lanes look up by their own values is up to 32 times slower.
 //!
@@ -12,73 +12,60 @@
 //! The sums are of `u32` and wrap, so that the order of addition cannot matter.
 //!
 //! # Launch
-//! | kernel | parameters |
-//! | --- | --- |
-//! | `constant_broadcast` | destination, distinct, steps |
-//! | `read_only_broadcast` | table, destination, distinct, steps |
-//!
 //! One-dimensional blocks and grids of any size; the destination has one `u32` for each thread. `distinct` is 1, 2, 4, 8, 16 or
 //! 32, `steps` any multiple of 32. The thread with lane `l` writes the sum over `s` in `0..steps` of
 //! `table[s % 1024 + l % distinct]`; the table has 1056 words, which the host writes before the launch. The request of a
 //! warp in one step asks for `distinct` words in a row.
 
-use crate::position::grid_index;
-use cuda_std::{address_space, kernel, thread};
+use cuda_safe::{Count, Each, EachThread, In, Out, Thread, constant, kernel};
 
-/// Words that the walk starts at, one after the other, and begins anew.
+/// Words that the walk starts at, one after the other, before it begins again.
 pub const PERIOD: usize = 1024;
 
 /// Words in the table: from the last start there are 32 different ones.
 pub const TABLE: usize = PERIOD + 32;
 
-/// Steps between two turns of the loop, so that it is the loads that are measured.
+/// Steps of one iteration of the loop, so that it is the loads that are measured.
 pub const UNROLLED: u32 = 32;
 
-/// The table of `constant_broadcast`, which the host writes before a launch.
-#[address_space(constant)]
-#[unsafe(no_mangle)]
-pub static mut CONSTANT_TABLE: [u32; TABLE] = [0; TABLE];
+constant! {
+    /// The table of `constant_broadcast`, which the host writes before a launch.
+    pub static CONSTANT_TABLE: [u32; TABLE] = [0; TABLE];
+}
 
 /// Sums up words of constant memory, `distinct` different ones for each request of a warp.
-///
-/// # Safety
-/// `destination` points to as many elements as the grid has threads, which nothing else touches during the launch, and
-/// `distinct` is a power of two up to 32.
 // PTX: contains 32x ld.const.b32
 // PTX: contains st.global.b32
 // PTX: lacks ld.global
-#[kernel]
-pub unsafe fn constant_broadcast(destination: *mut u32, distinct: u32, steps: u32) {
-    // SAFETY: the index is within the table, which the host does not write during a launch.
-    let sum = walk(distinct, steps, |index| unsafe { CONSTANT_TABLE[index] });
-    // SAFETY: promised by the caller.
-    unsafe { destination.add(grid_index()).write(sum) }
+#[kernel(requires(distinct.is_power_of_two() && distinct <= 32))]
+pub fn constant_broadcast(thread: Thread, destination: Out<u32, EachThread>, distinct: u32, steps: u32) {
+    destination.put(thread.own(), walk(&thread, distinct, steps, |index| CONSTANT_TABLE.at(index)));
 }
 
 /// Sums up words of global memory in the same way.
-///
-/// # Safety
-/// As for [`constant_broadcast`], and `table` has [`TABLE`] elements.
 // PTX: contains 32x ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks ld.const
-#[kernel]
-pub unsafe fn read_only_broadcast(table: &[u32], destination: *mut u32, distinct: u32, steps: u32) {
-    // SAFETY: the index is within the table.
-    let sum = walk(distinct, steps, |index| unsafe { *table.get_unchecked(index) });
-    // SAFETY: promised by the caller.
-    unsafe { destination.add(grid_index()).write(sum) }
+#[kernel(requires(distinct.is_power_of_two() && distinct <= 32))]
+pub fn read_only_broadcast(
+    thread: Thread,
+    table: In<u32, Each<Count<TABLE>>>,
+    destination: Out<u32, EachThread>,
+    distinct: u32,
+    steps: u32,
+) {
+    destination.put(thread.own(), walk(&thread, distinct, steps, |index| table.nth(index)));
 }
 
 /// The sum of what `word` gives for this lane's indices, each below [`TABLE`].
 #[inline(always)]
-fn walk(distinct: u32, steps: u32, word: impl Fn(usize) -> u32) -> u32 {
-    let lane = (thread::thread_idx_x() % 32) & (distinct - 1);
+fn walk(thread: &Thread, distinct: u32, steps: u32, word: impl Fn(usize) -> u32) -> u32 {
+    let lane = thread.lane() & (distinct - 1);
     let mut sum = 0_u32;
     let mut step = 0;
     while step < steps {
         let first = (step % PERIOD as u32 + lane) as usize;
-        // Summed by themselves and added at the end, they wait for one another only, and not for the turn before.
+        // Summed by themselves and added at the end, they wait for one another only, and not for the iteration before.
         let words: [u32; UNROLLED as usize] = core::array::from_fn(|nth| word(first + nth));
         sum = sum.wrapping_add(words.into_iter().fold(0, u32::wrapping_add));
         step += UNROLLED;

@@ -8,8 +8,8 @@
 //! neighbours far apart. Twenty bits are a whole number that `f32` holds exactly and goes on to hold exactly while
 //! millions of launches add one to it.
 
-use crate::position::grid_stride;
-use cuda_std::kernel;
+use cuda_safe::names::N;
+use cuda_safe::{Each, Length, Number, Out, Thread, kernel};
 
 /// The value at `index`, below 2^20.
 #[inline(always)]
@@ -18,28 +18,12 @@ fn value(index: u64, seed: u32) -> u32 {
     folded.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 12
 }
 
-/// Fills `a` with the pattern in single precision; any grid will do.
-///
-/// # Safety
-/// `a` points to `length` elements that nothing else touches during the launch.
-// PTX: contains st.global.b32
-#[kernel]
-pub unsafe fn fill_f32(a: *mut f32, length: u64, seed: u32) {
-    for index in grid_stride(length as usize) {
-        // SAFETY: `index` is below `length`, and no two threads of a grid-stride loop share one.
-        unsafe { a.add(index).write(value(index as u64, seed) as f32) }
-    }
-}
-
-/// Fills `a` with the pattern in double precision; any grid will do.
-///
-/// # Safety
-/// As for [`fill_f32`].
-// PTX: contains st.global.b64
-#[kernel]
-pub unsafe fn fill_f64(a: *mut f64, length: u64, seed: u32) {
-    for index in grid_stride(length as usize) {
-        // SAFETY: `index` is below `length`, and no two threads of a grid-stride loop share one.
-        unsafe { a.add(index).write(f64::from(value(index as u64, seed))) }
+/// Fills `a` with the pattern; any grid will do.
+// PTX fill_f32: contains st.global.b32
+// PTX fill_f64: contains st.global.b64
+#[kernel(fill_f32 = <f32>, fill_f64 = <f64>)]
+pub fn fill<T: Number>(thread: Thread, a: Out<T, Each<N>>, length: Length<N>, seed: u32) {
+    for i in thread.grid_stride(length) {
+        a.put(i, T::from_u32(value(i.get() as u64, seed)));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A transpose reads every element once and writes it once, as a copy does. But elements that are neighbours in the
 //! source are a whole row apart in the destination: if the lanes of a warp read neighbours, each of them writes to
-//! another row, 32 sectors a request instead of 4, with an eighth of each used.
+//! another row, 32 sectors per request instead of 4, with an eighth of each used.
 //!
 //! The matrix has `ny` rows of `nx` elements, its transpose `nx` rows of `ny`. In the kernels named `row` the lanes run
 //! along the source's rows; in those named `col` they run down its columns:
@@ -11,19 +11,23 @@
 //! - `naive_row` loads along rows and stores down columns; `naive_col` the other way round. `col` is the better one.
 //!   A load that uses an eighth of a sector leaves the rest in L1, where the neighbouring warps of the block find it;
 //!   stores go past L1, and every part of a sector is a transaction of its own.
-//! - `unroll4_row`, `unroll4_col`: four elements a thread, loaded before the first is stored: four times the bytes in
-//!   flight. That helps who waits for loads (`col`), and not who waits for stores (`row`).
-//! - `diagonal_row`, `diagonal_col`: the same again with blocks dealt out along diagonals. Cards before Fermi cut memory
+//! - `unroll4_row`, `unroll4_col`: four elements per thread, loaded before the first is stored: four times the bytes in
+//!   flight. That helps a kernel that is bound by its loads (`col`), and not one that is bound by its stores (`row`).
+//! - `diagonal_row`, `diagonal_col`: the same again with blocks in diagonal order. Cards before Fermi cut memory
 //!   in partitions of 256 bytes, and blocks that worked down a column all met in one of them ("partition camping").
 //!   Since then a hash spreads addresses, and what is left is the price of computing the order.
 //!
-//! What helps is to do the turn in shared memory, which has no sectors: [`tiles`]; and to move 16 bytes a lane on
-//! both sides of it: [`vectors`].
+//! What helps is to do the turn in shared memory, which has no sectors: [`tiles`]; and to move 16 bytes per lane on
+//! both sides of it: [`vectors`](crate::unchecked::vectors).
+//!
+//! # How to read a signature
+//! All eight have the same body: a thread reads the element at its position and writes it. What tells them apart is in the
+//! types. `In<f32, DownColumns<Ny, Nx>>` is a matrix of `Ny` rows and `Nx` columns that neighbouring threads read down a
+//! column; `Out<f32, AlongRows<Nx, Ny>>` one of `Nx` rows and `Ny` columns that they write along a row. Which thread has
+//! which position is the [`shape`](cuda_safe::shape) of the first parameter.
 //!
 //! # Launch
-//! All take `(source, destination, nx, ny)`; the source is a slice, that is a pointer and a 64-bit length, of `nx * ny`
-//! elements. `nx` and `ny` are any, at most 2^31; blocks have any shape of up to 1024 threads, and no dynamic shared
-//! memory. With blocks of `bx` by `by` threads the grid is
+//! `nx` and `ny` are any, blocks have any shape of up to 1024 threads. With blocks of `bx` by `by` threads the grid is
 //!
 //! | kernel | grid |
 //! | --- | --- |
@@ -35,206 +39,146 @@
 //! since x, along which lanes are neighbours, runs along a row of `nx` or down a column of `ny`.
 
 pub mod tiles;
-pub mod vectors;
 
-use crate::position::{element, grid_position};
-use cuda_std::{kernel, thread};
+use cuda_safe::names::{Nx, Ny};
+use cuda_safe::shape::{Diagonal, Plane, Unrolled};
+use cuda_safe::{AlongRows, DownColumns, Extent, In, Out, Thread, kernel};
 
 /// Elements that a thread of `unroll4_row` and `unroll4_col` moves.
-pub const UNROLLED: u32 = 4;
+pub const UNROLLED: usize = 4;
 
-/// Copies along the rows: what a transpose could reach at best with one element a thread.
-///
-/// # Safety
-/// `source` has `nx * ny` elements, and `destination` points to as many that nothing else touches during the launch.
+/// Copies along the rows: what a transpose could reach at best with one element per thread.
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks div or rem
 #[kernel]
-pub unsafe fn copy_row(source: &[f32], destination: *mut f32, nx: u32, ny: u32) {
-    let (column, row) = grid_position();
-    if column < nx && row < ny {
-        let here = element(row, nx, column);
-        // SAFETY: row and column are within the matrix, and this thread's alone.
-        unsafe { destination.add(here).write(*source.get_unchecked(here)) }
+pub fn copy_row(
+    thread: Thread<Plane>,
+    source: In<f32, AlongRows<Ny, Nx>>,
+    destination: Out<f32, AlongRows<Ny, Nx>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    if let Some(mine) = thread.position(nx, ny) {
+        destination.put(mine, source.at(mine));
     }
 }
 
 /// Copies down the columns: both sides across the grain, the worst of all.
-///
-/// # Safety
-/// As for [`copy_row`].
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks div or rem
 #[kernel]
-pub unsafe fn copy_col(source: &[f32], destination: *mut f32, nx: u32, ny: u32) {
-    let (row, column) = grid_position();
-    if row < ny && column < nx {
-        let here = element(row, nx, column);
-        // SAFETY: row and column are within the matrix, and this thread's alone.
-        unsafe { destination.add(here).write(*source.get_unchecked(here)) }
+pub fn copy_col(
+    thread: Thread<Plane>,
+    source: In<f32, DownColumns<Ny, Nx>>,
+    destination: Out<f32, DownColumns<Ny, Nx>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    if let Some(mine) = thread.position(ny, nx) {
+        destination.put(mine, source.at(mine));
     }
 }
 
 /// Transposes, loading along rows and storing down columns.
-///
-/// # Safety
-/// As for [`copy_row`].
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks div or rem
 #[kernel]
-pub unsafe fn naive_row(source: &[f32], destination: *mut f32, nx: u32, ny: u32) {
-    let (column, row) = grid_position();
-    // SAFETY: promised by the caller.
-    unsafe { turn(source, destination, nx, ny, column, row) }
+pub fn naive_row(
+    thread: Thread<Plane>,
+    source: In<f32, AlongRows<Ny, Nx>>,
+    destination: Out<f32, DownColumns<Nx, Ny>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    if let Some(mine) = thread.position(nx, ny) {
+        destination.put(mine, source.at(mine));
+    }
 }
 
 /// Transposes, loading down columns and storing along rows.
-///
-/// # Safety
-/// As for [`copy_row`].
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks div or rem
 #[kernel]
-pub unsafe fn naive_col(source: &[f32], destination: *mut f32, nx: u32, ny: u32) {
-    let (row, column) = grid_position();
-    // SAFETY: promised by the caller.
-    unsafe { turn(source, destination, nx, ny, column, row) }
-}
-
-/// Moves one element to its place in the transpose, if the matrix has it.
-///
-/// # Safety
-/// As for [`copy_row`], and no other thread has the same column and row.
-#[inline(always)]
-unsafe fn turn(source: &[f32], destination: *mut f32, nx: u32, ny: u32, column: u32, row: u32) {
-    if column < nx && row < ny {
-        // SAFETY: row and column are within the matrix; the rest is promised by the caller.
-        unsafe {
-            let value = *source.get_unchecked(element(row, nx, column));
-            destination.add(element(column, ny, row)).write(value);
-        }
+pub fn naive_col(
+    thread: Thread<Plane>,
+    source: In<f32, DownColumns<Ny, Nx>>,
+    destination: Out<f32, AlongRows<Nx, Ny>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    if let Some(mine) = thread.position(ny, nx) {
+        destination.put(mine, source.at(mine));
     }
 }
 
-/// [`naive_row`] with [`UNROLLED`] elements a thread, a block's width apart along the row.
-///
-/// # Safety
-/// As for [`copy_row`].
+/// [`naive_row`] with [`UNROLLED`] elements per thread, a block's width apart along the row.
 // PTX: contains 4x ld.global.nc.b32
 // PTX: contains 4x st.global.b32
 // PTX: lacks div or rem
 #[kernel]
-pub unsafe fn unroll4_row(source: &[f32], destination: *mut f32, nx: u32, ny: u32) {
-    let (first, row) = unrolled_position();
-    let apart = thread::block_dim_x();
-    if first + (UNROLLED - 1) * apart < nx && row < ny {
-        let from = element(row, nx, first);
-        let to = element(first, ny, row);
-        // SAFETY: the last of the four columns is within the matrix, and so are those before it; all four elements are
-        // this thread's alone.
-        unsafe {
-            let in_flight: [f32; UNROLLED as usize] =
-                core::array::from_fn(|turn| *source.get_unchecked(from + turn * apart as usize));
-            for (turn, value) in in_flight.into_iter().enumerate() {
-                destination.add(to + turn * element(apart, ny, 0)).write(value);
-            }
-        }
-    } else {
-        let mut column = first;
-        while column < nx && row < ny {
-            // SAFETY: promised by the caller.
-            unsafe { turn(source, destination, nx, ny, column, row) }
-            column += apart;
-        }
+pub fn unroll4_row(
+    thread: Thread<Unrolled<UNROLLED>>,
+    source: In<f32, AlongRows<Ny, Nx>>,
+    destination: Out<f32, DownColumns<Nx, Ny>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    match thread.run(nx, ny) {
+        Ok(run) => destination.put_run(run, source.run(run)),
+        Err(rest) => rest.for_each(|mine| destination.put(mine, source.at(mine))),
     }
 }
 
-/// [`naive_col`] with [`UNROLLED`] elements a thread, a block's width apart down the column.
-///
-/// # Safety
-/// As for [`copy_row`].
+/// [`naive_col`] with [`UNROLLED`] elements per thread, a block's width apart down the column.
 // PTX: contains 4x ld.global.nc.b32
 // PTX: contains 4x st.global.b32
 // PTX: lacks div or rem
 #[kernel]
-pub unsafe fn unroll4_col(source: &[f32], destination: *mut f32, nx: u32, ny: u32) {
-    let (first, column) = unrolled_position();
-    let apart = thread::block_dim_x();
-    if first + (UNROLLED - 1) * apart < ny && column < nx {
-        let from = element(first, nx, column);
-        let to = element(column, ny, first);
-        // SAFETY: the last of the four rows is within the matrix, and so are those before it; all four elements are
-        // this thread's alone.
-        unsafe {
-            let in_flight: [f32; UNROLLED as usize] =
-                core::array::from_fn(|turn| *source.get_unchecked(from + turn * element(apart, nx, 0)));
-            for (turn, value) in in_flight.into_iter().enumerate() {
-                destination.add(to + turn * apart as usize).write(value);
-            }
-        }
-    } else {
-        let mut row = first;
-        while row < ny && column < nx {
-            // SAFETY: promised by the caller.
-            unsafe { turn(source, destination, nx, ny, column, row) }
-            row += apart;
-        }
+pub fn unroll4_col(
+    thread: Thread<Unrolled<UNROLLED>>,
+    source: In<f32, DownColumns<Ny, Nx>>,
+    destination: Out<f32, AlongRows<Nx, Ny>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    match thread.run(ny, nx) {
+        Ok(run) => destination.put_run(run, source.run(run)),
+        Err(rest) => rest.for_each(|mine| destination.put(mine, source.at(mine))),
     }
-}
-
-/// The place of a thread's first element along x, where a block spans [`UNROLLED`] times its width, and its place along y.
-#[inline(always)]
-fn unrolled_position() -> (u32, u32) {
-    let (_, y) = grid_position();
-    (thread::block_idx_x() * thread::block_dim_x() * UNROLLED + thread::thread_idx_x(), y)
 }
 
 /// [`naive_row`] with blocks in diagonal order.
-///
-/// # Safety
-/// As for [`copy_row`].
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 #[kernel]
-pub unsafe fn diagonal_row(source: &[f32], destination: *mut f32, nx: u32, ny: u32) {
-    let (column, row) = diagonal_position();
-    // SAFETY: promised by the caller; the diagonal order gives no place to two blocks.
-    unsafe { turn(source, destination, nx, ny, column, row) }
+pub fn diagonal_row(
+    thread: Thread<Diagonal>,
+    source: In<f32, AlongRows<Ny, Nx>>,
+    destination: Out<f32, DownColumns<Nx, Ny>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    if let Some(mine) = thread.position(nx, ny) {
+        destination.put(mine, source.at(mine));
+    }
 }
 
 /// [`naive_col`] with blocks in diagonal order.
-///
-/// # Safety
-/// As for [`copy_row`].
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 #[kernel]
-pub unsafe fn diagonal_col(source: &[f32], destination: *mut f32, nx: u32, ny: u32) {
-    let (row, column) = diagonal_position();
-    // SAFETY: promised by the caller; the diagonal order gives no place to two blocks.
-    unsafe { turn(source, destination, nx, ny, column, row) }
-}
-
-/// This thread's place along x and y when blocks are dealt out along diagonals.
-///
-/// In a square grid, block (bx, by) has place (bx + by, bx), modulo the grid's width: blocks that run at the same time are
-/// in different rows and in different columns. In any other grid the blocks are counted through first, so that
-/// no place is given twice.
-#[inline(always)]
-fn diagonal_position() -> (u32, u32) {
-    let (width, height) = (thread::grid_dim_x(), thread::grid_dim_y());
-    let (x, y) = if width == height {
-        (thread::block_idx_x() + thread::block_idx_y(), thread::block_idx_x())
-    } else {
-        let nth = thread::block_idx_y() * width + thread::block_idx_x();
-        (nth / height + nth % height, nth % height)
-    };
-    (
-        x % width * thread::block_dim_x() + thread::thread_idx_x(),
-        y * thread::block_dim_y() + thread::thread_idx_y(),
-    )
+pub fn diagonal_col(
+    thread: Thread<Diagonal>,
+    source: In<f32, DownColumns<Ny, Nx>>,
+    destination: Out<f32, AlongRows<Nx, Ny>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    if let Some(mine) = thread.position(ny, nx) {
+        destination.put(mine, source.at(mine));
+    }
 }

@@ -16,37 +16,35 @@
 //! `grid_stride_write`, `block_stride_write`, `random_warp_write` go the same ways with stores: each element becomes a number
 //! that says where it is, the lower 20 bits of its index, as `f32`.
 //!
-//! `grid_stride_vector` is the first as one would write it for memory that is near: 16 bytes a lane, four loads in flight, no
+//! `grid_stride_vector` is the first as one would write it for memory that is near: 16 bytes per lane, four loads in flight, no
 //! barriers.
 //!
 //! Memory that stays on the host is read at the same rate by all orders that use whole segments. On an H200 (PCIe 5.0, 16 lanes)
-//! that is 51 GB/s, 93% of what the copy engine gets, and nothing in a kernel changes it: 4 to 16 bytes a lane, one to sixteen
+//! that is 51 GB/s, 93% of what the copy engine gets, and nothing in a kernel changes it: 4 to 16 bytes per lane, one to sixteen
 //! loads in flight, a few blocks or all that the card holds, hints to fetch 128 or 256 bytes into L2, bulk copies of 256 bytes to
 //! 32 KiB, bulk prefetches, host memory that is write-combined or in pages of 2 MiB. The link is full then: a copy beside the
 //! kernel takes its time from it. A kernel's answers have 128 bytes, each with its header; the copy engine's have more.
 //!
 //! # Launch
-//! One-dimensional blocks of whole warps, 128 threads in the article; as many blocks as the card holds at a time. No
-//! dynamic shared memory. The kernels that read have a destination of one `f32` for each thread of the grid, and each
-//! thread writes its sum there.
+//! One-dimensional blocks of whole warps, 128 threads in the article; as many blocks as the card holds at a time. The
+//! kernels that read have a destination of one `f32` for each thread of the grid, and each thread writes its sum there.
 //!
-//! | kernel | parameters | what thread `t` of `T` (in block `b` of `B`, with number `i` of `N`) takes, in this order |
-//! | --- | --- | --- |
-//! | `grid_stride` | source, destination | elements `t`, `t + T`, .. |
-//! | `block_stride` | source, destination, slice | of the elements from `b * slice`, those at `i`, `i + N`, .. below `slice` and the source's length |
-//! | `random_warp` | source, destination, pages, page, steps, seed | in each of `steps`: element `t % 32` of a segment, see [`Walk`] |
-//! | `grid_stride_vector` | source, destination | vectors `(t / 32) * 128 + t % 32 + 32 j` for j in 0..4, then the same `4 T` further; the sum is taken as said there |
-//! | `.._write` | destination, length, and then as above, without source | the same |
+//! | kernel | what thread `t` of `T` (in block `b` of `B`, with number `i` of `N`) takes, in this order |
+//! | --- | --- |
+//! | `grid_stride` | elements `t`, `t + T`, .. |
+//! | `block_stride` | of the elements from `b * slice`, those at `i`, `i + N`, .. below `slice` and the source's length |
+//! | `random_warp` | in each of `steps`: element `t % 32` of a segment, see [`Walk`] |
+//! | `grid_stride_vector` | vectors `(t / 32) * 128 + t % 32 + 32 j` for j in 0..4, then the same `4 T` further; the sum is taken as said there |
+//! | `.._write` | the same |
 //!
-//! `slice`, and `length` in the writing kernels, are 64-bit counts of elements; blocks times slice is at least the length.
-//! `page` is the elements of a page, a multiple of 32, and `pages` how many the allocation has: the source has
-//! `pages * page` elements.
+//! Blocks times `slice` is at least the length. `page` is the elements of a page, a multiple of 32, and `pages` how many
+//! the allocation has.
 
-use crate::position::grid_index;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use cuda_std::integer::multiply_high;
-use cuda_std::vector::F32x4;
-use cuda_std::{kernel, thread};
+use cuda_safe::integer::multiply_high;
+use cuda_safe::names::N;
+use cuda_safe::shape::{Sliced, Warps};
+use cuda_safe::vector::F32x4;
+use cuda_safe::{Atomics, Block, Each, EachThread, In, Length, Out, PerBlock, Thread, kernel};
 
 /// Elements of a segment: 128 bytes, one for each lane.
 pub const SEGMENT: u32 = 32;
@@ -99,180 +97,138 @@ pub fn value_at(index: u64) -> f32 {
 }
 
 /// Reads with all blocks side by side.
-///
-/// # Safety
-/// `destination` points to an element for each thread of the grid, which nothing else touches during the launch.
 // PTX: contains ld.global.nc.b32
 // PTX: contains bar.sync or barrier.sync
 // PTX: contains st.global.b32
 #[kernel]
-pub unsafe fn grid_stride(source: &[f32], destination: *mut f32) {
-    let threads = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
-    let mut sum = 0.0;
-    // The block's first element, so that all its threads leave the loop, and meet at the barrier, together.
-    let mut first = thread::block_idx_x() as usize * thread::block_dim_x() as usize;
-    while first < source.len() {
-        if let Some(value) = source.get(first + thread::thread_idx_x() as usize) {
-            sum += value;
-        }
-        thread::sync_threads();
-        first += threads;
+pub fn grid_stride(mut block: Block<Warps>, source: In<f32, Each<N>>, destination: Out<f32, EachThread>) {
+    let mut sum = block.each(|_| 0.0);
+    for chunk in block.grid_stride(source) {
+        sum = block.map(sum, |thread, sum| sum + chunk.of(thread).map_or(0.0, |mine| source.at(mine)));
+        block.barrier();
     }
-    // SAFETY: promised by the caller.
-    unsafe { destination.add(grid_index()).write(sum) }
+    block.each(|thread| destination.put(thread.own(), sum.of(thread)));
 }
 
 /// Reads with a slice for each block.
-///
-/// # Safety
-/// As for [`grid_stride`].
 // PTX: contains ld.global.nc.b32
 // PTX: contains bar.sync or barrier.sync
 // PTX: contains st.global.b32
 #[kernel]
-pub unsafe fn block_stride(source: &[f32], destination: *mut f32, slice: usize) {
-    let mut sum = 0.0;
-    let mut first = thread::block_idx_x() as usize * slice;
-    let end = source.len().min(first + slice);
-    while first < end {
-        let index = first + thread::thread_idx_x() as usize;
-        if index < end {
-            // SAFETY: the index is within the source.
-            sum += unsafe { *source.get_unchecked(index) };
-        }
-        thread::sync_threads();
-        first += thread::block_dim_x() as usize;
+pub fn block_stride(
+    mut block: Block<Sliced>,
+    source: In<f32, Each<N>>,
+    destination: Out<f32, EachThread>,
+    slice: PerBlock,
+) {
+    let mut sum = block.each(|_| 0.0);
+    for chunk in block.slice(source, slice) {
+        sum = block.map(sum, |thread, sum| sum + chunk.of(thread).map_or(0.0, |mine| source.at(mine)));
+        block.barrier();
     }
-    // SAFETY: promised by the caller.
-    unsafe { destination.add(grid_index()).write(sum) }
+    block.each(|thread| destination.put(thread.own(), sum.of(thread)));
 }
 
-/// Reads 128 bytes of random pages.
-///
-/// # Safety
-/// As for [`grid_stride`], and `source` has `pages * page` elements, `page` being a multiple of [`SEGMENT`].
+/// Reads 128 bytes of random pages. Which segment comes next is not known before it is drawn, so each access is compared
+/// with the length: one comparison for 128 bytes from somewhere else.
 // PTX: contains ld.global.nc.b32
 // PTX: contains mul.hi.u32 or mul.wide.u32
 // PTX: contains st.global.b32
-#[kernel]
-pub unsafe fn random_warp(
-    source: &[f32],
-    destination: *mut f32,
+#[kernel(requires(source.len() == pages * page, page % 32 == 0))]
+pub fn random_warp(
+    thread: Thread<Warps>,
+    source: In<f32, Each<N>>,
+    destination: Out<f32, EachThread>,
     pages: u32,
     page: u32,
     steps: u32,
     seed: u32,
 ) {
-    let lane = (thread::thread_idx_x() % 32) as usize;
-    let mut walk = Walk::new(seed, (grid_index() / 32) as u32, pages, page);
+    let lane = thread.lane() as usize;
+    let mut walk = Walk::new(seed, (thread.number() / 32) as u32, pages, page);
     let mut sum = 0.0;
     for _ in 0..steps {
-        // SAFETY: the segment is within a page, and the page within the source.
-        sum += unsafe { *source.get_unchecked(walk.next_segment() as usize + lane) };
+        sum += source.get(walk.next_segment() as usize + lane).unwrap_or(0.0);
     }
-    // SAFETY: promised by the caller.
-    unsafe { destination.add(grid_index()).write(sum) }
+    destination.put(thread.own(), sum);
 }
 
 /// Writes with all blocks side by side.
-///
-/// # Safety
-/// `destination` points to `length` elements that nothing else touches during the launch.
 // PTX: contains st.global.b32
 // PTX: contains bar.sync or barrier.sync
 #[kernel]
-pub unsafe fn grid_stride_write(destination: *mut f32, length: usize) {
-    let threads = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
-    let mut first = thread::block_idx_x() as usize * thread::block_dim_x() as usize;
-    while first < length {
-        let index = first + thread::thread_idx_x() as usize;
-        if index < length {
-            // SAFETY: the index is within the destination and this thread's alone.
-            unsafe { destination.add(index).write(value_at(index as u64)) }
-        }
-        thread::sync_threads();
-        first += threads;
+pub fn grid_stride_write(mut block: Block<Warps>, destination: Out<f32, Each<N>>, length: Length<N>) {
+    for chunk in block.grid_stride(length) {
+        block.each(|thread| {
+            if let Some(mine) = chunk.of(thread) {
+                destination.put(mine, value_at(mine.get() as u64));
+            }
+        });
+        block.barrier();
     }
 }
 
 /// Writes with a slice for each block.
-///
-/// # Safety
-/// As for [`grid_stride_write`].
 // PTX: contains st.global.b32
 // PTX: contains bar.sync or barrier.sync
 #[kernel]
-pub unsafe fn block_stride_write(destination: *mut f32, length: usize, slice: usize) {
-    let start = thread::block_idx_x() as usize * slice;
-    let end = length.min(start + slice);
-    // The range divides once to know how many turns there will be, and the loop then only counts them down.
-    for first in (start..end).step_by(thread::block_dim_x() as usize) {
-        let index = first + thread::thread_idx_x() as usize;
-        if index < end {
-            // SAFETY: the index is within the destination and in this block's slice, and this thread's alone there.
-            unsafe { destination.add(index).write(value_at(index as u64)) }
-        }
-        thread::sync_threads();
+pub fn block_stride_write(
+    mut block: Block<Sliced>,
+    destination: Out<f32, Each<N>>,
+    length: Length<N>,
+    slice: PerBlock,
+) {
+    for chunk in block.slice(length, slice) {
+        block.each(|thread| {
+            if let Some(mine) = chunk.of(thread) {
+                destination.put(mine, value_at(mine.get() as u64));
+            }
+        });
+        block.barrier();
     }
 }
 
 /// Writes 128 bytes of random pages. Warps may meet in a segment; they write the same there, and by atomic stores, so that
 /// no two of them race.
-///
-/// # Safety
-/// `destination` points to `pages * page` elements that nothing else touches during the launch, and `page` is a multiple of
-/// [`SEGMENT`]. `length` is not used: it stands where the other kernels have it.
 // PTX: contains st.relaxed.sys.global.b32
 // PTX: contains mul.hi.u32 or mul.wide.u32
-#[kernel]
-pub unsafe fn random_warp_write(
-    destination: *mut f32,
-    length: usize,
+#[kernel(requires(destination.len() == pages * page, page % 32 == 0))]
+pub fn random_warp_write(
+    thread: Thread<Warps>,
+    destination: Atomics<f32, N>,
     pages: u32,
     page: u32,
     steps: u32,
     seed: u32,
 ) {
-    let _ = length;
-    let lane = u64::from(thread::thread_idx_x() % 32);
-    let mut walk = Walk::new(seed, (grid_index() / 32) as u32, pages, page);
+    let lane = u64::from(thread.lane());
+    let mut walk = Walk::new(seed, (thread.number() / 32) as u32, pages, page);
     for _ in 0..steps {
         let index = walk.next_segment() + lane;
-        // SAFETY: the segment is within a page, and the page within the destination, which is only written atomically.
-        let place = unsafe { AtomicU32::from_ptr(destination.add(index as usize).cast()) };
-        place.store(value_at(index).to_bits(), Relaxed);
+        destination.store(index as usize, value_at(index));
     }
 }
 
-/// Reads with all blocks side by side, 16 bytes a lane and four loads in flight.
+/// Reads with all blocks side by side, 16 bytes per lane and four loads in flight.
 ///
 /// A warp has 128 vectors in a row, and each lane every 32nd of them. A lane's sum is that of its four vectors' components, each
 /// `(x + y) + (z + w)`, one vector after the other. At the source's end vectors are added one by one in the same order.
-///
-/// # Safety
-/// As for [`grid_stride`].
 // PTX: contains 4x ld.global.nc.v4.b32 or ld.global.nc.v2.b64
 // PTX: contains st.global.b32
 // PTX: lacks bar
 #[kernel]
-pub unsafe fn grid_stride_vector(source: &[F32x4], destination: *mut f32) {
-    let threads = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
+pub fn grid_stride_vector(
+    thread: Thread<Warps>,
+    source: In<F32x4, Each<N>>,
+    destination: Out<f32, EachThread>,
+) {
+    let mut vectors = source.by_warps::<_, IN_FLIGHT>(&thread);
     let mut sum = 0.0;
-    let mut first = grid_index() / 32 * 32 * IN_FLIGHT + grid_index() % 32;
-    while first + (IN_FLIGHT - 1) * 32 < source.len() {
-        // SAFETY: the last of the vectors is within the source, and so are those before it.
-        let vectors: [F32x4; IN_FLIGHT] =
-            core::array::from_fn(|turn| unsafe { *source.get_unchecked(first + turn * 32) });
+    while let Some(vectors) = vectors.whole() {
         sum = vectors.into_iter().fold(sum, |sum, vector| sum + sum_of_vector(vector));
-        first += IN_FLIGHT * threads;
     }
-    for turn in 0..IN_FLIGHT {
-        if let Some(vector) = source.get(first + turn * 32) {
-            sum += sum_of_vector(*vector);
-        }
-    }
-    // SAFETY: promised by the caller.
-    unsafe { destination.add(grid_index()).write(sum) }
+    sum = vectors.rest().fold(sum, |sum, vector| sum + sum_of_vector(vector));
+    destination.put(thread.own(), sum);
 }
 
 #[inline(always)]

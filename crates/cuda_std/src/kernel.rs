@@ -1,5 +1,7 @@
 //! What the code written by `#[kernel]` calls. Not for direct use.
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub use alloc::{format, string::String, vec, vec::Vec};
 use core::marker::PhantomData;
 
 /// What a launch does to memory that a slice parameter points to, as one byte of the kernel's descriptor.

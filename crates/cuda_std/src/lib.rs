@@ -44,6 +44,8 @@ pub mod float_ext;
 pub mod integer;
 mod intrinsic;
 pub mod io;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod launch;
 pub mod mem;
 pub mod misc;
 #[cfg(target_arch = "nvptx64")]

@@ -1,71 +1,55 @@
-//! A copy, one element a thread, four times over; see the [module above](super).
+//! A copy, one element per thread, with checks and with types; see the [module above](super).
 
-use crate::position::grid_index;
-use core::cell::Cell;
-use cuda_std::kernel;
+use cuda_safe::names::N;
+use cuda_safe::{Checked, Each, EachThread, In, Out, Thread, kernel};
+
+/// Copies with types: one comparison, which is the one that is meant.
+// PTX: contains ld.global.nc.b32
+// PTX: contains st.global.b32
+// PTX: lacks trap
+#[kernel]
+pub fn typed_copy(thread: Thread, source: In<f32, Each<N>>, destination: Out<f32, Each<N>>) {
+    if let Some(i) = thread.index(source) {
+        destination.put(i, source.at(i));
+    }
+}
 
 /// Copies with checked indexing: two checks beside the one that is meant.
-///
-/// # Safety
-/// Nothing else touches the destination during the launch.
 // PTX: contains ld.global.nc.b32
 // PTX: contains 3x setp
 // PTX: contains trap
 // PTX: allows trap because the checks are what this kernel shows
 #[kernel]
-pub unsafe fn checked_copy(source: &[f32], destination: &[Cell<f32>], n: usize) {
-    let index = grid_index();
+pub fn checked_copy(thread: Thread, source: &[f32], destination: Checked<f32, EachThread>, n: usize) {
+    let index = thread.number();
     if index < n {
-        destination[index].set(source[index]);
+        destination.put(thread.own(), source[index]);
     }
 }
 
 /// Copies what both sides have.
-///
-/// # Safety
-/// As for [`checked_copy`].
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks trap
 #[kernel]
-pub unsafe fn iterated_copy(source: &[f32], destination: &[Cell<f32>], n: usize) {
-    let index = grid_index();
+pub fn iterated_copy(thread: Thread, source: &[f32], destination: Checked<f32, EachThread>, n: usize) {
     // The length is what the slices say; `n` would be a third.
     let _ = n;
-    if let (Some(value), Some(place)) = (source.get(index), destination.get(index)) {
-        place.set(*value);
+    if let Some(value) = source.get(thread.number()) {
+        destination.try_put(thread.own(), *value);
     }
 }
 
 /// Copies with checked indexing, after an assertion that makes the checks superfluous.
-///
-/// # Safety
-/// As for [`checked_copy`].
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: contains trap
 // PTX: allows trap because the assertion is what this kernel shows
 #[kernel]
-pub unsafe fn asserted_copy(source: &[f32], destination: &[Cell<f32>], n: usize) {
+pub fn asserted_copy(thread: Thread, source: &[f32], destination: Checked<f32, EachThread>, n: usize) {
     assert!(n <= source.len() && n <= destination.len());
-    let index = grid_index();
+    let index = thread.number();
     if index < n {
-        destination[index].set(source[index]);
-    }
-}
-
-/// Copies without checks, other than the one that is meant.
-///
-/// # Safety
-/// As for [`checked_copy`], and both slices have `n` elements.
-// PTX: contains ld.global.nc.b32
-// PTX: contains st.global.b32
-// PTX: lacks trap
-#[kernel]
-pub unsafe fn unchecked_copy(source: &[f32], destination: &[Cell<f32>], n: usize) {
-    let index = grid_index();
-    if index < n {
-        // SAFETY: the index is below `n`, and both slices have that many elements.
-        unsafe { destination.get_unchecked(index).set(*source.get_unchecked(index)) }
+        destination.put(thread.own(), source[index]);
     }
 }

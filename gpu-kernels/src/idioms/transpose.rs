@@ -1,184 +1,38 @@
-//! A transpose through a padded tile, four times over; see the [module above](super), and [`crate::transpose::tiles`] for
-//! the transpose itself.
+//! A transpose through a padded tile with types; the four without are in [`crate::unchecked::idioms`].
 
-use crate::position::{block_index, element};
-use core::cell::Cell;
-use cuda_std::{kernel, shared_array, thread};
+use crate::transpose::tiles::TILE;
+use cuda_safe::names::{Nx, Ny};
+use cuda_safe::shape::Tiles;
+use cuda_safe::tile::Rows;
+use cuda_safe::{AlongRows, Block, Extent, In, Out, Tile, kernel};
 
-/// Rows and columns of a tile.
-const TILE: usize = 32;
-
-/// Rows that a block moves at a time.
-const ROWS: usize = 8;
-
-/// A tile in shared memory, with one unused word at the end of each row.
-type Tile = [[Cell<f32>; TILE + 1]; TILE];
-
-/// Where a thread stands: its place in the tile's rows, and the tile's first column and row.
-struct Place {
-    lane: usize,
-    warp: usize,
-    left: u32,
-    top: u32,
-}
-
-impl Place {
-    #[inline(always)]
-    fn new() -> Self {
-        let (lane, warp) = (block_index() as usize % TILE, block_index() as usize / TILE);
-        Self {
-            lane,
-            warp,
-            left: thread::block_idx_x() * TILE as u32,
-            top: thread::block_idx_y() * TILE as u32,
-        }
-    }
-
-    /// The element that the thread loads in its `step`-th turn: row and column in the tile, then in the matrix.
-    #[inline(always)]
-    fn load(&self, step: usize) -> (usize, usize, u32, u32) {
-        let (y, x) = (step * ROWS + self.warp, self.lane);
-        (y, x, self.top + y as u32, self.left + x as u32)
-    }
-
-    /// The element that the thread stores in its `step`-th turn: row and column in the tile, then in the matrix.
-    #[inline(always)]
-    fn store(&self, step: usize) -> (usize, usize, u32, u32) {
-        let (y, x) = (self.lane, step * ROWS + self.warp);
-        (y, x, self.top + y as u32, self.left + x as u32)
-    }
-}
-
-/// A tile of the calling kernel's own.
-macro_rules! tile {
-    () => {{
-        let storage = shared_array![f32; TILE * (TILE + 1)].cast::<Tile>();
-        // SAFETY: the array is exactly such a tile. The content is undefined at first, but any bits are an `f32`, and the
-        // kernels store what they load.
-        unsafe { &*storage }
-    }};
-}
-
-/// Transposes with checked indexing.
-///
-/// # Safety
-/// Nothing else touches the destination during the launch, and blocks have 256 threads.
-// PTX: contains 4x ld.global.nc.b32
-// PTX: contains trap
-// PTX: allows trap because the checks are what this kernel shows
-#[kernel]
-pub unsafe fn checked_transpose(source: &[f32], destination: &[Cell<f32>], nx: u32, ny: u32) {
-    let tile: &Tile = tile!();
-    let place = Place::new();
-    for step in 0..TILE / ROWS {
-        let (y, x, row, column) = place.load(step);
-        if row < ny && column < nx {
-            tile[y][x].set(source[element(row, nx, column)]);
-        }
-    }
-    thread::sync_threads();
-    for step in 0..TILE / ROWS {
-        let (y, x, row, column) = place.store(step);
-        if row < ny && column < nx {
-            destination[element(column, ny, row)].set(tile[y][x].get());
-        }
-    }
-}
-
-/// Transposes what is there.
-///
-/// # Safety
-/// As for [`checked_transpose`].
+/// Transposes with types: the tile is shared in phases, and only the edges of the matrix are compared.
 // PTX: contains 4x ld.global.nc.b32
 // PTX: contains 4x st.global.b32
 // PTX: lacks trap
 #[kernel]
-pub unsafe fn iterated_transpose(source: &[f32], destination: &[Cell<f32>], nx: u32, ny: u32) {
-    let tile: &Tile = tile!();
-    let place = Place::new();
-    let within = |y: usize, x: usize| tile.get(y).and_then(|row| row.get(x));
-    for step in 0..TILE / ROWS {
-        let (y, x, row, column) = place.load(step);
-        if row < ny
-            && column < nx
-            && let (Some(value), Some(cell)) = (source.get(element(row, nx, column)), within(y, x))
-        {
-            cell.set(*value);
-        }
-    }
-    thread::sync_threads();
-    for step in 0..TILE / ROWS {
-        let (y, x, row, column) = place.store(step);
-        if row < ny
-            && column < nx
-            && let (Some(cell), Some(target)) = (within(y, x), destination.get(element(column, ny, row)))
-        {
-            target.set(cell.get());
-        }
-    }
-}
-
-/// Transposes with checked indexing, after assertions. They take the tile's checks away; those of the matrices, whose
-/// indices are products, stay.
-///
-/// # Safety
-/// As for [`checked_transpose`].
-// PTX: contains 4x ld.global.nc.b32
-// PTX: contains trap
-// PTX: allows trap because the assertions are what this kernel shows
-#[kernel]
-pub unsafe fn asserted_transpose(source: &[f32], destination: &[Cell<f32>], nx: u32, ny: u32) {
-    let tile: &Tile = tile!();
-    let place = Place::new();
-    assert!(place.warp < ROWS);
-    assert!(source.len() == element(ny, nx, 0) && destination.len() == source.len());
-    for step in 0..TILE / ROWS {
-        let (y, x, row, column) = place.load(step);
-        if row < ny && column < nx {
-            tile[y][x].set(source[element(row, nx, column)]);
-        }
-    }
-    thread::sync_threads();
-    for step in 0..TILE / ROWS {
-        let (y, x, row, column) = place.store(step);
-        if row < ny && column < nx {
-            destination[element(column, ny, row)].set(tile[y][x].get());
-        }
-    }
-}
-
-/// Transposes without checks, other than those of the matrix's edges.
-///
-/// # Safety
-/// As for [`checked_transpose`], and both slices have `nx * ny` elements.
-// PTX: contains 4x ld.global.nc.b32
-// PTX: contains 4x st.global.b32
-// PTX: lacks trap
-#[kernel]
-pub unsafe fn unchecked_transpose(source: &[f32], destination: &[Cell<f32>], nx: u32, ny: u32) {
-    let tile: &Tile = tile!();
-    let place = Place::new();
-    // A pointer to the first element, and the others at distances from it. Of an index the compiler would make a product each.
-    let (y, x, row, column) = place.load(0);
-    let first = source.as_ptr().wrapping_add(element(row, nx, column));
-    for down in (0..TILE).step_by(ROWS) {
-        if column < nx && row + (down as u32) < ny {
-            // SAFETY: the element is within the matrix, and with 256 threads y and x are within the tile.
-            unsafe {
-                let value = *first.add(down * nx as usize);
-                tile.get_unchecked(y + down).get_unchecked(x).set(value);
+pub fn typed_transpose(
+    mut block: Block<Tiles<TILE>>,
+    tile: Tile<f32, Rows<TILE, { TILE + 1 }>>,
+    source: In<f32, AlongRows<Ny, Nx>>,
+    destination: Out<f32, AlongRows<Nx, Ny>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    let tile = block.write(tile, |thread, cells| {
+        let (source, cells) = (source.from(thread.corner(), nx, ny), cells.from(thread));
+        for step in thread.steps() {
+            if let Some(value) = source.get(step) {
+                cells.set(step, value);
             }
         }
-    }
-    thread::sync_threads();
-    for step in 0..TILE / ROWS {
-        let (y, x, row, column) = place.store(step);
-        if row < ny && column < nx {
-            // SAFETY: as above.
-            unsafe {
-                let value = tile.get_unchecked(y).get_unchecked(x).get();
-                destination.get_unchecked(element(column, ny, row)).set(value);
+    });
+    let tile = block.sync(tile);
+    block.each(|thread| {
+        for turn in thread.turns() {
+            if let Some((mine, cell)) = thread.turned(turn, nx, ny) {
+                destination.put(mine, tile.at(cell));
             }
         }
-    }
+    });
 }

@@ -11,8 +11,7 @@
 //!   vectors then, and no two of a phase have the same bank.
 //! - The next tiles are loaded into registers before the present ones are multiplied, and stored to shared memory after.
 
-use super::Product;
-use crate::position::{block_index, element};
+use super::position::{block_index, element};
 use cuda_std::vector::F32x4;
 use cuda_std::{GpuFloat, kernel, shared_array, thread};
 
@@ -26,30 +25,45 @@ pub const DEPTH: u32 = 8;
 /// columns, off each other's banks.
 const PITCH: usize = SIDE as usize / 4 + 1;
 
-/// The expression eight times, with a constant that counts from 0 to 7. An array that a loop indexes is in memory until the
-/// loop is unrolled, and whether it will be is the optimiser's to decide; constants leave it no choice.
-macro_rules! eight_times {
-    ($index:ident => $body:expr) => {
-        eight_times!(@ $index, $body, 0 1 2 3 4 5 6 7)
-    };
-    (@ $index:ident, $body:expr, $($value:literal)*) => {{
-        $({
-            const $index: usize = $value;
-            $body
-        })*
-    }};
+/// A product's sizes and factors.
+#[derive(Clone, Copy)]
+struct Product {
+    m: u32,
+    n: u32,
+    k: u32,
+    alpha: f32,
+    beta: f32,
 }
 
-/// 8 x 8 elements of C a thread, in registers.
+impl Product {
+    /// Puts a sum of products in its place in C.
+    ///
+    /// # Safety
+    /// C has this row and column, and they are the calling thread's alone.
+    #[inline(always)]
+    unsafe fn finish(self, c: *mut f32, row: u32, column: u32, sum: f32) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let place = c.add(element(row, self.n, column));
+            let rest = if self.beta == 0.0 { 0.0 } else { self.beta * *place };
+            place.write(GpuFloat::mul_add(self.alpha, sum, rest));
+        }
+    }
+}
+
+/// 8 x 8 elements of C per thread, in registers.
 ///
 /// # Safety
-/// As for [`matmul_naive`](super::matmul_naive), with blocks of 256 threads; all three matrices begin at a multiple of 16
-/// bytes.
+/// `a` has `m * k` elements, `b` has `k * n`, and `c` points to `m * n`, which nothing else touches during the launch; all
+/// three begin at a multiple of 16 bytes, as every allocation does.
 // PTX: contains 512x fma.rn.f32
 // PTX: contains 32x ld.shared.v4.b32 or ld.shared.v2.b64
 // PTX: contains 4x ld.global.nc.v4.b32 or ld.global.nc.v2.b64
 // PTX: contains st.global.v4.b32 or st.global.v2.b64
-#[kernel(launch_bounds(256, 2))]
+#[kernel(
+    launch_bounds(256, 2),
+    requires(block.count() == 256, a.len() == m * k, b.len() == k * n)
+)]
 pub unsafe fn matmul_register(
     a: &[f32],
     b: &[f32],
@@ -106,29 +120,29 @@ impl Tiles {
                 if first < product.k {
                     next = self.load::<WHOLE>(product, a, b, first);
                 }
-                eight_times!(DEPTH_HERE => {
-                    let rows = self.a_tile.add(DEPTH_HERE * PITCH + y);
-                    let columns = self.b_tile.add(DEPTH_HERE * SIDE as usize / 4 + x);
+                eight_times(|depth| {
+                    let rows = self.a_tile.add(depth * PITCH + y);
+                    let columns = self.b_tile.add(depth * SIDE as usize / 4 + x);
                     let rows = eight(*rows, *rows.add(16));
                     let columns = eight(*columns, *columns.add(16));
-                    eight_times!(R => eight_times!(C => {
-                        sums[R][C] = GpuFloat::mul_add(rows[R], columns[C], sums[R][C]);
-                    }));
+                    eight_times(|r| {
+                        eight_times(|c| sums[r][c] = GpuFloat::mul_add(rows[r], columns[c], sums[r][c]));
+                    });
                 });
                 thread::sync_threads();
             }
-            eight_times!(R => {
-                let row = self.top + (R / 4 * 64 + y * 4 + R % 4) as u32;
+            eight_times(|r| {
+                let row = self.top + (r / 4 * 64 + y * 4 + r % 4) as u32;
                 let column = self.left + x as u32 * 4;
                 if WHOLE {
-                    let [s0, s1, s2, s3, s4, s5, s6, s7] = sums[R];
+                    let [s0, s1, s2, s3, s4, s5, s6, s7] = sums[r];
                     finish_vector(product, c, row, column, [s0, s1, s2, s3]);
                     finish_vector(product, c, row, column + 64, [s4, s5, s6, s7]);
                 } else {
-                    eight_times!(C => {
-                        let column = column + (C / 4 * 64 + C % 4) as u32;
+                    eight_times(|nth| {
+                        let column = column + (nth / 4 * 64 + nth % 4) as u32;
                         if row < product.m && column < product.n {
-                            product.finish(c, row, column, sums[R][C]);
+                            product.finish(c, row, column, sums[r][nth]);
                         }
                     });
                 }
@@ -230,4 +244,18 @@ unsafe fn finish_vector(product: Product, c: *mut f32, row: u32, column: u32, su
 fn eight(first: F32x4, second: F32x4) -> [f32; 8] {
     let ([a, b, c, d], [e, f, g, h]) = (first.to_array(), second.to_array());
     [a, b, c, d, e, f, g, h]
+}
+
+/// Calls `step` with 0 to 7. An array that a loop indexes is in memory until the loop is unrolled, and whether it will be is
+/// the optimiser's to decide; eight calls leave it no choice.
+#[inline(always)]
+fn eight_times(mut step: impl FnMut(usize)) {
+    step(0);
+    step(1);
+    step(2);
+    step(3);
+    step(4);
+    step(5);
+    step(6);
+    step(7);
 }

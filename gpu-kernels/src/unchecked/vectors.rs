@@ -35,7 +35,7 @@
 //! that the matrix fills are moved by vectors if `nx` and `ny` are multiples of 4; all others go element by element.
 //! Both arrays begin at a multiple of 16 bytes, as every allocation does.
 
-use crate::position::{block_index, element};
+use super::position::{block_index, element};
 use cuda_std::vector::F32x4;
 use cuda_std::{kernel, shared_array, thread};
 
@@ -58,7 +58,7 @@ const VECTORS: usize = (SIDE * SIDE / 4) as usize;
 // PTX: contains 4x ld.shared.v4.b32 or ld.shared.v2.b64
 // PTX: contains 4x st.global.v4.b32 or st.global.v2.b64
 // PTX: lacks div or rem
-#[kernel]
+#[kernel(requires(block.count() == 256, source.len() == nx * ny))]
 pub unsafe fn tile_vector(source: &[f32], destination: *mut f32, nx: u32, ny: u32) {
     let exchange = shared_array![F32x4; VECTORS];
     // SAFETY: promised by the caller.
@@ -76,7 +76,7 @@ pub unsafe fn tile_vector(source: &[f32], destination: *mut f32, nx: u32, ny: u3
 // PTX: contains 4x ld.shared.v4.b32 or ld.shared.v2.b64
 // PTX: contains 4x st.global.v4.b32 or st.global.v2.b64
 // PTX: lacks div or rem
-#[kernel]
+#[kernel(requires(block.count() == 256, source.len() == nx * ny))]
 pub unsafe fn tile_vector_down(source: &[f32], destination: *mut f32, nx: u32, ny: u32) {
     let exchange = shared_array![F32x4; VECTORS];
     // SAFETY: promised by the caller.

@@ -28,7 +28,9 @@ pub(super) fn run(module: &mut Module<'_>, warnings: &mut Vec<String>) -> Result
         let exported = new.linkage() == Linkage::External;
         match memory {
             Memory::Shared => {
-                if old.initialiser().is_some_and(|initialiser| !initialiser.is_undefined()) {
+                if module.size_of(new) > 0
+                    && old.initialiser().is_some_and(|initialiser| !initialiser.is_undefined())
+                {
                     warnings.push(format!(
                         "the shared static `{}` has an initial value, which the GPU does not give it: shared memory holds \
                          anything when a block starts. Make it `MaybeUninit` and write it before reading.",

@@ -1,0 +1,139 @@
+//! What can be passed for a kernel's parameter.
+
+use cuda_std::launch::{Pointer, PointerMut, Slice, SliceMut};
+use cust::memory::{DeviceBox, DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice, UnifiedBuffer};
+
+use crate::scope::{Lent, Shared};
+
+/// Something that can be passed where a kernel takes an `A`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed where the kernel takes `{A}`",
+    label = "not what the kernel takes here",
+    note = "a slice that the kernel reads is `&buffer`, one that it writes `&mut buffer`"
+)]
+pub trait IntoArgument<A> {
+    /// The argument.
+    fn into_argument(self) -> A;
+}
+
+/// A value, and whatever a kernel's own types are.
+impl<T> IntoArgument<T> for T {
+    fn into_argument(self) -> T {
+        self
+    }
+}
+
+macro_rules! buffers {
+    ($($buffer:ident, |$this:ident| $address:expr, $length:expr;)*) => {$(
+        impl<'a, T: DeviceCopy> IntoArgument<Slice<'a, T>> for &'a $buffer<T> {
+            fn into_argument(self) -> Slice<'a, T> {
+                let $this = self;
+                // SAFETY: the buffer has as many elements there, and is borrowed for `'a`.
+                unsafe { Slice::new($address, $length) }
+            }
+        }
+
+        impl<'a, T: DeviceCopy> IntoArgument<SliceMut<'a, T>> for &'a mut $buffer<T> {
+            fn into_argument(self) -> SliceMut<'a, T> {
+                let $this = &*self;
+                // SAFETY: the buffer has as many elements there, and is borrowed for `'a` by nobody else.
+                unsafe { SliceMut::new($address, $length) }
+            }
+        }
+
+        impl<'a, T: DeviceCopy> IntoArgument<Pointer<'a, T>> for &'a $buffer<T> {
+            fn into_argument(self) -> Pointer<'a, T> {
+                let $this = self;
+                Pointer::new($address)
+            }
+        }
+
+        impl<'a, T: DeviceCopy> IntoArgument<PointerMut<'a, T>> for &'a mut $buffer<T> {
+            fn into_argument(self) -> PointerMut<'a, T> {
+                let $this = &*self;
+                PointerMut::new($address)
+            }
+        }
+    )*};
+}
+
+buffers! {
+    DeviceBuffer, |this| this.as_device_ptr().as_raw(), this.len();
+    DeviceSlice, |this| this.as_device_ptr().as_raw(), this.len();
+    UnifiedBuffer, |this| this.as_ptr() as u64, this.len();
+    DeviceBox, |this| this.as_device_ptr().as_raw(), 1;
+}
+
+impl<'a, T: DeviceCopy> IntoArgument<Pointer<'a, T>> for DevicePointer<T> {
+    fn into_argument(self) -> Pointer<'a, T> {
+        Pointer::new(self.as_raw())
+    }
+}
+
+impl<'a, T: DeviceCopy> IntoArgument<PointerMut<'a, T>> for DevicePointer<T> {
+    fn into_argument(self) -> PointerMut<'a, T> {
+        PointerMut::new(self.as_raw())
+    }
+}
+
+impl<'a, T> IntoArgument<Slice<'a, T>> for &'a Shared<'_, T> {
+    fn into_argument(self) -> Slice<'a, T> {
+        // SAFETY: the scope has the buffer borrowed.
+        unsafe { Slice::new(self.address(), self.len()) }
+    }
+}
+
+impl<'a, T> IntoArgument<Slice<'a, T>> for &'a Lent<'_, T> {
+    fn into_argument(self) -> Slice<'a, T> {
+        // SAFETY: the scope has the buffer borrowed, and its launches run one after the other.
+        unsafe { Slice::new(self.address(), self.len()) }
+    }
+}
+
+impl<'a, T> IntoArgument<SliceMut<'a, T>> for &'a mut Lent<'_, T> {
+    fn into_argument(self) -> SliceMut<'a, T> {
+        // SAFETY: the scope has the buffer borrowed, and its launches run one after the other.
+        unsafe { SliceMut::new(self.address(), self.len()) }
+    }
+}
+
+/// A tuple that can be passed as a kernel's arguments `A`.
+#[diagnostic::on_unimplemented(
+    message = "the kernel does not take `{Self}`",
+    label = "not the kernel's arguments",
+    note = "it takes `{A}`, one for each of its parameters, in order"
+)]
+pub trait IntoArguments<A> {
+    /// The arguments.
+    fn into_arguments(self) -> A;
+}
+
+macro_rules! tuples {
+    ($(($($given:ident $taken:ident),*);)*) => {$(
+        impl<$($given: IntoArgument<$taken>, $taken),*> IntoArguments<($($taken,)*)> for ($($given,)*) {
+            #[allow(non_snake_case, clippy::unused_unit)]
+            fn into_arguments(self) -> ($($taken,)*) {
+                let ($($given,)*) = self;
+                ($($given.into_argument(),)*)
+            }
+        }
+    )*};
+}
+
+tuples! {
+    ();
+    (G1 T1);
+    (G1 T1, G2 T2);
+    (G1 T1, G2 T2, G3 T3);
+    (G1 T1, G2 T2, G3 T3, G4 T4);
+    (G1 T1, G2 T2, G3 T3, G4 T4, G5 T5);
+    (G1 T1, G2 T2, G3 T3, G4 T4, G5 T5, G6 T6);
+    (G1 T1, G2 T2, G3 T3, G4 T4, G5 T5, G6 T6, G7 T7);
+    (G1 T1, G2 T2, G3 T3, G4 T4, G5 T5, G6 T6, G7 T7, G8 T8);
+    (G1 T1, G2 T2, G3 T3, G4 T4, G5 T5, G6 T6, G7 T7, G8 T8, G9 T9);
+    (G1 T1, G2 T2, G3 T3, G4 T4, G5 T5, G6 T6, G7 T7, G8 T8, G9 T9, G10 T10);
+    (G1 T1, G2 T2, G3 T3, G4 T4, G5 T5, G6 T6, G7 T7, G8 T8, G9 T9, G10 T10, G11 T11);
+    (G1 T1, G2 T2, G3 T3, G4 T4, G5 T5, G6 T6, G7 T7, G8 T8, G9 T9, G10 T10, G11 T11, G12 T12);
+    (G1 T1, G2 T2, G3 T3, G4 T4, G5 T5, G6 T6, G7 T7, G8 T8, G9 T9, G10 T10, G11 T11, G12 T12, G13 T13);
+    (G1 T1, G2 T2, G3 T3, G4 T4, G5 T5, G6 T6, G7 T7, G8 T8, G9 T9, G10 T10, G11 T11, G12 T12, G13 T13, G14 T14);
+}

@@ -1,0 +1,301 @@
+//! Loaded modules that know the parameters of their entry points, and kernels found in them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use cuda_std::launch::{Kernel, SafeKernel, Shape, Wire};
+use cust::function::Function;
+use cust::stream::Stream;
+
+use crate::argument::IntoArguments;
+use crate::error::LaunchError;
+use crate::scope::{InScope, Scope};
+
+/// The parameters of each entry point of a PTX text, by its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signatures(BTreeMap<String, Vec<Declared>>);
+
+/// A parameter as PTX declares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Declared {
+    bytes: usize,
+    float: bool,
+}
+
+impl fmt::Display for Declared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.bytes, self.float) {
+            (bytes, true) => write!(f, "f{}", bytes * 8),
+            (bytes @ (1 | 2 | 4 | 8), false) => write!(f, "b{}", bytes * 8),
+            (bytes, false) => write!(f, "{bytes} bytes"),
+        }
+    }
+}
+
+impl From<Wire> for Declared {
+    fn from(wire: Wire) -> Self {
+        Self { bytes: wire.bytes, float: wire.float }
+    }
+}
+
+fn list(parameters: &[Declared]) -> String {
+    parameters.iter().map(Declared::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl Signatures {
+    /// Reads the entry points of a PTX text. What it cannot read it leaves out: the driver is the one to refuse it.
+    #[must_use]
+    pub fn of(ptx: &str) -> Self {
+        let mut signatures = BTreeMap::new();
+        for part in ptx.split(".entry").skip(1) {
+            let part = part.trim_start();
+            let end = part.find(|c: char| c.is_whitespace() || c == '(' || c == '{').unwrap_or(part.len());
+            let (name, rest) = part.split_at(end);
+            let list = match rest.trim_start().strip_prefix('(') {
+                Some(list) => list.split_once(')').map_or("", |(list, _)| list),
+                None => "",
+            };
+            let parameters: Option<Vec<Declared>> =
+                list.split(',').map(str::trim).filter(|text| !text.is_empty()).map(declared).collect();
+            if let Some(parameters) = parameters {
+                signatures.insert(name.to_owned(), parameters);
+            }
+        }
+        Self(signatures)
+    }
+
+    /// Compares the kernel of this name with the kernel `K`.
+    ///
+    /// # Errors
+    /// There is none of this name, or it has other parameters.
+    pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
+        let kernel = K::NAME;
+        let Some(found) = self.0.get(kernel) else {
+            let nearest = self
+                .0
+                .keys()
+                .map(|name| (strsim::jaro_winkler(name, kernel), name))
+                .filter(|(likeness, _)| *likeness > 0.8)
+                .max_by(|(one, _), (other, _)| one.total_cmp(other))
+                .map(|(_, name)| name.clone());
+            return Err(LaunchError::Missing { kernel, nearest });
+        };
+        let parameters = K::parameters();
+        let needed: Vec<Declared> =
+            parameters.iter().flat_map(|parameter| &parameter.wires).map(|&wire| wire.into()).collect();
+        if needed == *found {
+            return Ok(());
+        }
+        let source: Vec<String> =
+            parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect();
+        Err(LaunchError::Stale {
+            kernel,
+            found: list(found),
+            needed: list(&needed),
+            source_text: source.join(", "),
+        })
+    }
+}
+
+/// One parameter, such as `.param .u64 .ptr .align 1 copy_param_0` or `.param .align 4 .b8 pair_param_1[8]`.
+fn declared(text: &str) -> Option<Declared> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    // An alignment and attributes may stand before and behind the type.
+    let ty = words.iter().find_map(|word| {
+        let word = word.strip_prefix('.')?;
+        let (kind, bits) = word.split_at(1);
+        let bits: usize = bits.parse().ok()?;
+        matches!(kind, "u" | "s" | "b" | "f").then_some((kind, bits))
+    })?;
+    let count = match words.last()?.split_once('[') {
+        Some((_, count)) => count.strip_suffix(']')?.parse().ok()?,
+        None => 1,
+    };
+    Some(Declared { bytes: ty.1 / 8 * count, float: ty.0 == "f" })
+}
+
+/// A module on the device, whose kernels are compared with the program's before they are launched.
+#[derive(Debug)]
+pub struct Module {
+    module: cust::module::Module,
+    signatures: Option<Signatures>,
+}
+
+impl Module {
+    /// Loads a PTX text.
+    ///
+    /// # Errors
+    /// The driver does not load it.
+    pub fn from_ptx(ptx: &str) -> Result<Self, LaunchError> {
+        let module = cust::module::Module::from_ptx(ptx, &[])?;
+        Ok(Self { module, signatures: Some(Signatures::of(ptx)) })
+    }
+
+    /// A module that was loaded from something else than PTX: the parameters of its kernels cannot be compared.
+    ///
+    /// # Safety
+    /// The module's kernels have the parameters of the program's kernels of the same names.
+    #[must_use]
+    pub unsafe fn from_cust(module: cust::module::Module) -> Self {
+        Self { module, signatures: None }
+    }
+
+    /// The module as `cust` has it.
+    #[must_use]
+    pub fn cust(&self) -> &cust::module::Module {
+        &self.module
+    }
+
+    /// The parameters of the module's kernels; `None` for a module that was not loaded from PTX.
+    #[must_use]
+    pub fn signatures(&self) -> Option<&Signatures> {
+        self.signatures.as_ref()
+    }
+
+    /// Finds a kernel and compares its parameters with the program's.
+    ///
+    /// # Errors
+    /// The module has no kernel of this name, or one with other parameters.
+    pub fn kernel<K: Kernel>(&self) -> Result<Loaded<'_, K>, LaunchError> {
+        if let Some(signatures) = &self.signatures {
+            signatures.check::<K>()?;
+        }
+        // SAFETY: the parameters were compared, or the module's maker promised it.
+        Ok(unsafe { Loaded::new(self.module.get_function(K::NAME)?) })
+    }
+}
+
+/// The kernel `K` of a module.
+pub struct Loaded<'m, K> {
+    function: Function<'m>,
+    kernel: PhantomData<fn() -> K>,
+}
+
+impl<K: Kernel> fmt::Debug for Loaded<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the kernel {}", K::NAME)
+    }
+}
+
+impl<'m, K: Kernel> Loaded<'m, K> {
+    /// A function that was found by other ways.
+    ///
+    /// # Safety
+    /// It has the parameters of the kernel `K`, and does with them what `K` does.
+    #[must_use]
+    pub unsafe fn new(function: Function<'m>) -> Self {
+        Self { function, kernel: PhantomData }
+    }
+
+    /// The function as `cust` has it.
+    #[must_use]
+    pub fn function(&self) -> &Function<'m> {
+        &self.function
+    }
+
+    /// Queues a launch on the stream, if it keeps the kernel's contract.
+    ///
+    /// # Safety
+    /// Until the launch has ended, the buffers are neither freed nor, where the kernel writes them, touched by anything
+    /// else, nor written where it reads them. If `K` is an unsafe kernel, its own `# Safety` holds.
+    ///
+    /// # Errors
+    /// The launch breaks the contract, or the driver refuses it.
+    pub unsafe fn launch_unchecked<'a>(
+        &self,
+        stream: &Stream,
+        shape: Shape,
+        arguments: impl IntoArguments<K::Arguments<'a>>,
+    ) -> Result<(), LaunchError> {
+        // SAFETY: promised by the caller; the function has the parameters of `K`.
+        unsafe { launch::<K>(&self.function, stream, shape, arguments.into_arguments()) }
+    }
+}
+
+impl<K: SafeKernel> Loaded<'_, K> {
+    /// Runs the kernel and waits until the stream has ended its work.
+    ///
+    /// # Errors
+    /// The launch breaks the contract, or the driver refuses it or says that the kernel failed.
+    pub fn launch<'a>(
+        &self,
+        stream: &Stream,
+        shape: Shape,
+        arguments: impl IntoArguments<K::Arguments<'a>>,
+    ) -> Result<(), LaunchError> {
+        // SAFETY: the buffers are borrowed until the stream has ended its work.
+        let launched = unsafe { self.launch_unchecked(stream, shape, arguments) };
+        launched?;
+        Ok(stream.synchronize()?)
+    }
+
+    /// Queues the kernel behind the work of the scope's stream.
+    ///
+    /// # Errors
+    /// The launch breaks the contract, or the driver refuses it.
+    pub fn enqueue<'a, 'scope, A>(
+        &self,
+        scope: &Scope<'scope, '_>,
+        shape: Shape,
+        arguments: A,
+    ) -> Result<(), LaunchError>
+    where
+        A: IntoArguments<K::Arguments<'a>> + InScope<'scope>,
+    {
+        // SAFETY: what the scope lends stays until its stream has ended its work, and is used on this stream alone.
+        unsafe { self.launch_unchecked(scope.stream(), shape, arguments) }
+    }
+}
+
+/// Launches a function as the kernel `K`, if the launch keeps the contract.
+///
+/// # Safety
+/// The function has the parameters of `K`; the rest as for [`Loaded::launch_unchecked`].
+unsafe fn launch<K: Kernel>(
+    function: &Function<'_>,
+    stream: &Stream,
+    shape: Shape,
+    arguments: K::Arguments<'_>,
+) -> Result<(), LaunchError> {
+    let (words, shape) = K::pass(arguments, shape)?;
+    let ([x, y, z], [bx, by, bz]) = (shape.grid, shape.block);
+    // SAFETY: promised by the caller; the pointers are to values of the parameters' types, which live through the call.
+    unsafe { stream.launch(function, (x, y, z), (bx, by, bz), shape.shared, &words.pointers())? };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: &str = "
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry copy(
+	.param .u64 .ptr .align 1 copy_param_0,
+	.param .u64 copy_param_1,
+	.param .f32 copy_param_2
+)
+.maxntid 256
+{
+	ret;
+}
+.visible .entry pair(
+	.param .align 4 .b8 pair_param_0[8]
+) { ret; }
+.visible .entry none()
+{ ret; }
+";
+
+    #[test]
+    fn entry_points_are_read_with_their_parameters() {
+        let Signatures(all) = Signatures::of(PTX);
+        let of = |name: &str| list(&all[name]);
+        assert_eq!(of("copy"), "b64, b64, f32");
+        assert_eq!(of("pair"), "b64");
+        assert_eq!(of("none"), "");
+        assert_eq!(all.len(), 3);
+    }
+}

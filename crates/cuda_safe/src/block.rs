@@ -1,0 +1,389 @@
+//! The code of a whole block: where barriers and the exchange between threads belong.
+//!
+//! A kernel that takes a [`Block`] is not one thread's code but the block's. Everything that it sees (parameters, the
+//! block's place, what it computes from them) is the same for all threads of the block, and so is every branch that it
+//! takes. Work for the threads stands in closures that it hands to them, [`each`](Block::each) and
+//! [`write`](Block::write); what a closure returns comes back as a [`PerThread`] value, which the block can keep and hand on
+//! but not look into. So a branch that only some threads take cannot contain a barrier: its condition would be a
+//! `PerThread<bool>`, which `if` does not accept.
+//!
+//! ```compile_fail
+//! use cuda_safe::{Block, shape::Warps};
+//!
+//! fn kernel(mut block: Block<Warps>) {
+//!     let some = block.each(|thread| thread.x() < 3);
+//!     if some {
+//!         block.barrier();
+//!     }
+//! }
+//! ```
+
+use core::marker::PhantomData;
+
+use cuda_std::thread;
+use cuda_std::warp::{self, WarpShuffleValue};
+
+use crate::bits::Bits;
+use crate::contained::Contained;
+use crate::extent::Bounds;
+use crate::parameter::{PerBlock, Width};
+use crate::place::Mine;
+use crate::shape::{Linear, Shape, Sliced, Square, Warps, WholeWarps};
+use crate::thread::Thread;
+use crate::tile::{Cells, EachThreads, Fresh, Full, Layout, Tile, Turn, Written};
+
+/// The whole block, whose code this is; see the [module](self).
+#[derive(Debug)]
+pub struct Block<S>(PhantomData<(S, *mut ())>);
+
+/// A value for each thread of the block, which only that thread can look at.
+#[derive(Clone, Copy, Debug)]
+pub struct PerThread<T>(T);
+
+impl<T: Copy> PerThread<T> {
+    /// The thread's own value.
+    #[inline(always)]
+    pub fn of<S>(&self, _: &Thread<S>) -> T {
+        self.0
+    }
+
+    /// Both values of each thread.
+    #[inline(always)]
+    #[must_use]
+    pub fn zip<U: Copy>(self, other: PerThread<U>) -> PerThread<(T, U)> {
+        PerThread((self.0, other.0))
+    }
+}
+
+impl<S: Shape> Block<S> {
+    /// # Safety
+    /// This is the code of all threads of a block of this shape.
+    #[inline(always)]
+    pub(crate) unsafe fn new() -> Self {
+        Self(PhantomData)
+    }
+
+    /// Has each thread run `code`.
+    #[inline(always)]
+    pub fn each<R, F>(&mut self, code: F) -> PerThread<R>
+    where
+        F: Fn(&Thread<S>) -> R + Contained,
+    {
+        // SAFETY: the block's code is run by its threads.
+        PerThread(code(&unsafe { Thread::new() }))
+    }
+
+    /// Has each thread run `code` with its own value.
+    #[inline(always)]
+    pub fn map<T, R, F>(&mut self, values: PerThread<T>, code: F) -> PerThread<R>
+    where
+        F: Fn(&Thread<S>, T) -> R + Contained,
+    {
+        // SAFETY: the block's code is run by its threads.
+        PerThread(code(&unsafe { Thread::new() }, values.0))
+    }
+
+    /// Has each thread write its own cells of a tile.
+    #[inline(always)]
+    pub fn write<T, L, F>(&mut self, tile: Tile<T, L, Fresh>, code: F) -> Tile<T, L, Written>
+    where
+        T: Bits,
+        L: Layout,
+        F: Fn(&Thread<S>, Cells<'_, T, L>) + Contained,
+    {
+        // SAFETY: the block's code is run by its threads.
+        code(&unsafe { Thread::new() }, tile.cells());
+        tile.into_state()
+    }
+
+    /// The barrier, which all threads of the block reach: tiles that were written can be read, tiles that were read can be
+    /// written again.
+    #[inline(always)]
+    pub fn sync<T: Turn>(&mut self, tiles: T) -> T::Next {
+        thread::sync_threads();
+        tiles.turn()
+    }
+
+    /// A barrier, which all threads of the block reach.
+    #[inline(always)]
+    pub fn barrier(&mut self) {
+        thread::sync_threads();
+    }
+
+    /// Whether any thread says so, which all of them learn: a barrier, and the way to a decision of the whole block.
+    #[inline(always)]
+    #[must_use]
+    pub fn any(&mut self, says: PerThread<bool>) -> bool {
+        thread::sync_threads_or(u32::from(says.0)) != 0
+    }
+
+    /// Whether all threads say so, which all of them learn: a barrier, and the way to a decision of the whole block.
+    #[inline(always)]
+    #[must_use]
+    pub fn all(&mut self, says: PerThread<bool>) -> bool {
+        thread::sync_threads_and(u32::from(says.0)) != 0
+    }
+}
+
+/// Consecutive indices for the threads of a block, one each: see [`Block::grid_stride`] and [`Block::slice`].
+#[derive(Debug)]
+pub struct Chunk<S, N> {
+    first: usize,
+    end: usize,
+    names: PhantomData<fn() -> (S, N)>,
+}
+
+impl<S, N> Clone for Chunk<S, N> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S, N> Copy for Chunk<S, N> {}
+
+impl<S: Shape, N> Chunk<S, N> {
+    /// The thread's index in the chunk, if it is below the length.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(self, _: &Thread<S>) -> Option<Mine<N>> {
+        let index = self.first + thread::thread_idx_x() as usize;
+        // SAFETY: the end is at most the length, and chunks give no index to two threads.
+        if index < self.end { Some(unsafe { Mine::new(index) }) } else { None }
+    }
+}
+
+impl<S: Linear> Block<S> {
+    /// The chunks of a grid-stride loop: the block's first one and every one that lies a grid further on. All threads of the
+    /// block leave the loop together, so it may contain a barrier.
+    #[inline(always)]
+    pub fn grid_stride<N, B: Bounds<N>>(&self, all: B) -> impl Iterator<Item = Chunk<S, N>> + use<S, N, B> {
+        let threads = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
+        let first = thread::block_idx_x() as usize * thread::block_dim_x() as usize;
+        let end = all.length();
+        core::iter::successors(Some(first), move |first| Some(first + threads))
+            .take_while(move |&first| first < end)
+            .map(move |first| Chunk { first, end, names: PhantomData })
+    }
+
+    /// Threads of the block.
+    #[inline(always)]
+    #[must_use]
+    pub fn threads(&self) -> u32 {
+        thread::block_dim_x()
+    }
+}
+
+impl Block<Sliced> {
+    /// The chunks of the block's own slice, which begins behind those of the blocks before it.
+    #[inline(always)]
+    pub fn slice<N, B: Bounds<N>>(
+        &self,
+        all: B,
+        slice: PerBlock,
+    ) -> impl Iterator<Item = Chunk<Sliced, N>> + use<N, B> {
+        let first = thread::block_idx_x() as usize * slice.get();
+        let end = all.length().min(first + slice.get());
+        let threads = thread::block_dim_x() as usize;
+        core::iter::successors(Some(first), move |first| Some(first + threads))
+            .take_while(move |&first| first < end)
+            .map(move |first| Chunk { first, end, names: PhantomData })
+    }
+}
+
+impl Block<Square> {
+    /// Threads along a side of the block.
+    #[inline(always)]
+    #[must_use]
+    pub fn side(&self) -> u32 {
+        thread::block_dim_x()
+    }
+}
+
+/// Threads that are whole warps and run together, so that lanes can read each other's values: a [`Block`] or a [`Warp`].
+pub trait Lanes {
+    /// The layout of the threads.
+    type Shape: Shape;
+
+    /// Has each thread make a value of its own value.
+    fn map<T, R, F>(&mut self, values: PerThread<T>, code: F) -> PerThread<R>
+    where
+        F: Fn(&Thread<Self::Shape>, T) -> R + Contained;
+
+    /// Each thread's value from the lane `distance` above, within segments of `width` lanes. A lane that finds none there keeps
+    /// its own (`shfl.sync.down`). Of `distance` the low five bits count.
+    #[inline(always)]
+    fn shuffle_down<T: WarpShuffleValue>(
+        &mut self,
+        values: PerThread<T>,
+        distance: u32,
+        width: Width,
+    ) -> PerThread<T> {
+        // SAFETY: whole warps call this together.
+        PerThread(unsafe { warp::warp_shuffle_down(FULL, values.0, distance, width.get()) }.0)
+    }
+
+    /// Each thread's value from the lane `distance` below; see [`shuffle_down`](Lanes::shuffle_down) (`shfl.sync.up`).
+    #[inline(always)]
+    fn shuffle_up<T: WarpShuffleValue>(
+        &mut self,
+        values: PerThread<T>,
+        distance: u32,
+        width: Width,
+    ) -> PerThread<T> {
+        // SAFETY: whole warps call this together.
+        PerThread(unsafe { warp::warp_shuffle_up(FULL, values.0, distance, width.get()) }.0)
+    }
+
+    /// Each thread's value from the lane whose number differs in the bits of `bits` (`shfl.sync.bfly`).
+    #[inline(always)]
+    fn shuffle_xor<T: WarpShuffleValue>(
+        &mut self,
+        values: PerThread<T>,
+        bits: u32,
+        width: Width,
+    ) -> PerThread<T> {
+        // SAFETY: whole warps call this together.
+        PerThread(unsafe { warp::warp_shuffle_xor(FULL, values.0, bits, width.get()) }.0)
+    }
+
+    /// Each thread's value from the lane of its segment that it names itself, modulo `width` (`shfl.sync.idx`).
+    #[inline(always)]
+    fn shuffle_from<T: WarpShuffleValue>(
+        &mut self,
+        values: PerThread<T>,
+        lanes: PerThread<u32>,
+        width: Width,
+    ) -> PerThread<T> {
+        // SAFETY: whole warps call this together.
+        PerThread(unsafe { warp::warp_shuffle_idx(FULL, values.0, lanes.0, width.get()) }.0)
+    }
+
+    /// Each thread's value from one lane of its segment, modulo `width` (`shfl.sync.idx`): a broadcast.
+    #[inline(always)]
+    fn broadcast<T: WarpShuffleValue>(
+        &mut self,
+        values: PerThread<T>,
+        lane: u32,
+        width: Width,
+    ) -> PerThread<T> {
+        self.shuffle_from(values, PerThread(lane), width)
+    }
+}
+
+/// The mask of a whole warp.
+const FULL: u32 = u32::MAX;
+
+impl<S: WholeWarps> Lanes for Block<S> {
+    type Shape = S;
+
+    #[inline(always)]
+    fn map<T, R, F>(&mut self, values: PerThread<T>, code: F) -> PerThread<R>
+    where
+        F: Fn(&Thread<S>, T) -> R + Contained,
+    {
+        Block::map(self, values, code)
+    }
+}
+
+/// The first warp of the block, whose code this is.
+#[derive(Debug)]
+pub struct Warp(PhantomData<*mut ()>);
+
+impl Warp {
+    /// Has each thread of the warp run `code`.
+    #[inline(always)]
+    pub fn each<R, F>(&mut self, code: F) -> PerThread<R>
+    where
+        F: Fn(&Thread<Warps>) -> R + Contained,
+    {
+        // SAFETY: the warp's code is run by its threads.
+        PerThread(code(&unsafe { Thread::new() }))
+    }
+}
+
+impl Lanes for Warp {
+    type Shape = Warps;
+
+    #[inline(always)]
+    fn map<T, R, F>(&mut self, values: PerThread<T>, code: F) -> PerThread<R>
+    where
+        F: Fn(&Thread<Warps>, T) -> R + Contained,
+    {
+        // SAFETY: the warp's code is run by its threads.
+        PerThread(code(&unsafe { Thread::new() }, values.0))
+    }
+}
+
+impl Block<Warps> {
+    /// Has the first warp run `code`; threads of all others get `other`.
+    #[inline(always)]
+    pub fn first_warp<R, F>(&mut self, code: F, other: R) -> PerThread<R>
+    where
+        F: Fn(&mut Warp) -> PerThread<R> + Contained,
+    {
+        if thread::thread_idx_x() / 32 == 0 { code(&mut Warp(PhantomData)) } else { PerThread(other) }
+    }
+
+    /// Adds up halves: each of the first `distance` threads combines its value with the cell of the thread `distance` further
+    /// on, if the block has that one, and writes the result to its own cell. A tile and the threads' values hold the same
+    /// before and after.
+    ///
+    /// What is read and what is written are different halves, so one barrier for each halving is enough.
+    #[inline(always)]
+    pub fn halve<T, F>(
+        &mut self,
+        tile: Tile<T, EachThreads, Full>,
+        values: PerThread<T>,
+        distance: u32,
+        combine: F,
+    ) -> (Tile<T, EachThreads, Written>, PerThread<T>)
+    where
+        T: Bits,
+        F: Fn(T, T) -> T + Contained,
+    {
+        let (x, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+        let mut value = values.0;
+        if x < distance && x + distance < threads {
+            // SAFETY: both cells are the tile's. This one is the thread's own; the other belongs to a thread that is not
+            // below `distance`, which writes nothing here.
+            unsafe {
+                let cell = tile.pointer().add(x as usize);
+                value = combine(value, *cell.add(distance as usize));
+                cell.write(value);
+            }
+        }
+        (tile.into_state(), PerThread(value))
+    }
+
+    /// [`halve`](Block::halve) for each warp by itself, behind a barrier of the warp: `distance` is at most 16.
+    ///
+    /// # Panics
+    /// `distance` is more than 16. The check is gone where the compiler knows the number.
+    #[inline(always)]
+    pub fn halve_warps<T, F>(
+        &mut self,
+        tile: Tile<T, EachThreads, Written>,
+        values: PerThread<T>,
+        distance: u32,
+        combine: F,
+    ) -> (Tile<T, EachThreads, Written>, PerThread<T>)
+    where
+        T: Bits,
+        F: Fn(T, T) -> T + Contained,
+    {
+        assert!(distance <= 16);
+        let mut value = values.0;
+        // SAFETY: whole warps call this together. Both cells are of this warp; the other belongs to a lane that is not below
+        // `distance`, which writes nothing before the warp's next barrier.
+        unsafe {
+            warp::sync_warp(FULL);
+            if warp::lane_id() < distance {
+                let cell = tile.pointer().add(thread::thread_idx_x() as usize);
+                value = combine(value, *cell.add(distance as usize));
+                cell.write(value);
+            }
+        }
+        (tile, PerThread(value))
+    }
+}

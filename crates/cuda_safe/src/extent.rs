@@ -1,0 +1,240 @@
+//! Lengths that a launch agrees on, each by a name that is a type.
+//!
+//! `Extent<Nx>` is the one number that `Nx` stands for in a launch. Whatever is declared with the name `Nx`, a matrix of
+//! `Nx` columns or an array of `Nx` elements, has this length: the host checks it before the launch. So one comparison with an
+//! extent gives an index ([`Below`]) that is within all of them, and no later access has to compare again.
+//!
+//! Any type can be a name. The usual ones are in [`names`]; they mean what the kernel at hand lets them mean.
+
+use core::marker::PhantomData;
+
+/// Names for lengths. None of them has a value: they only tell lengths apart.
+pub mod names {
+    /// Elements of an array.
+    #[derive(Debug)]
+    pub enum N {}
+
+    /// Rows of a product.
+    #[derive(Debug)]
+    pub enum M {}
+
+    /// The length that a product sums over.
+    #[derive(Debug)]
+    pub enum K {}
+
+    /// Columns of a matrix.
+    #[derive(Debug)]
+    pub enum Nx {}
+
+    /// Rows of a matrix.
+    #[derive(Debug)]
+    pub enum Ny {}
+
+    /// A distance in elements.
+    #[derive(Debug)]
+    pub enum S {}
+}
+
+/// `Length` and `MORE`.
+#[derive(Debug)]
+pub struct Plus<Length, const MORE: usize>(PhantomData<Length>);
+
+/// The number `LENGTH`, which needs no parameter: an array of this length has just as many elements.
+#[derive(Debug)]
+pub enum Count<const LENGTH: usize> {}
+
+/// A length of the launch, in 32 bits; see the [module](self).
+#[derive(Debug)]
+pub struct Extent<Name>(u32, PhantomData<fn() -> Name>);
+
+/// A length of the launch that is not 0, in 32 bits; see the [module](self).
+#[derive(Debug)]
+pub struct Positive<Name>(u32, PhantomData<fn() -> Name>);
+
+/// A length of the launch, in 64 bits; see the [module](self).
+#[derive(Debug)]
+pub struct Length<Name>(usize, PhantomData<fn() -> Name>);
+
+/// A number below an extent.
+#[derive(Debug)]
+pub struct Below<Name>(u32, PhantomData<fn() -> Name>);
+
+macro_rules! copies {
+    ($($name:ident)*) => {$(
+        impl<Name> Clone for $name<Name> {
+            #[inline(always)]
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<Name> Copy for $name<Name> {}
+    )*};
+}
+
+copies! { Extent Positive Length Below }
+
+impl<Name> Extent<Name> {
+    /// # Safety
+    /// All of the launch has this one value by this name.
+    #[inline(always)]
+    pub(crate) unsafe fn new(value: u32) -> Self {
+        Self(value, PhantomData)
+    }
+
+    /// The number.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The value as an index, if it is one.
+    #[inline(always)]
+    #[must_use]
+    pub fn check(self, value: u32) -> Option<Below<Name>> {
+        if value < self.0 { Some(Below(value, PhantomData)) } else { None }
+    }
+}
+
+impl<Name> Extent<Name> {
+    /// The indices from 0 on, `COUNT` at a time as long as there are as many.
+    #[inline(always)]
+    #[must_use]
+    pub fn chunks<const COUNT: u32>(self) -> Chunks<Name, COUNT> {
+        Chunks { extent: self, next: 0 }
+    }
+}
+
+/// The indices below an extent in groups of `COUNT`; see [`Extent::chunks`].
+#[derive(Debug)]
+pub struct Chunks<Name, const COUNT: u32> {
+    extent: Extent<Name>,
+    next: u32,
+}
+
+impl<Name, const COUNT: u32> Chunks<Name, COUNT> {
+    /// The next `COUNT` indices, if there are as many.
+    #[inline(always)]
+    pub fn whole(&mut self) -> Option<Group<Name, COUNT>> {
+        if self.extent.0 - self.next >= COUNT {
+            let first = self.next;
+            self.next += COUNT;
+            Some(Group(first, PhantomData))
+        } else {
+            None
+        }
+    }
+
+    /// The indices that are left.
+    #[inline(always)]
+    pub fn rest(self) -> impl Iterator<Item = Below<Name>> {
+        (self.next..self.extent.0).map(|value| Below(value, PhantomData))
+    }
+}
+
+/// `COUNT` consecutive indices below an extent.
+#[derive(Debug)]
+pub struct Group<Name, const COUNT: u32>(u32, PhantomData<fn() -> Name>);
+
+impl<Name, const COUNT: u32> Group<Name, COUNT> {
+    /// The index with this number in the group.
+    ///
+    /// # Panics
+    /// The group has fewer. The check is gone where the compiler knows the number.
+    #[inline(always)]
+    #[must_use]
+    pub fn at(&self, number: u32) -> Below<Name> {
+        assert!(number < COUNT);
+        Below(self.0 + number, PhantomData)
+    }
+}
+
+impl<Name> Positive<Name> {
+    /// # Safety
+    /// All of the launch has this one value by this name, and it is not 0.
+    #[inline(always)]
+    pub(crate) unsafe fn new(value: u32) -> Self {
+        Self(value, PhantomData)
+    }
+
+    /// The number.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    /// An index drawn by a random number of 32 bits, all of them equally likely to within one part in 2^32 / length.
+    ///
+    /// It is the upper half of the product of both, which is below the length whatever the number is.
+    #[inline(always)]
+    #[must_use]
+    pub fn draw(self, random: u32) -> Below<Name> {
+        Below(cuda_std::integer::multiply_high(random, self.0), PhantomData)
+    }
+}
+
+impl<Name> Length<Name> {
+    /// # Safety
+    /// All of the launch has this one value by this name.
+    #[inline(always)]
+    pub(crate) unsafe fn new(value: usize) -> Self {
+        Self(value, PhantomData)
+    }
+
+    /// The number.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(self) -> usize {
+        self.0
+    }
+}
+
+impl<Name> Below<Name> {
+    /// # Safety
+    /// The value is below the extent of this name.
+    #[inline(always)]
+    pub(crate) unsafe fn new(value: u32) -> Self {
+        Self(value, PhantomData)
+    }
+
+    /// The number.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// Something that tells how many elements `Name` stands for: an extent, a length, or an array of as many.
+///
+/// # Safety
+/// [`length`](Bounds::length) is at most the launch's length of this name, and [`has`](Bounds::has) true only of indices
+/// below it.
+pub unsafe trait Bounds<Name> {
+    /// The length.
+    fn length(&self) -> usize;
+
+    /// Whether `index` is below the length.
+    #[inline(always)]
+    fn has(&self, index: usize) -> bool {
+        index < self.length()
+    }
+}
+
+// SAFETY: an extent is the launch's length of its name.
+unsafe impl<Name> Bounds<Name> for Extent<Name> {
+    #[inline(always)]
+    fn length(&self) -> usize {
+        self.0 as usize
+    }
+}
+
+// SAFETY: a length is the launch's length of its name.
+unsafe impl<Name> Bounds<Name> for Length<Name> {
+    #[inline(always)]
+    fn length(&self) -> usize {
+        self.0
+    }
+}

@@ -1,0 +1,309 @@
+//! Arrays that a kernel reads.
+
+use core::marker::PhantomData;
+
+use cuda_std::access::{Access, load_read_only_no_allocate};
+use cuda_std::thread;
+
+use crate::bits::Bits;
+use crate::extent::{Below, Bounds, Count, Extent, Plus};
+use crate::place::Mine;
+use crate::shape::{OneBlock, WholeWarps};
+use crate::space::{AlongRows, Each, EachThread, RunSpace, Space, element};
+use crate::thread::Thread;
+use crate::tile::{Corner, Step};
+
+/// An array that nothing writes during the launch, read by a thread's places as the space `S` says. Loads go through the
+/// read-only path (`ld.global.nc`).
+#[derive(Debug)]
+pub struct In<T, S> {
+    first: *const T,
+    length: usize,
+    space: S,
+}
+
+impl<T, S: Space> Clone for In<T, S> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, S: Space> Copy for In<T, S> {}
+
+impl<T: Bits, S: Space> In<T, S> {
+    /// # Safety
+    /// `length` elements from `first` on are there and not written during the launch, as many as the host admits for `space`.
+    #[inline(always)]
+    pub(crate) unsafe fn new(first: *const T, length: usize, space: S) -> Self {
+        Self { first, length, space }
+    }
+
+    /// The element that belongs to a place.
+    #[inline(always)]
+    #[must_use]
+    pub fn at(self, place: S::Place) -> T {
+        // SAFETY: the space has an element for the place, and the array has it.
+        unsafe { *self.space.address(self.first, place) }
+    }
+
+    /// The elements that belong to a run of places, all loaded before the first is used.
+    #[inline(always)]
+    #[must_use]
+    pub fn run<R, const COUNT: usize>(self, run: R) -> [T; COUNT]
+    where
+        S: RunSpace<R>,
+        R: Counted<COUNT>,
+    {
+        let (first, apart) = self.space.run(run);
+        // SAFETY: the array has all elements of the run.
+        core::array::from_fn(|nth| unsafe { *self.first.add(first + nth * apart) })
+    }
+
+    /// The element that belongs to a place, loaded without keeping it in L1 (`ld.global.nc.L1::no_allocate`).
+    #[inline(always)]
+    #[must_use]
+    pub fn stream(self, place: S::Place) -> T
+    where
+        T: Access,
+    {
+        // SAFETY: the array has the element, and nothing writes it during the launch.
+        unsafe { load_read_only_no_allocate(self.space.address(self.first, place)) }
+    }
+
+    /// The element with this index, if there is one.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(self, index: usize) -> Option<T> {
+        // SAFETY: it was just compared.
+        if index < self.length { Some(unsafe { *self.first.add(index) }) } else { None }
+    }
+
+    /// Elements.
+    #[inline(always)]
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "kernels compare indices with it")]
+    pub fn len(self) -> usize {
+        self.length
+    }
+}
+
+/// A run of `COUNT` places.
+pub trait Counted<const COUNT: usize> {}
+impl<N, const COUNT: usize> Counted<COUNT> for crate::place::Run<N, COUNT> {}
+impl<X, Y, const COUNT: usize> Counted<COUNT> for crate::place::Run2<X, Y, COUNT> {}
+
+// SAFETY: the host admits an array of exactly N elements.
+unsafe impl<T: Bits, N: 'static> Bounds<N> for In<T, Each<N>> {
+    #[inline(always)]
+    fn length(&self) -> usize {
+        self.length
+    }
+}
+
+impl<T: Bits, const LENGTH: usize> In<T, Each<Count<LENGTH>>> {
+    /// The element with this index.
+    ///
+    /// # Panics
+    /// There is none. The check is gone where the compiler sees that the index is in bounds.
+    #[inline(always)]
+    #[must_use]
+    pub fn nth(self, index: usize) -> T {
+        assert!(index < LENGTH);
+        // SAFETY: the host admits an array of exactly LENGTH elements.
+        unsafe { *self.first.add(index) }
+    }
+}
+
+impl<T: Bits> In<T, EachThread> {
+    /// The elements of the thread's warp, from the first lane's to the last one's.
+    #[inline(always)]
+    pub fn of_warp<const THREADS: u32>(self, thread: &Thread<OneBlock<THREADS>>) -> impl Iterator<Item = T> {
+        const { assert!(THREADS.is_multiple_of(32), "the block is whole warps") };
+        let first = thread.x() as usize / 32 * 32;
+        // SAFETY: the host admits an array with an element for each thread, and the warp's threads are all there.
+        (first..first + 32).map(move |index| unsafe { *self.first.add(index) })
+    }
+}
+
+/// A stencil's source: `MORE` elements longer than what is computed from it.
+#[derive(Debug)]
+pub struct Padded<T, N, const MORE: usize>(In<T, Each<Plus<N, MORE>>>);
+
+impl<T, N: 'static, const MORE: usize> Clone for Padded<T, N, MORE> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, N: 'static, const MORE: usize> Copy for Padded<T, N, MORE> {}
+
+impl<T: Bits, N: 'static, const MORE: usize> In<T, Each<Plus<N, MORE>>> {
+    /// The array as one that bounds the indices below `N`: those from which `MORE` further ones are there.
+    #[inline(always)]
+    #[must_use]
+    pub fn inner(self) -> Padded<T, N, MORE> {
+        Padded(self)
+    }
+}
+
+// SAFETY: the host admits an array of exactly N + MORE elements.
+unsafe impl<T: Bits, N: 'static, const MORE: usize> Bounds<N> for Padded<T, N, MORE> {
+    #[inline(always)]
+    fn length(&self) -> usize {
+        self.0.length - MORE
+    }
+
+    // The host admits no array that is shorter than MORE, but LLVM does not know that.
+    #[inline(always)]
+    fn has(&self, index: usize) -> bool {
+        index + MORE < self.0.length
+    }
+}
+
+impl<T: Bits, N: 'static, const MORE: usize> In<T, Each<Plus<N, MORE>>> {
+    /// The element `further` behind that of a thread's index.
+    ///
+    /// # Panics
+    /// `further` is more than `MORE`. The check is gone where the compiler knows the number.
+    #[inline(always)]
+    #[must_use]
+    pub fn behind(self, mine: Mine<N>, further: usize) -> T {
+        assert!(further <= MORE);
+        // SAFETY: the index is below N.
+        unsafe { *self.first.add(mine.get() + further) }
+    }
+}
+
+impl<T: Bits, N: 'static> In<T, Each<N>> {
+    /// The elements that a thread reads when each warp takes `32 * COUNT` in a row, then those one grid further on.
+    ///
+    /// The distances of a thread's elements are known to the compiler then, and cost no arithmetic.
+    #[inline(always)]
+    #[must_use]
+    pub fn by_warps<S: WholeWarps, const COUNT: usize>(self, thread: &Thread<S>) -> ByWarps<T, COUNT> {
+        let index = thread.number();
+        ByWarps {
+            array: self.first,
+            length: self.length,
+            first: index / 32 * 32 * COUNT + index % 32,
+            threads: thread::grid_dim_x() as usize * thread::block_dim_x() as usize,
+        }
+    }
+}
+
+/// The elements of a thread, see [`In::by_warps`].
+#[derive(Debug)]
+pub struct ByWarps<T, const COUNT: usize> {
+    array: *const T,
+    length: usize,
+    first: usize,
+    threads: usize,
+}
+
+impl<T: Bits, const COUNT: usize> ByWarps<T, COUNT> {
+    /// The next `COUNT` elements, if all of them are there, all loaded before the first is used.
+    #[inline(always)]
+    pub fn whole(&mut self) -> Option<[T; COUNT]> {
+        if self.first + (COUNT - 1) * 32 < self.length {
+            let first = self.first;
+            self.first += COUNT * self.threads;
+            // SAFETY: the last one is within, and so are those before it.
+            Some(core::array::from_fn(|nth| unsafe { *self.array.add(first + nth * 32) }))
+        } else {
+            None
+        }
+    }
+
+    /// What is there of the elements that are not whole.
+    #[inline(always)]
+    pub fn rest(self) -> impl Iterator<Item = T> {
+        (0..COUNT).filter_map(move |nth| {
+            let index = self.first + nth * 32;
+            // SAFETY: it was just compared.
+            if index < self.length { Some(unsafe { *self.array.add(index) }) } else { None }
+        })
+    }
+}
+
+impl<T: Bits, R: 'static, C: 'static> In<T, AlongRows<R, C>> {
+    /// The matrix from a corner on: what a thread of a [`Tiles`](crate::shape::Tiles) block loads.
+    #[inline(always)]
+    #[must_use]
+    pub fn from(self, corner: Corner, columns: Extent<C>, rows: Extent<R>) -> From<T, R, C> {
+        // A pointer, and not an index: of that LLVM would make a product for each step.
+        let first = self.first.wrapping_add(element(corner.y, columns.get(), corner.x));
+        From { first, corner, columns, rows }
+    }
+}
+
+/// A matrix seen from a corner; see [`In::from`].
+#[derive(Debug)]
+pub struct From<T, R, C> {
+    first: *const T,
+    corner: Corner,
+    columns: Extent<C>,
+    rows: Extent<R>,
+}
+
+impl<T: Bits, R, C> From<T, R, C> {
+    /// The element a step away from the corner, if the matrix has it.
+    #[inline(always)]
+    #[must_use]
+    pub fn get<const WIDTH: u32>(&self, step: Step<WIDTH>) -> Option<T> {
+        let (right, down) = (step.right, step.down);
+        if self.corner.x + right < self.columns.get() && self.corner.y + down < self.rows.get() {
+            // SAFETY: the element is within the matrix.
+            Some(unsafe { *self.first.add(element(down, self.columns.get(), right)) })
+        } else {
+            None
+        }
+    }
+}
+
+/// A matrix of `Rows` and `Columns`, row after row, that nothing writes during the launch, read at any row and column.
+#[derive(Debug)]
+pub struct Matrix<T, Rows, Columns> {
+    first: *const T,
+    columns: u32,
+    names: PhantomData<fn() -> (Rows, Columns)>,
+}
+
+impl<T, R, C> Clone for Matrix<T, R, C> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, R, C> Copy for Matrix<T, R, C> {}
+
+impl<T: Bits, R, C> Matrix<T, R, C> {
+    /// # Safety
+    /// `R` times `C` elements from `first` on are there and not written during the launch.
+    #[inline(always)]
+    pub(crate) unsafe fn new(first: *const T, columns: u32) -> Self {
+        Self { first, columns, names: PhantomData }
+    }
+
+    /// The element of a row and column.
+    #[inline(always)]
+    #[must_use]
+    pub fn at(self, row: Below<R>, column: Below<C>) -> T {
+        // SAFETY: the matrix has that row and column.
+        unsafe { *self.first.add(element(row.get(), self.columns, column.get())) }
+    }
+
+    /// The element of a row and column, if the matrix has them.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(self, row: u32, column: u32, rows: Extent<R>, columns: Extent<C>) -> Option<T> {
+        if (row < rows.get()) & (column < columns.get()) {
+            // SAFETY: they were just compared.
+            Some(unsafe { *self.first.add(element(row, self.columns, column)) })
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! How a kernel's parameters cross from the host to the device: what `#[kernel]` writes calls this. Not for direct use,
+//! but for the types that are parameters: [`Width`] and [`PerBlock`].
+
+use crate::bits::Bits;
+use crate::extent::{Extent, Length, Positive};
+use crate::input::{In, Matrix};
+use crate::output::{Atomics, Checked, Out, Sum};
+use crate::space::{FromLaunch, Has};
+
+/// Lanes of a segment of a warp: 2, 4, 8, 16 or 32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Width(u32);
+
+impl Width {
+    /// The whole warp.
+    pub const WARP: Self = Self(32);
+
+    /// Lanes.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(self) -> u32 {
+        // SAFETY: the host admits no other value.
+        unsafe { core::hint::assert_unchecked(self.0.is_power_of_two() && self.0 <= 32) };
+        self.0
+    }
+}
+
+/// Elements of the slice that each block has to itself, at most 2^32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PerBlock(usize);
+
+impl PerBlock {
+    /// Elements.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(self) -> usize {
+        self.0
+    }
+}
+
+/// A parameter that crosses as one number or as plain bits.
+///
+/// # Safety
+/// [`receive`](Value::receive) makes a value of the type from what the host admits.
+#[doc(hidden)]
+pub unsafe trait Value: Sized {
+    /// What crosses.
+    type Wire: Copy + 'static;
+
+    /// # Safety
+    /// The host admitted the value.
+    unsafe fn receive(wire: Self::Wire) -> Self;
+}
+
+// SAFETY: any bits are a value.
+unsafe impl<T: Bits> Value for T {
+    type Wire = T;
+
+    #[inline(always)]
+    unsafe fn receive(wire: T) -> T {
+        wire
+    }
+}
+
+macro_rules! values {
+    ($($type:ident $(<$name:ident>)? from $wire:ty, |$value:ident| $receive:expr;)*) => {$(
+        // SAFETY: the host admits what the type allows.
+        unsafe impl$(<$name>)? Value for $type$(<$name>)? {
+            type Wire = $wire;
+
+            #[inline(always)]
+            unsafe fn receive($value: $wire) -> Self {
+                $receive
+            }
+        }
+    )*};
+}
+
+values! {
+    // SAFETY: promised by the caller.
+    Extent<N> from u32, |value| unsafe { Self::new(value) };
+    // SAFETY: promised by the caller.
+    Positive<N> from u32, |value| unsafe { Self::new(value) };
+    // SAFETY: promised by the caller.
+    Length<N> from usize, |value| unsafe { Self::new(value) };
+    Width from u32, |value| Self(value);
+    PerBlock from usize, |value| Self(value);
+}
+
+/// A parameter that crosses as an address and a length.
+#[doc(hidden)]
+pub trait FromSlice<L>: Sized {
+    type Element;
+
+    /// # Safety
+    /// The host admitted the slice.
+    unsafe fn from_slice(first: *mut Self::Element, length: usize, launch: &L) -> Self;
+}
+
+/// A parameter that crosses as an address.
+#[doc(hidden)]
+pub trait FromAddress<L>: Sized {
+    type Element;
+
+    /// # Safety
+    /// The host admitted the array.
+    unsafe fn from_address(first: *mut Self::Element, launch: &L) -> Self;
+}
+
+impl<L, T: Bits, S: FromLaunch<L>> FromSlice<L> for In<T, S> {
+    type Element = T;
+
+    #[inline(always)]
+    unsafe fn from_slice(first: *mut T, length: usize, launch: &L) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { Self::new(first, length, S::from_launch(launch)) }
+    }
+}
+
+impl<L: Has<C>, T: Bits, R, C> FromSlice<L> for Matrix<T, R, C> {
+    type Element = T;
+
+    #[inline(always)]
+    unsafe fn from_slice(first: *mut T, _: usize, launch: &L) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { Self::new(first, launch.value()) }
+    }
+}
+
+impl<L, T: Bits, S: FromLaunch<L>> FromSlice<L> for Checked<T, S> {
+    type Element = T;
+
+    #[inline(always)]
+    unsafe fn from_slice(first: *mut T, length: usize, launch: &L) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { Self::new(first, length, S::from_launch(launch)) }
+    }
+}
+
+impl<L, N> FromSlice<L> for Atomics<f32, N> {
+    type Element = f32;
+
+    #[inline(always)]
+    unsafe fn from_slice(first: *mut f32, length: usize, _: &L) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { Self::new(first, length) }
+    }
+}
+
+impl<L, T: Bits, S: FromLaunch<L>> FromAddress<L> for Out<T, S> {
+    type Element = T;
+
+    #[inline(always)]
+    unsafe fn from_address(first: *mut T, launch: &L) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { Self::new(first, S::from_launch(launch)) }
+    }
+}
+
+impl<L, T: Bits> FromAddress<L> for Sum<T> {
+    type Element = T;
+
+    #[inline(always)]
+    unsafe fn from_address(first: *mut T, _: &L) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { Self::new(first) }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::{Argument, Pass};
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod host {
+    use super::*;
+    use crate::space::{Formula, Needed, Size, Space};
+    use alloc::format;
+    use alloc::string::{String, ToString};
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use cuda_std::launch::{Refusal, Shape, Slice, SliceMut, Wire, Words};
+
+    /// What the host passes for a parameter of this type.
+    #[doc(hidden)]
+    pub trait Argument {
+        type Argument<'a>;
+    }
+
+    /// The kernel, and the parameter's name, as refusals say them.
+    type Names = (&'static str, &'static str);
+
+    /// How the host passes it, in a launch whose numbers are `L`.
+    #[doc(hidden)]
+    pub trait Pass<L>: Argument {
+        /// The parameters of the entry point.
+        fn wires() -> Vec<Wire>;
+
+        /// What the contract says of it.
+        fn clause(_name: &str) -> Option<String> {
+            None
+        }
+
+        /// # Errors
+        /// The argument breaks the contract.
+        fn pass(
+            argument: Self::Argument<'_>,
+            names: Names,
+            launch: &L,
+            shape: &Shape,
+            words: &mut Words,
+        ) -> Result<(), Refusal>;
+    }
+
+    fn admit<L, S: Formula<L>>(
+        found: usize,
+        (kernel, parameter): Names,
+        launch: &L,
+        shape: &Shape,
+    ) -> Result<(), Refusal> {
+        let needed = S::needed(launch, shape);
+        let found = found as u64;
+        let fits = match needed {
+            Some(Needed::Exactly(length)) => found == length,
+            Some(Needed::AtLeast(length)) => found >= length,
+            None => false,
+        };
+        if fits {
+            return Ok(());
+        }
+        let value = match needed {
+            Some(Needed::Exactly(length) | Needed::AtLeast(length)) => length.to_string(),
+            None => "more than 2^64".to_string(),
+        };
+        let needs = format!("{}, which is {value}", S::formula());
+        Err(Refusal::Length { kernel, parameter, needs, found })
+    }
+
+    macro_rules! arrays {
+        ($($type:ident, $argument:ident, |$words:ident, $value:ident| $push:expr, $wires:expr;)*) => {$(
+            impl<T: Bits, S: Space> Argument for $type<T, S> {
+                type Argument<'a> = $argument<'a, T>;
+            }
+
+            impl<L, T: Bits, S: Formula<L>> Pass<L> for $type<T, S> {
+                fn wires() -> Vec<Wire> {
+                    $wires
+                }
+
+                fn clause(name: &str) -> Option<String> {
+                    Some(format!("{name}.len() {}", S::formula()))
+                }
+
+                fn pass(
+                    $value: $argument<'_, T>,
+                    names: Names,
+                    launch: &L,
+                    shape: &Shape,
+                    $words: &mut Words,
+                ) -> Result<(), Refusal> {
+                    admit::<L, S>($value.len(), names, launch, shape)?;
+                    $push;
+                    Ok(())
+                }
+            }
+        )*};
+    }
+
+    arrays! {
+        In, Slice, |words, slice| words.push_slice(&slice), vec![Wire::WORD, Wire::WORD];
+        Out, SliceMut, |words, slice| words.push(slice.address()), vec![Wire::WORD];
+    }
+
+    impl<T: Bits, S: Space> Argument for Checked<T, S> {
+        type Argument<'a> = SliceMut<'a, T>;
+    }
+
+    impl<L, T: Bits, S: Space> Pass<L> for Checked<T, S> {
+        fn wires() -> Vec<Wire> {
+            vec![Wire::WORD, Wire::WORD]
+        }
+
+        fn pass(
+            slice: SliceMut<'_, T>,
+            _: Names,
+            _: &L,
+            _: &Shape,
+            words: &mut Words,
+        ) -> Result<(), Refusal> {
+            words.push_slice_mut(&slice);
+            Ok(())
+        }
+    }
+
+    impl<T: Bits, R, C> Argument for Matrix<T, R, C> {
+        type Argument<'a> = Slice<'a, T>;
+    }
+
+    impl<L, T: Bits, R: 'static, C: 'static> Pass<L> for Matrix<T, R, C>
+    where
+        L: Size<R> + Size<C>,
+    {
+        fn wires() -> Vec<Wire> {
+            vec![Wire::WORD, Wire::WORD]
+        }
+
+        fn clause(name: &str) -> Option<String> {
+            <In<T, crate::space::AlongRows<R, C>> as Pass<L>>::clause(name)
+        }
+
+        fn pass(
+            slice: Slice<'_, T>,
+            names: Names,
+            launch: &L,
+            shape: &Shape,
+            words: &mut Words,
+        ) -> Result<(), Refusal> {
+            <In<T, crate::space::AlongRows<R, C>> as Pass<L>>::pass(slice, names, launch, shape, words)
+        }
+    }
+
+    impl<N> Argument for Atomics<f32, N> {
+        type Argument<'a> = SliceMut<'a, f32>;
+    }
+
+    impl<L, N> Pass<L> for Atomics<f32, N> {
+        fn wires() -> Vec<Wire> {
+            vec![Wire::WORD, Wire::WORD]
+        }
+
+        fn pass(
+            slice: SliceMut<'_, f32>,
+            _: Names,
+            _: &L,
+            _: &Shape,
+            words: &mut Words,
+        ) -> Result<(), Refusal> {
+            words.push_slice_mut(&slice);
+            Ok(())
+        }
+    }
+
+    impl<T: Bits> Argument for Sum<T> {
+        type Argument<'a> = SliceMut<'a, T>;
+    }
+
+    impl<L, T: Bits> Pass<L> for Sum<T> {
+        fn wires() -> Vec<Wire> {
+            vec![Wire::WORD]
+        }
+
+        fn clause(name: &str) -> Option<String> {
+            Some(format!("{name}.len() == 1"))
+        }
+
+        fn pass(
+            slice: SliceMut<'_, T>,
+            (kernel, parameter): Names,
+            _: &L,
+            _: &Shape,
+            words: &mut Words,
+        ) -> Result<(), Refusal> {
+            if slice.len() != 1 {
+                let found = slice.len() as u64;
+                return Err(Refusal::Length { kernel, parameter, needs: "== 1".into(), found });
+            }
+            words.push(slice.address());
+            Ok(())
+        }
+    }
+
+    impl<T: Bits> Argument for T {
+        type Argument<'a> = T;
+    }
+
+    impl<L, T: Bits> Pass<L> for T {
+        fn wires() -> Vec<Wire> {
+            vec![Wire::of::<T>()]
+        }
+
+        fn pass(value: T, _: Names, _: &L, _: &Shape, words: &mut Words) -> Result<(), Refusal> {
+            words.push(value);
+            Ok(())
+        }
+    }
+
+    macro_rules! numbers {
+        ($($type:ident $(<$name:ident>)? from $wire:ty, $needs:expr, |$value:ident| $admits:expr;)*) => {$(
+            impl$(<$name>)? Argument for $type$(<$name>)? {
+                type Argument<'a> = $wire;
+            }
+
+            impl<L, $($name)?> Pass<L> for $type$(<$name>)? {
+                fn wires() -> Vec<Wire> {
+                    vec![Wire::of::<$wire>()]
+                }
+
+                fn clause(name: &str) -> Option<String> {
+                    let needs: Option<&str> = $needs;
+                    needs.map(|needs| format!("{name} is {needs}"))
+                }
+
+                fn pass(
+                    $value: $wire,
+                    (kernel, parameter): Names,
+                    _: &L,
+                    _: &Shape,
+                    words: &mut Words,
+                ) -> Result<(), Refusal> {
+                    let needs: Option<&str> = $needs;
+                    if !$admits {
+                        let needs = needs.unwrap_or_default().to_string();
+                        return Err(Refusal::Value { kernel, parameter, needs, found: $value.to_string() });
+                    }
+                    words.push($value);
+                    Ok(())
+                }
+            }
+        )*};
+    }
+
+    numbers! {
+        Extent<N> from u32, None, |value| true;
+        Positive<N> from u32, Some("a number above 0"), |value| value > 0;
+        Length<N> from usize, None, |value| true;
+        Width from u32, Some("2, 4, 8, 16 or 32"), |value| matches!(value, 2 | 4 | 8 | 16 | 32);
+        PerBlock from usize, Some("a number of elements up to 2^32"), |value| value <= 1 << 32;
+    }
+}

@@ -1,0 +1,265 @@
+//! One thread: where it may be asked which it is.
+
+use core::marker::PhantomData;
+
+use cuda_std::{thread, warp};
+
+use crate::extent::{Bounds, Extent};
+use crate::place::{Mine, Mine2, OfBlock, OfWarp, Own, Run, Run2};
+use crate::shape::{
+    AlongX, Diagonal, Fixed, Line, Linear, Planar, Plane, Runs, Shape, Square, Unrolled, WholeWarps,
+};
+
+/// One thread of a launch.
+///
+/// A kernel that takes a `Thread` as its first parameter is the code of one thread and has no barriers. In a kernel that
+/// takes a [`Block`](crate::Block), closures get one. What differs between threads is asked of it and of nothing else.
+#[derive(Debug)]
+pub struct Thread<S = Line>(PhantomData<(S, *mut ())>);
+
+impl<S: Shape> Thread<S> {
+    /// # Safety
+    /// This is the code of one thread of a launch of this shape.
+    #[inline(always)]
+    pub(crate) unsafe fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<S: AlongX> Thread<S> {
+    /// The thread's number in the grid, in 64 bits, so that no grid makes it wrap.
+    #[inline(always)]
+    #[must_use]
+    pub fn number(&self) -> usize {
+        S::number()
+    }
+
+    /// The thread's number in its block.
+    #[inline(always)]
+    #[must_use]
+    pub fn x(&self) -> u32 {
+        thread::thread_idx_x()
+    }
+
+    /// The thread's place in what has one for each thread.
+    #[inline(always)]
+    #[must_use]
+    pub fn own(&self) -> Own {
+        // SAFETY: it is this thread's number.
+        unsafe { Own::new(self.number()) }
+    }
+
+    /// The block's place in what has one for each block: in the block's first thread, and in no other.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_block(&self) -> Option<OfBlock> {
+        // SAFETY: it is the block's number, and one thread of the block gets it.
+        if self.x() == 0 { Some(unsafe { OfBlock::new(thread::block_idx_x() as usize) }) } else { None }
+    }
+
+    /// The thread's lane in its warp, 0 to 31.
+    #[inline(always)]
+    #[must_use]
+    pub fn lane(&self) -> u32 {
+        thread::thread_idx_x() % 32
+    }
+}
+
+impl<S: Linear> Thread<S> {
+    /// The thread's index, if `all` has an element there. One comparison, and nothing that has the same length needs
+    /// another.
+    #[inline(always)]
+    #[must_use]
+    pub fn index<N>(&self, all: impl Bounds<N>) -> Option<Mine<N>> {
+        let index = self.number();
+        // SAFETY: it was just compared.
+        if all.has(index) { Some(unsafe { Mine::new(index) }) } else { None }
+    }
+
+    /// The thread's index and every `threads`-th from there on, while `all` has elements there.
+    #[inline(always)]
+    pub fn grid_stride<N>(&self, all: impl Bounds<N> + Copy) -> impl Iterator<Item = Mine<N>> {
+        let threads = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
+        core::iter::successors(Some(self.number()), move |index| Some(index + threads))
+            .take_while(move |&index| all.has(index))
+            // SAFETY: it was just compared.
+            .map(|index| unsafe { Mine::new(index) })
+    }
+}
+
+impl<S: WholeWarps> Thread<S> {
+    /// The thread's lane in its warp, from the register that holds it.
+    #[inline(always)]
+    #[must_use]
+    pub fn lane_id(&self) -> u32 {
+        warp::lane_id()
+    }
+
+    /// The warp's place in what has one for each 32 elements of `all`: in the warp's first thread, if `all` has any
+    /// of the warp's elements.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_warp<N>(&self, all: impl Bounds<N>) -> Option<OfWarp<N>> {
+        let index = self.number();
+        // SAFETY: it is the warp's number, since blocks are whole warps, and one thread of the warp gets it.
+        if warp::lane_id() == 0 && all.has(index) { Some(unsafe { OfWarp::new(index / 32) }) } else { None }
+    }
+}
+
+impl<const COUNT: usize> Thread<Runs<COUNT>> {
+    /// The thread's `COUNT` indices, if `all` has all of them; else those that it has.
+    ///
+    /// # Errors
+    /// Not all of them are there: the iterator gives those that are.
+    #[inline(always)]
+    pub fn run<N>(&self, all: impl Bounds<N>) -> Result<Run<N, COUNT>, impl Iterator<Item = Mine<N>>> {
+        let apart = thread::block_dim_x() as usize;
+        let first = thread::block_idx_x() as usize * apart * COUNT + thread::thread_idx_x() as usize;
+        if all.has(first + (COUNT - 1) * apart) {
+            // SAFETY: the last one is below the length, and so are those before it.
+            Ok(unsafe { Run::new(first, apart) })
+        } else {
+            Err((0..COUNT - 1).filter_map(move |turn| {
+                let index = first + turn * apart;
+                // SAFETY: it was just compared.
+                if all.has(index) { Some(unsafe { Mine::new(index) }) } else { None }
+            }))
+        }
+    }
+}
+
+/// This thread's position in a grid of blocks at (x, y). On y the factors stand in the order in which nvcc reads them,
+/// and ptxas keeps to it: a copy of one element per thread is 1% faster for it.
+#[inline(always)]
+fn position_at(x: u32, y: u32) -> (u32, u32) {
+    (x * thread::block_dim_x() + thread::thread_idx_x(), thread::block_dim_y() * y + thread::thread_idx_y())
+}
+
+impl Planar for Plane {
+    #[inline(always)]
+    fn position() -> (u32, u32) {
+        position_at(thread::block_idx_x(), thread::block_idx_y())
+    }
+}
+
+impl Planar for Diagonal {
+    #[inline(always)]
+    fn position() -> (u32, u32) {
+        let (width, height) = (thread::grid_dim_x(), thread::grid_dim_y());
+        let (x, y) = if width == height {
+            (thread::block_idx_x() + thread::block_idx_y(), thread::block_idx_x())
+        } else {
+            let number = thread::block_idx_y() * width + thread::block_idx_x();
+            (number / height + number % height, number % height)
+        };
+        (
+            x % width * thread::block_dim_x() + thread::thread_idx_x(),
+            y * thread::block_dim_y() + thread::thread_idx_y(),
+        )
+    }
+}
+
+impl<const X: u32, const Y: u32> Planar for Fixed<X, Y> {
+    #[inline(always)]
+    fn position() -> (u32, u32) {
+        (
+            thread::block_idx_x() * X + thread::thread_idx_x(),
+            thread::block_idx_y() * Y + thread::thread_idx_y(),
+        )
+    }
+}
+
+impl Planar for Square {
+    #[inline(always)]
+    fn position() -> (u32, u32) {
+        let width = thread::block_dim_x();
+        (
+            thread::block_idx_x() * width + thread::thread_idx_x(),
+            thread::block_idx_y() * width + thread::thread_idx_y(),
+        )
+    }
+}
+
+impl<S: Planar> Thread<S> {
+    /// The thread's position if it is within both extents: `x` below `nx`, `y` below `ny`. No later access by it compares
+    /// again.
+    #[inline(always)]
+    #[must_use]
+    pub fn position<X, Y>(&self, nx: Extent<X>, ny: Extent<Y>) -> Option<Mine2<X, Y>> {
+        let (x, y) = S::position();
+        // SAFETY: they were just compared.
+        if x < nx.get() && y < ny.get() { Some(unsafe { Mine2::new(x, y) }) } else { None }
+    }
+
+    /// The thread's position, wherever it is.
+    #[inline(always)]
+    #[must_use]
+    pub fn coordinates(&self) -> (u32, u32) {
+        S::position()
+    }
+}
+
+impl<const COUNT: usize> Thread<Unrolled<COUNT>> {
+    /// The thread's `COUNT` positions along x, if all are within the extents; else those that are.
+    ///
+    /// # Errors
+    /// Not all of them are there: the iterator gives those that are.
+    #[inline(always)]
+    pub fn run<X, Y>(
+        &self,
+        nx: Extent<X>,
+        ny: Extent<Y>,
+    ) -> Result<Run2<X, Y, COUNT>, impl Iterator<Item = Mine2<X, Y>>> {
+        let apart = thread::block_dim_x();
+        let x = thread::block_idx_x() * apart * COUNT as u32 + thread::thread_idx_x();
+        let (_, y) = position_at(thread::block_idx_x(), thread::block_idx_y());
+        if x + (COUNT as u32 - 1) * apart < nx.get() && y < ny.get() {
+            // SAFETY: the last one is within, and so are those before it.
+            Ok(unsafe { Run2::new(x, y, apart) })
+        } else {
+            let mut column = x;
+            Err(core::iter::from_fn(move || {
+                if column < nx.get() && y < ny.get() {
+                    // SAFETY: they were just compared.
+                    let mine = unsafe { Mine2::new(column, y) };
+                    column += apart;
+                    Some(mine)
+                } else {
+                    None
+                }
+            }))
+        }
+    }
+}
+
+impl<const X: u32, const Y: u32> Thread<Fixed<X, Y>> {
+    /// The thread's place in its block along x, below `X`.
+    #[inline(always)]
+    #[must_use]
+    pub fn x(&self) -> u32 {
+        thread::thread_idx_x()
+    }
+
+    /// The thread's place in its block along y, below `Y`.
+    #[inline(always)]
+    #[must_use]
+    pub fn y(&self) -> u32 {
+        thread::thread_idx_y()
+    }
+}
+
+impl Thread<Square> {
+    /// The thread's place in its block along x.
+    #[inline(always)]
+    #[must_use]
+    pub fn x(&self) -> u32 {
+        thread::thread_idx_x()
+    }
+
+    /// The thread's place in its block along y.
+    #[inline(always)]
+    #[must_use]
+    pub fn y(&self) -> u32 {
+        thread::thread_idx_y()
+    }
+}

@@ -1,0 +1,98 @@
+//! What `#[kernel]` writes for the device: an entry point that takes what the host passes, and a descriptor for the builder.
+
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::{format_ident, quote};
+use syn::ItemFn;
+
+use super::options::{Bound, MOST_BLOCKS_A_MULTIPROCESSOR, MOST_THREADS_A_BLOCK, Options};
+use super::parameter::{Parameter, Roots};
+
+pub(super) struct Kernel<'a> {
+    /// The entry point's name.
+    pub(super) name: &'a Ident,
+    pub(super) function: &'a ItemFn,
+    pub(super) options: &'a Options,
+    pub(super) parameters: &'a [Parameter],
+    /// The arguments of a generic function, with their brackets.
+    pub(super) generic: &'a TokenStream,
+}
+
+pub(super) fn expand(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
+    let symbol = syn::ext::IdentExt::unraw(kernel.name).to_string();
+    let std = &roots.std;
+    let (name, generic) = (&kernel.function.sig.ident, kernel.generic);
+    // What is generic over a lifetime is so at the entry point too.
+    let lifetimes: Vec<_> = kernel.function.sig.generics.lifetimes().collect();
+    let generics = if lifetimes.is_empty() { TokenStream::new() } else { quote!(<#(#lifetimes),*>) };
+    let declared = kernel.parameters.iter().flat_map(|parameter| &parameter.device.declared);
+    let passed = kernel.parameters.iter().map(|parameter| &parameter.device.passed);
+    let (descriptor, length) = descriptor(kernel, roots, &symbol);
+    let (launch, before) = launch(kernel, roots);
+    quote! {
+        #launch
+
+        #[cfg(target_arch = "nvptx64")]
+        #[allow(clippy::missing_safety_doc, unused_variables, unused_mut)]
+        #[unsafe(export_name = #symbol)]
+        pub unsafe extern "ptx-kernel" fn entry #generics (#(#declared),*) {
+            #before
+            unsafe { #name #generic (#(#passed),*) }
+        }
+
+        #[cfg(target_arch = "nvptx64")]
+        #[allow(unused_imports)]
+        use #std::__kernel::MayBeWritten as _;
+
+        #[cfg(target_arch = "nvptx64")]
+        #[used]
+        #[allow(clippy::byte_char_slices)]
+        #[unsafe(link_section = ".cuda.kernel")]
+        static DESCRIPTOR: [u8; #length] = #std::__kernel::descriptor(&[#descriptor]);
+    }
+}
+
+/// The numbers of the launch, as a safe kernel's entry point has them.
+fn launch(kernel: &Kernel<'_>, roots: &Roots) -> (TokenStream, TokenStream) {
+    let Some(safe) = &roots.safe else { return Default::default() };
+    let numbers: Vec<_> =
+        kernel.parameters.iter().filter_map(|parameter| parameter.device.number.as_ref()).collect();
+    let fields: Vec<Ident> = (0..numbers.len()).map(|nth| format_ident!("number_{nth}")).collect();
+    let brands = numbers.iter().map(|(brand, _)| brand);
+    let values = numbers.iter().map(|(_, parameter)| parameter);
+    let items = quote! {
+        #[cfg(target_arch = "nvptx64")]
+        #[allow(dead_code)]
+        struct Launch { #(#fields: u32),* }
+        #(
+            #[cfg(target_arch = "nvptx64")]
+            impl #safe::Has<#brands> for Launch {
+                #[inline(always)]
+                fn value(&self) -> u32 {
+                    self.#fields
+                }
+            }
+        )*
+    };
+    let before = quote! {
+        let __launch = Launch { #(#fields: #values),* };
+        let mut __offset = 0_usize;
+    };
+    (items, before)
+}
+
+/// The pieces of `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`, for a safe kernel with `\0 safe` behind them, and their length
+/// together.
+fn descriptor(kernel: &Kernel<'_>, roots: &Roots, symbol: &str) -> (TokenStream, usize) {
+    let name = Literal::byte_string(symbol.as_bytes());
+    let options = kernel.options;
+    let (threads, threads_length) = Bound::digits(options.threads.as_ref(), MOST_THREADS_A_BLOCK, &roots.std);
+    let (blocks, blocks_length) =
+        Bound::digits(options.min_blocks.as_ref(), MOST_BLOCKS_A_MULTIPROCESSOR, &roots.std);
+    let access: Vec<_> = kernel.parameters.iter().flat_map(|parameter| &parameter.device.access).collect();
+    let access_length = access.len();
+    let access = super::signature::without_lifetimes(quote!(#(#access),*), kernel.function);
+    let (safe, safe_length) =
+        if roots.safe.is_some() { (quote!(, b"\0safe"), 5) } else { (TokenStream::new(), 0) };
+    let pieces = quote!(#name, b"\0", #threads, b"\0", #blocks, b"\0", &[#access] #safe);
+    (pieces, symbol.len() + threads_length + blocks_length + 3 + access_length + safe_length)
+}

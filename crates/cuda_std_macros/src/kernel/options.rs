@@ -1,0 +1,149 @@
+//! What stands in the parentheses of `#[kernel(...)]`.
+
+use proc_macro2::{Ident, Literal, TokenStream, TokenTree};
+use quote::{quote, quote_spanned};
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{AngleBracketedGenericArguments, Error, Expr, ExprLit, GenericArgument, Lit, Token, parenthesized};
+
+const OPTIONS: &str = "launch_bounds(threads), launch_bounds(threads, min_blocks), requires(clause, ..), \
+                       shared = bytes, name = <type, ..>, grid_dim = 1d|2d|3d, block_dim = 1d|2d|3d";
+/// What every CUDA architecture so far allows.
+pub(super) const MOST_THREADS_A_BLOCK: u32 = 1024;
+/// What the most capable multiprocessor so far holds.
+pub(super) const MOST_BLOCKS_A_MULTIPROCESSOR: u32 = 32;
+
+/// The options of one kernel.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(super) threads: Option<Bound>,
+    pub(super) min_blocks: Option<Bound>,
+    /// Clauses of the contract, checked on the host before each launch.
+    pub(super) requires: Vec<Expr>,
+    /// The formula of the dynamic shared memory, in bytes.
+    pub(super) shared: Option<Expr>,
+    /// The kernels that a generic function is compiled to.
+    pub(super) instances: Vec<Instance>,
+}
+
+/// A kernel that a generic function is compiled to: its name, and what stands for the function's parameters.
+pub(super) struct Instance {
+    pub(super) name: Ident,
+    pub(super) arguments: Punctuated<GenericArgument, Token![,]>,
+}
+
+/// One launch bound: known to the macro, or a constant expression that the compiler will evaluate.
+pub(super) enum Bound {
+    Literal(u32),
+    Constant(Expr),
+}
+
+impl Parse for Options {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut options = Self::default();
+        while !input.is_empty() {
+            let name: Ident = input.parse().map_err(|error| {
+                Error::new(error.span(), format!("expected an option of #[kernel], one of: {OPTIONS}"))
+            })?;
+            match name.to_string().as_str() {
+                "launch_bounds" if options.threads.is_some() => {
+                    return Err(Error::new(name.span(), "launch_bounds is given twice"));
+                }
+                "launch_bounds" => options.parse_launch_bounds(&name, input)?,
+                "requires" => {
+                    let content;
+                    parenthesized!(content in input);
+                    options.requires.extend(content.parse_terminated(Expr::parse, Token![,])?);
+                }
+                "shared" if options.shared.is_some() => {
+                    return Err(Error::new(name.span(), "shared is given twice"));
+                }
+                "shared" => {
+                    input.parse::<Token![=]>()?;
+                    options.shared = Some(input.parse()?);
+                }
+                "grid_dim" | "block_dim" => parse_dimension_hint(input)?,
+                _ if input.peek(Token![=]) && input.peek2(Token![<]) => {
+                    input.parse::<Token![=]>()?;
+                    let arguments: AngleBracketedGenericArguments = input.parse()?;
+                    options.instances.push(Instance { name, arguments: arguments.args });
+                }
+                other => {
+                    let message =
+                        format!("unknown option `{other}` of #[kernel], expected one of: {OPTIONS}");
+                    return Err(Error::new(name.span(), message));
+                }
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(options)
+    }
+}
+
+impl Options {
+    fn parse_launch_bounds(&mut self, name: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
+        if !input.peek(syn::token::Paren) {
+            let message =
+                "launch_bounds needs its numbers in parentheses: launch_bounds(threads, min_blocks)";
+            return Err(Error::new(name.span(), message));
+        }
+        let content;
+        parenthesized!(content in input);
+        let bounds = content.parse_terminated(Expr::parse, Token![,])?;
+        let mut bounds = bounds.into_iter();
+        let (Some(threads), min_blocks, None) = (bounds.next(), bounds.next(), bounds.next()) else {
+            let message = "launch_bounds takes one or two numbers: launch_bounds(threads) or launch_bounds(threads, min_blocks)";
+            return Err(Error::new(name.span(), message));
+        };
+        self.threads = Some(Bound::new(threads, "the threads of a block", MOST_THREADS_A_BLOCK)?);
+        self.min_blocks = min_blocks
+            .map(|blocks| Bound::new(blocks, "the blocks of a multiprocessor", MOST_BLOCKS_A_MULTIPROCESSOR))
+            .transpose()?;
+        Ok(())
+    }
+}
+
+impl Bound {
+    fn new(expression: Expr, what: &str, most: u32) -> syn::Result<Self> {
+        let Expr::Lit(ExprLit { lit, .. }) = &expression else { return Ok(Self::Constant(expression)) };
+        let out_of_range =
+            || Error::new_spanned(lit, format!("{what}: expected a whole number in 1..={most}"));
+        let Lit::Int(number) = lit else { return Err(out_of_range()) };
+        match number.base10_parse::<u32>() {
+            Ok(number) if (1..=most).contains(&number) => Ok(Self::Literal(number)),
+            _ => Err(out_of_range()),
+        }
+    }
+
+    /// The bound's decimal digits as the compiler sees them, and how many there are.
+    pub(super) fn digits(bound: Option<&Self>, most: u32, std: &TokenStream) -> (TokenStream, usize) {
+        match bound {
+            None => (quote!(b"0"), 1),
+            Some(Self::Literal(number)) => {
+                let digits = number.to_string();
+                let literal = Literal::byte_string(digits.as_bytes());
+                (quote!(#literal), digits.len())
+            }
+            // A length that the macro knows before the compiler knows the number: leading zeros fill it up.
+            Some(Self::Constant(expression)) => {
+                (quote_spanned!(expression.span()=> &#std::__kernel::decimal(#expression, #most)), 10)
+            }
+        }
+    }
+}
+
+/// `= 1d`: Rust-CUDA's hint about the launch's shape, which it ignores as we do.
+fn parse_dimension_hint(input: ParseStream<'_>) -> syn::Result<()> {
+    input.parse::<Token![=]>()?;
+    // `1d` is an integer literal with the suffix `d`.
+    let dimension: TokenTree = input.parse()?;
+    match dimension.to_string().as_str() {
+        "1d" | "2d" | "3d" => Ok(()),
+        other => {
+            Err(Error::new(dimension.span(), format!("unknown dimension `{other}`, expected 1d, 2d or 3d")))
+        }
+    }
+}
