@@ -1,31 +1,30 @@
 // C = alpha * A * B + beta * C; see gpu-kernels/src/matmul.rs. A has m rows of k, B k rows of n. With a beta of 0, C
 // is not read.
 //
-// Forms tried on an H200, in GFLOP/s at n = 4096 and, after the comma, 1024:
+// Forms tried on an H200, as rates relative to the twins before, at n = 4096 and, after the comma, 1024:
 //
-//   matmul_naive, blocks of                       16 x 16      32 x 32
-//   a pointer down B, unrolled by 64              5386, 5206   6621, 6586   stands
-//   a pointer down B, unrolled by 32              5224, 5223   6462, 6404
-//   a pointer down B, unrolled by 16              5401, 5150   5831, 6251
-//   two indices, unrolled by 32                   5465, 5156   6159, 6395
-//   two indices, unrolled as nvcc sees fit        5390, 5058   5496, 6059
-//   32 factors of either loaded before the first  5357, 5137   6230, 6456
-//   two unsigned indices of 32 bits               4590, 4484   4231, 4515
+//   matmul_naive, blocks of                       16 x 16       32 x 32
+//   a pointer down B, unrolled by 64              0.999, 1.029  1.205, 1.087   stands: 5386, 5206; 6621, 6586 GFLOP/s
+//   a pointer down B, unrolled by 32              0.969, 1.033  1.176, 1.057
+//   a pointer down B, unrolled by 16              1.002, 1.018  1.061, 1.032
+//   two indices, unrolled by 32                   1.014, 1.019  1.121, 1.055
+//   two indices, unrolled as nvcc sees fit        1.000, 1.000  1.000, 1.000
+//   32 factors of either loaded before the first  0.994, 1.016  1.134, 1.065
+//   two unsigned indices of 32 bits               0.853, 0.885  0.753, 0.745
 //
 // A long unrolling leaves little beside the loads but the additions to B's address: A's is one register and immediate
 // offsets. Unsigned indices of 32 bits may wrap, so that each address, of A as of B, is a multiplication of its own.
 //
-//   matmul_tiled                                  16           32
-//   pointers, whole tiles without guards          8318, 7918   9087, 9174   stands
-//   the same, tiles unrolled by two               8122, 7745   8973, 9103
-//   indices, whole tiles without guards           8262, 7849   8852, 8898
-//   pointers, a guard for each load               8121, 7744   8740, 8858
-//   indices in int, a guard for each load         8121, 7735   8899, 9022   as articles print it
-//   indices in 64 bits, a guard for each load     8061, 7721   8233, 8806
+//   matmul_tiled                                  16            32
+//   pointers, whole tiles without guards          1.032, 1.026  1.104, 1.042   stands: 8318, 7918; 9087, 9174 GFLOP/s
+//   the same, tiles unrolled by two               1.008, 1.003  1.090, 1.034
+//   indices, whole tiles without guards           1.025, 1.017  1.075, 1.010
+//   pointers, a guard for each load               1.006, 1.002  1.055, 1.005
+//   indices in int, a guard for each load         1.006, 1.001  1.074, 1.023   as articles print it
+//   indices in 64 bits, a guard for each load     1.000, 1.000  1.000, 1.000
+//   the next tile loaded before the products      1.025, 1.020  1.207, 1.084   another algorithm: a pipeline of two tiles
 //
-// Loading the next tile into registers ahead of the multiplication reaches 9938 with tiles of 32, and 8265 with 16:
-// that is a pipeline of two tiles, and another algorithm. `__restrict__` changes nothing, since nothing is stored
-// before the end.
+// `__restrict__` changes nothing, since nothing is stored before the end.
 
 #define PARAMETERS                                                                                         \
   const float *__restrict__ a, size_t, const float *__restrict__ b, size_t, float *__restrict__ c, unsigned m, \
