@@ -1,7 +1,7 @@
 // The nine-point first derivative; see gpu-kernels/src/stencil.rs. `length` is that of the source: RADIUS more
 // elements than the destination on either side. For stencil_constant and stencil_read_only a block has (blockDim.x +
-// 2 * RADIUS) words of dynamic shared memory; stencil_vector has one thread for four elements, in one-dimensional
-// blocks of any size and a grid of ceil(n / (4 * blockDim.x)), and no shared memory.
+// 2 * RADIUS) words of dynamic shared memory; stencil_vector takes vectors of four, one thread for each of the
+// destination, in one-dimensional blocks of any size, and no shared memory.
 //
 // Forms of the first two tried on an H200 (2^27 elements, blocks of 256), as rates relative to the first line:
 //
@@ -93,21 +93,15 @@ extern "C" __global__ void stencil_read_only(const float *__restrict__ source, s
   derive(source, length, destination, coefficients);
 }
 
-// Four elements per thread. The thread behind the last whole vector does what is left, element by element.
-extern "C" __global__ void stencil_vector(const float *__restrict__ source, size_t length,
-                                          float *__restrict__ destination) {
-  const float4 *from = reinterpret_cast<const float4 *>(source);
-  float4 *to = reinterpret_cast<float4 *>(destination);
-  size_t vectors = (length - 2 * RADIUS) / 4;
-  size_t nth = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  ConstantCoefficients coefficients;
-  if (nth < vectors) {
-    float4 a = from[nth], b = from[nth + 1], c = from[nth + 2];
+// Four elements per thread; both arrays are counted in vectors.
+extern "C" __global__ void stencil_vector(const float4 *__restrict__ source, size_t length,
+                                          float4 *__restrict__ destination) {
+  size_t nth = static_cast<size_t>(blockDim.x) * blockIdx.x + threadIdx.x;
+  if (nth + 2 < length) {
+    ConstantCoefficients coefficients;
+    float4 a = source[nth], b = source[nth + 1], c = source[nth + 2];
     float points[12] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w, c.x, c.y, c.z, c.w};
-    to[nth] = make_float4(nine_points(points + 4, coefficients), nine_points(points + 5, coefficients),
-                          nine_points(points + 6, coefficients), nine_points(points + 7, coefficients));
-  } else if (nth == vectors) {
-    for (size_t i = 4 * vectors; i + 2 * RADIUS < length; ++i)
-      destination[i] = nine_points(source + i + RADIUS, coefficients);
+    destination[nth] = make_float4(nine_points(points + 4, coefficients), nine_points(points + 5, coefficients),
+                                   nine_points(points + 6, coefficients), nine_points(points + 7, coefficients));
   }
 }

@@ -3,7 +3,7 @@
 //! Indexing in Rust is checked: `a[i]` is a comparison, a branch, and a trap if `i` is not in `a`. On a CPU the branch is
 //! predicted and free. On a GPU it is an instruction like any other in a thread that has few of them, it keeps loads from
 //! being issued together, since each may be the last, and the way to the trap holds registers. Three tasks, each
-//! written four times over, show what remains of that and when:
+//! written in five ways, show what remains of that and when:
 //!
 //! - `checked_*`: indexing, as one would write it first.
 //! - `iterated_*`: `get` and iterators: what is not there is skipped. The comparison stays, the trap goes, and where a
@@ -13,22 +13,18 @@
 //!   `nx * ny == len`: products are beyond it. Cutting rows out first gives it lengths to compare with.
 //! - `unchecked_*`: `get_unchecked` behind the kernel's launch contract. Nothing is left, and it is `unsafe`: its reason is what
 //!   the host checked before the launch.
+//! - `typed_*`: the index carries the proof, from the one comparison that has to be made. Nothing is left, and it is safe.
 //!
 //! The tasks are [`copy`], [`transpose`] through a padded tile, and [`matmul`], the naive product: one access of each
-//! kind a thread, eight, and two for each multiplication. The one C++ text of each task is the twin of all four.
-//!
-//! Outputs are slices of `Cell`, which all threads may share: what `&mut [f32]` would promise, that nobody else has it,
-//! is not true in a kernel. A `Cell`'s `set` is a plain store. That threads write different elements is part of the contract.
+//! kind per thread, eight, and two for each multiplication. All ways of a task have the same C++ text as their twin. The
+//! transposes without types, and all that is unchecked, are in [`crate::unchecked::idioms`].
 //!
 //! # Launch
 //! | kernels | block | grid | parameters |
 //! | --- | --- | --- | --- |
-//! | `.._copy` | any, in x | covers `n` | source, destination, n |
+//! | `.._copy` | any, in x | covers `n` | source, destination, n; without n where typed |
 //! | `.._transpose` | 256 threads in any shape | `ceil(nx / 32)` by `ceil(ny / 32)` | source, destination, nx, ny |
 //! | `.._matmul` | any `bx` by `by` | `ceil(n / bx)` by `ceil(m / by)` | a, b, c, m, n, k |
-//!
-//! Sources and destinations are slices, each a pointer and a 64-bit length, here of exactly the elements that there are: `n` (a
-//! `u64`), `nx * ny`, and `m * k`, `k * n`, `m * n` for a, b and c = a * b. No dynamic shared memory.
 
 pub mod copy;
 pub mod matmul;

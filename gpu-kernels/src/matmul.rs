@@ -32,11 +32,14 @@
 
 #![expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 
+use cuda_safe::input::Strip;
 use cuda_safe::names::{K, M, N};
 use cuda_safe::place::Mine2;
 use cuda_safe::shape::{Fixed, Plane, Square};
 use cuda_safe::tile::{PerPosition, SquareCells};
-use cuda_safe::{AlongRows, Below, Block, Extent, GpuFloat, Matrix, Out, Thread, Tile, kernel};
+use cuda_safe::{
+    AlongRows, Block, Contained, Extent, GpuFloat, Matrix, Out, PerThread, Thread, Tile, kernel,
+};
 
 /// One element of C per thread, both operands of each multiplication from global memory.
 // PTX: contains 2x ld.global.nc.b32
@@ -56,8 +59,7 @@ pub fn matmul_naive(
     beta: f32,
 ) {
     if let Some(mine) = thread.position(n, m) {
-        let sum = dot_product(k, |nth| (b.at(nth, mine.x()), a.at(mine.y(), nth)));
-        finish(c, mine, alpha, sum, beta);
+        finish(c, mine, alpha, dot_product(a.row(mine.y()), b.column(mine.x()), k), beta);
     }
 }
 
@@ -68,18 +70,10 @@ fn finish(c: Out<f32, AlongRows<M, N>>, mine: Mine2<N, M>, alpha: f32, sum: f32,
     c.put(mine, GpuFloat::mul_add(alpha, sum, rest));
 }
 
-/// The sum of `length` products, whose factors are `factors(n)`, loaded in this order. Two at a time, all four factors first;
-/// from there the compilers go on unrolling.
+/// The sum of the products of a row and a column.
 #[inline(always)]
-pub(crate) fn dot_product<L>(length: Extent<L>, factors: impl Fn(Below<L>) -> (f32, f32)) -> f32 {
-    let add = |sum, (one, other)| GpuFloat::mul_add(other, one, sum);
-    let mut sum = 0.0;
-    let mut pairs = length.chunks::<2>();
-    while let Some(pair) = pairs.whole() {
-        let (first, second) = (factors(pair.at(0)), factors(pair.at(1)));
-        sum = add(add(sum, first), second);
-    }
-    pairs.rest().fold(sum, |sum, nth| add(sum, factors(nth)))
+pub(crate) fn dot_product<L>(row: Strip<f32, L>, column: Strip<f32, L>, length: Extent<L>) -> f32 {
+    row.fold_with(column, length, 0.0, |sum, a, b| GpuFloat::mul_add(a, b, sum))
 }
 
 /// Tiles of `W` x `W` in shared memory. Where a tile reaches over a matrix's edge it holds zeros, which add nothing.
@@ -94,8 +88,8 @@ pub(crate) fn dot_product<L>(length: Extent<L>, factors: impl Fn(Below<L>) -> (f
 #[kernel(matmul_tiled_16 = <16>, matmul_tiled_32 = <32>)]
 pub fn matmul_tiled<const W: u32>(
     mut block: Block<Fixed<W, W>>,
-    mut a_tile: Tile<f32, PerPosition<W, W>>,
-    mut b_tile: Tile<f32, PerPosition<W, W>>,
+    a_tile: Tile<f32, PerPosition<W, W>>,
+    b_tile: Tile<f32, PerPosition<W, W>>,
     a: Matrix<f32, M, K>,
     b: Matrix<f32, K, N>,
     c: Out<f32, AlongRows<M, N>>,
@@ -105,35 +99,61 @@ pub fn matmul_tiled<const W: u32>(
     alpha: f32,
     beta: f32,
 ) {
+    let block = &mut block;
     let place = block.each(|thread| thread.coordinates());
-    let mut sum = block.each(|_| 0.0);
-    let mut first = 0;
-    while first < k.get() {
-        let a_loaded = block.write(a_tile, |thread, cells| {
-            let (_, row) = place.of(thread);
-            cells.set(thread, a.get(row, first + thread.x(), m, k).unwrap_or(0.0));
-        });
-        let b_loaded = block.write(b_tile, |thread, cells| {
-            let (column, _) = place.of(thread);
-            cells.set(thread, b.get(first + thread.y(), column, k, n).unwrap_or(0.0));
-        });
-        let (a_full, b_full) = block.sync((a_loaded, b_loaded));
-        sum = block.map(sum, |thread, mut sum| {
-            for part in (0..W as usize).step_by(AT_ONCE) {
-                let row: [f32; AT_ONCE] = a_full.row(thread, part);
-                let column: [f32; AT_ONCE] = b_full.column(thread, part);
-                sum = row.into_iter().zip(column).fold(sum, |sum, (a, b)| GpuFloat::mul_add(a, b, sum));
-            }
-            sum
-        });
-        (a_tile, b_tile) = block.sync((a_full, b_full));
-        first += W;
-    }
+    let sum = match (block.inside(n, m), k.whole_parts()) {
+        // All tiles are within their matrices: nothing to compare.
+        (Some(inside), Some(parts)) => sum_of_tiles(
+            block,
+            (a_tile, b_tile),
+            parts,
+            |thread, part| a.at(inside.position(thread).y(), part.x(thread)),
+            |thread, part| b.at(part.y(thread), inside.position(thread).x()),
+        ),
+        _ => sum_of_tiles(
+            block,
+            (a_tile, b_tile),
+            k.parts::<W>(),
+            |thread, first| a.get(place.of(thread).1, first + thread.x(), m, k).unwrap_or(0.0),
+            |thread, first| b.get(first + thread.y(), place.of(thread).0, k, n).unwrap_or(0.0),
+        ),
+    };
     block.each(|thread| {
         if let Some(mine) = thread.position(n, m) {
             finish(c, mine, alpha, sum.of(thread), beta);
         }
     });
+}
+
+/// The tile that a thread of `matmul_tiled` has one cell of.
+type CellEach<const W: u32> = Tile<f32, PerPosition<W, W>>;
+
+/// For each of the parts of the length that is summed over, loads a tile of A and one of B, one element of each per thread,
+/// and adds the products of the thread's row and column.
+#[inline(always)]
+fn sum_of_tiles<const W: u32, P: Copy + Contained>(
+    block: &mut Block<Fixed<W, W>>,
+    (mut a_tile, mut b_tile): (CellEach<W>, CellEach<W>),
+    parts: impl Iterator<Item = P>,
+    a: impl Fn(&Thread<Fixed<W, W>>, P) -> f32 + Contained,
+    b: impl Fn(&Thread<Fixed<W, W>>, P) -> f32 + Contained,
+) -> PerThread<f32> {
+    let mut sum = block.each(|_| 0.0);
+    for part in parts {
+        let a_loaded = block.write(a_tile, |thread, cells| cells.set(thread, a(thread, part)));
+        let b_loaded = block.write(b_tile, |thread, cells| cells.set(thread, b(thread, part)));
+        let (a_full, b_full) = block.sync((a_loaded, b_loaded));
+        sum = block.map(sum, |thread, mut sum| {
+            for first in (0..W as usize).step_by(AT_ONCE) {
+                let row: [f32; AT_ONCE] = a_full.row(thread, first);
+                let column: [f32; AT_ONCE] = b_full.column(thread, first);
+                sum = row.into_iter().zip(column).fold(sum, |sum, (a, b)| GpuFloat::mul_add(a, b, sum));
+            }
+            sum
+        });
+        (a_tile, b_tile) = block.sync((a_full, b_full));
+    }
+    sum
 }
 
 /// Factors that are loaded from a tile before the first are multiplied.
@@ -171,14 +191,9 @@ pub fn matmul_tiled_dynamic(
             cells.set(thread, b.get(first + thread.y(), column, k, n).unwrap_or(0.0));
         });
         let (a_full, b_full) = block.sync((a_loaded, b_loaded));
-        sum = block.map(sum, |thread, mut sum| {
+        sum = block.map(sum, |thread, sum| {
             let (row, column) = (a_full.row(thread), b_full.column(thread));
-            let mut nth = 0;
-            while let (Some(a), Some(b)) = (row.chunk::<8>(nth), column.chunk::<8>(nth)) {
-                sum = a.into_iter().zip(b).fold(sum, |sum, (a, b)| GpuFloat::mul_add(a, b, sum));
-                nth += 8;
-            }
-            row.from(nth).zip(column.from(nth)).fold(sum, |sum, (a, b)| GpuFloat::mul_add(a, b, sum))
+            row.fold_with(&column, sum, |sum, a, b| GpuFloat::mul_add(a, b, sum))
         });
         (a_tile, b_tile) = block.sync((a_full, b_full));
         first += block.side();

@@ -42,7 +42,7 @@ pub mod tiles;
 
 use cuda_safe::names::{Nx, Ny};
 use cuda_safe::shape::{Diagonal, Plane, Unrolled};
-use cuda_safe::{AlongRows, DownColumns, Extent, In, Out, Thread, kernel};
+use cuda_safe::{AlongRows, DownColumns, Extent, In, InOrder, Out, Thread, kernel};
 
 /// Elements that a thread of `unroll4_row` and `unroll4_col` moves.
 pub const UNROLLED: usize = 4;
@@ -115,20 +115,22 @@ pub fn naive_col(
     }
 }
 
-/// [`naive_row`] with [`UNROLLED`] elements per thread, a block's width apart along the row.
-// PTX: contains 4x ld.global.nc.b32
+/// [`naive_row`] with [`UNROLLED`] elements per thread, a block's width apart along the row. Each load stands before its
+/// store, and `InOrder` keeps it there: loads that are issued together are of no use to a kernel that waits for its
+/// stores, and cost it 6%.
+// PTX: contains 4x ld.global.b32
 // PTX: contains 4x st.global.b32
 // PTX: lacks div or rem
 #[kernel]
 pub fn unroll4_row(
     thread: Thread<Unrolled<UNROLLED>>,
-    source: In<f32, AlongRows<Ny, Nx>>,
+    source: InOrder<f32, AlongRows<Ny, Nx>>,
     destination: Out<f32, DownColumns<Nx, Ny>>,
     nx: Extent<Nx>,
     ny: Extent<Ny>,
 ) {
     match thread.run(nx, ny) {
-        Ok(run) => destination.put_run(run, source.run(run)),
+        Ok(run) => destination.put_each(run, |nth| source.nth(run, nth)),
         Err(rest) => rest.for_each(|mine| destination.put(mine, source.at(mine))),
     }
 }
@@ -156,7 +158,7 @@ pub fn unroll4_col(
 // PTX: contains st.global.b32
 #[kernel]
 pub fn diagonal_row(
-    thread: Thread<Diagonal>,
+    thread: Thread<Diagonal<true>>,
     source: In<f32, AlongRows<Ny, Nx>>,
     destination: Out<f32, DownColumns<Nx, Ny>>,
     nx: Extent<Nx>,
@@ -167,12 +169,13 @@ pub fn diagonal_row(
     }
 }
 
-/// [`naive_col`] with blocks in diagonal order.
+/// [`naive_col`] with blocks in diagonal order. The order is computed without a division, which is 4% faster here; for
+/// `diagonal_row`, which waits for its stores, it is up to 3% slower (H200).
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 #[kernel]
 pub fn diagonal_col(
-    thread: Thread<Diagonal>,
+    thread: Thread<Diagonal<false>>,
     source: In<f32, DownColumns<Ny, Nx>>,
     destination: Out<f32, AlongRows<Nx, Ny>>,
     nx: Extent<Nx>,

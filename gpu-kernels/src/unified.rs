@@ -40,14 +40,23 @@
 //! Blocks times `slice` is at least the length. `page` is the elements of a page, a multiple of 32, and `pages` how many
 //! the allocation has.
 
-use cuda_safe::integer::multiply_high;
 use cuda_safe::names::N;
 use cuda_safe::shape::{Sliced, Warps};
 use cuda_safe::vector::F32x4;
-use cuda_safe::{Atomics, Block, Each, EachThread, In, Length, Out, PerBlock, Thread, kernel};
+use cuda_safe::{
+    Atomics, Block, Each, EachThread, In, Length, Matrix, Out, PerBlock, Positive, Segmented, Thread, kernel,
+};
 
 /// Elements of a segment: 128 bytes, one for each lane.
 pub const SEGMENT: u32 = 32;
+
+/// Pages of the allocation.
+#[derive(Debug)]
+pub enum Pages {}
+
+/// Elements of a page.
+#[derive(Debug)]
+pub enum Page {}
 
 /// Vectors that a thread of `grid_stride_vector` has in flight.
 pub const IN_FLIGHT: usize = 4;
@@ -58,34 +67,21 @@ pub const IN_FLIGHT: usize = 4;
 /// `state * 1664525 + 1013904223`, all modulo 2^32, and the number drawn below `n` is `state * n / 2^32`. The first is
 /// the page, the second the segment in the page. All lanes of a warp draw the same.
 #[derive(Clone, Copy, Debug)]
-pub struct Walk {
-    state: u32,
-    pages: u32,
-    /// Segments of a page.
-    segments: u32,
-}
+pub struct Walk(u32);
 
 impl Walk {
-    /// The walk of one warp over `pages` of `page` elements each.
+    /// The walk of one warp.
     #[inline(always)]
     #[must_use]
-    pub fn new(seed: u32, warp: u32, pages: u32, page: u32) -> Self {
-        let state = seed.wrapping_add(warp).wrapping_mul(2_654_435_761);
-        Self { state, pages, segments: page / SEGMENT }
+    pub fn new(seed: u32, warp: u32) -> Self {
+        Self(seed.wrapping_add(warp).wrapping_mul(2_654_435_761))
     }
 
-    /// The first element of the next segment.
+    /// The next state.
     #[inline(always)]
-    pub fn next_segment(&mut self) -> u64 {
-        let page = self.draw(self.pages);
-        let segment = self.draw(self.segments);
-        (u64::from(page) * u64::from(self.segments) + u64::from(segment)) * u64::from(SEGMENT)
-    }
-
-    #[inline(always)]
-    fn draw(&mut self, below: u32) -> u32 {
-        self.state = self.state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        multiply_high(self.state, below)
+    pub fn draw(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        self.0
     }
 }
 
@@ -129,26 +125,27 @@ pub fn block_stride(
     block.each(|thread| destination.put(thread.own(), sum.of(thread)));
 }
 
-/// Reads 128 bytes of random pages. Which segment comes next is not known before it is drawn, so each access is compared
-/// with the length: one comparison for 128 bytes from somewhere else.
+/// Reads 128 bytes of random pages. A page that is drawn below the number of pages is one of them, and so is the segment in
+/// it: nothing is compared.
 // PTX: contains ld.global.nc.b32
 // PTX: contains mul.hi.u32 or mul.wide.u32
 // PTX: contains st.global.b32
-#[kernel(requires(source.len() == pages * page, page % 32 == 0))]
+#[kernel]
 pub fn random_warp(
     thread: Thread<Warps>,
-    source: In<f32, Each<N>>,
+    source: Matrix<f32, Pages, Page>,
     destination: Out<f32, EachThread>,
-    pages: u32,
-    page: u32,
+    pages: Positive<Pages>,
+    page: Segmented<Page>,
     steps: u32,
     seed: u32,
 ) {
-    let lane = thread.lane() as usize;
-    let mut walk = Walk::new(seed, (thread.number() / 32) as u32, pages, page);
+    let mut walk = Walk::new(seed, (thread.number() / 32) as u32);
     let mut sum = 0.0;
     for _ in 0..steps {
-        sum += source.get(walk.next_segment() as usize + lane).unwrap_or(0.0);
+        let row = pages.draw(walk.draw());
+        let segment = page.draw(walk.draw());
+        sum += source.at(row, segment.at(thread.lane()));
     }
     destination.put(thread.own(), sum);
 }
@@ -192,19 +189,20 @@ pub fn block_stride_write(
 /// no two of them race.
 // PTX: contains st.relaxed.sys.global.b32
 // PTX: contains mul.hi.u32 or mul.wide.u32
-#[kernel(requires(destination.len() == pages * page, page % 32 == 0))]
+#[kernel(requires(destination.len() == pages * page))]
 pub fn random_warp_write(
     thread: Thread<Warps>,
     destination: Atomics<f32, N>,
-    pages: u32,
-    page: u32,
+    pages: Positive<Pages>,
+    page: Segmented<Page>,
     steps: u32,
     seed: u32,
 ) {
-    let lane = u64::from(thread.lane());
-    let mut walk = Walk::new(seed, (thread.number() / 32) as u32, pages, page);
+    let mut walk = Walk::new(seed, (thread.number() / 32) as u32);
     for _ in 0..steps {
-        let index = walk.next_segment() + lane;
+        let row = pages.draw(walk.draw());
+        let segment = page.draw(walk.draw());
+        let index = u64::from(row.get()) * u64::from(page.get()) + u64::from(segment.at(thread.lane()).get());
         destination.store(index as usize, value_at(index));
     }
 }

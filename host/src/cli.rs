@@ -43,7 +43,11 @@ pub(crate) enum Command {
     /// the exit status 1. Ctrl-C ends the run after the sample in flight and keeps the records taken.
     Run(Options),
     /// List the experiments and their kernels
-    List,
+    List {
+        /// Show each kernel's signature and what a launch of it has to keep
+        #[arg(long)]
+        kernels: bool,
+    },
     /// List the GPUs and the simulated cards, or print a card as a file to make one's own from
     ///
     /// Lists the GPUs with what the driver says of them, or why there are none, and then the simulated cards with their
@@ -268,13 +272,13 @@ fn experiment_names() -> Vec<&'static str> {
 }
 
 fn kernel_names() -> Vec<&'static str> {
-    experiments::ALL.iter().flat_map(|experiment| experiment.kernels()).collect()
+    experiments::ALL.iter().flat_map(|experiment| experiment.names()).collect()
 }
 
 /// What `check` can be asked for by name: experiments, and the kernels that are kernels.
 fn checkable_names() -> Vec<&'static str> {
-    let kernels = kernel_names().into_iter().filter(|name| !experiments::DRIVER_COPIES.contains(name));
-    experiment_names().into_iter().chain(kernels).collect()
+    let kernels = experiments::ALL.iter().flat_map(|experiment| experiment.kernels());
+    experiment_names().into_iter().chain(kernels.map(|kernel| kernel.name)).collect()
 }
 
 #[cfg(test)]

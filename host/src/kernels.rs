@@ -1,11 +1,16 @@
 //! The kernels that the program carries as PTX, and the choice of the artefact that suits card and driver.
 
-use crate::device::{Backend, DeviceInfo, Driver, Version};
+use crate::{
+    device::{Backend, DeviceInfo, Driver, Version},
+    experiments::{self, KernelInfo},
+};
 use anyhow::{Context, Result, anyhow, bail};
 use cuda_driver::PtxVersion;
+use cuda_launch::Signatures;
 use cust::module::Module;
+use gpu_kernels::fill::{fill_f32, fill_f64};
 
-/// The PTX texts that the build script made of `gpu-kernels`, one an architecture.
+/// The PTX texts that the build script made of `gpu-kernels`, one for each architecture.
 const EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// One PTX text and what its head says.
@@ -131,34 +136,41 @@ pub(crate) fn load(ptx: &str, origin: &str) -> Result<Module> {
     })
 }
 
-/// Names of the kernels that a PTX text defines.
-pub(crate) fn entries(ptx: &str) -> impl Iterator<Item = &str> {
-    ptx.lines().filter_map(|line| {
-        let (_, rest) = line.split_once(".entry ")?;
-        let rest = rest.trim_start();
-        Some(&rest[..rest.find(|c: char| c == '(' || c.is_whitespace()).unwrap_or(rest.len())])
-    })
+/// Every kernel of the program: those of the experiments, and those that fill buffers.
+fn all() -> impl Iterator<Item = KernelInfo> {
+    let of_experiments = experiments::ALL.iter().flat_map(|experiment| experiment.kernels());
+    of_experiments.chain([KernelInfo::of::<fill_f32>(), KernelInfo::of::<fill_f64>()])
 }
 
-/// Loads the artefact that suits the device.
+/// Holds the kernels of a PTX text to the parameters of the program's kernels of the same names. It need not have them all.
 ///
 /// # Errors
-/// As [`choose`] and [`load`].
+/// One has other parameters: the error names it.
+pub(crate) fn check_those_of(found: &Signatures, origin: &str) -> Result<()> {
+    check(found, origin, all().filter(|kernel| found.has(kernel.name)))
+}
+
+fn check(found: &Signatures, origin: &str, mut wanted: impl Iterator<Item = KernelInfo>) -> Result<()> {
+    wanted.try_for_each(|kernel| kernel.check(found)).with_context(|| format!("cannot load {origin}"))
+}
+
+/// Loads the artefact that suits the device, if it has every kernel of the program with the program's parameters.
+///
+/// # Errors
+/// As [`choose`] and [`load`]; or a kernel is missing or stale, which the error names.
 pub(crate) fn load_embedded(device: &DeviceInfo, driver: &Driver) -> Result<(Module, Artefact<'static>)> {
     let artefact = choose(&embedded().context("the embedded kernels are damaged")?, device, driver)?;
-    let module = load(artefact.ptx, &format!("the embedded PTX for compute_{}", artefact.arch))?;
-    Ok((module, artefact))
+    let origin = format!("the embedded PTX for compute_{}", artefact.arch);
+    check(&Signatures::of(artefact.ptx), &origin, all())?;
+    Ok((load(artefact.ptx, &origin)?, artefact))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        device::{
-            Origin,
-            tests::{c870, h200},
-        },
-        experiments,
+    use crate::device::{
+        Origin,
+        tests::{c870, h200},
     };
 
     fn head(version: &str, arch: &str) -> String {
@@ -231,25 +243,31 @@ mod tests {
     }
 
     #[test]
-    fn every_artefact_has_every_kernel() {
+    fn every_artefact_has_every_kernel_as_the_program_launches_it() {
         let artefacts = embedded().expect("the build left proper texts");
         assert_eq!(artefacts.iter().map(|artefact| artefact.arch).collect::<Vec<_>>(), [75, 80, 90]);
-        let experiments = experiments::ALL.iter().flat_map(|experiment| experiment.kernels());
-        let wanted: Vec<&str> = experiments
-            .filter(|name| !experiments::DRIVER_COPIES.contains(name))
-            .chain(["fill_f32", "fill_f64"])
-            .collect();
         for artefact in artefacts {
-            for kernel in &wanted {
-                let found = entries(artefact.ptx).any(|name| name == *kernel);
-                assert!(found, "compute_{} lacks {kernel}", artefact.arch);
-            }
+            check(&Signatures::of(artefact.ptx), "it", all()).unwrap_or_else(|error| panic!("{error:#}"));
         }
     }
 
     #[test]
-    fn entries_are_the_kernels() {
-        let text = ".visible .entry offset_f32(\n.param .u64 p)\n{ }\n.entry copy (\n)\n";
-        assert_eq!(entries(text).collect::<Vec<_>>(), ["offset_f32", "copy"]);
+    fn a_stale_or_foreign_module_is_refused_by_its_kernel() {
+        let refusal = |ptx: &str| {
+            let found = Signatures::of(ptx);
+            let of = |outcome: Result<()>| outcome.err().map(|error| format!("{error:#}"));
+            (of(check_those_of(&found, "old.ptx")), of(check(&found, "old.ptx", all())))
+        };
+        let (stale, _) = refusal(".visible .entry offset_f32(.param .u64 a, .param .u64 s) { ret; }");
+        let stale = stale.expect("its second parameter has 32 bits");
+        assert!(
+            stale.starts_with("cannot load old.ptx: the module's kernel `offset_f32` takes (b64, b64)"),
+            "{stale}"
+        );
+        assert!(stale.contains("(b64, b32)") && stale.contains("s: Extent<S>"), "{stale}");
+        let (some, all) = refusal(".visible .entry offset_f32(.param .u64 a, .param .u32 s) { ret; }");
+        assert_eq!(some, None, "a text need not have all kernels");
+        let missing = all.expect("the program needs the others");
+        assert!(missing.contains("has no kernel `offset_f64`; it has `offset_f32`"), "{missing}");
     }
 }

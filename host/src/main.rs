@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Run(options) => commands::run::run(&options, None),
         Command::Compare { reference, options } => commands::run::run(&options, Some(&reference)),
-        Command::List => commands::list::run(),
+        Command::List { kernels } => commands::list::run(kernels),
         Command::Devices { card } => commands::devices::run(card.as_deref()),
         Command::Check(options) => commands::check::run(&options),
     };

@@ -14,10 +14,9 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow, bail};
 use cuda_driver::ext::{PinnedBuffer, PinnedFlags};
+use cuda_launch::{Kernel, Loaded, Shape, SliceMut};
 use cust::{
     event::{Event, EventFlags},
-    function::Function,
-    launch,
     memory::{
         AsyncCopyDestination, CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice, LockedBuffer,
         UnifiedPointer,
@@ -27,6 +26,7 @@ use cust::{
     module::Module,
     stream::Stream,
 };
+use gpu_kernels::fill::{fill_f32, fill_f64};
 use rayon::prelude::*;
 use std::slice;
 
@@ -68,9 +68,17 @@ pub(crate) struct Memory<'m> {
 /// Who writes the pattern.
 enum Filling<'m> {
     /// A kernel.
-    Device { f32: Function<'m>, f64: Function<'m>, blocks: u32 },
+    Device { f32: Loaded<'m, fill_f32>, f64: Loaded<'m, fill_f64>, blocks: u32 },
     /// The host.
     Host,
+}
+
+/// A kernel of the module, whose parameters were compared with the program's when it was loaded.
+fn loaded<K: Kernel>(module: &Module) -> Result<Loaded<'_, K>> {
+    let function = module.get_function(K::NAME);
+    let function = function.with_context(|| format!("the module has no kernel {}", K::NAME))?;
+    // SAFETY: the module is the program's own, by its kernels' parameters.
+    Ok(unsafe { Loaded::new(function) })
 }
 
 /// The length of each buffer in device memory that `points` need, where a buffer serves every point that has one at its place.
@@ -193,9 +201,6 @@ impl<'m> Memory<'m> {
         let staging =
             || LockedBuffer::new(&0u64, STAGING_BYTES / 8).context("cannot allocate pinned host memory");
         let arrived = || Event::new(EventFlags::DISABLE_TIMING).context("cannot create an event");
-        let fill = |name: &str| {
-            module.get_function(name).with_context(|| format!("the module has no kernel {name}"))
-        };
         Ok(Memory {
             slots,
             exact: false,
@@ -205,8 +210,8 @@ impl<'m> Memory<'m> {
             filling: match backend {
                 Backend::Modelled => Filling::Host,
                 Backend::Measured => Filling::Device {
-                    f32: fill("fill_f32")?,
-                    f64: fill("fill_f64")?,
+                    f32: loaded(module)?,
+                    f64: loaded(module)?,
                     blocks: device.multiprocessors.max(1) * 8,
                 },
             },
@@ -362,15 +367,23 @@ impl Filling<'_> {
     ) -> Result<()> {
         match self {
             Filling::Device { f32, f64, blocks } => {
-                let function = match precision {
-                    Precision::F32 => f32,
-                    Precision::F64 => f64,
+                let (address, length) = (start.as_raw(), (bytes / precision.size()) as usize);
+                let shape = Shape::linear(*blocks, 256);
+                // SAFETY: the slot has `length` elements and lives until the stream has ended its work, on which alone all
+                // work on the slots is queued.
+                let launched = unsafe {
+                    match precision {
+                        Precision::F32 => {
+                            let slice = SliceMut::<f32>::new(address, length);
+                            f32.launch_unchecked(stream, shape, (slice, length, SEED))
+                        }
+                        Precision::F64 => {
+                            let slice = SliceMut::<f64>::new(address, length);
+                            f64.launch_unchecked(stream, shape, (slice, length, SEED))
+                        }
+                    }
                 };
-                let length = bytes / precision.size();
-                // SAFETY: the kernels take a pointer, a 64-bit length and a 32-bit seed, and write `length` elements,
-                // which the slot has.
-                unsafe { launch!(function<<<*blocks, 256, 0, stream>>>(start, length, SEED)) }
-                    .context("cannot launch the kernel that fills a buffer")
+                launched.context("cannot launch the kernel that fills a buffer")
             }
             Filling::Host => fill_from_host(start, bytes, &Contents::Pattern(precision)),
         }

@@ -155,8 +155,8 @@ mod tests {
         assert_eq!(
             explained(&["list", "--verison"]),
             Some(
-                "`coalesce list` has no option '--verison'; the nearest is --version. The options are --help, \
-                 --version; `coalesce list --help` explains them"
+                "`coalesce list` has no option '--verison'; the nearest is --version. The options are \
+                 --kernels, --help, --version; `coalesce list --help` explains them"
                     .to_string()
             )
         );
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(
             explained(&["list", "offset"]).as_deref(),
             Some(
-                "`coalesce list` takes nothing but options, and 'offset' is none. The options are --help, --version"
+                "`coalesce list` takes nothing but options, and 'offset' is none. The options are --kernels, --help, --version"
             )
         );
     }

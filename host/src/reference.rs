@@ -5,6 +5,7 @@ use crate::{
     kernels::{self, Artefact},
 };
 use anyhow::{Context, Result, bail};
+use cuda_launch::Signatures;
 use cust::{function::Function, module::Module};
 use std::{
     env, fs,
@@ -12,9 +13,9 @@ use std::{
     process::Command,
 };
 
-/// The twins' modules, one a source file.
+/// The twins' modules, one for each source file.
 pub(crate) struct Twins {
-    modules: Vec<(Module, Vec<String>)>,
+    modules: Vec<(Module, Signatures)>,
     origin: String,
 }
 
@@ -22,7 +23,7 @@ impl Twins {
     /// Compiles and loads every twin in the folder.
     ///
     /// # Errors
-    /// The folder has none, nvcc is not found or refuses one, or the driver does.
+    /// The folder has none, nvcc is not found or refuses one, the driver does, or one has other parameters than its kernel.
     pub(crate) fn load(folder: &Path, device: &DeviceInfo, driver: &Driver) -> Result<Twins> {
         let sources = files(folder, "cu")?;
         let compiled = files(folder, "ptx")?;
@@ -59,7 +60,7 @@ impl Twins {
     /// # Errors
     /// The driver does not give it although the module has it.
     pub(crate) fn of(&self, kernel: &str) -> Result<Option<Function<'_>>> {
-        match self.modules.iter().find(|(_, names)| names.iter().any(|name| name == kernel)) {
+        match self.modules.iter().find(|(_, signatures)| signatures.has(kernel)) {
             None => Ok(None),
             Some((module, _)) => module
                 .get_function(kernel)
@@ -74,7 +75,7 @@ impl Twins {
     }
 }
 
-fn load(ptx: &str, origin: &str, driver: &Driver) -> Result<(Module, Vec<String>)> {
+fn load(ptx: &str, origin: &str, driver: &Driver) -> Result<(Module, Signatures)> {
     let artefact = Artefact::read(ptx).with_context(|| format!("{origin}: not what nvcc writes"))?;
     if artefact.needs() > driver.version {
         bail!(
@@ -85,8 +86,10 @@ fn load(ptx: &str, origin: &str, driver: &Driver) -> Result<(Module, Vec<String>
             driver.version,
         );
     }
-    let module = kernels::load(ptx, &format!("the twins by {origin}"))?;
-    Ok((module, kernels::entries(ptx).map(str::to_string).collect()))
+    let origin = format!("the twins by {origin}");
+    let signatures = Signatures::of(ptx);
+    kernels::check_those_of(&signatures, &origin)?;
+    Ok((kernels::load(ptx, &origin)?, signatures))
 }
 
 /// The files with this extension in the folder, by name.

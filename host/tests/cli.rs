@@ -436,8 +436,8 @@ fn sizes_that_do_not_fit_the_block_name_their_neighbours() {
     assert!(error.contains("999424 (976 KiB) and 1001472 (978 KiB)"), "{error}");
     // The sizes suit everything that is asked for, and nothing else counts.
     let error = failure(&mut coalesce(&[&["run"][..], &KNOWN, &["--bytes", "1"]].concat()));
-    assert!(error.starts_with("error: 1 byte does not come out whole"), "{error}");
-    assert!(error.contains("multiples of 2048 bytes. Nearest valid size: 2048 (2 KiB)"), "{error}");
+    assert!(error.starts_with("error: `--bytes 1` is not a multiple of 2048, which "), "{error}");
+    assert!(error.trim_end().ends_with("the nearest is 2048 (2 KiB)"), "{error}");
     for (arguments, size) in
         [(&[][..], "2048"), (&["--precision", "f32"], "1024"), (&["--kernel", "copy_scalar"], "16")]
     {
@@ -638,8 +638,11 @@ fn devices_are_described() {
 /// A folder with PTX twins, as nvcc would have made them elsewhere.
 fn twins(kernels: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let entries: String =
-        kernels.iter().map(|kernel| format!(".visible .entry {kernel}(\n)\n{{ ret; }}\n")).collect();
+    let parameters = ".param .u64 a, .param .u32 s";
+    let entries: String = kernels
+        .iter()
+        .map(|kernel| format!(".visible .entry {kernel}({parameters})\n{{ ret; }}\n"))
+        .collect();
     let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n{entries}");
     fs::write(folder.path().join("coalescing.ptx"), text).expect("the twins can be written");
     folder
@@ -698,6 +701,17 @@ fn folders_without_twins_are_refused() {
     assert!(error.contains("cannot read the reference folder /nowhere"), "{error}");
 }
 
+#[test]
+fn a_twin_with_other_parameters_than_its_kernel_is_refused() {
+    let folder = twins(&["stride_f32", "copy_scalar"]);
+    let error = failure(&mut compare(folder.path(), &[]));
+    assert!(error.starts_with("error: cannot load the twins by the PTX files in "), "{error}");
+    assert!(
+        error.contains("`copy_scalar` takes (b64, b32), and the program's takes (b64, b64, b64)"),
+        "{error}"
+    );
+}
+
 /// A folder that looks like a toolkit to the program; its nvcc is this shell script.
 fn toolkit(script: &str) -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
@@ -717,7 +731,7 @@ fn twins_are_compiled_for_the_device() {
     let toolkit = toolkit(
         r#"[ "$*" = --version ] && echo "Cuda compilation tools, release 12.8, V12.8.93" && exit
            [ "$1 $2 $3 $4 $5" = "-O3 -ptx -lineinfo -arch=compute_90 -o" ] || exit 3
-           printf '.version 8.7\n.target sm_90\n.visible .entry offset_f32(\n)\n{ ret; }\n' > "$6""#,
+           printf '.version 8.7\n.target sm_90\n.visible .entry offset_f32(.param .u64 a, .param .u32 s)\n{ ret; }\n' > "$6""#,
     );
     let mut command = compare(folder.path(), &["offset", "--range", "1", "--format", "json"]);
     let Outcome { status, out, err } = outcome(command.env("CUDA_HOME", toolkit.path()));

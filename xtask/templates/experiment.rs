@@ -1,7 +1,8 @@
 //! `name_of_lesson`: a slice times a factor. The kernel and what to expect of it are in gpu-kernels' `name_of_lesson.rs`.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Precision, Request, Shape, Work, check_size,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Work, check_size,
+    covering,
 };
 use crate::{
     device::DeviceInfo,
@@ -10,13 +11,12 @@ use crate::{
     verify::Expected,
 };
 use anyhow::Result;
-use cust::launch;
+use gpu_kernels::name_of_lesson::name_of_lesson_f32;
 
 /// `destination[i] = factor * source[i]`.
 pub(super) struct Lesson;
 
-/// Its kernel: `(source: &[f32], destination: *mut f32, factor: f32)`.
-const KERNEL: &str = "name_of_lesson_f32";
+const KERNEL: KernelInfo = KernelInfo::of::<name_of_lesson_f32>();
 
 /// What it multiplies by: the products of the pattern's values, which are whole and below 2^20, are exact.
 const FACTOR: f32 = 2.5;
@@ -38,7 +38,7 @@ impl Experiment for Lesson {
         &["bytes", "block"]
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
+    fn kernels(&self) -> Vec<KernelInfo> {
         vec![KERNEL]
     }
 
@@ -47,20 +47,16 @@ impl Experiment for Lesson {
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
-        if !request.wants(KERNEL) {
+        if !request.wants(KERNEL.name) {
             return Ok(Vec::new());
         }
         check_size(&[self], request)?;
         let bytes = request.bytes;
         let elements = bytes / Precision::F32.size();
-        let shape = Shape::covering(elements, request.block, device)?;
-        let work = move |&Launch { function, shape, stream, buffers }: &Launch<'_>| {
-            let (source, destination) = (buffers[0], buffers[1]);
-            let (grid, block) = (shape.grid_size(), shape.block_size());
-            // SAFETY: these are the kernel's parameters, and both buffers have that many elements.
-            unsafe { launch!(function<<<grid, block, 0, stream>>>(source, elements, destination, FACTOR)) }
-        };
-        let point = Point::new(self.name(), KERNEL, shape, Work::Kernel(Box::new(work)));
+        let shape = covering(elements, request.block, device)?;
+        // The kernel's own parameters: rustc checks them, and the kernel's contract is checked before each launch.
+        let work = Work::kernel::<name_of_lesson_f32>(|buffers| (buffers.read(0), buffers.write(1), FACTOR));
+        let point = Point::new(self.name(), KERNEL.name, shape, work);
         let (before, place) = (Contents::Pattern(Precision::F32), Place::Device);
         Ok(vec![Point {
             parameters: Parameters { bytes, elements, precision: Some(Precision::F32), ..point.parameters },

@@ -2,6 +2,6 @@
 
 extern "C" __global__ void name_of_lesson_f32(const float *__restrict__ source, size_t length,
                                        float *__restrict__ destination, float factor) {
-  size_t index = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  size_t index = static_cast<size_t>(blockDim.x) * blockIdx.x + threadIdx.x;
   if (index < length) destination[index] = factor * source[index];
 }

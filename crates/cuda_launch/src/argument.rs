@@ -1,15 +1,18 @@
 //! What can be passed for a kernel's parameter.
 
 use cuda_std::launch::{Pointer, PointerMut, Slice, SliceMut};
-use cust::memory::{DeviceBox, DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice, UnifiedBuffer};
+use std::ops::Range;
 
-use crate::scope::{Lent, Shared};
+use cust::memory::{DeviceBox, DeviceBuffer, DeviceCopy, DevicePointer, UnifiedBuffer};
+
+use crate::scope::{Buffer, Lent, Shared};
 
 /// Something that can be passed where a kernel takes an `A`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed where the kernel takes `{A}`",
     label = "not what the kernel takes here",
-    note = "a slice that the kernel reads is `&buffer`, one that it writes `&mut buffer`"
+    note = "a slice that the kernel reads is `&buffer`, one that it writes `&mut buffer`; a part of either is \
+            `buffer.part(range)` or `buffer.part_mut(range)`, with `cuda_launch::Parts`"
 )]
 pub trait IntoArgument<A> {
     /// The argument.
@@ -59,7 +62,6 @@ macro_rules! buffers {
 
 buffers! {
     DeviceBuffer, |this| this.as_device_ptr().as_raw(), this.len();
-    DeviceSlice, |this| this.as_device_ptr().as_raw(), this.len();
     UnifiedBuffer, |this| this.as_ptr() as u64, this.len();
     DeviceBox, |this| this.as_device_ptr().as_raw(), 1;
 }
@@ -74,6 +76,54 @@ impl<'a, T: DeviceCopy> IntoArgument<PointerMut<'a, T>> for DevicePointer<T> {
     fn into_argument(self) -> PointerMut<'a, T> {
         PointerMut::new(self.as_raw())
     }
+}
+
+/// Parts of a buffer as arguments, borrowed as the whole would be.
+///
+/// `cust`'s own `DeviceSlice` is no argument: it can be copied and borrows nothing, so that two of one buffer could be read
+/// and written by one launch, or be used after the buffer is gone.
+pub trait Parts<T: DeviceCopy>: Buffer<T> {
+    /// The elements of a range, for a kernel to read.
+    ///
+    /// # Panics
+    /// The buffer does not have them.
+    fn part(&self, range: Range<usize>) -> Slice<'_, T> {
+        let (address, length) = within(self.place(), &range, size_of::<T>());
+        // SAFETY: the buffer has as many elements there, and is borrowed.
+        unsafe { Slice::new(address, length) }
+    }
+
+    /// The elements of a range, for a kernel to write.
+    ///
+    /// # Panics
+    /// The buffer does not have them.
+    fn part_mut(&mut self, range: Range<usize>) -> SliceMut<'_, T> {
+        let (address, length) = within(self.place(), &range, size_of::<T>());
+        // SAFETY: the buffer has as many elements there, and is borrowed by nobody else.
+        unsafe { SliceMut::new(address, length) }
+    }
+
+    /// The elements before `middle` and those from there on, for a kernel to write.
+    ///
+    /// # Panics
+    /// The buffer has fewer.
+    fn split_mut(&mut self, middle: usize) -> (SliceMut<'_, T>, SliceMut<'_, T>) {
+        let (address, length) = self.place();
+        let (behind, rest) = within((address, length), &(middle..length), size_of::<T>());
+        // SAFETY: the buffer has these elements, none of them in both, and is borrowed by nobody else.
+        unsafe { (SliceMut::new(address, middle), SliceMut::new(behind, rest)) }
+    }
+}
+
+impl<T: DeviceCopy, B: Buffer<T>> Parts<T> for B {}
+
+/// The address and length of a range of elements.
+fn within((address, length): (u64, usize), range: &Range<usize>, size: usize) -> (u64, usize) {
+    assert!(
+        range.start <= range.end && range.end <= length,
+        "the elements {range:?} of a buffer of {length} were asked for"
+    );
+    (address + (range.start * size) as u64, range.len())
 }
 
 impl<'a, T> IntoArgument<Slice<'a, T>> for &'a Shared<'_, T> {

@@ -30,11 +30,11 @@
 //! | want | use |
 //! | --- | --- |
 //! | run a safe kernel and wait for it | [`Launch::launch`] |
-//! | queue several safe kernels and go on | [`scope`] and [`Launch::enqueue`] |
+//! | queue several safe kernels and go on | [`scope()`] and [`Launch::enqueue`] |
 //! | queue a kernel whose buffers one keeps alive oneself, or an unsafe kernel | [`Launch::launch_unchecked`] |
 //! | launch the same kernel often | [`Module::kernel`], once, and the methods of [`Loaded`] |
 //!
-//! Arguments are borrowed `cust` buffers (`&DeviceBuffer`, `&mut DeviceSlice`, `&UnifiedBuffer`, `&mut DeviceBox`), what a
+//! Arguments are borrowed `cust` buffers (`&DeviceBuffer`, `&mut UnifiedBuffer`, `&mut DeviceBox`), [`Parts`] of them, what a
 //! [`Scope`] lends, and values.
 #![expect(single_use_lifetimes, reason = "an `impl Trait` argument cannot name an anonymous lifetime")]
 
@@ -44,8 +44,10 @@ mod launch;
 mod module;
 mod scope;
 
-pub use argument::{IntoArgument, IntoArguments};
-pub use cuda_std::launch::{Kernel, Parameter, Refusal, SafeKernel, Shape, Slice, SliceMut};
+pub use argument::{IntoArgument, IntoArguments, Parts};
+pub use cuda_std::launch::{
+    Kernel, Parameter, Pointer, PointerMut, Refusal, SafeKernel, Shape, Slice, SliceMut, Words,
+};
 pub use error::LaunchError;
 pub use launch::Launch;
 pub use module::{Loaded, Module, Signatures};

@@ -65,6 +65,17 @@ impl Signatures {
         Self(signatures)
     }
 
+    /// The names of the entry points, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Whether there is an entry point of this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// Compares the kernel of this name with the kernel `K`.
     ///
     /// # Errors
@@ -297,5 +308,8 @@ mod tests {
         assert_eq!(of("pair"), "b64");
         assert_eq!(of("none"), "");
         assert_eq!(all.len(), 3);
+        let signatures = Signatures::of(PTX);
+        assert_eq!(signatures.names().collect::<Vec<_>>(), ["copy", "none", "pair"]);
+        assert!(signatures.has("pair") && !signatures.has("pai"));
     }
 }

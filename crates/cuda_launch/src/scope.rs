@@ -2,10 +2,13 @@
 
 use std::marker::PhantomData;
 
-use cust::memory::{DeviceBuffer, DeviceCopy, DeviceSlice, UnifiedBuffer};
+use cust::memory::{DeviceBuffer, DeviceCopy, UnifiedBuffer};
 use cust::stream::Stream;
 
 use crate::error::LaunchError;
+
+/// Invariant in the lifetime: a loan cannot pass for a longer or a shorter one.
+type Invariant<'scope> = PhantomData<fn(&'scope ()) -> &'scope ()>;
 
 /// A stretch of code whose launches run on one stream, one after the other, while the host goes on; see [`scope`].
 #[derive(Debug)]
@@ -20,7 +23,8 @@ pub struct Scope<'scope, 'env: 'scope> {
 pub struct Lent<'scope, T> {
     address: u64,
     length: usize,
-    borrow: PhantomData<(&'scope mut [T], fn(&'scope ()) -> &'scope ())>,
+    borrow: PhantomData<&'scope mut [T]>,
+    scope: Invariant<'scope>,
 }
 
 /// A buffer that the launches of a scope may read, and the host and other scopes too.
@@ -28,7 +32,8 @@ pub struct Lent<'scope, T> {
 pub struct Shared<'scope, T> {
     address: u64,
     length: usize,
-    borrow: PhantomData<(&'scope [T], fn(&'scope ()) -> &'scope ())>,
+    borrow: PhantomData<&'scope [T]>,
+    scope: Invariant<'scope>,
 }
 
 macro_rules! borrowed {
@@ -55,7 +60,7 @@ macro_rules! borrowed {
 
 borrowed! { Lent Shared }
 
-/// Device memory that a scope can borrow.
+/// Device memory that a scope can borrow. No other crate can implement it, since it cannot name it.
 pub trait Buffer<T> {
     /// The address of its first element, and its length.
     #[doc(hidden)]
@@ -63,12 +68,6 @@ pub trait Buffer<T> {
 }
 
 impl<T: DeviceCopy> Buffer<T> for DeviceBuffer<T> {
-    fn place(&self) -> (u64, usize) {
-        (self.as_device_ptr().as_raw(), self.len())
-    }
-}
-
-impl<T: DeviceCopy> Buffer<T> for DeviceSlice<T> {
     fn place(&self) -> (u64, usize) {
         (self.as_device_ptr().as_raw(), self.len())
     }
@@ -84,13 +83,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Lends a buffer to the scope's launches, which may write it, until the scope ends.
     pub fn lend<T: DeviceCopy>(&'scope self, buffer: &'env mut impl Buffer<T>) -> Lent<'scope, T> {
         let (address, length) = buffer.place();
-        Lent { address, length, borrow: PhantomData }
+        Lent { address, length, borrow: PhantomData, scope: PhantomData }
     }
 
     /// Shares a buffer with the scope's launches, which may read it, until the scope ends.
     pub fn share<T: DeviceCopy>(&'scope self, buffer: &'env impl Buffer<T>) -> Shared<'scope, T> {
         let (address, length) = buffer.place();
-        Shared { address, length, borrow: PhantomData }
+        Shared { address, length, borrow: PhantomData, scope: PhantomData }
     }
 
     /// The stream that the launches run on.
@@ -123,7 +122,7 @@ pub fn scope<'env, R>(
     stream: &'env Stream,
     body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
 ) -> Result<R, LaunchError> {
-    /// Waits when `body` panics; aborts if that cannot be done, since buffers would be freed that are in use.
+    /// Waits when `body` panics, before the buffers that its launches use can be freed.
     struct Wait<'a>(&'a Stream);
 
     impl Drop for Wait<'_> {
@@ -141,20 +140,27 @@ pub fn scope<'env, R>(
 }
 
 /// Arguments that stay until the scope ends, and are used on its stream alone.
+///
+/// # Safety
+/// They do, whatever becomes of the value itself.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` may be gone, or be used by something else, before the launch ends",
     label = "not lent to the scope",
     note = "take `scope.share(&buffer)` for what the kernel reads, `scope.lend(&mut buffer)` for what it writes"
 )]
-pub trait InScope<'scope> {}
+pub unsafe trait InScope<'scope> {}
 
-impl<'scope, T> InScope<'scope> for &Lent<'scope, T> {}
-impl<'scope, T> InScope<'scope> for &mut Lent<'scope, T> {}
-impl<'scope, T> InScope<'scope> for &Shared<'scope, T> {}
+// SAFETY: the scope has borrowed the buffer, and the loan is invariant in the scope.
+unsafe impl<'scope, T> InScope<'scope> for &Lent<'scope, T> {}
+// SAFETY: as above.
+unsafe impl<'scope, T> InScope<'scope> for &mut Lent<'scope, T> {}
+// SAFETY: as above.
+unsafe impl<'scope, T> InScope<'scope> for &Shared<'scope, T> {}
 
 macro_rules! values {
     ($($value:ty)*) => {$(
-        impl InScope<'_> for $value {}
+        // SAFETY: a value is copied into the launch.
+        unsafe impl InScope<'_> for $value {}
     )*};
 }
 
@@ -162,7 +168,8 @@ values! { u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 bool }
 
 macro_rules! tuples {
     ($(($($part:ident)*);)*) => {$(
-        impl<'scope, $($part: InScope<'scope>),*> InScope<'scope> for ($($part,)*) {}
+        // SAFETY: each of them does.
+        unsafe impl<'scope, $($part: InScope<'scope>),*> InScope<'scope> for ($($part,)*) {}
     )*};
 }
 
@@ -180,4 +187,6 @@ tuples! {
     (P1 P2 P3 P4 P5 P6 P7 P8 P9 P10);
     (P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11);
     (P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12);
+    (P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13);
+    (P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14);
 }

@@ -9,6 +9,13 @@ use cuda_std::vector::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2};
 ///
 /// # Safety
 /// The type has no padding, no references, and every pattern of bits is a value of it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain bits, as a kernel's values and the elements of its arrays and tiles are",
+    label = "not a number, a vector, or an array of them",
+    note = "a `bool` crosses as a `u32`; a `struct` of one's own can be `unsafe impl Bits`, if it has no padding, no pointers, and \
+            every pattern of bits is a value of it",
+    note = "`In`, `Out`, `Tile` and the other types of parameters are known by their names: write them out, and no alias"
+)]
 pub unsafe trait Bits: Copy + 'static {}
 
 macro_rules! bits {

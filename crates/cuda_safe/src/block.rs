@@ -18,6 +18,7 @@
 //! }
 //! ```
 
+use core::fmt;
 use core::marker::PhantomData;
 
 use cuda_std::thread;
@@ -25,20 +26,38 @@ use cuda_std::warp::{self, WarpShuffleValue};
 
 use crate::bits::Bits;
 use crate::contained::Contained;
-use crate::extent::Bounds;
+use crate::extent::{Bounds, Extent};
 use crate::parameter::{PerBlock, Width};
-use crate::place::Mine;
-use crate::shape::{Linear, Shape, Sliced, Square, Warps, WholeWarps};
+use crate::place::{Mine, Mine2};
+use crate::sealed::{Key, Sealed};
+use crate::shape::{
+    Fixed, Linear, Planar, Shape, Sliced, Square, TILE_ROWS, Tiles, Warps, WholeWarps, block_start,
+};
 use crate::thread::Thread;
-use crate::tile::{Cells, EachThreads, Fresh, Full, Layout, Tile, Turn, Written};
+use crate::tile::{CanWrite, Cells, EachThreads, Full, Halved, Layout, Tile, Turn, Written};
 
 /// The whole block, whose code this is; see the [module](self).
 #[derive(Debug)]
 pub struct Block<S>(PhantomData<(S, *mut ())>);
 
 /// A value for each thread of the block, which only that thread can look at.
-#[derive(Clone, Copy, Debug)]
 pub struct PerThread<T>(T);
+
+impl<T: Copy> Clone for PerThread<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Copy> Copy for PerThread<T> {}
+
+/// Says nothing of the value, which the block's code must not see.
+impl<T> fmt::Debug for PerThread<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PerThread(..)")
+    }
+}
 
 impl<T: Copy> PerThread<T> {
     /// The thread's own value.
@@ -85,10 +104,11 @@ impl<S: Shape> Block<S> {
 
     /// Has each thread write its own cells of a tile.
     #[inline(always)]
-    pub fn write<T, L, F>(&mut self, tile: Tile<T, L, Fresh>, code: F) -> Tile<T, L, Written>
+    pub fn write<T, L, State, F>(&mut self, tile: Tile<T, L, State>, code: F) -> Tile<T, L, Written>
     where
         T: Bits,
         L: Layout,
+        State: CanWrite,
         F: Fn(&Thread<S>, Cells<'_, T, L>) + Contained,
     {
         // SAFETY: the block's code is run by its threads.
@@ -101,7 +121,7 @@ impl<S: Shape> Block<S> {
     #[inline(always)]
     pub fn sync<T: Turn>(&mut self, tiles: T) -> T::Next {
         thread::sync_threads();
-        tiles.turn()
+        tiles.turn(Key::new())
     }
 
     /// A barrier, which all threads of the block reach.
@@ -159,7 +179,7 @@ impl<S: Linear> Block<S> {
     #[inline(always)]
     pub fn grid_stride<N, B: Bounds<N>>(&self, all: B) -> impl Iterator<Item = Chunk<S, N>> + use<S, N, B> {
         let threads = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
-        let first = thread::block_idx_x() as usize * thread::block_dim_x() as usize;
+        let first = block_start();
         let end = all.length();
         core::iter::successors(Some(first), move |first| Some(first + threads))
             .take_while(move |&first| first < end)
@@ -191,6 +211,98 @@ impl Block<Sliced> {
     }
 }
 
+/// A proof that all of the block's tile is within the extents `X` and `Y`.
+#[derive(Debug)]
+pub struct Whole<X, Y>(PhantomData<fn() -> (X, Y)>);
+
+impl<X, Y> Clone for Whole<X, Y> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<X, Y> Copy for Whole<X, Y> {}
+
+impl<const WIDTH: u32> Block<Tiles<WIDTH>> {
+    /// Whether all of the block's tile is within the extents, so that no element of it has to be compared.
+    #[inline(always)]
+    #[must_use]
+    pub fn whole<X, Y>(&self, nx: Extent<X>, ny: Extent<Y>) -> Option<Whole<X, Y>> {
+        let right = (thread::block_idx_x() + 1) * WIDTH;
+        let bottom = (thread::block_idx_y() + 1) * TILE_ROWS;
+        if right <= nx.get() && bottom <= ny.get() { Some(Whole(PhantomData)) } else { None }
+    }
+}
+
+/// A proof that the indices of all threads of the block are below `N`.
+#[derive(Debug)]
+pub struct Inside<N>(PhantomData<fn() -> N>);
+
+impl<N> Clone for Inside<N> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N> Copy for Inside<N> {}
+
+impl<N> Inside<N> {
+    /// The thread's index.
+    #[inline(always)]
+    #[must_use]
+    pub fn index<S: Linear>(self, thread: &Thread<S>) -> Mine<N> {
+        // SAFETY: the index is below N.
+        unsafe { Mine::new(thread.number()) }
+    }
+}
+
+impl<S: Linear> Block<S> {
+    /// Whether the indices of all threads of the block are below the length, so that none has to be compared.
+    #[inline(always)]
+    #[must_use]
+    pub fn inside<N>(&self, all: impl Bounds<N>) -> Option<Inside<N>> {
+        let threads = thread::block_dim_x() as usize;
+        if all.has(block_start() + threads - 1) { Some(Inside(PhantomData)) } else { None }
+    }
+}
+
+/// A proof that the positions of all threads of the block are within the extents `X` and `Y`.
+#[derive(Debug)]
+pub struct Inside2<X, Y>(PhantomData<fn() -> (X, Y)>);
+
+impl<X, Y> Clone for Inside2<X, Y> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<X, Y> Copy for Inside2<X, Y> {}
+
+impl<X, Y> Inside2<X, Y> {
+    /// The thread's position.
+    #[inline(always)]
+    #[must_use]
+    pub fn position<S: Planar>(self, _: &Thread<S>) -> Mine2<X, Y> {
+        let (x, y) = S::position(Key::new());
+        // SAFETY: the position is within both extents.
+        unsafe { Mine2::new(x, y) }
+    }
+}
+
+impl<const X: u32, const Y: u32> Block<Fixed<X, Y>> {
+    /// Whether the positions of all threads of the block are within the extents, so that none has to be compared.
+    #[inline(always)]
+    #[must_use]
+    pub fn inside<Nx, Ny>(&self, nx: Extent<Nx>, ny: Extent<Ny>) -> Option<Inside2<Nx, Ny>> {
+        let right = (thread::block_idx_x() + 1) * X;
+        let bottom = (thread::block_idx_y() + 1) * Y;
+        if right <= nx.get() && bottom <= ny.get() { Some(Inside2(PhantomData)) } else { None }
+    }
+}
+
 impl Block<Square> {
     /// Threads along a side of the block.
     #[inline(always)]
@@ -201,7 +313,7 @@ impl Block<Square> {
 }
 
 /// Threads that are whole warps and run together, so that lanes can read each other's values: a [`Block`] or a [`Warp`].
-pub trait Lanes {
+pub trait Lanes: Sealed {
     /// The layout of the threads.
     type Shape: Shape;
 
@@ -274,6 +386,9 @@ pub trait Lanes {
 /// The mask of a whole warp.
 const FULL: u32 = u32::MAX;
 
+impl<S: WholeWarps> Sealed for Block<S> {}
+impl Sealed for Warp {}
+
 impl<S: WholeWarps> Lanes for Block<S> {
     type Shape = S;
 
@@ -316,13 +431,15 @@ impl Lanes for Warp {
 }
 
 impl Block<Warps> {
-    /// Has the first warp run `code`; threads of all others get `other`.
+    /// Has the first warp run `code`. A kernel that ends with it lets the other warps go.
     #[inline(always)]
-    pub fn first_warp<R, F>(&mut self, code: F, other: R) -> PerThread<R>
+    pub fn first_warp<F>(&mut self, code: F)
     where
-        F: Fn(&mut Warp) -> PerThread<R> + Contained,
+        F: Fn(&mut Warp) + Contained,
     {
-        if thread::thread_idx_x() / 32 == 0 { code(&mut Warp(PhantomData)) } else { PerThread(other) }
+        if thread::thread_idx_x() / 32 == 0 {
+            code(&mut Warp(PhantomData));
+        }
     }
 
     /// Adds up halves: each of the first `distance` threads combines its value with the cell of the thread `distance` further
@@ -337,14 +454,15 @@ impl Block<Warps> {
         values: PerThread<T>,
         distance: u32,
         combine: F,
-    ) -> (Tile<T, EachThreads, Written>, PerThread<T>)
+    ) -> (Tile<T, EachThreads, Halved>, PerThread<T>)
     where
         T: Bits,
         F: Fn(T, T) -> T + Contained,
     {
         let (x, threads) = (thread::thread_idx_x(), thread::block_dim_x());
         let mut value = values.0;
-        if x < distance && x + distance < threads {
+        // No sum that could be too large: the distance is any number.
+        if x < distance && distance < threads - x {
             // SAFETY: both cells are the tile's. This one is the thread's own; the other belongs to a thread that is not
             // below `distance`, which writes nothing here.
             unsafe {

@@ -8,6 +8,9 @@
 
 use core::marker::PhantomData;
 
+use crate::shape::Fixed;
+use crate::thread::Thread;
+
 /// Names for lengths. None of them has a value: they only tell lengths apart.
 pub mod names {
     /// Elements of an array.
@@ -51,6 +54,11 @@ pub struct Extent<Name>(u32, PhantomData<fn() -> Name>);
 #[derive(Debug)]
 pub struct Positive<Name>(u32, PhantomData<fn() -> Name>);
 
+/// A length of the launch that is whole segments of 32 elements, one for each lane of a warp, and not 0; see the
+/// [module](self).
+#[derive(Debug)]
+pub struct Segmented<Name>(u32, PhantomData<fn() -> Name>);
+
 /// A length of the launch, in 64 bits; see the [module](self).
 #[derive(Debug)]
 pub struct Length<Name>(usize, PhantomData<fn() -> Name>);
@@ -72,7 +80,7 @@ macro_rules! copies {
     )*};
 }
 
-copies! { Extent Positive Length Below }
+copies! { Extent Positive Segmented Length Below }
 
 impl<Name> Extent<Name> {
     /// # Safety
@@ -103,6 +111,60 @@ impl<Name> Extent<Name> {
     #[must_use]
     pub fn chunks<const COUNT: u32>(self) -> Chunks<Name, COUNT> {
         Chunks { extent: self, next: 0 }
+    }
+}
+
+impl<Name> Extent<Name> {
+    /// The extent in parts of `W` if it is a multiple of `W`, each by a proof that all of it is below the extent.
+    #[inline(always)]
+    #[must_use]
+    pub fn whole_parts<const W: u32>(self) -> Option<impl Iterator<Item = Part<Name, W>>> {
+        if self.0.is_multiple_of(W) {
+            Some(self.parts::<W>().map(|first| Part(first, PhantomData)))
+        } else {
+            None
+        }
+    }
+
+    /// The first number of each part of `W`, the last of which may be shorter.
+    #[inline(always)]
+    pub fn parts<const W: u32>(self) -> impl Iterator<Item = u32> {
+        const { assert!(W > 0, "a part has a length") };
+        // SAFETY: an extent is at most 2^31, so that the sum does not wrap; and LLVM, which then knows, moves a pointer along
+        // where it would multiply for each part.
+        core::iter::successors(Some(0_u32), |first| Some(unsafe { first.unchecked_add(W) }))
+            .take_while(move |&first| first < self.0)
+    }
+}
+
+/// `W` consecutive indices below an extent.
+#[derive(Debug)]
+pub struct Part<Name, const W: u32>(u32, PhantomData<fn() -> Name>);
+
+impl<Name, const W: u32> Clone for Part<Name, W> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Name, const W: u32> Copy for Part<Name, W> {}
+
+impl<Name, const W: u32> Part<Name, W> {
+    /// The index in the part of the thread's place along x.
+    #[inline(always)]
+    #[must_use]
+    pub fn x<const Y: u32>(self, thread: &Thread<Fixed<W, Y>>) -> Below<Name> {
+        // SAFETY: the sum is below the extent.
+        Below(unsafe { self.0.unchecked_add(thread.x()) }, PhantomData)
+    }
+
+    /// The index in the part of the thread's place along y.
+    #[inline(always)]
+    #[must_use]
+    pub fn y<const X: u32>(self, thread: &Thread<Fixed<X, W>>) -> Below<Name> {
+        // SAFETY: the sum is below the extent.
+        Below(unsafe { self.0.unchecked_add(thread.y()) }, PhantomData)
     }
 }
 
@@ -172,6 +234,29 @@ impl<Name> Positive<Name> {
     #[must_use]
     pub fn draw(self, random: u32) -> Below<Name> {
         Below(cuda_std::integer::multiply_high(random, self.0), PhantomData)
+    }
+}
+
+impl<Name> Segmented<Name> {
+    /// # Safety
+    /// All of the launch has this one value by this name, and it is a multiple of 32 and not 0.
+    #[inline(always)]
+    pub(crate) unsafe fn new(value: u32) -> Self {
+        Self(value, PhantomData)
+    }
+
+    /// The number.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    /// A segment drawn by a random number; see [`Positive::draw`].
+    #[inline(always)]
+    #[must_use]
+    pub fn draw(self, random: u32) -> Group<Name, 32> {
+        Group(cuda_std::integer::multiply_high(random, self.0 / 32) * 32, PhantomData)
     }
 }
 

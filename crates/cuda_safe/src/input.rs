@@ -2,16 +2,19 @@
 
 use core::marker::PhantomData;
 
-use cuda_std::access::{Access, load_read_only_no_allocate};
+use cuda_std::access::{Access, load_read_only, load_read_only_no_allocate};
 use cuda_std::thread;
 
 use crate::bits::Bits;
+use crate::block::{Inside, Whole};
 use crate::extent::{Below, Bounds, Count, Extent, Plus};
 use crate::place::Mine;
-use crate::shape::{OneBlock, WholeWarps};
+use crate::sealed::Sealed;
+use crate::shape::{Linear, OneBlock, TILE_WARPS, Tiles, WholeWarps};
 use crate::space::{AlongRows, Each, EachThread, RunSpace, Space, element};
 use crate::thread::Thread;
 use crate::tile::{Corner, Step};
+use crate::unroll::repeat;
 
 /// An array that nothing writes during the launch, read by a thread's places as the space `S` says. Loads go through the
 /// read-only path (`ld.global.nc`).
@@ -88,8 +91,60 @@ impl<T: Bits, S: Space> In<T, S> {
     }
 }
 
+/// An [`In`] whose loads keep their order among the kernel's stores.
+///
+/// Nothing tells the compilers that no store goes to this array, though none does, so they move no load in front of a
+/// store. Loads are plain (`ld.global`), not those of the read-only path.
+#[derive(Debug)]
+pub struct InOrder<T, S>(In<T, S>);
+
+impl<T, S: Space> Clone for InOrder<T, S> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, S: Space> Copy for InOrder<T, S> {}
+
+impl<T: Bits, S: Space> InOrder<T, S> {
+    /// # Safety
+    /// As for [`In::new`].
+    #[inline(always)]
+    pub(crate) unsafe fn new(first: *const T, length: usize, space: S) -> Self {
+        // SAFETY: promised by the caller.
+        Self(unsafe { In::new(first, length, space) })
+    }
+
+    /// The element that belongs to a place.
+    #[inline(always)]
+    #[must_use]
+    pub fn at(self, place: S::Place) -> T {
+        self.0.at(place)
+    }
+
+    /// The element that belongs to the `nth` place of a run.
+    ///
+    /// # Panics
+    /// The run has fewer places. The check is gone where the compiler knows the number.
+    #[inline(always)]
+    #[must_use]
+    pub fn nth<R, const COUNT: usize>(self, run: R, nth: usize) -> T
+    where
+        S: RunSpace<R>,
+        R: Counted<COUNT>,
+    {
+        assert!(nth < COUNT);
+        let (first, apart) = self.0.space.run(run);
+        // SAFETY: the array has all elements of the run.
+        unsafe { *self.0.first.add(first + nth * apart) }
+    }
+}
+
 /// A run of `COUNT` places.
-pub trait Counted<const COUNT: usize> {}
+pub trait Counted<const COUNT: usize>: Sealed {}
+impl<N, const COUNT: usize> Sealed for crate::place::Run<N, COUNT> {}
+impl<X, Y, const COUNT: usize> Sealed for crate::place::Run2<X, Y, COUNT> {}
 impl<N, const COUNT: usize> Counted<COUNT> for crate::place::Run<N, COUNT> {}
 impl<X, Y, const COUNT: usize> Counted<COUNT> for crate::place::Run2<X, Y, COUNT> {}
 
@@ -152,7 +207,7 @@ impl<T: Bits, N: 'static, const MORE: usize> In<T, Each<Plus<N, MORE>>> {
 unsafe impl<T: Bits, N: 'static, const MORE: usize> Bounds<N> for Padded<T, N, MORE> {
     #[inline(always)]
     fn length(&self) -> usize {
-        self.0.length - MORE
+        self.0.length.saturating_sub(MORE)
     }
 
     // The host admits no array that is shorter than MORE, but LLVM does not know that.
@@ -176,6 +231,29 @@ impl<T: Bits, N: 'static, const MORE: usize> In<T, Each<Plus<N, MORE>>> {
     }
 }
 
+impl<T: Bits, N: 'static, const MORE: usize> In<T, Each<Plus<N, MORE>>> {
+    /// One of the `MORE` elements behind those of the block's threads, for the first `MORE` threads of the block: what a
+    /// [`Halo`](crate::tile::Halo) has behind the cells of the threads.
+    #[inline(always)]
+    #[must_use]
+    pub fn behind_block<S: Linear>(self, thread: &Thread<S>) -> Option<T> {
+        if (thread.x() as usize) < MORE {
+            self.get(thread.number() + thread::block_dim_x() as usize)
+        } else {
+            None
+        }
+    }
+
+    /// [`behind_block`](In::behind_block) in a block whose indices are all below the length.
+    #[inline(always)]
+    #[must_use]
+    pub fn behind_inside<S: Linear>(self, thread: &Thread<S>, _: Inside<N>) -> Option<T> {
+        let index = thread.number() + thread::block_dim_x() as usize;
+        // SAFETY: the last thread's index is below N, and this one at most MORE behind it.
+        if (thread.x() as usize) < MORE { Some(unsafe { *self.first.add(index) }) } else { None }
+    }
+}
+
 impl<T: Bits, N: 'static> In<T, Each<N>> {
     /// The elements that a thread reads when each warp takes `32 * COUNT` in a row, then those one grid further on.
     ///
@@ -183,6 +261,12 @@ impl<T: Bits, N: 'static> In<T, Each<N>> {
     #[inline(always)]
     #[must_use]
     pub fn by_warps<S: WholeWarps, const COUNT: usize>(self, thread: &Thread<S>) -> ByWarps<T, COUNT> {
+        const {
+            assert!(
+                COUNT > 0 && COUNT <= 1 << 16,
+                "a thread reads at least one element at a time, and 65536 at most"
+            );
+        };
         let index = thread.number();
         ByWarps {
             array: self.first,
@@ -262,6 +346,27 @@ impl<T: Bits, R, C> From<T, R, C> {
     }
 }
 
+impl<T: Bits, R, C> From<T, R, C> {
+    /// The elements of all steps, loaded before the first is used, of a tile that is all within the matrix.
+    ///
+    /// # Panics
+    /// `COUNT` is not the number of steps: the compiler says so.
+    #[inline(always)]
+    #[must_use]
+    pub fn all<const WIDTH: u32, const COUNT: usize>(
+        &self,
+        _: &Thread<Tiles<WIDTH>>,
+        _: Whole<C, R>,
+    ) -> [T; COUNT] {
+        const { assert!(COUNT == (WIDTH / TILE_WARPS) as usize, "one element for each step") };
+        core::array::from_fn(|nth| {
+            let step = Step::<WIDTH>::number(nth as u32);
+            // SAFETY: steps stay in the block's tile, which is within the matrix.
+            unsafe { *self.first.add(element(step.down, self.columns.get(), step.right)) }
+        })
+    }
+}
+
 /// A matrix of `Rows` and `Columns`, row after row, that nothing writes during the launch, read at any row and column.
 #[derive(Debug)]
 pub struct Matrix<T, Rows, Columns> {
@@ -295,6 +400,22 @@ impl<T: Bits, R, C> Matrix<T, R, C> {
         unsafe { *self.first.add(element(row.get(), self.columns, column.get())) }
     }
 
+    /// A row, element by element.
+    #[inline(always)]
+    #[must_use]
+    pub fn row(self, row: Below<R>) -> Strip<T, C> {
+        let first = self.first.wrapping_add(element(row.get(), self.columns, 0));
+        Strip { next: first, apart: 1, name: PhantomData }
+    }
+
+    /// A column, element by element.
+    #[inline(always)]
+    #[must_use]
+    pub fn column(self, column: Below<C>) -> Strip<T, R> {
+        let first = self.first.wrapping_add(column.get() as usize);
+        Strip { next: first, apart: self.columns as usize, name: PhantomData }
+    }
+
     /// The element of a row and column, if the matrix has them.
     #[inline(always)]
     #[must_use]
@@ -305,5 +426,57 @@ impl<T: Bits, R, C> Matrix<T, R, C> {
         } else {
             None
         }
+    }
+}
+
+/// A row or column of a matrix, of `Length` elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Strip<T, Length> {
+    next: *const T,
+    apart: usize,
+    name: PhantomData<fn() -> Length>,
+}
+
+/// Steps of [`Strip::fold_with`] between two tests of the loop.
+const AT_A_TIME: u32 = 32;
+
+impl<T: Bits + Access, Length> Strip<T, Length> {
+    /// Goes through two strips side by side: `step` gets what it returned before and an element of each.
+    ///
+    /// 32 steps at a time, which leaves little beside the loads but the addition to the address of the strip whose elements
+    /// are not neighbours.
+    #[inline(always)]
+    pub fn fold_with<U: Bits + Access, A>(
+        mut self,
+        mut other: Strip<U, Length>,
+        length: Extent<Length>,
+        start: A,
+        step: impl Fn(A, T, U) -> A,
+    ) -> A {
+        let mut state = start;
+        let mut left = length.get();
+        // SAFETY: as many steps are taken as both strips have elements.
+        unsafe {
+            while left >= AT_A_TIME {
+                state = repeat::<AT_A_TIME, _>(state, |state, _| step(state, self.take(), other.take()));
+                left -= AT_A_TIME;
+            }
+            while left > 0 {
+                state = step(state, self.take(), other.take());
+                left -= 1;
+            }
+        }
+        state
+    }
+
+    /// # Safety
+    /// There is another element.
+    #[inline(always)]
+    unsafe fn take(&mut self) -> T {
+        // By name, since LLVM does not follow a pointer that far back to what nothing writes.
+        // SAFETY: promised by the caller; nothing writes the matrix during the launch.
+        let value = unsafe { load_read_only(self.next) };
+        self.next = self.next.wrapping_add(self.apart);
+        value
     }
 }

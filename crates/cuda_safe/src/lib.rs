@@ -52,19 +52,21 @@ pub mod input;
 pub mod output;
 pub mod parameter;
 pub mod place;
+mod sealed;
 pub mod shape;
 pub mod space;
 mod thread;
 pub mod tile;
+pub mod unroll;
 
 pub use bits::{Bits, Number};
 pub use block::{Block, Lanes, PerThread};
 pub use constant::Constant;
 pub use contained::Contained;
 pub use cuda_std::warp::WarpShuffleValue as ShuffleValue;
-pub use cuda_std::{GpuFloat, address_space, integer, kernel, vector};
-pub use extent::{Below, Count, Extent, Length, Plus, Positive, names};
-pub use input::{In, Matrix};
+pub use cuda_std::{GpuFloat, integer, kernel, vector};
+pub use extent::{Below, Count, Extent, Length, Plus, Positive, Segmented, names};
+pub use input::{In, InOrder, Matrix};
 pub use output::{Atomics, Checked, Out, Sum};
 pub use parameter::{PerBlock, Width};
 pub use space::{AlongRows, DownColumns, Each, EachBlock, EachThread, EachWarp, Shifted, Strided};
@@ -75,17 +77,26 @@ pub use tile::{Fresh, Full, Tile, Written};
 #[doc(hidden)]
 pub mod __kernel {
     pub use crate::block::Block;
-    pub use crate::parameter::{FromAddress, FromSlice, Value};
-    use crate::shape::Shape as ShapeOf;
-    pub use crate::space::Has;
+    pub use crate::parameter::{FromAddress, FromSlice, PerBlock, Value};
+    pub use crate::shape::Shape;
+    pub use crate::space::{Has, Took};
     pub use crate::thread::Thread;
     pub use crate::tile::{Dynamic, Layout, Tile};
-    pub use cuda_std;
+
+    /// What of `cuda_std` the code names, and nothing by which safe code would learn which thread it is.
+    pub mod cuda_std {
+        #[cfg(not(target_arch = "nvptx64"))]
+        pub use ::cuda_std::launch;
+        pub use ::cuda_std::{__kernel, address_space};
+
+        /// See `cuda_std::shared`.
+        pub mod shared {
+            pub use ::cuda_std::shared::Storage;
+        }
+    }
 
     #[cfg(not(target_arch = "nvptx64"))]
     pub use crate::parameter::{Argument, Pass};
-    #[cfg(not(target_arch = "nvptx64"))]
-    pub use crate::shape::Shape;
     #[cfg(not(target_arch = "nvptx64"))]
     pub use crate::space::Size;
     #[cfg(not(target_arch = "nvptx64"))]
@@ -101,7 +112,7 @@ pub mod __kernel {
     /// # Safety
     /// Only the entry point of a kernel calls it, in a launch of this shape.
     #[inline(always)]
-    pub unsafe fn thread<S: ShapeOf>() -> Thread<S> {
+    pub unsafe fn thread<S: Shape>() -> Thread<S> {
         // SAFETY: promised by the caller.
         unsafe { Thread::new() }
     }
@@ -111,9 +122,32 @@ pub mod __kernel {
     /// # Safety
     /// As for [`thread`].
     #[inline(always)]
-    pub unsafe fn block<S: ShapeOf>() -> Block<S> {
+    pub unsafe fn block<S: Shape>() -> Block<S> {
         // SAFETY: promised by the caller.
         unsafe { Block::new() }
+    }
+
+    /// A slice that a kernel takes as `&[T]`.
+    ///
+    /// # Safety
+    /// The host admitted it: `length` elements are there from `first` on, and nothing writes them during the launch.
+    #[inline(always)]
+    pub unsafe fn slice<'a, T: crate::Bits>(first: *const T, length: usize) -> &'a [T] {
+        // SAFETY: promised by the caller.
+        unsafe { core::slice::from_raw_parts(first, length) }
+    }
+
+    /// The bytes of dynamic shared memory that a launch with blocks of this shape needs for its tiles: `before` for those
+    /// before this one. [`tile`] goes by the same numbers.
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[must_use]
+    pub fn shared_bytes<T, L: Dynamic<N>, N>(before: u64, launch: &N, block: [u32; 3]) -> u64 {
+        if L::CELLS > 0 {
+            return before;
+        }
+        let bytes = (L::cells(launch, block) as u64).checked_mul(size_of::<T>() as u64);
+        let start = before.checked_next_multiple_of(align_of::<T>() as u64);
+        start.and_then(|start| start.checked_add(bytes?)).unwrap_or(u64::MAX)
     }
 
     /// A tile of the kernel whose code this is: in its static storage or, where the layout has no size of its own, `offset`
@@ -130,12 +164,12 @@ pub mod __kernel {
         let cells = if L::CELLS > 0 {
             storage
         } else {
-            use cuda_std::thread::{block_dim_x, block_dim_y, block_dim_z};
-            let start = *offset;
+            use ::cuda_std::thread::{block_dim_x, block_dim_y, block_dim_z};
+            let start = offset.next_multiple_of(align_of::<T>());
             let cells = L::cells(launch, [block_dim_x(), block_dim_y(), block_dim_z()]);
-            *offset += cells * size_of::<T>();
+            *offset = start + cells * size_of::<T>();
             // SAFETY: the host gives the launch as many bytes as all tiles together.
-            unsafe { cuda_std::shared::dynamic_shared_mem::<u8>().add(start) }.cast()
+            unsafe { ::cuda_std::shared::dynamic_shared_mem::<u8>().add(start) }.cast()
         };
         // SAFETY: promised by the caller.
         unsafe { Tile::new(cells) }

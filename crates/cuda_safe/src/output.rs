@@ -36,6 +36,16 @@ impl<T: Bits, S: Space> Out<T, S> {
     }
 
     #[inline(always)]
+    pub(crate) fn first(self) -> *mut T {
+        self.first
+    }
+
+    #[inline(always)]
+    pub(crate) fn space(self) -> S {
+        self.space
+    }
+
+    #[inline(always)]
     fn address(self, place: S::Place) -> *mut T {
         // SAFETY: the space has an element for the place, and the array has it.
         unsafe { self.space.address(self.first, place) }.cast_mut()
@@ -85,6 +95,22 @@ impl<T: Bits, S: Space> Out<T, S> {
         for (nth, value) in values.into_iter().enumerate() {
             // SAFETY: the array has all elements of the run, and they are this thread's alone.
             unsafe { self.first.add(first + nth * apart).write(value) }
+        }
+    }
+}
+
+impl<T: Bits, S: Space> Out<T, S> {
+    /// Writes the elements that belong to a run of places, `value(nth)` to the `nth`, one after the other.
+    #[inline(always)]
+    pub fn put_each<R, const COUNT: usize>(self, run: R, value: impl Fn(usize) -> T)
+    where
+        S: RunSpace<R>,
+        R: Counted<COUNT>,
+    {
+        let (first, apart) = self.space.run(run);
+        for nth in 0..COUNT {
+            // SAFETY: the array has all elements of the run, and they are this thread's alone.
+            unsafe { self.first.add(first + nth * apart).write(value(nth)) }
         }
     }
 }

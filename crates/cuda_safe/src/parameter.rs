@@ -2,8 +2,8 @@
 //! but for the types that are parameters: [`Width`] and [`PerBlock`].
 
 use crate::bits::Bits;
-use crate::extent::{Extent, Length, Positive};
-use crate::input::{In, Matrix};
+use crate::extent::{Extent, Length, Positive, Segmented};
+use crate::input::{In, InOrder, Matrix};
 use crate::output::{Atomics, Checked, Out, Sum};
 use crate::space::{FromLaunch, Has};
 
@@ -82,6 +82,8 @@ values! {
     // SAFETY: promised by the caller.
     Positive<N> from u32, |value| unsafe { Self::new(value) };
     // SAFETY: promised by the caller.
+    Segmented<N> from u32, |value| unsafe { Self::new(value) };
+    // SAFETY: promised by the caller.
     Length<N> from usize, |value| unsafe { Self::new(value) };
     Width from u32, |value| Self(value);
     PerBlock from usize, |value| Self(value);
@@ -91,6 +93,9 @@ values! {
 #[doc(hidden)]
 pub trait FromSlice<L>: Sized {
     type Element;
+
+    /// Whether the kernel only reads it, as the kernel's descriptor says it: `r`, or `-` where not.
+    const ACCESS: u8;
 
     /// # Safety
     /// The host admitted the slice.
@@ -110,6 +115,20 @@ pub trait FromAddress<L>: Sized {
 impl<L, T: Bits, S: FromLaunch<L>> FromSlice<L> for In<T, S> {
     type Element = T;
 
+    const ACCESS: u8 = b'r';
+
+    #[inline(always)]
+    unsafe fn from_slice(first: *mut T, length: usize, launch: &L) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { Self::new(first, length, S::from_launch(launch)) }
+    }
+}
+
+impl<L, T: Bits, S: FromLaunch<L>> FromSlice<L> for InOrder<T, S> {
+    type Element = T;
+
+    const ACCESS: u8 = b'-';
+
     #[inline(always)]
     unsafe fn from_slice(first: *mut T, length: usize, launch: &L) -> Self {
         // SAFETY: promised by the caller.
@@ -119,6 +138,8 @@ impl<L, T: Bits, S: FromLaunch<L>> FromSlice<L> for In<T, S> {
 
 impl<L: Has<C>, T: Bits, R, C> FromSlice<L> for Matrix<T, R, C> {
     type Element = T;
+
+    const ACCESS: u8 = b'r';
 
     #[inline(always)]
     unsafe fn from_slice(first: *mut T, _: usize, launch: &L) -> Self {
@@ -130,6 +151,8 @@ impl<L: Has<C>, T: Bits, R, C> FromSlice<L> for Matrix<T, R, C> {
 impl<L, T: Bits, S: FromLaunch<L>> FromSlice<L> for Checked<T, S> {
     type Element = T;
 
+    const ACCESS: u8 = b'-';
+
     #[inline(always)]
     unsafe fn from_slice(first: *mut T, length: usize, launch: &L) -> Self {
         // SAFETY: promised by the caller.
@@ -139,6 +162,8 @@ impl<L, T: Bits, S: FromLaunch<L>> FromSlice<L> for Checked<T, S> {
 
 impl<L, N> FromSlice<L> for Atomics<f32, N> {
     type Element = f32;
+
+    const ACCESS: u8 = b'-';
 
     #[inline(always)]
     unsafe fn from_slice(first: *mut f32, length: usize, _: &L) -> Self {
@@ -267,6 +292,7 @@ mod host {
 
     arrays! {
         In, Slice, |words, slice| words.push_slice(&slice), vec![Wire::WORD, Wire::WORD];
+        InOrder, Slice, |words, slice| words.push_slice(&slice), vec![Wire::WORD, Wire::WORD];
         Out, SliceMut, |words, slice| words.push(slice.address()), vec![Wire::WORD];
     }
 
@@ -384,33 +410,48 @@ mod host {
     }
 
     macro_rules! numbers {
-        ($($type:ident $(<$name:ident>)? from $wire:ty, $needs:expr, |$value:ident| $admits:expr;)*) => {$(
+        ($(
+            $type:ident $(<$name:ident>)? from $wire:ty, [$($brand:ty)?], $needs:expr, |$value:ident| $admits:expr;
+        )*) => {$(
             impl$(<$name>)? Argument for $type$(<$name>)? {
                 type Argument<'a> = $wire;
             }
 
-            impl<L, $($name)?> Pass<L> for $type$(<$name>)? {
+            impl<L, $($name)?> Pass<L> for $type$(<$name>)?
+            where
+                $(L: Size<$brand>)?
+            {
                 fn wires() -> Vec<Wire> {
                     vec![Wire::of::<$wire>()]
                 }
 
                 fn clause(name: &str) -> Option<String> {
                     let needs: Option<&str> = $needs;
-                    needs.map(|needs| format!("{name} is {needs}"))
+                    needs.map(|needs| format!("{name}: {needs}"))
                 }
 
                 fn pass(
                     $value: $wire,
                     (kernel, parameter): Names,
-                    _: &L,
+                    launch: &L,
                     _: &Shape,
                     words: &mut Words,
                 ) -> Result<(), Refusal> {
+                    let _ = launch;
                     let needs: Option<&str> = $needs;
+                    let refuse = |needs: String| {
+                        Err(Refusal::Value { kernel, parameter, needs, found: $value.to_string() })
+                    };
                     if !$admits {
-                        let needs = needs.unwrap_or_default().to_string();
-                        return Err(Refusal::Value { kernel, parameter, needs, found: $value.to_string() });
+                        return refuse(needs.unwrap_or_default().to_string());
                     }
+                    $(
+                        // Whoever hides a parameter's type behind an alias has a number that defines no name, and goes by
+                        // what the name stands for all the same.
+                        if Size::<$brand>::size(launch) != $value as u64 {
+                            return refuse(format!("the same number as `{}`", <L as Size<$brand>>::name()));
+                        }
+                    )?
                     words.push($value);
                     Ok(())
                 }
@@ -419,10 +460,12 @@ mod host {
     }
 
     numbers! {
-        Extent<N> from u32, None, |value| true;
-        Positive<N> from u32, Some("a number above 0"), |value| value > 0;
-        Length<N> from usize, None, |value| true;
-        Width from u32, Some("2, 4, 8, 16 or 32"), |value| matches!(value, 2 | 4 | 8 | 16 | 32);
-        PerBlock from usize, Some("a number of elements up to 2^32"), |value| value <= 1 << 32;
+        Extent<N> from u32, [N], Some("a number up to 2^31"), |value| value <= 1 << 31;
+        Positive<N> from u32, [N], Some("a number from 1 to 2^31"), |value| (1..=1 << 31).contains(&value);
+        Segmented<N> from u32, [N], Some("a multiple of 32 from 32 to 2^31"),
+            |value| value.is_multiple_of(32) && (32..=1 << 31).contains(&value);
+        Length<N> from usize, [N], None, |value| true;
+        Width from u32, [], Some("2, 4, 8, 16 or 32"), |value| matches!(value, 2 | 4 | 8 | 16 | 32);
+        PerBlock from usize, [PerBlock], Some("a number of elements up to 2^32"), |value| value <= 1 << 32;
     }
 }

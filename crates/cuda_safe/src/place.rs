@@ -7,32 +7,35 @@ use core::marker::PhantomData;
 
 use crate::extent::Below;
 
+/// Names without values, and neither `Send` nor `Sync`.
+type Proof<Names> = PhantomData<(fn() -> Names, *mut ())>;
+
 /// An index below the length `N` that only this thread has.
 #[derive(Debug)]
-pub struct Mine<N>(usize, PhantomData<(fn() -> N, *mut ())>);
+pub struct Mine<N>(usize, Proof<N>);
 
 /// The number of this thread in the grid.
 #[derive(Debug)]
-pub struct Own(usize, PhantomData<*mut ()>);
+pub struct Own(usize, Proof<()>);
 
 /// The number of this thread's block in the grid, in one thread of the block.
 #[derive(Debug)]
-pub struct OfBlock(usize, PhantomData<*mut ()>);
+pub struct OfBlock(usize, Proof<()>);
 
 /// The number of this thread's warp in the grid, in one thread of the warp; the warp has an index below `N`.
 #[derive(Debug)]
-pub struct OfWarp<N>(usize, PhantomData<(fn() -> N, *mut ())>);
+pub struct OfWarp<N>(usize, Proof<N>);
 
 /// A position, `x` below the extent `X` and `y` below `Y`, that only this thread has.
 #[derive(Debug)]
-pub struct Mine2<X, Y>(u32, u32, PhantomData<(fn() -> (X, Y), *mut ())>);
+pub struct Mine2<X, Y>(u32, u32, Proof<(X, Y)>);
 
 /// `COUNT` indices below the length `N` that only this thread has.
 #[derive(Debug)]
 pub struct Run<N, const COUNT: usize> {
     pub(crate) first: usize,
     pub(crate) apart: usize,
-    proof: PhantomData<(fn() -> N, *mut ())>,
+    proof: Proof<N>,
 }
 
 /// `COUNT` positions along x that only this thread has, all within the extents `X` and `Y`.
@@ -41,7 +44,7 @@ pub struct Run2<X, Y, const COUNT: usize> {
     pub(crate) x: u32,
     pub(crate) y: u32,
     pub(crate) apart: u32,
-    proof: PhantomData<(fn() -> (X, Y), *mut ())>,
+    proof: Proof<(X, Y)>,
 }
 
 macro_rules! copies {

@@ -9,11 +9,22 @@ use core::marker::PhantomData;
 
 use cuda_std::thread;
 
+use crate::sealed::{Key, Sealed};
+
 #[cfg(not(target_arch = "nvptx64"))]
 use {alloc::format, alloc::string::String, cuda_std::launch};
 
-/// A layout of threads.
-pub trait Shape: 'static {
+/// A layout of threads. All there are stand in this module.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a layout of threads",
+    label = "not a shape",
+    note = "the shapes are in `cuda_safe::shape`: `Line`, `Warps`, `Plane`, `Fixed<16, 16>` and others"
+)]
+pub trait Shape: Sealed + 'static {
+    /// Whether the shape's numbers make sense; `#[kernel]` asks.
+    #[doc(hidden)]
+    const IS_POSSIBLE: bool = true;
+
     /// What a launch must be like, as in "blocks of 256 threads".
     #[cfg(not(target_arch = "nvptx64"))]
     fn needs() -> String;
@@ -57,8 +68,11 @@ pub enum Unrolled<const COUNT: usize> {}
 ///
 /// In a square grid block (bx, by) works at (bx + by, bx), modulo the grid's width. In any other grid the blocks are
 /// numbered row by row first, so that no place is given twice.
+///
+/// In a square grid, `DIVIDES` says how the modulo is taken: by a remainder, or by a comparison and a subtraction. The
+/// places are the same.
 #[derive(Debug)]
-pub enum Diagonal {}
+pub enum Diagonal<const DIVIDES: bool> {}
 
 /// A [`Plane`] with blocks of exactly `X` by `Y` threads.
 #[derive(Debug)]
@@ -84,13 +98,24 @@ pub(crate) const TILE_WARPS: u32 = 8;
 pub(crate) const TILE_ROWS: u32 = 32;
 
 /// Shapes whose threads are all along x.
+#[diagnostic::on_unimplemented(
+    message = "the threads of a `{Self}` are not all along x, so they have no number",
+    label = "a shape of more than one dimension, or with an order of its own"
+)]
 pub trait AlongX: Shape {
     /// The thread's number in the grid, in 64 bits, so that no grid makes it wrap.
     #[doc(hidden)]
     #[inline(always)]
-    fn number() -> usize {
-        thread::block_idx_x() as usize * thread::block_dim_x() as usize + thread::thread_idx_x() as usize
+    fn number(_: Key) -> usize {
+        // The block's shape is read before its place, see `Plane`: 1% of a copy.
+        thread::block_dim_x() as usize * thread::block_idx_x() as usize + thread::thread_idx_x() as usize
     }
+}
+
+/// The number of the block's first thread.
+#[inline(always)]
+pub(crate) fn block_start() -> usize {
+    thread::block_dim_x() as usize * thread::block_idx_x() as usize
 }
 
 impl AlongX for Line {}
@@ -100,26 +125,72 @@ impl<const COUNT: usize> AlongX for Runs<COUNT> {}
 
 impl<const THREADS: u32> AlongX for OneBlock<THREADS> {
     #[inline(always)]
-    fn number() -> usize {
+    fn number(_: Key) -> usize {
         thread::thread_idx_x() as usize
     }
 }
 
 /// Shapes in which a thread has one index, or every `threads`-th from there on.
+#[diagnostic::on_unimplemented(
+    message = "a thread of a `{Self}` does not have one index",
+    label = "deals its work out in another way than `Line`, `Warps` and `OneBlock`"
+)]
 pub trait Linear: AlongX {}
 impl Linear for Line {}
 impl Linear for Warps {}
 impl<const THREADS: u32> Linear for OneBlock<THREADS> {}
 
 /// Shapes whose blocks are whole warps, all along x.
+#[diagnostic::on_unimplemented(
+    message = "the blocks of a `{Self}` may not be whole warps",
+    label = "take `Warps`"
+)]
 pub trait WholeWarps: Linear {}
 impl WholeWarps for Warps {}
 
 /// Shapes in which a thread has one position (x, y).
+#[diagnostic::on_unimplemented(
+    message = "a thread of a `{Self}` does not have one position (x, y)",
+    label = "deals its work out in another way than `Plane`, `Diagonal`, `Fixed` and `Square`"
+)]
 pub trait Planar: Shape {
     /// The position.
     #[doc(hidden)]
-    fn position() -> (u32, u32);
+    fn position(_: Key) -> (u32, u32);
+}
+
+/// The most places that a thread of [`Runs`] or [`Unrolled`] has: with as many, no position is too large for its type.
+const MOST_PLACES: usize = 1 << 16;
+
+/// Whether a thread can have as many places.
+const fn are_places(count: usize) -> bool {
+    count > 0 && count <= MOST_PLACES
+}
+
+/// Whether the lanes of warps can be dealt over as many columns of a tile.
+const fn are_columns(width: u32) -> bool {
+    width > 0 && width.is_multiple_of(32)
+}
+
+macro_rules! sealed {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> Sealed for $type {}
+    )*};
+}
+
+sealed! {
+    [] Line;
+    [] Warps;
+    [const THREADS: u32] OneBlock<THREADS>;
+    [const COUNT: usize] Runs<COUNT>;
+    [] Sliced;
+    [] Plane;
+    [const COUNT: usize] Unrolled<COUNT>;
+    [const DIVIDES: bool] Diagonal<DIVIDES>;
+    [const X: u32, const Y: u32] Fixed<X, Y>;
+    [] Square;
+    [] BlockTiles;
+    [const WIDTH: u32] Tiles<WIDTH>;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -168,6 +239,8 @@ mod host {
     }
 
     impl<const COUNT: usize> Shape for Runs<COUNT> {
+        const IS_POSSIBLE: bool = are_places(COUNT);
+
         fn needs() -> String {
             "blocks and a grid along x alone".into()
         }
@@ -198,6 +271,8 @@ mod host {
     }
 
     impl<const COUNT: usize> Shape for Unrolled<COUNT> {
+        const IS_POSSIBLE: bool = are_places(COUNT);
+
         fn needs() -> String {
             format!(
                 "blocks and a grid along x and y, with less than 2^32 / {COUNT} threads along x and 2^32 along y"
@@ -209,7 +284,7 @@ mod host {
         }
     }
 
-    impl Shape for Diagonal {
+    impl<const DIVIDES: bool> Shape for Diagonal<DIVIDES> {
         fn needs() -> String {
             "blocks and a grid along x and y, with less than 2^32 threads along each and 2^31 blocks".into()
         }
@@ -250,6 +325,8 @@ mod host {
     }
 
     impl<const WIDTH: u32> Shape for Tiles<WIDTH> {
+        const IS_POSSIBLE: bool = are_columns(WIDTH);
+
         fn needs() -> String {
             "blocks of 256 threads, as in 16x16 or 32x8, and a grid along x and y".into()
         }
@@ -272,13 +349,19 @@ mod device {
     impl Shape for Line {}
     impl Shape for Warps {}
     impl<const THREADS: u32> Shape for OneBlock<THREADS> {}
-    impl<const COUNT: usize> Shape for Runs<COUNT> {}
+    impl<const COUNT: usize> Shape for Runs<COUNT> {
+        const IS_POSSIBLE: bool = are_places(COUNT);
+    }
     impl Shape for Sliced {}
     impl Shape for Plane {}
-    impl<const COUNT: usize> Shape for Unrolled<COUNT> {}
-    impl Shape for Diagonal {}
+    impl<const COUNT: usize> Shape for Unrolled<COUNT> {
+        const IS_POSSIBLE: bool = are_places(COUNT);
+    }
+    impl<const DIVIDES: bool> Shape for Diagonal<DIVIDES> {}
     impl<const X: u32, const Y: u32> Shape for Fixed<X, Y> {}
     impl Shape for Square {}
     impl Shape for BlockTiles {}
-    impl<const WIDTH: u32> Shape for Tiles<WIDTH> {}
+    impl<const WIDTH: u32> Shape for Tiles<WIDTH> {
+        const IS_POSSIBLE: bool = are_columns(WIDTH);
+    }
 }

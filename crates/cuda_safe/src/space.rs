@@ -7,6 +7,7 @@
 
 use core::marker::PhantomData;
 
+use crate::extent::Positive;
 use crate::place::{Mine, Mine2, OfBlock, OfWarp, Own, Run, Run2};
 
 /// A map from a thread's places to the elements of an array.
@@ -161,6 +162,14 @@ unsafe impl<S: 'static> Space for Strided<S> {
     }
 }
 
+impl<R, C> AlongRows<R, C> {
+    /// Elements of a row.
+    #[inline(always)]
+    pub(crate) fn columns(self) -> u32 {
+        self.columns
+    }
+}
+
 // SAFETY: a position has a row and a column of its own.
 unsafe impl<R: 'static, C: 'static> Space for AlongRows<R, C> {
     type Place = Mine2<C, R>;
@@ -199,7 +208,24 @@ unsafe impl<R: 'static, C: 'static, const COUNT: usize> RunSpace<Run2<R, C, COUN
 
 /// What a launch calls by the name `Name`, as the entry point of a kernel has it. `#[kernel]` implements it.
 #[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "no parameter of the kernel is the number `{Name}`",
+    label = "needs a parameter of type `Extent<{Name}>`"
+)]
 pub trait Has<Name> {
+    fn value(&self) -> u32;
+}
+
+/// A launch with a parameter of the type `Parameter`, by its value. `#[kernel]` implements it for numbers of 32 bits.
+///
+/// It tells a [`Positive`] from an [`Extent`](crate::Extent), whatever the source calls them.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "no parameter of the kernel is a `{Parameter}`",
+    label = "needs a parameter of type `{Parameter}`",
+    note = "with a stride of 0 all threads would have the same element, so a stride is a `Positive`"
+)]
+pub trait Took<Parameter> {
     fn value(&self) -> u32;
 }
 
@@ -232,7 +258,7 @@ from_launch! {
     [] EachBlock, where [], |launch| {};
     [N: 'static] EachWarp<N>, where [], |launch| { name: PhantomData };
     [S: 'static] Shifted<S>, where [L: Has<S>], |launch| { shift: launch.value(), name: PhantomData };
-    [S: 'static] Strided<S>, where [L: Has<S>], |launch| { stride: launch.value(), name: PhantomData };
+    [S: 'static] Strided<S>, where [L: Took<Positive<S>>], |launch| { stride: launch.value(), name: PhantomData };
     [R: 'static, C: 'static] AlongRows<R, C>, where [L: Has<C>],
         |launch| { columns: launch.value(), names: PhantomData };
     [R: 'static, C: 'static] DownColumns<R, C>, where [L: Has<C>],
@@ -265,7 +291,8 @@ mod formula {
         }
 
         fn size(&self) -> u64 {
-            Size::<N>::size(self) + MORE as u64
+            // No array has 2^64 - 1 elements.
+            Size::<N>::size(self).saturating_add(MORE as u64)
         }
     }
 

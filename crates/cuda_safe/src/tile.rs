@@ -16,10 +16,13 @@ use core::marker::PhantomData;
 use cuda_std::thread;
 
 use crate::bits::Bits;
+use crate::block::Whole;
 use crate::extent::{Below, Extent};
+use crate::output::Out;
 use crate::place::Mine2;
+use crate::sealed::{Key, Sealed};
 use crate::shape::{BlockTiles, Fixed, Linear, OneBlock, Square, TILE_ROWS, TILE_WARPS, Tiles, WholeWarps};
-use crate::space::{Has, element};
+use crate::space::{AlongRows, Has, element};
 use crate::thread::Thread;
 
 /// May be written, each thread its own cells.
@@ -30,9 +33,35 @@ pub enum Fresh {}
 #[derive(Debug)]
 pub enum Written {}
 
+/// Has been written by some threads while others read it ([`Block::halve`](crate::Block::halve)); waits for the barrier.
+#[derive(Debug)]
+pub enum Halved {}
+
 /// May be read by all.
 #[derive(Debug)]
 pub enum Full {}
+
+impl Sealed for Fresh {}
+impl Sealed for Full {}
+
+/// A state in which each thread may write its own cells of a tile.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` tile cannot be written: other threads may still be reading or writing it",
+    label = "this tile is `{Self}`, and not `Fresh`",
+    note = "a tile is `Fresh` when the kernel begins, and after the `block.sync(tile)` that ends the reading of it"
+)]
+pub trait CanWrite: Sealed {}
+impl CanWrite for Fresh {}
+
+/// A state in which all threads may read all of a tile.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` tile cannot be read: other threads may still be writing it",
+    label = "this tile is `{Self}`, and not `Full`",
+    note = "`block.write(tile, ..)` has the threads write it, `block.sync(tile)` waits for them, and the tile that comes back \
+            can be read"
+)]
+pub trait CanRead: Sealed {}
+impl CanRead for Full {}
 
 /// Shared memory of the block, laid out as `L` and in the state `State`; see the [module](self).
 #[derive(Debug)]
@@ -75,19 +104,36 @@ pub struct Cells<'a, T, L> {
 }
 
 /// Tiles at a barrier: what was written becomes full, what was full becomes fresh. A tuple shares one barrier.
-pub trait Turn {
+#[diagnostic::on_unimplemented(
+    message = "a barrier does nothing for `{Self}`",
+    label = "neither a tile that was written nor one that was read",
+    note = "a `Fresh` tile is written first, with `block.write(tile, ..)`; several tiles are a tuple of two: `(a, (b, c))`"
+)]
+pub trait Turn: Sealed {
     /// The tiles behind the barrier.
     type Next;
 
     #[doc(hidden)]
-    fn turn(self) -> Self::Next;
+    fn turn(self, _: Key) -> Self::Next;
 }
+
+impl<T, L, State> Sealed for Tile<T, L, State> {}
+impl<A: Turn, B: Turn> Sealed for (A, B) {}
 
 impl<T, L> Turn for Tile<T, L, Written> {
     type Next = Tile<T, L, Full>;
 
     #[inline(always)]
-    fn turn(self) -> Self::Next {
+    fn turn(self, _: Key) -> Self::Next {
+        self.into_state()
+    }
+}
+
+impl<T, L> Turn for Tile<T, L, Halved> {
+    type Next = Tile<T, L, Full>;
+
+    #[inline(always)]
+    fn turn(self, _: Key) -> Self::Next {
         self.into_state()
     }
 }
@@ -96,7 +142,7 @@ impl<T, L> Turn for Tile<T, L, Full> {
     type Next = Tile<T, L, Fresh>;
 
     #[inline(always)]
-    fn turn(self) -> Self::Next {
+    fn turn(self, _: Key) -> Self::Next {
         self.into_state()
     }
 }
@@ -105,13 +151,18 @@ impl<A: Turn, B: Turn> Turn for (A, B) {
     type Next = (A::Next, B::Next);
 
     #[inline(always)]
-    fn turn(self) -> Self::Next {
-        (self.0.turn(), self.1.turn())
+    fn turn(self, key: Key) -> Self::Next {
+        (self.0.turn(key), self.1.turn(key))
     }
 }
 
-/// How many cells a tile has, and which of them are a thread's own.
-pub trait Layout: 'static {
+/// How many cells a tile has, and which of them are a thread's own. All there are stand in this module.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a layout of a tile",
+    label = "not a layout",
+    note = "the layouts are in `cuda_safe::tile`: `Rows`, `PerPosition`, `EachThreads`, `Halo` and others"
+)]
+pub trait Layout: Sealed + 'static {
     /// The cells, where the compiler knows how many; 0 for a tile in dynamic shared memory.
     const CELLS: usize;
 }
@@ -131,6 +182,8 @@ pub trait Dynamic<L>: Layout {
 /// A layout whose size the compiler knows.
 macro_rules! in_static_memory {
     ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> Sealed for $type {}
+
         impl<L, $($generics)*> Dynamic<L> for $type {
             #[inline(always)]
             fn cells(_: &L, _: [u32; 3]) -> usize {
@@ -155,9 +208,7 @@ in_static_memory! {
 /// A layout whose size follows from the block.
 macro_rules! in_dynamic_memory {
     ($([$($generics:tt)*] $type:ty, [$($bounds:tt)*], |$launch:ident, $block:ident| $cells:expr, $formula:expr;)*) => {$(
-        impl<$($generics)*> Layout for $type {
-            const CELLS: usize = 0;
-        }
+        impl<$($generics)*> Sealed for $type {}
 
         impl<L, $($generics)*> Dynamic<L> for $type
         where
@@ -185,6 +236,25 @@ in_dynamic_memory! {
     [Padding: 'static] PaddedBlock<Padding>, [L: Has<Padding>],
         |launch, block| block[1] as usize * (block[0] as usize + launch.value() as usize),
         "block.y * (block.x + padding)";
+}
+
+impl Layout for SquareCells {
+    const CELLS: usize = 0;
+}
+
+impl Layout for EachThreads {
+    const CELLS: usize = 0;
+}
+
+impl<const RADIUS: usize> Layout for Halo<RADIUS> {
+    const CELLS: usize = {
+        assert!(RADIUS <= 1 << 16, "a halo of more than 65536 cells fits in no shared memory");
+        0
+    };
+}
+
+impl<Padding: 'static> Layout for PaddedBlock<Padding> {
+    const CELLS: usize = 0;
 }
 
 /// 32 rows of `WIDTH` cells, `PITCH` cells apart, for blocks of [`Tiles<WIDTH>`]. A thread's own cells are those of
@@ -255,15 +325,18 @@ impl<T: Bits, const X: u32, const Y: u32> Cells<'_, T, PerPosition<X, Y>> {
     }
 }
 
-impl<T: Bits, const X: u32, const Y: u32> Tile<T, PerPosition<X, Y>, Full> {
+impl<T: Bits, const X: u32, const Y: u32, State> Tile<T, PerPosition<X, Y>, State> {
     /// `COUNT` cells of the thread's row, from `first` on.
     ///
     /// # Panics
     /// A row is shorter. The check is gone where the compiler knows `first`.
     #[inline(always)]
     #[must_use]
-    pub fn row<const COUNT: usize>(&self, thread: &Thread<Fixed<X, Y>>, first: usize) -> [T; COUNT] {
-        assert!(first + COUNT <= X as usize);
+    pub fn row<const COUNT: usize>(&self, thread: &Thread<Fixed<X, Y>>, first: usize) -> [T; COUNT]
+    where
+        State: CanRead,
+    {
+        assert!(COUNT <= X as usize && first <= X as usize - COUNT);
         // SAFETY: the row is the thread's, below Y.
         let row = unsafe { self.first.add((thread.y() * X) as usize + first) };
         // SAFETY: the cells are within the tile, which nobody writes in this state.
@@ -276,8 +349,11 @@ impl<T: Bits, const X: u32, const Y: u32> Tile<T, PerPosition<X, Y>, Full> {
     /// A column is shorter. The check is gone where the compiler knows `first`.
     #[inline(always)]
     #[must_use]
-    pub fn column<const COUNT: usize>(&self, thread: &Thread<Fixed<X, Y>>, first: usize) -> [T; COUNT] {
-        assert!(first + COUNT <= Y as usize);
+    pub fn column<const COUNT: usize>(&self, thread: &Thread<Fixed<X, Y>>, first: usize) -> [T; COUNT]
+    where
+        State: CanRead,
+    {
+        assert!(COUNT <= Y as usize && first <= Y as usize - COUNT);
         // SAFETY: the column is the thread's, below X.
         let column = unsafe { self.first.add(thread.x() as usize + first * X as usize) };
         // SAFETY: the cells are within the tile, which nobody writes in this state.
@@ -294,55 +370,72 @@ impl<T: Bits> Cells<'_, T, SquareCells> {
     }
 }
 
-impl<T: Bits> Tile<T, SquareCells, Full> {
+impl<T: Bits, State> Tile<T, SquareCells, State> {
     /// The thread's row.
     #[inline(always)]
     #[must_use]
-    pub fn row(&self, thread: &Thread<Square>) -> Line<'_, T> {
+    pub fn row(&self, thread: &Thread<Square>) -> Line<'_, T>
+    where
+        State: CanRead,
+    {
         let side = thread::block_dim_x();
         // SAFETY: the row is the thread's, within the tile.
         let first = unsafe { self.first.add((thread.y() * side) as usize) };
-        Line { first, length: side as usize, apart: 1, tile: PhantomData }
+        Line { first, apart: 1, tile: PhantomData }
     }
 
     /// The thread's column.
     #[inline(always)]
     #[must_use]
-    pub fn column(&self, thread: &Thread<Square>) -> Line<'_, T> {
+    pub fn column(&self, thread: &Thread<Square>) -> Line<'_, T>
+    where
+        State: CanRead,
+    {
         let side = thread::block_dim_x() as usize;
         // SAFETY: the column is the thread's, within the tile.
         let first = unsafe { self.first.add(thread.x() as usize) };
-        Line { first, length: side, apart: side, tile: PhantomData }
+        Line { first, apart: side, tile: PhantomData }
     }
 }
 
-/// A row or column of a tile.
+/// A row or column of a [`Square`] block's tile, as long as a side of the block.
 #[derive(Debug)]
 pub struct Line<'a, T> {
     first: *const T,
-    length: usize,
     apart: usize,
     tile: PhantomData<&'a T>,
 }
 
 impl<T: Bits> Line<'_, T> {
-    /// `COUNT` cells from `first` on, if there are as many.
+    /// Goes through two lines side by side: `step` gets what it returned before and a cell of each. Eight cells of either are
+    /// loaded before the first is used.
     #[inline(always)]
-    #[must_use]
-    pub fn chunk<const COUNT: usize>(&self, first: usize) -> Option<[T; COUNT]> {
-        if first + COUNT <= self.length {
-            // SAFETY: the last one is within the tile, which nobody writes in this state, and so are those before it.
-            Some(core::array::from_fn(|nth| unsafe { *self.first.add((first + nth) * self.apart) }))
-        } else {
-            None
+    pub fn fold_with<A>(&self, other: &Line<'_, T>, start: A, step: impl Fn(A, T, T) -> A) -> A {
+        const AT_A_TIME: usize = 8;
+        let length = thread::block_dim_x() as usize;
+        let mut state = start;
+        let mut first = 0;
+        // SAFETY: both lines are as long as a side of the block, within tiles that nobody writes in this state.
+        unsafe {
+            while first + AT_A_TIME <= length {
+                let cells: [T; AT_A_TIME] = core::array::from_fn(|nth| *self.cell(first + nth));
+                let others: [T; AT_A_TIME] = core::array::from_fn(|nth| *other.cell(first + nth));
+                state = cells
+                    .into_iter()
+                    .zip(others)
+                    .fold(state, |state, (cell, other)| step(state, cell, other));
+                first += AT_A_TIME;
+            }
+            (first..length).fold(state, |state, nth| step(state, *self.cell(nth), *other.cell(nth)))
         }
     }
 
-    /// The cells from `first` on.
+    /// # Safety
+    /// The line has the cell.
     #[inline(always)]
-    pub fn from(&self, first: usize) -> impl Iterator<Item = T> {
-        // SAFETY: the cells are within the tile, which nobody writes in this state.
-        (first..self.length).map(|nth| unsafe { *self.first.add(nth * self.apart) })
+    unsafe fn cell(&self, nth: usize) -> *const T {
+        // SAFETY: promised by the caller.
+        unsafe { self.first.add(nth * self.apart) }
     }
 }
 
@@ -357,11 +450,14 @@ impl<T: Bits> Cells<'_, T, EachWarps> {
     }
 }
 
-impl<T: Bits> Tile<T, EachWarps, Full> {
+impl<T: Bits, State> Tile<T, EachWarps, State> {
     /// The cell of the block's warp with the number of this thread's lane, if the block has that warp.
     #[inline(always)]
     #[must_use]
-    pub fn at_lane<S: WholeWarps>(&self, thread: &Thread<S>) -> Option<T> {
+    pub fn at_lane<S: WholeWarps>(&self, thread: &Thread<S>) -> Option<T>
+    where
+        State: CanRead,
+    {
         let lane = thread.lane_id();
         // SAFETY: a lane is below 32, and nobody writes the tile in this state.
         (lane < thread::block_dim_x() / 32).then(|| unsafe { *self.first.add(lane as usize) })
@@ -386,67 +482,74 @@ impl<T: Bits, const THREADS: u32> Cells<'_, T, EachOf<THREADS>> {
     }
 }
 
-impl<T: Bits, const THREADS: u32> Tile<T, EachOf<THREADS>, Full> {
+impl<T: Bits, const THREADS: u32, State> Tile<T, EachOf<THREADS>, State> {
     /// The cell of the thread opposite, counted from the end.
     #[inline(always)]
     #[must_use]
-    pub fn opposite(&self, thread: &Thread<OneBlock<THREADS>>) -> T {
+    pub fn opposite(&self, thread: &Thread<OneBlock<THREADS>>) -> T
+    where
+        State: CanRead,
+    {
         // SAFETY: the host holds the block to this many threads; nobody writes the tile in this state.
         unsafe { *self.first.add((THREADS - 1 - thread.x()) as usize) }
     }
 }
 
-impl<T: Bits> Tile<T, EachThreads, Full> {
+impl<T: Bits, State> Tile<T, EachThreads, State> {
     /// The cell of the thread opposite, counted from the end of a block of `THREADS`.
     #[inline(always)]
     #[must_use]
-    pub fn opposite<const THREADS: u32>(&self, thread: &Thread<OneBlock<THREADS>>) -> T {
+    pub fn opposite<const THREADS: u32>(&self, thread: &Thread<OneBlock<THREADS>>) -> T
+    where
+        State: CanRead,
+    {
         // SAFETY: the host holds the block to this many threads; nobody writes the tile in this state.
         unsafe { *self.first.add((THREADS - 1 - thread.x()) as usize) }
+    }
+}
+
+impl<T: Bits> Tile<T, EachThreads, Written> {
+    /// The tile as [`Block::halve`](crate::Block::halve) leaves it, for a loop of halvings to begin with.
+    #[inline(always)]
+    #[must_use]
+    pub fn before_halves(self) -> Tile<T, EachThreads, Halved> {
+        self.into_state()
     }
 }
 
 impl<T: Bits, const RADIUS: usize> Cells<'_, T, Halo<RADIUS>> {
-    /// Writes the thread's own cell.
+    /// Writes the thread's own cell: the first of the points that its result is made of.
     #[inline(always)]
     pub fn set<S: Linear>(&self, thread: &Thread<S>, value: T) {
-        // SAFETY: the cells from RADIUS on are one for each thread.
-        unsafe { self.first.add(thread.x() as usize + RADIUS).write(value) }
+        // SAFETY: the first cells are one for each thread.
+        unsafe { self.first.add(thread.x() as usize).write(value) }
     }
 
-    /// Writes the cells on both sides, in the threads that have some: `before` and `after` give the values, where there are
-    /// any.
+    /// Writes one of the `2 * RADIUS` cells behind those of the threads, in the first threads, which have one each.
     #[inline(always)]
-    pub fn set_halo<S: Linear>(
-        &self,
-        thread: &Thread<S>,
-        before: impl FnOnce() -> Option<T>,
-        after: impl FnOnce() -> Option<T>,
-    ) {
-        let centre = thread.x() as usize + RADIUS;
-        if centre < 2 * RADIUS {
-            // SAFETY: the cells below RADIUS, and as many behind those of the threads, are one each for the first threads. A
-            // block of fewer than RADIUS threads leaves some unwritten.
-            unsafe {
-                if let Some(value) = before() {
-                    self.first.add(centre - RADIUS).write(value);
-                }
-                if let Some(value) = after() {
-                    self.first.add(centre + thread::block_dim_x() as usize).write(value);
-                }
-            }
+    pub fn set_behind<S: Linear>(&self, thread: &Thread<S>, value: Option<T>) {
+        let x = thread.x() as usize;
+        if x < 2 * RADIUS
+            && let Some(value) = value
+        {
+            // SAFETY: the cells behind those of the threads are one each for the first threads. A block of fewer threads
+            // leaves some unwritten.
+            unsafe { self.first.add(thread::block_dim_x() as usize + x).write(value) }
         }
     }
 }
 
-impl<T: Bits, const RADIUS: usize> Tile<T, Halo<RADIUS>, Full> {
+impl<T: Bits, const RADIUS: usize, State> Tile<T, Halo<RADIUS>, State> {
     /// The values `distance` further on and `distance` before the thread's own.
     ///
     /// # Panics
     /// `distance` is more than `RADIUS`. The check is gone where the compiler knows the number.
     #[inline(always)]
     #[must_use]
-    pub fn around<S: Linear>(&self, thread: &Thread<S>, distance: usize) -> (T, T) {
+    pub fn around<S: Linear>(&self, thread: &Thread<S>, distance: usize) -> (T, T)
+    where
+        State: CanRead,
+    {
         assert!(distance <= RADIUS);
         // SAFETY: the cells are within the tile, which nobody writes in this state.
         unsafe {
@@ -470,6 +573,15 @@ pub struct Corner {
 pub struct Step<const WIDTH: u32> {
     pub(crate) right: u32,
     pub(crate) down: u32,
+}
+
+impl<const WIDTH: u32> Step<WIDTH> {
+    /// The step with this number, row by row.
+    #[inline(always)]
+    pub(crate) fn number(nth: u32) -> Self {
+        let across = const { WIDTH / 32 };
+        Self { right: nth % across * 32, down: nth / across * TILE_WARPS }
+    }
 }
 
 /// A cell of a tile.
@@ -510,9 +622,7 @@ impl<const WIDTH: u32> Thread<Tiles<WIDTH>> {
     /// The steps to all elements of the tile that the thread loads, the first being none at all.
     #[inline(always)]
     pub fn steps(&self) -> impl Iterator<Item = Step<WIDTH>> {
-        let across = const { WIDTH / 32 };
-        (0..across * (TILE_ROWS / TILE_WARPS))
-            .map(move |nth| Step { right: nth % across * 32, down: nth / across * TILE_WARPS })
+        (0..WIDTH / TILE_WARPS).map(Step::number)
     }
 
     /// The number of columns of the tile that the thread has an element of when a warp goes down a column.
@@ -544,6 +654,57 @@ impl<const WIDTH: u32> Thread<Tiles<WIDTH>> {
     }
 }
 
+impl<const WIDTH: u32> Thread<Tiles<WIDTH>> {
+    /// The thread's cell of its `turn`-th column.
+    ///
+    /// # Panics
+    /// The thread has fewer. The check is gone where the compiler knows the number.
+    #[inline(always)]
+    #[must_use]
+    pub fn cell(&self, turn: u32) -> Cell<WIDTH> {
+        assert!(turn < WIDTH / TILE_WARPS);
+        Cell { x: turn * TILE_WARPS + self.warp(), y: self.lane() }
+    }
+}
+
+impl<T: Bits, X: 'static, Y: 'static> Out<T, AlongRows<X, Y>> {
+    /// The transpose from a thread's first element on, of a tile that is all within the matrix.
+    #[inline(always)]
+    #[must_use]
+    pub fn turned<const WIDTH: u32>(
+        self,
+        thread: &Thread<Tiles<WIDTH>>,
+        _: Whole<X, Y>,
+    ) -> OutTurned<T, WIDTH> {
+        let (left, top) = (thread::block_idx_x() * WIDTH, thread::block_idx_y() * TILE_ROWS);
+        let columns = self.space().columns();
+        let index = element(left + thread.warp(), columns, top) + thread.lane() as usize;
+        // SAFETY: the tile is within the matrix.
+        OutTurned { first: unsafe { self.first().add(index) }, columns }
+    }
+}
+
+/// A transpose from a thread's first element on; see [`Out::turned`].
+#[derive(Debug)]
+pub struct OutTurned<T, const WIDTH: u32> {
+    first: *mut T,
+    columns: u32,
+}
+
+impl<T: Bits, const WIDTH: u32> OutTurned<T, WIDTH> {
+    /// Writes the thread's element of its `turn`-th column.
+    ///
+    /// # Panics
+    /// The thread has fewer. The check is gone where the compiler knows the number.
+    #[inline(always)]
+    pub fn put(&self, turn: u32, value: T) {
+        assert!(turn < WIDTH / TILE_WARPS);
+        // SAFETY: the element is within the matrix, and this thread's alone: a tile's elements are dealt to its block's threads,
+        // one turn after the other.
+        unsafe { self.first.add(element(turn * TILE_WARPS, self.columns, 0)).write(value) }
+    }
+}
+
 impl<T: Bits, const WIDTH: u32, const PITCH: u32> Cells<'_, T, Rows<WIDTH, PITCH>> {
     /// The tile from the thread's first cell on.
     #[inline(always)]
@@ -563,6 +724,18 @@ pub struct CellsFrom<'a, T, const WIDTH: u32, const PITCH: u32> {
 }
 
 impl<T: Bits, const WIDTH: u32, const PITCH: u32> CellsFrom<'_, T, WIDTH, PITCH> {
+    /// Writes the cells of all steps.
+    ///
+    /// # Panics
+    /// `COUNT` is not the number of steps: the compiler says so.
+    #[inline(always)]
+    pub fn set_all<const COUNT: usize>(&self, thread: &Thread<Tiles<WIDTH>>, values: [T; COUNT]) {
+        const { assert!(COUNT == (WIDTH / TILE_WARPS) as usize, "one value for each step") };
+        for (step, value) in thread.steps().zip(values) {
+            self.set(step, value);
+        }
+    }
+
     /// Writes the cell a step away.
     #[inline(always)]
     pub fn set(&self, step: Step<WIDTH>, value: T) {
@@ -571,11 +744,14 @@ impl<T: Bits, const WIDTH: u32, const PITCH: u32> CellsFrom<'_, T, WIDTH, PITCH>
     }
 }
 
-impl<T: Bits, const WIDTH: u32, const PITCH: u32> Tile<T, Rows<WIDTH, PITCH>, Full> {
+impl<T: Bits, const WIDTH: u32, const PITCH: u32, State> Tile<T, Rows<WIDTH, PITCH>, State> {
     /// The value of a cell.
     #[inline(always)]
     #[must_use]
-    pub fn at(&self, cell: Cell<WIDTH>) -> T {
+    pub fn at(&self, cell: Cell<WIDTH>) -> T
+    where
+        State: CanRead,
+    {
         // SAFETY: the cell is within the tile, which nobody writes in this state.
         unsafe { *self.first.add((cell.y * PITCH + cell.x) as usize) }
     }
@@ -630,16 +806,19 @@ impl<T: Bits, P> Cells<'_, T, PaddedBlock<P>> {
         let pitch = thread::block_dim_x() + padding.get();
         // SAFETY: the tile has a row of `pitch` cells for each row of the block, and the cell is the thread's own.
         unsafe {
-            self.first.add((thread::thread_idx_y() * pitch + thread::thread_idx_x()) as usize).write(value)
+            self.first.add((thread::thread_idx_y() * pitch + thread::thread_idx_x()) as usize).write(value);
         }
     }
 }
 
-impl<T: Bits, P> Tile<T, PaddedBlock<P>, Full> {
+impl<T: Bits, P, State> Tile<T, PaddedBlock<P>, State> {
     /// The value of a cell.
     #[inline(always)]
     #[must_use]
-    pub fn at(&self, cell: BlockCell, padding: Extent<P>) -> T {
+    pub fn at(&self, cell: BlockCell, padding: Extent<P>) -> T
+    where
+        State: CanRead,
+    {
         let pitch = thread::block_dim_x() + padding.get();
         // SAFETY: the cell is within the tile, which nobody writes in this state.
         unsafe { *self.first.add((cell.y * pitch + cell.x) as usize) }

@@ -20,6 +20,28 @@ pub fn multiply_high(left: u32, right: u32) -> u32 {
     }
 }
 
+/// The same number, of which the compiler knows nothing (`mov.b32`, which ptxas removes).
+///
+/// What it would have concluded from where the number comes from is left undone: to measure what that is worth, or where it is
+/// worth less than nothing.
+#[inline(always)]
+#[must_use]
+pub fn opaque(number: u32) -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let same: u32;
+        // SAFETY: the instruction copies a register.
+        unsafe {
+            core::arch::asm!("mov.b32 {}, {};", out(reg32) same, in(reg32) number, options(pure, nomem, nostack, preserves_flags));
+        }
+        same
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        number
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::multiply_high;

@@ -52,4 +52,9 @@ pub trait Kernel: 'static {
 ///
 /// # Safety
 /// The kernel reads and writes what its arguments lend it and nothing else, and no two of its threads race.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is an unsafe kernel, which no safe launch runs",
+    label = "an `unsafe fn`",
+    note = "`launch_unchecked` runs it; what it relies on is in its own `# Safety`"
+)]
 pub unsafe trait SafeKernel: Kernel {}

@@ -17,6 +17,8 @@ use syn::{Error, FnArg, GenericArgument, GenericParam, ItemFn, Token};
 
 pub(crate) use options::Options;
 use parameter::{Parameter, Roots};
+#[cfg(test)]
+pub(crate) use signature::readable_tokens as readable;
 
 pub(crate) fn expand(options: &Options, mut function: ItemFn) -> syn::Result<TokenStream> {
     signature::check(&function, options)?;
@@ -50,6 +52,23 @@ pub(crate) fn expand(options: &Options, mut function: ItemFn) -> syn::Result<Tok
         .enumerate()
         .map(|(index, argument)| Parameter::new(index, &argument.pat, &argument.ty, &roots))
         .collect::<syn::Result<_>>()?;
+
+    // What is hidden from this by an alias is an error of the compiler in what is written below.
+    for (index, parameter) in parameters.iter().enumerate() {
+        let Some(number) = parameter.number() else { continue };
+        if let Some(first) = parameters[..index].iter().find(|one| one.number().as_ref() == Some(&number)) {
+            let message = if number.ends_with("::PerBlock") {
+                format!("a launch has one `PerBlock`, which `{}` is already", first.name)
+            } else {
+                format!(
+                    "a launch has one number of each name: `{}` is `{number}` already. Give `{}` a name of its own, with \
+                     `enum Other {{}}`",
+                    first.name, parameter.name
+                )
+            };
+            return Err(Error::new_spanned(&typed[index].ty, message));
+        }
+    }
 
     let mut body = function.block.clone();
     let name = &function.sig.ident;
@@ -89,6 +108,7 @@ pub(crate) fn expand(options: &Options, mut function: ItemFn) -> syn::Result<Tok
                 options,
                 parameters: &parameters,
                 generic: &generic,
+                shape: shape.as_ref(),
             },
             &roots,
         );

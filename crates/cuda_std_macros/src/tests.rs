@@ -20,60 +20,169 @@ fn refusals(expansion: syn::Result<TokenStream>) -> Vec<String> {
     expansion.expect_err("accepted").into_iter().map(|error| error.to_string()).collect()
 }
 
+/// The tokens as text without spaces: how many of them stand between two `>` depends on where the tokens come from.
+fn compact(tokens: impl ToString) -> String {
+    tokens.to_string().split_whitespace().collect()
+}
+
+/// What the device build sees of an expansion.
+fn device(expansion: syn::Result<TokenStream>) -> String {
+    let text = expansion.unwrap_or_else(|error| panic!("refused: {error}")).to_string();
+    let host = quote!(#[cfg(not(target_arch = "nvptx64"))]).to_string();
+    let (device, _) = text.split_once(&host).expect("the host's part comes last");
+    device.trim().to_owned()
+}
+
 #[test]
 fn a_kernel_is_a_function_an_entry_point_and_a_descriptor() {
     let function = quote! {
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn saxpy(factor: f32, x: &[f32], mut y: &mut [f32], one: &u32) { y[0] = factor * x[0]; }
     };
-    let expansion = expand_kernel(quote!(launch_bounds(256, 2)), function);
-    assert_tokens(
-        expansion,
-        quote! {
-            #[cfg_attr(target_arch = "nvptx64", inline(always))]
-            #[allow(dead_code)]
-            #[allow(clippy::too_many_arguments)]
-            pub unsafe fn saxpy(factor: f32, x: &[f32], mut y: &mut [f32], one: &u32) { y[0] = factor * x[0]; }
+    let expected = quote! {
+        #[cfg_attr(target_arch = "nvptx64", inline(always))]
+        #[allow(dead_code)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn saxpy(factor: f32, x: &[f32], mut y: &mut [f32], one: &u32) { y[0] = factor * x[0]; }
 
-            const _: () = {
-                const fn a_kernel_parameter_must_be_copy<T: ::core::marker::Copy>() {}
-                #[allow(dead_code, clippy::extra_unused_lifetimes)]
-                fn kernel_parameters_are_copy() { a_kernel_parameter_must_be_copy::<f32>(); }
+        const _: () = {
+            const fn a_kernel_parameter_must_be_copy<T: ::core::marker::Copy>() {}
+            #[allow(dead_code, clippy::extra_unused_lifetimes)]
+            fn kernel_parameters_are_copy() { a_kernel_parameter_must_be_copy::<f32>(); }
+        };
 
-                #[cfg(target_arch = "nvptx64")]
-                #[allow(clippy::missing_safety_doc)]
-                #[unsafe(export_name = "saxpy")]
-                pub unsafe extern "ptx-kernel" fn entry(
-                    parameter_0: f32,
-                    parameter_1: *const f32, parameter_1_length: usize,
-                    parameter_2: *mut f32, parameter_2_length: usize,
-                    parameter_3: &u32
-                ) {
-                    unsafe {
-                        saxpy(
-                            parameter_0,
-                            ::core::slice::from_raw_parts(parameter_1, parameter_1_length),
-                            ::core::slice::from_raw_parts_mut(parameter_2, parameter_2_length),
-                            parameter_3
-                        )
-                    }
+        #[allow(dead_code, unused_imports)]
+        const _: () = {
+            #[cfg(target_arch = "nvptx64")]
+            #[allow(clippy::missing_safety_doc, unused_variables, unused_mut)]
+            #[unsafe(export_name = "saxpy")]
+            pub unsafe extern "ptx-kernel" fn entry(
+                parameter_0: f32,
+                parameter_1: *const f32, parameter_1_length: usize,
+                parameter_2: *mut f32, parameter_2_length: usize,
+                parameter_3: &u32
+            ) {
+                unsafe {
+                    saxpy(
+                        parameter_0,
+                        ::core::slice::from_raw_parts(parameter_1, parameter_1_length),
+                        ::core::slice::from_raw_parts_mut(parameter_2, parameter_2_length),
+                        parameter_3
+                    )
                 }
+            }
 
-                #[cfg(target_arch = "nvptx64")]
-                #[allow(unused_imports)]
-                use ::cuda_std::__kernel::MayBeWritten as _;
+            #[cfg(target_arch = "nvptx64")]
+            #[allow(unused_imports)]
+            use ::cuda_std::__kernel::MayBeWritten as _;
 
-                #[cfg(target_arch = "nvptx64")]
-                #[used]
-                #[allow(clippy::byte_char_slices)]
-                #[unsafe(link_section = ".cuda.kernel")]
-                static DESCRIPTOR: [u8; 18usize] = ::cuda_std::__kernel::descriptor(&[
-                    b"saxpy", b"\0", b"256", b"\0", b"2", b"\0",
-                    &[b'-', ::cuda_std::__kernel::Access::<f32>::BYTE, b'-', b'-', b'-', b'-']
-                ]);
-            };
-        },
+            #[cfg(target_arch = "nvptx64")]
+            #[used]
+            #[allow(clippy::byte_char_slices)]
+            #[unsafe(link_section = ".cuda.kernel")]
+            static DESCRIPTOR: [u8; 18usize] = ::cuda_std::__kernel::descriptor(&[
+                b"saxpy", b"\0", b"256", b"\0", b"2", b"\0",
+                &[b'-', ::cuda_std::__kernel::Access::<f32>::BYTE, b'-', b'-', b'-', b'-']
+            ]);
+        };
+    };
+    assert_eq!(device(expand_kernel(quote!(launch_bounds(256, 2)), function)), expected.to_string());
+}
+
+#[test]
+fn a_safe_kernel_gets_its_parameters_from_its_library() {
+    let function = quote! {
+        fn scale(thread: Thread, x: In<f32, Each<N>>, y: Out<f32, Each<N>>, n: Extent<N>, factor: f32) {}
+    };
+    let text = device(expand_kernel(quote!(), function));
+    let text = compact(text);
+    let contains = |tokens: TokenStream| assert!(text.contains(&compact(&tokens)), "{tokens}\n{text}");
+    contains(quote!(
+        pub unsafe extern "ptx-kernel" fn entry(
+            parameter_1: *const f32, parameter_1_length: usize,
+            parameter_2: *mut f32,
+            parameter_3: <Extent<N> as ::cuda_safe::__kernel::Value>::Wire,
+            parameter_4: <f32 as ::cuda_safe::__kernel::Value>::Wire
+        )
+    ));
+    contains(quote!(let __launch = Launch { number_0: parameter_3 };));
+    // Marked as safe for the audit; whether an array is only read is for its type to say.
+    contains(quote!(
+        &[<In<f32, Each<N>> as ::cuda_safe::__kernel::FromSlice<Launch>>::ACCESS, b'-', b'-', b'-', b'-'],
+        b"\0safe"
+    ));
+    contains(quote!(
+        fn scale(thread: Thread, x: In<f32, Each<N>>, y: Out<f32, Each<N>>, n: Extent<N>, factor: f32) {
+            let _ = n;
+        }
+    ));
+}
+
+#[test]
+fn a_generic_function_is_one_kernel_for_each_name() {
+    let function = quote! {
+        fn fill<T: Number, const W: u32>(thread: Thread, a: Out<T, EachThread>) {}
+    };
+    let text = expand_kernel(quote!(fill_f32 = <f32, 16>, fill_f64 = <f64, 32>), function).expect("accepted");
+    let text = compact(text);
+    for (name, precision, width) in
+        [("fill_f32", quote!(f32), quote!(16)), ("fill_f64", quote!(f64), quote!(32))]
+    {
+        for part in [
+            quote!(type T = #precision;),
+            quote!(const W: u32 = #width;),
+            quote!(#[unsafe(export_name = #name)]),
+            quote!(fill::<#precision, #width>),
+        ] {
+            assert!(text.contains(&compact(&part)), "{part}\n{text}");
+        }
+    }
+    let refusal = refusals(expand_kernel(
+        quote!(fill_f32 = <f32>),
+        quote!(
+            fn fill<T, U>(thread: Thread) {}
+        ),
+    ));
+    assert_eq!(refusal, ["the function has 2 generic parameters, and this instance names 1"]);
+}
+
+#[test]
+fn what_a_safe_kernel_cannot_take_is_refused() {
+    let refusal = |item: TokenStream| refusals(expand_kernel(quote!(), item)).join("; ");
+    assert!(
+        refusal(quote!(fn k(x: u32) {})).starts_with(
+            "a safe kernel's first parameter is the `Thread` or the `Block` whose code it is, as in `fn k(thread: Thread, ..)`"
+        )
     );
+    assert!(
+        refusal(quote!(
+            fn k(t: Thread, y: &mut [f32]) {}
+        ))
+        .contains("as in `y: Out<f32, Each<N>>`")
+    );
+    assert!(
+        refusal(quote!(
+            fn k(t: Thread, y: *mut f32) {}
+        ))
+        .starts_with("a safe kernel takes no pointers")
+    );
+    assert!(
+        refusal(quote!(
+            fn k(t: Thread, u: Thread) {}
+        ))
+        .starts_with("a safe kernel has one `Thread` or `Block`")
+    );
+}
+
+#[test]
+fn types_and_clauses_are_written_as_people_write_them() {
+    let readable = |tokens: TokenStream| kernel::readable(tokens);
+    assert_eq!(readable(quote!(In<f32, AlongRows<Ny, Nx>>)), "In<f32, AlongRows<Ny, Nx>>");
+    assert_eq!(readable(quote!(&[f32])), "&[f32]");
+    assert_eq!(readable(quote!(*mut cuda_std::F32x4)), "*mut cuda_std::F32x4");
+    assert_eq!(readable(quote!(source.len() == nx * ny)), "source.len() == nx * ny");
+    assert_eq!(readable(quote!(block.x % 32 == 0 && n <= 32)), "block.x % 32 == 0 && n <= 32");
+    assert_eq!(readable(quote!((block.x + 8) * 4)), "(block.x + 8) * 4");
 }
 
 /// What stands between the descriptor's brackets.
@@ -154,10 +263,9 @@ fn all_that_is_wrong_with_a_kernel_is_said_at_once() {
     assert_eq!(
         refusals(expansion),
         [
-            "a kernel must be an unsafe fn, because any launch may pass it anything: `unsafe fn k`",
             "a kernel cannot be async: nothing polls it on the GPU",
-            "a kernel cannot be generic, because the host looks it up by its name: write one kernel for each type around a \
-             generic #[inline] function",
+            "a generic kernel needs a name for each type that it is compiled for, because the host looks it up by its name: \
+             `#[kernel(name_f32 = <f32>, name_f64 = <f64>)]`",
             "a kernel cannot take `self`: it must be a free function",
             "a kernel returns nothing: write results through a pointer or slice parameter",
         ]
@@ -185,7 +293,8 @@ fn options_are_named_when_one_is_unknown() {
         ))
         .join("; ")
     };
-    let all = "launch_bounds(threads), launch_bounds(threads, min_blocks), grid_dim = 1d|2d|3d, block_dim = 1d|2d|3d";
+    let all = "launch_bounds(threads), launch_bounds(threads, min_blocks), requires(clause, ..), shared = bytes, \
+               name = <type, ..>, grid_dim = 1d|2d|3d, block_dim = 1d|2d|3d";
     assert_eq!(
         refusal(quote!(launch_bound(256))),
         format!("unknown option `launch_bound` of #[kernel], expected one of: {all}")

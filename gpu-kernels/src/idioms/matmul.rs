@@ -1,7 +1,5 @@
 //! The naive matrix product with checks and with types; see the [module above](super), and [`crate::matmul`] for better ones.
 
-#![expect(clippy::too_many_arguments, reason = "the arguments of a product")]
-
 use crate::matmul::dot_product;
 use cuda_safe::names::{K, M, N};
 use cuda_safe::shape::Plane;
@@ -27,7 +25,7 @@ pub fn typed_matmul(
     k: Extent<K>,
 ) {
     if let Some(mine) = thread.position(n, m) {
-        c.put(mine, dot_product(k, |nth| (b.at(nth, mine.x()), a.at(mine.y(), nth))));
+        c.put(mine, dot_product(a.row(mine.y()), b.column(mine.x()), k));
     }
 }
 

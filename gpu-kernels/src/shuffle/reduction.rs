@@ -36,7 +36,9 @@ use cuda_safe::names::N;
 use cuda_safe::shape::Warps;
 use cuda_safe::tile::{EachThreads, EachWarps};
 use cuda_safe::vector::I32x4;
-use cuda_safe::{Block, Each, EachBlock, EachWarp, In, Lanes, Out, PerThread, Sum, Tile, Width, kernel};
+use cuda_safe::{
+    Block, Contained, Each, EachBlock, EachWarp, In, Lanes, Out, PerThread, Sum, Thread, Tile, Width, kernel,
+};
 
 /// Vectors that a thread of `reduce_vector` and `reduce_persistent` has in flight.
 pub const IN_FLIGHT: usize = 4;
@@ -97,10 +99,9 @@ pub fn reduce_block_shuffle(
     destination: Out<i32, EachBlock>,
 ) {
     let values = load(&mut block, source);
-    let sum = sum_of_block(&mut block, tile, values);
-    block.each(|thread| {
+    sum_of_block(&mut block, tile, values, |thread, sum| {
         if let Some(block) = thread.of_block() {
-            destination.put(block, sum.of(thread));
+            destination.put(block, sum);
         }
     });
 }
@@ -118,7 +119,8 @@ pub fn reduce_block_shared(
     destination: Out<i32, EachBlock>,
 ) {
     let mut sum = load(&mut block, source);
-    let mut tile = block.write(tile, |thread, cells| cells.set(thread, sum.of(thread)));
+    let tile = block.write(tile, |thread, cells| cells.set(thread, sum.of(thread)));
+    let mut tile = tile.before_halves();
     // Half of a power of two that is not below the number of threads: those past it are in no pair.
     let mut distance = block.threads().next_power_of_two() / 2;
     while distance > 0 {
@@ -146,12 +148,16 @@ pub fn reduce_vector(
 ) {
     let sum = block.each(|thread| {
         let mut vectors = source.by_warps::<_, IN_FLIGHT>(thread);
-        match vectors.whole() {
-            Some(vectors) => vectors.into_iter().fold(0, add_vector),
-            None => vectors.rest().fold(0, add_vector),
+        if let Some(vectors) = vectors.whole() {
+            return vectors.into_iter().fold(0, add_vector);
+        }
+        vectors.rest().fold(0, add_vector)
+    });
+    sum_of_block(&mut block, tile, sum, |thread, sum| {
+        if thread.x() == 0 {
+            destination.add(sum);
         }
     });
-    add_to(&mut block, tile, destination, sum);
 }
 
 /// Sums everything with as many blocks as the launch has: each warp takes 128 vectors in a row, then
@@ -174,7 +180,11 @@ pub fn reduce_persistent(
         }
         sum.wrapping_add(vectors.rest().fold(0, add_vector))
     });
-    add_to(&mut block, tile, destination, sum);
+    sum_of_block(&mut block, tile, sum, |thread, sum| {
+        if thread.x() == 0 {
+            destination.add(sum);
+        }
+    });
 }
 
 /// One element for each thread, 0 past the source's end.
@@ -190,45 +200,43 @@ fn add_vector(sum: i32, vector: I32x4) -> i32 {
 
 /// The sum over each warp, in its lane 0; other lanes have sums of parts.
 #[inline(always)]
-fn sum_of_warp<L: Lanes>(lanes: &mut L, mut sum: PerThread<i32>) -> PerThread<i32> {
-    for distance in [16, 8, 4, 2, 1] {
+fn sum_of_warp<L: Lanes>(lanes: &mut L, sum: PerThread<i32>) -> PerThread<i32> {
+    halve(lanes, sum, [16, 8, 4, 2, 1])
+}
+
+/// Adds to each lane the values of those that lie these distances above, one distance after the other.
+#[inline(always)]
+fn halve<L: Lanes, const STEPS: usize>(
+    lanes: &mut L,
+    mut sum: PerThread<i32>,
+    distances: [u32; STEPS],
+) -> PerThread<i32> {
+    for distance in distances {
         let above = lanes.shuffle_down(sum, distance, Width::WARP);
         sum = lanes.map(sum.zip(above), |_, (sum, above)| sum.wrapping_add(above));
     }
     sum
 }
 
-/// The sum over the block, in its first thread.
+/// Hands the sum over the block to its first warp, whose first thread has it; other threads have sums of parts.
 #[inline(always)]
 fn sum_of_block(
     block: &mut Block<Warps>,
     tile: Tile<i32, EachWarps>,
     values: PerThread<i32>,
-) -> PerThread<i32> {
+    take: impl Fn(&Thread<Warps>, i32) + Contained,
+) {
     let sum = sum_of_warp(block, values);
     let tile = block.write(tile, |thread, cells| cells.set(thread, sum.of(thread)));
     let tile = block.sync(tile);
-    block.first_warp(
-        |warp| {
-            let sums = warp.each(|thread| tile.at_lane(thread).unwrap_or(0));
-            sum_of_warp(warp, sums)
-        },
-        0,
-    )
-}
-
-/// Adds the block's sum of `values` to the destination.
-#[inline(always)]
-fn add_to(
-    block: &mut Block<Warps>,
-    tile: Tile<i32, EachWarps>,
-    destination: Sum<i32>,
-    values: PerThread<i32>,
-) {
-    let sum = sum_of_block(block, tile, values);
-    block.each(|thread| {
-        if thread.x() == 0 {
-            destination.add(sum.of(thread));
+    let warps = block.threads() / 32;
+    block.first_warp(|warp| {
+        let mut sums = warp.each(|thread| tile.at_lane(thread).unwrap_or(0));
+        // Up to eight warps leave nothing in the upper lanes.
+        if warps > 8 {
+            sums = halve(warp, sums, [16, 8]);
         }
+        let sum = halve(warp, sums, [4, 2, 1]);
+        warp.each(|thread| take(thread, sum.of(thread)));
     });
 }

@@ -26,6 +26,7 @@
 //!
 //! `nx` and `ny` are any.
 
+use cuda_safe::block::Whole;
 use cuda_safe::names::{Nx, Ny};
 use cuda_safe::shape::{BlockTiles, Tiles};
 use cuda_safe::tile::{PaddedBlock, Rows};
@@ -50,22 +51,27 @@ pub const WIDE_PADDED: u32 = WIDE + 1;
 #[derive(Debug)]
 pub enum Padding {}
 
-/// Transposes [`TILE`] rows and `WIDTH` columns through shared memory whose rows are `PITCH` words apart.
-///
-/// - `tile`: a tile whose columns lie in one bank each.
-/// - `tile_padded`: one unused word at the end of each row.
-/// - `tile_padded_unrolled`: twice as wide, and so twice as many loads in flight.
-// PTX tile, tile_padded: contains 4x ld.global.nc.b32
-// PTX tile, tile_padded: contains 4x st.shared.b32
-// PTX tile, tile_padded: contains 4x ld.shared.b32
-// PTX tile, tile_padded: contains 4x st.global.b32
-// PTX tile_padded_unrolled: contains 8x ld.global.nc.b32
-// PTX tile_padded_unrolled: contains 8x st.shared.b32
-// PTX tile_padded_unrolled: contains 8x ld.shared.b32
-// PTX tile_padded_unrolled: contains 8x st.global.b32
-#[kernel(tile = <TILE, TILE>, tile_padded = <TILE, PADDED>, tile_padded_unrolled = <WIDE, WIDE_PADDED>)]
-pub fn through_tile<const WIDTH: u32, const PITCH: u32>(
-    mut block: Block<Tiles<WIDTH>>,
+/// Transposes through a tile whose columns lie in one bank each.
+// PTX: contains 4x ld.global.nc.b32
+// PTX: contains 4x st.shared.b32
+// PTX: contains 4x ld.shared.b32
+// PTX: contains 4x st.global.b32
+#[kernel]
+pub fn tile(
+    mut block: Block<Tiles<TILE>>,
+    tile: Tile<f32, Rows<TILE, TILE>>,
+    source: In<f32, AlongRows<Ny, Nx>>,
+    destination: Out<f32, AlongRows<Nx, Ny>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    turn(&mut block, tile, source, destination, nx, ny);
+}
+
+/// Transposes `WIDTH` columns and [`TILE`] rows, comparing each element with the edges of the matrix.
+#[inline(always)]
+fn turn<const WIDTH: u32, const PITCH: u32>(
+    block: &mut Block<Tiles<WIDTH>>,
     tile: Tile<f32, Rows<WIDTH, PITCH>>,
     source: In<f32, AlongRows<Ny, Nx>>,
     destination: Out<f32, AlongRows<Nx, Ny>>,
@@ -90,6 +96,71 @@ pub fn through_tile<const WIDTH: u32, const PITCH: u32>(
             if let Some((mine, cell)) = thread.turned(turn, nx, ny) {
                 destination.put(mine, tile.at(cell));
             }
+        }
+    });
+}
+
+/// Transposes through a tile with one unused word at the end of each row. A tile that is all within the matrix is moved without
+/// comparing, with all loads before the first store to shared memory, which waits for its load.
+// PTX: contains 4x ld.global.nc.b32
+// PTX: contains 4x st.shared.b32
+// PTX: contains 4x ld.shared.b32
+// PTX: contains 4x st.global.b32
+#[kernel]
+pub fn tile_padded(
+    mut block: Block<Tiles<TILE>>,
+    tile: Tile<f32, Rows<TILE, PADDED>>,
+    source: In<f32, AlongRows<Ny, Nx>>,
+    destination: Out<f32, AlongRows<Nx, Ny>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    match block.whole(nx, ny) {
+        Some(whole) => turn_whole::<4, _, _>(&mut block, tile, source, destination, nx, ny, whole),
+        None => turn(&mut block, tile, source, destination, nx, ny),
+    }
+}
+
+/// [`tile_padded`] with tiles twice as wide, and so twice as many loads in flight.
+// PTX: contains 8x ld.global.nc.b32
+// PTX: contains 8x st.shared.b32
+// PTX: contains 8x ld.shared.b32
+// PTX: contains 8x st.global.b32
+#[kernel]
+pub fn tile_padded_unrolled(
+    mut block: Block<Tiles<WIDE>>,
+    tile: Tile<f32, Rows<WIDE, WIDE_PADDED>>,
+    source: In<f32, AlongRows<Ny, Nx>>,
+    destination: Out<f32, AlongRows<Nx, Ny>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+) {
+    match block.whole(nx, ny) {
+        Some(whole) => turn_whole::<8, _, _>(&mut block, tile, source, destination, nx, ny, whole),
+        None => turn(&mut block, tile, source, destination, nx, ny),
+    }
+}
+
+/// Transposes a tile that is all within the matrix, `LOADS` elements per thread.
+#[inline(always)]
+fn turn_whole<const LOADS: usize, const WIDTH: u32, const PITCH: u32>(
+    block: &mut Block<Tiles<WIDTH>>,
+    tile: Tile<f32, Rows<WIDTH, PITCH>>,
+    source: In<f32, AlongRows<Ny, Nx>>,
+    destination: Out<f32, AlongRows<Nx, Ny>>,
+    nx: Extent<Nx>,
+    ny: Extent<Ny>,
+    whole: Whole<Nx, Ny>,
+) {
+    let tile = block.write(tile, |thread, cells| {
+        let values: [f32; LOADS] = source.from(thread.corner(), nx, ny).all(thread, whole);
+        cells.from(thread).set_all(thread, values);
+    });
+    let tile = block.sync(tile);
+    block.each(|thread| {
+        let destination = destination.turned(thread, whole);
+        for turn in thread.turns() {
+            destination.put(turn, tile.at(thread.cell(turn)));
         }
     });
 }

@@ -11,6 +11,8 @@
 //!   vectors then, and no two of a phase have the same bank.
 //! - The next tiles are loaded into registers before the present ones are multiplied, and stored to shared memory after.
 
+#![expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
+
 use super::position::{block_index, element};
 use cuda_std::vector::F32x4;
 use cuda_std::{GpuFloat, kernel, shared_array, thread};

@@ -4,7 +4,7 @@ use super::plan::{self, Selection};
 use crate::{
     cli::CheckOptions,
     device::{self, DeviceChoice, Driver, Gpu},
-    experiments::{Contents, Launch, Point, Work},
+    experiments::{Buffers, Contents, Point, Work},
     kernels, measure,
     memory::{self, Hosted},
     progress,
@@ -13,6 +13,7 @@ use crate::{
 };
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use cuda_launch::Signatures;
 use cust::{
     memory::{CopyDestination, DeviceBuffer, DeviceSlice},
     module::Module,
@@ -92,12 +93,13 @@ fn points(options: &CheckOptions, session: &Session, ptx: Option<&Text>) -> Resu
     let mut points = plan::points(&Selection::from(options), &session.gpu.info)?;
     points.retain(|point| matches!(point.work, Work::Kernel(_)));
     if let Some(Text { path, text }) = ptx {
-        points.retain(|point| kernels::entries(text).any(|name| name == point.kernel));
+        let found = Signatures::of(text);
+        points.retain(|point| found.has(point.kernel));
         if points.is_empty() {
             bail!(
                 "{} has none of the kernels asked for; it has {}",
                 path.display(),
-                kernels::entries(text).collect::<Vec<_>>().join(", "),
+                found.names().collect::<Vec<_>>().join(", "),
             );
         }
     }
@@ -146,7 +148,11 @@ impl Session {
     fn open(device: &DeviceChoice, driver: &Driver, ptx: Option<&Text>) -> Result<Session> {
         let gpu = Gpu::open(device, driver)?;
         let module = match ptx {
-            Some(Text { path, text }) => kernels::load(text, &path.display().to_string())?,
+            Some(Text { path, text }) => {
+                let origin = path.display().to_string();
+                kernels::check_those_of(&Signatures::of(text), &origin)?;
+                kernels::load(text, &origin)?
+            }
             None => kernels::load_embedded(&gpu.info, driver)?.0,
         };
         let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
@@ -156,7 +162,6 @@ impl Session {
     /// Launches the point's kernel once, on buffers that are not a byte longer than it was promised. What it only writes
     /// to is left as it comes, so that reading it shows. `Some` says what is wrong with the result.
     fn check(&self, point: &Point) -> Result<Option<String>> {
-        let Work::Kernel(launch) = &point.work else { return Ok(None) };
         let function = self.module.get_function(point.kernel).context("the PTX has no such kernel")?;
         measure::allow_shared(&function, point.shape.shared)?;
         symbols::write(&function, &point.symbols)?;
@@ -181,11 +186,15 @@ impl Session {
             buffers.push(Held::Device(memory));
         }
         let (shape, stream) = (point.shape, &self.stream);
+        // SAFETY: the buffers are held until this function returns, and all work on them is queued on the session's stream,
+        // which goes with the context if the launch fails.
+        let placed = unsafe { Buffers::placed(point, &pointers) };
         if let Some(before) = &point.before_each {
-            before(stream, &pointers).context("the driver refuses what comes before the launch")?;
+            before(stream, &placed)?;
         }
-        launch(&Launch { function: &function, shape, stream, buffers: &pointers })
-            .context("the driver refuses the launch")?;
+        // SAFETY: the buffers are placed, and the parameters of the module's kernels were compared with the program's when it
+        // was loaded.
+        unsafe { point.work.queue(Some(&function), shape, stream, &placed)? };
         stream.synchronize().context("the launch failed")?;
         if let Some(fault) = measure::wrong_symbol(point, &function, 1)? {
             return Ok(Some(fault));

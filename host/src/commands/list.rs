@@ -1,14 +1,17 @@
 //! `coalesce list`: the experiments and their kernels, by the names that records carry.
 
-use crate::experiments;
+use crate::experiments::{self, KernelInfo};
 use anyhow::Result;
 use std::{
     io::{self, Write},
     process::ExitCode,
 };
 
-/// Prints the list.
-pub(crate) fn run() -> Result<ExitCode> {
+/// The longest line of a signature.
+const WIDTH: usize = 100;
+
+/// Prints the list; with `kernels` the signature and the contract of each kernel.
+pub(crate) fn run(kernels: bool) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     for experiment in experiments::ALL {
         writeln!(out, "{}", experiment.name())?;
@@ -20,7 +23,51 @@ pub(crate) fn run() -> Result<ExitCode> {
         if !options.is_empty() {
             writeln!(out, "    options: {}", options.join(", "))?;
         }
-        writeln!(out, "    kernels: {}", experiment.kernels().join(", "))?;
+        if !kernels {
+            writeln!(out, "    kernels: {}", experiment.names().join(", "))?;
+            continue;
+        }
+        if let Some(name) = experiment.driver_work() {
+            writeln!(out, "\n    {name}: the driver's own work, not a kernel")?;
+        }
+        for kernel in experiment.kernels() {
+            write!(out, "\n{}", described(&kernel))?;
+        }
+        writeln!(out)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The kernel's signature, and below it the clauses of its contract.
+fn described(kernel: &KernelInfo) -> String {
+    let (parameters, indent) = (kernel.parameters(), " ".repeat(4));
+    let mut text = format!("{indent}{}({})\n", kernel.name, parameters.join(", "));
+    if text.len() > WIDTH {
+        let lines = parameters.iter().map(|parameter| format!("{indent}{indent}{parameter},\n"));
+        text = format!("{indent}{}(\n{}{indent})\n", kernel.name, lines.collect::<String>());
+    }
+    for clause in kernel.contract() {
+        text += &format!("{indent}{indent}- {clause}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu_kernels::{stencil::stencil_constant, unchecked::storage::storage_global};
+
+    #[test]
+    fn a_kernel_is_shown_by_its_signature_and_its_contract() {
+        assert_eq!(
+            described(&KernelInfo::of::<stencil_constant>()),
+            "    stencil_constant(source: In<f32, Each<Plus<N, HALO>>>, destination: Out<f32, Each<N>>)
+        - blocks of whole warps (multiples of 32 threads) along x alone
+        - source.len() == destination.len() + 8
+        - dynamic shared memory: (block.x + 8) * 4 bytes
+"
+        );
+        let text = described(&KernelInfo::of::<storage_global>());
+        assert!(text.starts_with("    storage_global()\n        - grid.count() == 1\n"), "{text}");
+    }
 }

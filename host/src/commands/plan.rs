@@ -80,7 +80,7 @@ impl From<&CheckOptions> for Selection {
     /// An experiment among the names stands for its kernels.
     fn from(options: &CheckOptions) -> Selection {
         let kernels = options.names.iter().flat_map(|name| match experiments::by_name(name) {
-            Some(experiment) => experiment.kernels().into_iter().map(str::to_string).collect(),
+            Some(experiment) => experiment.names().into_iter().map(str::to_string).collect(),
             None => vec![name.clone()],
         });
         Selection {
@@ -214,14 +214,17 @@ fn points_of(
     let request = request(selection, bytes);
     let about_bytes: Vec<_> =
         selected.iter().copied().filter(|experiment| experiment.options().contains(&"bytes")).collect();
-    for &block in &blocks {
-        experiments::check_size(&about_bytes, &Request { block, ..request.clone() })?;
+    if request.sized {
+        for &block in &blocks {
+            experiments::check_size(&about_bytes, &Request { block, ..request.clone() })?;
+        }
     }
     let mut points = Vec::new();
     for experiment in selected {
         let range = range(selection, selected, *experiment);
         if experiment.two_dimensional() {
-            points.extend(experiment.plan(&Request { range, ..request.clone() }, device)?);
+            let request = Request { range, ..request.clone() };
+            points.extend(experiment.points(&request.suiting(*experiment), device)?);
             continue;
         }
         for (turn, &block) in blocks.iter().enumerate() {
@@ -229,7 +232,7 @@ fn points_of(
             if !request.choices.block.is_empty() {
                 request.choices.block = vec![Block::linear(block)];
             }
-            let planned = experiment.plan(&request, device)?;
+            let planned = experiment.points(&request.suiting(*experiment), device)?;
             // What the driver does has no block, and is not measured again.
             points.extend(
                 planned.into_iter().filter(|point| turn == 0 || matches!(point.work, Work::Kernel(_))),
@@ -344,7 +347,7 @@ fn selected(selection: &Selection) -> Vec<&'static dyn Experiment> {
     let candidates = if named.is_empty() { experiments::ALL.to_vec() } else { named };
     for candidate in candidates {
         let has_kernel =
-            candidate.kernels().iter().any(|kernel| selection.kernels.iter().any(|name| name == kernel));
+            candidate.names().iter().any(|kernel| selection.kernels.iter().any(|name| name == kernel));
         let wanted = !selection.experiments.is_empty() || selection.kernels.is_empty() || has_kernel;
         if wanted && !selected.iter().any(|earlier| earlier.name() == candidate.name()) {
             selected.push(candidate);
@@ -397,6 +400,7 @@ pub(crate) fn ceiling(points: &[Point], backend: Backend, available: u64) -> Poi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::tests::h200;
 
     #[test]
     fn the_default_is_well_above_l2() {
@@ -414,6 +418,34 @@ mod tests {
         assert_eq!(smaller(256 << 20, 256, least), 128 << 20);
         assert_eq!(smaller(default_bytes(60 << 20, 96), 96, least), whole_blocks(128 << 20, 96));
         assert_eq!(smaller(64 << 20, 256, least), 64 << 20);
+    }
+
+    #[test]
+    fn a_default_size_is_rounded_for_each_experiment_and_a_chosen_one_is_refused() {
+        let bytes = 1 << 20;
+        let default = Selection {
+            experiments: vec!["offset".to_string(), "copy".to_string()],
+            kernels: vec!["offset_f64".to_string(), "copy_scalar".to_string()],
+            precisions: vec![Precision::F64],
+            bytes: None,
+            default_bytes: Some(bytes),
+            range: "0".parse().ok(),
+            scale: Scale::Quick,
+            choices: Choices { block: vec![Block::linear(96)], ..Choices::default() },
+            given: Vec::new(),
+        };
+        let sizes = |selection: &Selection| {
+            let points = points_of(selection, &selected(selection), bytes, &h200())?;
+            Ok::<_, anyhow::Error>(points.iter().map(|point| point.parameters.bytes).collect::<Vec<_>>())
+        };
+        // 96 threads with an f64 each: 768 bytes.
+        assert_eq!(sizes(&default).expect("each takes its own"), [bytes / 768 * 768, bytes]);
+        let chosen = Selection { bytes: Some(bytes), ..default };
+        let error = sizes(&chosen).expect_err("offset cannot take it").to_string();
+        assert!(
+            error.starts_with("`--bytes 1048576` is not a multiple of 768, which offset, copy need"),
+            "{error}"
+        );
     }
 
     #[test]

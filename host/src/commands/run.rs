@@ -145,7 +145,7 @@ fn measure(
     module: &Module,
     twins: Option<&Twins>,
 ) -> Result<Option<Vec<Record>>> {
-    if let Work::Driver(_) = point.work {
+    if let Work::Driver(..) = point.work {
         let Some(measured) = measurer.measure(point, &[None])? else { return Ok(None) };
         return Ok(Some(vec![run.record(point, Language::Driver, &measured[0])]));
     }

@@ -2,8 +2,8 @@
 //! them are in gpu-kernels' `coalescing.rs`.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Precision, Request, Shape, Work,
-    check_size, touched_bytes,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Shape, Work,
+    check_size, covering, touched_bytes,
 };
 use crate::{
     device::DeviceInfo,
@@ -13,7 +13,8 @@ use crate::{
     verify::Expected,
 };
 use anyhow::{Result, anyhow, bail};
-use cust::launch;
+use cuda_launch::SliceMut;
+use gpu_kernels::coalescing::{offset_f32, offset_f64, stride_f32, stride_f64};
 
 /// `a[i + s] += 1`.
 pub(super) struct Offset;
@@ -21,11 +22,29 @@ pub(super) struct Offset;
 /// `a[i * s] += 1`.
 pub(super) struct Stride;
 
-const OFFSET_KERNELS: [(Precision, &str); 2] =
-    [(Precision::F32, "offset_f32"), (Precision::F64, "offset_f64")];
+/// A kernel that takes the array and one number.
+struct Kernel {
+    info: KernelInfo,
+    precision: Precision,
+    work: fn(u32) -> Work,
+}
 
-const STRIDE_KERNELS: [(Precision, &str); 2] =
-    [(Precision::F32, "stride_f32"), (Precision::F64, "stride_f64")];
+const OFFSET_KERNELS: [Kernel; 2] =
+    [kernel::<offset_f32, _>(Precision::F32), kernel::<offset_f64, _>(Precision::F64)];
+
+const STRIDE_KERNELS: [Kernel; 2] =
+    [kernel::<stride_f32, _>(Precision::F32), kernel::<stride_f64, _>(Precision::F64)];
+
+const fn kernel<K, T: 'static>(precision: Precision) -> Kernel
+where
+    K: for<'a> cuda_launch::Kernel<Arguments<'a> = (SliceMut<'a, T>, u32)>,
+{
+    Kernel {
+        info: KernelInfo::of::<K>(),
+        precision,
+        work: |s| Work::kernel::<K>(move |buffers| (buffers.write(0), s)),
+    }
+}
 
 impl Experiment for Offset {
     fn name(&self) -> &'static str {
@@ -49,22 +68,22 @@ impl Experiment for Offset {
         &["bytes", "precision", "block", "range"]
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
-        OFFSET_KERNELS.map(|(_, kernel)| kernel).to_vec()
+    fn kernels(&self) -> Vec<KernelInfo> {
+        OFFSET_KERNELS.map(|kernel| kernel.info).to_vec()
     }
 
     fn unit(&self, request: &Request) -> u64 {
-        unit(OFFSET_KERNELS, request)
+        unit(&OFFSET_KERNELS, request)
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
         check_size(&[self], request)?;
         let offsets = request.range.clone().unwrap_or_else(|| Sweep::inclusive(0, 32));
         let mut points = Vec::new();
-        for (precision, kernel) in chosen(OFFSET_KERNELS, request) {
+        for &Kernel { precision, work, .. } in chosen(&OFFSET_KERNELS, request) {
             let elements = request.bytes / precision.size();
             for &offset in offsets.values() {
-                let shape = Shape::covering(elements, request.block, device)?;
+                let shape = covering(elements, request.block, device)?;
                 let start = u64::from(offset);
                 points.push(Point {
                     parameters: parameters(request, precision, elements, shape).swept("offset", offset),
@@ -79,7 +98,7 @@ impl Experiment for Offset {
                         before: Contents::Pattern(precision),
                         after: incremented(precision, start, 1, elements),
                     }],
-                    ..Point::new(self.name(), kernel, shape, increment(offset))
+                    ..Point::new(self.name(), shape, work(offset))
                 });
             }
         }
@@ -113,12 +132,12 @@ impl Experiment for Stride {
         &["bytes", "precision", "block", "range"]
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
-        STRIDE_KERNELS.map(|(_, kernel)| kernel).to_vec()
+    fn kernels(&self) -> Vec<KernelInfo> {
+        STRIDE_KERNELS.map(|kernel| kernel.info).to_vec()
     }
 
     fn unit(&self, request: &Request) -> u64 {
-        unit(STRIDE_KERNELS, request)
+        unit(&STRIDE_KERNELS, request)
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
@@ -130,10 +149,10 @@ impl Experiment for Stride {
             );
         }
         let mut points = Vec::new();
-        for (precision, kernel) in chosen(STRIDE_KERNELS, request) {
+        for &Kernel { precision, work, .. } in chosen(&STRIDE_KERNELS, request) {
             let elements = request.bytes / precision.size();
             for &stride in strides.values() {
-                let shape = Shape::covering(elements, request.block, device)?;
+                let shape = covering(elements, request.block, device)?;
                 let step = u64::from(stride);
                 points.push(Point {
                     parameters: parameters(request, precision, elements, shape).swept("stride", stride),
@@ -148,21 +167,12 @@ impl Experiment for Stride {
                         before: Contents::Pattern(precision),
                         after: incremented(precision, 0, step, elements),
                     }],
-                    ..Point::new(self.name(), kernel, shape, increment(stride))
+                    ..Point::new(self.name(), shape, work(stride))
                 });
             }
         }
         Ok(points)
     }
-}
-
-/// All four kernels take the array and one number.
-fn increment(s: u32) -> Work {
-    Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
-        let a = buffers[0];
-        // SAFETY: the kernels take a pointer and a u32, and the buffer is as long as the launch reaches.
-        unsafe { launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(a, s)) }
-    }))
 }
 
 /// What the array holds after launches that each add one to `count` elements, the first at `start`, `step` apart.
@@ -192,20 +202,16 @@ fn touched(first: u64, length: usize, start: u64, step: u64, count: u64) -> impl
 }
 
 /// The kernels that the request asks for.
-fn chosen(
-    kernels: [(Precision, &'static str); 2],
-    request: &Request,
-) -> impl Iterator<Item = (Precision, &'static str)> {
-    let asked_for = |(precision, kernel): &(Precision, &str)| {
-        request.precisions.contains(precision) && request.wants(kernel)
-    };
-    kernels.into_iter().filter(asked_for)
+fn chosen<'k>(kernels: &'k [Kernel], request: &Request) -> impl Iterator<Item = &'k Kernel> {
+    let asked_for =
+        |kernel: &&Kernel| request.precisions.contains(&kernel.precision) && request.wants(kernel.info.name);
+    kernels.iter().filter(asked_for)
 }
 
 /// A size is a whole number of blocks, since one thread has one element and the kernels check no bounds. What suits the
 /// widest elements suits the others.
-fn unit(kernels: [(Precision, &'static str); 2], request: &Request) -> u64 {
-    let widest = chosen(kernels, request).map(|(precision, _)| precision.size()).max();
+fn unit(kernels: &[Kernel], request: &Request) -> u64 {
+    let widest = chosen(kernels, request).map(|kernel| kernel.precision.size()).max();
     widest.map_or(1, |size| u64::from(request.block).max(1) * size)
 }
 
@@ -236,14 +242,14 @@ mod tests {
 
     #[test]
     fn offsets_lengthen_the_array_and_strides_multiply_it() {
-        let points = Offset.plan(&request(), &h200()).expect("it is a valid request");
+        let points = Offset.points(&request(), &h200()).expect("it is a valid request");
         assert_eq!(points.len(), 66);
         assert_eq!((points[0].kernel, points[0].buffers[0].bytes), ("offset_f32", 1 << 20));
         assert_eq!((points[32].kernel, points[32].buffers[0].bytes), ("offset_f32", (1 << 20) + 32 * 4));
         assert_eq!((points[65].kernel, points[65].buffers[0].bytes), ("offset_f64", (1 << 20) + 32 * 8));
         assert_eq!(points[65].shape, Shape { grid: [512, 1, 1], block: [256, 1, 1], shared: 0 });
 
-        let points = Stride.plan(&request(), &h200()).expect("it is a valid request");
+        let points = Stride.points(&request(), &h200()).expect("it is a valid request");
         assert_eq!(points.len(), 64);
         assert_eq!((points[31].kernel, points[31].buffers[0].bytes), ("stride_f32", 32 << 20));
         assert_eq!(points[31].bytes, BytesMoved { read: 1 << 20, written: 1 << 20, footprint: 8 << 20 });
@@ -253,7 +259,7 @@ mod tests {
     #[test]
     fn sizes_that_are_no_whole_number_of_blocks_name_their_neighbours() {
         let error = Offset
-            .plan(&Request { bytes: 1_000_000, ..request() }, &h200())
+            .points(&Request { bytes: 1_000_000, ..request() }, &h200())
             .err()
             .expect("not a multiple of 2048")
             .to_string();
@@ -263,7 +269,7 @@ mod tests {
     #[test]
     fn kernels_that_are_not_asked_for_put_no_demands_on_the_size() {
         let request = Request { kernels: vec!["stride_f32".to_string()], bytes: 3 << 10, ..request() };
-        let points = Stride.plan(&request, &h200()).expect("three blocks of f32");
+        let points = Stride.points(&request, &h200()).expect("three blocks of f32");
         assert_eq!(points.len(), 32);
         assert!(points.iter().all(|point| point.kernel == "stride_f32" && point.parameters.elements == 768));
     }
@@ -272,7 +278,7 @@ mod tests {
     fn a_stride_of_zero_is_refused() {
         let range = "0..=4".parse().ok();
         let error =
-            Stride.plan(&Request { range, ..request() }, &h200()).err().expect("stride 0").to_string();
+            Stride.points(&Request { range, ..request() }, &h200()).err().expect("stride 0").to_string();
         assert!(error.contains("stride of 0"), "{error}");
     }
 
@@ -281,7 +287,7 @@ mod tests {
         let range = "4294967295".parse().ok();
         let request =
             Request { bytes: 1 << 35, range, precisions: vec![Precision::F64], block: 1024, ..request() };
-        let error = Stride.plan(&request, &h200()).err().expect("2^67 bytes").to_string();
+        let error = Stride.points(&request, &h200()).err().expect("2^67 bytes").to_string();
         assert!(error.contains("64 bits"), "{error}");
     }
 

@@ -2,7 +2,8 @@
 //! expect of them are in gpu-kernels' `constant.rs`.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Request, Scale, Shape, Symbol, Work,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Symbol, Work,
+    covering,
 };
 use crate::{
     device::{Backend, DeviceInfo},
@@ -10,28 +11,20 @@ use crate::{
     verify::Expected,
 };
 use anyhow::{Result, bail};
-use cust::{launch, memory::bytemuck};
+use cust::memory::bytemuck;
+use gpu_kernels::constant::{CONSTANT_TABLE, PERIOD, TABLE, constant_broadcast, read_only_broadcast};
 
 /// One address for the warp, or several.
 pub(super) struct Constant;
 
 /// The table in constant memory.
-const CONSTANT: &str = "constant_broadcast";
+const CONSTANT: KernelInfo = KernelInfo::of::<constant_broadcast>();
 
 /// The table in global memory, by the read-only path.
-const READ_ONLY: &str = "read_only_broadcast";
-
-/// What the table in constant memory is called in the module.
-const SYMBOL: &str = "CONSTANT_TABLE";
-
-/// Words at which a step may start.
-const PERIOD: u32 = 1024;
-
-/// Words of the table.
-const TABLE: usize = PERIOD as usize + 32;
+const READ_ONLY: KernelInfo = KernelInfo::of::<read_only_broadcast>();
 
 /// Steps of the walk: once through the table.
-const STEPS: u32 = PERIOD;
+const STEPS: u32 = PERIOD as u32;
 
 /// How many different words a request asks for.
 const DISTINCT: [u32; 6] = [1, 2, 4, 8, 16, 32];
@@ -67,7 +60,7 @@ impl Experiment for Constant {
         &["width", "block"]
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
+    fn kernels(&self) -> Vec<KernelInfo> {
         vec![CONSTANT, READ_ONLY]
     }
 
@@ -81,9 +74,9 @@ impl Experiment for Constant {
             }
         };
         let mut points = Vec::new();
-        for kernel in self.kernels().into_iter().filter(|kernel| request.wants(kernel)) {
+        for kernel in self.kernels().into_iter().filter(|kernel| request.wants(kernel.name)) {
             for &distinct in &widths {
-                points.push(point(kernel, distinct, threads, request.block, device)?);
+                points.push(point(kernel.name == CONSTANT.name, distinct, threads, request.block, device)?);
             }
         }
         Ok(points)
@@ -103,18 +96,19 @@ fn distinct(request: &Request) -> Result<Vec<u32>> {
 }
 
 fn point(
-    kernel: &'static str,
+    in_constant_memory: bool,
     distinct: u32,
     threads: u64,
     block: u32,
     device: &DeviceInfo,
 ) -> Result<Point> {
-    let shape = Shape::covering(threads, block, device)?;
+    let shape = covering(threads, block, device)?;
     // Each thread that there is writes its word.
     let threads = u64::from(shape.grid[0]) * u64::from(block);
     let (mut buffers, mut symbols) = (Vec::new(), Vec::new());
-    if kernel == CONSTANT {
-        symbols.push(Symbol { name: SYMBOL, bytes: bytemuck::cast_slice(&table()).to_vec() });
+    let work = if in_constant_memory {
+        symbols.push(Symbol { name: CONSTANT_TABLE.name(), bytes: bytemuck::cast_slice(&table()).to_vec() });
+        Work::kernel::<constant_broadcast>(move |buffers| (buffers.write(0), distinct, STEPS))
     } else {
         let (before, after) = (table(), table());
         buffers.push(Buffer {
@@ -125,14 +119,17 @@ fn point(
                 words.copy_from_slice(&after[first as usize..][..words.len()]);
             }),
         });
-    }
+        Work::kernel::<read_only_broadcast>(move |buffers| {
+            (buffers.read(0), buffers.write(1), distinct, STEPS)
+        })
+    };
     buffers.push(Buffer {
         bytes: threads * SIZE,
         place: Place::Device,
         before: Contents::Poison,
         after: sums(distinct, block),
     });
-    let point = Point::new(Constant.name(), kernel, shape, work(kernel, distinct));
+    let point = Point::new(Constant.name(), shape, work);
     Ok(Point {
         parameters: Parameters { bytes: threads * SIZE, elements: threads, ..point.parameters }
             .with("distinct", distinct),
@@ -145,25 +142,6 @@ fn point(
         buffers,
         ..point
     })
-}
-
-fn work(kernel: &str, distinct: u32) -> Work {
-    let with_pointer = kernel == READ_ONLY;
-    Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
-        // SAFETY: the kernels take a slice of TABLE words, as pointer and 64-bit length, if they do not have it in constant
-        // memory, a pointer to a word for each thread, and two u32; the buffers have these lengths.
-        unsafe {
-            if with_pointer {
-                launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
-                    buffers[0], TABLE as u64, buffers[1], distinct, STEPS
-                ))
-            } else {
-                launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
-                    buffers[0], distinct, STEPS
-                ))
-            }
-        }
-    }))
 }
 
 /// The words of the table, all different.
@@ -182,11 +160,11 @@ fn sums(distinct: u32, block: u32) -> Expected {
     })
 }
 
-/// The sums by lane, step by step.
+/// The sums by lane, step by step: the kernels' walk, written down a second time to check them against.
 fn sums_of_lanes(distinct: u32) -> [u32; LANES] {
     let table = table();
     std::array::from_fn(|lane| {
-        let word = |step: u32| table[(step % PERIOD) as usize + lane % distinct as usize];
+        let word = |step: u32| table[step as usize % PERIOD + lane % distinct as usize];
         (0..STEPS).map(word).fold(0, u32::wrapping_add)
     })
 }
@@ -207,7 +185,7 @@ mod tests {
             assert_eq!(sums.iter().collect::<BTreeSet<_>>().len(), distinct as usize);
         }
         // Once through the table, each word counts once.
-        let once = table()[..PERIOD as usize].iter().copied().fold(0, u32::wrapping_add);
+        let once = table()[..PERIOD].iter().copied().fold(0, u32::wrapping_add);
         assert_eq!(sums_of_lanes(1)[5], once);
     }
 
@@ -232,7 +210,7 @@ mod tests {
     #[test]
     fn each_thread_there_is_has_a_word() {
         let request = Request { block: 192, ..experiments::tests::request() };
-        let points = Constant.plan(&request, &h200()).expect("it is a valid request");
+        let points = Constant.points(&request, &h200()).expect("it is a valid request");
         assert_eq!(points.len(), 12);
         for point in &points {
             let threads = u64::from(point.shape.grid[0]) * 192;

@@ -2,8 +2,8 @@
 //! gpu-kernels' `copy.rs`.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Precision, Request, Shape, Work,
-    check_size,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, NO_LAUNCH, Place, Point, Precision, Request, Shape,
+    Work, check_size, covering,
 };
 use crate::{
     device::DeviceInfo,
@@ -12,9 +12,9 @@ use crate::{
     verify::Expected,
 };
 use anyhow::Result;
-use cust::{
-    launch,
-    memory::{AsyncCopyDestination, DeviceSlice},
+use cuda_launch::{Slice, SliceMut};
+use gpu_kernels::copy::{
+    LOADS_IN_FLIGHT, copy_persistent, copy_scalar, copy_streaming, copy_unrolled, copy_vector,
 };
 
 /// Reads each byte once and writes it once.
@@ -23,33 +23,44 @@ pub(super) struct Copy;
 /// Under this name the driver's own copy is recorded.
 pub(super) const DRIVER: &str = "copy_driver";
 
-/// A copy kernel: `(source: &[Element], destination: *mut Element)`.
+/// A copy kernel, which takes source and destination.
 struct Kernel {
-    name: &'static str,
+    info: KernelInfo,
     /// Bytes of an element.
     element: u64,
     /// How many threads there are.
     threads: Threads,
-    /// Bytes of dynamic shared memory a block.
-    shared: u32,
+    work: fn() -> Work,
 }
 
 /// Who hands out the work.
 enum Threads {
-    /// A thread for each so many elements; the hardware hands out the blocks.
+    /// One thread for n elements; the hardware hands out the blocks.
     PerElements(u64),
-    /// So many blocks an SM, which stride through the array until it is done.
+    /// n blocks per SM, which stride through the array until it is done.
     Persistent(u32),
 }
 
 /// The kernels. A new one is a line here and a function in gpu-kernels' `copy.rs`.
 const KERNELS: [Kernel; 5] = [
-    Kernel { name: "copy_scalar", element: 4, threads: Threads::PerElements(1), shared: 0 },
-    Kernel { name: "copy_vector", element: 16, threads: Threads::PerElements(1), shared: 0 },
-    Kernel { name: "copy_unrolled", element: 16, threads: Threads::PerElements(4), shared: 0 },
-    Kernel { name: "copy_streaming", element: 16, threads: Threads::PerElements(1), shared: 0 },
-    Kernel { name: "copy_persistent", element: 16, threads: Threads::Persistent(16), shared: 0 },
+    kernel::<copy_scalar, _>(Threads::PerElements(1)),
+    kernel::<copy_vector, _>(Threads::PerElements(1)),
+    kernel::<copy_unrolled, _>(Threads::PerElements(LOADS_IN_FLIGHT as u64)),
+    kernel::<copy_streaming, _>(Threads::PerElements(1)),
+    kernel::<copy_persistent, _>(Threads::Persistent(16)),
 ];
+
+const fn kernel<K, T: std::marker::Copy + 'static>(threads: Threads) -> Kernel
+where
+    K: for<'a> cuda_launch::Kernel<Arguments<'a> = (Slice<'a, T>, SliceMut<'a, T>)>,
+{
+    Kernel {
+        info: KernelInfo::of::<K>(),
+        element: size_of::<T>() as u64,
+        threads,
+        work: || Work::kernel::<K>(|buffers| (buffers.read(0), buffers.write(1))),
+    }
+}
 
 /// The widest access of the kernels, in bytes.
 const WIDEST: u64 = 16;
@@ -72,8 +83,12 @@ impl Experiment for Copy {
         &["bytes", "block"]
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
-        KERNELS.iter().map(|kernel| kernel.name).chain([DRIVER]).collect()
+    fn kernels(&self) -> Vec<KernelInfo> {
+        KERNELS.iter().map(|kernel| kernel.info).collect()
+    }
+
+    fn driver_work(&self) -> Option<&'static str> {
+        Some(DRIVER)
     }
 
     fn unit(&self, _: &Request) -> u64 {
@@ -86,63 +101,41 @@ impl Experiment for Copy {
         if request.wants(DRIVER) {
             points.push(driver_copy(request.bytes));
         }
-        for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.name)) {
+        for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.info.name)) {
             let elements = request.bytes / kernel.element;
             let shape = match kernel.threads {
-                Threads::PerElements(each) => {
-                    Shape::covering(elements.div_ceil(each), request.block, device)?
-                }
+                Threads::PerElements(each) => covering(elements.div_ceil(each), request.block, device)?,
                 Threads::Persistent(blocks) => {
                     let threads =
                         u64::from(device.multiprocessors) * u64::from(blocks) * u64::from(request.block);
-                    Shape::covering(threads, request.block, device)?
+                    covering(threads, request.block, device)?
                 }
             };
-            let shape = Shape { shared: kernel.shared, ..shape };
-            points.push(Point {
-                kernel: kernel.name,
-                parameters: Parameters {
-                    elements,
-                    block: Some(shape.block.into()),
-                    grid: Some(shape.grid.into()),
-                    ..Parameters::of_bytes(request.bytes)
-                },
-                shape,
-                work: Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
-                    let (source, destination) = (buffers[0], buffers[1]);
-                    // SAFETY: the kernels take a slice, as pointer and 64-bit length, and a pointer; both buffers
-                    // have that many elements.
-                    unsafe {
-                        launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
-                            source, elements, destination
-                        ))
-                    }
-                })),
-                ..driver_copy(request.bytes)
-            });
+            let point = copy(request.bytes, shape, (kernel.work)());
+            points.push(Point { parameters: Parameters { elements, ..point.parameters }, ..point });
         }
         Ok(points)
     }
 }
 
-/// The driver's own copy of `bytes` bytes, with the buffers that every copy has.
+/// The driver's own copy of `bytes` bytes.
 pub(super) fn driver_copy(bytes: u64) -> Point {
-    let work = Work::Driver(Box::new(move |stream, buffers| {
-        // SAFETY: both buffers have that many bytes, they do not overlap, and they live until the stream is synchronised.
-        unsafe {
-            let source = DeviceSlice::from_raw_parts(buffers[0], bytes as usize);
-            DeviceSlice::from_raw_parts_mut(buffers[1], bytes as usize).async_copy_from(&source, stream)
-        }
-    }));
+    let work = Work::driver(DRIVER, |stream, buffers| buffers.copy(0, 1, stream));
+    Point { parameters: Parameters::of_bytes(bytes), ..copy(bytes, NO_LAUNCH, work) }
+}
+
+/// A copy of `bytes` bytes, with the buffers that every copy has.
+fn copy(bytes: u64, shape: Shape, work: Work) -> Point {
     let place = Place::Device;
+    let point = Point::new(Copy.name(), shape, work);
     Point {
-        parameters: Parameters::of_bytes(bytes),
+        parameters: Parameters { bytes, ..point.parameters },
         bytes: BytesMoved { read: bytes, written: bytes, footprint: 2 * bytes },
         buffers: vec![
             Buffer { bytes, place, before: Contents::Pattern(Precision::F32), after: pattern() },
             Buffer { bytes, place, before: Contents::Poison, after: pattern() },
         ],
-        ..Point::new(Copy.name(), DRIVER, Shape::NONE, work)
+        ..point
     }
 }
 
@@ -162,7 +155,7 @@ mod tests {
 
     #[test]
     fn each_kernel_covers_the_bytes() {
-        let points = Copy.plan(&request(1 << 20), &h200()).expect("it is a valid request");
+        let points = Copy.points(&request(1 << 20), &h200()).expect("it is a valid request");
         assert_eq!(points.iter().map(|point| point.kernel).collect::<Vec<_>>()[0], DRIVER);
         for point in &points {
             assert_eq!(point.bytes, BytesMoved { read: 1 << 20, written: 1 << 20, footprint: 2 << 20 });
@@ -176,7 +169,8 @@ mod tests {
 
     #[test]
     fn sizes_between_vectors_name_their_neighbours() {
-        let error = Copy.plan(&request(1000), &h200()).err().expect("1000 is no multiple of 16").to_string();
-        assert!(error.contains("992 B and 1008 B"), "{error}");
+        let error =
+            Copy.points(&request(1000), &h200()).err().expect("1000 is no multiple of 16").to_string();
+        assert!(error.contains("the nearest are 992 and 1008"), "{error}");
     }
 }

@@ -1,10 +1,10 @@
-//! `idioms`: what safety costs. A copy, a transpose and a matrix product, each written with checked indexing, with iterators and
-//! `get`, with assertions up front, and unchecked behind the launch contract; what the compiler makes of each is in gpu-kernels'
-//! `idioms.rs`.
+//! `idioms`: what safety costs. A copy, a transpose and a matrix product, each written with types, with checked indexing, with
+//! iterators and `get`, with assertions up front, and unchecked behind the launch contract; what the compiler makes of each is
+//! in gpu-kernels' `idioms.rs`.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Precision, Request, Scale, Shape, Work,
-    check_size,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Scale, Shape,
+    Work, check_size, covering, covering_2d,
 };
 use crate::{
     cli::Matrices,
@@ -14,9 +14,20 @@ use crate::{
     verify::Expected,
 };
 use anyhow::{Context, Result, bail};
-use cust::launch;
+use gpu_kernels::{
+    idioms::{
+        copy::{asserted_copy, checked_copy, iterated_copy, typed_copy},
+        matmul::{asserted_matmul, checked_matmul, iterated_matmul, typed_matmul},
+        transpose::typed_transpose,
+    },
+    transpose::tiles::TILE,
+    unchecked::idioms::{
+        asserted_transpose, checked_transpose, iterated_transpose, unchecked_copy, unchecked_matmul,
+        unchecked_transpose,
+    },
+};
 
-/// The same work, checked in four ways.
+/// The same work, written in five ways.
 pub(super) struct Idioms;
 
 /// What a kernel does.
@@ -39,40 +50,75 @@ impl Task {
 
 /// A kernel, its task, and the way in which it is written.
 struct Kernel {
-    name: &'static str,
+    info: KernelInfo,
     task: Task,
     way: &'static str,
+    /// Its launches, by the elements of the output and the sizes of the matrices: nx and ny, or m, n and k.
+    work: fn(u64, [u32; 3]) -> Work,
 }
 
 /// The tasks, in the order of their rows.
 const TASKS: [Task; 3] = [Task::Copy, Task::Transpose, Task::Matmul];
 
+macro_rules! kernel {
+    ($kernel:ty, $task:expr, $way:literal, |$buffers:ident, $elements:pat_param, $sizes:pat_param| $arguments:expr) => {
+        Kernel {
+            info: KernelInfo::of::<$kernel>(),
+            task: $task,
+            way: $way,
+            work: |$elements, $sizes| Work::kernel::<$kernel>(move |$buffers| $arguments),
+        }
+    };
+}
+
+macro_rules! copy {
+    ($kernel:ty, $way:literal) => {
+        kernel!($kernel, Task::Copy, $way, |buffers, n, _| (buffers.read(0), buffers.write(1), n as usize))
+    };
+}
+
+macro_rules! transpose {
+    ($kernel:ty, $way:literal) => {
+        kernel!($kernel, Task::Transpose, $way, |buffers, _, [nx, ny, _]| {
+            (buffers.read(0), buffers.write(1), nx, ny)
+        })
+    };
+}
+
+macro_rules! matmul {
+    ($kernel:ty, $way:literal) => {
+        kernel!($kernel, Task::Matmul, $way, |buffers, _, [m, n, k]| {
+            (buffers.read(0), buffers.read(1), buffers.write(2), m, n, k)
+        })
+    };
+}
+
 /// The kernels.
-const KERNELS: [Kernel; 12] = [
-    Kernel { name: "checked_copy", task: Task::Copy, way: "checked" },
-    Kernel { name: "iterated_copy", task: Task::Copy, way: "iterated" },
-    Kernel { name: "asserted_copy", task: Task::Copy, way: "asserted" },
-    Kernel { name: "unchecked_copy", task: Task::Copy, way: "unchecked" },
-    Kernel { name: "checked_transpose", task: Task::Transpose, way: "checked" },
-    Kernel { name: "iterated_transpose", task: Task::Transpose, way: "iterated" },
-    Kernel { name: "asserted_transpose", task: Task::Transpose, way: "asserted" },
-    Kernel { name: "unchecked_transpose", task: Task::Transpose, way: "unchecked" },
-    Kernel { name: "checked_matmul", task: Task::Matmul, way: "checked" },
-    Kernel { name: "iterated_matmul", task: Task::Matmul, way: "iterated" },
-    Kernel { name: "asserted_matmul", task: Task::Matmul, way: "asserted" },
-    Kernel { name: "unchecked_matmul", task: Task::Matmul, way: "unchecked" },
+const KERNELS: [Kernel; 15] = [
+    kernel!(typed_copy, Task::Copy, "typed", |buffers, _, _| (buffers.read(0), buffers.write(1))),
+    copy!(checked_copy, "checked"),
+    copy!(iterated_copy, "iterated"),
+    copy!(asserted_copy, "asserted"),
+    copy!(unchecked_copy, "unchecked"),
+    transpose!(typed_transpose, "typed"),
+    transpose!(checked_transpose, "checked"),
+    transpose!(iterated_transpose, "iterated"),
+    transpose!(asserted_transpose, "asserted"),
+    transpose!(unchecked_transpose, "unchecked"),
+    matmul!(typed_matmul, "typed"),
+    matmul!(checked_matmul, "checked"),
+    matmul!(iterated_matmul, "iterated"),
+    matmul!(asserted_matmul, "asserted"),
+    matmul!(unchecked_matmul, "unchecked"),
 ];
 
-/// Threads a block of the copy.
+/// Threads per block of the copy.
 const COPY_BLOCK: u32 = 256;
 
-/// Threads a block of the transpose, which moves tiles of 32 by 32.
+/// Threads per block of the transpose, which moves tiles of [`TILE`] by [`TILE`].
 const TRANSPOSE_BLOCK: [u32; 2] = [32, 8];
 
-/// Rows and columns of the transpose's tiles.
-const TILE: u64 = 32;
-
-/// Threads a block of the product.
+/// Threads per block of the product.
 const MATMUL_BLOCK: [u32; 2] = [16, 16];
 
 impl Experiment for Idioms {
@@ -81,7 +127,7 @@ impl Experiment for Idioms {
     }
 
     fn summary(&self) -> &'static str {
-        "the same copy, transpose and product, checked in four ways: what safety costs"
+        "the same copy, transpose and product, written in five ways: what safety costs"
     }
 
     fn reading(&self) -> &'static str {
@@ -93,8 +139,8 @@ impl Experiment for Idioms {
         &["bytes", "nx", "ny", "size"]
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
-        KERNELS.iter().map(|kernel| kernel.name).collect()
+    fn kernels(&self) -> Vec<KernelInfo> {
+        KERNELS.iter().map(|kernel| kernel.info).collect()
     }
 
     fn unit(&self, request: &Request) -> u64 {
@@ -133,7 +179,7 @@ impl Experiment for Idioms {
 
 /// The kernels of a task that are asked for.
 fn wanted(request: &Request, task: Task) -> impl Iterator<Item = &'static Kernel> {
-    KERNELS.iter().filter(move |kernel| kernel.task == task && request.wants(kernel.name))
+    KERNELS.iter().filter(move |kernel| kernel.task == task && request.wants(kernel.info.name))
 }
 
 /// Columns and rows of the matrices to transpose.
@@ -165,8 +211,15 @@ fn products(request: &Request, device: &DeviceInfo) -> Vec<Matrices> {
 }
 
 /// The point of a kernel, with what all of them have.
-fn point(kernel: &Kernel, size: String, bytes: BytesMoved, elements: u64, shape: Shape, work: Work) -> Point {
-    let point = Point::new(Idioms.name(), kernel.name, shape, work);
+fn point(
+    kernel: &Kernel,
+    size: String,
+    bytes: BytesMoved,
+    elements: u64,
+    shape: Shape,
+    sizes: [u32; 3],
+) -> Point {
+    let point = Point::new(Idioms.name(), shape, (kernel.work)(elements, sizes));
     let parameters = Parameters {
         bytes: bytes.read,
         elements,
@@ -179,20 +232,11 @@ fn point(kernel: &Kernel, size: String, bytes: BytesMoved, elements: u64, shape:
 /// `destination[i] = source[i]`.
 fn copy(kernel: &Kernel, bytes: u64, device: &DeviceInfo) -> Result<Point> {
     let elements = bytes / Precision::F32.size();
-    let shape = Shape::covering(elements, COPY_BLOCK, device)?;
-    let work = move |Launch { function, shape, stream, buffers }: &Launch<'_>| {
-        let (source, destination) = (buffers[0], buffers[1]);
-        let (grid, block) = (shape.grid_size(), shape.block_size());
-        // SAFETY: the kernels take two slices, each a pointer and a 64-bit length, and a length; the buffers have so many
-        // elements.
-        unsafe {
-            launch!(function<<<grid, block, 0, stream>>>(source, elements, destination, elements, elements))
-        }
-    };
+    let shape = covering(elements, COPY_BLOCK, device)?;
     let moved = BytesMoved { read: bytes, written: bytes, footprint: 2 * bytes };
     Ok(Point {
         buffers: vec![source(bytes), output(bytes, |index| index)],
-        ..point(kernel, elements.to_string(), moved, elements, shape, Work::Kernel(Box::new(work)))
+        ..point(kernel, elements.to_string(), moved, elements, shape, [0; 3])
     })
 }
 
@@ -201,20 +245,11 @@ fn transpose(kernel: &Kernel, nx: u32, ny: u32, device: &DeviceInfo) -> Result<P
     let (columns, rows) = (u64::from(nx), u64::from(ny));
     let elements = columns * rows;
     let bytes = bytes_of(elements).with_context(|| format!("a matrix of {nx} by {ny}"))?;
-    let tiles = [columns.div_ceil(TILE), rows.div_ceil(TILE)];
+    let tiles = [columns.div_ceil(TILE.into()), rows.div_ceil(TILE.into())];
     let threads = [tiles[0] * u64::from(TRANSPOSE_BLOCK[0]), tiles[1] * u64::from(TRANSPOSE_BLOCK[1])];
-    let shape = Shape::covering_2d(threads[0], threads[1], TRANSPOSE_BLOCK, device)?;
-    let work = move |Launch { function, shape, stream, buffers }: &Launch<'_>| {
-        let (source, destination) = (buffers[0], buffers[1]);
-        let (grid, block) = (shape.grid_size(), shape.block_size());
-        // SAFETY: the kernels take two slices, each a pointer and a 64-bit length, and two 32-bit numbers, whose product both
-        // buffers have as elements; blocks have the 256 threads that they want.
-        unsafe {
-            launch!(function<<<grid, block, 0, stream>>>(source, elements, destination, elements, nx, ny))
-        }
-    };
+    let shape = covering_2d(threads[0], threads[1], TRANSPOSE_BLOCK, device)?;
     let moved = BytesMoved { read: bytes, written: bytes, footprint: 2 * bytes };
-    let point = point(kernel, format!("{nx}x{ny}"), moved, elements, shape, Work::Kernel(Box::new(work)));
+    let point = point(kernel, format!("{nx}x{ny}"), moved, elements, shape, [nx, ny, 0]);
     Ok(Point {
         parameters: point.parameters.with("nx", nx).with("ny", ny),
         buffers: vec![source(bytes), output(bytes, move |index| index % rows * columns + index / rows)],
@@ -236,19 +271,9 @@ fn matmul(kernel: &Kernel, sizes: Matrices, device: &DeviceInfo) -> Result<Point
         bytes[0].checked_add(bytes[1]).with_context(|| format!("a product of {sizes} is too large"))?;
     let footprint =
         read.checked_add(bytes[2]).with_context(|| format!("a product of {sizes} is too large"))?;
-    let shape = Shape::covering_2d(columns, rows, MATMUL_BLOCK, device)?;
-    let work = move |Launch { function, shape, stream, buffers }: &Launch<'_>| {
-        let (a, b, c) = (buffers[0], buffers[1], buffers[2]);
-        let [a_length, b_length, c_length] = lengths;
-        let (grid, block) = (shape.grid_size(), shape.block_size());
-        // SAFETY: the kernels take three slices, each a pointer and a 64-bit length, and three 32-bit numbers; the
-        // buffers have so many elements.
-        unsafe {
-            launch!(function<<<grid, block, 0, stream>>>(a, a_length, b, b_length, c, c_length, m, n, k))
-        }
-    };
+    let shape = covering_2d(columns, rows, MATMUL_BLOCK, device)?;
     let moved = BytesMoved { read, written: bytes[2], footprint };
-    let point = point(kernel, format!("{m}x{n}x{k}"), moved, lengths[2], shape, Work::Kernel(Box::new(work)));
+    let point = point(kernel, format!("{m}x{n}x{k}"), moved, lengths[2], shape, [m, n, k]);
     let kept = |bytes, element: fn(&Product, u64) -> f32| Buffer {
         bytes,
         place: Place::Device,
@@ -397,13 +422,13 @@ mod tests {
 
     #[test]
     fn every_task_is_there_in_every_way() {
-        let points = Idioms.plan(&request(), &h200()).expect("it is a valid request");
-        assert_eq!(points.iter().map(|point| point.kernel).collect::<Vec<_>>(), Idioms.kernels());
+        let points = Idioms.points(&request(), &h200()).expect("it is a valid request");
+        assert_eq!(points.iter().map(|point| point.kernel).collect::<Vec<_>>(), Idioms.names());
         let of = |point: &Point, name: &str| point.parameters.more[name].clone();
-        assert_eq!((of(&points[4], "task"), of(&points[4], "way")), ("transpose".into(), "checked".into()));
+        assert_eq!((of(&points[5], "task"), of(&points[5], "way")), ("transpose".into(), "typed".into()));
         assert_eq!(points[0].shape.grid, [1024, 1, 1]);
-        assert_eq!((points[4].shape.grid, points[4].shape.block), ([256, 256, 1], [32, 8, 1]));
-        assert_eq!((points[8].shape.grid, points[8].flops), ([64, 64, 1], Some(2 << 30)));
+        assert_eq!((points[5].shape.grid, points[5].shape.block), ([256, 256, 1], [32, 8, 1]));
+        assert_eq!((points[10].shape.grid, points[10].flops), ([64, 64, 1], Some(2 << 30)));
     }
 
     #[test]
@@ -411,12 +436,12 @@ mod tests {
         let mut chosen = request();
         chosen.choices.ny = Some(100);
         chosen.choices.size = vec![Matrices { m: 3, n: 40, k: 5 }];
-        let points = Idioms.plan(&chosen, &c870()).expect("a C870 takes these");
-        assert_eq!((points[4].shape.grid, points[4].parameters.elements), ([4, 4, 1], 10_000));
-        assert_eq!(points[8].shape.grid, [3, 1, 1]);
-        assert_eq!(points[8].bytes, BytesMoved { read: 4 * (15 + 200), written: 480, footprint: 4 * 335 });
+        let points = Idioms.points(&chosen, &c870()).expect("a C870 takes these");
+        assert_eq!((points[5].shape.grid, points[5].parameters.elements), ([4, 4, 1], 10_000));
+        assert_eq!(points[10].shape.grid, [3, 1, 1]);
+        assert_eq!(points[10].bytes, BytesMoved { read: 4 * (15 + 200), written: 480, footprint: 4 * 335 });
         chosen.choices.ny = Some(1 << 31);
-        let error = format!("{:#}", Idioms.plan(&chosen, &h200()).err().expect("16 EiB"));
+        let error = format!("{:#}", Idioms.points(&chosen, &h200()).err().expect("16 EiB"));
         assert!(error.contains("2147483648 by 2147483648") && error.contains("64 bits"), "{error}");
     }
 }

@@ -1,9 +1,12 @@
 //! `matmul`: the same number, read a thousand times. The kernels and what to expect of them are in gpu-kernels'
-//! `matmul.rs` and `matmul/register.rs`.
+//! `matmul.rs` and `unchecked/register.rs`.
 
 mod product;
 
-use super::{Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Request, Scale, Shape, Work};
+use super::{
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Shape, Work,
+    covering, covering_2d,
+};
 use crate::{
     cli::Matrices,
     device::{Backend, DeviceInfo},
@@ -12,7 +15,10 @@ use crate::{
     verify::Expected,
 };
 use anyhow::{Context, Result, bail};
-use cust::launch;
+use gpu_kernels::{
+    matmul::{matmul_naive, matmul_tiled_16, matmul_tiled_32, matmul_tiled_dynamic},
+    unchecked::register::{self, matmul_register},
+};
 use product::{Matrix, Product};
 use std::sync::Arc;
 
@@ -25,23 +31,44 @@ const SIZE: u64 = 4;
 /// How a kernel divides C among its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Division {
-    /// An element a thread, in blocks of any shape.
+    /// One element per thread, in blocks of any shape.
     Elements,
-    /// Tiles of this width, an element a thread.
+    /// Tiles of this width, one element per thread.
     Tiles(u32),
     /// The same in dynamic shared memory, with a width that the launch says.
     Dynamic,
-    /// Squares with this side, each for so many threads.
+    /// Squares with this side, each moved by a block of `threads`.
     Squares { side: u32, threads: u32 },
 }
 
+/// A kernel, which takes A, B, C, their sizes, alpha and beta.
+struct Kernel {
+    info: KernelInfo,
+    division: Division,
+    work: fn(Matrices, (f32, f32)) -> Work,
+}
+
+macro_rules! kernel {
+    ($kernel:ty, $division:expr) => {
+        Kernel {
+            info: KernelInfo::of::<$kernel>(),
+            division: $division,
+            work: |Matrices { m, n, k }, (alpha, beta)| {
+                Work::kernel::<$kernel>(move |buffers| {
+                    (buffers.read(0), buffers.read(1), buffers.write(2), m, n, k, alpha, beta)
+                })
+            },
+        }
+    };
+}
+
 /// The kernels. A new one is a line here and a function in gpu-kernels' `matmul.rs`.
-const KERNELS: [(&str, Division); 5] = [
-    ("matmul_naive", Division::Elements),
-    ("matmul_tiled_16", Division::Tiles(16)),
-    ("matmul_tiled_32", Division::Tiles(32)),
-    ("matmul_tiled_dynamic", Division::Dynamic),
-    ("matmul_register", Division::Squares { side: 128, threads: 256 }),
+const KERNELS: [Kernel; 5] = [
+    kernel!(matmul_naive, Division::Elements),
+    kernel!(matmul_tiled_16, Division::Tiles(16)),
+    kernel!(matmul_tiled_32, Division::Tiles(32)),
+    kernel!(matmul_tiled_dynamic, Division::Dynamic),
+    kernel!(matmul_register, Division::Squares { side: register::SIDE, threads: 256 }),
 ];
 
 /// The widths of dynamic tiles in a run that names none.
@@ -81,22 +108,23 @@ impl Experiment for Matmul {
         true
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
-        KERNELS.map(|(name, _)| name).to_vec()
+    fn kernels(&self) -> Vec<KernelInfo> {
+        KERNELS.map(|kernel| kernel.info).to_vec()
     }
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
-        let left_out = KERNELS.into_iter().filter(|(kernel, _)| request.wants(kernel));
-        let reason = |(kernel, division): (&str, Division)| {
-            (!is_possible(kernel, division, request, device)).then(|| {
-                format!(
-                    "{kernel} is left out: {} takes {} threads a block",
-                    device.plain_name(),
-                    device.max_threads_per_block
-                )
-            })
+        let left_out = KERNELS
+            .iter()
+            .filter(|kernel| request.wants(kernel.info.name) && !is_possible(kernel, request, device));
+        let reason = |kernel: &Kernel| {
+            format!(
+                "{} is left out: {} takes {} threads per block",
+                kernel.info.name,
+                device.plain_name(),
+                device.max_threads_per_block
+            )
         };
-        left_out.filter_map(reason).collect()
+        left_out.map(reason).collect()
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
@@ -104,10 +132,10 @@ impl Experiment for Matmul {
         let mut points = Vec::new();
         for matrices in sizes(request, device) {
             let task = Task::new(matrices, factors, device)?;
-            for (kernel, division) in KERNELS {
-                if request.wants(kernel) && is_possible(kernel, division, request, device) {
-                    for (shape, width) in shapes(matrices, division, request, device)? {
-                        points.push(task.point(kernel, division, shape, width)?);
+            for kernel in &KERNELS {
+                if request.wants(kernel.info.name) && is_possible(kernel, request, device) {
+                    for (shape, width) in shapes(matrices, kernel.division, request, device)? {
+                        points.push(task.point(kernel, shape, width)?);
                     }
                 }
             }
@@ -130,9 +158,9 @@ fn sizes(request: &Request, device: &DeviceInfo) -> Vec<Matrices> {
 
 /// Whether a kernel is to be launched. What the user names is, and if it cannot be, says why; what comes with the others
 /// is left out on a device that it does not fit.
-fn is_possible(kernel: &str, division: Division, request: &Request, device: &DeviceInfo) -> bool {
-    match division {
-        Division::Tiles(width) => request.names(kernel) || tile_fits(width, device).is_ok(),
+fn is_possible(kernel: &Kernel, request: &Request, device: &DeviceInfo) -> bool {
+    match kernel.division {
+        Division::Tiles(width) => request.names(kernel.info.name) || tile_fits(width, device).is_ok(),
         _ => true,
     }
 }
@@ -149,14 +177,11 @@ fn shapes(
         Division::Elements => {
             let chosen = request.choices.block.iter().map(|block| [block.x, block.y]).collect();
             let blocks: Vec<_> = if request.choices.block.is_empty() { vec![BLOCK] } else { chosen };
-            blocks
-                .into_iter()
-                .map(|block| Ok((Shape::covering_2d(columns, rows, block, device)?, 1)))
-                .collect()
+            blocks.into_iter().map(|block| Ok((covering_2d(columns, rows, block, device)?, 1))).collect()
         }
         Division::Tiles(width) => {
             tile_fits(width, device)?;
-            Ok(vec![(Shape::covering_2d(columns, rows, [width; 2], device)?, width)])
+            Ok(vec![(covering_2d(columns, rows, [width; 2], device)?, width)])
         }
         Division::Dynamic => {
             let chosen = request.choices.tile.clone();
@@ -164,21 +189,20 @@ fn shapes(
             let widths = if chosen.is_empty() { usual.collect() } else { chosen };
             let shape = |&width: &u32| {
                 tile_fits(width, device)?;
-                let shape = Shape::covering_2d(columns, rows, [width; 2], device)?;
-                Ok((shape.with_shared(2 * u64::from(width * width) * SIZE, device)?, width))
+                Ok((covering_2d(columns, rows, [width; 2], device)?, width))
             };
             widths.iter().map(shape).collect()
         }
         Division::Squares { side, threads } => {
             let squares = [columns, rows].map(|length| length.div_ceil(u64::from(side)));
-            let grid = Shape::covering_2d(squares[0], squares[1], [1, 1], device)?.grid;
-            let block = Shape::covering(1, threads, device)?.block;
-            Ok(vec![(Shape { grid, block, shared: 0 }, side)])
+            let grid = covering_2d(squares[0], squares[1], [1, 1], device)?.grid;
+            let block = covering(1, threads, device)?.block;
+            Ok(vec![(Shape::new(grid, block), side)])
         }
     }
 }
 
-/// Bytes of a block's two tiles.
+/// Bytes of a block's two tiles: the kernel's contract has them too, but `tile_fits` says what would fit.
 fn tile_bytes(width: u32) -> u128 {
     2 * u128::from(width) * u128::from(width) * u128::from(SIZE)
 }
@@ -238,7 +262,7 @@ impl Task {
     }
 
     /// A launch of a kernel whose blocks load for `width` rows and columns at a time.
-    fn point(&self, kernel: &'static str, division: Division, shape: Shape, width: u32) -> Result<Point> {
+    fn point(&self, kernel: &Kernel, shape: Shape, width: u32) -> Result<Point> {
         let Task { matrices, alpha, beta, .. } = *self;
         let Matrices { m, n, k } = matrices;
         let [a, b, c] = elements(matrices);
@@ -247,13 +271,13 @@ impl Task {
         let mut more = [("m", m.into()), ("n", n.into()), ("k", k.into())]
             .map(|(name, value): (&str, serde_json::Value)| (name.to_string(), value))
             .to_vec();
-        if division == Division::Dynamic {
+        if kernel.division == Division::Dynamic {
             more.push(("tile".to_string(), width.into()));
         }
         if (alpha, beta) != (1.0, 0.0) {
             more.extend([("alpha".to_string(), alpha.into()), ("beta".to_string(), beta.into())]);
         }
-        let point = Point::new(Matmul.name(), kernel, shape, self.work());
+        let point = Point::new(Matmul.name(), shape, (kernel.work)(matrices, (alpha, beta)));
         Ok(Point {
             parameters: Parameters {
                 bytes: (a + b + c) * SIZE,
@@ -280,22 +304,6 @@ impl Task {
             ],
             ..point
         })
-    }
-
-    fn work(&self) -> Work {
-        let Task { matrices, alpha, beta, .. } = *self;
-        let Matrices { m, n, k } = matrices;
-        let [a, b, _] = elements(matrices);
-        Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
-            let (left, right, result) = (buffers[0], buffers[1], buffers[2]);
-            // SAFETY: the kernels take two slices, as pointers and 64-bit lengths, a pointer, three u32 and two f32; the
-            // buffers have m * k, k * n and m * n elements. Blocks and shared memory are as the kernel wants them.
-            unsafe {
-                launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
-                    left, a, right, b, result, m, n, k, alpha, beta
-                ))
-            }
-        }))
     }
 
     /// A matrix that is only read.
@@ -390,7 +398,7 @@ mod tests {
         let notes = Matmul.notes(&request, &c870());
         assert!(notes.len() == 1 && notes[0].starts_with("matmul_tiled_32 is left out: "), "{notes:?}");
         let kernels: Vec<_> = Matmul
-            .plan(&request, &c870())
+            .points(&request, &c870())
             .expect("the rest can be launched")
             .iter()
             .map(|point| (point.kernel, point.parameters.more.get("tile").cloned()))
@@ -406,7 +414,7 @@ mod tests {
         );
         let named = Request { kernels: vec!["matmul_tiled_32".to_string()], ..request };
         assert!(Matmul.notes(&named, &c870()).is_empty());
-        assert!(Matmul.plan(&named, &c870()).is_err());
+        assert!(Matmul.points(&named, &c870()).is_err());
     }
 
     #[test]

@@ -4,10 +4,16 @@
 //! Adding a kernel is one function in `gpu-kernels` and one entry in the file here that is named after its lesson.
 //! Adding an experiment is a type with [`Experiment`] and a line in [`ALL`].
 
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code, reason = "lends device memory by its address")]
+mod buffers;
 mod coalescing;
 mod constant;
 mod copy;
 mod idioms;
+#[allow(unsafe_code, reason = "the one place that hands launches to the driver")]
+mod launch;
 mod matmul;
 mod place;
 mod shape;
@@ -18,8 +24,10 @@ mod transpose;
 mod unified;
 
 pub(crate) use self::{
+    buffers::Buffers,
+    launch::{KernelInfo, QueueWork, Work},
     place::{Place, Placement},
-    shape::{Block, Extent, Shape},
+    shape::{Block, Extent, NO_LAUNCH, Shape, covering, covering_2d},
 };
 pub(crate) use crate::symbols::Symbol;
 
@@ -31,16 +39,8 @@ use crate::{
     sweep::Sweep,
     verify::Expected,
 };
-use anyhow::{Result, bail};
-use cust::{
-    error::CudaResult,
-    function::Function,
-    memory::{
-        DevicePointer,
-        bytemuck::{self, Pod},
-    },
-    stream::Stream,
-};
+use anyhow::{Context, Result, bail};
+use cust::memory::bytemuck::{self, Pod};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
 
@@ -58,9 +58,6 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &storage::Storage,
     &idioms::Idioms,
 ];
-
-/// The names under which the driver's own copies are recorded, which are no kernels: within the card, and from the host.
-pub(crate) const DRIVER_COPIES: [&str; 2] = [copy::DRIVER, unified::HOST_COPY];
 
 /// The driver's own device-to-device copy of `bytes`, against which everything else is held.
 pub(crate) fn driver_copy(bytes: u64) -> Point {
@@ -104,9 +101,19 @@ pub(crate) trait Experiment: Sync {
     }
 
     /// Every kernel that it may launch.
-    fn kernels(&self) -> Vec<&'static str>;
+    fn kernels(&self) -> Vec<KernelInfo>;
 
-    /// `request.bytes` has to be a multiple of so many bytes for the kernels that the request asks for.
+    /// The name under which it records work that the driver does by itself, if it has such work.
+    fn driver_work(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What `--kernel` can name: the driver's own work, and the kernels.
+    fn names(&self) -> Vec<&'static str> {
+        self.driver_work().into_iter().chain(self.kernels().iter().map(|kernel| kernel.name)).collect()
+    }
+
+    /// `request.bytes` has to be a multiple of this for the kernels that the request asks for.
     fn unit(&self, _request: &Request) -> u64 {
         1
     }
@@ -121,6 +128,14 @@ pub(crate) trait Experiment: Sync {
     /// # Errors
     /// The request does not suit the experiment or the device: the error names what would.
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>>;
+
+    /// The planned points, each held to its kernel's contract and with the dynamic shared memory that this asks for.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan); or a launch breaks its kernel's contract.
+    fn points(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
+        self.plan(request, device)?.into_iter().map(|point| point.checked(device)).collect()
+    }
 }
 
 /// What the user asked for, where experiments have a choice.
@@ -161,6 +176,14 @@ impl Request {
         self.kernels.is_empty() || self.names(kernel)
     }
 
+    /// The request as an experiment can take it: a default size is rounded down to a multiple of the experiment's unit, and
+    /// up to the first one if it is less. A size that the user gave stays, and is refused if it does not suit.
+    pub(crate) fn suiting(&self, experiment: &dyn Experiment) -> Request {
+        let unit = experiment.unit(self);
+        let bytes = if self.sized { self.bytes } else { (self.bytes / unit).max(1) * unit };
+        Request { bytes, ..self.clone() }
+    }
+
     /// Whether a kernel is asked for by its name.
     fn names(&self, kernel: &str) -> bool {
         self.kernels.iter().any(|name| name == kernel)
@@ -177,24 +200,21 @@ pub(crate) fn check_size(experiments: &[&dyn Experiment], request: &Request) -> 
     if bytes > 0 && bytes.is_multiple_of(unit) {
         return Ok(());
     }
-    let nearest: Vec<String> = nearest_multiples(bytes, unit)
-        .into_iter()
-        .map(
-            |bytes| {
-                if bytes < 1024 { Bytes(bytes).to_string() } else { format!("{bytes} ({})", Bytes(bytes)) }
-            },
-        )
-        .collect();
+    let readable = |bytes: u64| match bytes {
+        ..1024 => bytes.to_string(),
+        _ => format!("{bytes} ({})", Bytes(bytes)),
+    };
+    let nearest: Vec<String> = nearest_multiples(bytes, unit).into_iter().map(readable).collect();
+    let block = match request.block {
+        block @ 1.. if unit.is_multiple_of(block.into()) => format!(" with blocks of {block} threads"),
+        _ => String::new(),
+    };
     bail!(
-        "{bytes} {}: with {} threads a block, {} {} multiples of {unit} bytes. Nearest valid {}",
-        if bytes == 1 { "byte does not come out whole" } else { "bytes do not come out whole" },
-        request.block,
+        "`--bytes {bytes}` is not a multiple of {unit}, which {} {}{block}; the nearest {} {}",
         experiments.iter().map(|experiment| experiment.name()).collect::<Vec<_>>().join(", "),
-        if experiments.len() == 1 { "takes" } else { "together take" },
-        match &nearest[..] {
-            [one] => format!("size: {one}"),
-            several => format!("sizes: {}", several.join(" and ")),
-        },
+        if experiments.len() == 1 { "needs" } else { "need together" },
+        if nearest.len() == 1 { "is" } else { "are" },
+        nearest.join(" and "),
     )
 }
 
@@ -268,10 +288,10 @@ pub(crate) struct Point {
 impl Point {
     /// A point without buffers, bytes and the rest, for struct update: `Point { buffers, ..Point::new(..) }`. Its
     /// parameters have the shape.
-    pub(crate) fn new(experiment: &'static str, kernel: &'static str, shape: Shape, work: Work) -> Point {
+    pub(crate) fn new(experiment: &'static str, shape: Shape, work: Work) -> Point {
         Point {
             experiment,
-            kernel,
+            kernel: work.name(),
             parameters: Parameters {
                 block: Some(shape.block.into()),
                 grid: Some(shape.grid.into()),
@@ -287,6 +307,19 @@ impl Point {
             before_each: None,
             observe: None,
         }
+    }
+
+    /// The same with the dynamic shared memory that its kernel asks for.
+    ///
+    /// # Errors
+    /// The launch breaks the kernel's contract, or the device has less shared memory.
+    fn checked(self, device: &DeviceInfo) -> Result<Point> {
+        let Work::Kernel(launch) = &self.work else { return Ok(self) };
+        let shape = launch
+            .shape(self.shape, &Buffers::planned(&self))
+            .with_context(|| format!("{} {}", self.kernel, self.parameters))?;
+        shape::shared_fits(&shape, device)?;
+        Ok(Point { shape, ..self })
     }
 }
 
@@ -339,22 +372,8 @@ impl Contents {
     }
 }
 
-/// How a point's work is queued.
-pub(crate) enum Work {
-    /// A kernel, launched with its arguments.
-    Kernel(Box<LaunchKernel>),
-    /// Something that the driver does by itself.
-    Driver(Box<QueueWork>),
-}
-
-/// Launches a kernel once.
-pub(crate) type LaunchKernel = dyn Fn(&Launch<'_>) -> CudaResult<()>;
-
-/// Queues the driver's own work once, on the point's buffers.
-pub(crate) type QueueWork = dyn Fn(&Stream, &[DevicePointer<u8>]) -> CudaResult<()>;
-
 /// Looks at a point's buffers before and after its last launch; the device is idle meanwhile.
-pub(crate) type Observe = dyn Fn(Moment, &[DevicePointer<u8>]) -> Result<BTreeMap<String, serde_json::Value>>;
+pub(crate) type Observe = dyn Fn(Moment, &Buffers) -> Result<BTreeMap<String, serde_json::Value>>;
 
 /// When a point's buffers are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -363,18 +382,6 @@ pub(crate) enum Moment {
     Before,
     /// After it.
     After,
-}
-
-/// What a kernel is launched with.
-pub(crate) struct Launch<'a> {
-    /// The kernel, of whichever module is being measured.
-    pub function: &'a Function<'a>,
-    /// The point's shape.
-    pub shape: Shape,
-    /// The stream to launch on.
-    pub stream: &'a Stream,
-    /// The point's buffers, in its order.
-    pub buffers: &'a [DevicePointer<u8>],
 }
 
 /// The 32-byte sectors that `count` elements of `size` bytes touch when they lie `stride` elements apart, in bytes.
@@ -432,17 +439,34 @@ pub(crate) mod tests {
         assert_eq!(
             refusal(1, 256, &[]).as_deref(),
             Some(
-                "1 byte does not come out whole: with 256 threads a block, offset, stride, copy together take multiples \
-                 of 2048 bytes. Nearest valid size: 2048 (2 KiB)"
+                "`--bytes 1` is not a multiple of 2048, which offset, stride, copy need together with blocks of 256 threads; \
+                 the nearest is 2048 (2 KiB)"
             )
         );
         assert_eq!(refusal(2048, 256, &[]), None);
         let error = refusal(3000, 256, &["offset_f32"]).expect("a refusal");
-        assert!(error.ends_with("Nearest valid sizes: 2048 (2 KiB) and 3072 (3 KiB)"), "{error}");
+        assert!(error.ends_with("the nearest are 2048 (2 KiB) and 3072 (3 KiB)"), "{error}");
         assert_eq!(refusal(3072, 256, &["offset_f32"]), None);
         // Three threads with eight bytes each, and sixteen bytes of a copy: 48.
         let error = refusal(24, 3, &[]).expect("a refusal");
-        assert!(error.ends_with("multiples of 48 bytes. Nearest valid size: 48 B"), "{error}");
+        assert!(error.contains("multiple of 48,") && error.ends_with("the nearest is 48"), "{error}");
+    }
+
+    #[test]
+    fn a_default_size_is_rounded_and_a_chosen_one_is_not() {
+        // Blocks of 96 threads with an f64 each: 768 bytes.
+        let request = Request { block: 96, sized: false, ..request() };
+        let size = |request: &Request| request.suiting(&coalescing::Offset).bytes;
+        assert_eq!(size(&request), (1 << 20) / 768 * 768);
+        assert_eq!(size(&Request { bytes: 700, ..request.clone() }), 768);
+        assert_eq!(size(&Request { sized: true, ..request.clone() }), 1 << 20);
+        for experiment in ALL {
+            assert!(
+                check_size(&[*experiment], &request.suiting(*experiment)).is_ok(),
+                "{}",
+                experiment.name()
+            );
+        }
     }
 
     #[test]

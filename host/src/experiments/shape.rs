@@ -2,108 +2,71 @@
 
 use crate::device::DeviceInfo;
 use anyhow::{Result, bail};
-use cust::function::{BlockSize, GridSize};
+pub(crate) use cuda_launch::Shape;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{fmt, str::FromStr};
 
-/// Blocks, threads and dynamic shared memory of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// Blocks in the grid, along x, y and z.
-    pub grid: [u32; 3],
-    /// Threads a block, along x, y and z.
-    pub block: [u32; 3],
-    /// Bytes of dynamic shared memory a block.
-    pub shared: u32,
+/// The shape of work that is not a kernel launch.
+pub(crate) const NO_LAUNCH: Shape = Shape::new([0; 3], [0; 3]);
+
+/// The smallest grid of `block` threads per block that has at least `threads` threads, all along x.
+///
+/// # Errors
+/// The device has no such block or no such grid.
+pub(crate) fn covering(threads: u64, block: u32, device: &DeviceInfo) -> Result<Shape> {
+    threads_fit(&Block::linear(block), device)?;
+    let blocks = threads.div_ceil(u64::from(block));
+    match u32::try_from(blocks) {
+        Ok(grid) if grid <= device.max_grid => Ok(Shape::linear(grid, block)),
+        _ => bail!(
+            "{threads} threads in blocks of {block} are {blocks} blocks, and a grid of {} has at most {}: use \
+             larger blocks or fewer bytes",
+            device.plain_name(),
+            device.max_grid,
+        ),
+    }
 }
 
-impl Shape {
-    /// What is no launch of a kernel.
-    pub(crate) const NONE: Shape = Shape { grid: [0; 3], block: [0; 3], shared: 0 };
-
-    /// The smallest grid of `block` threads a block that has at least `threads` threads, all along x.
-    ///
-    /// # Errors
-    /// The device has no such block or no such grid.
-    pub(crate) fn covering(threads: u64, block: u32, device: &DeviceInfo) -> Result<Shape> {
-        threads_fit(&Block::linear(block), device)?;
-        let blocks = threads.div_ceil(u64::from(block));
-        match u32::try_from(blocks) {
-            Ok(grid) if grid <= device.max_grid => {
-                Ok(Shape { grid: [grid, 1, 1], block: [block, 1, 1], shared: 0 })
-            }
-            _ => bail!(
-                "{threads} threads in blocks of {block} are {blocks} blocks, and a grid of {} has at most {}: use \
-                 larger blocks or fewer bytes",
-                device.plain_name(),
-                device.max_grid,
-            ),
+/// The smallest grid of blocks of `block[0]` by `block[1]` threads that has a thread for each of `columns` along x and
+/// `rows` along y.
+///
+/// # Errors
+/// The device has no such block or no such grid.
+pub(crate) fn covering_2d(columns: u64, rows: u64, block: [u32; 2], device: &DeviceInfo) -> Result<Shape> {
+    let block = Block { x: block[0], y: block[1] };
+    threads_fit(&block, device)?;
+    let blocks = [columns.div_ceil(u64::from(block.x)), rows.div_ceil(u64::from(block.y))];
+    match blocks.map(u32::try_from) {
+        [Ok(x), Ok(y)] if x <= device.max_grid && y <= device.max_grid_y => {
+            Ok(Shape::new([x, y, 1], [block.x, block.y, 1]))
         }
+        _ => bail!(
+            "{columns} x {rows} threads in blocks of {}x{} are {} x {} blocks, and a grid of {} has at most {} x {}: \
+             use larger blocks or a smaller matrix",
+            block.x,
+            block.y,
+            blocks[0],
+            blocks[1],
+            device.plain_name(),
+            device.max_grid,
+            device.max_grid_y,
+        ),
     }
+}
 
-    /// The smallest grid of `block[0]` by `block[1]` threads a block that has a thread for each of `columns` along x and
-    /// `rows` along y.
-    ///
-    /// # Errors
-    /// The device has no such block or no such grid.
-    pub(crate) fn covering_2d(
-        columns: u64,
-        rows: u64,
-        block: [u32; 2],
-        device: &DeviceInfo,
-    ) -> Result<Shape> {
-        let block = Block { x: block[0], y: block[1] };
-        threads_fit(&block, device)?;
-        let blocks = [columns.div_ceil(u64::from(block.x)), rows.div_ceil(u64::from(block.y))];
-        match blocks.map(u32::try_from) {
-            [Ok(x), Ok(y)] if x <= device.max_grid && y <= device.max_grid_y => {
-                Ok(Shape { grid: [x, y, 1], block: [block.x, block.y, 1], shared: 0 })
-            }
-            _ => bail!(
-                "{columns} x {rows} threads in blocks of {}x{} are {} x {} blocks, and a grid of {} has at most {} x {}: \
-                 use larger blocks or a smaller matrix",
-                block.x,
-                block.y,
-                blocks[0],
-                blocks[1],
-                device.plain_name(),
-                device.max_grid,
-                device.max_grid_y,
-            ),
-        }
+/// Refuses a launch with more dynamic shared memory per block than the device has.
+pub(super) fn shared_fits(shape: &Shape, device: &DeviceInfo) -> Result<()> {
+    if shape.shared <= device.max_shared_per_block {
+        return Ok(());
     }
-
-    /// With so many bytes of dynamic shared memory a block.
-    ///
-    /// # Errors
-    /// The device has less.
-    pub(crate) fn with_shared(self, bytes: u64, device: &DeviceInfo) -> Result<Shape> {
-        match u32::try_from(bytes) {
-            Ok(shared) if shared <= device.max_shared_per_block => Ok(Shape { shared, ..self }),
-            _ => bail!(
-                "a block of {} threads would need {bytes} bytes of dynamic shared memory, and {} has {} for a block: use \
-                 smaller blocks or tiles",
-                Extent::from(self.block),
-                device.plain_name(),
-                device.max_shared_per_block,
-            ),
-        }
-    }
-
-    /// Threads a block.
-    pub(crate) fn threads(&self) -> u32 {
-        self.block.iter().product()
-    }
-
-    /// The grid, as `launch!` takes it.
-    pub(crate) fn grid_size(&self) -> GridSize {
-        GridSize::xyz(self.grid[0], self.grid[1], self.grid[2])
-    }
-
-    /// The block, as `launch!` takes it.
-    pub(crate) fn block_size(&self) -> BlockSize {
-        BlockSize::xyz(self.block[0], self.block[1], self.block[2])
-    }
+    bail!(
+        "a block of {} threads would need {} bytes of dynamic shared memory, and {} has {} for a block: use smaller blocks \
+         or tiles",
+        Extent::from(shape.block),
+        shape.shared,
+        device.plain_name(),
+        device.max_shared_per_block,
+    )
 }
 
 /// Refuses a block that the device cannot launch.
@@ -112,7 +75,7 @@ fn threads_fit(block: &Block, device: &DeviceInfo) -> Result<()> {
     if threads == 0 || threads > u64::from(device.max_threads_per_block) {
         let shape = if block.y == 1 { String::new() } else { format!(" ({block})") };
         bail!(
-            "a block of {threads} threads{shape} cannot be launched: {} takes 1 to {} threads a block; 256 is usual",
+            "a block of {threads} threads{shape} cannot be launched: {} takes 1 to {} threads per block; 256 is usual",
             device.plain_name(),
             device.max_threads_per_block,
         );
@@ -120,7 +83,7 @@ fn threads_fit(block: &Block, device: &DeviceInfo) -> Result<()> {
     Ok(())
 }
 
-/// Threads a block as the user writes them: `256`, or `16x16` in two dimensions.
+/// Threads per block as the user writes them: `256`, or `16x16` in two dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     /// Threads along x, where neighbours in a warp are.
@@ -130,7 +93,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// The most threads that any device takes a block.
+    /// The most threads that any device takes per block.
     const MOST: u32 = 1024;
 
     /// All threads along x.
@@ -241,30 +204,29 @@ mod tests {
 
     #[test]
     fn a_shape_covers_its_threads_and_keeps_to_the_device() {
-        let shape = Shape::covering(1025, 256, &h200()).expect("it fits");
+        let shape = covering(1025, 256, &h200()).expect("it fits");
         assert_eq!(shape, Shape { grid: [5, 1, 1], block: [256, 1, 1], shared: 0 });
-        let error = Shape::covering(1024, 2048, &h200()).expect_err("too many threads").to_string();
+        let error = covering(1024, 2048, &h200()).expect_err("too many threads").to_string();
         assert!(error.contains("2048") && error.contains("1 to 1024"), "{error}");
-        let error = Shape::covering(1 << 33, 1, &h200()).expect_err("too many blocks").to_string();
+        let error = covering(1 << 33, 1, &h200()).expect_err("too many blocks").to_string();
         assert!(error.contains("8589934592 blocks") && error.contains("2147483647"), "{error}");
     }
 
     #[test]
     fn a_shape_covers_columns_and_rows() {
-        let shape = Shape::covering_2d(100, 33, [32, 8], &h200()).expect("it fits");
+        let shape = covering_2d(100, 33, [32, 8], &h200()).expect("it fits");
         assert_eq!(shape, Shape { grid: [4, 5, 1], block: [32, 8, 1], shared: 0 });
-        assert_eq!(shape.threads(), 256);
-        let error = Shape::covering_2d(1, 1 << 20, [16, 1], &h200()).expect_err("too many rows").to_string();
+        let error = covering_2d(1, 1 << 20, [16, 1], &h200()).expect_err("too many rows").to_string();
         assert!(error.contains("1 x 1048576 blocks") && error.contains("2147483647 x 65535"), "{error}");
-        let error = Shape::covering_2d(64, 64, [32, 32], &c870()).expect_err("too many threads").to_string();
+        let error = covering_2d(64, 64, [32, 32], &c870()).expect_err("too many threads").to_string();
         assert!(error.contains("1024 threads (32x32)") && error.contains("1 to 512"), "{error}");
     }
 
     #[test]
     fn shared_memory_has_a_limit() {
-        let shape = Shape::covering(1024, 256, &h200()).expect("it fits");
-        assert_eq!(shape.with_shared(65536, &h200()).expect("an H200 has that").shared, 65536);
-        let error = shape.with_shared(1 << 20, &h200()).expect_err("too much").to_string();
+        let with = |shared| shared_fits(&Shape::linear(4, 256).with_shared(shared), &h200());
+        assert!(with(65536).is_ok());
+        let error = with(1 << 20).expect_err("too much").to_string();
         assert!(error.contains("1048576 bytes") && error.contains("232448"), "{error}");
     }
 

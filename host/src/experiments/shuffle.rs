@@ -5,7 +5,8 @@ mod definition;
 mod reduction;
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Request, Scale, Shape, Work, check_size,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Work, check_size,
+    covering,
 };
 use crate::{
     device::DeviceInfo,
@@ -14,25 +15,52 @@ use crate::{
     verify::Expected,
 };
 use anyhow::{Result, bail};
-use cust::{launch, memory::bytemuck::Pod};
+use cuda_launch::{Slice, SliceMut};
+use cust::memory::bytemuck::Pod;
 use definition::{Kind, LANES, giver};
+use gpu_kernels::shuffle::{
+    shuffle_down_f32, shuffle_down_i32, shuffle_idx_f32, shuffle_idx_i32, shuffle_up_f32, shuffle_up_i32,
+    shuffle_wrap_f32, shuffle_wrap_i32, shuffle_xor_f32, shuffle_xor_i32,
+};
 use std::fmt;
 
 /// Shuffles of five kinds, and reductions.
 pub(super) struct Shuffle;
 
+/// A kernel, which takes source, destination, operand and width.
+struct Kernel {
+    info: KernelInfo,
+    kind: Kind,
+    element: Element,
+    work: fn(Exchange) -> Work,
+}
+
+const fn kernel<K, T: Copy + 'static>(kind: Kind, element: Element) -> Kernel
+where
+    K: for<'a> cuda_launch::Kernel<Arguments<'a> = (Slice<'a, T>, SliceMut<'a, T>, u32, u32)>,
+{
+    Kernel {
+        info: KernelInfo::of::<K>(),
+        kind,
+        element,
+        work: |Exchange { operand, width, .. }| {
+            Work::kernel::<K>(move |buffers| (buffers.read(0), buffers.write(1), operand, width))
+        },
+    }
+}
+
 /// A kernel for each kind and type.
-const KERNELS: [(&str, Kind, Element); 10] = [
-    ("shuffle_idx_i32", Kind::Idx, Element::I32),
-    ("shuffle_up_i32", Kind::Up, Element::I32),
-    ("shuffle_down_i32", Kind::Down, Element::I32),
-    ("shuffle_xor_i32", Kind::Xor, Element::I32),
-    ("shuffle_wrap_i32", Kind::Wrap, Element::I32),
-    ("shuffle_idx_f32", Kind::Idx, Element::F32),
-    ("shuffle_up_f32", Kind::Up, Element::F32),
-    ("shuffle_down_f32", Kind::Down, Element::F32),
-    ("shuffle_xor_f32", Kind::Xor, Element::F32),
-    ("shuffle_wrap_f32", Kind::Wrap, Element::F32),
+const KERNELS: [Kernel; 10] = [
+    kernel::<shuffle_idx_i32, _>(Kind::Idx, Element::I32),
+    kernel::<shuffle_up_i32, _>(Kind::Up, Element::I32),
+    kernel::<shuffle_down_i32, _>(Kind::Down, Element::I32),
+    kernel::<shuffle_xor_i32, _>(Kind::Xor, Element::I32),
+    kernel::<shuffle_wrap_i32, _>(Kind::Wrap, Element::I32),
+    kernel::<shuffle_idx_f32, _>(Kind::Idx, Element::F32),
+    kernel::<shuffle_up_f32, _>(Kind::Up, Element::F32),
+    kernel::<shuffle_down_f32, _>(Kind::Down, Element::F32),
+    kernel::<shuffle_xor_f32, _>(Kind::Xor, Element::F32),
+    kernel::<shuffle_wrap_f32, _>(Kind::Wrap, Element::F32),
 ];
 
 /// Every width that a shuffle has.
@@ -72,8 +100,8 @@ impl Experiment for Shuffle {
         &["bytes", "block", "width"]
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
-        KERNELS.iter().map(|(name, ..)| *name).chain(reduction::names()).collect()
+    fn kernels(&self) -> Vec<KernelInfo> {
+        KERNELS.iter().map(|kernel| kernel.info).chain(reduction::kernels()).collect()
     }
 
     fn unit(&self, request: &Request) -> u64 {
@@ -85,11 +113,11 @@ impl Experiment for Shuffle {
         let widths = widths(request)?;
         let bytes = bytes(request)?;
         let mut points = Vec::new();
-        for (kernel, kind, element) in KERNELS.into_iter().filter(|(kernel, ..)| request.wants(kernel)) {
+        for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.info.name)) {
             for &width in &widths {
-                for operand in operands(kind, width, request) {
-                    let exchange = Exchange { kind, operand, width };
-                    points.push(point(kernel, element, exchange, (bytes, block), device)?);
+                for operand in operands(kernel.kind, width, request) {
+                    let exchange = Exchange { kind: kernel.kind, operand, width };
+                    points.push(point(kernel, exchange, (bytes, block), device)?);
                 }
             }
         }
@@ -107,30 +135,19 @@ struct Exchange {
 }
 
 fn point(
-    kernel: &'static str,
-    element: Element,
+    kernel: &Kernel,
     exchange: Exchange,
     (bytes, block): (u64, u32),
     device: &DeviceInfo,
 ) -> Result<Point> {
     let elements = bytes / SIZE;
-    let shape = Shape::covering(elements, block, device)?;
-    let (before, same, shuffled) = match element {
+    let shape = covering(elements, block, device)?;
+    let (before, same, shuffled) = match kernel.element {
         Element::I32 => (Contents::of(integer), unchanged(integer), exchanged(exchange, elements, integer)),
         Element::F32 => (Contents::of(float), unchanged(float), exchanged(exchange, elements, float)),
     };
     let Exchange { operand, width, .. } = exchange;
-    let work = Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
-        let (source, destination) = (buffers[0], buffers[1]);
-        // SAFETY: the kernels take a slice, as pointer and 64-bit length, a pointer to as many elements, and two u32, the
-        // second of which is a width that shuffles have; blocks are whole warps.
-        unsafe {
-            launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
-                source, elements, destination, operand, width
-            ))
-        }
-    }));
-    let point = Point::new(Shuffle.name(), kernel, shape, work);
+    let point = Point::new(Shuffle.name(), shape, (kernel.work)(exchange));
     let more = [("width", width), ("operand", operand)].map(|(name, value)| (name.to_string(), value.into()));
     Ok(Point {
         parameters: Parameters { bytes, elements, more: more.into(), ..point.parameters },
@@ -303,7 +320,7 @@ mod tests {
 
     #[test]
     fn points_say_width_and_operand() {
-        let points = Shuffle.plan(&request(&[4]), &h200()).expect("it is a valid request");
+        let points = Shuffle.points(&request(&[4]), &h200()).expect("it is a valid request");
         let said: Vec<_> = points.iter().map(|point| point.parameters.more["operand"].clone()).collect();
         assert_eq!(said, [1, 2, 3]);
         assert!(points.iter().all(|point| point.parameters.more["width"] == 4));
@@ -313,8 +330,8 @@ mod tests {
     #[test]
     fn sums_of_vectors_take_whole_vectors() {
         let all = |bytes| Request { bytes, ..experiments::tests::request() };
-        assert!(Shuffle.plan(&all(4016), &h200()).is_ok());
-        let error = Shuffle.plan(&all(4020), &h200()).err().expect("no multiple of 16").to_string();
+        assert!(Shuffle.points(&all(4016), &h200()).is_ok());
+        let error = Shuffle.points(&all(4020), &h200()).err().expect("no multiple of 16").to_string();
         assert!(error.contains("4016") && error.contains("4032"), "{error}");
     }
 }

@@ -7,35 +7,33 @@
 mod function;
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Request, Scale, Shape, Symbol, Work,
-    check_size, shuffle::whole_warps,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Symbol, Work,
+    check_size, covering, shuffle::whole_warps,
 };
 use crate::{device::DeviceInfo, record::Parameters, verify::Expected};
 use anyhow::{Result, bail};
-use cust::{launch, memory::bytemuck};
+use cust::memory::bytemuck;
+use gpu_kernels::stencil::{HALO, HALO_VECTORS, RADIUS, STENCIL_COEFFICIENTS, stencil_constant, stencil_read_only, stencil_vector};
 
 /// A first derivative from nine points.
 pub(super) struct Stencil;
-
-/// Points on either side that a derivative is made of.
-const RADIUS: usize = 4;
-
-/// Elements of the source that have no derivative: [`RADIUS`] before the first that has one, as many behind the last.
-const HALO: u64 = 2 * RADIUS as u64;
 
 /// Bytes of an element.
 const SIZE: u64 = 4;
 
 /// The coefficients from constant memory.
-const CONSTANT: &str = "stencil_constant";
+const CONSTANT: KernelInfo = KernelInfo::of::<stencil_constant>();
 
 /// The coefficients through the read-only path.
-const READ_ONLY: &str = "stencil_read_only";
+const READ_ONLY: KernelInfo = KernelInfo::of::<stencil_read_only>();
 
-/// What the coefficients in constant memory are called in the module.
-const SYMBOL: &str = "STENCIL_COEFFICIENTS";
+/// Four results per thread, from vectors.
+const VECTOR: KernelInfo = KernelInfo::of::<stencil_vector>();
 
-/// Threads a block in a run that names none: one warp, as in the article, and what suits a card.
+/// Elements of a vector.
+const WIDTH: u64 = (HALO / HALO_VECTORS) as u64;
+
+/// Threads per block in a run that names none: one warp, as in the article, and what suits a card.
 const BLOCKS: [u32; 2] = [32, 256];
 
 /// Elements of the result in a check: the last block is not full.
@@ -50,27 +48,32 @@ impl Experiment for Stencil {
     }
 
     fn summary(&self) -> &'static str {
-        "a derivative from nine points: coefficients in constant memory or through the read-only path"
+        "a derivative from nine points: coefficients in constant memory or read-only, one result per thread or four"
     }
 
     fn reading(&self) -> &'static str {
-        "Every element is read once into shared memory, and 8 more a block, and serves nine results. All lanes ask for \
-         the same coefficient, which either path delivers at once; blocks of one warp leave half of an SM empty."
+        "Every element is read once into shared memory, and 8 more per block, and serves nine results. All lanes ask for \
+         the same coefficient, which either path delivers at once; blocks of one warp leave half of an SM empty. \
+         stencil_vector needs a quarter of the instructions, and is bound by memory alone."
     }
 
     fn options(&self) -> &'static [&'static str] {
         &["bytes", "block", "coefficients"]
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
-        vec![CONSTANT, READ_ONLY]
+    fn kernels(&self) -> Vec<KernelInfo> {
+        vec![CONSTANT, READ_ONLY, VECTOR]
     }
 
-    fn unit(&self, _: &Request) -> u64 {
-        SIZE
+    fn unit(&self, request: &Request) -> u64 {
+        if request.names(VECTOR.name) { WIDTH * SIZE } else { SIZE }
     }
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
+        if request.sized && request.wants(VECTOR.name) && !request.bytes.is_multiple_of(WIDTH * SIZE) {
+            let bytes = request.bytes;
+            return vec![format!("{} is left out: {bytes} bytes are not whole vectors of {WIDTH}", VECTOR.name)];
+        }
         let blocks = blocks(request);
         let refused = FULL.into_iter().filter(|&elements| !fits(elements, &blocks, device));
         let refused: Vec<String> = refused.map(|elements| elements.to_string()).collect();
@@ -88,7 +91,10 @@ impl Experiment for Stencil {
         for elements in sizes(request, &blocks, device)? {
             for &block in &blocks {
                 let block = whole_warps(self.name(), block)?;
-                for kernel in self.kernels().into_iter().filter(|kernel| request.wants(kernel)) {
+                let suits = |kernel: &KernelInfo| {
+                    request.wants(kernel.name) && (kernel.name != VECTOR.name || elements.is_multiple_of(WIDTH))
+                };
+                for kernel in self.kernels().into_iter().filter(suits) {
                     points.push(point(kernel, elements, block, coefficients, device)?);
                 }
             }
@@ -97,7 +103,7 @@ impl Experiment for Stencil {
     }
 }
 
-/// Threads a block.
+/// Threads per block.
 fn blocks(request: &Request) -> Vec<u32> {
     if request.choices.block.is_empty() { BLOCKS.to_vec() } else { vec![request.block] }
 }
@@ -128,15 +134,15 @@ fn fits(elements: u64, blocks: &[u32], device: &DeviceInfo) -> bool {
 }
 
 fn point(
-    kernel: &'static str,
+    kernel: KernelInfo,
     elements: u64,
     block: u32,
     coefficients: Coefficients,
     device: &DeviceInfo,
 ) -> Result<Point> {
-    let shape = Shape::covering(elements, block, device)?;
-    let shape = shape.with_shared((u64::from(block) + HALO) * SIZE, device)?;
-    let length = elements + HALO;
+    let results = if kernel.name == VECTOR.name { WIDTH } else { 1 };
+    let shape = covering(elements.div_ceil(results), block, device)?;
+    let length = elements + HALO as u64;
     let mut buffers = vec![
         Buffer {
             bytes: length * SIZE,
@@ -152,10 +158,14 @@ fn point(
         },
     ];
     let values = coefficients.values;
-    let mut symbols = Vec::new();
-    if kernel == CONSTANT {
-        symbols.push(Symbol { name: SYMBOL, bytes: bytemuck::bytes_of(&values).to_vec() });
+    let symbol = Symbol { name: STENCIL_COEFFICIENTS.name(), bytes: bytemuck::bytes_of(&values).to_vec() };
+    let mut symbols = vec![symbol];
+    let work = if kernel.name == CONSTANT.name {
+        Work::kernel::<stencil_constant>(|buffers| (buffers.read(0), buffers.write(1)))
+    } else if kernel.name == VECTOR.name {
+        Work::kernel::<stencil_vector>(|buffers| (buffers.read(0), buffers.write(1)))
     } else {
+        symbols.clear();
         buffers.push(Buffer {
             bytes: RADIUS as u64 * SIZE,
             place: Place::Device,
@@ -164,8 +174,9 @@ fn point(
                 found.copy_from_slice(&values[first as usize..][..found.len()]);
             }),
         });
-    }
-    let point = Point::new(Stencil.name(), kernel, shape, work(kernel, length));
+        Work::kernel::<stencil_read_only>(|buffers| (buffers.read(0), buffers.write(1), buffers.read(2)))
+    };
+    let point = Point::new(Stencil.name(), shape, work);
     let more = coefficients.given.then(|| ("coefficients".to_string(), values.to_vec().into()));
     Ok(Point {
         parameters: Parameters {
@@ -183,27 +194,6 @@ fn point(
         symbols,
         ..point
     })
-}
-
-fn work(kernel: &str, length: u64) -> Work {
-    let with_pointer = kernel == READ_ONLY;
-    Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
-        let (source, destination) = (buffers[0], buffers[1]);
-        // SAFETY: the kernels take a slice, as pointer and 64-bit length, a pointer to HALO elements fewer, and one of
-        // them a slice of RADIUS coefficients; the buffers have these lengths. A block has a word of shared memory for
-        // each thread and HALO more.
-        unsafe {
-            if with_pointer {
-                launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
-                    source, length, destination, buffers[2], RADIUS as u64
-                ))
-            } else {
-                launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
-                    source, length, destination
-                ))
-            }
-        }
-    }))
 }
 
 /// `c[1]` to `c[4]`.
@@ -250,9 +240,9 @@ fn source() -> Contents {
 /// it a derivative.
 fn derivative(coefficients: Coefficients) -> Expected {
     let exact = Expected::exactly(move |first, _, values: &mut [f32]| {
-        let mut source = vec![0.0; values.len() + HALO as usize];
+        let mut source = vec![0.0; values.len() + HALO];
         function::sine(first, &mut source);
-        for (value, points) in values.iter_mut().zip(source.windows(HALO as usize + 1)) {
+        for (value, points) in values.iter_mut().zip(source.windows(HALO + 1)) {
             *value = nine_points(coefficients.values, points);
         }
     });
@@ -266,7 +256,7 @@ fn derivative(coefficients: Coefficients) -> Expected {
     }))
 }
 
-/// What the kernels make of a point and its neighbours: in their order, each multiplication fused with its addition.
+/// What the kernels make of a point and its neighbours, written down a second time to check them against: in their order, each multiplication fused with its addition.
 fn nine_points(coefficients: [f32; RADIUS], points: &[f32]) -> f32 {
     coefficients.iter().enumerate().fold(0.0, |sum, (nth, coefficient)| {
         let difference = points[RADIUS + nth + 1] - points[RADIUS - nth - 1];
@@ -292,16 +282,21 @@ mod tests {
 
     #[test]
     fn the_halo_is_part_of_the_source_and_of_shared_memory() {
-        let points = Stencil.plan(&request(), &h200()).expect("it is a valid request");
+        let points = Stencil.points(&request(), &h200()).expect("it is a valid request");
         let names: Vec<_> = points.iter().map(|point| (point.kernel, point.shape.block[0])).collect();
-        assert_eq!(names[..4], [(CONSTANT, 32), (READ_ONLY, 32), (CONSTANT, 256), (READ_ONLY, 256)]);
-        assert_eq!((names.len(), points[7].parameters.elements), (8, 1 << 27));
-        for point in &points[..4] {
+        let kernels = [CONSTANT.name, READ_ONLY.name, VECTOR.name];
+        let expected = [32, 256].into_iter().flat_map(|block| kernels.map(|kernel| (kernel, block)));
+        assert_eq!(names[..6], expected.collect::<Vec<_>>());
+        assert_eq!((names.len(), points[11].parameters.elements), (12, 1 << 27));
+        for point in &points[..6] {
             assert_eq!(point.parameters.elements, 1 << 24);
             assert_eq!(point.buffers[0].bytes, (1 << 26) + 32);
             assert_eq!(point.buffers[1].bytes, 1 << 26);
-            assert_eq!(point.shape.shared, (point.shape.block[0] + 8) * 4);
-            assert_eq!(u64::from(point.shape.grid[0]) * u64::from(point.shape.block[0]), 1 << 24);
+            let threads = u64::from(point.shape.grid[0]) * u64::from(point.shape.block[0]);
+            match point.kernel == VECTOR.name {
+                true => assert_eq!((point.shape.shared, threads), (0, 1 << 22)),
+                false => assert_eq!((point.shape.shared, threads), ((point.shape.block[0] + 8) * 4, 1 << 24)),
+            }
         }
         assert_eq!((points[0].symbols.len(), points[0].buffers.len()), (1, 2));
         assert_eq!((points[1].symbols.len(), points[1].buffers.len()), (0, 3));
@@ -310,12 +305,12 @@ mod tests {
     #[test]
     fn a_card_with_small_grids_gets_what_it_can_launch() {
         let elements = |request: &Request, device: DeviceInfo| -> Vec<u64> {
-            let points = Stencil.plan(request, &device).expect("what does not fit is left out");
+            let points = Stencil.points(request, &device).expect("what does not fit is left out");
             points.iter().map(|point| point.parameters.elements).collect()
         };
         let quick = Request { bytes: 16 << 20, scale: Scale::Quick, ..request() };
-        assert_eq!(elements(&quick, h200()), [1 << 22; 4]);
-        assert_eq!(elements(&quick, c870()), [1 << 20; 4]);
+        assert_eq!(elements(&quick, h200()), [1 << 22; 6]);
+        assert_eq!(elements(&quick, c870()), [1 << 20; 6]);
         assert!(Stencil.notes(&request(), &h200()).is_empty());
         let notes = Stencil.notes(&request(), &c870());
         assert!(notes.len() == 1 && notes[0].contains("16777216 and 134217728 elements"), "{notes:?}");
@@ -325,10 +320,11 @@ mod tests {
     fn sizes_and_blocks_can_be_chosen() {
         let choices = crate::cli::Choices { block: vec![Block::linear(96)], ..request().choices };
         let request = Request { sized: true, bytes: 4000, block: 96, choices, ..request() };
-        let points = Stencil.plan(&request, &h200()).expect("it is a valid request");
-        assert_eq!(points.len(), 2);
+        let points = Stencil.points(&request, &h200()).expect("it is a valid request");
+        assert_eq!(points.len(), 3);
         assert_eq!((points[0].parameters.elements, points[0].shape.grid), (1000, [11, 1, 1]));
-        let refusal = |request: &Request| Stencil.plan(request, &h200()).err().map(|error| error.to_string());
+        let refusal =
+            |request: &Request| Stencil.points(request, &h200()).err().map(|error| error.to_string());
         let error = refusal(&Request { bytes: 4001, ..request.clone() }).expect("no whole element");
         assert!(error.contains("4000") && error.contains("4004"), "{error}");
         let error = refusal(&Request { block: 100, ..request }).expect("not whole warps");
@@ -352,7 +348,7 @@ mod tests {
 
     #[test]
     fn nine_points_make_a_derivative() {
-        let mut source = [0.0; 10_000 + HALO as usize];
+        let mut source = [0.0; 10_000 + HALO];
         function::sine(0, &mut source);
         let coefficients = Coefficients { values: function::coefficients(), given: false };
         let values: Vec<f32> =
@@ -374,7 +370,7 @@ mod tests {
 
     #[test]
     fn coefficients_that_make_no_derivative_are_not_held_against_one() {
-        let mut source = [0.0; 64 + HALO as usize];
+        let mut source = [0.0; 64 + HALO];
         function::sine(0, &mut source);
         let coefficients = [1.0, 0.0, 0.0, 0.0];
         let values: Vec<f32> = source.windows(9).map(|points| nine_points(coefficients, points)).collect();

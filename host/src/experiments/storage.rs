@@ -1,8 +1,9 @@
-//! `storage`: where a variable can live, one kernel a place. The kernels, and who sees which variable for how long, are in
+//! `storage`: where a variable can live, one kernel for each place. The kernels, and who sees which variable for how long, are in
 //! gpu-kernels' `storage.rs`; what each became is read from the PTX that the program carries.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Precision, Request, Shape, Symbol, Work,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Shape, Symbol,
+    Work, covering,
 };
 use crate::{
     device::DeviceInfo,
@@ -12,13 +13,18 @@ use crate::{
     verify::Expected,
 };
 use anyhow::{Result, bail};
-use cust::{launch, memory::bytemuck};
+use cuda_launch::{Kernel, Slice, SliceMut};
+use cust::memory::bytemuck;
+use gpu_kernels::{
+    storage::{
+        LENGTH, OWN, STORAGE_CONSTANT, storage_constant, storage_local, storage_shared_dynamic,
+        storage_shared_static,
+    },
+    unchecked::storage::{storage_global, storage_managed},
+};
 
 /// A variable in each state space.
 pub(super) struct Storage;
-
-/// Threads of the one block, and elements of each array.
-const LENGTH: u32 = 256;
 
 /// Bytes of such an array.
 const BYTES: u64 = LENGTH as u64 * 4;
@@ -26,25 +32,26 @@ const BYTES: u64 = LENGTH as u64 * 4;
 /// What the host writes to the constant: not what the module begins with.
 const FACTORS: [f32; 4] = [3.0, 0.5, -7.0, 12.0];
 
-/// Elements of each thread's own array in the kernel for local memory.
-const OWN: u32 = 16;
-
 /// A kernel, the storage class that it shows, and what the host can do with the variable by its name.
 struct Class {
-    kernel: &'static str,
+    kernel: KernelInfo,
     name: &'static str,
     host: &'static str,
-    make: fn(&'static str) -> Point,
+    make: fn() -> Point,
+}
+
+const fn class<K: Kernel>(name: &'static str, host: &'static str, make: fn() -> Point) -> Class {
+    Class { kernel: KernelInfo::of::<K>(), name, host, make }
 }
 
 /// The classes, in the order of the language's manuals.
 const CLASSES: [Class; 6] = [
-    Class { kernel: "storage_global", name: "device global", host: "copies it", make: global },
-    Class { kernel: "storage_shared_static", name: "static shared", host: "cannot", make: shared_static },
-    Class { kernel: "storage_shared_dynamic", name: "dynamic shared", host: "cannot", make: shared_dynamic },
-    Class { kernel: "storage_constant", name: "constant", host: "copies it", make: constant },
-    Class { kernel: "storage_local", name: "local", host: "cannot", make: local },
-    Class { kernel: "storage_managed", name: "managed", host: "touches it", make: managed },
+    class::<storage_global>("device global", "copies it", || counting::<storage_global>("STORAGE_GLOBAL")),
+    class::<storage_shared_static>("static shared", "cannot", turned_round::<storage_shared_static>),
+    class::<storage_shared_dynamic>("dynamic shared", "cannot", turned_round::<storage_shared_dynamic>),
+    class::<storage_constant>("constant", "copies it", constant),
+    class::<storage_local>("local", "cannot", local),
+    class::<storage_managed>("managed", "touches it", || counting::<storage_managed>("STORAGE_MANAGED")),
 ];
 
 impl Experiment for Storage {
@@ -65,17 +72,17 @@ impl Experiment for Storage {
         &[]
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
+    fn kernels(&self) -> Vec<KernelInfo> {
         CLASSES.iter().map(|class| class.kernel).collect()
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
-        let wanted: Vec<&Class> = CLASSES.iter().filter(|class| request.wants(class.kernel)).collect();
+        let wanted: Vec<&Class> = CLASSES.iter().filter(|class| request.wants(class.kernel.name)).collect();
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
         // Whether the device takes such a block.
-        Shape::covering(u64::from(LENGTH), LENGTH, device)?;
+        covering(LENGTH as u64, LENGTH as u32, device)?;
         let text = Text::of(device)?;
         wanted.into_iter().map(|class| described(class, &text)).collect()
     }
@@ -83,16 +90,16 @@ impl Experiment for Storage {
 
 /// The point of a class, with what its PTX says.
 fn described(class: &Class, text: &Text) -> Result<Point> {
-    let found = text.storage(class.kernel)?;
+    let found = text.storage(class.kernel.name)?;
     let [storage] = &found[..] else {
         bail!(
             "{} is to show one variable, and its PTX for compute_{} uses {}",
-            class.kernel,
+            class.kernel.name,
             text.arch,
             found.len(),
         );
     };
-    let point = (class.make)(class.kernel);
+    let point = (class.make)();
     Ok(Point { parameters: with_storage(point.parameters, class, storage), ..point })
 }
 
@@ -116,13 +123,12 @@ fn with_storage(parameters: Parameters, class: &Class, storage: &instructions::S
 }
 
 /// A launch of one block that reads `read` bytes and writes an array of them.
-fn point(kernel: &'static str, shared: u32, read: u64, footprint: u64, work: Work) -> Point {
-    let shape = Shape { grid: [1; 3], block: [LENGTH, 1, 1], shared };
-    let point = Point::new(Storage.name(), kernel, shape, work);
+fn point(read: u64, footprint: u64, work: Work) -> Point {
+    let point = Point::new(Storage.name(), Shape::linear(1, LENGTH as u32), work);
     Point {
         parameters: Parameters {
             bytes: BYTES,
-            elements: u64::from(LENGTH),
+            elements: LENGTH as u64,
             precision: Some(Precision::F32),
             ..point.parameters
         },
@@ -131,22 +137,8 @@ fn point(kernel: &'static str, shared: u32, read: u64, footprint: u64, work: Wor
     }
 }
 
-/// `variable[i] += 2` in device memory.
-fn global(kernel: &'static str) -> Point {
-    counting(kernel, "STORAGE_GLOBAL")
-}
-
-/// `variable[i] += 2` in managed memory.
-fn managed(kernel: &'static str) -> Point {
-    counting(kernel, "STORAGE_MANAGED")
-}
-
-/// A kernel that adds 2 to each element of a variable that the host writes before and reads after it.
-fn counting(kernel: &'static str, variable: &'static str) -> Point {
-    let work = |Launch { function, shape, stream, .. }: &Launch<'_>| {
-        // SAFETY: the kernel has no parameters, and the variable an element for each thread of the one block.
-        unsafe { launch!(function<<<shape.grid_size(), shape.block_size(), 0, stream>>>()) }
-    };
+/// A kernel that adds 2 to each element of a variable of this name, which the host writes before and reads after it.
+fn counting<K: for<'a> Kernel<Arguments<'a> = ()>>(variable: &'static str) -> Point {
     let values = after(0);
     Point {
         symbols: vec![Symbol { name: variable, bytes: bytemuck::cast_slice(&values).to_vec() }],
@@ -156,58 +148,51 @@ fn counting(kernel: &'static str, variable: &'static str) -> Point {
                 window.copy_from_slice(&after(launches)[first as usize..][..window.len()]);
             }),
         )],
-        ..point(kernel, 0, BYTES, BYTES, Work::Kernel(Box::new(work)))
+        ..point(BYTES, BYTES, Work::kernel::<K>(|_| ()))
     }
 }
 
 /// The variable's elements after so many launches. All are even, and so exact up to 2^25: for as many launches as there may be.
-fn after(launches: u64) -> [f32; LENGTH as usize] {
+fn after(launches: u64) -> [f32; LENGTH] {
     std::array::from_fn(|index| {
         2.0 * (f64::from(pattern::value(index as u64, SEED)) + launches as f64) as f32
     })
 }
 
-/// `destination[i] = source[255 - i]` by way of a static array.
-fn shared_static(kernel: &'static str) -> Point {
-    turned_round(kernel, 0)
-}
-
-/// The same by way of a dynamic one.
-fn shared_dynamic(kernel: &'static str) -> Point {
-    turned_round(kernel, BYTES as u32)
-}
-
-fn turned_round(kernel: &'static str, shared: u32) -> Point {
-    let element = |index: u64| source(u64::from(LENGTH) - 1 - index);
-    Point { buffers: arrays(element), ..point(kernel, shared, BYTES, 2 * BYTES, from_source()) }
+/// `destination[i] = source[255 - i]` by way of an array in shared memory.
+fn turned_round<K>() -> Point
+where
+    K: for<'a> Kernel<Arguments<'a> = (Slice<'a, f32>, SliceMut<'a, f32>)>,
+{
+    let element = |index: u64| source(LENGTH as u64 - 1 - index);
+    Point { buffers: arrays(element), ..point(BYTES, 2 * BYTES, from_source::<K>()) }
 }
 
 /// `destination[i] = source[i] * variable[i % 4]`.
-fn constant(kernel: &'static str) -> Point {
-    const VARIABLE: &str = "STORAGE_CONSTANT";
+fn constant() -> Point {
     let written = bytemuck::cast_slice(&FACTORS).to_vec();
     let read = BYTES + written.len() as u64;
     Point {
         buffers: arrays(|index| source(index) * FACTORS[index as usize % FACTORS.len()]),
-        symbols: vec![Symbol { name: VARIABLE, bytes: written }],
+        symbols: vec![Symbol { name: STORAGE_CONSTANT.name(), bytes: written }],
         symbols_after: vec![(
-            VARIABLE,
+            STORAGE_CONSTANT.name(),
             Expected::exactly(|first, _, window: &mut [f32]| {
                 window.copy_from_slice(&FACTORS[first as usize..][..window.len()]);
             }),
         )],
-        ..point(kernel, 0, read, 2 * BYTES, from_source())
+        ..point(read, 2 * BYTES, from_source::<storage_constant>())
     }
 }
 
 /// `destination[i]`: how many of the elements of thread `i`'s warp are as `source[i]` is, modulo 16.
-fn local(kernel: &'static str) -> Point {
-    let kind = |index: u64| source(index) as u32 % OWN;
+fn local() -> Point {
+    let kind = |index: u64| source(index) as usize % OWN;
     let counted = move |index: u64| {
         let first = index / 32 * 32;
         (first..first + 32).filter(|&nth| kind(nth) == kind(index)).count() as f32
     };
-    Point { buffers: arrays(counted), ..point(kernel, 0, BYTES, 2 * BYTES, from_source()) }
+    Point { buffers: arrays(counted), ..point(BYTES, 2 * BYTES, from_source::<storage_local>()) }
 }
 
 /// An element of the source.
@@ -240,14 +225,11 @@ fn arrays(element: impl Fn(u64) -> f32 + Send + Sync + 'static) -> Vec<Buffer> {
 }
 
 /// Launches a kernel that takes a source and a destination.
-fn from_source() -> Work {
-    Work::Kernel(Box::new(|Launch { function, shape, stream, buffers }| {
-        let (source, destination) = (buffers[0], buffers[1]);
-        let (grid, block, shared) = (shape.grid_size(), shape.block_size(), shape.shared);
-        // SAFETY: the kernels take a slice, as pointer and 64-bit length, and a pointer; both buffers have so many
-        // elements, and the block as many threads.
-        unsafe { launch!(function<<<grid, block, shared, stream>>>(source, u64::from(LENGTH), destination)) }
-    }))
+fn from_source<K>() -> Work
+where
+    K: for<'a> Kernel<Arguments<'a> = (Slice<'a, f32>, SliceMut<'a, f32>)>,
+{
+    Work::kernel::<K>(|buffers| (buffers.read(0), buffers.write(1)))
 }
 
 #[cfg(test)]
@@ -261,7 +243,7 @@ mod tests {
     #[test]
     fn each_class_says_what_its_ptx_has() {
         for device in [h200(), c870()] {
-            let points = Storage.plan(&request(), &device).expect("any device takes the block");
+            let points = Storage.points(&request(), &device).expect("any device takes the block");
             let of = |point: &Point, name: &str| point.parameters.more.get(name).cloned().unwrap_or_default();
             let spaces: Vec<_> = points.iter().map(|point| of(point, "space")).collect();
             assert_eq!(spaces, ["global", "shared", "shared", "const", "local", "global"]);
@@ -278,10 +260,10 @@ mod tests {
     #[test]
     fn kernels_can_be_asked_for_by_name() {
         let request = Request { kernels: vec!["storage_local".to_string()], ..request() };
-        let points = Storage.plan(&request, &h200()).expect("it is a kernel");
+        let points = Storage.points(&request, &h200()).expect("it is a kernel");
         assert_eq!(points.iter().map(|point| point.kernel).collect::<Vec<_>>(), ["storage_local"]);
         let request = Request { kernels: vec!["copy_scalar".to_string()], ..request };
-        assert_eq!(Storage.plan(&request, &h200()).map(|points| points.len()).ok(), Some(0));
+        assert_eq!(Storage.points(&request, &h200()).map(|points| points.len()).ok(), Some(0));
     }
 
     #[test]

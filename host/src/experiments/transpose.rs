@@ -2,8 +2,8 @@
 //! `transpose.rs` and the files below it.
 
 use super::{
-    Block, Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Precision, Request, Scale, Shape,
-    Work,
+    Block, Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Scale,
+    Shape, Work, covering_2d,
 };
 use crate::{
     device::{Backend, DeviceInfo},
@@ -12,32 +12,42 @@ use crate::{
     verify::Expected,
 };
 use anyhow::{Result, anyhow, bail};
-use cust::launch;
+use gpu_kernels::{
+    transpose::{
+        UNROLLED, copy_col, copy_row, diagonal_col, diagonal_row, naive_col, naive_row,
+        tiles::{
+            PADDED, THREADS, TILE, WIDE, WIDE_PADDED, tile, tile_dynamic, tile_padded, tile_padded_unrolled,
+        },
+        unroll4_col, unroll4_row,
+    },
+    unchecked::vectors::{SIDE, tile_vector, tile_vector_down},
+};
 
 /// Copies and transposes of a matrix of `ny` rows and `nx` columns.
 pub(super) struct Transpose;
 
-/// A kernel: `(source: &[f32], destination: *mut f32, nx, ny)`, and `padding` behind that for the tile of any shape.
+/// A kernel, which takes source, destination, nx and ny, and the padding of a tile whose shape is the block's.
 struct Kernel {
-    name: &'static str,
+    info: KernelInfo,
     threads: Threads,
     turns: Turns,
-    /// Bytes of static shared memory.
-    shared: u32,
+    /// Words of static shared memory.
+    words: u32,
+    work: fn(Matrix, u32) -> Work,
 }
 
 /// How a kernel's blocks lie on the matrix.
 #[derive(Clone, Copy)]
 enum Threads {
-    /// A thread for so many columns, and for each row.
-    AlongRows(u64),
-    /// A thread for so many rows, and for each column: x runs down the columns.
-    DownColumns(u64),
-    /// A block of 256 threads, whatever its shape, for so many columns and rows.
-    Tile(u64, u64),
+    /// One thread for n columns of a row.
+    AlongRows(usize),
+    /// One thread for n rows of a column: x runs down the columns.
+    DownColumns(usize),
+    /// A block of [`THREADS`] in any shape for a tile of these columns and rows.
+    Tile(u32, u32),
     /// The same, with the grid's x down the columns of tiles.
-    TileDown(u64, u64),
-    /// A thread for each element, and a tile as the block is in dynamic shared memory.
+    TileDown(u32, u32),
+    /// One thread for each element, and a tile of the block's shape in dynamic shared memory.
     TileOfBlock,
 }
 
@@ -51,22 +61,41 @@ enum Turns {
 use Threads::{AlongRows, DownColumns, Tile, TileDown, TileOfBlock};
 use Turns::{Copied, Transposed};
 
+macro_rules! kernel {
+    ($kernel:ty, $threads:expr, $turns:expr, $words:expr) => {
+        kernel!($kernel, $threads, $turns, $words, |Matrix { nx, ny }, _| {
+            Work::kernel::<$kernel>(move |buffers| (buffers.read(0), buffers.write(1), nx, ny))
+        })
+    };
+    ($kernel:ty, $threads:expr, $turns:expr, $words:expr, $work:expr) => {
+        Kernel {
+            info: KernelInfo::of::<$kernel>(),
+            threads: $threads,
+            turns: $turns,
+            words: $words,
+            work: $work,
+        }
+    };
+}
+
 /// The kernels. A new one is a line here and a function in gpu-kernels' `transpose.rs`.
 const KERNELS: [Kernel; 14] = [
-    Kernel { name: "copy_row", threads: AlongRows(1), turns: Copied, shared: 0 },
-    Kernel { name: "copy_col", threads: DownColumns(1), turns: Copied, shared: 0 },
-    Kernel { name: "naive_row", threads: AlongRows(1), turns: Transposed, shared: 0 },
-    Kernel { name: "naive_col", threads: DownColumns(1), turns: Transposed, shared: 0 },
-    Kernel { name: "unroll4_row", threads: AlongRows(4), turns: Transposed, shared: 0 },
-    Kernel { name: "unroll4_col", threads: DownColumns(4), turns: Transposed, shared: 0 },
-    Kernel { name: "diagonal_row", threads: AlongRows(1), turns: Transposed, shared: 0 },
-    Kernel { name: "diagonal_col", threads: DownColumns(1), turns: Transposed, shared: 0 },
-    Kernel { name: "tile", threads: Tile(32, 32), turns: Transposed, shared: 4096 },
-    Kernel { name: "tile_padded", threads: Tile(32, 32), turns: Transposed, shared: 4224 },
-    Kernel { name: "tile_padded_unrolled", threads: Tile(64, 32), turns: Transposed, shared: 8320 },
-    Kernel { name: "tile_dynamic", threads: TileOfBlock, turns: Transposed, shared: 0 },
-    Kernel { name: "tile_vector", threads: Tile(64, 64), turns: Transposed, shared: 16384 },
-    Kernel { name: "tile_vector_down", threads: TileDown(64, 64), turns: Transposed, shared: 16384 },
+    kernel!(copy_row, AlongRows(1), Copied, 0),
+    kernel!(copy_col, DownColumns(1), Copied, 0),
+    kernel!(naive_row, AlongRows(1), Transposed, 0),
+    kernel!(naive_col, DownColumns(1), Transposed, 0),
+    kernel!(unroll4_row, AlongRows(UNROLLED), Transposed, 0),
+    kernel!(unroll4_col, DownColumns(UNROLLED), Transposed, 0),
+    kernel!(diagonal_row, AlongRows(1), Transposed, 0),
+    kernel!(diagonal_col, DownColumns(1), Transposed, 0),
+    kernel!(tile, Tile(TILE, TILE), Transposed, TILE * TILE),
+    kernel!(tile_padded, Tile(TILE, TILE), Transposed, TILE * PADDED),
+    kernel!(tile_padded_unrolled, Tile(WIDE, TILE), Transposed, TILE * WIDE_PADDED),
+    kernel!(tile_dynamic, TileOfBlock, Transposed, 0, |Matrix { nx, ny }, padding| {
+        Work::kernel::<tile_dynamic>(move |buffers| (buffers.read(0), buffers.write(1), nx, ny, padding))
+    }),
+    kernel!(tile_vector, Tile(SIDE, SIDE), Transposed, SIDE * SIDE),
+    kernel!(tile_vector_down, TileDown(SIDE, SIDE), Transposed, SIDE * SIDE),
 ];
 
 /// The article's block.
@@ -74,9 +103,6 @@ const BLOCK: Block = Block { x: 16, y: 16 };
 
 /// The block of tiles, where each of a block's warps is a row.
 const TILE_BLOCK: Block = Block { x: 32, y: 8 };
-
-/// Threads of a block that moves a tile.
-const TILE_THREADS: u32 = 256;
 
 /// Unused words at the end of each row of a tile as the block is: with conflicts, and without.
 const PADDINGS: [u32; 2] = [0, 1];
@@ -94,7 +120,7 @@ const SMALL: [(u32, u32); 2] = [(132, 68), (67, 45)];
 impl Kernel {
     /// Whether it can be launched with this block.
     fn takes(&self, block: Block) -> bool {
-        !self.has_tiles_of_its_own() || block.threads() == TILE_THREADS
+        !self.has_tiles_of_its_own() || block.threads() == THREADS
     }
 
     /// Whether its tiles have a size that is not the block's.
@@ -107,7 +133,12 @@ impl Kernel {
         /// The first compute capability whose parameters are not in shared memory as well.
         const PARAMETERS_APART: u32 = 20;
         let parameters = if device.compute() < PARAMETERS_APART { 64 } else { 0 };
-        self.shared + parameters <= device.max_shared_per_block
+        self.shared() + parameters <= device.max_shared_per_block
+    }
+
+    /// Bytes of static shared memory.
+    fn shared(&self) -> u32 {
+        4 * self.words
     }
 
     /// The blocks that the request asks for, of those that the kernel takes.
@@ -118,28 +149,25 @@ impl Kernel {
         request.choices.block.iter().copied().filter(|block| self.takes(*block)).collect()
     }
 
-    fn shape(&self, block: Block, matrix: Matrix, padding: u32, device: &DeviceInfo) -> Result<Shape> {
+    fn shape(&self, block: Block, matrix: Matrix, device: &DeviceInfo) -> Result<Shape> {
         let (nx, ny) = (u64::from(matrix.nx), u64::from(matrix.ny));
         let Block { x, y } = block;
         match self.threads {
-            AlongRows(each) => Shape::covering_2d(nx.div_ceil(each), ny, [x, y], device),
-            DownColumns(each) => Shape::covering_2d(ny.div_ceil(each), nx, [x, y], device),
-            Tile(columns, rows) => Shape::covering_2d(
-                nx.div_ceil(columns) * u64::from(x),
-                ny.div_ceil(rows) * u64::from(y),
+            AlongRows(each) => covering_2d(nx.div_ceil(each as u64), ny, [x, y], device),
+            DownColumns(each) => covering_2d(ny.div_ceil(each as u64), nx, [x, y], device),
+            Tile(columns, rows) => covering_2d(
+                nx.div_ceil(columns.into()) * u64::from(x),
+                ny.div_ceil(rows.into()) * u64::from(y),
                 [x, y],
                 device,
             ),
-            TileDown(columns, rows) => Shape::covering_2d(
-                ny.div_ceil(rows) * u64::from(x),
-                nx.div_ceil(columns) * u64::from(y),
+            TileDown(columns, rows) => covering_2d(
+                ny.div_ceil(rows.into()) * u64::from(x),
+                nx.div_ceil(columns.into()) * u64::from(y),
                 [x, y],
                 device,
             ),
-            TileOfBlock => {
-                let bytes = u64::from(y) * (u64::from(x) + u64::from(padding)) * 4;
-                Shape::covering_2d(nx, ny, [x, y], device)?.with_shared(bytes, device)
-            }
+            TileOfBlock => covering_2d(nx, ny, [x, y], device),
         }
     }
 }
@@ -190,16 +218,16 @@ impl Experiment for Transpose {
         true
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
-        KERNELS.iter().map(|kernel| kernel.name).collect()
+    fn kernels(&self) -> Vec<KernelInfo> {
+        KERNELS.iter().map(|kernel| kernel.info).collect()
     }
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
         let mut notes = Vec::new();
         let too_large: Vec<&str> = KERNELS
             .iter()
-            .filter(|kernel| request.wants(kernel.name) && !kernel.fits(device))
-            .map(|kernel| kernel.name)
+            .filter(|kernel| request.wants(kernel.info.name) && !kernel.fits(device))
+            .map(|kernel| kernel.info.name)
             .collect();
         if !too_large.is_empty() {
             notes.push(format!(
@@ -209,17 +237,17 @@ impl Experiment for Transpose {
                 too_large.join(", "),
             ));
         }
-        let refused = |block: &&Block| block.threads() != TILE_THREADS;
+        let refused = |block: &&Block| block.threads() != THREADS;
         let refused: Vec<String> =
             request.choices.block.iter().filter(refused).map(Block::to_string).collect();
         let without: Vec<&str> = KERNELS
             .iter()
-            .filter(|kernel| request.wants(kernel.name) && kernel.has_tiles_of_its_own())
-            .map(|kernel| kernel.name)
+            .filter(|kernel| request.wants(kernel.info.name) && kernel.has_tiles_of_its_own())
+            .map(|kernel| kernel.info.name)
             .collect();
         if !refused.is_empty() && !without.is_empty() {
             notes.push(format!(
-                "blocks of {TILE_THREADS} threads are what {} take: left out with --block {}",
+                "blocks of {THREADS} threads are what {} take: left out with --block {}",
                 without.join(", "),
                 refused.join(","),
             ));
@@ -231,13 +259,13 @@ impl Experiment for Transpose {
         let mut points = Vec::new();
         for matrix in matrices(request, device) {
             let bytes = matrix.bytes()?;
-            for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.name)) {
+            for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.info.name)) {
                 if !kernel.fits(device) {
-                    if request.names(kernel.name) {
+                    if request.names(kernel.info.name) {
                         bail!(
                             "{} needs {} bytes of shared memory a block, and {} has {}, parameters included",
-                            kernel.name,
-                            kernel.shared,
+                            kernel.info.name,
+                            kernel.shared(),
                             device.plain_name(),
                             device.max_shared_per_block,
                         );
@@ -245,16 +273,16 @@ impl Experiment for Transpose {
                     continue;
                 }
                 let blocks = kernel.blocks(request);
-                if blocks.is_empty() && request.names(kernel.name) {
+                if blocks.is_empty() && request.names(kernel.info.name) {
                     bail!(
-                        "{} takes blocks of {TILE_THREADS} threads in any shape, as in --block 16x16 or 32x8",
-                        kernel.name,
+                        "{} takes blocks of {THREADS} threads in any shape, as in --block 16x16 or 32x8",
+                        kernel.info.name,
                     );
                 }
                 let paddings = if matches!(kernel.threads, TileOfBlock) { &PADDINGS[..] } else { &[0] };
                 for block in blocks {
                     for &padding in paddings {
-                        let shape = kernel.shape(block, matrix, padding, device)?;
+                        let shape = kernel.shape(block, matrix, device)?;
                         points.push(point(kernel, matrix, bytes, shape, padding));
                     }
                 }
@@ -280,25 +308,12 @@ fn matrices(request: &Request, device: &DeviceInfo) -> Vec<Matrix> {
 }
 
 fn point(kernel: &Kernel, matrix: Matrix, bytes: u64, shape: Shape, padding: u32) -> Point {
-    let (Matrix { nx, ny }, elements, threads) = (matrix, matrix.elements(), kernel.threads);
-    let work = Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
-        let (source, destination, shared) = (buffers[0], buffers[1], shape.shared);
-        let (grid, block) = (shape.grid_size(), shape.block_size());
-        // SAFETY: the kernels take a slice, as pointer and 64-bit length, a pointer, and two or three numbers; both buffers
-        // have nx * ny elements, and the shape is the one that the kernel's module asks for.
-        unsafe {
-            if matches!(threads, TileOfBlock) {
-                launch!(function<<<grid, block, shared, stream>>>(source, elements, destination, nx, ny, padding))
-            } else {
-                launch!(function<<<grid, block, shared, stream>>>(source, elements, destination, nx, ny))
-            }
-        }
-    }));
-    let point = Point::new(Transpose.name(), kernel.name, shape, work);
+    let (Matrix { nx, ny }, elements) = (matrix, matrix.elements());
+    let point = Point::new(Transpose.name(), shape, (kernel.work)(matrix, padding));
     let parameters = Parameters { bytes, elements, ..point.parameters.clone() }.with("nx", nx).with("ny", ny);
     let place = Place::Device;
     Point {
-        parameters: if matches!(threads, TileOfBlock) {
+        parameters: if matches!(kernel.threads, TileOfBlock) {
             parameters.with("padding", padding)
         } else {
             parameters
@@ -364,7 +379,7 @@ mod tests {
     #[test]
     fn grids_cover_the_matrix_the_way_each_kernel_walks() {
         let choices = Choices { nx: Some(100), ny: Some(33), ..Choices::default() };
-        let points = Transpose.plan(&chosen(choices), &h200()).expect("it is a valid request");
+        let points = Transpose.points(&chosen(choices), &h200()).expect("it is a valid request");
         // One of each, and another of the tile that has its padding as a parameter.
         assert_eq!(points.len(), KERNELS.len() + 1);
         for (kernel, expected) in [
@@ -398,7 +413,7 @@ mod tests {
     fn sizes_follow_the_device_and_the_scale() {
         let sizes = |scale, device: &DeviceInfo| {
             let request = Request { scale, kernels: vec!["tile".to_string()], ..request() };
-            let points = Transpose.plan(&request, device).expect("it is a valid request");
+            let points = Transpose.points(&request, device).expect("it is a valid request");
             points.iter().map(|point| point.parameters.elements).collect::<Vec<_>>()
         };
         assert_eq!(sizes(Scale::Quick, &h200()), [1 << 22]);
@@ -406,7 +421,7 @@ mod tests {
         assert_eq!(sizes(Scale::Full, &h200()), [1 << 22, 1 << 28]);
         assert_eq!(sizes(Scale::Small, &h200()), [132 * 68, 67 * 45]);
         let side = chosen(Choices { ny: Some(50), ..Choices::default() });
-        assert_eq!(Transpose.plan(&side, &h200()).expect("a square")[0].parameters.elements, 2500);
+        assert_eq!(Transpose.points(&side, &h200()).expect("a square")[0].parameters.elements, 2500);
     }
 
     #[test]
@@ -420,25 +435,25 @@ mod tests {
             })
         };
         let request = blocks(&["16x16", "64x2"], &[]);
-        let points = Transpose.plan(&request, &h200()).expect("some take it");
+        let points = Transpose.points(&request, &h200()).expect("some take it");
         assert_eq!(points.len(), 15 + 10);
         let [note] = &Transpose.notes(&request, &h200())[..] else { panic!("one note") };
         assert!(note.starts_with("blocks of 256 threads are what tile, tile_padded, "), "{note}");
         assert!(note.ends_with("left out with --block 64x2"), "{note}");
 
-        let error = Transpose.plan(&blocks(&["64x2"], &["tile_padded"]), &h200()).err().expect("refused");
+        let error = Transpose.points(&blocks(&["64x2"], &["tile_padded"]), &h200()).err().expect("refused");
         assert_eq!(
             error.to_string(),
             "tile_padded takes blocks of 256 threads in any shape, as in --block 16x16 or 32x8"
         );
         assert!(Transpose.notes(&blocks(&["64x2"], &["copy_row"]), &h200()).is_empty());
-        let error = Transpose.plan(&blocks(&["32x32"], &["copy_row"]), &c870()).err().expect("refused");
+        let error = Transpose.points(&blocks(&["32x32"], &["copy_row"]), &c870()).err().expect("refused");
         assert!(error.to_string().contains("1024 threads (32x32)"), "{error}");
     }
 
     #[test]
     fn tiles_that_do_not_fit_into_a_block_s_memory_are_left_out_or_refused() {
-        let points = Transpose.plan(&request(), &c870()).expect("some fit");
+        let points = Transpose.points(&request(), &c870()).expect("some fit");
         assert_eq!(points.len(), 15 - 2);
         let [note] = &Transpose.notes(&request(), &c870())[..] else { panic!("one note") };
         assert!(
@@ -446,17 +461,17 @@ mod tests {
             "{note}"
         );
         let named = Request { kernels: vec!["tile_vector".to_string()], ..request() };
-        let error = Transpose.plan(&named, &c870()).err().expect("refused").to_string();
+        let error = Transpose.points(&named, &c870()).err().expect("refused").to_string();
         assert!(error.contains("tile_vector needs 16384 bytes of shared memory a block"), "{error}");
     }
 
     #[test]
     fn matrices_beyond_what_there_is_are_refused() {
         let choices = Choices { nx: Some(1 << 31), ..Choices::default() };
-        let error = Transpose.plan(&chosen(choices), &h200()).err().expect("2^64 bytes").to_string();
+        let error = Transpose.points(&chosen(choices), &h200()).err().expect("2^64 bytes").to_string();
         assert!(error.contains("2147483648 rows of 2147483648 elements would not fit"), "{error}");
         let choices = Choices { nx: Some(1), ny: Some(1 << 30), ..Choices::default() };
-        let error = Transpose.plan(&chosen(choices), &h200()).err().expect("too many blocks").to_string();
+        let error = Transpose.points(&chosen(choices), &h200()).err().expect("too many blocks").to_string();
         assert!(error.contains("1 x 67108864 blocks") && error.contains("smaller matrix"), "{error}");
     }
 

@@ -2,17 +2,18 @@
 //! and what to expect of them are in gpu-kernels' `unified.rs`.
 
 mod budget;
+#[allow(unsafe_code, reason = "tells the driver where the pages of an address range belong")]
 mod placing;
 mod ways;
 
 use self::{
     budget::{allocation, check_budget, default_budget, factors, free},
     placing::{Ballast, Placing},
-    ways::{ELEMENT, Order, SEGMENT, WALK_SEED, Walks, Way},
+    ways::{ELEMENT, Order, WALK_SEED, Walks, Way},
 };
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Launch, Place, Placement, Point, Precision, Request, Scale,
-    Shape, Work, copy,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, NO_LAUNCH, Place, Placement, Point, Precision,
+    Request, Scale, Shape, Work, copy, covering,
 };
 use crate::{
     cli::Pattern,
@@ -22,9 +23,9 @@ use crate::{
     verify::Expected,
 };
 use anyhow::{Context, Result, bail};
-use cust::{
-    launch,
-    memory::{AsyncCopyDestination, DeviceSlice},
+use gpu_kernels::unified::{
+    SEGMENT, block_stride, block_stride_write, grid_stride, grid_stride_vector, grid_stride_write,
+    random_warp, random_warp_write,
 };
 use simt::cards::{BlockShape, Limits, Occupancy};
 
@@ -33,7 +34,7 @@ pub(super) struct Unified;
 
 /// A kernel.
 struct Kernel {
-    name: &'static str,
+    info: KernelInfo,
     pattern: Pattern,
     does: Does,
 }
@@ -41,29 +42,33 @@ struct Kernel {
 /// What a kernel does on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
-    /// Adds up what it reads: `(source, destination, ..)`.
+    /// Adds up what it reads.
     Read,
     /// The same by vectors, as one would for memory that is near.
     ReadVectors,
-    /// Writes where it is: `(destination, length, ..)`.
+    /// Writes where it is.
     Write,
+}
+
+const fn kernel<K: cuda_launch::Kernel>(pattern: Pattern, does: Does) -> Kernel {
+    Kernel { info: KernelInfo::of::<K>(), pattern, does }
 }
 
 /// The kernels, in the order of the table.
 const KERNELS: [Kernel; 7] = [
-    Kernel { name: "grid_stride", pattern: Pattern::GridStride, does: Does::Read },
-    Kernel { name: "block_stride", pattern: Pattern::BlockStride, does: Does::Read },
-    Kernel { name: "random_warp", pattern: Pattern::RandomWarp, does: Does::Read },
-    Kernel { name: "grid_stride_vector", pattern: Pattern::GridStride, does: Does::ReadVectors },
-    Kernel { name: "grid_stride_write", pattern: Pattern::GridStride, does: Does::Write },
-    Kernel { name: "block_stride_write", pattern: Pattern::BlockStride, does: Does::Write },
-    Kernel { name: "random_warp_write", pattern: Pattern::RandomWarp, does: Does::Write },
+    kernel::<grid_stride>(Pattern::GridStride, Does::Read),
+    kernel::<block_stride>(Pattern::BlockStride, Does::Read),
+    kernel::<random_warp>(Pattern::RandomWarp, Does::Read),
+    kernel::<grid_stride_vector>(Pattern::GridStride, Does::ReadVectors),
+    kernel::<grid_stride_write>(Pattern::GridStride, Does::Write),
+    kernel::<block_stride_write>(Pattern::BlockStride, Does::Write),
+    kernel::<random_warp_write>(Pattern::RandomWarp, Does::Write),
 ];
 
 /// The driver's own copy from pinned memory to the card: as fast as the link can be, against which zero-copy is held.
 pub(super) const HOST_COPY: &str = "host_copy_driver";
 
-/// Threads a block in the article.
+/// Threads per block in the article.
 const BLOCK: u32 = 128;
 
 /// Elements for each thread at least, where there are so few that a full card would have none for most.
@@ -96,8 +101,12 @@ impl Experiment for Unified {
         &["block", "factor", "page", "placement", "pattern", "budget", "allow-oversubscription"]
     }
 
-    fn kernels(&self) -> Vec<&'static str> {
-        std::iter::once(HOST_COPY).chain(KERNELS.iter().map(|kernel| kernel.name)).collect()
+    fn kernels(&self) -> Vec<KernelInfo> {
+        KERNELS.iter().map(|kernel| kernel.info).collect()
+    }
+
+    fn driver_work(&self) -> Option<&'static str> {
+        Some(HOST_COPY)
     }
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
@@ -123,7 +132,7 @@ impl Experiment for Unified {
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
         let choices = &request.choices;
         let block = if choices.block.is_empty() { BLOCK } else { request.block };
-        if !block.is_multiple_of(SEGMENT as u32) {
+        if !block.is_multiple_of(SEGMENT) {
             bail!(
                 "unified takes blocks of whole warps, and {block} threads are none: 128 is the article's, and any multiple of \
                  {SEGMENT} will do"
@@ -152,7 +161,7 @@ impl Experiment for Unified {
                     let bytes = allocation(factor, budget, page)?;
                     let elements = bytes / ELEMENT;
                     let blocks = elements.div_ceil(u64::from(block) * LEAST_ELEMENTS_A_THREAD).min(resident);
-                    let shape = Shape::covering(blocks * u64::from(block), block, device)?;
+                    let shape = covering(blocks * u64::from(block), block, device)?;
                     let way = way(kernel, elements, page, shape);
                     let placing = Placing {
                         backend: device.backend(),
@@ -180,15 +189,7 @@ impl Experiment for Unified {
 
 /// The driver's own copy from pinned memory. Its bytes count once, as those of a kernel that reads them over the link do.
 fn host_copy(bytes: u64) -> Point {
-    let work = Work::Driver(Box::new(move |stream, buffers| {
-        let source = std::ptr::with_exposed_provenance::<u8>(buffers[0].as_raw() as usize);
-        // SAFETY: pinned memory has one address for host and card, both buffers have that many bytes, and they live until the
-        // stream is synchronised.
-        unsafe {
-            let source = std::slice::from_raw_parts(source, bytes as usize);
-            DeviceSlice::from_raw_parts_mut(buffers[1], bytes as usize).async_copy_from(source, stream)
-        }
-    }));
+    let work = Work::driver(HOST_COPY, |stream, buffers| buffers.copy(0, 1, stream));
     let before = Contents::Pattern(Precision::F32);
     Point {
         parameters: Parameters::of_bytes(bytes),
@@ -199,7 +200,7 @@ fn host_copy(bytes: u64) -> Point {
         ],
         // There is nothing to prepare, but it is timed one by one, as the kernels are.
         before_each: Some(Box::new(|_, _| Ok(()))),
-        ..Point::new("unified", HOST_COPY, Shape::NONE, work)
+        ..Point::new(Unified.name(), NO_LAUNCH, work)
     }
 }
 
@@ -211,7 +212,7 @@ fn kernels<'r>(request: &'r Request, device: &DeviceInfo) -> impl Iterator<Item 
         let in_order =
             request.choices.pattern.is_empty() || request.choices.pattern.contains(&kernel.pattern);
         let by_default = !reads_only || kernel.does == Does::Read;
-        in_order && if request.kernels.is_empty() { by_default } else { request.wants(kernel.name) }
+        in_order && if request.kernels.is_empty() { by_default } else { request.wants(kernel.info.name) }
     })
 }
 
@@ -318,7 +319,7 @@ fn point(kernel: &Kernel, way: Way, distinct: u64, shape: Shape, factor: f64, pl
         buffers,
         before_each: Some(placing.clone().before_each()),
         observe: Some(placing.observe()),
-        ..Point::new(Unified.name(), kernel.name, shape, work(kernel.does, way))
+        ..Point::new(Unified.name(), shape, work(kernel.does, way))
     };
     point.parameters.precision = Some(Precision::F32);
     (point.parameters.bytes, point.parameters.elements) = (bytes, way.elements);
@@ -331,42 +332,32 @@ fn point(kernel: &Kernel, way: Way, distinct: u64, shape: Shape, factor: f64, pl
     point
 }
 
-/// Launches a kernel with what its way needs.
+/// Launches the kernel that goes a way. The allocation is buffer 0, and what a kernel adds up goes to buffer 1.
 fn work(does: Does, way: Way) -> Work {
-    Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
-        let (data, length) = (buffers[0], way.elements);
-        let (grid, block, shared) = (shape.grid_size(), shape.block_size(), shape.shared);
-        // SAFETY: the parameters are those that gpu-kernels documents for each kernel: slices are a pointer and a 64-bit
-        // length, the allocation has `length` elements, whole pages, and the destination one for each thread.
-        unsafe {
-            if does == Does::Write {
-                return match way.order {
-                    Order::Slices { slice } => {
-                        launch!(function<<<grid, block, shared, stream>>>(data, length, slice))
-                    }
-                    Order::Random(Walks { pages, page, steps }) => {
-                        launch!(function<<<grid, block, shared, stream>>>(data, length, pages, page, steps, WALK_SEED))
-                    }
-                    Order::Grid | Order::Vectors => {
-                        launch!(function<<<grid, block, shared, stream>>>(data, length))
-                    }
-                };
-            }
-            let sums = buffers[1];
-            match way.order {
-                Order::Grid => launch!(function<<<grid, block, shared, stream>>>(data, length, sums)),
-                Order::Vectors => launch!(function<<<grid, block, shared, stream>>>(data, length / 4, sums)),
-                Order::Slices { slice } => {
-                    launch!(function<<<grid, block, shared, stream>>>(data, length, sums, slice))
-                }
-                Order::Random(Walks { pages, page, steps }) => {
-                    launch!(function<<<grid, block, shared, stream>>>(
-                        data, length, sums, pages, page, steps, WALK_SEED
-                    ))
-                }
-            }
+    let length = way.elements as usize;
+    match (does, way.order) {
+        (Does::Write, Order::Grid | Order::Vectors) => {
+            Work::kernel::<grid_stride_write>(move |buffers| (buffers.write(0), length))
         }
-    }))
+        (Does::Write, Order::Slices { slice }) => {
+            Work::kernel::<block_stride_write>(move |buffers| (buffers.write(0), length, slice as usize))
+        }
+        (Does::Write, Order::Random(Walks { pages, page, steps })) => {
+            Work::kernel::<random_warp_write>(move |buffers| {
+                (buffers.write(0), pages, page, steps, WALK_SEED)
+            })
+        }
+        (_, Order::Vectors) => {
+            Work::kernel::<grid_stride_vector>(|buffers| (buffers.read(0), buffers.write(1)))
+        }
+        (_, Order::Grid) => Work::kernel::<grid_stride>(|buffers| (buffers.read(0), buffers.write(1))),
+        (_, Order::Slices { slice }) => {
+            Work::kernel::<block_stride>(move |buffers| (buffers.read(0), buffers.write(1), slice as usize))
+        }
+        (_, Order::Random(Walks { pages, page, steps })) => Work::kernel::<random_warp>(move |buffers| {
+            (buffers.read(0), buffers.write(1), pages, page, steps, WALK_SEED)
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -385,7 +376,7 @@ mod tests {
     fn plan(change: impl FnOnce(&mut Request), device: &DeviceInfo) -> Result<Vec<Point>> {
         let mut request = request();
         change(&mut request);
-        Unified.plan(&request, device)
+        Unified.points(&request, device)
     }
 
     fn refusal(change: impl FnOnce(&mut Request), device: &DeviceInfo) -> String {

@@ -13,7 +13,7 @@ pub(crate) use timer::Method;
 
 use crate::{
     device::Backend,
-    experiments::{Launch, Moment, Point, Work},
+    experiments::{Buffers, Moment, Point},
     interrupt::Interrupt,
     memory::Memory,
     pattern::MOST_LAUNCHES,
@@ -25,12 +25,7 @@ use cuda_driver::{
     Code,
     ext::{self, GraphExec},
 };
-use cust::{
-    error::{CudaError, CudaResult},
-    function::Function,
-    memory::DevicePointer,
-    stream::Stream,
-};
+use cust::{error::CudaError, function::Function, stream::Stream};
 use std::{cell::Cell, collections::BTreeMap};
 use timer::{Batch, Timer};
 
@@ -125,12 +120,15 @@ impl<'m> Measurer<'m> {
         contenders: &[Option<&Function<'_>>],
     ) -> Result<Option<Vec<Measurement>>> {
         let pointers = self.memory.place(point)?;
+        // SAFETY: the memory places the point's buffers and keeps them until the next point, and all work on them is queued on
+        // this measurer's stream, which is waited for before.
+        let buffers = unsafe { Buffers::placed(point, &pointers) };
         for function in contenders.iter().flatten() {
             allow_shared(function, point.shape.shared)?;
         }
         let calls: Vec<Calls<'_>> = contenders
             .iter()
-            .map(|function| Calls { point, function: *function, buffers: &pointers, made: Cell::new(0) })
+            .map(|function| Calls { point, function: *function, buffers: &buffers, made: Cell::new(0) })
             .collect();
         let Effort::Samples(samples_each) = self.effort else { return self.once(point, &calls) };
         let mut faults = vec![None; calls.len()];
@@ -178,13 +176,13 @@ impl<'m> Measurer<'m> {
                 let last = sample == samples_each;
                 calls[turn].prelude(&self.stream)?;
                 if last {
-                    observed[turn] = self.observe(point, Moment::Before, &pointers)?;
+                    observed[turn] = self.observe(point, Moment::Before, &buffers)?;
                 }
                 simulated::forget_launches();
                 samples[turn].push(batches[turn].sample(&self.timer, &calls[turn], &self.stream)?);
                 launches[turn] = simulated::last_launch();
                 if last {
-                    observed[turn].extend(self.observe(point, Moment::After, &pointers)?);
+                    observed[turn].extend(self.observe(point, Moment::After, &buffers)?);
                 }
                 if self.interrupt.requested() {
                     return Ok(None);
@@ -249,7 +247,7 @@ impl<'m> Measurer<'m> {
         &self,
         point: &Point,
         moment: Moment,
-        buffers: &[DevicePointer<u8>],
+        buffers: &Buffers,
     ) -> Result<BTreeMap<String, serde_json::Value>> {
         let Some(observe) = &point.observe else { return Ok(BTreeMap::new()) };
         self.stream.synchronize().context("the device failed before its memory was looked at")?;
@@ -289,7 +287,7 @@ impl<'m> Measurer<'m> {
     }
 }
 
-/// Lets a kernel be launched with so many bytes of dynamic shared memory.
+/// Lets a kernel be launched with this much dynamic shared memory per block, in bytes.
 ///
 /// # Errors
 /// The device has less.
@@ -303,7 +301,7 @@ pub(crate) fn allow_shared(function: &Function<'_>, bytes: u32) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with the variables of the module that `function` is from, after so many launches.
+/// What is wrong with the variables of the module that `function` is from, after these launches.
 ///
 /// # Errors
 /// The module has no such variable, or the driver fails.
@@ -321,25 +319,21 @@ pub(crate) fn wrong_symbol(point: &Point, function: &Function<'_>, launches: u64
 pub(crate) struct Calls<'a> {
     point: &'a Point,
     function: Option<&'a Function<'a>>,
-    buffers: &'a [DevicePointer<u8>],
+    buffers: &'a Buffers,
     made: Cell<u64>,
 }
 
 impl Calls<'_> {
-    fn once(&self, stream: &Stream) -> CudaResult<()> {
-        match (&self.point.work, self.function) {
-            (Work::Kernel(launch), Some(function)) => {
-                launch(&Launch { function, shape: self.point.shape, stream, buffers: self.buffers })
-            }
-            (Work::Driver(queue), _) => queue(stream, self.buffers),
-            (Work::Kernel(_), None) => Err(CudaError::NotFound),
-        }
+    fn once(&self, stream: &Stream) -> Result<()> {
+        // SAFETY: the buffers are placed, this is the measurer's stream, and the parameters of the module's kernels were
+        // compared with the program's when it was loaded.
+        unsafe { self.point.work.queue(self.function, self.point.shape, stream, self.buffers) }
     }
 
     /// Queues what the point wants before each launch, and waits for it.
     fn prelude(&self, stream: &Stream) -> Result<()> {
         if let Some(before) = &self.point.before_each {
-            before(stream, self.buffers).context("the driver refuses what comes before the launch")?;
+            before(stream, self.buffers)?;
             stream.synchronize().context("the device failed before the launch")?;
         }
         Ok(())
@@ -348,7 +342,7 @@ impl Calls<'_> {
     /// Queues some launches.
     fn queue(&self, launches: u32, stream: &Stream) -> Result<()> {
         for _ in 0..launches {
-            self.once(stream).context("the driver refuses the launch")?;
+            self.once(stream)?;
         }
         self.made.set(self.made.get() + u64::from(launches));
         Ok(())
@@ -358,7 +352,7 @@ impl Calls<'_> {
     fn record(&self, launches: u32, stream: &Stream) -> Result<Option<GraphExec>> {
         let queue = || -> Result<()> {
             for _ in 0..launches {
-                self.once(stream).context("the driver refuses the launch")?;
+                self.once(stream)?;
             }
             Ok(())
         };

@@ -3,11 +3,12 @@
 use super::*;
 use crate::{
     device::{self, DeviceChoice, Gpu},
-    experiments::{Buffer, BytesMoved, Contents, Place, Placement, Shape, Symbol},
+    experiments::{Buffer, BytesMoved, Contents, Place, Placement, Symbol, Work, covering},
     kernels,
     verify::{Expected, compare},
 };
-use cust::{launch, stream::StreamFlags};
+use cuda_std::kernel;
+use cust::stream::StreamFlags;
 use std::sync::{
     Arc,
     atomic::{AtomicU32, Ordering::Relaxed},
@@ -20,7 +21,7 @@ const SCALE: &str = "
 .address_size 64
 .visible .const .align 4 .u32 FACTOR;
 .visible .global .align 4 .u32 COUNT;
-.visible .entry scale(.param .u64 source, .param .u64 destination, .param .u32 n) {
+.visible .entry scale(.param .u64 source, .param .u64 length, .param .u64 destination, .param .u32 n) {
 .reg .pred %p<2>;
 .reg .b32 %r<9>;
 .reg .b64 %rd<8>;
@@ -46,17 +47,19 @@ ret;
 }
 ";
 
+/// The same as the host launches it.
+#[kernel(requires(source.len() == n))]
+unsafe fn scale(source: &[u32], destination: *mut u32, n: u32) {
+    _ = (source, destination, n);
+}
+
 const ELEMENTS: u32 = 70_000;
 const BYTES: u64 = ELEMENTS as u64 * 4;
 
 /// Scales by three, from memory in one place to memory in another.
 fn point(source: Place, destination: Place, info: &device::DeviceInfo, before: &Arc<AtomicU32>) -> Point {
-    let shape = Shape::covering(u64::from(ELEMENTS), 128, info).expect("it fits");
-    let work = Work::Kernel(Box::new(|Launch { function, shape, stream, buffers }| {
-        let (grid, block) = (shape.grid_size(), shape.block_size());
-        // SAFETY: the kernel takes two pointers to so many elements, which the buffers have, and their number.
-        unsafe { launch!(function<<<grid, block, shape.shared, stream>>>(buffers[0], buffers[1], ELEMENTS)) }
-    }));
+    let shape = covering(u64::from(ELEMENTS), 128, info).expect("it fits");
+    let work = Work::kernel::<scale>(|buffers| (buffers.read(0), buffers.write(1), ELEMENTS));
     let before = Arc::clone(before);
     Point {
         bytes: BytesMoved { read: BYTES, written: BYTES, footprint: 2 * BYTES },
@@ -87,14 +90,14 @@ fn point(source: Place, destination: Place, info: &device::DeviceInfo, before: &
             Expected::exactly(|_, launches, values: &mut [u32]| values.fill(ELEMENTS * launches as u32)),
         )],
         before_each: Some(Box::new(move |_, buffers| {
-            assert_eq!(buffers.len(), 2);
+            assert_eq!(buffers.count(), 2);
             before.fetch_add(1, Relaxed);
             Ok(())
         })),
         observe: Some(Box::new(|moment, buffers| {
-            Ok(BTreeMap::from([(format!("{moment:?}"), serde_json::Value::from(buffers.len()))]))
+            Ok(BTreeMap::from([(format!("{moment:?}"), serde_json::Value::from(buffers.count()))]))
         })),
-        ..Point::new("test", "scale", shape, work)
+        ..Point::new("test", shape, work)
     }
 }
 

@@ -6,8 +6,9 @@
 //! only. Rust has no bound that keeps a closure from naming a static, so it is refused here, in the linked module before
 //! optimisation: the optimiser may have made a plain value of the static afterwards.
 //!
-//! Shared and constant statics pass, dynamic shared memory does: what lies there has a type of ours that hands it out as safe
-//! code may have it.
+//! Constant statics pass, since a write to one is refused elsewhere, and so do tiles: dynamic shared memory, and shared
+//! statics without an initial value, which safe code has no way into but through a type of ours. A shared static that was
+//! given a value is another matter. The GPU does not give it that value, and safe code could read what is there instead.
 
 use super::reach::Reach;
 use super::{Finding, authors_place, instructions_using};
@@ -36,11 +37,12 @@ pub(crate) fn statics(module: &Module<'_>, kernels: &[Kernel]) -> Vec<Finding> {
 
 /// Whether what a thread writes there, another can read, without a type of ours in between.
 fn carries_values(module: &Module<'_>, global: Value<'_>) -> bool {
-    global.is_variable()
-        && !global.is_constant()
-        && global.name() != DYNAMIC_SHARED
-        && !matches!(markers::memory(global), Ok(Some(Memory::Shared | Memory::Constant)))
-        && module.size_of(global) > 0
+    let may_change = match markers::memory(global) {
+        Ok(Some(Memory::Constant)) => false,
+        Ok(Some(Memory::Shared)) => global.initialiser().is_some_and(|value| !value.is_undefined()),
+        _ => !global.is_constant(),
+    };
+    may_change && global.is_variable() && global.name() != DYNAMIC_SHARED && module.size_of(global) > 0
 }
 
 #[cfg(test)]
@@ -114,6 +116,12 @@ mod tests {
         "#;
         let Some(Finding::MutableStatic { variable, .. }) = refused(behind).pop() else { panic!() };
         assert_eq!(variable, "FLAG");
+    }
+
+    #[test]
+    fn a_shared_static_with_an_initial_value_is_refused() {
+        let found = refused(&module(SAFE, &[("FLAG", "internal global i8 0, section \".cuda.shared\"")]));
+        assert_eq!(found.len(), 1, "{found:?}");
     }
 
     #[test]

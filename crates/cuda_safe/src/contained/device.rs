@@ -3,11 +3,12 @@
 use crate::bits::Bits;
 use crate::block::PerThread;
 use crate::constant::Constant;
-use crate::input::{In, Matrix};
+use crate::input::{In, InOrder, Matrix};
 use crate::output::{Atomics, Checked, Out, Sum};
 use crate::space::Space;
 use crate::tile::{Layout, Tile};
-use core::cell::UnsafeCell;
+use core::cell::{Cell, RefCell, UnsafeCell};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize};
 
 /// What a thread's code may capture; see the [module](self).
 ///
@@ -17,17 +18,30 @@ use core::cell::UnsafeCell;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` would carry a value that differs between threads out into the block's code",
     label = "captured by the code of a thread",
-    note = "hand it in as a `PerThread` value, and take the new value from the closure's result"
+    note = "hand a value in as a `PerThread` value, and take the new one from the closure's result",
+    note = "barriers, shuffles and writes to tiles are the block's code: they stand between its calls of `each`, not in them, \
+            where some threads might not reach them"
 )]
 pub unsafe auto trait Contained {}
 
 impl<T: ?Sized> !Contained for UnsafeCell<T> {}
+// What is made of it would be refused without these, and an error would name the cell inside.
+impl<T: ?Sized> !Contained for Cell<T> {}
+impl<T: ?Sized> !Contained for RefCell<T> {}
+impl !Contained for AtomicBool {}
+impl !Contained for AtomicI32 {}
+impl !Contained for AtomicU32 {}
+impl !Contained for AtomicI64 {}
+impl !Contained for AtomicU64 {}
+impl !Contained for AtomicUsize {}
 impl<T: ?Sized> !Contained for &mut T {}
 impl<T: ?Sized> !Contained for *const T {}
 impl<T: ?Sized> !Contained for *mut T {}
 
 // SAFETY: reading is all that it can do.
 unsafe impl<T: Bits, S: Space> Contained for In<T, S> {}
+// SAFETY: reading is all that it can do.
+unsafe impl<T: Bits, S: Space> Contained for InOrder<T, S> {}
 // SAFETY: reading is all that it can do.
 unsafe impl<T: Bits, R, C> Contained for Matrix<T, R, C> {}
 // SAFETY: it is written by thread's code, and the block's code cannot read it.

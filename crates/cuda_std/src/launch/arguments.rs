@@ -160,9 +160,10 @@ impl Words {
         unsafe { self.storage.as_mut_ptr().add(start).cast::<T>().write(value) };
     }
 
-    /// Appends a slice: its address, then its length.
+    /// Appends a slice: its address, then its length. One without elements gets an address that a `&[T]` may have, which the
+    /// null of an empty buffer is not.
     pub fn push_slice<T>(&mut self, slice: &Slice<'_, T>) {
-        self.push(slice.address);
+        self.push(if slice.length == 0 { align_of::<T>() as u64 } else { slice.address });
         self.push(slice.length as u64);
     }
 

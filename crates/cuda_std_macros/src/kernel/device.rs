@@ -1,8 +1,9 @@
 //! What `#[kernel]` writes for the device: an entry point that takes what the host passes, and a descriptor for the builder.
 
-use proc_macro2::{Ident, Literal, TokenStream};
-use quote::{format_ident, quote};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
 use syn::ItemFn;
+use syn::spanned::Spanned;
 
 use super::options::{Bound, MOST_BLOCKS_A_MULTIPROCESSOR, MOST_THREADS_A_BLOCK, Options};
 use super::parameter::{Parameter, Roots};
@@ -15,6 +16,8 @@ pub(super) struct Kernel<'a> {
     pub(super) parameters: &'a [Parameter],
     /// The arguments of a generic function, with their brackets.
     pub(super) generic: &'a TokenStream,
+    /// The shape that a safe kernel names.
+    pub(super) shape: Option<&'a TokenStream>,
 }
 
 pub(super) fn expand(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
@@ -28,8 +31,18 @@ pub(super) fn expand(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
     let passed = kernel.parameters.iter().map(|parameter| &parameter.device.passed);
     let (descriptor, length) = descriptor(kernel, roots, &symbol);
     let (launch, before) = launch(kernel, roots);
+    let check = match (&roots.safe, kernel.shape) {
+        (Some(safe), Some(shape)) => quote_spanned! {Span::call_site().located_at(shape.span())=>
+            const _: () = ::core::assert!(
+                <#shape as #safe::Shape>::IS_POSSIBLE,
+                "no launch has this shape: `Runs` and `Unrolled` give a thread 1 to 65536 places, and `Tiles` are a multiple of 32 wide"
+            );
+        },
+        _ => TokenStream::new(),
+    };
     quote! {
         #launch
+        #check
 
         #[cfg(target_arch = "nvptx64")]
         #[allow(clippy::missing_safety_doc, unused_variables, unused_mut)]
@@ -57,8 +70,9 @@ fn launch(kernel: &Kernel<'_>, roots: &Roots) -> (TokenStream, TokenStream) {
     let numbers: Vec<_> =
         kernel.parameters.iter().filter_map(|parameter| parameter.device.number.as_ref()).collect();
     let fields: Vec<Ident> = (0..numbers.len()).map(|nth| format_ident!("number_{nth}")).collect();
-    let brands = numbers.iter().map(|(brand, _)| brand);
-    let values = numbers.iter().map(|(_, parameter)| parameter);
+    let brands = numbers.iter().map(|number| &number.brand);
+    let types = numbers.iter().map(|number| &number.ty);
+    let values = numbers.iter().map(|number| &number.parameter);
     let items = quote! {
         #[cfg(target_arch = "nvptx64")]
         #[allow(dead_code)]
@@ -66,6 +80,14 @@ fn launch(kernel: &Kernel<'_>, roots: &Roots) -> (TokenStream, TokenStream) {
         #(
             #[cfg(target_arch = "nvptx64")]
             impl #safe::Has<#brands> for Launch {
+                #[inline(always)]
+                fn value(&self) -> u32 {
+                    self.#fields
+                }
+            }
+
+            #[cfg(target_arch = "nvptx64")]
+            impl #safe::Took<#types> for Launch {
                 #[inline(always)]
                 fn value(&self) -> u32 {
                     self.#fields

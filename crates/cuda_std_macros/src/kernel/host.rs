@@ -84,7 +84,7 @@ pub(super) fn expand(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
 
             impl #std::launch::Kernel for #name {
                 const NAME: &'static str = NAME;
-                type Arguments<'a> = (#(#arguments,)*);
+                type Arguments<'argument> = (#(#arguments,)*);
 
                 fn parameters() -> #std::__kernel::Vec<#std::launch::Parameter> {
                     #std::__kernel::vec![#(#infos),*]
@@ -243,7 +243,8 @@ fn clauses(kernel: &Kernel<'_>, passed: &[(usize, &Parameter, &Host)], roots: &R
         let names = names.iter().map(|name| format_ident!("{name}"));
         quote! {{
             #bindings
-            if !(#clause) {
+            // A function of its own, so that a `return` ends the clause and not the check.
+            if !(|| -> bool { #clause })() {
                 let found = #std::__kernel::format!(#values, #(#names),*);
                 return ::core::result::Result::Err(
                     #std::launch::Refusal::Clause { kernel: NAME, clause: #text, found }
@@ -263,10 +264,7 @@ fn shared(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
         .filter_map(|parameter| {
             let (layout, element) = parameter.host.as_ref()?.tile.as_ref()?;
             let safe = roots.safe.as_ref()?;
-            Some(quote! {
-                bytes += (<#layout as #safe::Dynamic<Launch>>::cells(&launch, shape.block)
-                    * ::core::mem::size_of::<#element>()) as u64;
-            })
+            Some(quote!(bytes = #safe::shared_bytes::<#element, #layout, _>(bytes, &launch, shape.block);))
         })
         .collect();
     let formula = kernel.options.shared.as_ref().map(|formula| {
@@ -279,10 +277,11 @@ fn shared(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
             .collect();
         let (bindings, _) = bind(&[formula], &passed, roots);
         quote! {
-            bytes += {
+            // A function of its own, so that a `return` ends the formula and not the check.
+            bytes = bytes.saturating_add((|| -> u64 {
                 #bindings
                 #formula
-            };
+            })());
         }
     });
     if tiles.is_empty() && formula.is_none() {

@@ -4,11 +4,12 @@
 //! values and slices too, and the types of `cuda_safe`, which are told by their names: what stands behind a name is the
 //! same type on both sides, so a type of one's own by such a name is an error of types and no misunderstanding.
 
-use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{Error, GenericArgument, Pat, PathArguments, Type};
 
-use super::signature::{readable, strip};
+use super::signature::{readable, readable_tokens, strip};
 
 /// Where the code that the macro writes finds what it calls.
 pub(super) struct Roots {
@@ -50,8 +51,18 @@ pub(super) struct Device {
     pub(super) access: Vec<TokenStream>,
     /// The type that must be `Copy`, if any.
     pub(super) copied: Option<Type>,
-    /// A number of the launch that this parameter is: its name as a type, the entry point's parameter that it comes from.
-    pub(super) number: Option<(TokenStream, Ident)>,
+    /// The number of 32 bits that this parameter gives the launch.
+    pub(super) number: Option<DeviceNumber>,
+}
+
+/// A number of the launch as the entry point has it.
+pub(super) struct DeviceNumber {
+    /// Its name, a type.
+    pub(super) brand: TokenStream,
+    /// The parameter's type.
+    pub(super) ty: Type,
+    /// The entry point's parameter that it comes from.
+    pub(super) parameter: Ident,
 }
 
 /// The host's side of a parameter. The code finds the argument as `argument_N`, and `launch`, `shape` and `words`.
@@ -85,10 +96,12 @@ enum Class {
     Thread,
     Block,
     Tile,
-    /// An address and a length; whether the kernel only reads.
-    Slice(bool),
+    /// An address and a length.
+    Slice,
     Address,
     Number,
+    /// A number that has no other name than its type.
+    PerBlock,
     Value,
 }
 
@@ -99,10 +112,10 @@ fn class(ty: &Type) -> (Class, Vec<GenericArgument>) {
         "Thread" => Class::Thread,
         "Block" => Class::Block,
         "Tile" => Class::Tile,
-        "In" | "Matrix" => Class::Slice(true),
-        "Checked" | "Atomics" => Class::Slice(false),
+        "In" | "Matrix" | "Checked" | "Atomics" | "InOrder" => Class::Slice,
         "Out" | "Sum" => Class::Address,
-        "Extent" | "Positive" | "Length" => Class::Number,
+        "Extent" | "Positive" | "Segmented" | "Length" => Class::Number,
+        "PerBlock" => Class::PerBlock,
         _ => Class::Value,
     };
     let arguments = match &last.arguments {
@@ -135,7 +148,13 @@ fn length_of(arguments: &[GenericArgument]) -> Option<TokenStream> {
 impl Parameter {
     /// Whether it is a number of the launch.
     pub(super) fn is_number(&self) -> bool {
-        self.host.as_ref().and_then(|host| host.number.as_ref()).is_some_and(|number| !number.is_length)
+        self.number().is_some()
+    }
+
+    /// The name of the number that it is, as people read it.
+    pub(super) fn number(&self) -> Option<String> {
+        let number = self.host.as_ref()?.number.as_ref()?;
+        (!number.is_length).then(|| readable_tokens(number.brand.clone()))
     }
 
     pub(super) fn new(index: usize, pattern: &Pat, ty: &Type, roots: &Roots) -> syn::Result<Self> {
@@ -157,6 +176,11 @@ impl Parameter {
     }
 }
 
+/// Where the compiler says what is wrong with what the macro writes for a type: on the type, in the macro's own words.
+fn on(ty: &Type) -> Span {
+    Span::call_site().located_at(ty.span())
+}
+
 /// A parameter of one of `cuda_safe`'s types.
 fn of_library(
     index: usize,
@@ -170,6 +194,7 @@ fn of_library(
     let length = format_ident!("parameter_{index}_length");
     let argument = format_ident!("argument_{index}");
     let label = name.to_string();
+    let at = on(ty);
     let device = |declared: Vec<TokenStream>, passed: TokenStream, access: Vec<TokenStream>| Device {
         declared,
         passed,
@@ -184,7 +209,7 @@ fn of_library(
             .ok_or_else(|| Error::new_spanned(ty, format!("the type of `{name}` lacks its {what}")))
     };
     let host = |number: Option<Number>| Host {
-        argument: quote!(<#ty as #safe::Argument>::Argument<'a>),
+        argument: quote!(<#ty as #safe::Argument>::Argument<'argument>),
         wires: quote!(<#ty as #safe::Pass<Launch>>::wires()),
         clause: Some(quote!(<#ty as #safe::Pass<Launch>>::clause(#label))),
         pass: quote!(<#ty as #safe::Pass<Launch>>::pass(#argument, (NAME, #label), &launch, &shape, &mut words)?;),
@@ -193,20 +218,28 @@ fn of_library(
     };
     let of_length = || length_of(arguments).map(|brand| Number { brand, is_length: true, is_extent: false });
     Ok(match class {
-        Class::Thread if index == 0 => (device(Vec::new(), quote!(#safe::thread()), Vec::new()), None),
-        Class::Block if index == 0 => (device(Vec::new(), quote!(#safe::block()), Vec::new()), None),
+        // What stands behind a name may be an alias. The shape that the host checks is therefore said here again.
+        Class::Thread | Class::Block if index == 0 => {
+            let shape = shape(ty);
+            let make = if matches!(class, Class::Thread) { quote!(thread) } else { quote!(block) };
+            (device(Vec::new(), quote_spanned!(at=> #safe::#make::<#shape>()), Vec::new()), None)
+        }
         Class::Thread | Class::Block => {
             let message = "a safe kernel has one `Thread` or `Block`, which is its first parameter";
             return Err(Error::new_spanned(ty, message));
         }
         Class::Tile => {
             let (element, layout) = (generic(0, "element")?, generic(1, "layout")?);
-            let passed = quote!({
+            let passed = quote_spanned!(at=> {
                 #[cfg_attr(target_os = "cuda", unsafe(link_section = ".cuda.shared"))]
                 static STORAGE: #safe::cuda_std::shared::Storage<
                     #safe::Aligned<[#element; <#layout as #safe::Layout>::CELLS]>,
                 > = #safe::cuda_std::shared::Storage::new();
-                #safe::tile(#safe::cuda_std::shared::Storage::pointer(&STORAGE).cast::<#element>(), &mut __offset, &__launch)
+                #safe::tile::<#element, #layout, Launch>(
+                    #safe::cuda_std::shared::Storage::pointer(&STORAGE).cast::<#element>(),
+                    &mut __offset,
+                    &__launch,
+                )
             });
             let host = Host {
                 argument: TokenStream::new(),
@@ -218,16 +251,19 @@ fn of_library(
             };
             (device(Vec::new(), passed, Vec::new()), Some(host))
         }
-        Class::Slice(reads) => {
+        Class::Slice => {
             let element = generic(0, "element")?;
-            let passed = quote!(<#ty as #safe::FromSlice<Launch>>::from_slice(#parameter.cast_mut(), #length, &__launch));
-            let access = if reads { quote!(b'r') } else { quote!(b'-') };
+            let passed = quote_spanned! {at=>
+                <#ty as #safe::FromSlice<Launch>>::from_slice(#parameter.cast_mut(), #length, &__launch)
+            };
+            let access = quote_spanned!(at=> <#ty as #safe::FromSlice<Launch>>::ACCESS);
             let declared = vec![quote!(#parameter: *const #element), quote!(#length: usize)];
             (device(declared, passed, vec![access, quote!(b'-')]), Some(host(of_length())))
         }
         Class::Address => {
             let element = generic(0, "element")?;
-            let passed = quote!(<#ty as #safe::FromAddress<Launch>>::from_address(#parameter, &__launch));
+            let passed =
+                quote_spanned!(at=> <#ty as #safe::FromAddress<Launch>>::from_address(#parameter, &__launch));
             let declared = vec![quote!(#parameter: *mut #element)];
             (device(declared, passed, vec![quote!(b'-')]), Some(host(of_length())))
         }
@@ -237,9 +273,13 @@ fn of_library(
             // A `Length` has 64 bits.
             let is_extent = !matches!(strip(ty), Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Length"));
             if is_extent {
-                device.number = Some((brand.clone(), parameter));
+                device.number = Some(DeviceNumber { brand: brand.clone(), ty: ty.clone(), parameter });
             }
             (device, Some(host(Some(Number { brand, is_length: false, is_extent }))))
+        }
+        Class::PerBlock => {
+            let number = Number { brand: quote!(#safe::PerBlock), is_length: false, is_extent: false };
+            (value(&parameter, ty, safe), Some(host(Some(number))))
         }
         Class::Value => unreachable!("plain values are told before"),
     })
@@ -247,9 +287,10 @@ fn of_library(
 
 /// A value that crosses as `Value::Wire`.
 fn value(parameter: &Ident, ty: &Type, safe: &TokenStream) -> Device {
+    let at = on(ty);
     Device {
-        declared: vec![quote!(#parameter: <#ty as #safe::Value>::Wire)],
-        passed: quote!(<#ty as #safe::Value>::receive(#parameter)),
+        declared: vec![quote_spanned!(at=> #parameter: <#ty as #safe::Value>::Wire)],
+        passed: quote_spanned!(at=> <#ty as #safe::Value>::receive(#parameter)),
         access: vec![quote!(b'-')],
         copied: None,
         number: None,
@@ -287,7 +328,7 @@ fn plain(
     };
     let pointer = |is_mut: bool, pointee: &Type| {
         let of = if is_mut { quote!(PointerMut) } else { quote!(Pointer) };
-        host(quote!(#std::launch::#of<'a, #pointee>), 1, quote!(words.push(#argument.address());))
+        host(quote!(#std::launch::#of<'argument, #pointee>), 1, quote!(words.push(#argument.address());))
     };
     match strip(ty) {
         Type::Reference(reference) => match strip(&reference.elem) {
@@ -319,14 +360,19 @@ fn plain(
                         quote!(push_slice_mut),
                     ),
                 };
+                let passed = match safe {
+                    Some(safe) => quote_spanned!(on(element)=> #safe::slice::<#element>(#parameter, #length)),
+                    None => quote!(::core::slice::#rebuild(#parameter, #length)),
+                };
                 let device = Device {
                     declared: vec![quote!(#parameter: #to #element), quote!(#length: usize)],
-                    passed: quote!(::core::slice::#rebuild(#parameter, #length)),
+                    passed,
                     access: vec![access, quote!(b'-')],
                     copied: None,
                     number: None,
                 };
-                let host = host(quote!(#std::launch::#of<'a, #element>), 2, quote!(words.#push(&#argument);));
+                let host =
+                    host(quote!(#std::launch::#of<'argument, #element>), 2, quote!(words.#push(&#argument);));
                 Ok((device, host))
             }
             other => {
@@ -353,7 +399,7 @@ fn plain(
                 Some(safe) => {
                     let label = name.to_string();
                     let host = Host {
-                        argument: quote!(<#ty as #safe::Argument>::Argument<'a>),
+                        argument: quote!(<#ty as #safe::Argument>::Argument<'argument>),
                         wires: quote!(<#ty as #safe::Pass<Launch>>::wires()),
                         clause: Some(quote!(<#ty as #safe::Pass<Launch>>::clause(#label))),
                         pass: quote! {

@@ -116,16 +116,16 @@ pub(super) fn readable(ty: &Type) -> String {
 }
 
 /// Tokens as people write them: `In<f32, Each<N>>` and not `In < f32 , Each < N > >`.
-pub(super) fn readable_tokens(tokens: TokenStream) -> String {
+pub(crate) fn readable_tokens(tokens: TokenStream) -> String {
     let mut text = String::new();
     write(tokens, &mut text);
     text
 }
 
 fn write(tokens: TokenStream, text: &mut String) {
-    let mut tokens = tokens.into_iter().peekable();
     // Brackets of generics stand close to what they hold; comparisons have a space on either side.
     let mut depth = 0_usize;
+    let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         match token {
             TokenTree::Ident(ident) => {
@@ -167,7 +167,16 @@ fn write(tokens: TokenStream, text: &mut String) {
                         text.push(character);
                         text.push(' ');
                     }
-                    '.' | ':' | '&' | '\'' | '!' if character != '&' || !joined => text.push(character),
+                    // A lifetime: a launch has one for all of its arguments.
+                    '\'' => drop(tokens.next()),
+                    '.' | ':' | '&' | '!' if character != '&' || !(joined || text.ends_with('&')) => {
+                        text.push(character);
+                    }
+                    // A raw pointer's type.
+                    '*' if matches!(tokens.peek(), Some(TokenTree::Ident(next)) if next == "mut" || next == "const") =>
+                    {
+                        text.push('*');
+                    }
                     _ => {
                         if !text.ends_with(' ') && !text.ends_with(['=', '<', '>', '&', '|']) {
                             text.push(' ');

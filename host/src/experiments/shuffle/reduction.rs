@@ -1,50 +1,61 @@
 //! The reductions: sums of each warp, of each block, of everything.
 
 use super::{
-    super::{Buffer, BytesMoved, Contents, Experiment, Launch, Place, Point, Request, Shape, Work},
+    super::{Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Work, covering},
     LANES, SIZE, Shuffle, integer, unchanged,
 };
 use crate::{device::DeviceInfo, record::Parameters, verify::Expected};
 use anyhow::Result;
-use cust::launch;
+use cuda_launch::{Slice, SliceMut};
+use gpu_kernels::shuffle::reduction::{
+    IN_FLIGHT, reduce_block_shared, reduce_block_shuffle, reduce_persistent, reduce_vector,
+    reduce_warp_shared, reduce_warp_shuffle,
+};
 use std::{num::NonZeroUsize, sync::OnceLock, thread};
 
-/// A kernel: `(source: &[Element], destination: *mut i32)`.
+/// A kernel, which takes source and destination.
 struct Kernel {
-    name: &'static str,
+    info: KernelInfo,
     sums: Sums,
-    /// Whether a thread has a word of dynamic shared memory.
-    shared: bool,
+    /// `i32` of an element of the source: four of a vector.
+    width: u64,
+    work: fn() -> Work,
+}
+
+const fn kernel<K, T: Copy + 'static>(sums: Sums) -> Kernel
+where
+    K: for<'a> cuda_launch::Kernel<Arguments<'a> = (Slice<'a, T>, SliceMut<'a, i32>)>,
+{
+    Kernel {
+        info: KernelInfo::of::<K>(),
+        sums,
+        width: size_of::<T>() as u64 / SIZE,
+        work: || Work::kernel::<K>(|buffers| (buffers.read(0), buffers.write(1))),
+    }
 }
 
 /// What the sums are of.
 #[derive(Clone, Copy)]
 enum Sums {
-    /// Each warp's elements, one a thread.
+    /// Each warp's elements, one per thread.
     Warp,
-    /// Each block's elements, one a thread.
+    /// Each block's elements, one per thread.
     Block,
-    /// All elements, in vectors. The hardware hands out the blocks.
+    /// All elements. The hardware hands out the blocks.
     All,
-    /// All elements, in vectors. As many blocks as the card holds at a time go through them.
+    /// All elements. As many blocks as the card holds at a time go through them.
     Persistent,
 }
 
 /// The kernels. A new one is a line here and a function in gpu-kernels' `shuffle/reduction.rs`.
 const KERNELS: [Kernel; 6] = [
-    Kernel { name: "reduce_warp_shuffle", sums: Sums::Warp, shared: false },
-    Kernel { name: "reduce_warp_shared", sums: Sums::Warp, shared: true },
-    Kernel { name: "reduce_block_shuffle", sums: Sums::Block, shared: false },
-    Kernel { name: "reduce_block_shared", sums: Sums::Block, shared: true },
-    Kernel { name: "reduce_vector", sums: Sums::All, shared: false },
-    Kernel { name: "reduce_persistent", sums: Sums::Persistent, shared: false },
+    kernel::<reduce_warp_shuffle, _>(Sums::Warp),
+    kernel::<reduce_warp_shared, _>(Sums::Warp),
+    kernel::<reduce_block_shuffle, _>(Sums::Block),
+    kernel::<reduce_block_shared, _>(Sums::Block),
+    kernel::<reduce_vector, _>(Sums::All),
+    kernel::<reduce_persistent, _>(Sums::Persistent),
 ];
-
-/// Elements of a vector.
-const VECTOR: u64 = 4;
-
-/// Vectors that a thread has in flight.
-const IN_FLIGHT: u64 = 4;
 
 /// Threads that an SM has room for.
 const RESIDENT: u32 = 2048;
@@ -52,36 +63,34 @@ const RESIDENT: u32 = 2048;
 /// What the sum of everything is added to.
 const START: i32 = 7;
 
-/// The names of the kernels.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    KERNELS.iter().map(|kernel| kernel.name)
+/// The kernels.
+pub(super) fn kernels() -> impl Iterator<Item = KernelInfo> {
+    KERNELS.iter().map(|kernel| kernel.info)
 }
 
 /// Bytes that the size of the source has to be a multiple of, for the kernels that the request asks for.
 pub(super) fn unit(request: &Request) -> u64 {
-    let vectors = |kernel: &Kernel| matches!(kernel.sums, Sums::All | Sums::Persistent);
-    let wanted = KERNELS.iter().any(|kernel| vectors(kernel) && request.wants(kernel.name));
-    if wanted { VECTOR * SIZE } else { SIZE }
+    let wanted = KERNELS.iter().filter(|kernel| request.wants(kernel.info.name));
+    SIZE * wanted.map(|kernel| kernel.width).max().unwrap_or(1)
 }
 
 /// A point for each kernel that the request asks for, over a source of `bytes`.
 pub(super) fn plan(request: &Request, bytes: u64, block: u32, device: &DeviceInfo) -> Result<Vec<Point>> {
-    let wanted = KERNELS.iter().filter(|kernel| request.wants(kernel.name));
+    let wanted = KERNELS.iter().filter(|kernel| request.wants(kernel.info.name));
     wanted.map(|kernel| point(kernel, bytes, block, device)).collect()
 }
 
 fn point(kernel: &Kernel, bytes: u64, block: u32, device: &DeviceInfo) -> Result<Point> {
     let elements = bytes / SIZE;
-    let (length, threads) = match kernel.sums {
-        Sums::Warp | Sums::Block => (elements, elements),
-        Sums::All => (elements / VECTOR, (elements / VECTOR).div_ceil(IN_FLIGHT)),
+    let vectors = (elements / kernel.width).div_ceil(IN_FLIGHT as u64);
+    let threads = match kernel.sums {
+        Sums::Warp | Sums::Block => elements,
+        Sums::All => vectors,
         Sums::Persistent => {
-            let resident = u64::from(device.multiprocessors) * u64::from(RESIDENT / block * block);
-            (elements / VECTOR, (elements / VECTOR).div_ceil(IN_FLIGHT).min(resident))
+            vectors.min(u64::from(device.multiprocessors) * u64::from(RESIDENT / block * block))
         }
     };
-    let shape = Shape::covering(threads, block, device)?;
-    let shape = shape.with_shared(if kernel.shared { u64::from(block) * SIZE } else { 0 }, device)?;
+    let shape = covering(threads, block, device)?;
     let (before, after, sums) = match kernel.sums {
         Sums::Warp | Sums::Block => {
             let each = u64::from(if matches!(kernel.sums, Sums::Warp) { LANES } else { block });
@@ -90,18 +99,7 @@ fn point(kernel: &Kernel, bytes: u64, block: u32, device: &DeviceInfo) -> Result
         Sums::All | Sums::Persistent => (Contents::of(|_| START), sum_of_all(elements), 1),
     };
     let written = sums * SIZE;
-    let work = Work::Kernel(Box::new(move |Launch { function, shape, stream, buffers }| {
-        let (source, destination) = (buffers[0], buffers[1]);
-        // SAFETY: the kernels take a slice of elements or vectors, as pointer and 64-bit length, and a pointer to a sum for
-        // each warp, each block, or all; the buffers have that many. Blocks are whole warps, with a word of
-        // shared memory for each thread where the kernel wants it.
-        unsafe {
-            launch!(function<<<shape.grid_size(), shape.block_size(), shape.shared, stream>>>(
-                source, length, destination
-            ))
-        }
-    }));
-    let point = Point::new(Shuffle.name(), kernel.name, shape, work);
+    let point = Point::new(Shuffle.name(), shape, (kernel.work)());
     Ok(Point {
         parameters: Parameters { bytes, elements, ..point.parameters },
         bytes: BytesMoved {
@@ -193,7 +191,11 @@ mod tests {
     #[test]
     fn grids_are_as_the_kernels_want_them() {
         let request = experiments::tests::request();
-        let points = plan(&request, 64 << 20, 256, &h200()).expect("it is a valid request");
+        let planned = |bytes| -> Vec<Point> {
+            let points = plan(&request, bytes, 256, &h200()).expect("it is a valid request");
+            points.into_iter().map(|point| point.checked(&h200()).expect("it keeps the contract")).collect()
+        };
+        let points = planned(64 << 20);
         let of = |name: &str| {
             let point = points.iter().find(|point| point.kernel == name).expect("a point for each kernel");
             (point.shape.grid[0], point.shape.shared, point.bytes.written)
@@ -205,7 +207,7 @@ mod tests {
         assert_eq!(of("reduce_vector"), (4096, 0, 4));
         assert_eq!(of("reduce_persistent"), (132 * 8, 0, 4));
         // No more blocks than there is work for.
-        let points = plan(&request, 64 << 10, 256, &h200()).expect("it is a valid request");
+        let points = planned(64 << 10);
         assert_eq!(points.last().map(|point| point.shape.grid[0]), Some(4));
     }
 }

@@ -2,13 +2,14 @@
 
 use crate::{
     device::Backend,
-    experiments::{Moment, Observe, Placement, QueueWork},
+    experiments::{Buffers, Moment, Observe, Placement, QueueWork},
     simulated,
 };
+use anyhow::Context;
 use cuda_driver::ext::{self, Advice, Location};
 use cust::{
     error::{CudaError, CudaResult},
-    memory::{DeviceBuffer, DevicePointer, mem_get_info},
+    memory::{DeviceBuffer, mem_get_info},
     stream::Stream,
 };
 use serde_json::Value;
@@ -64,15 +65,17 @@ impl Placing {
     /// What has to happen before each launch: pages go back to the host, as though it had just filled them, and then to
     /// where the placement wants them.
     pub(super) fn before_each(self) -> Box<QueueWork> {
-        Box::new(move |stream, buffers| self.place(stream, buffers[0]))
+        Box::new(move |stream, buffers| {
+            self.place(stream, buffers).context("the driver does not place the allocation's pages")
+        })
     }
 
-    fn place(&self, stream: &Stream, buffer: DevicePointer<u8>) -> CudaResult<()> {
+    fn place(&self, stream: &Stream, buffers: &Buffers) -> CudaResult<()> {
         self.keep_budget()?;
         if !self.is_managed() {
             return Ok(());
         }
-        let (start, card) = (buffer.as_raw(), Location::Device(self.device as i32));
+        let (start, card) = (buffers.address(0), Location::Device(self.device as i32));
         let whole = Range { start, bytes: self.bytes };
         whole.advise(Advice::NoPreferredLocation, card)?;
         whole.advise(Advice::NotAccessedBy, card)?;
@@ -147,7 +150,7 @@ impl Placing {
                 match self.backend {
                     Backend::Modelled => {
                         if let Some(bytes) =
-                            simulated::bytes_on_device(self.device, buffers[0].as_raw(), self.bytes)
+                            simulated::bytes_on_device(self.device, buffers.address(0), self.bytes)
                         {
                             seen.insert(format!("on_card_{when}"), Value::from(bytes));
                         }
@@ -156,7 +159,7 @@ impl Placing {
                         // The driver does not tell where pages are, but where the program last sent them.
                         // SAFETY: the range is the allocation, which lives.
                         let place =
-                            unsafe { ext::last_prefetch_location(buffers[0].as_raw(), self.bytes as usize) }?;
+                            unsafe { ext::last_prefetch_location(buffers.address(0), self.bytes as usize) }?;
                         let place = match place {
                             Some(Location::Host | Location::HostNuma(_)) => "host",
                             Some(Location::Device(_)) => "card",

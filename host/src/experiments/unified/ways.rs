@@ -5,13 +5,14 @@ use crate::{
     pattern::{self, SEED},
     verify::Expected,
 };
+use gpu_kernels::unified;
 use std::sync::OnceLock;
 
 /// Bytes of an element.
 pub(super) const ELEMENT: u64 = 4;
 
 /// Elements of a segment: 128 bytes, one for each lane.
-pub(super) const SEGMENT: u64 = 32;
+const SEGMENT: u64 = unified::SEGMENT as u64;
 
 /// What seeds the random walks.
 pub(super) const WALK_SEED: u32 = 20_190_625;
@@ -21,7 +22,7 @@ const MOST_COUNTED: u64 = 1 << 26;
 
 /// Elements of a vector, and vectors that a thread has in flight.
 const VECTOR: u64 = 4;
-const IN_FLIGHT: u64 = 4;
+const IN_FLIGHT: u64 = unified::IN_FLIGHT as u64;
 
 /// A way through the elements of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub(super) enum Order {
     Grid,
     /// The same by vectors, four in flight.
     Vectors,
-    /// Each block in a slice of so many elements.
+    /// Each block in a slice of this many elements.
     Slices { slice: u64 },
     /// Each warp in segments of random pages.
     Random(Walks),

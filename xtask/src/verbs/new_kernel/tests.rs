@@ -74,11 +74,15 @@ fn a_kernel_an_experiment_a_twin_and_a_test_are_made() {
     for (path, needles) in [
         (
             "gpu-kernels/src/scale_rows.rs",
-            &["#[kernel]\npub unsafe fn scale_rows_f32(source: &[f32]", "# Safety", "// PTX: contains"][..],
+            &[
+                "#[kernel(requires(threads.x >= source.len()))]\npub fn scale_rows_f32(",
+                "source: In<f32, Each<N>>",
+                "// PTX: contains",
+            ][..],
         ),
         (
             "host/src/experiments/scale_rows.rs",
-            &["const KERNEL: &str = \"scale_rows_f32\";", "impl Experiment for Lesson", "Expected::exactly"],
+            &["Work::kernel::<scale_rows_f32>", "impl Experiment for Lesson", "Expected::exactly"],
         ),
         ("reference/scale_rows.cu", &["extern \"C\" __global__ void scale_rows_f32(const float"]),
         ("host/tests/scale_rows.rs", &["\"run\", \"scale_rows\"", "\"check\", \"scale_rows\""]),
@@ -90,6 +94,7 @@ fn a_kernel_an_experiment_a_twin_and_a_test_are_made() {
             assert!(text.contains(needle), "{path} lacks {needle}:\n{text}");
         }
         assert!(!text.contains(PLACEHOLDER), "{path}:\n{text}");
+        assert!(!text.contains("unsafe {") && !text.contains("unsafe fn"), "{path}:\n{text}");
         if path.ends_with(".rs") {
             assert_eq!(formatted(&copy.0, &text).unwrap(), text, "{path} is laid out");
         }
@@ -131,7 +136,7 @@ fn what_is_refused_says_why_and_changes_nothing() {
         ("core", "has a meaning in Rust"),
         ("a_name_of_which_nobody_will_ever_remember_the_end", "has 49 letters, and 40 are the most"),
         ("copy", "`copy` is taken: there is gpu-kernels/src/copy.rs"),
-        ("position", "there is gpu-kernels/src/position.rs"),
+        ("unchecked", "there is gpu-kernels/src/unchecked.rs"),
         ("cli", "there is host/tests/cli.rs"),
         ("support", "there is host/tests/support"),
         ("stride", "names something \"stride\""),

@@ -1,0 +1,1 @@
+//! Tests of safe kernels on a device: see `tests`.

@@ -1,0 +1,254 @@
+//! The buffers of a point, as a launch takes them.
+//!
+//! An experiment says which of its buffers is which argument of the kernel: `|buffers| (buffers.read(0), buffers.write(1),
+//! nx)`. The element types follow from the kernel's signature, the lengths from the buffers. In one launch a buffer is lent
+//! for reading as often as wanted, or for writing once.
+
+use super::{Buffer, Place, Point};
+use anyhow::{Context, Result, bail};
+use cuda_launch::{PointerMut, Slice, SliceMut};
+use cust::{
+    memory::{AsyncCopyDestination, DevicePointer, DeviceSlice},
+    stream::Stream,
+};
+use std::{
+    cell::{Cell, RefCell},
+    ptr, slice,
+};
+
+/// The buffers of a point, in its order.
+pub(crate) struct Buffers {
+    experiment: &'static str,
+    buffers: Vec<Lendable>,
+    /// What is wrong with the loans of the launch at hand.
+    fault: RefCell<Option<String>>,
+}
+
+/// A buffer, and how the launch at hand has borrowed it.
+struct Lendable {
+    address: u64,
+    bytes: u64,
+    place: Place,
+    loan: Cell<Option<Loan>>,
+}
+
+/// How a launch borrows a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loan {
+    Reading,
+    Writing,
+}
+
+/// Memory that a kernel writes, in the form in which its signature has it.
+pub(crate) trait Written<'a> {
+    /// What an element is.
+    type Element: 'static;
+
+    /// # Safety
+    /// For `'a`, `length` elements from `address` on are memory that a kernel may read and write, and nothing else touches
+    /// them.
+    unsafe fn lend(address: u64, length: usize) -> Self;
+}
+
+impl<'a, T: 'static> Written<'a> for SliceMut<'a, T> {
+    type Element = T;
+
+    unsafe fn lend(address: u64, length: usize) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { Self::new(address, length) }
+    }
+}
+
+/// A slice of cells, which unsafe kernels share among their threads.
+impl<'a, T: 'static> Written<'a> for Slice<'a, Cell<T>> {
+    type Element = T;
+
+    unsafe fn lend(address: u64, length: usize) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { Self::new(address, length) }
+    }
+}
+
+/// A pointer, whose length the kernel's `# Safety` asks for.
+impl<'a, T: 'static> Written<'a> for PointerMut<'a, T> {
+    type Element = T;
+
+    unsafe fn lend(address: u64, _: usize) -> Self {
+        Self::new(address)
+    }
+}
+
+impl Buffers {
+    /// The buffers of a point where they lie.
+    ///
+    /// # Safety
+    /// Each pointer is to as many bytes as the buffer has; they stay allocated until all work on them has ended, which is
+    /// queued on one stream.
+    pub(crate) unsafe fn placed(point: &Point, pointers: &[DevicePointer<u8>]) -> Buffers {
+        Buffers::new(point, pointers.iter().map(DevicePointer::as_raw))
+    }
+
+    /// The buffers of a point before they are allocated: with their lengths, for a launch that is checked and not made.
+    pub(super) fn planned(point: &Point) -> Buffers {
+        Buffers::new(point, std::iter::repeat(0))
+    }
+
+    fn new(point: &Point, addresses: impl Iterator<Item = u64>) -> Buffers {
+        let lendable = |(&Buffer { bytes, place, .. }, address): (&Buffer, u64)| Lendable {
+            address,
+            bytes,
+            place,
+            loan: Cell::new(None),
+        };
+        Buffers {
+            experiment: point.experiment,
+            buffers: point.buffers.iter().zip(addresses).map(lendable).collect(),
+            fault: RefCell::new(None),
+        }
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.buffers.len()
+    }
+
+    /// The address of a buffer, 0 if there is none of this number.
+    pub(crate) fn address(&self, number: usize) -> u64 {
+        self.buffers.get(number).map_or(0, |buffer| buffer.address)
+    }
+
+    /// A buffer that the launch reads.
+    pub(crate) fn read<T: Copy + 'static>(&self, number: usize) -> Slice<'_, T> {
+        let (address, length) = self.lend::<T>(number, Loan::Reading);
+        // SAFETY: `placed` promises the memory while `self` is borrowed, and nothing is lent for writing meanwhile. What is
+        // `planned` reaches no device.
+        unsafe { Slice::new(address, length) }
+    }
+
+    /// A buffer that the launch writes.
+    pub(crate) fn write<'a, W: Written<'a>>(&'a self, number: usize) -> W {
+        let (address, length) = self.lend::<W::Element>(number, Loan::Writing);
+        // SAFETY: as for reading; and this launch borrows the buffer once.
+        unsafe { W::lend(address, length) }
+    }
+
+    /// Lends for one launch. What is wrong with the loans is the error, with the kernel's name in it.
+    pub(super) fn lend_to<'a, A>(&'a self, kernel: &str, launch: impl FnOnce(&'a Buffers) -> A) -> Result<A> {
+        self.buffers.iter().for_each(|buffer| buffer.loan.set(None));
+        self.fault.replace(None);
+        let arguments = launch(self);
+        match self.fault.take() {
+            None => Ok(arguments),
+            Some(fault) => bail!("the experiment {} {fault} in one launch of {kernel}", self.experiment),
+        }
+    }
+
+    /// The address and the length in elements. Of a loan that cannot be, an empty buffer, and the fault is kept.
+    fn lend<T>(&self, number: usize, loan: Loan) -> (u64, usize) {
+        let size = size_of::<T>() as u64;
+        let fault = match self.buffers.get(number) {
+            None => format!("lends buffer {number} of {}", self.buffers.len()),
+            Some(buffer) if !buffer.bytes.is_multiple_of(size) => {
+                format!("lends buffer {number}, whose {} bytes are no multiple of {size},", buffer.bytes)
+            }
+            Some(buffer) => match buffer.loan.replace(Some(loan)) {
+                Some(Loan::Writing) => format!("lends buffer {number} for writing and again"),
+                Some(Loan::Reading) if loan == Loan::Writing => {
+                    format!("lends buffer {number} for reading and for writing")
+                }
+                _ => return (buffer.address, (buffer.bytes / size) as usize),
+            },
+        };
+        self.fault.borrow_mut().get_or_insert(fault);
+        (0, 0)
+    }
+
+    /// Queues the driver's own copy of one buffer to another of the same length, which is in device memory: from the host's
+    /// memory where the source is pinned.
+    ///
+    /// # Errors
+    /// The point has no such buffers, or the driver refuses the copy.
+    pub(crate) fn copy(&self, source: usize, destination: usize, stream: &Stream) -> Result<()> {
+        let both = (self.buffers.get(source), self.buffers.get(destination));
+        let (Some(from), Some(to)) = both else { bail!("there are no buffers {source} and {destination}") };
+        if from.bytes != to.bytes || source == destination {
+            bail!("a copy has two buffers of one length");
+        }
+        let (length, target) = (to.bytes as usize, DevicePointer::from_raw(to.address));
+        // SAFETY: `placed` promises both buffers until the stream has ended its work, and they are two. Pinned memory has one
+        // address for host and card.
+        let queued = unsafe {
+            let mut target = DeviceSlice::<u8>::from_raw_parts_mut(target, length);
+            if from.place == Place::Pinned {
+                let source = ptr::with_exposed_provenance::<u8>(from.address as usize);
+                target.async_copy_from(slice::from_raw_parts(source, length), stream)
+            } else {
+                let source = DeviceSlice::from_raw_parts(DevicePointer::from_raw(from.address), length);
+                target.async_copy_from(&source, stream)
+            }
+        };
+        queued.context("the driver refuses the copy")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::{BytesMoved, Contents, NO_LAUNCH, Work, copy};
+
+    fn buffers(bytes: [u64; 2]) -> Buffers {
+        let buffer =
+            |bytes| Buffer { bytes, place: Place::Device, before: Contents::Poison, after: copy::pattern() };
+        let point = Point {
+            bytes: BytesMoved { read: 0, written: 0, footprint: 0 },
+            buffers: bytes.map(buffer).into(),
+            ..Point::new("test", NO_LAUNCH, Work::driver("nothing", |_, _| Ok(())))
+        };
+        Buffers::planned(&point)
+    }
+
+    #[test]
+    fn lengths_are_those_of_the_buffers() {
+        let buffers = buffers([64, 32]);
+        let lengths = buffers.lend_to("k", |buffers| {
+            (
+                buffers.read::<f32>(0).len(),
+                buffers.read::<f64>(0).len(),
+                buffers.write::<SliceMut<'_, u32>>(1).len(),
+            )
+        });
+        assert_eq!(lengths.ok(), Some((16, 8, 8)));
+        let cells = buffers.lend_to("k", |buffers| buffers.write::<Slice<'_, Cell<f32>>>(1).len());
+        assert_eq!(cells.ok(), Some(8), "the loans of an earlier launch have ended");
+    }
+
+    #[test]
+    fn a_buffer_is_written_by_one_argument_of_a_launch() {
+        let buffers = buffers([64, 30]);
+        let refusal = |launch: &dyn Fn(&Buffers)| {
+            buffers.lend_to("naive_row", launch).expect_err("refused").to_string()
+        };
+        let write = |buffers: &Buffers, number| _ = buffers.write::<SliceMut<'_, f32>>(number);
+        assert_eq!(
+            refusal(&|buffers| {
+                write(buffers, 0);
+                write(buffers, 0);
+            }),
+            "the experiment test lends buffer 0 for writing and again in one launch of naive_row"
+        );
+        let error = refusal(&|buffers| {
+            _ = buffers.read::<f32>(0);
+            write(buffers, 0);
+        });
+        assert!(error.contains("buffer 0 for reading and for writing"), "{error}");
+        let error = refusal(&|buffers| {
+            write(buffers, 0);
+            _ = buffers.read::<f32>(0);
+        });
+        assert!(error.contains("buffer 0 for writing and again"), "{error}");
+        let error = refusal(&|buffers| write(buffers, 1));
+        assert!(error.contains("buffer 1, whose 30 bytes are no multiple of 4,"), "{error}");
+        assert!(refusal(&|buffers| write(buffers, 2)).contains("lends buffer 2 of 2"));
+    }
+}

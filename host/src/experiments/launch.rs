@@ -1,0 +1,134 @@
+//! What a point does: a kernel, launched by its own signature, or something that the driver does by itself.
+
+use super::{Buffers, Shape};
+use anyhow::{Context, Result, bail};
+use cuda_launch::{Kernel, LaunchError, Parameter, Signatures, Words};
+use cust::{function::Function, stream::Stream};
+
+/// A kernel as its source describes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KernelInfo {
+    /// The name of the entry point.
+    pub name: &'static str,
+    parameters: fn() -> Vec<Parameter>,
+    contract: fn() -> Vec<String>,
+    check: fn(&Signatures) -> Result<(), LaunchError>,
+}
+
+impl KernelInfo {
+    /// The description of `K`.
+    pub(crate) const fn of<K: Kernel>() -> KernelInfo {
+        KernelInfo {
+            name: K::NAME,
+            parameters: K::parameters,
+            contract: K::contract,
+            check: Signatures::check::<K>,
+        }
+    }
+
+    /// The parameters that a launch passes, such as `nx: Extent<Nx>`.
+    pub(crate) fn parameters(&self) -> Vec<String> {
+        (self.parameters)().iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect()
+    }
+
+    /// What a launch has to keep, without the clauses that name a length by itself, such as `x.len() == x.len()`.
+    pub(crate) fn contract(&self) -> Vec<String> {
+        let says = |clause: &String| clause.split_once(" == ").is_none_or(|(one, other)| one != other);
+        (self.contract)().into_iter().filter(says).collect()
+    }
+
+    /// Compares the module's entry point of this name with the kernel.
+    ///
+    /// # Errors
+    /// There is none, or it has other parameters.
+    pub(crate) fn check(&self, module: &Signatures) -> Result<(), LaunchError> {
+        (self.check)(module)
+    }
+}
+
+/// How a point's work is queued.
+pub(crate) enum Work {
+    /// A kernel, launched with its arguments.
+    Kernel(KernelLaunch),
+    /// Something that the driver does by itself, recorded under this name.
+    Driver(&'static str, Box<QueueWork>),
+}
+
+/// Queues something on the point's buffers once.
+pub(crate) type QueueWork = dyn Fn(&Stream, &Buffers) -> Result<()>;
+
+/// A kernel with what it is launched with, checked against its contract.
+pub(crate) struct KernelLaunch {
+    /// The kernel.
+    pub info: KernelInfo,
+    pass: Box<Pass>,
+}
+
+/// The parameters of a launch, and its shape with the dynamic shared memory that the kernel asks for.
+type Pass = dyn Fn(Shape, &Buffers) -> Result<(Words, Shape)>;
+
+impl Work {
+    /// Launches of `K`, with these arguments.
+    pub(crate) fn kernel<K: Kernel>(
+        arguments: impl for<'a> Fn(&'a Buffers) -> K::Arguments<'a> + 'static,
+    ) -> Work {
+        let pass = move |shape, buffers: &Buffers| Ok(K::pass(buffers.lend_to(K::NAME, &arguments)?, shape)?);
+        Work::Kernel(KernelLaunch { info: KernelInfo::of::<K>(), pass: Box::new(pass) })
+    }
+
+    /// Something that the driver does by itself.
+    pub(crate) fn driver(
+        name: &'static str,
+        queue: impl Fn(&Stream, &Buffers) -> Result<()> + 'static,
+    ) -> Work {
+        Work::Driver(name, Box::new(queue))
+    }
+
+    /// The name under which it is recorded.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Work::Kernel(launch) => launch.info.name,
+            Work::Driver(name, _) => name,
+        }
+    }
+
+    /// Queues the work once, with the kernel of whichever module is measured.
+    ///
+    /// # Safety
+    /// The buffers are [placed](Buffers::placed), the stream is the one that all work on them is queued on, and the function
+    /// has the kernel's parameters and does what the kernel does.
+    ///
+    /// # Errors
+    /// The launch breaks the kernel's contract, or the driver refuses it.
+    pub(crate) unsafe fn queue(
+        &self,
+        function: Option<&Function<'_>>,
+        shape: Shape,
+        stream: &Stream,
+        buffers: &Buffers,
+    ) -> Result<()> {
+        let launch = match (self, function) {
+            (Work::Driver(_, queue), _) => return queue(stream, buffers),
+            (Work::Kernel(launch), None) => bail!("no module has the kernel {}", launch.info.name),
+            (Work::Kernel(launch), Some(function)) => (launch, function),
+        };
+        let (KernelLaunch { pass, .. }, function) = launch;
+        let (words, shape) = pass(shape, buffers)?;
+        let ([x, y, z], [across, down, deep]) = (shape.grid, shape.block);
+        // SAFETY: the words are of the kernel's parameters and live through the call, the contract is kept, and what the
+        // words point to stays until the stream has ended its work, as the caller promises. What an unsafe kernel asks for
+        // besides, its experiment states by shape and lengths; every element and the bytes behind it are checked after it.
+        unsafe { stream.launch(function, (x, y, z), (across, down, deep), shape.shared, &words.pointers()) }
+            .context("the driver refuses the launch")
+    }
+}
+
+impl KernelLaunch {
+    /// The shape with the dynamic shared memory that the contract asks for, with these buffers.
+    ///
+    /// # Errors
+    /// The launch breaks the contract.
+    pub(super) fn shape(&self, shape: Shape, buffers: &Buffers) -> Result<Shape> {
+        Ok((self.pass)(shape, buffers)?.1)
+    }
+}
