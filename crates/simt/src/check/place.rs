@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::exec::{self, SiteInfo};
+use crate::exec::{self, SiteInfo, in_library};
 use crate::ptx::cfg::{BlockId, Cfg};
 use crate::ptx::{Body, Function, Module, SourcePosition};
 
@@ -23,19 +23,10 @@ pub struct SourceLine {
 }
 
 impl SourceLine {
-    /// Whether it is in a library's source rather than in that of the kernels: Rust's own, the device's standard
-    /// library, and what cargo fetched.
+    /// Whether it is in a library's source rather than in that of the kernels: Rust's own, what kernels are written
+    /// with, and what cargo fetched.
     pub fn in_library(&self) -> bool {
-        const FOLDERS: [&str; 6] = [
-            "library/core/src/",
-            "library/alloc/src/",
-            "library/std/src/",
-            "cuda_std/src/",
-            "registry/src/",
-            "git/checkouts/",
-        ];
-        let file = self.file.replace('\\', "/");
-        FOLDERS.iter().any(|folder| file.contains(folder))
+        in_library(&self.file)
     }
 }
 

@@ -44,13 +44,28 @@ impl fmt::Display for SourceLine {
 }
 
 impl SourceLine {
-    /// Whether the line is of Rust's own library.
+    /// Whether the line is in a library's source rather than in that of the kernels: Rust's own, what kernels are written
+    /// with, and what cargo fetched.
     pub fn is_library(&self) -> bool {
-        let file = self.file.replace('\\', "/");
-        ["/rustc/", "/library/core/", "/library/alloc/", "/library/std/", "library/core/src/"]
-            .iter()
-            .any(|part| file.contains(part))
+        in_library(&self.file)
     }
+}
+
+/// Whether a file is a library's rather than one of the kernels: of Rust's own, of what kernels are written with
+/// (`cuda_std`, `cuda_safe`), or of what cargo fetched.
+pub(crate) fn in_library(file: &str) -> bool {
+    const FOLDERS: [&str; 8] = [
+        "/rustc/",
+        "library/core/src/",
+        "library/alloc/src/",
+        "library/std/src/",
+        "cuda_std/src/",
+        "cuda_safe/src/",
+        "registry/src/",
+        "git/checkouts/",
+    ];
+    let file = file.replace('\\', "/");
+    FOLDERS.iter().any(|folder| file.contains(folder))
 }
 
 impl SiteInfo {
@@ -74,7 +89,7 @@ impl SiteInfo {
         }
     }
 
-    /// The line of the user's own code: the innermost that is not of Rust's library, else the innermost.
+    /// The line of the user's own code: the innermost that is in no library, else the innermost.
     pub fn user_line(&self) -> Option<&SourceLine> {
         self.source.iter().find(|line| !line.is_library()).or(self.source.first())
     }
