@@ -115,7 +115,7 @@ pub fn naive_col(
     }
 }
 
-/// [`naive_row`] with [`UNROLLED`] elements per thread, a block's width apart along the row. Each load stands before its
+/// [`naive_row()`] with [`UNROLLED`] elements per thread, a block's width apart along the row. Each load stands before its
 /// store, and `InOrder` keeps it there: loads that are issued together are of no use to a kernel that waits for its
 /// stores, and cost it 6%.
 // PTX: contains 4x ld.global.b32
@@ -135,7 +135,7 @@ pub fn unroll4_row(
     }
 }
 
-/// [`naive_col`] with [`UNROLLED`] elements per thread, a block's width apart down the column.
+/// [`naive_col()`] with [`UNROLLED`] elements per thread, a block's width apart down the column.
 // PTX: contains 4x ld.global.nc.b32
 // PTX: contains 4x st.global.b32
 // PTX: lacks div or rem
@@ -153,7 +153,7 @@ pub fn unroll4_col(
     }
 }
 
-/// [`naive_row`] with blocks in diagonal order.
+/// [`naive_row()`] with blocks in diagonal order.
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 #[kernel]
@@ -169,7 +169,7 @@ pub fn diagonal_row(
     }
 }
 
-/// [`naive_col`] with blocks in diagonal order. The order is computed without a division, which is 4% faster here; for
+/// [`naive_col()`] with blocks in diagonal order. The order is computed without a division, which is 4% faster here; for
 /// `diagonal_row`, which waits for its stores, it is up to 3% slower (H200).
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32

@@ -42,6 +42,7 @@
 
 use cuda_safe::names::N;
 use cuda_safe::shape::{Sliced, Warps};
+use cuda_safe::unroll::repeat;
 use cuda_safe::vector::F32x4;
 use cuda_safe::{
     Atomics, Block, Each, EachThread, In, Length, Matrix, Out, PerBlock, Positive, Segmented, Thread, kernel,
@@ -49,6 +50,9 @@ use cuda_safe::{
 
 /// Elements of a segment: 128 bytes, one for each lane.
 pub const SEGMENT: u32 = 32;
+
+/// Segments that a thread of `random_warp` has in flight.
+const WALKS_IN_FLIGHT: u32 = 16;
 
 /// Pages of the allocation.
 #[derive(Debug)]
@@ -141,11 +145,19 @@ pub fn random_warp(
     seed: u32,
 ) {
     let mut walk = Walk::new(seed, (thread.number() / 32) as u32);
-    let mut sum = 0.0;
-    for _ in 0..steps {
+    let mut next = || {
         let row = pages.draw(walk.draw());
         let segment = page.draw(walk.draw());
-        sum += source.at(row, segment.at(thread.lane()));
+        source.at(row, segment.at(thread.lane()))
+    };
+    // Where the walk goes does not depend on what it finds there, so many loads can be in flight.
+    let (mut sum, mut left) = (0.0, steps);
+    while left >= WALKS_IN_FLIGHT {
+        sum = repeat::<WALKS_IN_FLIGHT, _>(sum, |sum, _| sum + next());
+        left -= WALKS_IN_FLIGHT;
+    }
+    for _ in 0..left {
+        sum += next();
     }
     destination.put(thread.own(), sum);
 }

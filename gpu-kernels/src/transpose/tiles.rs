@@ -121,7 +121,7 @@ pub fn tile_padded(
     }
 }
 
-/// [`tile_padded`] with tiles twice as wide, and so twice as many loads in flight.
+/// [`tile_padded()`] with tiles twice as wide, and so twice as many loads in flight.
 // PTX: contains 8x ld.global.nc.b32
 // PTX: contains 8x st.shared.b32
 // PTX: contains 8x ld.shared.b32

@@ -14,7 +14,7 @@ use cuda_std::{GpuFloat, kernel, shared_array, thread};
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks trap
-#[kernel]
+#[kernel(requires(source.len() == n, destination.len() == n))]
 pub unsafe fn unchecked_copy(source: &[f32], destination: &[Cell<f32>], n: usize) {
     let index = grid_index();
     if index < n {
@@ -30,7 +30,7 @@ pub unsafe fn unchecked_copy(source: &[f32], destination: &[Cell<f32>], n: usize
 /// Nothing else touches `c` during the launch, and the slices have `m * k`, `k * n` and `m * n` elements.
 // PTX: contains 4x ld.global.nc.b32
 // PTX: lacks trap
-#[kernel]
+#[kernel(requires(a.len() == m * k, b.len() == k * n, c.len() == m * n))]
 pub unsafe fn unchecked_matmul(a: &[f32], b: &[f32], c: &[Cell<f32>], m: u32, n: u32, k: u32) {
     let (column, row) = grid_position();
     if row < m && column < n {
@@ -122,7 +122,7 @@ macro_rules! tile {
 // PTX: contains 4x ld.global.nc.b32
 // PTX: contains trap
 // PTX: allows trap because the checks are what this kernel shows
-#[kernel]
+#[kernel(requires(block.count() == 256, source.len() == nx * ny, destination.len() == nx * ny))]
 pub unsafe fn checked_transpose(source: &[f32], destination: &[Cell<f32>], nx: u32, ny: u32) {
     let tile: &Tile = tile!();
     let place = Place::new();
@@ -144,11 +144,11 @@ pub unsafe fn checked_transpose(source: &[f32], destination: &[Cell<f32>], nx: u
 /// Transposes what is there.
 ///
 /// # Safety
-/// As for [`checked_transpose`].
+/// As for [`checked_transpose()`].
 // PTX: contains 4x ld.global.nc.b32
 // PTX: contains 4x st.global.b32
 // PTX: lacks trap
-#[kernel]
+#[kernel(requires(block.count() == 256, source.len() == nx * ny, destination.len() == nx * ny))]
 pub unsafe fn iterated_transpose(source: &[f32], destination: &[Cell<f32>], nx: u32, ny: u32) {
     let tile: &Tile = tile!();
     let place = Place::new();
@@ -178,11 +178,11 @@ pub unsafe fn iterated_transpose(source: &[f32], destination: &[Cell<f32>], nx: 
 /// indices are products, stay.
 ///
 /// # Safety
-/// As for [`checked_transpose`].
+/// As for [`checked_transpose()`].
 // PTX: contains 4x ld.global.nc.b32
 // PTX: contains trap
 // PTX: allows trap because the assertions are what this kernel shows
-#[kernel]
+#[kernel(requires(block.count() == 256, source.len() == nx * ny, destination.len() == nx * ny))]
 pub unsafe fn asserted_transpose(source: &[f32], destination: &[Cell<f32>], nx: u32, ny: u32) {
     let tile: &Tile = tile!();
     let place = Place::new();
@@ -206,11 +206,11 @@ pub unsafe fn asserted_transpose(source: &[f32], destination: &[Cell<f32>], nx: 
 /// Transposes without checks, other than those of the matrix's edges.
 ///
 /// # Safety
-/// As for [`checked_transpose`], and both slices have `nx * ny` elements.
+/// As for [`checked_transpose()`], and both slices have `nx * ny` elements.
 // PTX: contains 4x ld.global.nc.b32
 // PTX: contains 4x st.global.b32
 // PTX: lacks trap
-#[kernel]
+#[kernel(requires(block.count() == 256, source.len() == nx * ny, destination.len() == nx * ny))]
 pub unsafe fn unchecked_transpose(source: &[f32], destination: &[Cell<f32>], nx: u32, ny: u32) {
     let tile: &Tile = tile!();
     let place = Place::new();

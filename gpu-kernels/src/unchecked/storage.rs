@@ -32,7 +32,7 @@ pub unsafe fn storage_global() {
 /// Adds 2 to each element of a managed variable.
 ///
 /// # Safety
-/// As for [`storage_global`]: the host too leaves the variable alone.
+/// As for [`storage_global()`]: the host too leaves the variable alone.
 // PTX: contains ld.global.b32
 // PTX: contains st.global.b32
 #[kernel(requires(grid.count() == 1, block.x == 256, block.count() == 256))]

@@ -70,7 +70,7 @@ pub unsafe fn tile_vector(source: &[f32], destination: *mut f32, nx: u32, ny: u3
 /// Transposes, with blocks taking the tiles down the columns.
 ///
 /// # Safety
-/// As for [`tile_vector`].
+/// As for [`tile_vector()`].
 // PTX: contains 4x ld.global.nc.v4.b32 or ld.global.nc.v2.b64
 // PTX: contains 4x st.shared.v4.b32 or st.shared.v2.b64
 // PTX: contains 4x ld.shared.v4.b32 or ld.shared.v2.b64
@@ -121,7 +121,7 @@ impl Tile {
     /// Transposes the tile.
     ///
     /// # Safety
-    /// As for [`tile_vector`], and `exchange` points to [`VECTORS`] vectors of shared memory.
+    /// As for [`tile_vector()`], and `exchange` points to [`VECTORS`] vectors of shared memory.
     #[inline(always)]
     unsafe fn turn(self, exchange: *mut F32x4, source: &[f32], destination: *mut f32) {
         let thread = block_index();
