@@ -56,7 +56,7 @@ impl Experiment for Lesson {
         let shape = covering(elements, request.block, device)?;
         // The kernel's own parameters: rustc checks them, and the kernel's contract is checked before each launch.
         let work = Work::kernel::<name_of_lesson_f32>(|buffers| (buffers.read(0), buffers.write(1), FACTOR));
-        let point = Point::new(self.name(), KERNEL.name, shape, work);
+        let point = Point::new(self.name(), shape, work);
         let (before, place) = (Contents::Pattern(Precision::F32), Place::Device);
         Ok(vec![Point {
             parameters: Parameters { bytes, elements, precision: Some(Precision::F32), ..point.parameters },

@@ -14,7 +14,7 @@ mod device;
 #[cfg(target_arch = "nvptx64")]
 pub use device::Contained;
 
-/// What a thread's code may capture; see the [module](self). On the host, everything.
+/// What a thread's code may capture: on the host, everything.
 ///
 /// # Safety
 /// As the module says, on the device.

@@ -312,7 +312,7 @@ impl<T: Bits, const COUNT: usize> ByWarps<T, COUNT> {
 }
 
 impl<T: Bits, R: 'static, C: 'static> In<T, AlongRows<R, C>> {
-    /// The matrix from a corner on: what a thread of a [`Tiles`](crate::shape::Tiles) block loads.
+    /// The matrix from a corner on: what a thread of a [`Tiles`] block loads.
     #[inline(always)]
     #[must_use]
     pub fn from(self, corner: Corner, columns: Extent<C>, rows: Extent<R>) -> From<T, R, C> {

@@ -71,7 +71,7 @@ spaces! {
     [N] EachWarp, EachWarp<N>, { name: PhantomData<fn() -> N> };
     /// Thread `i` has the element `i + S`.
     [S] Shifted, Shifted<S>, { shift: u32, name: PhantomData<fn() -> S> };
-    /// Thread `i` has the element `i * S`, where `S` is a [`Positive`](crate::Positive).
+    /// Thread `i` has the element `i * S`, where `S` is a [`Positive`].
     [S] Strided, Strided<S>, { stride: u32, name: PhantomData<fn() -> S> };
     /// A matrix of `Rows` and `Columns`, row after row. Neighbours along x have neighbouring elements of a row.
     [Rows, Columns] AlongRows, AlongRows<Rows, Columns>, { columns: u32, names: PhantomData<fn() -> (Rows, Columns)> };

@@ -13,7 +13,9 @@ use super::{
 use crate::{device::DeviceInfo, record::Parameters, verify::Expected};
 use anyhow::{Result, bail};
 use cust::memory::bytemuck;
-use gpu_kernels::stencil::{HALO, HALO_VECTORS, RADIUS, STENCIL_COEFFICIENTS, stencil_constant, stencil_read_only, stencil_vector};
+use gpu_kernels::stencil::{
+    HALO, HALO_VECTORS, RADIUS, STENCIL_COEFFICIENTS, stencil_constant, stencil_read_only, stencil_vector,
+};
 
 /// A first derivative from nine points.
 pub(super) struct Stencil;
@@ -72,7 +74,10 @@ impl Experiment for Stencil {
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
         if request.sized && request.wants(VECTOR.name) && !request.bytes.is_multiple_of(WIDTH * SIZE) {
             let bytes = request.bytes;
-            return vec![format!("{} is left out: {bytes} bytes are not whole vectors of {WIDTH}", VECTOR.name)];
+            return vec![format!(
+                "{} is left out: {bytes} bytes are not whole vectors of {WIDTH}",
+                VECTOR.name
+            )];
         }
         let blocks = blocks(request);
         let refused = FULL.into_iter().filter(|&elements| !fits(elements, &blocks, device));
@@ -92,7 +97,8 @@ impl Experiment for Stencil {
             for &block in &blocks {
                 let block = whole_warps(self.name(), block)?;
                 let suits = |kernel: &KernelInfo| {
-                    request.wants(kernel.name) && (kernel.name != VECTOR.name || elements.is_multiple_of(WIDTH))
+                    request.wants(kernel.name)
+                        && (kernel.name != VECTOR.name || elements.is_multiple_of(WIDTH))
                 };
                 for kernel in self.kernels().into_iter().filter(suits) {
                     points.push(point(kernel, elements, block, coefficients, device)?);
