@@ -47,8 +47,8 @@ impl<T> Constant<T> {
 /// assert_eq!(COEFFICIENTS.name(), "COEFFICIENTS");
 /// ```
 ///
-/// A kernel reads `COEFFICIENTS.at(nth)`; the host writes it with `module.set(&COEFFICIENTS, [0.8, -0.2, 0.038, -0.0036])` of
-/// the crate `cuda_launch`. The module has it by its plain name, so no two of a program can have the same.
+/// A kernel reads `COEFFICIENTS.at(nth)`. The host writes the global `COEFFICIENTS.name()` of the module, which cust's
+/// `Module::get_global` finds, while no kernel of the module runs. Its name is plain, so no two of a program can have the same.
 #[macro_export]
 macro_rules! constant {
     ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $value:expr;)*) => {$(
@@ -72,7 +72,7 @@ impl<T: Bits, const LENGTH: usize> Constant<[T; LENGTH]> {
     /// The element with this index.
     ///
     /// # Panics
-    /// There is none. The check is gone where the compiler sees that the index is in bounds.
+    /// The index is not below `LENGTH`. The check is gone where the compiler sees that it is.
     #[inline(always)]
     pub fn at(&self, index: usize) -> T {
         assert!(index < LENGTH);
