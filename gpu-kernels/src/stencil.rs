@@ -132,11 +132,10 @@ fn derive(
             }
             cells.set_behind(thread, behind);
         });
-        let coefficients = load();
         let tile = block.sync(tile);
         block.each(|thread| {
             if let Some(mine) = thread.index(source.inner()) {
-                destination.put(mine, sum(thread, &tile, coefficients));
+                destination.put(mine, sum(thread, &tile, load()));
             }
         });
     }
