@@ -1,6 +1,6 @@
 //! A transpose through a padded tile with types; the four without are in [`crate::unchecked::idioms`].
 
-use crate::transpose::tiles::TILE;
+use crate::transpose::tiles::{TILE, turn};
 use cuda_safe::names::{Nx, Ny};
 use cuda_safe::shape::Tiles;
 use cuda_safe::tile::Rows;
@@ -19,20 +19,5 @@ pub fn typed_transpose(
     nx: Extent<Nx>,
     ny: Extent<Ny>,
 ) {
-    let tile = block.write(tile, |thread, cells| {
-        let (source, cells) = (source.from(thread.corner(), nx, ny), cells.from(thread));
-        for step in thread.steps() {
-            if let Some(value) = source.get(step) {
-                cells.set(step, value);
-            }
-        }
-    });
-    let tile = block.sync(tile);
-    block.each(|thread| {
-        for turn in thread.turns() {
-            if let Some((mine, cell)) = thread.turned(turn, nx, ny) {
-                destination.put(mine, tile.at(cell));
-            }
-        }
-    });
+    turn(&mut block, tile, source, destination, nx, ny);
 }

@@ -70,7 +70,7 @@ pub fn tile(
 
 /// Transposes `WIDTH` columns and [`TILE`] rows, comparing each element with the edges of the matrix.
 #[inline(always)]
-fn turn<const WIDTH: u32, const PITCH: u32>(
+pub(crate) fn turn<const WIDTH: u32, const PITCH: u32>(
     block: &mut Block<Tiles<WIDTH>>,
     tile: Tile<f32, Rows<WIDTH, PITCH>>,
     source: In<f32, AlongRows<Ny, Nx>>,
