@@ -272,7 +272,9 @@ mod host {
                 }
 
                 fn clause(name: &str) -> Option<String> {
-                    Some(format!("{name}.len() {}", S::formula()))
+                    let (length, formula) = (format!("{name}.len()"), S::formula());
+                    // The length that defines a name is whatever it is.
+                    (formula != format!("== {length}")).then(|| format!("{length} {formula}"))
                 }
 
                 fn pass(
@@ -296,25 +298,34 @@ mod host {
         Out, SliceMut, |words, slice| words.push(slice.address()), vec![Wire::WORD];
     }
 
-    impl<T: Bits, S: Space> Argument for Checked<T, S> {
-        type Argument<'a> = SliceMut<'a, T>;
+    macro_rules! slices_of_any_length {
+        ($([$($generic:tt)*] $type:ty, of $element:ty;)*) => {$(
+            impl<$($generic)*> Argument for $type {
+                type Argument<'a> = SliceMut<'a, $element>;
+            }
+
+            impl<L, $($generic)*> Pass<L> for $type {
+                fn wires() -> Vec<Wire> {
+                    vec![Wire::WORD, Wire::WORD]
+                }
+
+                fn pass(
+                    slice: SliceMut<'_, $element>,
+                    _: Names,
+                    _: &L,
+                    _: &Shape,
+                    words: &mut Words,
+                ) -> Result<(), Refusal> {
+                    words.push_slice_mut(&slice);
+                    Ok(())
+                }
+            }
+        )*};
     }
 
-    impl<L, T: Bits, S: Space> Pass<L> for Checked<T, S> {
-        fn wires() -> Vec<Wire> {
-            vec![Wire::WORD, Wire::WORD]
-        }
-
-        fn pass(
-            slice: SliceMut<'_, T>,
-            _: Names,
-            _: &L,
-            _: &Shape,
-            words: &mut Words,
-        ) -> Result<(), Refusal> {
-            words.push_slice_mut(&slice);
-            Ok(())
-        }
+    slices_of_any_length! {
+        [T: Bits, S: Space] Checked<T, S>, of T;
+        [N] Atomics<f32, N>, of f32;
     }
 
     impl<T: Bits, R, C> Argument for Matrix<T, R, C> {
@@ -341,27 +352,6 @@ mod host {
             words: &mut Words,
         ) -> Result<(), Refusal> {
             <In<T, crate::space::AlongRows<R, C>> as Pass<L>>::pass(slice, names, launch, shape, words)
-        }
-    }
-
-    impl<N> Argument for Atomics<f32, N> {
-        type Argument<'a> = SliceMut<'a, f32>;
-    }
-
-    impl<L, N> Pass<L> for Atomics<f32, N> {
-        fn wires() -> Vec<Wire> {
-            vec![Wire::WORD, Wire::WORD]
-        }
-
-        fn pass(
-            slice: SliceMut<'_, f32>,
-            _: Names,
-            _: &L,
-            _: &Shape,
-            words: &mut Words,
-        ) -> Result<(), Refusal> {
-            words.push_slice_mut(&slice);
-            Ok(())
         }
     }
 

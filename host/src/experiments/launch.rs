@@ -31,10 +31,9 @@ impl KernelInfo {
         (self.parameters)().iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect()
     }
 
-    /// What a launch has to keep, without the clauses that name a length by itself, such as `x.len() == x.len()`.
+    /// What a launch has to keep.
     pub(crate) fn contract(&self) -> Vec<String> {
-        let says = |clause: &String| clause.split_once(" == ").is_none_or(|(one, other)| one != other);
-        (self.contract)().into_iter().filter(says).collect()
+        (self.contract)()
     }
 
     /// Compares the module's entry point of this name with the kernel.
