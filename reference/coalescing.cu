@@ -15,6 +15,8 @@
 // which takes longer, and each load starts later. A thread does little else, so that shows. `__restrict__`, an addition
 // to the pointer instead of the index, and a base pointer per block compile to the same instructions.
 
+#include "module.cuh"
+
 __device__ __forceinline__ size_t grid_index() {
   return static_cast<size_t>(blockDim.x) * blockIdx.x + threadIdx.x;
 }

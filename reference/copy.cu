@@ -25,6 +25,8 @@
 //
 // Where the block is a constant, the distances between the vectors are immediate offsets of the loads and the stores.
 
+#include "module.cuh"
+
 constexpr int LOADS_IN_FLIGHT = 4;
 
 __device__ __forceinline__ size_t grid_index() {

@@ -3,6 +3,8 @@
 // A twin has its kernel's parameters. A typed kernel writes through a pointer, whose length follows from its other
 // parameters; the other ways take an output as a slice, with a length that C++ does not use: WITHOUT and WITH say which.
 
+#include "module.cuh"
+
 #define WITHOUT
 #define WITH , size_t
 

@@ -26,6 +26,8 @@
 //
 // `__restrict__` changes nothing, since nothing is stored before the end.
 
+#include "module.cuh"
+
 #define PARAMETERS                                                                                         \
   const float *__restrict__ a, size_t, const float *__restrict__ b, size_t, float *__restrict__ c, unsigned m, \
       unsigned n, unsigned k, float alpha, float beta

@@ -18,6 +18,8 @@
 // they leave, it does not. The first warp has one sum for each warp of the block: with at most 8, two of the five
 // steps add nothing. coalescing.cu says what the order of the factors does. `__restrict__` makes no difference.
 
+#include "module.cuh"
+
 constexpr unsigned WARP = 0xffffffff;
 
 __device__ __forceinline__ size_t grid_index() {

@@ -1,5 +1,7 @@
 // One kernel for each place where a variable can be; see gpu-kernels/src/storage.rs. One block of LENGTH threads.
 
+#include "module.cuh"
+
 constexpr unsigned LENGTH = 256;
 constexpr unsigned OWN = 16;
 

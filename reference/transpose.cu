@@ -53,6 +53,8 @@
 //   0.979   shifted where blockDim.y is a power of two
 //   0.975   16 where the block is 16 x 16; 1.009 for a kernel that serves no other
 
+#include "module.cuh"
+
 __device__ __forceinline__ size_t element(unsigned row, unsigned width, unsigned column) {
   return static_cast<size_t>(row) * width + column;
 }

@@ -1,5 +1,7 @@
 // Three ways through one allocation; see gpu-kernels/src/unified.rs.
 
+#include "module.cuh"
+
 constexpr unsigned SEGMENT = 32;
 constexpr int IN_FLIGHT = 4;
 

@@ -151,8 +151,9 @@ impl<const DIVIDES: bool> Planar for Diagonal<DIVIDES> {
     #[inline(always)]
     fn position(_: Key) -> (u32, u32) {
         let (width, height) = (thread::grid_dim_x(), thread::grid_dim_y());
+        let (across, down) = (thread::block_idx_x(), thread::block_idx_y());
         let (x, y) = if width == height {
-            let x = thread::block_idx_x() + thread::block_idx_y();
+            let x = across + down;
             let x = if DIVIDES {
                 x % width
             } else if x < width {
@@ -160,9 +161,9 @@ impl<const DIVIDES: bool> Planar for Diagonal<DIVIDES> {
             } else {
                 x - width
             };
-            (x, thread::block_idx_x())
+            (x, across)
         } else {
-            let number = thread::block_idx_y() * width + thread::block_idx_x();
+            let number = down * width + across;
             ((number / height + number % height) % width, number % height)
         };
         (
