@@ -2,7 +2,7 @@
 
 use crate::simulated::{self, Card};
 use anyhow::{Context as _, Result, anyhow, bail};
-use cuda_driver::{BindError, Code, DriverVersion, ext};
+use cuda_driver::{BindError, DriverVersion, ext};
 use cust::{
     CudaFlags,
     context::Context,
@@ -135,7 +135,7 @@ pub(crate) fn bind(choice: &DeviceChoice) -> Result<Driver> {
                 eprintln!(
                     "note: {}, so this runs on a simulated {}: its times are modelled. `--device cuda` insists on a \
                      GPU, `coalesce devices` lists the cards",
-                    in_short(&error),
+                    error.in_short(),
                     card.name.trim_start_matches("NVIDIA "),
                 );
                 bind_simulated(&card, &[])
@@ -157,23 +157,6 @@ pub(crate) fn bind_nvidia() -> Result<Result<Driver, BindError>> {
         .with_context(|| format!("the driver {} does not start", nvidia.path.display()))?;
     let version = nvidia.driver_version.into();
     Ok(Ok(Driver { origin: Origin::Nvidia { path: nvidia.path }, version }))
-}
-
-/// Why there is no GPU, in a clause.
-pub(crate) fn in_short(error: &BindError) -> String {
-    match error {
-        BindError::NotFound { library, .. } => format!("no NVIDIA driver ({library} was not found)"),
-        BindError::StubLibrary { path } => {
-            format!("no NVIDIA driver ({} is the toolkit's stub for linking)", path.display())
-        }
-        BindError::NotStarted { path, code: Code::NO_DEVICE, .. } => {
-            format!("NVIDIA's driver {} finds no GPU", path.display())
-        }
-        BindError::NotStarted { path, code, .. } => {
-            format!("NVIDIA's driver {} does not start (cuInit gave {code})", path.display())
-        }
-        other => other.to_string().trim_end_matches('.').to_string(),
-    }
 }
 
 /// Binds the simulated driver, with this card as its only device.
@@ -469,13 +452,14 @@ pub(crate) mod tests {
     fn why_there_is_no_gpu_fits_into_a_clause() {
         let error = BindError::StubLibrary { path: "stubs/libcuda.so.1".into() };
         assert_eq!(
-            in_short(&error),
+            error.in_short(),
             "no NVIDIA driver (stubs/libcuda.so.1 is the toolkit's stub for linking)"
         );
         let none = |code| BindError::NotStarted { path: "libcuda.so.1".into(), version: None, code };
-        assert_eq!(in_short(&none(Code::NO_DEVICE)), "NVIDIA's driver libcuda.so.1 finds no GPU");
+        assert_eq!(none(Code::NO_DEVICE).in_short(), "NVIDIA's driver libcuda.so.1 finds no GPU");
         assert!(
-            in_short(&none(Code(803)))
+            none(Code(803))
+                .in_short()
                 .starts_with("NVIDIA's driver libcuda.so.1 does not start (cuInit gave ")
         );
     }

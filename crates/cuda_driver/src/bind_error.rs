@@ -87,6 +87,24 @@ pub enum BindError {
 impl BindError {
     /// Stands for the loader's words where the loader was not asked.
     pub(crate) const NO_SUCH_FILE: &str = "no such file";
+
+    /// The cause in a clause, without advice: "no NVIDIA driver (libcuda.so.1 was not found)".
+    #[must_use]
+    pub fn in_short(&self) -> String {
+        match self {
+            BindError::NotFound { library, .. } => format!("no NVIDIA driver ({library} was not found)"),
+            BindError::StubLibrary { path } => {
+                format!("no NVIDIA driver ({} is the toolkit's stub for linking)", path.display())
+            }
+            BindError::NotStarted { path, code: Code::NO_DEVICE, .. } => {
+                format!("NVIDIA's driver {} finds no GPU", path.display())
+            }
+            BindError::NotStarted { path, code, .. } => {
+                format!("NVIDIA's driver {} does not start (cuInit gave {code})", path.display())
+            }
+            other => other.to_string().trim_end_matches('.').to_owned(),
+        }
+    }
 }
 
 /// One place where a driver library was looked for.

@@ -3,7 +3,8 @@
 //! `cust` (through `cust_raw`) declares the driver's functions as symbols that the linker must find, which
 //! ties a program to the `libcuda` of the machine that built it. This crate exports all of those symbols
 //! itself, each as a jump through a table, so that a program with `cust` and `cuda_driver` builds and starts
-//! on any machine. At start it chooses where the jumps lead:
+//! on any machine. A program that chooses nothing gets NVIDIA's driver at its first call, or a simulated card where there is
+//! none ([`bind_default`]). One that chooses does it before its first call:
 //!
 //! ```no_run
 //! let driver = cuda_driver::bind_nvidia()?;
@@ -11,16 +12,14 @@
 //! # Ok::<(), cuda_driver::BindError>(())
 //! ```
 //!
-//! * Before anything is bound each call returns `CUDA_ERROR_NOT_INITIALIZED` (3). Only `cuGetErrorName` and
-//!   `cuGetErrorString` answer, with the code's name, because `cust` panics where an error cannot be put in words.
-//! * Afterwards, an entry point that the bound driver lacks returns `CUDA_ERROR_NOT_SUPPORTED` (801), and says its
+//! * An entry point that the bound driver lacks returns `CUDA_ERROR_NOT_SUPPORTED` (801), and says its
 //!   name once on stderr.
 //! * [`bind_nvidia`] binds NVIDIA's library. [`bind_simulated`] binds the driver of this crate's own that needs no GPU: see
 //!   [`simulated`]. [`bind`] takes a function from names to addresses, so that any other implementation of the driver API
 //!   can stand behind the same program.
 //!
 //! A program must name this crate in its code (`use cuda_driver as _;` is enough) or its symbols are not
-//! linked.
+//! linked. One that cannot be changed has it through `crates/cust_core`, which `cust` names.
 //!
 //! `cust`'s result type is a Rust enum with the codes of CUDA 11.4, and its functions return it as the driver
 //! gave it. A code that came later (such as `CUDA_ERROR_CONTAINED`, 226) is no value of that enum, and the
@@ -32,6 +31,7 @@ mod entry_points;
 mod bind_error;
 mod binding;
 mod code;
+mod first_use;
 mod nvidia;
 mod table;
 mod version;
@@ -42,6 +42,7 @@ pub mod simulated;
 pub use bind_error::{Attempt, BindError};
 pub use binding::{Binding, TableError, bind, bound};
 pub use code::Code;
+pub use first_use::bind_default;
 pub use nvidia::{DRIVER_FOLDERS, DRIVER_LIBRARY, DRIVER_VARIABLE, Nvidia, bind_nvidia};
 pub use simulated::{Simulated, SimulatedError, bind_simulated};
 pub use table::{CUST_ENTRY_POINTS, NEWER_ENTRY_POINTS, OTHER_ENTRY_POINTS};

@@ -2,7 +2,8 @@
 //!
 //! Each exported function is two instructions: put the slot's index in a scratch register, jump to where the
 //! slot points. Arguments, stack and return address are untouched, so one stub fits every signature. A slot
-//! that no driver filled points to [`unresolved`], which reads the index back to name the entry point.
+//! that no driver filled points to [`unresolved`], which binds a driver if none is bound, and else reads the index back to
+//! name the entry point.
 
 use std::ffi::{c_char, c_void};
 use std::io::Write;
@@ -10,6 +11,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::Code;
+use crate::first_use::target_after_binding;
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!(
@@ -126,9 +128,57 @@ pub(crate) fn is_filled(slot: Slot) -> bool {
     target != unresolved as *const () && target != error_name as *const ()
 }
 
-/// Where an unfilled slot leads: takes the index from the scratch register to the first argument.
+/// Where a slot leads: a driver's function, or, if something is bound that lacks it or nothing can be, [`unanswered`].
+pub(crate) fn target(slot: usize) -> *const () {
+    let target = TABLE[slot].load(Ordering::Acquire).cast_const().cast::<()>();
+    if target == unresolved as *const () { unanswered as *const () } else { target }
+}
+
+/// Where an unfilled slot leads: binds a driver if none is bound, and goes on to where the slot leads then, with all that can
+/// be an argument as it was.
 #[unsafe(naked)]
 unsafe extern "C" fn unresolved() -> Code {
+    // The call's return address makes the stack end at 8 modulo 16; with rbp and eight registers and eight vectors it is
+    // aligned for the call. Arguments on the stack stay where they are.
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!(
+        "push rbp", "mov rbp, rsp",
+        "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax", "push r11",
+        "sub rsp, 128",
+        "movups [rsp], xmm0", "movups [rsp + 16], xmm1", "movups [rsp + 32], xmm2", "movups [rsp + 48], xmm3",
+        "movups [rsp + 64], xmm4", "movups [rsp + 80], xmm5", "movups [rsp + 96], xmm6", "movups [rsp + 112], xmm7",
+        "mov edi, r11d",
+        "call {}",
+        "mov r10, rax",
+        "movups xmm0, [rsp]", "movups xmm1, [rsp + 16]", "movups xmm2, [rsp + 32]", "movups xmm3, [rsp + 48]",
+        "movups xmm4, [rsp + 64]", "movups xmm5, [rsp + 80]", "movups xmm6, [rsp + 96]", "movups xmm7, [rsp + 112]",
+        "add rsp, 128",
+        "pop r11", "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi", "pop rbp",
+        "jmp r10",
+        sym target_after_binding,
+    );
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!(
+        "stp x29, x30, [sp, #-224]!",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]", "stp x2, x3, [sp, #32]", "stp x4, x5, [sp, #48]", "stp x6, x7, [sp, #64]",
+        "stp x8, x17, [sp, #80]",
+        "stp q0, q1, [sp, #96]", "stp q2, q3, [sp, #128]", "stp q4, q5, [sp, #160]", "stp q6, q7, [sp, #192]",
+        "mov w0, w17",
+        "bl {}",
+        "mov x16, x0",
+        "ldp q0, q1, [sp, #96]", "ldp q2, q3, [sp, #128]", "ldp q4, q5, [sp, #160]", "ldp q6, q7, [sp, #192]",
+        "ldp x8, x17, [sp, #80]",
+        "ldp x6, x7, [sp, #64]", "ldp x4, x5, [sp, #48]", "ldp x2, x3, [sp, #32]", "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #224",
+        "br x16",
+        sym target_after_binding,
+    );
+}
+
+/// Takes the index from the scratch register to the first argument.
+#[unsafe(naked)]
+unsafe extern "C" fn unanswered() -> Code {
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!("mov edi, r11d", "jmp {}", sym answer_unresolved);
     #[cfg(target_arch = "aarch64")]

@@ -12,15 +12,23 @@ use made::library;
 
 /// The test `binds` in another process; its report.
 fn report(variables: &[(&str, &Path)]) -> String {
+    said_by("binds", variables).0
+}
+
+/// A test in another process; its report, and what it wrote to stderr.
+fn said_by(test: &str, variables: &[(&str, &Path)]) -> (String, String) {
     let mut command = Command::new(std::env::current_exe().expect("this test's program"));
-    command.args(["--exact", "binds", "--nocapture"]);
-    command.env_remove("COALESCE_DRIVER").env_remove("LD_LIBRARY_PATH");
-    command.envs(variables.iter().copied());
+    command.args(["--exact", test, "--nocapture"]);
+    for variable in ["COALESCE_DRIVER", "COALESCE_SIMULATE", "COALESCE_CHECK", "LD_LIBRARY_PATH"] {
+        command.env_remove(variable);
+    }
+    command.env("COALESCE_TEST", "1").envs(variables.iter().copied());
     let output = command.output().expect("a second process");
     assert!(output.status.success(), "{output:?}");
-    let stdout = String::from_utf8(output.stdout).expect("UTF-8");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    let stdout = text(output.stdout);
     let line = stdout.lines().find_map(|line| line.split_once("REPORT ")).expect("a report");
-    line.1.to_owned()
+    (line.1.to_owned(), text(output.stderr))
 }
 
 /// Run by the other tests with an environment of theirs; by itself it binds what this machine has, if
@@ -41,8 +49,6 @@ fn binds() {
         }
         Err(error) => {
             assert!(bound().is_none());
-            let outcome = cust::device::Device::num_devices();
-            assert_eq!(outcome, Err(cust::error::CudaError::NotInitialized));
             println!("\nREPORT {error}");
         }
     }
@@ -81,4 +87,78 @@ fn a_driver_without_a_gpu_stays_unbound() {
     let expected =
         "(CUDA 13.0) does not start: cuInit gave CUDA_ERROR_NO_DEVICE (100). The driver sees no GPU";
     assert!(report.contains(expected), "{report}");
+}
+
+/// Run by the other tests: the first call of the process is one of the driver API, and the program bound nothing.
+#[test]
+fn calls_without_binding() {
+    if std::env::var_os("COALESCE_TEST").is_none() {
+        return;
+    }
+    let init = cust::init(cust::CudaFlags::empty()).map_err(|error| error as u32);
+    let devices = cust::device::Device::num_devices().map_err(|error| error as u32);
+    println!("\nREPORT {init:?} {devices:?}");
+}
+
+/// Run by the other tests: as above, with a call that has arguments of all kinds.
+#[test]
+fn calls_with_arguments_without_binding() {
+    if std::env::var_os("COALESCE_TEST").is_none() {
+        return;
+    }
+    let floats_first = std::env::var_os("COALESCE_TEST_FLOATS").is_some();
+    let handle = |number: usize| std::ptr::without_provenance_mut::<std::ffi::c_void>(number);
+    // SAFETY: the driver of the test takes numbers for pointers.
+    let launch = || unsafe {
+        let (f, stream, params, extra) =
+            (handle(1).cast(), handle(9).cast(), handle(10).cast(), handle(11).cast());
+        cust_raw::cuLaunchKernel(f, 2, 3, 4, 5, 6, 7, 8, stream, params, extra)
+    };
+    // SAFETY: as above.
+    let clamp = || unsafe { cust_raw::cuTexRefSetMipmapLevelClamp(handle(1).cast(), 0.25, -2.5) };
+    let outcomes = if floats_first {
+        let floats = clamp();
+        (launch(), floats)
+    } else {
+        (launch(), clamp())
+    };
+    println!("\nREPORT {outcomes:?}");
+}
+
+#[test]
+fn a_first_call_binds_nvidias_driver_and_keeps_its_arguments() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = library(folder.path(), "libcuda.so.1", 0);
+    let driver = ("COALESCE_DRIVER", library.as_path());
+    assert_eq!(said_by("calls_without_binding", &[driver]).0, "Ok(()) Ok(3)");
+    let test = "calls_with_arguments_without_binding";
+    assert_eq!(said_by(test, &[driver]).0, "(CUDA_SUCCESS, CUDA_SUCCESS)");
+    let floats = ("COALESCE_TEST_FLOATS", Path::new("1"));
+    assert_eq!(said_by(test, &[driver, floats]).0, "(CUDA_SUCCESS, CUDA_SUCCESS)");
+}
+
+#[test]
+fn a_first_call_without_a_gpu_binds_the_simulated_driver_and_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = library(folder.path(), "libcuda.so.1", 100);
+    let (report, stderr) = said_by("calls_without_binding", &[("COALESCE_DRIVER", &library)]);
+    assert_eq!(report, "Ok(()) Ok(1)");
+    let note = "finds no GPU, so this program runs on a simulated h200; COALESCE_SIMULATE names another card";
+    assert!(stderr.contains(note), "{stderr}");
+}
+
+#[test]
+fn cards_that_are_named_are_simulated_without_a_word() {
+    let (report, stderr) =
+        said_by("calls_without_binding", &[("COALESCE_SIMULATE", Path::new("c1060,h200"))]);
+    assert_eq!((report.as_str(), stderr.as_str()), ("Ok(()) Ok(2)", ""));
+}
+
+#[test]
+fn a_named_library_that_is_no_driver_is_not_replaced() {
+    let nowhere = ("COALESCE_DRIVER", Path::new("/nowhere/libcuda.so.1"));
+    let (report, stderr) = said_by("calls_without_binding", &[nowhere]);
+    assert_eq!(report, "Err(3) Err(3)");
+    assert!(stderr.contains("/nowhere/libcuda.so.1, does not load"), "{stderr}");
+    assert_eq!(stderr.matches("does not load").count(), 1, "{stderr}");
 }

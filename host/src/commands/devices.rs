@@ -44,7 +44,7 @@ fn file(card: &Card) -> String {
 fn gpus(out: &mut impl Write) -> Result<()> {
     let driver = match device::bind_nvidia()? {
         Ok(driver) => driver,
-        Err(error) => return Ok(writeln!(out, "no GPU: {}", device::in_short(&error))?),
+        Err(error) => return Ok(writeln!(out, "no GPU: {}", error.in_short())?),
     };
     if let Origin::Nvidia { path } = &driver.origin {
         writeln!(out, "driver: {} (CUDA {})", path.display(), driver.version)?;

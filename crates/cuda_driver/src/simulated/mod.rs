@@ -64,6 +64,7 @@ pub use destroy::finish;
 pub use findings::{findings, report};
 pub use records::{LaunchRecord, REMEMBERED_LAUNCHES, forget, forget_launches, last_launch, take_launches};
 pub use residence::{Migration, Residence, limit_managed_memory, residence};
+pub(crate) use settings::is_asked_for;
 pub use settings::{
     CARDS_VARIABLE, CHECKS_VARIABLE, DEFAULT_CARD, Settings, Simulated, SimulatedError, cards_named,
 };

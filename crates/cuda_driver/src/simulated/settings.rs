@@ -19,6 +19,11 @@ pub const CHECKS_VARIABLE: &str = "COALESCE_CHECK";
 /// The card that is simulated where none is named.
 pub const DEFAULT_CARD: &str = "h200";
 
+/// Whether the environment names cards to simulate, with [`CARDS_VARIABLE`].
+pub(crate) fn is_asked_for() -> bool {
+    std::env::var_os(CARDS_VARIABLE).is_some_and(|value| !value.to_string_lossy().trim().is_empty())
+}
+
 /// What to simulate, for [`bind_simulated`](super::bind_simulated).
 #[derive(Clone, Debug, Default)]
 pub struct Settings {

@@ -1,0 +1,88 @@
+//! Binding a driver for a program that binds none: at its first call of the driver API.
+//!
+//! Every slot of the table leads to [`first_use`] until something is bound. It keeps the call's arguments, binds a driver, and
+//! jumps to where the slot leads then, so the program sees an ordinary call. What is bound is what [`bind_default`] binds.
+
+use std::io::Write;
+
+use crate::{BindError, Binding, Code, TableError, bind_nvidia, bound, simulated};
+
+/// Binds NVIDIA's driver, or the simulated one where there is none, and says the latter on stderr.
+///
+/// A program that binds no driver itself has this done at its first call of the driver API. `COALESCE_SIMULATE` names cards to
+/// simulate, and then no GPU is looked for; `COALESCE_DRIVER` names a library, and then nothing else is tried.
+///
+/// # Errors
+///
+/// [`BindError`]: the library that `COALESCE_DRIVER` names is not a driver.
+pub fn bind_default() -> Result<&'static Binding, BindError> {
+    if !simulated::is_asked_for() {
+        match bind_nvidia() {
+            // Another thread may have bound a driver meanwhile.
+            Ok(_) | Err(BindError::AlreadyBound { .. }) => {}
+            // Naming a library means that library and no other.
+            Err(error @ (BindError::NotLoadable { .. } | BindError::NotADriver { .. })) => return Err(error),
+            Err(error) => {
+                // A closed stderr must not turn a note into an abort.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "note: {}, so this program runs on a simulated {}; {} names another card",
+                    error.in_short(),
+                    simulated::DEFAULT_CARD,
+                    simulated::CARDS_VARIABLE,
+                );
+            }
+        }
+    }
+    if let Some(binding) = bound() {
+        return Ok(binding);
+    }
+    match simulated::bind_at_load() {
+        Ok(()) => report_at_exit(),
+        // Another thread was faster.
+        Err(TableError::AlreadyBound { .. } | TableError::NotADriver { .. }) => {}
+    }
+    Ok(bound().expect("a driver was bound just now"))
+}
+
+/// Has what the checks found, if any are on, written when the program ends.
+fn report_at_exit() {
+    unsafe extern "C" {
+        fn atexit(function: extern "C" fn()) -> i32;
+    }
+    extern "C" fn report() {
+        simulated::finish();
+        if let Some(report) = simulated::report() {
+            // A closed stderr is the program's affair.
+            let _ = write!(std::io::stderr(), "{report}");
+        }
+    }
+    // SAFETY: the function may be called at any time, and lives as long as the program.
+    let code = unsafe { atexit(report) };
+    if code != 0 {
+        let _ =
+            writeln!(std::io::stderr(), "the findings of the checks cannot be reported: atexit gave {code}");
+    }
+}
+
+/// Binds a driver if none is bound, and says where the slot leads then.
+pub(crate) extern "C" fn target_after_binding(slot: u32) -> *const () {
+    if bound().is_none() {
+        if let Err(error) = bind_default() {
+            say_once(&error);
+        }
+    }
+    crate::table::target(slot as usize)
+}
+
+/// Says why nothing is bound, at the first call; each of them returns [`Code::NOT_INITIALIZED`].
+fn say_once(error: &BindError) {
+    static SAID: std::sync::Once = std::sync::Once::new();
+    SAID.call_once(|| {
+        let _ = writeln!(
+            std::io::stderr(),
+            "{error} Until then each call of the CUDA driver returns {}.",
+            Code::NOT_INITIALIZED
+        );
+    });
+}
