@@ -67,10 +67,10 @@ fn report_at_exit() {
 
 /// Binds a driver if none is bound, and says where the slot leads then.
 pub(crate) extern "C" fn target_after_binding(slot: u32) -> *const () {
-    if bound().is_none() {
-        if let Err(error) = bind_default() {
-            say_once(&error);
-        }
+    if bound().is_none()
+        && let Err(error) = bind_default()
+    {
+        say_once(&error);
     }
     crate::table::target(slot as usize)
 }
