@@ -79,11 +79,9 @@ fn findings(name: &str, kernels: &str) -> Vec<Finding> {
     let path = |name: &str| root.join("crates").join(name);
     let manifest = format!(
         "[workspace]\n\n[package]\nname = {name:?}\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[lib]\ncrate-type = [\"rlib\"]\n\n\
-         [dependencies]\ncuda_safe = {{ path = {:?} }}\ncuda_std = \"0.2\"\n\n\
-         [patch.crates-io]\ncuda_std = {{ path = {:?} }}\ncuda_std_macros = {{ path = {:?} }}\n",
+         [dependencies]\ncuda_safe = {{ path = {:?} }}\ncuda_std = {{ path = {:?} }}\n",
         path("cuda_safe"),
         path("cuda_std"),
-        path("cuda_std_macros"),
     );
     let write = |name: &str, text: &str| {
         let file = krate.path().join(name);

@@ -137,10 +137,8 @@ impl Programs<'_> {
             let flags = "rustflags = [\"-Zcrate-attr=feature(abi_ptx)\"]";
             write!(manifest, "\n[profile.dev.package.{name}]\n{flags}\n").unwrap();
         }
-        manifest += "\n[patch.crates-io]\n";
-        for patched in ["cuda_std", "cuda_std_macros", "cuda_builder", "find_cuda_helper"] {
-            writeln!(manifest, "{patched} = {{ path = {:?} }}", root.join("crates").join(patched)).unwrap();
-        }
+        let helper = root.join("crates/find_cuda_helper");
+        write!(manifest, "\n[patch.crates-io]\nfind_cuda_helper = {{ path = {helper:?} }}\n").unwrap();
         for (name, path) in cases {
             write!(manifest, "\n[[bin]]\nname = {name:?}\npath = {path:?}\n").unwrap();
         }
