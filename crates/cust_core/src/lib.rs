@@ -80,7 +80,7 @@ pub mod _hidden {
     // SAFETY: the value, so many times.
     unsafe impl<T: DeviceCopy, const COUNT: usize> DeviceCopy for [T; COUNT] {}
     // SAFETY: nothing is copied.
-    unsafe impl<T: DeviceCopy + ?Sized> DeviceCopy for PhantomData<T> {}
+    unsafe impl<T: DeviceCopy> DeviceCopy for PhantomData<T> {}
     // SAFETY: nothing is copied; it marks a lifetime.
     unsafe impl DeviceCopy for PhantomData<&()> {}
 
