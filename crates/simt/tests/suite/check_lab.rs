@@ -1,0 +1,239 @@
+//! Runs kernels under the checks, as a driver would.
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use cuda_builder::{CudaBuilder, NvvmArch};
+use simt::check::{Check, Checks, Finding, Place, Positions, Shape, SourceLine, Watched, watch};
+use simt::coalescing::ComputeCapability;
+use simt::exec::{self, Executed, Launch, LaunchFailure, Machine, Program};
+use simt::memory::{Kind, Memory};
+use simt::observe::{Observation, Site};
+
+/// A device with a module on it.
+pub(crate) struct Lab {
+    pub(crate) memory: Memory,
+    program: Program,
+    positions: Positions,
+    checks: Checks,
+    workers: usize,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy)]
+pub(crate) enum Value {
+    Word(u32),
+    Long(u64),
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Long(value)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Self::Word(value)
+    }
+}
+
+impl From<f32> for Value {
+    fn from(value: f32) -> Self {
+        Self::Word(value.to_bits())
+    }
+}
+
+struct Run<'a> {
+    lab: &'a Lab,
+    launch: Launch<'a>,
+}
+
+impl Watched for Run<'_> {
+    type Output = Result<Executed, LaunchFailure>;
+
+    fn launch<C: Observation + Send + Sync>(self, checks: &mut C) -> Self::Output {
+        exec::launch(&self.lab.program, &self.lab.memory, &self.launch, checks)
+    }
+}
+
+impl Lab {
+    pub(crate) fn new(ptx: &str, checks: Checks) -> Self {
+        let module = simt::ptx::parse(ptx).unwrap();
+        let memory = Memory::new(256 << 20).unwrap();
+        memory.track_initialisation(checks.initcheck);
+        let positions = Positions::new(&module);
+        let program = Program::load(module, &memory).unwrap();
+        Self { memory, program, positions, checks, workers: 1 }
+    }
+
+    pub(crate) fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Device memory with nothing in it.
+    pub(crate) fn empty(&self, bytes: u64) -> u64 {
+        self.memory.allocate(bytes, Kind::Device).unwrap()
+    }
+
+    /// Device memory with zeros in it.
+    pub(crate) fn zeros(&self, bytes: u64) -> u64 {
+        let address = self.empty(bytes);
+        self.memory.write(address, &vec![0; bytes as usize]).unwrap();
+        address
+    }
+
+    /// Launches, in blocks of 64 threads, and says what the checks and the launch itself found.
+    pub(crate) fn launch(&self, kernel: &str, blocks: u32, parameters: &[Value]) -> Vec<Finding> {
+        self.launch_shape(kernel, Shape { grid: [blocks, 1, 1], block: [64, 1, 1] }, 0, parameters)
+    }
+
+    pub(crate) fn launch_shape(
+        &self,
+        kernel: &str,
+        shape: Shape,
+        dynamic: u32,
+        parameters: &[Value],
+    ) -> Vec<Finding> {
+        let name = kernel;
+        let kernel = self.program.kernel(name).unwrap();
+        assert_eq!(kernel.parameters.len(), parameters.len(), "{name}");
+        let mut bytes = vec![0; kernel.parameter_bytes as usize];
+        for (layout, value) in kernel.parameters.iter().zip(parameters) {
+            let value = match value {
+                Value::Word(value) => value.to_le_bytes().to_vec(),
+                Value::Long(value) => value.to_le_bytes().to_vec(),
+            };
+            assert_eq!(layout.bytes as usize, value.len(), "{name}");
+            bytes[layout.offset as usize..][..value.len()].copy_from_slice(&value);
+        }
+        let machine = Machine {
+            multiprocessors: 132,
+            capability: ComputeCapability { major: 9, minor: 0 },
+            clock_ghz: 1.98,
+            resident_blocks: 132 * 32,
+            shared_bytes_per_block: 227 << 10,
+        };
+        let launch = Launch {
+            kernel,
+            grid: shape.grid,
+            block: shape.block,
+            cluster: [1; 3],
+            dynamic_shared_bytes: dynamic,
+            parameters: &bytes,
+            stack_bytes: 1024,
+            machine,
+            workers: self.workers,
+            instruction_limit: Some(100_000_000),
+        };
+        let place = |site| self.place(site);
+        let (outcome, mut findings) =
+            watch(self.checks, name, shape, &self.memory, &place, Run { lab: self, launch });
+        match outcome {
+            Ok(_) => {}
+            Err(LaunchFailure::Fault { fault, .. }) => {
+                findings.push(Finding::of_fault(&fault, name, Some(self.place(fault.site))));
+            }
+            Err(failure) => panic!("{name}: {failure}"),
+        }
+        findings
+    }
+
+    pub(crate) fn place(&self, site: Site) -> Place {
+        self.positions.place(&self.program.sites()[site.0 as usize])
+    }
+}
+
+/// The PTX of the kernels in `faulty`, compiled once.
+pub(crate) fn faulty() -> &'static str {
+    static PTX: OnceLock<String> = OnceLock::new();
+    PTX.get_or_init(|| {
+        let build = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faulty"))
+            .arch(NvvmArch::Compute90)
+            .target_dir(concat!(env!("CARGO_TARGET_TMPDIR"), "/faulty"))
+            .build_all()
+            .unwrap_or_else(|error| panic!("the faulty kernels did not become PTX: {error}"));
+        std::fs::read_to_string(&build.artifacts[0].ptx).unwrap()
+    })
+}
+
+/// A device with the faulty kernels, under one check.
+pub(crate) fn lab(check: Check) -> Lab {
+    Lab::new(faulty(), check.into())
+}
+
+/// A device with the faulty kernels, under all checks.
+pub(crate) fn all() -> Lab {
+    Lab::new(faulty(), Checks::ALL)
+}
+
+pub(crate) fn assert_clean(findings: &[Finding], kernel: &str) {
+    let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(texts.is_empty(), "{kernel}:\n{}", texts.join("\n"));
+}
+
+/// Two blocks of 64 threads with an element each, of four bytes.
+pub(crate) const BYTES: u64 = 512;
+
+/// Lines of the faulty kernels by their marks: `FAULT kernel` and `AND kernel`, each a file, and a line from 1. A mark
+/// that stands alone is of the line before.
+pub(crate) fn marks() -> HashMap<(&'static str, &'static str), (&'static str, u32)> {
+    let files = [
+        ("src/memcheck.rs", include_str!("../faulty/src/memcheck.rs")),
+        ("src/racecheck.rs", include_str!("../faulty/src/racecheck.rs")),
+        ("src/initcheck.rs", include_str!("../faulty/src/initcheck.rs")),
+        ("src/synccheck.rs", include_str!("../faulty/src/synccheck.rs")),
+    ];
+    let mut marks = HashMap::new();
+    for (file, text) in files {
+        for (line, number) in text.lines().zip(1..) {
+            let Some((code, mark)) = line.split_once("// ") else { continue };
+            let Some((word @ ("FAULT" | "AND"), kernel)) = mark.split_once(' ') else { continue };
+            let number = if code.trim().is_empty() { number - 1 } else { number };
+            assert!(marks.insert((word, kernel), (file, number)).is_none(), "{mark}");
+        }
+    }
+    marks
+}
+
+/// Which of a kernel's marks a place is at.
+pub(crate) fn mark_at(place: &Place, kernel: &str) -> &'static str {
+    assert_eq!(place.function, kernel);
+    let SourceLine { file: shown, line: number, .. } = place.line().unwrap_or_else(|| panic!("{place:?}"));
+    let marks = marks();
+    let at = |word: &&str| {
+        marks.get(&(*word, kernel)).is_some_and(|(file, line)| shown.ends_with(file) && number == line)
+    };
+    ["FAULT", "AND"].into_iter().find(at).unwrap_or_else(|| panic!("no mark of {kernel} at {place}"))
+}
+
+/// A finding's words without the lines of libraries that they name.
+pub(crate) fn short(finding: &Finding) -> String {
+    let text = finding.to_string();
+    text.lines().filter(|line| !line.starts_with("        by way of ")).collect::<Vec<_>>().join("\n")
+}
+
+/// The line that a finding shows is the marked one.
+pub(crate) fn assert_at(place: &Place, word: &str, kernel: &str) {
+    let (file, line) = marks()[&(word, kernel)];
+    let SourceLine { file: shown, line: number, .. } = place.line().unwrap_or_else(|| panic!("{place:?}"));
+    assert!(shown.ends_with(file) && *number == line, "{kernel}: {place}, wanted {file}:{line}");
+    assert_eq!(place.function, kernel);
+}
+
+/// The one finding, which is a check's and at the mark of a kernel; its text without the line
+/// that says so, and without those of libraries.
+pub(crate) fn only(findings: Vec<Finding>, check: Check, kernel: &str) -> String {
+    let [finding] = findings.as_slice() else {
+        let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        panic!("{kernel}: not one finding:\n{}", texts.join("\n"));
+    };
+    assert_eq!(finding.check, check, "{finding}");
+    assert_eq!(finding.kernel.as_deref(), Some(kernel));
+    let place = finding.place.as_ref().unwrap();
+    assert_at(place, "FAULT", kernel);
+    let text = short(finding);
+    let at = format!("\n    at {place}");
+    assert!(text.contains(&at), "{text}");
+    text.replace(&at, "")
+}

@@ -1,0 +1,424 @@
+//! Where values come from: parameters, variables, special registers.
+
+use crate::exec_common::{Argument, Bench, HEAD, kernel};
+use simt::exec::VariableKind;
+use simt::memory::Kind;
+
+#[test]
+fn static_and_dynamic_shared_memory() {
+    let text = ".shared .align 16 .b8 first[20];
+.shared .align 4 .b8 unused[4096];
+.extern .shared .align 16 .b8 dynamic[];
+.func (.param .b32 result) place()
+{
+	.shared .align 8 .b8 second[8];
+	.reg .b32 %r<2>;
+	mov.u32 %r1, second;
+	st.param.b32 [result], %r1;
+	ret;
+}
+"
+    .to_owned()
+        + &kernel(
+            "k",
+            ".shared .align 2 .b8 third[2];",
+            "mov.u32 %r2, first;
+             mov.u32 %r4, third;
+             mov.u32 %r5, dynamic;
+            {
+             .param .b32 retval0;
+             call (retval0), place, ();
+             ld.param.b32 %r3, [retval0];
+            }
+             setp.eq.u32 %p1, %r1, 0;
+             selp.u32 %r0, %r2, 0, %p1;
+             setp.eq.u32 %p1, %r1, 1;
+             selp.u32 %r0, %r3, %r0, %p1;
+             setp.eq.u32 %p1, %r1, 2;
+             selp.u32 %r0, %r4, %r0, %p1;
+             setp.eq.u32 %p1, %r1, 3;
+             selp.u32 %r0, %r5, %r0, %p1;
+             setp.eq.u32 %p1, %r1, 4;
+             mov.u32 %r6, %dynamic_smem_size;
+             selp.u32 %r0, %r6, %r0, %p1;
+             setp.eq.u32 %p1, %r1, 5;
+             mov.u32 %r6, %total_smem_size;
+             selp.u32 %r0, %r6, %r0, %p1;
+             add.u32 %r7, %r5, %r1;
+             st.shared.u8 [%r7], %r1;
+             mov.u64 %rd5, dynamic;
+             cvta.shared.u64 %rd5, %rd5;
+             ld.u8 %r8, [%rd5+7];",
+        )
+        + &kernel("other", "", "mov.b32 %r0, unused;");
+    let bench = Bench::with_head(&text);
+    let [k, other] = ["k", "other"].map(|name| bench.program.kernel(name).expect("the kernel"));
+    // 20 bytes, then 8 at a multiple of 8, then 2: in the order of the functions that declare them.
+    let places: Vec<u32> = {
+        let array = bench.upload(&[0u32; 32]);
+        bench
+            .launch_with("k", &[array.into()], &mut (), |launch| launch.dynamic_shared_bytes = 64)
+            .expect("it runs");
+        bench.download(array, 6)
+    };
+    assert_eq!((k.static_shared_bytes, other.static_shared_bytes), (34, 4096));
+    let mut own = [places[1], places[2]];
+    own.sort_unstable();
+    assert_eq!((places[0], own), (0, [24, 32]));
+    assert_eq!(places[3..], [48, 64, 48 + 64]);
+    let array = bench.upload(&[0u32; 32]);
+    let failure = bench.launch_with("k", &[array.into()], &mut (), |launch| launch.dynamic_shared_bytes = 16);
+    assert!(failure.is_err(), "the last threads write beyond: {failure:?}");
+}
+
+#[test]
+fn constants_and_addresses_of_variables() {
+    let text = ".const .align 4 .f32 factors[4] = {0f3F800000, 2.5, -3, 0f40800000};
+.global .align 4 .u32 words[3] = {7, 8, 9};
+.global .align 8 .u64 where[2] = {factors, generic(words)+4};
+.global .align 2 .u16 parts[4] = {1, 0xFFFF, 3, 4};
+.global .align 1 .u8 low = 0xFF(words);
+.global .align 1 .u8 next = 0xFF00(words);
+.const .align 4 .b32 zeros[2];
+.global .attribute(.managed) .align 4 .u32 counter = 7;
+.global .align 4 .u32 grid[2][3] = {{1, 2, 3}, {4}};
+"
+    .to_owned()
+        + &kernel(
+            "k",
+            "",
+            "ld.global.u64 %rd1, [where+8];
+             ld.u32 %r2, [%rd1];
+             and.b32 %r3, %r1, 3;
+             mul.wide.u32 %rd2, %r3, 4;
+             mov.u64 %rd3, factors;
+             add.u64 %rd3, %rd3, %rd2;
+             ld.const.f32 %f1, [%rd3];
+             cvt.rni.s32.f32 %r4, %f1;
+             ld.global.u16 %h1, [parts+2];
+             cvt.u32.u16 %r5, %h1;
+             atom.global.add.u32 %r6, [counter], 1;
+             ld.global.u32 %r7, [grid+12];
+             ld.const.u32 %r8, [zeros+4];
+             add.s32 %r0, %r2, %r4;
+             add.s32 %r0, %r0, %r5;
+             mad.lo.s32 %r0, %r7, 1000000, %r0;
+             add.s32 %r0, %r0, %r8;",
+        );
+    let bench = Bench::with_head(&text);
+    let factor = |thread: u32| [1i32, 2, -3, 4][thread as usize & 3];
+    let wanted: Vec<u32> = (0..32).map(|thread| (4_000_000 + 65535 + 8 + factor(thread)) as u32).collect();
+    assert_eq!(bench.results("k", 32), wanted);
+    let variable = |name| bench.program.variable(name).unwrap_or_else(|| panic!("{name}"));
+    let words = variable("words");
+    let bytes = |name| bench.download::<u8>(variable(name).address, 1)[0];
+    assert_eq!((bytes("low"), bytes("next")), (words.address as u8, (words.address >> 8) as u8));
+    assert_eq!((words.bytes, words.kind), (12, VariableKind::Global));
+    assert_eq!(variable("factors").kind, VariableKind::Constant);
+    assert_eq!(variable("counter").kind, VariableKind::Managed);
+    assert_eq!(bench.download::<u32>(variable("counter").address, 1), [39]);
+    assert_eq!(bench.download::<u64>(variable("where").address, 1), [variable("factors").address]);
+    assert_eq!(bench.download::<u32>(variable("grid").address, 6), [1, 2, 3, 4, 0, 0]);
+    assert_eq!(bench.memory.find(words.address).expect("it is there").kind, Kind::Module);
+    assert!(bench.program.variable("nothing").is_none());
+    assert_eq!(bench.program.kernel("k").expect("the kernel").constant_bytes, 24);
+}
+
+/// One value for each thread of the grid, from one special register.
+fn special(register: &str, scalar: &str, grid: [u32; 3], block: [u32; 3]) -> Vec<u64> {
+    let text = format!(
+        "{HEAD}.visible .entry k(.param .u64 out)
+{{
+	.reg .b32 %r<20>;
+	.reg .b64 %rd<6>;
+	mov.u32 %r1, %tid.x;
+	mov.u32 %r2, %tid.y;
+	mov.u32 %r3, %tid.z;
+	mov.u32 %r4, %ntid.x;
+	mov.u32 %r5, %ntid.y;
+	mov.u32 %r6, %ntid.z;
+	mad.lo.u32 %r7, %r3, %r5, %r2;
+	mad.lo.u32 %r7, %r7, %r4, %r1;
+	mov.u32 %r8, %ctaid.x;
+	mov.u32 %r9, %ctaid.y;
+	mov.u32 %r10, %ctaid.z;
+	mov.u32 %r11, %nctaid.x;
+	mov.u32 %r12, %nctaid.y;
+	mad.lo.u32 %r13, %r10, %r12, %r9;
+	mad.lo.u32 %r13, %r13, %r11, %r8;
+	mul.lo.u32 %r14, %r4, %r5;
+	mul.lo.u32 %r14, %r14, %r6;
+	mad.lo.u32 %r7, %r13, %r14, %r7;
+	mul.wide.u32 %rd1, %r7, 8;
+	ld.param.u64 %rd2, [out];
+	add.u64 %rd2, %rd2, %rd1;
+	mov.{scalar} %{}3, {register};
+	{}
+	st.global.u64 [%rd2], %rd3;
+	ret;
+}}",
+        if scalar.ends_with("64") { "rd" } else { "r" },
+        if scalar.ends_with("64") { "" } else { "cvt.u64.u32 %rd3, %r3;" }
+    );
+    let bench = Bench::new(&text);
+    let count = grid.iter().chain(&block).product::<u32>() as usize;
+    let out = bench.upload(&vec![u64::MAX; count]);
+    bench.run("k", grid, block, &[out.into()]);
+    bench.download(out, count)
+}
+
+#[test]
+fn special_registers_in_three_dimensions() {
+    let (grid, block) = ([3, 2, 2], [5, 4, 3]);
+    let threads = 60u64;
+    let wanted = |value: fn(u64, u64) -> u64| -> Vec<u64> {
+        (0..12 * threads).map(|index| value(index / threads, index % threads)).collect()
+    };
+    for (register, value) in [
+        ("%tid.x", (|_, thread| thread % 5) as fn(u64, u64) -> u64),
+        ("%tid.y", |_, thread| thread / 5 % 4),
+        ("%tid.z", |_, thread| thread / 20),
+        ("%tid.w", |_, _| 0),
+        ("%ntid.x", |_, _| 5),
+        ("%ntid.y", |_, _| 4),
+        ("%ntid.z", |_, _| 3),
+        ("%ctaid.x", |block, _| block % 3),
+        ("%ctaid.y", |block, _| block / 3 % 2),
+        ("%ctaid.z", |block, _| block / 6),
+        ("%nctaid.x", |_, _| 3),
+        ("%nctaid.y", |_, _| 2),
+        ("%nctaid.z", |_, _| 2),
+        ("%laneid", |_, thread| thread % 32),
+        ("%warpid", |_, thread| thread / 32),
+        ("%nwarpid", |_, _| 2),
+        ("%smid", |block, _| block),
+        ("%nsmid", |_, _| 132),
+        ("%clusterid.y", |block, _| block / 3 % 2),
+        ("%nclusterid.x", |_, _| 3),
+        ("%cluster_ctaid.x", |_, _| 0),
+        ("%cluster_nctaid.x", |_, _| 1),
+        ("%cluster_ctarank", |_, _| 0),
+        ("%cluster_nctarank", |_, _| 1),
+        ("%lanemask_eq", |_, thread| 1 << (thread % 32)),
+        ("%lanemask_lt", |_, thread| (1 << (thread % 32)) - 1),
+        ("%lanemask_le", |_, thread| (2 << (thread % 32)) - 1),
+        ("%lanemask_gt", |_, thread| 0xFFFF_FFFF & !((2 << (thread % 32)) - 1)),
+        ("%lanemask_ge", |_, thread| 0xFFFF_FFFF & !((1 << (thread % 32)) - 1)),
+        ("%envreg3", |_, _| 0),
+        ("%pm0", |_, _| 0),
+        ("WARP_SZ", |_, _| 32),
+    ] {
+        assert_eq!(special(register, "u32", grid, block), wanted(value), "{register}");
+    }
+    assert_eq!(special("%gridid", "u64", [1; 3], [2, 1, 1]), [1, 1]);
+}
+
+#[test]
+fn clocks_go_on() {
+    let bench = Bench::with_head(&kernel(
+        "k",
+        "",
+        "mov.u64 %rd1, %clock64;
+         mov.u32 %r2, %clock;
+         mov.u64 %rd2, %globaltimer;
+         nanosleep.u32 500;
+         mov.u64 %rd3, %clock64;
+         mov.u32 %r3, %clock;
+         mov.u64 %rd4, %globaltimer;
+         sub.u64 %rd4, %rd4, %rd2;
+         sub.u64 %rd3, %rd3, %rd1;
+         sub.u32 %r3, %r3, %r2;
+         setp.ge.u64 %p1, %rd4, 500;
+         setp.ge.u64 %p2, %rd3, 990;
+         setp.ge.u32 %p3, %r3, 990;
+         selp.u32 %r0, 1, 0, %p1;
+         @%p2 add.u32 %r0, %r0, 2;
+         @%p3 add.u32 %r0, %r0, 4;",
+    ));
+    assert_eq!(bench.results("k", 32), [7; 32]);
+}
+
+#[test]
+fn parameters_of_all_sizes() {
+    let text = ".visible .entry k(
+	.param .u8 a, .param .s16 b, .param .align 8 .b8 pair[16], .param .f64 c, .param .align 16 .b8 four[16], .param .u64 out)
+{
+	.reg .b16 %h<4>;
+	.reg .b32 %r<12>;
+	.reg .b64 %rd<12>;
+	ld.param.u8 %h1, [a];
+	ld.param.s8 %r1, [a];
+	ld.param.s16 %r2, [b];
+	ld.param.u16 %h2, [b];
+	ld.param.b32 %r3, [pair+4];
+	ld.param.s32 %rd1, [pair+8];
+	ld.param.b64 %rd2, [c];
+	ld.param.v4.b32 {%r4, %r5, %r6, %r7}, [four];
+	ld.param.v2.b64 {%rd3, %rd4}, [four];
+	ld.param.u64 %rd5, [out];
+	cvt.u64.u16 %rd6, %h1;
+	st.global.u64 [%rd5], %rd6;
+	st.global.s32 [%rd5+8], %r1;
+	st.global.s32 [%rd5+12], %r2;
+	st.global.u16 [%rd5+16], %h2;
+	st.global.u32 [%rd5+20], %r3;
+	st.global.u64 [%rd5+24], %rd1;
+	st.global.u64 [%rd5+32], %rd2;
+	st.global.v4.u32 [%rd5+40], {%r7, %r6, %r5, %r4};
+	mov.b64 %rd7, pair;
+	ld.param.u32 %r8, [%rd7+12];
+	cvta.param.u64 %rd8, %rd7;
+	ld.u32 %r9, [%rd8+4];
+	add.u32 %r10, %r8, %r9;
+	st.global.u32 [%rd5+56], %r10;
+	st.global.u64 [%rd5+64], %rd4;
+	ret;
+}
+";
+    let bench = Bench::with_head(text);
+    let kernel = bench.program.kernel("k").expect("the kernel");
+    let places: Vec<(u32, u32)> = kernel.parameters.iter().map(|place| (place.offset, place.bytes)).collect();
+    assert_eq!(places, [(0, 1), (2, 2), (8, 16), (24, 8), (32, 16), (48, 8)]);
+    assert_eq!(kernel.parameter_bytes, 56);
+    let pair: Vec<u8> = [1u32, 20, 0xFFFF_FFFE, 400].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let four: Vec<u8> = [11u32, 12, 13, 14].iter().flat_map(|word| word.to_le_bytes()).collect();
+    // 16-byte vectors want their alignment.
+    let out = bench.memory.allocate(128, Kind::Device).expect("memory") + 8;
+    let arguments: [Argument; 6] =
+        [200u8.into(), (-3i32 as u16).into(), pair.into(), 1.5f64.into(), four.into(), out.into()];
+    let before = bench.memory.allocations().len();
+    bench.run("k", [1; 3], [1, 1, 1], &arguments);
+    assert_eq!(bench.memory.allocations().len(), before, "the parameters' memory is given back");
+    assert_eq!(bench.download::<u64>(out, 1), [200]);
+    assert_eq!(bench.download::<i32>(out + 8, 2), [-56, -3]);
+    assert_eq!(bench.download::<u16>(out + 16, 1), [0xFFFD]);
+    assert_eq!(bench.download::<u32>(out + 20, 1), [20]);
+    assert_eq!(bench.download::<i64>(out + 24, 1), [-2]);
+    assert_eq!(bench.download::<f64>(out + 32, 1), [1.5]);
+    assert_eq!(bench.download::<u32>(out + 40, 5), [14, 13, 12, 11, 420]);
+    assert_eq!(bench.download::<u64>(out + 64, 1), [14 << 32 | 13]);
+}
+
+#[test]
+fn vector_registers_and_reuse_of_names() {
+    let bench = Bench::with_head(&kernel(
+        "k",
+        ".shared .align 16 .b8 tile[16];\n.reg .v4 .b32 %v;",
+        "mov.b32 %v.x, 1;
+         mov.b32 %v.y, 20;
+         mov.b32 %v.z, 300;
+         mov.b32 %v.w, 4000;
+         st.shared.v4.b32 [tile], %v;
+         bar.sync 0;
+        {
+         .reg .b32 %r0;
+         mov.b32 %r0, 9;
+        }
+         ld.shared.v4.b32 {%r2, %r3, _, %r4}, [tile];
+         add.u32 %r0, %r2, %r3;
+         add.u32 %r0, %r0, %r4;",
+    ));
+    assert_eq!(bench.results("k", 32), [4021; 32]);
+}
+
+#[test]
+fn what_kernels_need() {
+    let text = ".visible .entry plain(.param .u64 out)
+.maxntid 128, 2, 1
+{
+	.local .align 8 .b8 depot[40];
+	.reg .b32 %r<3>;
+	.reg .b64 %rd<8>;
+	ld.param.u64 %rd1, [out];
+	ld.global.u32 %r1, [%rd1];
+	ld.global.u32 %r2, [%rd1+4];
+	add.u32 %r1, %r1, %r2;
+	st.global.u32 [%rd1], %r1;
+	ret;
+}
+.visible .entry chained(.param .u64 out)
+.reqntid 64
+{
+	.reg .b32 %r<3>;
+	.reg .b64 %rd<8>;
+	ld.param.u64 %rd1, [out];
+	ld.global.u64 %rd2, [%rd1];
+	ld.global.u64 %rd3, [%rd2];
+	bar.sync 0;
+	st.global.u64 [%rd1], %rd3;
+	ret;
+}
+";
+    let bench = Bench::with_head(text);
+    let [plain, chained] = ["plain", "chained"].map(|name| bench.program.kernel(name).expect("the kernel"));
+    assert_eq!((plain.max_threads, plain.required_block, plain.local_bytes), (Some(256), None, 40));
+    assert_eq!((chained.max_threads, chained.required_block), (Some(64), Some([64, 1, 1])));
+    assert_eq!((plain.round_trips, plain.phased), (1, false));
+    assert_eq!((chained.round_trips, chained.phased), (2, true));
+    assert_eq!((plain.registers, chained.registers), (16, 16));
+    let waits: Vec<&str> =
+        bench.program.sites().iter().filter(|site| site.waits_before).map(|site| &*site.opcode).collect();
+    assert_eq!(waits, ["add.u32", "ld.global.u64", "st.global.u64"]);
+    assert_eq!(bench.program.kernels().len(), 2);
+}
+
+/// Sums what it reads, from `%rd1` on, in a loop with something more in it.
+fn summing_loop(more: &str) -> String {
+    let body = format!(
+        "ld.param.u64 %rd1, [out];
+mov.b32 %r2, 0;
+mov.b32 %r4, 0;
+mov.b64 %rd2, 0;
+again:
+ld.global.u32 %r3, [%rd1];
+{more}
+add.u32 %r2, %r2, %r3;
+add.u64 %rd1, %rd1, 128;
+add.u32 %r4, %r4, 1;
+setp.lt.u32 %p1, %r4, 64;
+@%p1 bra again;
+mov.b32 %r0, %r2;"
+    );
+    kernel("k", "", &body)
+}
+
+#[test]
+fn loads_of_several_turns_are_waited_for_together_where_ptxas_can_move_them_up() {
+    for (more, turns) in [
+        ("", 8),
+        ("ld.global.u32 %r5, [%rd1+8192];\nadd.u32 %r2, %r2, %r5;", 4),
+        ("ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd1+8192];\nadd.u32 %r2, %r2, %r5;", 1),
+        ("ld.shared.u32 %r5, [%r4];\nadd.u32 %r2, %r2, %r5;", 8),
+        // What stands between a load and the next turn's.
+        ("bar.sync 0;", 1),
+        ("st.global.u32 [%rd1+4], %r4;", 1),
+        ("red.global.add.u32 [%rd1+4], %r4;", 1),
+        ("atom.global.add.u32 %r5, [%rd1+4], %r4;", 1),
+        ("ld.relaxed.gpu.global.u32 %r5, [%rd2];", 1),
+        ("fence.acq_rel.gpu;", 1),
+        // The next address is what was read, the loop ends by what was read, and whether there is a load depends on it.
+        ("cvt.u64.u32 %rd3, %r3;\nadd.u64 %rd1, %rd1, %rd3;", 1),
+        ("add.u32 %r4, %r4, %r3;", 1),
+        ("setp.ne.u32 %p2, %r3, 0;\n@%p2 ld.global.u32 %r6, [%rd2];", 1),
+        // More than one basic block.
+        ("setp.eq.u32 %p2, %r4, 7;\n@%p2 bra inner;\nmov.b32 %r6, 1;\ninner:", 1),
+    ] {
+        let bench = Bench::with_head(&summing_loop(more));
+        let waiting = bench.program.sites().iter().filter(|site| site.waits_before);
+        let first = waiting.map(|site| site.turns_together).next();
+        assert_eq!(first, Some(turns), "{more}");
+    }
+}
+
+/// Forty values that are all wanted at the end.
+#[test]
+fn registers_are_estimated_by_what_is_live() {
+    let load = |index: usize| format!("ld.global.u32 %r{index}, [%rd1+{}];\n", index * 4);
+    let add = |index: usize| format!("add.u32 %r0, %r0, %r{index};\n");
+    let body = "ld.param.u64 %rd1, [out];\nmov.b32 %r0, 0;\n".to_owned()
+        + &(2..40).map(load).collect::<String>()
+        + &(2..40).map(add).collect::<String>();
+    let bench = Bench::with_head(&kernel("k", "", &body));
+    // 38 values, their sum, the thread's number, and 2 halves of an address at the end of them.
+    assert_eq!(bench.program.kernel("k").expect("the kernel").registers, 48);
+}

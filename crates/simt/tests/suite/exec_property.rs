@@ -1,0 +1,385 @@
+//! Random structured programs: the warp machine against a machine of one thread at a time, written here. And whatever
+//! way its lanes took, a warp comes to the end as a whole.
+
+use crate::exec_common::{Bench, HEAD};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::fmt::Write;
+
+/// Registers of a program: `%r0` to `%r7`. `%r8` is the thread's number and is only read.
+const REGISTERS: u8 = 8;
+
+#[derive(Clone, Debug)]
+enum Value {
+    Register(u8),
+    Number(i32),
+}
+
+#[derive(Clone, Debug)]
+enum Statement {
+    Compute {
+        operation: u8,
+        result: u8,
+        left: u8,
+        right: Value,
+    },
+    /// With a guard instead of a branch.
+    Guarded {
+        condition: Condition,
+        operation: u8,
+        result: u8,
+        left: u8,
+        right: Value,
+    },
+    If {
+        condition: Condition,
+        yes: Vec<Self>,
+        no: Vec<Self>,
+    },
+    /// At most so many rounds.
+    While {
+        condition: Condition,
+        most: u8,
+        body: Vec<Self>,
+    },
+    /// Leaves the loop around it.
+    Break(Condition),
+    /// Ends the thread, after it stored what it has.
+    Return(Condition),
+    Call {
+        result: u8,
+        argument: u8,
+    },
+    /// To the next place of the thread's row.
+    Store(u8),
+}
+
+#[derive(Clone, Debug)]
+struct Condition {
+    comparison: u8,
+    left: u8,
+    right: Value,
+}
+
+const OPERATIONS: [&str; 6] = ["add.u32", "sub.u32", "mul.lo.u32", "xor.b32", "and.b32", "shr.u32"];
+const COMPARISONS: [&str; 4] = ["lt.u32", "eq.u32", "gt.s32", "ne.u32"];
+
+fn compute(operation: u8, left: u32, right: u32) -> u32 {
+    match operation {
+        0 => left.wrapping_add(right),
+        1 => left.wrapping_sub(right),
+        2 => left.wrapping_mul(right),
+        3 => left ^ right,
+        4 => left & right,
+        _ => left.checked_shr(right).unwrap_or(0),
+    }
+}
+
+fn compare(comparison: u8, left: u32, right: u32) -> bool {
+    match comparison {
+        0 => left < right,
+        1 => left == right,
+        2 => left as i32 > right as i32,
+        _ => left != right,
+    }
+}
+
+/// One thread.
+struct Thread {
+    registers: [u32; 9],
+    stored: Vec<u32>,
+}
+
+/// How a list of statements ends.
+#[derive(PartialEq)]
+enum End {
+    Through,
+    Break,
+    Return,
+}
+
+impl Thread {
+    fn value(&self, value: &Value) -> u32 {
+        match value {
+            Value::Register(register) => self.registers[usize::from(*register)],
+            Value::Number(number) => *number as u32,
+        }
+    }
+
+    fn holds(&self, condition: &Condition) -> bool {
+        let left = self.registers[usize::from(condition.left)];
+        compare(condition.comparison, left, self.value(&condition.right))
+    }
+
+    fn run(&mut self, statements: &[Statement]) -> End {
+        for statement in statements {
+            match statement {
+                Statement::Compute { operation, result, left, right } => {
+                    let left = self.registers[usize::from(*left)];
+                    self.registers[usize::from(*result)] = compute(*operation, left, self.value(right));
+                }
+                Statement::Guarded { condition, operation, result, left, right } => {
+                    if self.holds(condition) {
+                        let left = self.registers[usize::from(*left)];
+                        self.registers[usize::from(*result)] = compute(*operation, left, self.value(right));
+                    }
+                }
+                Statement::If { condition, yes, no } => {
+                    let end = if self.holds(condition) { self.run(yes) } else { self.run(no) };
+                    if end != End::Through {
+                        return end;
+                    }
+                }
+                Statement::While { condition, most, body } => {
+                    for _ in 0..*most {
+                        if !self.holds(condition) {
+                            break;
+                        }
+                        match self.run(body) {
+                            End::Through => {}
+                            End::Break => break,
+                            End::Return => return End::Return,
+                        }
+                    }
+                }
+                Statement::Break(condition) => {
+                    if self.holds(condition) {
+                        return End::Break;
+                    }
+                }
+                Statement::Return(condition) => {
+                    if self.holds(condition) {
+                        return End::Return;
+                    }
+                }
+                Statement::Call { result, argument } => {
+                    let argument = self.registers[usize::from(*argument)];
+                    let value = if argument & 1 == 0 {
+                        argument >> 1
+                    } else {
+                        argument.wrapping_mul(3).wrapping_add(1)
+                    };
+                    self.registers[usize::from(*result)] = value;
+                }
+                Statement::Store(register) => self.stored.push(self.registers[usize::from(*register)]),
+            }
+        }
+        End::Through
+    }
+}
+
+/// The same as PTX. Stores go to the thread's own row.
+#[derive(Default)]
+struct Writer {
+    text: String,
+    labels: u32,
+    counters: u32,
+    ends: Vec<String>,
+}
+
+impl Writer {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn label(&mut self) -> String {
+        self.labels += 1;
+        format!("L{}", self.labels)
+    }
+
+    fn value(value: &Value) -> String {
+        match value {
+            Value::Register(register) => format!("%r{register}"),
+            Value::Number(number) => number.to_string(),
+        }
+    }
+
+    fn condition(&mut self, condition: &Condition) {
+        let (comparison, right) =
+            (COMPARISONS[usize::from(condition.comparison)], Self::value(&condition.right));
+        self.line(&format!("setp.{comparison} %p1, %r{}, {right};", condition.left));
+    }
+
+    fn statements(&mut self, statements: &[Statement]) {
+        for statement in statements {
+            match statement {
+                Statement::Compute { operation, result, left, right } => {
+                    let (operation, right) = (OPERATIONS[usize::from(*operation)], Self::value(right));
+                    self.line(&format!("{operation} %r{result}, %r{left}, {right};"));
+                }
+                Statement::Guarded { condition, operation, result, left, right } => {
+                    self.condition(condition);
+                    let (operation, right) = (OPERATIONS[usize::from(*operation)], Self::value(right));
+                    self.line(&format!("@%p1 {operation} %r{result}, %r{left}, {right};"));
+                }
+                Statement::If { condition, yes, no } => {
+                    let (other, end) = (self.label(), self.label());
+                    self.condition(condition);
+                    self.line(&format!("@!%p1 bra {other};"));
+                    self.statements(yes);
+                    self.line(&format!("bra.uni {end};"));
+                    self.line(&format!("{other}:"));
+                    self.statements(no);
+                    self.line(&format!("{end}:"));
+                }
+                Statement::While { condition, most, body } => {
+                    let (head, end) = (self.label(), self.label());
+                    let counter = self.counters;
+                    self.counters += 1;
+                    self.line(&format!("mov.b32 %c{counter}, 0;"));
+                    self.line(&format!("{head}:"));
+                    self.line(&format!("setp.ge.u32 %p2, %c{counter}, {most};"));
+                    self.line(&format!("@%p2 bra {end};"));
+                    self.line(&format!("add.u32 %c{counter}, %c{counter}, 1;"));
+                    self.condition(condition);
+                    self.line(&format!("@!%p1 bra {end};"));
+                    self.ends.push(end.clone());
+                    self.statements(body);
+                    self.ends.pop();
+                    self.line(&format!("bra.uni {head};"));
+                    self.line(&format!("{end}:"));
+                }
+                Statement::Break(condition) => {
+                    self.condition(condition);
+                    let end = self.ends.last().cloned().unwrap_or_else(|| "END".to_owned());
+                    self.line(&format!("@%p1 bra {end};"));
+                }
+                Statement::Return(condition) => {
+                    self.condition(condition);
+                    self.line("@%p1 bra END;");
+                }
+                Statement::Call { result, argument } => {
+                    self.line("{");
+                    self.line(".param .b32 param0;");
+                    self.line(&format!("st.param.b32 [param0], %r{argument};"));
+                    self.line(".param .b32 retval0;");
+                    self.line("call.uni (retval0), collatz, (param0);");
+                    self.line(&format!("ld.param.b32 %r{result}, [retval0];"));
+                    self.line("}");
+                }
+                Statement::Store(register) => {
+                    self.line(&format!("st.global.u32 [%rd1], %r{register};"));
+                    self.line("add.u64 %rd1, %rd1, 4;");
+                }
+            }
+        }
+    }
+}
+
+/// Room for what a thread stores.
+const ROW: usize = 2048;
+
+fn text_of(program: &[Statement]) -> String {
+    let mut writer = Writer::default();
+    writer.statements(program);
+    let counters = writer.counters;
+    let mut text = format!(
+        "{HEAD}
+.func (.param .b32 result) collatz(.param .b32 value)
+{{
+	.reg .pred %p;
+	.reg .b32 %r<3>;
+	ld.param.b32 %r0, [value];
+	and.b32 %r1, %r0, 1;
+	setp.eq.u32 %p, %r1, 0;
+	@%p bra EVEN;
+	mad.lo.u32 %r2, %r0, 3, 1;
+	st.param.b32 [result], %r2;
+	ret;
+EVEN:
+	shr.u32 %r2, %r0, 1;
+	st.param.b32 [result], %r2;
+	ret;
+}}
+.visible .entry k(.param .u64 out)
+{{
+	.reg .pred %p<3>;
+	.reg .b32 %r<9>;
+	.reg .b32 %c<{}>;
+	.reg .b64 %rd<3>;
+	mov.u32 %r8, %tid.x;
+	ld.param.u64 %rd1, [out];
+	mul.wide.u32 %rd2, %r8, {};
+	add.u64 %rd1, %rd1, %rd2;
+",
+        counters + 1,
+        ROW * 4
+    );
+    for register in 0..REGISTERS {
+        writeln!(text, "mul.lo.u32 %r{register}, %r8, {};", 7 * u32::from(register) + 1).expect("text");
+    }
+    text + &writer.text + "END:\nadd.u32 %r0, %r0, 5;\nst.global.u32 [%rd1], %r0;\nret;\n}\n"
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![(0..9u8).prop_map(Value::Register), (-4..70i32).prop_map(Value::Number)]
+}
+
+fn condition() -> impl Strategy<Value = Condition> {
+    (0..4u8, 0..9u8, value()).prop_map(|(comparison, left, right)| Condition { comparison, left, right })
+}
+
+fn statements() -> impl Strategy<Value = Vec<Statement>> {
+    let leaf = prop_oneof![
+        4 => (0..6u8, 0..REGISTERS, 0..9u8, value())
+            .prop_map(|(operation, result, left, right)| Statement::Compute { operation, result, left, right }),
+        1 => (condition(), 0..6u8, 0..REGISTERS, 0..9u8, value()).prop_map(
+            |(condition, operation, result, left, right)| {
+                Statement::Guarded { condition, operation, result, left, right }
+            }
+        ),
+        1 => condition().prop_map(Statement::Break),
+        1 => condition().prop_map(Statement::Return),
+        1 => (0..REGISTERS, 0..9u8).prop_map(|(result, argument)| Statement::Call { result, argument }),
+        2 => (0..9u8).prop_map(Statement::Store),
+    ];
+    let statement = leaf.prop_recursive(4, 40, 6, |inner| {
+        let list = || prop::collection::vec(inner.clone(), 0..5);
+        prop_oneof![
+            (condition(), list(), list()).prop_map(|(condition, yes, no)| Statement::If {
+                condition,
+                yes,
+                no
+            }),
+            (condition(), 1..5u8, list()).prop_map(|(condition, most, body)| Statement::While {
+                condition,
+                most,
+                body
+            }),
+        ]
+    });
+    prop::collection::vec(statement, 1..12)
+}
+
+#[test]
+fn warps_do_what_each_thread_would() {
+    let config = Config { cases: 300, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let outcome = runner.run(&statements(), |program| {
+        let text = text_of(&program);
+        let bench = Bench::new(&text);
+        let threads = 48;
+        let out = bench.upload(&vec![0u32; threads * ROW]);
+        let log = bench.watch("k", threads as u32, &[out.into()]);
+        // All ways lead to the end, so each warp comes there whole, and once: then an addition, a store and two returns.
+        let last =
+            bench.program.sites().iter().rposition(|site| &*site.opcode == "add.u32").expect("it") as u32;
+        prop_assert_eq!(log.issued.get(&last), Some(&(2, threads as u64)), "{}", text);
+        let got = bench.download::<u32>(out, threads * ROW);
+        for number in 0..threads as u32 {
+            let mut thread = Thread { registers: [0; 9], stored: Vec::new() };
+            for register in 0..REGISTERS {
+                thread.registers[usize::from(register)] = number.wrapping_mul(7 * u32::from(register) + 1);
+            }
+            thread.registers[8] = number;
+            thread.run(&program);
+            thread.stored.push(thread.registers[0].wrapping_add(5));
+            thread.stored.resize(ROW, 0);
+            let row = &got[number as usize * ROW..][..ROW];
+            prop_assert!(row == thread.stored.as_slice(), "thread {number}\n{text}");
+        }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|failure| panic!("{failure}"));
+}
