@@ -9,12 +9,13 @@ use crate::verbs::new_kernel;
 use crate::{cargo, process};
 
 /// What the copy needs to build.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",
     "rustfmt.toml",
     "crates",
+    "examples",
     "gpu-kernels",
     "host",
     "xtask",

@@ -57,6 +57,8 @@ enum Verb {
     Test(verbs::test::Arguments),
     /// Make a new kernel with its experiment, its CUDA C++ twin and a test: all build and pass as they are
     NewKernel(verbs::new_kernel::Arguments),
+    /// Make a project of your own with our crates: it runs and passes its tests at once, with a GPU or without
+    NewProject(verbs::new_project::Arguments),
     /// Print a kernel's PTX
     Ptx(verbs::ptx::Arguments),
     /// Print a kernel's machine code, with its registers and shared memory
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Verb::Check(arguments) => verbs::check::main(&arguments),
         Verb::Test(arguments) => verbs::test::main(&arguments),
         Verb::NewKernel(arguments) => verbs::new_kernel::main(&arguments),
+        Verb::NewProject(arguments) => verbs::new_project::main(&arguments),
         Verb::Ptx(arguments) => verbs::ptx::main(&arguments),
         Verb::Sass(arguments) => verbs::sass::main(&arguments),
         Verb::Doctor => verbs::doctor::main(),

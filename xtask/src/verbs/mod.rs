@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod fidelity;
 pub(crate) mod list;
 pub(crate) mod new_kernel;
+pub(crate) mod new_project;
 pub(crate) mod ptx;
 pub(crate) mod readme;
 pub(crate) mod run;
