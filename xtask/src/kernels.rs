@@ -1,116 +1,73 @@
-//! The kernel crate as PTX.
+//! The kernels' PTX, by the program that carries their compiler: `xtask-ptx`, which is built when it is first needed.
 
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, Result, anyhow};
-use cuda_builder::ptx::Ptx;
-use cuda_builder::{Artifact, CudaBuilder, NvvmArch};
+use anyhow::{Context, Result};
 
-use crate::nearest;
+use crate::layout::Layout;
+use crate::{cargo, process};
 
-/// What the tests build for: the oldest architecture that CUDA 13 knows, then one of each generation; 90a besides, because
-/// what is only in `a` variants is spelled differently.
-pub(crate) const ARCHITECTURES: [NvvmArch; 8] = [
-    NvvmArch::Compute75,
-    NvvmArch::Compute80,
-    NvvmArch::Compute86,
-    NvvmArch::Compute89,
-    NvvmArch::Compute90,
-    NvvmArch::Compute90a,
-    NvvmArch::Compute100,
-    NvvmArch::Compute120,
-];
-
-/// The first PTX version that has the last of them: a ptxas that does not know it is too old.
-pub(crate) const NEWEST_ISA: &str = "8.7";
-
-/// The PTX of all kernels for one architecture.
-#[derive(Clone, Debug)]
+/// One architecture that the kernels were compiled for.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Built {
-    pub(crate) arch: NvvmArch,
-    /// The file it is in.
-    pub(crate) path: PathBuf,
-    pub(crate) text: String,
+    /// `compute_90`.
+    pub(crate) arch: String,
     /// The version of PTX it is written in: `7.8`.
     pub(crate) isa: String,
-    /// The kernels' names, sorted.
-    pub(crate) kernels: Vec<String>,
 }
 
-impl Built {
-    /// Takes PTX apart far enough to know what is in it.
-    pub(crate) fn read(arch: NvvmArch, path: &Path, text: String) -> Result<Self> {
-        let module = Ptx::parse(&text);
-        let isa =
-            module.version().with_context(|| format!("{} has no .version line", path.display()))?.to_owned();
-        let mut kernels: Vec<String> = module.entries().into_iter().map(str::to_owned).collect();
-        kernels.sort();
-        Ok(Built { arch, path: path.to_owned(), text, isa, kernels })
+/// An up-to-date `xtask-ptx`, to be given arguments.
+fn program(root: &Path) -> Result<Command> {
+    if !cargo::target(root)?.join("debug/xtask-ptx").is_file() {
+        eprintln!(
+            "Building xtask-ptx, which compiles kernels to PTX, assembles and checks them: a few seconds, once."
+        );
     }
-
-    /// One kernel with all that it needs to stand alone: the module's head, its variables, and the kernel.
-    pub(crate) fn extract(&self, kernel: &str) -> Result<String> {
-        self.extract_from(&Ptx::parse(&self.text), kernel)
-    }
-
-    /// The same of every kernel, with its name.
-    pub(crate) fn extract_all(&self) -> Result<Vec<(&str, String)>> {
-        let module = Ptx::parse(&self.text);
-        self.kernels.iter().map(|kernel| Ok((kernel.as_str(), self.extract_from(&module, kernel)?))).collect()
-    }
-
-    fn extract_from(&self, module: &Ptx<'_>, kernel: &str) -> Result<String> {
-        module.extract(kernel).ok_or_else(|| {
-            anyhow!(
-                "there is no kernel `{kernel}`{}. The kernels are {}.",
-                nearest::hint(kernel, &self.kernels),
-                self.kernels.join(", ")
-            )
-        })
-    }
+    let mut build = cargo::command(root);
+    let _ = build.args(["build", "--quiet", "--package", "xtask_ptx"]);
+    let built: Option<(String, PathBuf)> = cargo::programs(&mut build)?.into_iter().next();
+    let (_, path) = built.context("cargo built package `xtask_ptx` but reports no program of it")?;
+    let mut command = Command::new(path);
+    // As `cargo run` would: it is how the program finds the checkout.
+    let _ = command.env("CARGO_MANIFEST_DIR", root.join("xtask"));
+    Ok(command)
 }
 
-/// Compiles the kernel crate once and emits PTX for each architecture.
-pub(crate) fn build(root: &Path, target: &Path, architectures: &[NvvmArch]) -> Result<Vec<Built>> {
-    let folder = target.join("xtask-ptx");
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let build = CudaBuilder::new(root.join("gpu-kernels"))
-        .arches(architectures.iter().copied())
-        .copy_to(folder.join("kernels.ptx"))
-        // Where the host's build script keeps it too: `core` is compiled once for both.
-        .target_dir(target.join("cuda-builder"))
-        .build_all()
-        .context("gpu-kernels cannot be compiled to PTX")?;
-    let read = |artifact: &Artifact| {
-        let text = std::fs::read_to_string(&artifact.ptx)
-            .with_context(|| format!("cannot read {}", artifact.ptx.display()))?;
-        Built::read(artifact.arch, &artifact.ptx, text)
+/// Becomes `xtask-ptx VERB ARGUMENTS..`. Returns only if that fails.
+pub(crate) fn pass_on(verb: &str, arguments: &[OsString]) -> Result<u8> {
+    let layout = Layout::find()?;
+    let mut command = program(layout.root(verb)?)?;
+    let error = command.arg(verb).args(arguments).exec();
+    Err(error).with_context(|| format!("cannot start {}", command.get_program().display()))
+}
+
+/// What a step of `xtask-ptx` prints.
+pub(crate) fn step(root: &Path, words: &[&str]) -> Result<String> {
+    process::data(program(root)?.arg("step").args(words))
+}
+
+/// Compiles the kernels for all architectures that the tests know, and copies the PTX to a folder if one is given.
+pub(crate) fn build(root: &Path, into: Option<&Path>) -> Result<Vec<Built>> {
+    let mut command = program(root)?;
+    let _ = command.args(["step", "build"]);
+    if let Some(folder) = into {
+        let folder =
+            std::path::absolute(folder).with_context(|| format!("cannot find {}", folder.display()))?;
+        let _ = command.arg("--into").arg(folder);
+    }
+    parse(&process::data(&mut command)?)
+}
+
+fn parse(text: &str) -> Result<Vec<Built>> {
+    let line = |line: &str| {
+        let (arch, isa) =
+            line.split_once(' ').with_context(|| format!("`{line}` names no architecture and PTX"))?;
+        Ok(Built { arch: arch.to_owned(), isa: isa.to_owned() })
     };
-    build.artifacts.iter().map(read).collect()
-}
-
-/// Compiles the kernel crate for one architecture.
-pub(crate) fn build_one(root: &Path, target: &Path, arch: NvvmArch) -> Result<Built> {
-    build(root, target, &[arch])?.pop().context("the build left no PTX")
-}
-
-/// The highest PTX version among them: what a ptxas has to know.
-pub(crate) fn highest_isa(built: &[Built]) -> Result<String> {
-    let number = |isa: &str| -> Option<(u32, u32)> {
-        let (major, minor) = isa.split_once('.')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
-    };
-    let highest = built.iter().max_by_key(|one| number(&one.isa)).context("no PTX was built")?;
-    Ok(highest.isa.clone())
-}
-
-/// Reads an architecture's name, as `--arch` takes it: `compute_90`, `sm_90` and `90` are the same.
-pub(crate) fn parse_arch(text: &str) -> Result<NvvmArch, String> {
-    let number = text.trim_start_matches("compute_").trim_start_matches("sm_");
-    format!("compute_{number}").parse().map_err(|_| {
-        let names: Vec<String> = NvvmArch::ALL.iter().map(ToString::to_string).collect();
-        format!("there is no such architecture{}; they are {}", nearest::hint(text, &names), names.join(", "))
-    })
+    text.lines().map(line).collect()
 }
 
 #[cfg(test)]
@@ -118,21 +75,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn architectures_by_any_of_their_names() {
-        for text in ["compute_90a", "sm_90a", "90a"] {
-            assert_eq!(parse_arch(text), Ok(NvvmArch::Compute90a));
-        }
-        let error = parse_arch("compute_91").unwrap_err();
-        assert!(error.starts_with("there is no such architecture (did you mean `compute_90"), "{error}");
-        assert!(error.contains("compute_75, "), "{error}");
-    }
-
-    #[test]
-    fn versions_are_compared_as_numbers() {
-        let built = |isa: &str| {
-            Built::read(NvvmArch::Compute75, Path::new("k.ptx"), format!(".version {isa}\n")).unwrap()
-        };
-        assert_eq!(highest_isa(&[built("8.7"), built("8.10"), built("7.9")]).unwrap(), "8.10");
-        assert!(highest_isa(&[]).is_err());
+    fn architectures_are_read_with_their_ptx_versions() {
+        let built = |arch: &str, isa: &str| Built { arch: arch.into(), isa: isa.into() };
+        let text = "compute_75 7.4\ncompute_90a 8.0\n";
+        assert_eq!(parse(text).unwrap(), [built("compute_75", "7.4"), built("compute_90a", "8.0")]);
+        assert!(parse("compute_75\n").is_err());
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 /// The two places that this program runs from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub enum Layout {
     /// A checkout of the repository; everything is built from source.
     Checkout {
         /// The workspace's root.
@@ -20,30 +20,38 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    /// Looks beside this program first, then for the checkout that it was built from.
-    pub(crate) fn find() -> Result<Self> {
+    /// Looks beside this program first, and then for the checkout: the one that cargo started this program for, the one
+    /// around the current folder, the one around the program, and at last the one that it was built from.
+    ///
+    /// # Errors
+    /// There is none at any of these places.
+    pub fn find() -> Result<Self> {
         let program = std::env::current_exe().context("cannot tell where this program is")?;
         if let Some(folder) = program.parent().filter(|folder| is_dist_folder(folder)) {
             return Ok(Layout::Folder { folder: folder.to_owned() });
         }
-        // `cargo run` sets the variable; without it, the path that was compiled in serves as long as nobody moved it.
-        let compiled_in = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-        let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map_or(compiled_in, PathBuf::from);
-        match manifest.parent() {
-            Some(root) if root.join("gpu-kernels/Cargo.toml").is_file() => {
-                Ok(Layout::Checkout { root: root.to_owned() })
-            }
-            _ => bail!(
-                "{} is neither beside a `coalesce` and its `kernels/`, as in a folder made by `cargo xtask dist`, nor in the \
-                 checkout that it was built from ({}). Run it as `cargo xtask` inside a checkout.",
+        // `cargo run` names the folder of this package, also where several checkouts share one target folder.
+        let of_cargo = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let places = [of_cargo, std::env::current_dir().ok(), Some(program.clone())];
+        let compiled_in = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let around =
+            places.iter().flatten().map(PathBuf::as_path).chain([compiled_in]).find_map(checkout_around);
+        match around {
+            Some(root) => Ok(Layout::Checkout { root: root.to_owned() }),
+            None => bail!(
+                "{} is neither beside a `coalesce` and its `kernels/`, as in a folder made by `cargo xtask dist`, nor in a \
+                 checkout, and the one that it was built from ({}) is gone. Run it as `cargo xtask` inside a checkout.",
                 program.display(),
-                manifest.display()
+                compiled_in.display()
             ),
         }
     }
 
     /// The checkout's root, for verbs that need sources.
-    pub(crate) fn root(&self, verb: &str) -> Result<&Path> {
+    ///
+    /// # Errors
+    /// This is a folder made by `dist`, which has none.
+    pub fn root(&self, verb: &str) -> Result<&Path> {
         match self {
             Layout::Checkout { root } => Ok(root),
             Layout::Folder { folder } => bail!(
@@ -55,7 +63,7 @@ impl Layout {
     }
 
     /// The folder with the CUDA C++ twins of the kernels.
-    pub(crate) fn reference(&self) -> PathBuf {
+    pub fn reference(&self) -> PathBuf {
         match self {
             Layout::Checkout { root } => root.join("reference"),
             Layout::Folder { folder } => folder.join("reference"),
@@ -63,9 +71,31 @@ impl Layout {
     }
 }
 
+/// The checkout that a path is in: the nearest folder upwards that holds the kernels and this program's sources.
+fn checkout_around(path: &Path) -> Option<&Path> {
+    let is_checkout = |folder: &&Path| {
+        folder.join("gpu-kernels/Cargo.toml").is_file() && folder.join("xtask/Cargo.toml").is_file()
+    };
+    path.ancestors().find(is_checkout)
+}
+
 /// Whether a folder looks like what `dist` makes.
-pub(crate) fn is_dist_folder(folder: &Path) -> bool {
+pub fn is_dist_folder(folder: &Path) -> bool {
     folder.join("coalesce").is_file()
         && folder.join("kernels").is_dir()
         && folder.join("README.txt").is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkout_is_found_from_anywhere_below_it() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for place in [root.to_owned(), root.join("xtask/src"), root.join("target/debug/xtask")] {
+            assert_eq!(checkout_around(&place), Some(root), "{}", place.display());
+        }
+        assert_eq!(checkout_around(root.parent().unwrap()), None);
+    }
 }

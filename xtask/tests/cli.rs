@@ -48,20 +48,11 @@ fn an_unknown_verb_names_the_nearest() {
 }
 
 #[test]
-fn an_unknown_architecture_names_the_nearest_and_lists_all() {
-    let (code, text) = xtask(&["ptx", "offset_f32", "--arch", "compute_91"]);
-    assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("did you mean `compute_90`?"), "{text}");
-    assert!(text.contains("compute_75, ") && text.contains("compute_120"), "{text}");
-}
-
-#[test]
-fn a_kernel_or_all_must_be_named() {
-    let (code, text) = xtask(&["ptx"]);
-    assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("<KERNEL>"), "{text}");
-    let (code, text) = xtask(&["ptx", "offset_f32", "--all"]);
-    assert_eq!(code, Some(2), "{text}");
+fn a_folder_that_cannot_be_written_to_is_told_before_anything_is_built() {
+    let (code, text) = xtask(&["dist", "--out", "/proc/coalesce"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.starts_with("error: cannot make /proc/coalesce.making/kernels"), "{text}");
+    assert!(!text.contains("Building"), "{text}");
 }
 
 #[test]

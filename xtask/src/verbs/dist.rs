@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::gpu::crates::{self, GpuTests};
+use crate::gpu::crates;
 use crate::layout::{self, Layout};
-use crate::{cargo, coalesce, kernels};
+use crate::{coalesce, kernels};
 
 /// What `dist` takes.
 #[derive(Args)]
@@ -21,22 +22,23 @@ pub(crate) struct Arguments {
 /// Builds everything in release and lays it out in one folder.
 pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let layout = Layout::find()?;
-    let root = layout.root("dist")?;
+    let _ = layout.root("dist")?;
     let out = &arguments.out;
     refuse_to_overwrite(out)?;
-    let programs = coalesce::build(root, &["host", "xtask"])?;
-    let tests = crates::build(root)?;
-    let built = kernels::build(root, &cargo::target(root)?, &kernels::ARCHITECTURES)?;
-
-    // Laid out beside its place and then moved there, so that no half-made folder is left behind.
+    // Laid out beside its place and then moved there, so that no half-made folder is left behind; made before anything is
+    // built, so that a place that cannot be written to is told at once.
     let draft = sibling(out, "making")?;
     let _ = std::fs::remove_dir_all(&draft);
-    let content = Content { programs, tests, built, reference: layout.reference() };
-    let result = lay_out(&draft, &content).and_then(|()| replace(&draft, out));
-    if result.is_err() {
+    let stripped = make_folders(&draft).and_then(|()| fill(&draft, &layout)).and_then(|stripped| {
+        replace(&draft, out)?;
+        Ok(stripped)
+    });
+    if stripped.is_err() {
         let _ = std::fs::remove_dir_all(&draft);
     }
-    result?;
+    if let Stripped::Not(reason) = stripped? {
+        println!("The programs carry their debug information: {reason}");
+    }
 
     let (files, bytes) = measure(out)?;
     println!("{}: {files} files, {:.1} MiB", out.display(), bytes as f64 / f64::from(1 << 20));
@@ -46,6 +48,15 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     println!("  ./xtask compare               beside the CUDA C++ twins (needs nvcc)");
     println!("README.txt in it says the same and what the machine needs.");
     Ok(0)
+}
+
+/// The folders of a `dist`, empty.
+fn make_folders(folder: &Path) -> Result<()> {
+    ["kernels", "reference", crates::FOLDER].iter().map(|sub| folder.join(sub)).try_for_each(|sub| {
+        std::fs::create_dir_all(&sub).with_context(|| {
+            format!("cannot make {}; name a folder you may write to with --out", sub.display())
+        })
+    })
 }
 
 /// Only an empty folder or an earlier `dist` may be replaced.
@@ -80,33 +91,22 @@ fn replace(draft: &Path, out: &Path) -> Result<()> {
     std::fs::rename(draft, out).with_context(|| format!("cannot put {} in place", out.display()))
 }
 
-/// What goes into the folder.
-struct Content {
-    programs: Vec<PathBuf>,
-    tests: Vec<GpuTests>,
-    built: Vec<kernels::Built>,
-    reference: PathBuf,
-}
-
-fn lay_out(folder: &Path, content: &Content) -> Result<()> {
-    let Content { programs, tests, built, reference } = content;
-    for sub in ["kernels", "reference", crates::FOLDER] {
-        let sub = folder.join(sub);
-        std::fs::create_dir_all(&sub).with_context(|| {
-            format!("cannot make {}; name a folder you may write to with --out", sub.display())
-        })?;
+/// Builds what goes into the folder and puts it there.
+fn fill(folder: &Path, layout: &Layout) -> Result<Stripped> {
+    let root = layout.root("dist")?;
+    let mut programs = Vec::new();
+    for program in coalesce::build(root, &["host", "xtask"])? {
+        programs.push(folder.join(program.file_name().context("a program without a name")?));
+        copy(&program, &programs[programs.len() - 1])?;
     }
-    for program in programs {
-        copy(program, &folder.join(program.file_name().context("a program without a name")?))?;
+    for test in crates::build(root)? {
+        programs.push(folder.join(crates::FOLDER).join(&test.package));
+        copy(&test.program, &programs[programs.len() - 1])?;
     }
-    for test in tests {
-        copy(&test.program, &folder.join(crates::FOLDER).join(&test.package))?;
-    }
-    for one in built {
-        copy(&one.path, &folder.join("kernels").join(format!("kernels.{}.ptx", one.arch)))?;
-    }
+    let built = kernels::build(root, Some(&folder.join("kernels")))?;
+    let reference = layout.reference();
     let sources =
-        std::fs::read_dir(reference).with_context(|| format!("cannot list {}", reference.display()))?;
+        std::fs::read_dir(&reference).with_context(|| format!("cannot list {}", reference.display()))?;
     for source in sources {
         let source = source.with_context(|| format!("cannot list {}", reference.display()))?.path();
         if source
@@ -119,11 +119,36 @@ fn lay_out(folder: &Path, content: &Content) -> Result<()> {
             )?;
         }
     }
-    let carried = programs.iter().chain(tests.iter().map(|test| &test.program));
-    let needs = carried.map(|program| glibc_needed(program)).collect::<Result<Vec<_>>>()?;
+    let stripped = strip("strip", &programs)?;
+    let needs = programs.iter().map(|program| glibc_needed(program)).collect::<Result<Vec<_>>>()?;
     let readme = folder.join("README.txt");
-    std::fs::write(&readme, readme_text(needs.into_iter().flatten().max(), built))
-        .with_context(|| format!("cannot write {}", readme.display()))
+    std::fs::write(&readme, readme_text(needs.into_iter().flatten().max(), &built))
+        .with_context(|| format!("cannot write {}", readme.display()))?;
+    Ok(stripped)
+}
+
+/// Whether the programs were stripped.
+#[derive(Debug, PartialEq, Eq)]
+enum Stripped {
+    /// They were.
+    All,
+    /// They were not, for this reason.
+    Not(String),
+}
+
+/// Takes symbols and debug information out of programs with binutils' `strip`, which comes with most C linkers. A program
+/// works with them as well.
+fn strip(tool: &str, programs: &[PathBuf]) -> Result<Stripped> {
+    let output = match Command::new(tool).args(programs).output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(Stripped::Not(format!("there is no `{tool}`; it is part of binutils")));
+        }
+        output => output.with_context(|| format!("cannot start {tool}"))?,
+    };
+    if !output.status.success() {
+        bail!("`{tool}` failed ({}): {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(Stripped::All)
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
@@ -211,6 +236,20 @@ mod tests {
         let error = format!("{:#}", refuse_to_overwrite(&folder.join("thesis.tex")).unwrap_err());
         assert!(error.contains("is no folder"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_told_with_what_to_do() {
+        let error = make_folders(Path::new("/proc/dist.making")).unwrap_err().to_string();
+        assert!(error.contains("/proc/dist.making/kernels") && error.contains("--out"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_strip_is_said_and_a_failing_one_is_an_error() {
+        let Stripped::Not(reason) = strip("no-such-strip", &[]).unwrap() else { panic!("there is none") };
+        assert!(reason.contains("`no-such-strip`"), "{reason}");
+        let error = strip("false", &[]).unwrap_err().to_string();
+        assert!(error.starts_with("`false` failed"), "{error}");
     }
 
     #[test]

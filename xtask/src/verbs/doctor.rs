@@ -1,16 +1,16 @@
 //! `doctor`: which compiler, tools, driver and GPU are in use, and what is missing.
 //!
-//! Looks only: nothing is installed, fetched or built.
+//! Looks only: nothing is installed or fetched, and nothing is built but the program that knows the compiler of kernels.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
-use cuda_builder::toolchain;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::layout::Layout;
-use crate::tools::{self, Program, Tool};
+use crate::tools::{self, Program};
 use crate::{cargo, kernels, process};
 
 /// What one line says.
@@ -25,7 +25,7 @@ enum State {
 
 /// One line of the list.
 struct Item {
-    name: &'static str,
+    name: String,
     state: State,
 }
 
@@ -39,12 +39,11 @@ pub(crate) fn main() -> Result<u8> {
             let has_cargo = version.is_ok();
             items.push(cargo_itself(version));
             let target = if has_cargo { cargo::target(root)? } else { target_without_cargo(root) };
-            items.extend(device_build(root, &target));
             // Without cargo nothing can be said of them.
             if has_cargo {
+                items.extend(device_build(root));
                 items.extend(cargo_tools(root));
             }
-            items.push(ptxas(&target));
             items.push(nvdisasm(&target));
             target.join("release").join("coalesce")
         }
@@ -52,7 +51,7 @@ pub(crate) fn main() -> Result<u8> {
     };
     items.push(optional(Program::Nvcc, "`compare` needs it"));
     items.push(optional(Program::ComputeSanitizer, "`test --gpu` needs it, or --no-sanitizer"));
-    items.extend(driver(&program));
+    items.push(driver(&program));
     crate::print(&render(&items))?;
     Ok(u8::from(items.iter().any(|item| matches!(item.state, State::Missing(_)))))
 }
@@ -66,7 +65,7 @@ fn cargo_itself(version: Result<String>) -> Item {
              (~/.cargo/bin, mostly) on PATH, or set CARGO to its path"
         )),
     };
-    Item { name: "cargo", state }
+    Item { name: "cargo".to_owned(), state }
 }
 
 /// Where cargo would build to, as far as that can be told without it.
@@ -74,29 +73,29 @@ fn target_without_cargo(root: &Path) -> PathBuf {
     root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
-/// What turns the kernels into PTX.
-fn device_build(root: &Path, target: &Path) -> Vec<Item> {
-    let report = toolchain::report(&root.join("gpu-kernels"), &target.join("cuda-builder"));
-    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    let compiler =
-        report.version.as_ref().zip(path(&report.rustc)).map(|(version, path)| format!("{version}\n{path}"));
-    let source = path(&report.library_source).map(|path| match report.route {
-        Some(route) => format!("{path} (route: {route})"),
-        None => path,
-    });
-    let llvm = report.llvm.as_ref().map(|llvm| format!("{}\n{}", llvm.version, llvm.path.display()));
-    let found = |(name, text): (&'static str, Option<String>)| {
-        text.map(|text| Item { name, state: State::Found(text) })
+/// What turns the kernels into PTX and assembles it, as `xtask-ptx` tells.
+fn device_build(root: &Path) -> Vec<Item> {
+    let items = kernels::step(root, &["toolchain"]).and_then(|text| text.lines().map(item).collect());
+    items.unwrap_or_else(|error: anyhow::Error| {
+        let state = State::Missing(format!("what compiles them cannot be built or asked: {error:#}"));
+        vec![Item { name: "kernels to PTX".to_owned(), state }]
+    })
+}
+
+/// One line of it: an object with `name`, `state` and `text`.
+fn item(line: &str) -> Result<Item> {
+    let value: Value = serde_json::from_str(line).with_context(|| format!("`{line}` is no JSON"))?;
+    let field = |name: &str| {
+        value[name].as_str().map(str::to_owned).with_context(|| format!("`{line}` has no {name}"))
     };
-    let items =
-        [("compiler", compiler), ("library source", source), ("libLLVM", llvm)].into_iter().filter_map(found);
-    // As long as there is a route and a libLLVM, a build gets by itself what is still missing.
-    let possible = report.route.is_some() && report.llvm.is_some();
-    let missing = report.missing.iter().map(|text| {
-        let state = if possible { State::Absent(text.clone()) } else { State::Missing(text.clone()) };
-        Item { name: "kernels to PTX", state }
-    });
-    items.chain(missing).collect()
+    let text = field("text")?;
+    let state = match field("state")?.as_str() {
+        "found" => State::Found(text),
+        "absent" => State::Absent(text),
+        "missing" => State::Missing(text),
+        other => bail!("`{other}` is no state of `{line}`"),
+    };
+    Ok(Item { name: field("name")?, state })
 }
 
 /// What `test` calls besides the compiler.
@@ -109,80 +108,50 @@ fn cargo_tools(root: &Path) -> Vec<Item> {
                 Ok(version) => State::Found(version.trim().to_owned()),
                 Err(_) => State::Missing(format!("`test` needs it: `rustup component add {name}`")),
             };
-            Item { name, state }
+            Item { name: name.to_owned(), state }
         })
         .collect()
-}
-
-/// ptxas, or what fetches it.
-fn ptxas(target: &Path) -> Item {
-    let kept = tools::fetched_path(Program::Ptxas, target);
-    let scratch = target.join("cuda-tools").join("scratch");
-    let newest = kernels::ARCHITECTURES[kernels::ARCHITECTURES.len() - 1];
-    let suits = |path: &Path| tools::accepts(path, newest, kernels::NEWEST_ISA, &scratch);
-    let state = match tools::find(Program::Ptxas, Some(&kept), suits) {
-        Ok(tool) => State::Found(describe(&tool)),
-        Err(_) if can_fetch() => {
-            State::Absent("not here yet; `test` and `sass` fetch it once with pip".to_owned())
-        }
-        Err(error) => State::Missing(format!(
-            "`test` needs it: {error:#}, and python3 has no pip to fetch it with. Set PTXAS, put the bin folder of CUDA 13 on \
-             PATH, or install pip"
-        )),
-    };
-    Item { name: "ptxas", state }
 }
 
 fn nvdisasm(target: &Path) -> Item {
     let kept = tools::fetched_path(Program::Nvdisasm, target);
     let state = match tools::find(Program::Nvdisasm, Some(&kept), |_| Ok(())) {
-        Ok(tool) => State::Found(describe(&tool)),
+        Ok(tool) => State::Found(tool.to_string()),
         Err(_) => State::Absent("not here yet; `sass` fetches it once with pip".to_owned()),
     };
-    Item { name: "nvdisasm", state }
+    Item { name: "nvdisasm".to_owned(), state }
 }
 
 fn optional(program: Program, who_needs_it: &str) -> Item {
     let state = match tools::find(program, None, |_| Ok(())) {
-        Ok(tool) => State::Found(describe(&tool)),
+        Ok(tool) => State::Found(tool.to_string()),
         Err(error) => State::Absent(format!("{who_needs_it}; {error:#}")),
     };
-    Item { name: program.name(), state }
+    Item { name: program.name().to_owned(), state }
 }
 
-fn can_fetch() -> bool {
-    process::succeed(Command::new("python3").args(["-m", "pip", "--version"])).is_ok()
-}
-
-fn describe(tool: &Tool) -> String {
-    format!("{} ({})\n{}", tool.version, tool.origin, tool.path.display())
-}
-
-/// The driver by itself, and the GPUs as `coalesce` sees them. Without them cards are simulated.
-fn driver(program: &Path) -> Vec<Item> {
-    let driver = match cuda_driver::bind_nvidia() {
-        Ok(nvidia) => State::Found(format!("{}\n{}", nvidia.driver_version, nvidia.path.display())),
-        Err(error) => {
-            let state = State::Absent(format!(
-                "`run` simulates a card instead, and its times are modelled; to measure: {error}"
-            ));
-            return vec![Item { name: "driver", state }];
-        }
-    };
-    let devices = if program.is_file() {
+/// The driver and the GPUs as `coalesce` sees them. Without them cards are simulated.
+fn driver(program: &Path) -> Item {
+    let state = if program.is_file() {
         match process::succeed(Command::new(program).arg("devices")) {
-            Ok(text) => State::Found(gpus(&text).to_owned()),
+            Ok(text) => gpus(&text),
             Err(error) => State::Missing(format!("{error:#}")),
         }
     } else {
         State::Absent("coalesce is not built yet; `cargo xtask devices` builds it and lists them".to_owned())
     };
-    vec![Item { name: "driver", state: driver }, Item { name: "GPUs", state: devices }]
+    Item { name: "driver and GPUs".to_owned(), state }
 }
 
-/// What `coalesce devices` says of GPUs, without the list of simulated cards, which is below it.
-fn gpus(devices: &str) -> &str {
-    devices.split("\n\n").next().unwrap_or_default().trim_end()
+/// What `coalesce devices` says of driver and GPUs, without the list of simulated cards, which is below it.
+fn gpus(devices: &str) -> State {
+    let of_gpus = devices.split("\n\n").next().unwrap_or_default().trim_end();
+    match of_gpus.strip_prefix("no GPU: ") {
+        Some(reason) => State::Absent(format!(
+            "`run` simulates a card instead, and its times are modelled; to measure: {reason}"
+        )),
+        None => State::Found(of_gpus.to_owned()),
+    }
 }
 
 /// A line an item: a mark, the name, and what was found or what to do.
@@ -195,13 +164,13 @@ fn render(items: &[Item]) -> String {
             State::Missing(what) => ("✗", format!("MISSING: {what}")),
         };
         for (number, line) in what.lines().enumerate() {
-            let (mark, name) = if number == 0 { (mark, *name) } else { ("", "") };
+            let (mark, name) = if number == 0 { (mark, name.as_str()) } else { ("", "") };
             let _ = writeln!(text, "{mark:1} {name:<18} {line}");
         }
     }
     let missing = items.iter().filter(|item| matches!(item.state, State::Missing(_))).count();
     text.push_str(match missing {
-        0 => "\nNothing is missing but what is marked -, which the rest does without.\n",
+        0 => "\nEverything required is present; items marked - are optional.\n",
         _ => "\nWhat is marked ✗ is needed by `run` or `test`.\n",
     });
     text
@@ -211,8 +180,8 @@ fn render(items: &[Item]) -> String {
 mod tests {
     use super::*;
 
-    fn item(name: &'static str, state: State) -> Item {
-        Item { name, state }
+    fn item(name: &str, state: State) -> Item {
+        Item { name: name.to_owned(), state }
     }
 
     #[test]
@@ -230,11 +199,23 @@ mod tests {
 
     #[test]
     fn simulated_cards_are_no_gpus() {
-        assert_eq!(
-            gpus("driver: d\ncuda:0: a GPU\n\nsimulated cards: ..\n\nsim:c870\n"),
-            "driver: d\ncuda:0: a GPU"
-        );
-        assert_eq!(gpus("no GPU: none\n"), "no GPU: none");
+        let State::Found(text) = gpus("driver: d\ncuda:0: a GPU\n\nsimulated cards: ..\n\nsim:c870\n") else {
+            panic!("there is a GPU")
+        };
+        assert_eq!(text, "driver: d\ncuda:0: a GPU");
+        let State::Absent(text) = gpus("no GPU: no libcuda.so.1\n\nsimulated cards: ..\n") else {
+            panic!("there is no GPU")
+        };
+        assert!(text.ends_with("to measure: no libcuda.so.1"), "{text}");
+    }
+
+    #[test]
+    fn items_are_read_from_the_program_that_knows_the_compiler() {
+        let read = super::item(r#"{"name":"ptxas","state":"absent","text":"not here yet"}"#).unwrap();
+        assert!(render(&[read]).starts_with("- ptxas              absent: not here yet\n"));
+        for line in ["{}", "ptxas", r#"{"name":"a","state":"lost","text":""}"#] {
+            assert!(super::item(line).is_err(), "{line}");
+        }
     }
 
     #[test]
@@ -251,6 +232,6 @@ mod tests {
              ✗ libLLVM            MISSING: put it there\n\n\
              What is marked ✗ is needed by `run` or `test`.\n"
         );
-        assert!(render(&items[..2]).ends_with("does without.\n"));
+        assert!(render(&items[..2]).ends_with("are optional.\n"));
     }
 }

@@ -9,8 +9,6 @@ pub(crate) mod fidelity;
 pub(crate) mod list;
 pub(crate) mod new_kernel;
 pub(crate) mod new_project;
-pub(crate) mod ptx;
 pub(crate) mod readme;
 pub(crate) mod run;
-pub(crate) mod sass;
 pub(crate) mod test;

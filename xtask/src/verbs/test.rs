@@ -1,7 +1,7 @@
 //! `test`: everything that must hold before a change is good.
 //!
-//! Without a GPU: formatting, lints, documentation, the crates' own tests, every kernel on the [simulated] card, and the [gate]
-//! that every kernel's PTX passes. With `--gpu`: the built program on the real device, see [`crate::gpu`].
+//! Without a GPU: formatting, lints, documentation, the crates' own tests, every kernel on the [simulated] card, and the gate
+//! that every kernel's PTX passes ([kernels]). With `--gpu`: the built program on the real device, see [`crate::gpu`].
 
 use std::path::Path;
 use std::process::Command;
@@ -9,12 +9,10 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::expectations::Expectations;
 use crate::layout::Layout;
 use crate::steps::Steps;
-use crate::tools::{self, Program};
 use crate::verbs::readme;
-use crate::{cargo, gate, generated, gpu, kernels, process, simulated};
+use crate::{cargo, generated, gpu, kernels, process, simulated};
 
 /// What `test` takes.
 #[derive(Args)]
@@ -95,31 +93,17 @@ fn crates(root: &Path, keep_going: bool, steps: &mut Steps<std::io::Stdout>) -> 
     // The tests that the GPU has to pass, on the simulated driver.
     let mut device_tests =
         cargo_with("test", &["--quiet", "--package", "cuda_std_device_tests", "--test", "gpu"]);
-    let _ = device_tests.args(["--", "--ignored"]).env(cuda_driver::simulated::CARDS_VARIABLE, "h200");
+    let _ = device_tests.args(["--", "--ignored"]).env("COALESCE_SIMULATE", "h200");
     steps.run("cuda_std's device tests, on a simulated H200", quiet(device_tests))?;
     steps.run("a generated kernel builds and passes (cargo xtask new-kernel)", || generated::check(root))
 }
 
 /// What every kernel's PTX must pass.
 fn ptx(root: &Path, steps: &mut Steps<std::io::Stdout>) -> Result<()> {
-    let target = cargo::target(root)?;
-    let mut built = Vec::new();
-    let mut expectations = Expectations::default();
     steps.run("kernels to PTX, all architectures", || {
-        built = kernels::build(root, &target, &kernels::ARCHITECTURES)?;
-        Ok(built.iter().map(|one| one.arch.to_string()).collect::<Vec<_>>().join(" "))
+        let built = kernels::build(root, None)?;
+        Ok(built.into_iter().map(|one| one.arch).collect::<Vec<_>>().join(" "))
     })?;
-    steps.run("PTX keeps its promises", || {
-        expectations = Expectations::read(&root.join("gpu-kernels/src"))?;
-        gate::check_promises(&built, &expectations)
-    })?;
-    steps.run("PTX is accepted by ptxas", || {
-        let isa = kernels::highest_isa(&built)?;
-        let scratch = target.join("cuda-tools/scratch");
-        let ptxas = tools::find_or_fetch(Program::Ptxas, &target, |ptxas| {
-            kernels::ARCHITECTURES.iter().try_for_each(|&arch| tools::accepts(ptxas, arch, &isa, &scratch))
-        })?;
-        let lines = gate::check_assembly(&ptxas.path, &built, &expectations, &scratch)?;
-        Ok(format!("ptxas {} ({}, {})\n{lines}", ptxas.version, ptxas.path.display(), ptxas.origin))
-    })
+    steps.run("PTX keeps its promises", || kernels::step(root, &["promises"]))?;
+    steps.run("PTX is accepted by ptxas", || kernels::step(root, &["assemble"]))
 }

@@ -5,11 +5,12 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use clap::Args;
 use cuda_builder::NvvmArch;
+use xtask::layout::Layout;
+use xtask::tools::{self, Program};
+use xtask::{cargo, process};
 
-use crate::layout::Layout;
+use crate::kernels;
 use crate::ptxas::{self, Usage};
-use crate::tools::{self, Program};
-use crate::{cargo, kernels, process};
 
 /// What `sass` takes.
 #[derive(Args)]
@@ -22,7 +23,7 @@ pub(crate) struct Arguments {
 }
 
 /// Compiles the kernel, has ptxas assemble it and nvdisasm print it.
-pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
+pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let layout = Layout::find()?;
     let root = layout.root("sass")?;
     let target = cargo::target(root)?;
@@ -31,7 +32,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
 
     let scratch = target.join("cuda-tools/scratch");
     let ptxas = tools::find_or_fetch(Program::Ptxas, &target, |ptxas| {
-        tools::accepts(ptxas, arguments.arch, &built.isa, &scratch)
+        ptxas::accepts(ptxas, arguments.arch, &built.isa, &scratch)
     })?;
     let ptx = scratch.join(format!("{}.{}.ptx", arguments.kernel, arguments.arch));
     let cubin = ptx.with_extension("cubin");
@@ -41,8 +42,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
 
     let nvdisasm = tools::find_or_fetch(Program::Nvdisasm, &target, |_| Ok(()))?;
     let code = process::succeed(Command::new(&nvdisasm.path).arg("--print-code").arg(&cubin))?;
-    crate::print(&format!("{}\n{}\n", headline(arguments.arch, usage), instructions(&code)))?;
-    Ok(0)
+    xtask::print(&format!("{}\n{}\n", headline(arguments.arch, usage), instructions(&code)))
 }
 
 /// `// copy_vector for sm_90: 10 registers, 0 bytes shared, 0 barriers, 0 bytes stack, 0 + 0 bytes spilled`.

@@ -5,8 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use cuda_builder::NvvmArch;
-
-use crate::process;
+use xtask::process;
 
 /// What ptxas reports of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +47,24 @@ pub(crate) fn assemble(ptxas: &Path, arch: NvvmArch, ptx: &Path, cubin: &Path) -
         bail!("{} rejects {} for {}:\n{}", ptxas.display(), ptx.display(), sm(arch), output.text.trim());
     }
     parse(&output.text).with_context(|| format!("cannot read what {} -v printed", ptxas.display()))
+}
+
+/// Whether this ptxas knows `arch` and the PTX version `isa` (`7.8`): it is given an empty module of both.
+pub(crate) fn accepts(ptxas: &Path, arch: NvvmArch, isa: &str, scratch: &Path) -> Result<()> {
+    std::fs::create_dir_all(scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
+    let probe = scratch.join(format!("probe-{}.ptx", std::process::id()));
+    let sm = sm(arch);
+    std::fs::write(&probe, format!(".version {isa}\n.target {sm}\n.address_size 64\n"))
+        .with_context(|| format!("cannot write {}", probe.display()))?;
+    let output =
+        process::capture(Command::new(ptxas).args(["--gpu-name", &sm, "-o", "/dev/null"]).arg(&probe));
+    let _ = std::fs::remove_file(&probe);
+    let output = output?;
+    if !output.status.success() {
+        let cause = output.text.lines().find(|line| line.contains("fatal") || line.contains("error"));
+        bail!("it cannot assemble PTX {isa} for {arch}: {}", cause.unwrap_or("").trim());
+    }
+    Ok(())
 }
 
 /// Reads the output of `ptxas -v`.

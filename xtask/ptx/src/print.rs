@@ -3,9 +3,10 @@
 use anyhow::Result;
 use clap::Args;
 use cuda_builder::NvvmArch;
+use xtask::cargo;
+use xtask::layout::Layout;
 
-use crate::layout::Layout;
-use crate::{cargo, kernels};
+use crate::kernels;
 
 /// What `ptx` takes.
 #[derive(Args)]
@@ -25,7 +26,7 @@ pub(crate) struct Arguments {
 }
 
 /// Compiles the kernels and prints what was asked for.
-pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
+pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let layout = Layout::find()?;
     let root = layout.root("ptx")?;
     let built = kernels::build_one(root, &cargo::target(root)?, arguments.arch)?;
@@ -33,8 +34,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
         Some(kernel) => built.extract(kernel)?,
         None => built.text,
     };
-    crate::print(&if arguments.lines { text } else { without_lines(&text) })?;
-    Ok(0)
+    xtask::print(&if arguments.lines { text } else { without_lines(&text) })
 }
 
 /// The same PTX without `.file` and `.loc` directives, the labels that go with them and the names that they refer to, which

@@ -1,0 +1,137 @@
+//! The kernel crate as PTX.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use cuda_builder::ptx::Ptx;
+use cuda_builder::{Artifact, CudaBuilder, NvvmArch};
+use xtask::nearest;
+
+/// What the tests build for: the oldest architecture that CUDA 13 knows, then one of each generation; 90a besides, because
+/// what is only in `a` variants is spelled differently.
+pub(crate) const ARCHITECTURES: [NvvmArch; 8] = [
+    NvvmArch::Compute75,
+    NvvmArch::Compute80,
+    NvvmArch::Compute86,
+    NvvmArch::Compute89,
+    NvvmArch::Compute90,
+    NvvmArch::Compute90a,
+    NvvmArch::Compute100,
+    NvvmArch::Compute120,
+];
+
+/// The first PTX version that has the last of them: a ptxas that does not know it is too old.
+pub(crate) const NEWEST_ISA: &str = "8.7";
+
+/// The PTX of all kernels for one architecture.
+#[derive(Clone, Debug)]
+pub(crate) struct Built {
+    pub(crate) arch: NvvmArch,
+    /// The file it is in.
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+    /// The version of PTX it is written in: `7.8`.
+    pub(crate) isa: String,
+    /// The kernels' names, sorted.
+    pub(crate) kernels: Vec<String>,
+}
+
+impl Built {
+    /// Takes PTX apart far enough to know what is in it.
+    pub(crate) fn read(arch: NvvmArch, path: &Path, text: String) -> Result<Self> {
+        let module = Ptx::parse(&text);
+        let isa =
+            module.version().with_context(|| format!("{} has no .version line", path.display()))?.to_owned();
+        let mut kernels: Vec<String> = module.entries().into_iter().map(str::to_owned).collect();
+        kernels.sort();
+        Ok(Built { arch, path: path.to_owned(), text, isa, kernels })
+    }
+
+    /// One kernel with all that it needs to stand alone: the module's head, its variables, and the kernel.
+    pub(crate) fn extract(&self, kernel: &str) -> Result<String> {
+        self.extract_from(&Ptx::parse(&self.text), kernel)
+    }
+
+    /// The same of every kernel, with its name.
+    pub(crate) fn extract_all(&self) -> Result<Vec<(&str, String)>> {
+        let module = Ptx::parse(&self.text);
+        self.kernels.iter().map(|kernel| Ok((kernel.as_str(), self.extract_from(&module, kernel)?))).collect()
+    }
+
+    fn extract_from(&self, module: &Ptx<'_>, kernel: &str) -> Result<String> {
+        module.extract(kernel).ok_or_else(|| {
+            anyhow!(
+                "there is no kernel `{kernel}`{}. The kernels are {}.",
+                nearest::hint(kernel, &self.kernels),
+                self.kernels.join(", ")
+            )
+        })
+    }
+}
+
+/// Compiles the kernel crate once and emits PTX for each architecture.
+pub(crate) fn build(root: &Path, target: &Path, architectures: &[NvvmArch]) -> Result<Vec<Built>> {
+    let folder = target.join("xtask-ptx");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let build = CudaBuilder::new(root.join("gpu-kernels"))
+        .arches(architectures.iter().copied())
+        .copy_to(folder.join("kernels.ptx"))
+        // Where the host's build script keeps it too: `core` is compiled once for both.
+        .target_dir(target.join("cuda-builder"))
+        .build_all()
+        .context("gpu-kernels cannot be compiled to PTX")?;
+    let read = |artifact: &Artifact| {
+        let text = std::fs::read_to_string(&artifact.ptx)
+            .with_context(|| format!("cannot read {}", artifact.ptx.display()))?;
+        Built::read(artifact.arch, &artifact.ptx, text)
+    };
+    build.artifacts.iter().map(read).collect()
+}
+
+/// Compiles the kernel crate for one architecture.
+pub(crate) fn build_one(root: &Path, target: &Path, arch: NvvmArch) -> Result<Built> {
+    build(root, target, &[arch])?.pop().context("the build left no PTX")
+}
+
+/// The highest PTX version among them: what a ptxas has to know.
+pub(crate) fn highest_isa(built: &[Built]) -> Result<String> {
+    let number = |isa: &str| -> Option<(u32, u32)> {
+        let (major, minor) = isa.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    let highest = built.iter().max_by_key(|one| number(&one.isa)).context("no PTX was built")?;
+    Ok(highest.isa.clone())
+}
+
+/// Reads an architecture's name, as `--arch` takes it: `compute_90`, `sm_90` and `90` are the same.
+pub(crate) fn parse_arch(text: &str) -> Result<NvvmArch, String> {
+    let number = text.trim_start_matches("compute_").trim_start_matches("sm_");
+    format!("compute_{number}").parse().map_err(|_| {
+        let names: Vec<String> = NvvmArch::ALL.iter().map(ToString::to_string).collect();
+        format!("there is no such architecture{}; they are {}", nearest::hint(text, &names), names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn architectures_by_any_of_their_names() {
+        for text in ["compute_90a", "sm_90a", "90a"] {
+            assert_eq!(parse_arch(text), Ok(NvvmArch::Compute90a));
+        }
+        let error = parse_arch("compute_91").unwrap_err();
+        assert!(error.starts_with("there is no such architecture (did you mean `compute_90"), "{error}");
+        assert!(error.contains("compute_75, "), "{error}");
+    }
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        let built = |isa: &str| {
+            Built::read(NvvmArch::Compute75, Path::new("k.ptx"), format!(".version {isa}\n")).unwrap()
+        };
+        assert_eq!(highest_isa(&[built("8.7"), built("8.10"), built("7.9")]).unwrap(), "8.10");
+        assert!(highest_isa(&[]).is_err());
+    }
+}
