@@ -3,6 +3,7 @@
 //! One file a verb under `verbs/`; this one only dispatches. The rest are what the verbs share.
 
 mod coalesce;
+mod elsewhere;
 mod fidelity;
 mod generated;
 mod gpu;

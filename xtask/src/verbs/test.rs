@@ -12,7 +12,7 @@ use clap::Args;
 use crate::layout::Layout;
 use crate::steps::Steps;
 use crate::verbs::readme;
-use crate::{cargo, generated, gpu, kernels, process, simulated};
+use crate::{cargo, elsewhere, generated, gpu, kernels, process, simulated};
 
 /// What `test` takes.
 #[derive(Args)]
@@ -95,7 +95,8 @@ fn crates(root: &Path, keep_going: bool, steps: &mut Steps<std::io::Stdout>) -> 
         cargo_with("test", &["--quiet", "--package", "cuda_std_device_tests", "--test", "gpu"]);
     let _ = device_tests.args(["--", "--ignored"]).env("COALESCE_SIMULATE", "h200");
     steps.run("cuda_std's device tests, on a simulated H200", quiet(device_tests))?;
-    steps.run("a generated kernel builds and passes (cargo xtask new-kernel)", || generated::check(root))
+    steps.run("a generated kernel builds and passes (cargo xtask new-kernel)", || generated::check(root))?;
+    steps.run("a project elsewhere builds and runs (cargo xtask new-project)", || elsewhere::check(root))
 }
 
 /// What every kernel's PTX must pass.
