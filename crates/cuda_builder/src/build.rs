@@ -69,7 +69,13 @@ pub(crate) fn run(options: &CudaBuilder, single: bool) -> Result<Build, CudaBuil
             arguments: &options.build_args,
             attributes: &crate_attributes::missing(&metadata, &krate.join("Cargo.toml")),
         },
-    )?;
+    );
+    let compiled = compiled.map_err(|error| match crate_attributes::register_attr(&metadata) {
+        Some(place) if matches!(error, CudaBuilderError::BuildFailed) => {
+            CudaBuilderError::AttributeRemoved { place }
+        }
+        _ => error,
+    })?;
     let request = Request {
         outputs,
         passes: PassOptions {
@@ -245,7 +251,7 @@ fn tell_cargo(sources: &[PathBuf]) {
     for source in sources {
         println!("cargo:rerun-if-changed={}", source.display());
     }
-    for variable in [toolchain::ROUTE_VARIABLE, "RUSTUP_TOOLCHAIN"] {
+    for variable in [toolchain::ROUTE_VARIABLE, toolchain::INSTALL_VARIABLE, "RUSTUP_TOOLCHAIN"] {
         println!("cargo:rerun-if-env-changed={variable}");
     }
 }

@@ -1,8 +1,9 @@
 //! The nested cargo that compiles the kernel crate to rlibs of bitcode.
 //!
-//! `cargo rustc --crate-type rlib` overrides whatever crate types the manifest names, so that rustc never tries
-//! to link for the GPU, for which it would need a linker that stock toolchains do not have. `core` and `alloc` are
-//! compiled along: there is no prebuilt one for this target that has what we need.
+//! `cargo rustc --crate-type rlib` overrides whatever crate types the manifest names, so that rustc does not link for
+//! the GPU, for which it would need a linker that stock toolchains do not have. It cannot override them for dependencies;
+//! those that are `cdylib` as well, as kernel crates are, get a [linker](LINKER) that writes an empty file. `core` and
+//! `alloc` are compiled along: there is no prebuilt one for this target that has what we need.
 
 use std::collections::BTreeSet;
 use std::io::BufReader;
@@ -17,6 +18,11 @@ use crate::toolchain::Toolchain;
 use crate::{CudaBuilderError, NvvmArch, environment};
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
+
+/// Makes the file that follows `-o`, and nothing in it: what is linked comes from the rlibs. cargo compiles a dependency
+/// again whenever a file of its is missing, so there has to be one.
+const LINKER: &str =
+    "#!/bin/sh\nwhile [ $# -gt 1 ]; do\n    if [ \"$1\" = -o ]; then : >\"$2\"; fi\n    shift\ndone\n";
 
 /// What to compile and how.
 #[derive(Debug)]
@@ -43,7 +49,8 @@ pub(crate) struct Compiled {
 
 /// Runs cargo. Its messages and rustc's go to our stderr as they are.
 pub(crate) fn compile(toolchain: &Toolchain, request: &Compile<'_>) -> Result<Compiled, CudaBuilderError> {
-    let mut command = command(toolchain, request);
+    let linker = linker(request.target_dir).map_err(CudaBuilderError::file(request.target_dir, "written"))?;
+    let mut command = command(toolchain, request, &linker);
     let not_run = |source| CudaBuilderError::CompilerNotRun {
         program: toolchain.cargo.clone(),
         variable: "CARGO",
@@ -66,14 +73,26 @@ pub(crate) fn compile(toolchain: &Toolchain, request: &Compile<'_>) -> Result<Co
     collect(toolchain, request.krate, &artifacts)
 }
 
-fn command(toolchain: &Toolchain, request: &Compile<'_>) -> Command {
+/// Writes the [linker](LINKER), unless it is there, and returns its path.
+fn linker(folder: &Path) -> std::io::Result<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let path = folder.join("no-linker.sh");
+    if std::fs::read(&path).is_ok_and(|text| text == LINKER.as_bytes()) {
+        return Ok(path);
+    }
+    std::fs::write(&path, LINKER)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    Ok(path)
+}
+
+fn command(toolchain: &Toolchain, request: &Compile<'_>, linker: &Path) -> Command {
     let mut command = Command::new(&toolchain.cargo);
     environment::clean(&mut command);
     command.current_dir(request.krate);
     command.env("RUSTC", &toolchain.rustc);
     // The device build uses unstable options of a stable compiler; the host build is not touched by this.
     command.env("RUSTC_BOOTSTRAP", "1");
-    command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(request).join("\x1f"));
+    command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(request, linker).join("\x1f"));
     if !toolchain.library_path.is_empty() {
         let inherited = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         let folders = toolchain.library_path.iter().cloned().chain(std::env::split_paths(&inherited));
@@ -91,6 +110,13 @@ fn command(toolchain: &Toolchain, request: &Compile<'_>) -> Command {
     // Even the default, "thin-local", would optimise the bitcode before our passes see it.
     let profile = if request.release { "release" } else { "dev" };
     command.arg("--config").arg(format!("profile.{profile}.lto=\"off\""));
+    for (package, attributes) in &request.attributes.dependencies {
+        let flags = attributes.iter().map(|attribute| format!("\"-Zcrate-attr={attribute}\""));
+        // Not every crate uses what its kernels may use.
+        let flags = flags.chain([String::from("\"-Aunused_features\"")]).collect::<Vec<_>>().join(", ");
+        command.arg("-Zprofile-rustflags");
+        command.arg("--config").arg(format!("profile.{profile}.package.\"{package}\".rustflags=[{flags}]"));
+    }
     if request.release {
         command.arg("--release");
     }
@@ -103,7 +129,7 @@ fn command(toolchain: &Toolchain, request: &Compile<'_>) -> Command {
 }
 
 /// Flags for every crate of the device build.
-fn rust_flags(request: &Compile<'_>) -> Vec<String> {
+fn rust_flags(request: &Compile<'_>, linker: &Path) -> Vec<String> {
     let mut flags: Vec<String> = [
         // The passes come first, the optimiser after them: see `passes`.
         "-Cno-prepopulate-passes",
@@ -122,6 +148,7 @@ fn rust_flags(request: &Compile<'_>) -> Vec<String> {
         // Those that say it themselves would be warned of saying it twice.
         flags.extend(["-Zcrate-attr=no_std", "-Aunused_attributes"].map(String::from));
     }
+    flags.push(format!("-Clinker={}", linker.display()));
     flags.push(format!("-Ctarget-cpu={}", request.arch.processor()));
     // Not DWARF, which ptxas refuses in the form LLVM writes it: only `.loc` lines, which profilers read.
     flags.push(String::from(if request.line_info {
@@ -225,7 +252,7 @@ mod tests {
     use super::*;
 
     fn request(arch: NvvmArch, line_info: bool) -> Vec<String> {
-        rust_flags(&Compile {
+        let request = Compile {
             krate: Path::new("kernels"),
             target_dir: Path::new("target"),
             arch,
@@ -233,7 +260,8 @@ mod tests {
             line_info,
             arguments: &[],
             attributes: &Attributes::default(),
-        })
+        };
+        rust_flags(&request, Path::new("target/no-linker.sh"))
     }
 
     #[test]

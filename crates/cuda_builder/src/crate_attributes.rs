@@ -2,7 +2,8 @@
 //!
 //! Kernel crates written for Rust-CUDA have neither, since its compiler adds them; others have them. rustc takes attributes on the
 //! command line, but refuses a feature gate that is given twice and warns about a second `no_std`. So the roots of
-//! the crates are looked at first.
+//! the crates are looked at first. Dependencies over `cuda_std` are kernel crates too and get the same, by way of
+//! profiles' `rustflags`.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ const GATES: [&str; 2] = ["abi_ptx", "asm_experimental_arch"];
 pub(crate) struct Attributes {
     /// For the kernel crate alone.
     pub(crate) kernel_crate: Vec<String>,
+    /// For dependencies over `cuda_std`: the package, as `name@version`, and its attributes.
+    pub(crate) dependencies: Vec<(String, Vec<String>)>,
     /// Whether a dependency needs `no_std`, upon which all crates get it.
     pub(crate) no_std_everywhere: bool,
 }
@@ -79,20 +82,53 @@ pub(crate) fn missing(metadata: &Metadata, manifest: &Path) -> Attributes {
     let Some(package) = metadata.packages.iter().find(is_ours) else { return Attributes::default() };
     let source = library_root(package).map(|root| read(&root)).unwrap_or_default();
     let attributes = inner_attributes(&source);
-    let mut kernel_crate = Vec::new();
-    let gates: Vec<&str> = GATES.into_iter().filter(|gate| !mentions(&attributes, gate)).collect();
-    if !gates.is_empty() {
-        kernel_crate.push(format!("feature({})", gates.join(",")));
+    let mut kernel_crate = missing_gates(&attributes);
+    let mut no_std_everywhere = false;
+    let mut dependencies = Vec::new();
+    for id in on_device(metadata, &package.id) {
+        let dependency = &metadata[id];
+        let Some(root) = library_root(dependency).filter(|_| id != &package.id) else { continue };
+        let source = read(&root);
+        let attributes = inner_attributes(&source);
+        let mut missing = Vec::new();
+        if dependency.dependencies.iter().any(|used| used.name == "cuda_std") {
+            missing = missing_gates(&attributes);
+            if !mentions(&attributes, "no_std") {
+                missing.push(String::from("no_std"));
+            }
+        } else {
+            no_std_everywhere |= !mentions(&attributes, "no_std");
+        }
+        if !missing.is_empty() {
+            dependencies.push((format!("{}@{}", dependency.name, dependency.version), missing));
+        }
     }
-    let no_std_everywhere = on_device(metadata, &package.id)
-        .iter()
-        .filter(|dependency| **dependency != &package.id)
-        .filter_map(|dependency| library_root(&metadata[*dependency]))
-        .any(|root| !mentions(&inner_attributes(&read(&root)), "no_std"));
-    if !no_std_everywhere && !mentions(&attributes, "no_std") {
+    dependencies.sort();
+    if no_std_everywhere {
+        dependencies.iter_mut().for_each(|(_, missing)| missing.retain(|attribute| attribute != "no_std"));
+    } else if !mentions(&attributes, "no_std") {
         kernel_crate.push(String::from("no_std"));
     }
-    Attributes { kernel_crate, no_std_everywhere }
+    Attributes { kernel_crate, dependencies, no_std_everywhere }
+}
+
+/// The feature gates that a kernel crate with these attributes does not have.
+fn missing_gates(attributes: &[&str]) -> Vec<String> {
+    let gates: Vec<&str> = GATES.into_iter().filter(|gate| !mentions(attributes, gate)).collect();
+    if gates.is_empty() { Vec::new() } else { vec![format!("feature({})", gates.join(","))] }
+}
+
+/// The file and line of `register_attr` in the kernel crate or one of its dependencies by path.
+///
+/// Crates for Rust-CUDA's first compiler begin with it; rustc has removed it since.
+pub(crate) fn register_attr(metadata: &Metadata) -> Option<String> {
+    let by_path = metadata.packages.iter().filter(|package| package.source.is_none());
+    by_path.filter_map(library_root).find_map(|root| {
+        let source = read(&root);
+        let has = mentions(&inner_attributes(&source), "register_attr");
+        let line = source.lines().position(|line| line.contains("register_attr")).filter(|_| has)?;
+        Some(format!("{}:{}", root.display(), line + 1))
+    })
 }
 
 /// The package and everything that is compiled for the device along with it: no build dependencies, no procedural macros.

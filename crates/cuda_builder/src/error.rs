@@ -27,6 +27,16 @@ pub enum CudaBuilderError {
     #[error("the kernel crate did not compile; the compiler's own messages are above.")]
     BuildFailed,
 
+    /// rustc refused the kernel crate, which has an attribute that rustc no longer has.
+    #[error(
+        "the kernel crate did not compile; the compiler's own messages are above. {place} has `register_attr`, which rustc \
+         removed: delete `feature(register_attr)` and `register_attr(nvvm_internal)` there. `#[kernel]` needs neither."
+    )]
+    AttributeRemoved {
+        /// `file:line`.
+        place: String,
+    },
+
     /// cargo or rustc could not be started.
     #[error(
         "`{program}` could not be run: {source}. Install Rust with rustup, or set `{variable}` to its path."
@@ -43,9 +53,12 @@ pub enum CudaBuilderError {
     /// No source of `core` was found to compile for the device.
     #[error(
         "the source of Rust's `core` library is missing, and it has to be compiled for the GPU. Tried: {tried}. Run \
-         `rustup component add rust-src`; without rustup, install your distribution's rust-src package."
+         `{command}`, or build with COALESCE_INSTALL=1 in the environment, which runs it; without rustup, install your \
+         distribution's rust-src package."
     )]
     LibrarySourceMissing {
+        /// What adds it.
+        command: String,
         /// Each route with what it met.
         tried: String,
     },

@@ -285,6 +285,44 @@ fn kernels_and_statics_of_a_dependency_come_along() {
 }
 
 #[test]
+fn a_dependency_that_is_a_cdylib_too_builds_once() {
+    let krate = Krate::new(
+        "owner",
+        "#![no_std]\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn own(to: *mut u32) {\n    unsafe { *to = gpu::twice(*to) }\n}",
+    );
+    krate.replace("Cargo.toml", "[dependencies]", "[dependencies]\ngpu = { path = \"gpu\" }");
+    krate.write(
+        "gpu/Cargo.toml",
+        "[package]\nname = \"gpu\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]\n",
+    );
+    krate.write(
+        "gpu/src/lib.rs",
+        "#![no_std]\n#[inline(never)]\npub fn twice(value: u32) -> u32 { value * 2 }\n\
+         #[panic_handler]\nfn panic(_: &core::panic::PanicInfo<'_>) -> ! {\n    loop {}\n}\n",
+    );
+    let source = read(&krate.path().join("src/lib.rs")).replace(PANIC_HANDLER, "");
+    krate.write("src/lib.rs", &source);
+    let build = krate.build().unwrap();
+    assert_eq!(Ptx::parse(&read(&build.artifacts[0].ptx)).entries(), ["own"]);
+    // Without a hash in its name, as cargo names what could be installed.
+    let rlib = shared_folder().join("nvptx64-nvidia-cuda/release/deps/libgpu.rlib");
+    let compiled = || std::fs::metadata(&rlib).unwrap().modified().unwrap();
+    let first = compiled();
+    assert!(krate.build().unwrap().fresh);
+    assert_eq!(compiled(), first, "the dependency was compiled again");
+}
+
+#[test]
+fn an_attribute_that_rustc_removed_is_named_with_what_to_delete() {
+    let source = "#![cfg_attr(\n    target_os = \"cuda\",\n    no_std,\n    feature(register_attr),\n    \
+                  register_attr(nvvm_internal)\n)]\npub fn nothing() {}";
+    let error = Krate::new("registered", source).build().unwrap_err();
+    let CudaBuilderError::AttributeRemoved { place } = &error else { panic!("{error}") };
+    assert!(place.ends_with("src/lib.rs:4"), "{place}");
+    assert!(error.to_string().contains("delete `feature(register_attr)`"), "{error}");
+}
+
+#[test]
 fn a_program_that_allocates_and_formats_is_whole() {
     let source = r#"
         extern crate alloc;

@@ -39,6 +39,17 @@ pub enum Finding {
         /// The shared static.
         variable: String,
     },
+    /// An atomic instruction on memory that has none.
+    AtomicSpace {
+        /// The function with the instruction, after inlining.
+        function: String,
+        /// The instruction, as far as it is known: `atom.local.cas.b32`, `atom`.
+        instruction: String,
+        /// `local`, `constant` or `parameter`.
+        memory: &'static str,
+        /// `file:line`, where the build has line information.
+        place: Option<String>,
+    },
     /// A static whose address is taken for that of a local variable.
     LocalAddress {
         /// The static.
@@ -136,6 +147,13 @@ impl fmt::Display for Finding {
                  Take the address inside the kernel",
                 readable(holder),
                 readable(variable)
+            ),
+            Self::AtomicSpace { function, instruction, memory, place } => write!(
+                f,
+                "`{instruction}` on {memory} memory in `{}`{}: atomic instructions reach global and shared memory alone. \
+                 Put the variable there, or access it without atomics: no other thread can see a local variable",
+                readable(function),
+                at(place)
             ),
             Self::LocalAddress { variable } => write!(
                 f,

@@ -33,7 +33,7 @@ pub(super) fn module(module: &Module<'_>) -> Vec<Finding> {
 }
 
 /// Checks PTX for functions that only the back end asked for.
-pub(crate) fn ptx(text: &str) -> Vec<Finding> {
+pub(super) fn ptx(text: &str) -> Vec<Finding> {
     let externals = Ptx::parse(text).external_functions();
     let unknown = externals.into_iter().filter(|name| !DRIVER_FUNCTIONS.contains(&name.as_str()));
     unknown.map(|symbol| Finding::Unresolved { symbol, users: Vec::new(), place: None }).collect()

@@ -5,6 +5,7 @@
 //!   address space was lost on the way, something about the code is not as its author thinks.
 //! - A write to constant memory, which a kernel cannot do.
 //! - The address of a shared static inside another static, which is written before any block runs.
+//! - An atomic instruction on local, constant or parameter memory, which have none.
 //! - A function or static that nothing defines. The driver would refuse the whole module, without naming it.
 //! - More static shared memory than a kernel can have, or more constant memory than a module can.
 //!
@@ -16,6 +17,7 @@
 //! An access of which no such origin is visible passes: most generic accesses go to global memory.
 
 mod addresses;
+mod atomics;
 mod finding;
 mod functions;
 mod reach;
@@ -30,7 +32,6 @@ use crate::llvm::{Module, Position, Value};
 pub(crate) use addresses::constant_writes;
 pub use finding::Finding;
 pub use functions::DRIVER_FUNCTIONS;
-pub(crate) use functions::ptx;
 pub(crate) use sizes::CONSTANT as CONSTANT_CAPACITY;
 pub(crate) use statics::statics;
 pub(crate) use uniformity::uniformity;
@@ -38,8 +39,16 @@ pub(crate) use uniformity::uniformity;
 /// Checks an optimised module.
 pub(crate) fn module(module: &Module<'_>) -> Vec<Finding> {
     let mut findings = addresses::module(module);
+    findings.extend(atomics::module(module));
     findings.extend(functions::module(module));
     findings.extend(sizes::module(module));
+    findings
+}
+
+/// Checks finished PTX for what only the back end made.
+pub(crate) fn ptx(text: &str) -> Vec<Finding> {
+    let mut findings = functions::ptx(text);
+    findings.extend(atomics::ptx(text));
     findings
 }
 

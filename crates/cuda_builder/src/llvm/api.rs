@@ -190,6 +190,18 @@ functions! {
     LLVMDIFileGetFilename(Raw, *mut c_uint) -> *const c_char;
     LLVMDIFileGetDirectory(Raw, *mut c_uint) -> *const c_char;
 
+    LLVMInstructionEraseFromParent(Raw);
+
+    // New instructions.
+    LLVMCreateBuilderInContext(Raw) -> Raw;
+    LLVMPositionBuilderBefore(Raw, Raw);
+    LLVMDisposeBuilder(Raw);
+    LLVMBuildLoad2(Raw, Raw, Raw, *const c_char) -> Raw;
+    LLVMBuildStore(Raw, Raw, Raw) -> Raw;
+    LLVMBuildICmp(Raw, c_int, Raw, Raw, *const c_char) -> Raw;
+    LLVMBuildSelect(Raw, Raw, Raw, Raw, *const c_char) -> Raw;
+    LLVMBuildInsertValue(Raw, Raw, Raw, c_uint, *const c_char) -> Raw;
+
     // Metadata.
     LLVMValueAsMetadata(Raw) -> Raw;
     LLVMMDStringInContext2(Raw, *const c_char, usize) -> Raw;

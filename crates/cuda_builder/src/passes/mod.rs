@@ -10,6 +10,7 @@ mod dynamic_shared;
 mod float;
 mod internalise;
 mod kernels;
+mod local_atomics;
 mod memories;
 mod processor;
 
@@ -86,7 +87,9 @@ pub(crate) fn optimise(
             "always-inline,function(sroa,early-cse),{level},function(infer-address-spaces,early-cse,infer-alignment),\
              globaldce,verify"
         ),
-    )
+    )?;
+    local_atomics::run(module);
+    machine.run(module, "verify")
 }
 
 /// Whether the module has no entry point.

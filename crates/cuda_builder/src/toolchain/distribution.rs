@@ -19,20 +19,19 @@ pub(super) const FOLDER: &str = "distribution";
 /// Where distributions install their compiler.
 const INSTALLED: &str = "/usr/bin/rustc";
 
+/// A compiler and the source of its library, if the machine has them already.
+pub(super) fn present(cargo: &Path, scratch: &Path) -> Result<(Compiler, PathBuf), String> {
+    installed(cargo).or_else(|reason| unpacked(cargo, &scratch.join(FOLDER)).map_err(|_| reason))
+}
+
 /// A compiler and the source of its library. `scratch` is where packages may be unpacked; `cargo` stays the one in use.
 pub(super) fn find(cargo: &Path, scratch: &Path) -> Result<(Compiler, PathBuf), String> {
-    let installed = installed(cargo);
-    if installed.is_ok() {
-        return installed;
-    }
+    let not_installed = match present(cargo, scratch) {
+        Ok(found) => return Ok(found),
+        Err(reason) => reason,
+    };
     let root = scratch.join(FOLDER);
-    if let Ok(found) = unpacked(cargo, &root) {
-        return Ok(found);
-    }
-    fetch(&root).map_err(|reason| {
-        let not_installed = installed.err().unwrap_or_default();
-        format!("{not_installed}; fetching Debian's packages: {reason}")
-    })?;
+    fetch(&root).map_err(|reason| format!("{not_installed}; fetching Debian's packages: {reason}"))?;
     unpacked(cargo, &root)
 }
 

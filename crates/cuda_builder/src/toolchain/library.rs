@@ -22,16 +22,30 @@ pub(super) fn installed(sysroot: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Lets rustup add the component. This changes the user's toolchain and takes the network, so it is said.
-pub(super) fn add_with_rustup(compiler: &Compiler, folder: &Path) -> Result<PathBuf, String> {
-    if let Ok(library) = installed(&compiler.sysroot) {
-        return Ok(library);
+/// The command that adds the source to a toolchain.
+pub(super) fn command(compiler: &Compiler) -> String {
+    match of_rustup(compiler) {
+        Ok(toolchain) => format!("rustup component add rust-src --toolchain {toolchain}"),
+        Err(_) => String::from("rustup component add rust-src"),
     }
+}
+
+/// The toolchain's name, if it is one of rustup's.
+fn of_rustup(compiler: &Compiler) -> Result<&str, String> {
     let toolchain = compiler.sysroot.file_name().and_then(|name| name.to_str());
     let toolchain = toolchain.ok_or("the toolchain has no name")?;
     if compiler.sysroot.parent().and_then(Path::file_name).is_none_or(|name| name != "toolchains") {
         return Err(format!("{} is no toolchain of rustup's", compiler.sysroot.display()));
     }
+    Ok(toolchain)
+}
+
+/// Lets rustup add the component. This changes the user's toolchain and takes the network: only for those who ask.
+pub(super) fn add_with_rustup(compiler: &Compiler, folder: &Path) -> Result<PathBuf, String> {
+    if let Ok(library) = installed(&compiler.sysroot) {
+        return Ok(library);
+    }
+    let toolchain = of_rustup(compiler)?;
     let mut command = Command::new("rustup");
     environment::clean(&mut command);
     command.args(["component", "add", "rust-src", "--toolchain", toolchain]).current_dir(folder);
@@ -61,6 +75,16 @@ mod tests {
         assert_eq!(installed(root.path()), Ok(root.path().join(IN_SYSROOT)));
         std::fs::remove_file(root.path().join(IN_SYSROOT).join("Cargo.lock")).unwrap();
         assert!(installed(root.path()).unwrap_err().ends_with("library/Cargo.lock"));
+    }
+
+    #[test]
+    fn the_command_names_the_toolchain() {
+        let root = Path::new("/home/me/.rustup/toolchains/1.95.0-x86_64-unknown-linux-gnu");
+        assert_eq!(
+            command(&testing::compiler(root)),
+            "rustup component add rust-src --toolchain 1.95.0-x86_64-unknown-linux-gnu"
+        );
+        assert_eq!(command(&testing::compiler(Path::new("/usr"))), "rustup component add rust-src");
     }
 
     #[test]

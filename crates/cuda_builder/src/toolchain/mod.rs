@@ -5,13 +5,14 @@
 //! can be left out. So the routes are, in order:
 //!
 //! 1. [`Route::Toolchain`]: the active toolchain with its `rust-src`.
-//! 2. [`Route::Rustup`]: the same after `rustup component add rust-src`.
+//! 2. [`Route::Rustup`]: the same after `rustup component add rust-src`, which is run only where it is asked for.
 //! 3. [`Route::Distribution`]: a compiler that the distribution ships together with its source (on Debian the packages
-//!    `rustc-web`, `libstd-rust-web-dev`, `rust-web-src` and `libllvm22`): installed, or else fetched and
-//!    unpacked below the target folder, for which no root is needed. cargo stays the one in use.
+//!    `rustc-web`, `libstd-rust-web-dev`, `rust-web-src` and `libllvm22`): installed, or, where that is asked for, fetched
+//!    and unpacked below the target folder, for which no root is needed. cargo stays the one in use.
 //!
-//! The environment variable `CUDA_BUILDER_LIBRARY_SOURCE` (`toolchain`, `rustup` or `distribution`) takes one route and no
-//! other.
+//! Nothing is installed or fetched unasked: a build without `rust-src` fails with the command that adds it.
+//! `COALESCE_INSTALL=1` in the environment asks for the installation. `CUDA_BUILDER_LIBRARY_SOURCE` (`toolchain`, `rustup`
+//! or `distribution`) takes one route and no other, and asks for what that route installs.
 
 mod compiler;
 mod distribution;
@@ -36,6 +37,14 @@ use crate::CudaBuilderError;
 
 /// The environment variable that chooses the route.
 pub const ROUTE_VARIABLE: &str = "CUDA_BUILDER_LIBRARY_SOURCE";
+
+/// The environment variable that, set to 1, lets a build install what it lacks.
+pub const INSTALL_VARIABLE: &str = "COALESCE_INSTALL";
+
+/// Whether a build may install what it lacks.
+fn may_install() -> bool {
+    std::env::var_os(INSTALL_VARIABLE).is_some_and(|value| value == "1")
+}
 
 /// How the source of `core` was come by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,20 +120,24 @@ pub fn find(krate: &Path, scratch: &Path) -> Result<Toolchain, CudaBuilderError>
         Some(route) => vec![route],
         None => vec![Route::Toolchain, Route::Rustup, Route::Distribution],
     };
+    let asked = forced.is_some() || may_install();
     let active = Compiler::active(krate)?;
     let mut tried = Vec::new();
     for route in routes {
         let found = match route {
             Route::Toolchain => library::installed(&active.sysroot).map(|source| (active.clone(), source)),
+            Route::Rustup if !asked => continue,
             Route::Rustup => library::add_with_rustup(&active, krate).map(|source| (active.clone(), source)),
-            Route::Distribution => distribution::find(&active.cargo, scratch),
+            Route::Distribution if asked => distribution::find(&active.cargo, scratch),
+            Route::Distribution => distribution::present(&active.cargo, scratch),
         };
         match found {
             Ok((compiler, source)) => return complete(route, compiler, source),
             Err(reason) => tried.push(format!("{route}: {reason}")),
         }
     }
-    Err(CudaBuilderError::LibrarySourceMissing { tried: tried.join("; ") })
+    let command = library::command(&active);
+    Err(CudaBuilderError::LibrarySourceMissing { tried: tried.join("; "), command })
 }
 
 fn complete(

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::{Compiler, LlvmLibrary, ROUTE_VARIABLE, Route, distribution, library, llvm_library};
+use super::{
+    Compiler, INSTALL_VARIABLE, LlvmLibrary, ROUTE_VARIABLE, Route, distribution, library, llvm_library,
+};
 
 /// The state of the toolchain, as a build of the crate in some folder would find it. Looking changes nothing: nothing is
 /// installed or fetched.
@@ -88,8 +90,8 @@ fn of_active(report: &mut Report, active: &Compiler, forced: Option<Route>, scra
                 return;
             }
             report.missing.push(format!(
-                "the source of `core`: {reason}. A build runs `rustup component add rust-src` by itself, or else uses a compiler of \
-                 the distribution's; do the first by hand to have it over with."
+                "the source of `core`: {reason}. Run `{}`, or build with {INSTALL_VARIABLE}=1 in the environment, which runs it.",
+                library::command(active)
             ));
             report.route = (forced != Some(Route::Toolchain)).then_some(Route::Rustup);
         }
@@ -108,7 +110,8 @@ fn of_distribution(report: &mut Report, scratch: &Path) {
             of_compiler(report, &compiler);
         }
         Err(reason) => report.missing.push(format!(
-            "a distribution's compiler with its source: {reason}. A build fetches Debian's packages by itself where there is apt."
+            "a distribution's compiler with its source: {reason}. With {INSTALL_VARIABLE}=1 or {ROUTE_VARIABLE}=distribution in the environment a \
+             build fetches Debian's packages where there is apt."
         )),
     }
 }

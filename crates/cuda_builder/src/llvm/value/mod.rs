@@ -1,5 +1,6 @@
 //! Functions, variables, instructions and constants of a module: what can be asked of any of them.
 
+mod atomics;
 mod blocks;
 mod globals;
 mod instructions;
