@@ -1,4 +1,4 @@
-//! Text from a kernel: `print!`, `println!`, `assert_eq!`, `assert_ne!`.
+//! Text from a kernel: `print!`, `println!`, and assertions that print both values.
 //!
 //! The driver takes text through `vprintf` into a buffer of 1 MiB (unless the host sets another size), and the host sees it at
 //! the next synchronisation. The arguments are formatted by Rust on the GPU, in a small array of the thread, without
@@ -166,9 +166,15 @@ macro_rules! println {
     };
 }
 
+pub use crate::{__assert_eq as assert_eq, __assert_ne as assert_ne};
+
 /// Ends the launch with both values, file, line and thread printed unless they are equal.
+///
+/// Its path is `cuda_std::io::assert_eq`. At the root of the crate stands Rust's own, which ends the launch and prints
+/// nothing: another macro of that name would be ambiguous wherever `use cuda_std::*` is.
+#[doc(hidden)]
 #[macro_export]
-macro_rules! assert_eq {
+macro_rules! __assert_eq {
     ($left:expr, $right:expr $(,)?) => {
         $crate::__assert_relation!(==, c"left == right", $left, $right, ::core::option::Option::None)
     };
@@ -180,8 +186,11 @@ macro_rules! assert_eq {
 }
 
 /// Ends the launch with both values, file, line and thread printed if they are equal.
+///
+/// Its path is `cuda_std::io::assert_ne`, for the reason that [`assert_eq`](crate::io::assert_eq) has.
+#[doc(hidden)]
 #[macro_export]
-macro_rules! assert_ne {
+macro_rules! __assert_ne {
     ($left:expr, $right:expr $(,)?) => {
         $crate::__assert_relation!(!=, c"left != right", $left, $right, ::core::option::Option::None)
     };

@@ -43,6 +43,7 @@ pub mod float;
 pub mod float_ext;
 pub mod integer;
 mod intrinsic;
+pub mod intrinsics;
 pub mod io;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
@@ -57,9 +58,26 @@ pub mod thread;
 pub mod vector;
 pub mod warp;
 
+pub use core::{assert_eq, assert_ne};
 pub use cuda_std_macros::*;
 pub use float::GpuFloat;
 pub use float_ext::*;
+#[cfg(not(feature = "glam-0-33"))]
 pub use glam;
+#[cfg(feature = "glam-0-33")]
+pub use glam_by_type as glam;
 #[cfg(feature = "half")]
 pub use half::{self, bf16, f16};
+#[cfg(feature = "vek")]
+pub use vek;
+
+// What the feature `cuda` promises. Without it, and without SIMD, the device would have other alignments than the host.
+const _: () = {
+    use core::mem::align_of;
+    assert!(align_of::<glam::Vec2>() == 8 && align_of::<glam::Vec3>() == 4 && align_of::<glam::Vec4>() == 16);
+    assert!(
+        align_of::<glam::Vec3A>() == 16 && align_of::<glam::Quat>() == 16 && align_of::<glam::Mat4>() == 16
+    );
+    assert!(align_of::<glam::UVec2>() == 8 && align_of::<glam::UVec4>() == 16);
+    assert!(align_of::<glam::DVec2>() == 16 && align_of::<glam::DVec4>() == 16);
+};

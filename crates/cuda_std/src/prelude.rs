@@ -1,8 +1,7 @@
 //! What most kernels use: `use cuda_std::prelude::*;`.
 //!
-//! `assert_eq!` and `assert_ne!` are not among it, other than in Rust-CUDA: today's compilers call such a name ambiguous, as
-//! it is in Rust's own prelude too. Import `cuda_std::{assert_eq, assert_ne}` to have the values printed; Rust's own only
-//! trap.
+//! `assert_eq!` and `assert_ne!` are Rust's own, which end the launch and print nothing: a macro of another crate by these
+//! names would be ambiguous beside Rust's prelude. [`cuda_std::io`](crate::io) has the ones that print both values.
 
 pub use alloc::borrow::ToOwned;
 pub use alloc::boxed::Box;
@@ -18,6 +17,6 @@ pub use half::f16;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use std::{print, println};
 
-pub use crate::{kernel, thread};
+pub use crate::{assert_eq, assert_ne, kernel, thread};
 #[cfg(target_arch = "nvptx64")]
 pub use crate::{print, println};

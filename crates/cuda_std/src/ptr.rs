@@ -10,7 +10,7 @@ use crate::gpu_only;
 use crate::intrinsic;
 
 /// A memory space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressSpace {
     /// Device memory, the same for all threads.
     Global,

@@ -8,7 +8,7 @@
 #[cfg(target_arch = "nvptx64")]
 use core::hint::assert_unchecked;
 
-use glam::{UVec2, UVec3};
+use crate::glam::{UVec2, UVec3};
 
 use crate::gpu_only;
 #[cfg(target_arch = "nvptx64")]
@@ -202,7 +202,7 @@ pub fn nanosleep(nanos: u32) {
 #[cfg(test)]
 mod tests {
     use super::{linear, thread_idx_x};
-    use glam::UVec3;
+    use crate::glam::UVec3;
 
     #[test]
     fn x_runs_fastest() {

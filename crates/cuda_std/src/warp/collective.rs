@@ -40,28 +40,23 @@ pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
     unsafe { intrinsic::vote_ballot(mask, predicate) }
 }
 
-mod private {
-    /// Keeps the list of types here.
-    pub trait Sealed {}
-    impl Sealed for i32 {}
-    impl Sealed for u32 {}
-    impl Sealed for f32 {}
-    impl Sealed for i64 {}
-    impl Sealed for u64 {}
-    impl Sealed for f64 {}
-}
-
-/// A value that lanes can compare: 32 or 64 bits. Floats are compared by their bits, so that `0.0` and `-0.0` differ and a
-/// NaN equals itself.
-pub trait WarpMatchValue: Copy + private::Sealed {
+/// A value that lanes can compare: 32 or 64 bits here, and what a kernel crate implements over these.
+///
+/// Floats are compared by their bits, so that `0.0` and `-0.0` differ and a NaN equals itself.
+pub trait WarpMatchValue: Sized {
+    /// What [`warp_match_any`] returns.
+    ///
     /// # Safety
-    /// As for the public functions.
-    #[doc(hidden)]
+    /// As for [`warp_vote_all`].
+    #[must_use]
     unsafe fn match_any(mask: u32, value: Self) -> u32;
+
+    /// What [`warp_match_all`] returns.
+    ///
     /// # Safety
-    /// As for the public functions.
-    #[doc(hidden)]
-    unsafe fn match_all(mask: u32, value: Self) -> (u32, bool);
+    /// As for [`warp_vote_all`].
+    #[must_use]
+    unsafe fn match_all(mask: u32, value: Self) -> Option<u32>;
 }
 
 macro_rules! match_value {
@@ -76,9 +71,10 @@ macro_rules! match_value {
 
             #[gpu_only]
             #[inline(always)]
-            unsafe fn match_all(mask: u32, $value: Self) -> (u32, bool) {
+            unsafe fn match_all(mask: u32, $value: Self) -> Option<u32> {
                 // SAFETY: promised by the caller.
-                unsafe { intrinsic::$all(mask, $bits) }
+                let (mask, all) = unsafe { intrinsic::$all(mask, $bits) };
+                all.then_some(mask)
             }
         }
     )*};
@@ -112,8 +108,7 @@ pub unsafe fn warp_match_any<T: WarpMatchValue>(mask: u32, value: T) -> u32 {
 #[must_use]
 pub unsafe fn warp_match_all<T: WarpMatchValue>(mask: u32, value: T) -> Option<u32> {
     // SAFETY: promised by the caller.
-    let (mask, all) = unsafe { T::match_all(mask, value) };
-    all.then_some(mask)
+    unsafe { T::match_all(mask, value) }
 }
 
 /// How a reduction joins two values.
@@ -133,14 +128,19 @@ pub enum WarpReductionOp {
     Xor,
 }
 
-/// A value that a warp can reduce in hardware: `u32` and `i32`.
-pub trait WarpReduceValue: Copy + private::Sealed {
+/// A value that a warp can reduce: in hardware `u32` and `i32`, and what a kernel crate implements over these.
+pub trait WarpReduceValue: Sized {
+    /// What [`warp_reduce`] returns.
+    ///
     /// # Safety
-    /// As for the public function.
-    #[doc(hidden)]
+    /// As for [`warp_vote_all`].
+    #[must_use]
     unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self;
-    /// What two lanes' values become.
-    #[doc(hidden)]
+}
+
+/// What the values of two lanes become.
+#[cfg(any(test, target_arch = "nvptx64"))]
+trait Join {
     fn join(self, other: Self, op: WarpReductionOp) -> Self;
 }
 
@@ -177,7 +177,10 @@ macro_rules! reduce_value {
                 }
                 reduced.unwrap_or(value)
             }
+        }
 
+        #[cfg(any(test, target_arch = "nvptx64"))]
+        impl Join for $type {
             #[inline(always)]
             fn join(self, other: Self, op: WarpReductionOp) -> Self {
                 match op {
@@ -213,7 +216,7 @@ pub unsafe fn warp_reduce<T: WarpReduceValue>(mask: u32, value: T, op: WarpReduc
 
 #[cfg(test)]
 mod tests {
-    use super::{WarpReduceValue, WarpReductionOp};
+    use super::{Join, WarpReductionOp};
 
     #[test]
     fn two_lanes_join_by_the_operation() {

@@ -5,7 +5,6 @@ use crate::gpu_only;
 use crate::intrinsic;
 
 /// Which lane a lane reads from.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum WarpShuffleMode {
@@ -20,7 +19,6 @@ pub enum WarpShuffleMode {
 }
 
 /// What one 32-bit shuffle delivers.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarpShuffleResult {
     /// The value read.
@@ -48,11 +46,16 @@ pub const fn shuffle_control(mode: WarpShuffleMode, width: u32) -> u32 {
     ((32 - width) << 8) | clamp
 }
 
-/// A value that lanes can shuffle: a number of up to 128 bits. More than 32 bits take several shuffles.
-pub trait WarpShuffleValue: Copy + private::Sealed {
+/// A value that lanes can shuffle: numbers of up to 128 bits here, and what a kernel crate implements over these.
+///
+/// More than 32 bits take several shuffles.
+pub trait WarpShuffleValue: Sized {
+    /// Reads the value of the lane that `mode` and `operand` name, and whether it is in range: what the four functions
+    /// below call.
+    ///
     /// # Safety
-    /// As for the public functions.
-    #[doc(hidden)]
+    /// As for [`warp_shuffle_down`].
+    #[must_use]
     unsafe fn shuffle(
         mode: WarpShuffleMode,
         mask: u32,
@@ -60,11 +63,6 @@ pub trait WarpShuffleValue: Copy + private::Sealed {
         operand: u32,
         width: u32,
     ) -> (Self, bool);
-}
-
-mod private {
-    /// Keeps the list of types here.
-    pub trait Sealed {}
 }
 
 #[gpu_only]
@@ -92,8 +90,6 @@ unsafe fn shuffle_32(
 /// Numbers of up to 32 bits: one shuffle.
 macro_rules! shuffle_one {
     ($($type:ty, |$value:ident| $to:expr, |$bits:ident| $from:expr;)*) => {$(
-        impl private::Sealed for $type {}
-
         impl WarpShuffleValue for $type {
             #[inline(always)]
             unsafe fn shuffle(mode: WarpShuffleMode, mask: u32, $value: Self, operand: u32, width: u32) -> (Self, bool) {
@@ -125,8 +121,6 @@ shuffle_one! {
 /// Wider numbers: the halves one after the other, which are in range or out of it together.
 macro_rules! shuffle_two {
     ($($type:ty as $unsigned:ty, halves $half:ty, |$value:ident| $to:expr, |$bits:ident| $from:expr;)*) => {$(
-        impl private::Sealed for $type {}
-
         impl WarpShuffleValue for $type {
             #[inline(always)]
             unsafe fn shuffle(mode: WarpShuffleMode, mask: u32, $value: Self, operand: u32, width: u32) -> (Self, bool) {

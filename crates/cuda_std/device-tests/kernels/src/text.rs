@@ -6,7 +6,8 @@
 )]
 
 use cuda_std::prelude::*;
-use cuda_std::{assert_eq, assert_ne, misc};
+use cuda_std::io::{assert_eq, assert_ne};
+use cuda_std::misc;
 
 /// Integers and strings, which the default stack suffices for.
 #[kernel]
