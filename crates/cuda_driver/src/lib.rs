@@ -24,6 +24,7 @@
 //! `cust`'s result type is a Rust enum with the codes of CUDA 11.4, and its functions return it as the driver
 //! gave it. A code that came later (such as `CUDA_ERROR_CONTAINED`, 226) is no value of that enum, and the
 //! jumps cannot check what passes through them; [`ext`] takes results as numbers and has no such limit.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 #[macro_use]
 mod entry_points;

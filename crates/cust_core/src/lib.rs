@@ -12,7 +12,7 @@
 //!
 //! Its first CUDA call binds NVIDIA's driver, or a simulated card where there is none: see `cuda_driver`. `find_cuda_helper` is
 //! the build dependency by which `cust` looks for a toolkit and fails without one; ours looks for nothing.
-
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![no_std]
 
 // Named, so that its symbols are linked.

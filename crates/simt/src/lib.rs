@@ -1,8 +1,4 @@
-//! What runs PTX on the CPU: the language ([`ptx`]), the machine that executes it ([`exec`], with [`alu`] and [`memory`]),
-//! what watches it ([`count`], [`check`]), the rules by which memory serves a warp ([`coalescing`]), and the cards and the
-//! model that turn counts into time ([`cards`], [`model`]).
-//!
-//! The crate knows nothing of `cust` or of the program that uses it.
+#![doc = include_str!("../README.md")]
 
 pub mod alu;
 pub mod cards;
