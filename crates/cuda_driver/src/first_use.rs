@@ -4,6 +4,7 @@
 //! jumps to where the slot leads then, so the program sees an ordinary call. What is bound is what [`bind_default`] binds.
 
 use std::io::Write;
+use std::sync::{Mutex, PoisonError};
 
 use crate::{BindError, Binding, Code, TableError, bind_nvidia, bound, simulated};
 
@@ -16,9 +17,14 @@ use crate::{BindError, Binding, Code, TableError, bind_nvidia, bound, simulated}
 ///
 /// [`BindError`]: the library that `COALESCE_DRIVER` names is not a driver.
 pub fn bind_default() -> Result<&'static Binding, BindError> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(binding) = bound() {
+        return Ok(binding);
+    }
     if !simulated::is_asked_for() {
         match bind_nvidia() {
-            // Another thread may have bound a driver meanwhile.
+            // The program may have bound a driver meanwhile, in another thread.
             Ok(_) | Err(BindError::AlreadyBound { .. }) => {}
             // Naming a library means that library and no other.
             Err(error @ (BindError::NotLoadable { .. } | BindError::NotADriver { .. })) => return Err(error),
@@ -39,7 +45,7 @@ pub fn bind_default() -> Result<&'static Binding, BindError> {
     }
     match simulated::bind_at_load() {
         Ok(()) => report_at_exit(),
-        // Another thread was faster.
+        // As above.
         Err(TableError::AlreadyBound { .. } | TableError::NotADriver { .. }) => {}
     }
     Ok(bound().expect("a driver was bound just now"))
