@@ -21,13 +21,13 @@ pub(crate) struct Built {
 
 /// An up-to-date `xtask-ptx`, to be given arguments.
 fn program(root: &Path) -> Result<Command> {
-    if !cargo::target(root)?.join("debug/xtask-ptx").is_file() {
+    if !cargo::target(root)?.join("xtask/xtask-ptx").is_file() {
         eprintln!(
             "Building xtask-ptx, which compiles kernels to PTX, assembles and checks them: a few seconds, once."
         );
     }
     let mut build = cargo::command(root);
-    let _ = build.args(["build", "--quiet", "--package", "xtask_ptx"]);
+    let _ = build.args(["build", "--quiet", "--profile", "xtask", "--package", "xtask_ptx"]);
     let built: Option<(String, PathBuf)> = cargo::programs(&mut build)?.into_iter().next();
     let (_, path) = built.context("cargo built package `xtask_ptx` but reports no program of it")?;
     let mut command = Command::new(path);
