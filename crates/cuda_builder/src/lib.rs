@@ -81,3 +81,8 @@ pub use audit::{DRIVER_FUNCTIONS, Finding};
 pub use build::{Artifact, Build};
 pub use builder::{CudaBuilder, DebugInfo, EmitOption};
 pub use error::CudaBuilderError;
+
+/// The README's examples, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -52,3 +52,8 @@ pub use error::LaunchError;
 pub use launch::Launch;
 pub use module::{Loaded, Module, Signatures};
 pub use scope::{InScope, Lent, Scope, Shared, scope};
+
+/// The README's examples, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -175,3 +175,8 @@ pub mod __kernel {
         unsafe { Tile::new(cells) }
     }
 }
+
+/// The README's examples, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

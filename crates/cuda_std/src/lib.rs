@@ -81,3 +81,8 @@ const _: () = {
     assert!(align_of::<glam::UVec2>() == 8 && align_of::<glam::UVec4>() == 16);
     assert!(align_of::<glam::DVec2>() == 16 && align_of::<glam::DVec4>() == 16);
 };
+
+/// The README's examples, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

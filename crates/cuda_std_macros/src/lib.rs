@@ -86,3 +86,8 @@ pub fn externally_visible(options: TokenStream, item: TokenStream) -> TokenStrea
 pub fn gpu_only(options: TokenStream, item: TokenStream) -> TokenStream {
     gpu_only::expand(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
+
+/// The README's example, which is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
