@@ -31,14 +31,22 @@ impl Registers {
         self.numbers.get(&slot.cell).copied()
     }
 
-    fn weight(&self, set: &Set) -> u32 {
-        let one = |slot: &Slot| match slot.width {
+    /// 32-bit registers of the machine that one takes.
+    fn weight(&self, number: usize) -> u32 {
+        match self.slots[number].width {
             Width::Predicate => 0,
             Width::Word => 1,
             Width::Double => 2,
             Width::Quad => 4,
-        };
-        (0..self.slots.len()).filter(|number| has(set, *number)).map(|number| one(&self.slots[number])).sum()
+        }
+    }
+
+    fn weight_of(&self, set: &Set) -> u32 {
+        let words = set.iter().enumerate().filter(|(_, word)| **word != 0);
+        let bits = words.flat_map(|(index, word)| {
+            (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| 64 * index + bit)
+        });
+        bits.map(|number| self.weight(number)).sum()
     }
 }
 
@@ -60,15 +68,23 @@ impl Liveness {
         let registers = Registers { numbers, slots };
         let empty: Set = vec![0; registers.slots.len().div_ceil(64)];
         // Backwards through an instruction. A guarded one leaves what it writes alive, for some lanes keep the old value.
-        let step = |live: &mut Set, index: usize| {
+        // Gives back what the live registers weigh, if it is told what they weighed behind the instruction.
+        let step = |live: &mut Set, index: usize, mut weight: u32| {
             if steps[index].guard == 0 {
                 for number in uses.results(index).iter().filter_map(|slot| registers.number(*slot)) {
-                    live[number / 64] &= !(1 << (number % 64));
+                    if has(live, number) {
+                        live[number / 64] &= !(1 << (number % 64));
+                        weight = weight.wrapping_sub(registers.weight(number));
+                    }
                 }
             }
             for number in uses.sources(index).iter().filter_map(|slot| registers.number(*slot)) {
-                live[number / 64] |= 1 << (number % 64);
+                if !has(live, number) {
+                    live[number / 64] |= 1 << (number % 64);
+                    weight = weight.wrapping_add(registers.weight(number));
+                }
             }
+            weight
         };
         let mut at_begin: Vec<Set> = vec![empty.clone(); cfg.blocks.len()];
         let at_end = |at_begin: &[Set], block: usize| {
@@ -83,7 +99,9 @@ impl Liveness {
             changed = false;
             for (index, block) in cfg.blocks.iter().enumerate().rev() {
                 let mut live = at_end(&at_begin, index);
-                block.instructions.clone().rev().for_each(|at| step(&mut live, (first + at) as usize));
+                block.instructions.clone().rev().for_each(|at| {
+                    step(&mut live, (first + at) as usize, 0);
+                });
                 changed |= live != at_begin[index];
                 at_begin[index] = live;
             }
@@ -91,10 +109,10 @@ impl Liveness {
         let (mut most, mut at_calls) = (0, 0);
         for (index, block) in cfg.blocks.iter().enumerate() {
             let mut live = at_end(&at_begin, index);
-            most = most.max(registers.weight(&live));
+            let mut weight = registers.weight_of(&live);
+            most = most.max(weight);
             for at in block.instructions.clone().rev() {
-                step(&mut live, (first + at) as usize);
-                let weight = registers.weight(&live);
+                weight = step(&mut live, (first + at) as usize, weight);
                 most = most.max(weight);
                 if is_call(&steps[(first + at) as usize], rare) {
                     at_calls = at_calls.max(weight);

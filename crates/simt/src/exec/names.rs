@@ -6,7 +6,7 @@ use super::error::LoadError;
 use super::immediate::bits_of;
 use super::kernel::{Variable, VariableKind};
 use crate::memory::{Kind, Memory};
-use crate::ptx::{self, Attribute, Initializer, Item, Linkage, Module, ScalarType, Space};
+use crate::ptx::{self, Attribute, Index, Initializer, Item, Linkage, Module, ScalarType, Space};
 
 /// What a name is where an address is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ const FUNCTION_ADDRESSES: u64 = 0xF000_0000_0000_0000;
 /// The names of a module.
 #[derive(Debug)]
 pub(super) struct Names<'a> {
-    pub(super) module: &'a Module,
+    pub(super) index: Index<'a>,
     /// Functions by number, definitions where there are any.
     pub(super) functions: Vec<&'a ptx::Function>,
     numbers: HashMap<&'a str, u32>,
@@ -58,7 +58,7 @@ impl<'a> Names<'a> {
     /// also when there is an error.
     pub(super) fn new(module: &'a Module, memory: &Memory) -> (Self, Result<(), LoadError>) {
         let mut names = Self {
-            module,
+            index: Index::new(module),
             functions: Vec::new(),
             numbers: HashMap::new(),
             meanings: HashMap::new(),
@@ -75,15 +75,15 @@ impl<'a> Names<'a> {
     }
 
     fn number_functions(&mut self) {
-        for function in self.module.functions() {
+        for function in self.index.module().functions() {
             if self.numbers.contains_key(&*function.name) {
                 continue;
             }
             let number = self.functions.len() as u32;
             self.numbers.insert(&function.name, number);
-            self.functions.push(self.module.function(&function.name).unwrap_or(function));
+            self.functions.push(self.index.function(&function.name).unwrap_or(function));
         }
-        for item in &self.module.items {
+        for item in &self.index.module().items {
             if let Item::Alias { name, function, .. } = item
                 && let Some(number) = self.numbers.get(&**function).copied()
             {
@@ -112,14 +112,14 @@ impl<'a> Names<'a> {
     }
 
     fn place_variables(&mut self, memory: &Memory) -> Result<(), LoadError> {
-        let module = self.module;
+        let module = self.index.module();
         let mut seen = HashSet::new();
         let mut placed = Vec::new();
         for variable in module.variables() {
             if !seen.insert(&*variable.name) {
                 continue;
             }
-            let variable = module.variable(&variable.name).unwrap_or(variable);
+            let variable = self.index.variable(&variable.name).unwrap_or(variable);
             if let Some(meaning) = self.place(variable, memory)? {
                 self.meanings.insert(&variable.name, meaning);
                 if let Meaning::Address(address) = meaning {

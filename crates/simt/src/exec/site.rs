@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ptx::{Instruction, Module};
+use crate::ptx::{Index, Instruction};
 
 /// An instruction of a program, found by its [`Site`](crate::observe::Site).
 #[derive(Clone, Debug, PartialEq)]
@@ -69,14 +69,14 @@ pub(crate) fn in_library(file: &str) -> bool {
 }
 
 impl SiteInfo {
-    pub(super) fn new(module: &Module, function: &Arc<str>, instruction: &Instruction) -> Self {
-        let source = module.source(instruction).into_iter().filter_map(|place| {
+    pub(super) fn new(index: &Index<'_>, function: &Arc<str>, instruction: &Instruction) -> Self {
+        let source = index.source(instruction).into_iter().filter_map(|place| {
             // Line 0 is what compilers write where nothing in the source corresponds.
             (place.line > 0).then(|| SourceLine {
-                file: place.file.unwrap_or("?").into(),
+                file: place.file.unwrap_or_else(|| "?".into()),
                 line: place.line,
                 column: place.column,
-                function: place.function.map(|name| readable(&name).into()),
+                function: place.function.map(|name| readable(&name)),
             })
         });
         Self {
@@ -168,8 +168,8 @@ const FILES: [(&str, &str); 7] = [
 
 /// Rust's mangled names without what only the linker needs: `_ZN4core9panicking18panic_bounds_check17h0123456789abcdefE`
 /// is `core::panicking::panic_bounds_check`. Names of other kinds stay as they are.
-fn readable(name: &str) -> String {
-    parts_of(name).map_or_else(|| name.to_owned(), |parts| parts.join("::"))
+fn readable(name: &Arc<str>) -> Arc<str> {
+    parts_of(name).map_or_else(|| name.clone(), |parts| parts.join("::").into())
 }
 
 fn parts_of(name: &str) -> Option<Vec<&str>> {
@@ -197,9 +197,9 @@ mod tests {
     #[test]
     fn mangled_names_become_paths() {
         let name = "_ZN4core9panicking18panic_bounds_check17h0123456789abcdefE";
-        assert_eq!(readable(name), "core::panicking::panic_bounds_check");
-        assert_eq!(readable("_Z3sumii"), "_Z3sumii");
-        assert_eq!(readable("_ZN9999999999999999999999a"), "_ZN9999999999999999999999a");
-        assert_eq!(readable("_ZN3x"), "_ZN3x");
+        assert_eq!(&*readable(&name.into()), "core::panicking::panic_bounds_check");
+        for name in ["_Z3sumii", "_ZN9999999999999999999999a", "_ZN3x"] {
+            assert_eq!(&*readable(&name.into()), name);
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`parse`] reads a file in one pass and leaves an owned [`Module`]: names resolved to what they stand for, opcodes
 //! split but not decoded, each instruction with its line in the file and, where the file has `.loc` directives, in
-//! the source ([`Module::source`]). Printing a module gives text that parses to an equal module. [`cfg`](mod@cfg) finds the
+//! the source ([`Index::source`]). Printing a module gives text that parses to an equal module. [`cfg`](mod@cfg) finds the
 //! blocks of a function and where its divided warps come together again.
 //!
 //! The language is that of the PTX ISA manual, version 9, of which all is read that compilers emit for ordinary
@@ -12,6 +12,7 @@ mod body;
 pub mod cfg;
 mod check;
 mod error;
+mod index;
 mod lexer;
 mod module;
 mod names;
@@ -25,12 +26,13 @@ pub use body::{
     RegisterFamily, RegisterId, Statement, Symbol, SymbolMeaning,
 };
 pub use error::{ParseError, Problem};
+pub use index::{Index, SourcePosition};
 pub use module::{
     Attribute, FUNCTION_DIRECTIVES, Function, FunctionDirective, FunctionKind, Immediate, Initializer, Item,
     Module, NoSuchEntry, Parameter, Pointer, Position, Section, Variable,
 };
 pub use names::{Name, Opcode};
-pub use source::{Inlined, Location, LocationId, SourceFile, SourcePosition};
+pub use source::{Inlined, Location, LocationId, SourceFile};
 pub use types::{Component, Linkage, SPECIAL_REGISTERS, ScalarType, Space, SpecialRegister};
 
 /// Reads a PTX file.

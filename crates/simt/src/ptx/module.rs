@@ -348,3 +348,13 @@ pub struct Section {
     /// The text between the braces, trimmed.
     pub text: Box<str>,
 }
+
+impl Immediate {
+    /// The bits of an integer.
+    pub fn integer(self) -> Option<u64> {
+        match self {
+            Self::Integer { bits, .. } => Some(bits),
+            _ => None,
+        }
+    }
+}

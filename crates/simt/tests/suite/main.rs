@@ -48,6 +48,8 @@ mod exec_data;
 mod exec_errors;
 mod exec_mutation;
 mod exec_property;
+mod large_module;
+mod loading;
 mod memory_atomics;
 mod memory_barriers;
 mod memory_copies;

@@ -12,7 +12,7 @@ fn graph(code: &str) -> Cfg {
     );
     let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}"));
     let body = module.entry("k").expect("the kernel").body.as_ref().expect("a definition");
-    Cfg::new(&module, body)
+    Cfg::new(&ptx::Index::new(&module), body)
 }
 
 /// Successors and meeting place of each block.

@@ -84,9 +84,10 @@ fn each_instruction_is_where_it_says() {
 fn every_function_has_a_graph() {
     for (path, text) in corpus() {
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let index = ptx::Index::new(&module);
         for function in module.functions() {
             let Some(body) = &function.body else { continue };
-            let cfg = Cfg::new(&module, body);
+            let cfg = Cfg::new(&index, body);
             assert!(cfg.reducible, "{path}: {}", function.name);
             let mut next = 0;
             for block in &cfg.blocks {
@@ -110,9 +111,9 @@ fn source_lines_of_rust() {
         .iter()
         .find(|instruction| instruction.opcode.as_str() == "add.rn.f64")
         .expect("its sum");
-    let source = module.source(add);
+    let source = ptx::Index::new(&module).source(add);
     assert_eq!(source.len(), 1);
-    assert_eq!(source[0].file, Some("gpu-kernels/src/coalescing.rs"));
+    assert_eq!(source[0].file.as_deref(), Some("gpu-kernels/src/coalescing.rs"));
     // The last `.loc` before it, read by eye from the text.
     let before = &text[..text.rfind("add.rn.f64").expect("the same sum")];
     let loc = before.rsplit(".loc").next().expect("a .loc").split_whitespace().skip(1).take(2);
@@ -125,8 +126,8 @@ fn source_lines_of_inlined_functions() {
     let (_, module) = read("copy.nvcc.compute_90.ptx");
     let body = module.entry("copy_scalar").expect("a kernel").body.as_ref().expect("a definition");
     let mut products = body.instructions.iter().filter(|instruction| instruction.opcode.base() == "mul");
-    let chain = module.source(products.next().expect("a product"));
-    let places: Vec<_> = chain.iter().map(|place| (place.file, place.line, place.column)).collect();
+    let chain = ptx::Index::new(&module).source(products.next().expect("a product"));
+    let places: Vec<_> = chain.iter().map(|place| (place.file.as_deref(), place.line, place.column)).collect();
     let file = Some("reference/copy.cu");
     assert_eq!(places, [(file, 7, 3), (file, 12, 3)]);
     assert_eq!(chain[0].function.as_deref(), Some("_Z10grid_indexv"));

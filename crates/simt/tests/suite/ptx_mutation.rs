@@ -12,10 +12,11 @@ const RUST: &str = include_str!("../corpus/kernels_lines.compute_90.ptx");
 fn survives(text: &str) -> bool {
     match ptx::parse(text) {
         Ok(module) => {
+            let index = ptx::Index::new(&module);
             for function in module.functions() {
                 if let Some(body) = &function.body {
-                    Cfg::new(&module, body);
-                    body.instructions.iter().for_each(|instruction| drop(module.source(instruction)));
+                    Cfg::new(&index, body);
+                    body.instructions.iter().for_each(|instruction| drop(index.source(instruction)));
                 }
             }
             let printed = module.to_string();

@@ -405,16 +405,22 @@ fn source_positions() {
          .section .debug_macinfo { } // empty",
     );
     let body = module.entry("k").expect("k").body.as_ref().expect("a definition");
-    let chain = |index: usize| -> Vec<_> {
-        let source = module.source(&body.instructions[index]);
-        source.into_iter().map(|it| (it.file, it.line, it.column, it.function)).collect()
+    let index = ptx::Index::new(&module);
+    let chain = |number: usize| -> Vec<_> {
+        let source = index.source(&body.instructions[number]);
+        let text = |text: Option<std::sync::Arc<str>>| text.map(|text| text.to_string());
+        source.into_iter().map(|it| (text(it.file), it.line, it.column, text(it.function))).collect()
     };
-    let (a, b) = (Some("a.rs"), Some("b.rs"));
+    let [a, b] = ["a.rs", "b.rs"].map(|file| Some(file.to_owned()));
+    let (a, b) = (|| a.clone(), || b.clone());
     assert_eq!(chain(0), []);
-    assert_eq!(chain(1), [(a, 10, 5, None)]);
-    assert_eq!(chain(2), [(b, 20, 1, Some("two".into())), (a, 10, 5, None)]);
-    assert_eq!(chain(3), [(b, 30, 2, Some("one".into())), (b, 20, 1, Some("two".into())), (a, 10, 5, None)]);
-    assert_eq!(chain(4), [(b, 40, 2, None), (None, 9, 9, None)]);
+    assert_eq!(chain(1), [(a(), 10, 5, None)]);
+    assert_eq!(chain(2), [(b(), 20, 1, Some("two".into())), (a(), 10, 5, None)]);
+    assert_eq!(
+        chain(3),
+        [(b(), 30, 2, Some("one".into())), (b(), 20, 1, Some("two".into())), (a(), 10, 5, None)]
+    );
+    assert_eq!(chain(4), [(b(), 40, 2, None), (None, 9, 9, None)]);
     assert_eq!(module.files[1].stamp, Some((1_700_000_000, 123)));
     assert_eq!(&*module.sections[1].text, "");
 }

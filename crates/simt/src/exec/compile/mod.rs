@@ -4,6 +4,7 @@ mod barrier;
 mod call;
 mod parameter;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::error::LoadError;
@@ -21,7 +22,7 @@ use super::waits;
 use crate::alu;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::memory::{self, MemoryInstruction};
-use crate::ptx::cfg::{Block, BlockId, Cfg};
+use crate::ptx::cfg::{BlockId, Cfg};
 use crate::ptx::{self, Body, FunctionKind, Instruction, LabelMeaning, Operand, ScalarType};
 use crate::registers::{Slot, Width};
 pub(super) use call::references;
@@ -60,7 +61,6 @@ impl<'a> Compiler<'a> {
         body: &'a Body,
     ) -> Result<FunctionCode, LoadError> {
         let names = self.names;
-        let module = names.module;
         let is_entry = function.kind == FunctionKind::Entry;
         let wrong = |what: String| LoadError::Function {
             name: function.name.to_string(),
@@ -70,10 +70,10 @@ impl<'a> Compiler<'a> {
         let layout = Layout::new(names, function, body, is_entry).map_err(wrong)?;
         let name: Arc<str> = (&*function.name).into();
         let first = self.steps.len() as u32;
-        let cfg = Cfg::new(module, body);
+        let cfg = Cfg::new(&names.index, body);
         let mut unit = Unit { compiler: self, layout, body, cfg, is_entry, first };
         for (instruction, index) in body.instructions.iter().zip(0..) {
-            let site = SiteInfo::new(module, &name, instruction);
+            let site = SiteInfo::new(&names.index, &name, instruction);
             unit.instruction(instruction, index).map_err(|error| LoadError::Instruction {
                 error,
                 line: instruction.position.line,
@@ -130,29 +130,26 @@ impl Compiler<'_> {
     /// Compilers say of a panic only where in the library it was raised, and of the branch that leads to it where in the
     /// program: so the branch's line becomes the last of the lines of a `trap` that has none of its own.
     fn blame(&mut self, cfg: &Cfg, body: &Body, first: u32) {
+        let says = |site: &SiteInfo| site.source.iter().any(|line| !line.is_library());
+        let mut predecessors: Option<Vec<Vec<BlockId>>> = None;
         for (instruction, index) in body.instructions.iter().zip(0..) {
             let site = (first + index) as usize;
-            let says = |site: &SiteInfo| site.source.iter().any(|line| !line.is_library());
             if instruction.opcode.base() != "trap" || says(&self.sites[site]) {
                 continue;
             }
+            let predecessors = predecessors.get_or_insert_with(|| cfg.predecessors());
             let mut block = cfg.block_of(index);
             // Ways that meet before they come here are told apart by nothing: then there is no line.
-            let mut seen = Vec::new();
-            while let Some(here) = block.filter(|here| !seen.contains(here)) {
-                seen.push(here);
-                let leads_here = |(from, number): (&Block, u32)| {
-                    from.successors.contains(&here).then_some((BlockId(number), from.instructions.end))
-                };
-                let mut from = cfg.blocks.iter().zip(0..).filter_map(leads_here);
-                let (Some((before, end)), None) = (from.next(), from.next()) else { break };
-                let branch = (first + end).saturating_sub(1) as usize;
+            let mut seen = HashSet::new();
+            while let Some(here) = block.filter(|here| seen.insert(*here)) {
+                let [before] = predecessors[here.0 as usize].as_slice() else { break };
+                let branch = (first + cfg.block(*before).instructions.end).saturating_sub(1) as usize;
                 if says(&self.sites[branch]) {
                     let lines = self.sites[branch].source.clone();
                     self.sites[site].source.extend(lines);
                     break;
                 }
-                block = Some(before);
+                block = Some(*before);
             }
         }
     }

@@ -10,7 +10,7 @@ mod dominators;
 use std::ops::Range;
 
 use super::body::{Body, Instruction, LabelId, LabelMeaning, Operand, SymbolMeaning};
-use super::module::Module;
+use super::index::Index;
 use dominators::immediate_dominators;
 
 /// A block by its number: an index in [`Cfg::blocks`]. They are numbered in the order of the text.
@@ -57,11 +57,11 @@ struct Flow {
 }
 
 impl Cfg {
-    /// The module says which of the called functions never return.
-    pub fn new(module: &Module, body: &Body) -> Self {
+    /// The index says which of the called functions never return.
+    pub fn new(index: &Index<'_>, body: &Body) -> Self {
         let count = body.instructions.len() as u32;
         let flows: Vec<Flow> =
-            body.instructions.iter().map(|instruction| flow(module, body, instruction)).collect();
+            body.instructions.iter().map(|instruction| flow(index, body, instruction)).collect();
         // Running past the end is a return; a jump there needs a block to land in.
         let mut leaders = vec![false; count as usize + 1];
         leaders[0] = true;
@@ -119,10 +119,11 @@ impl Cfg {
         &self.blocks[block.0 as usize]
     }
 
-    fn predecessors(&self) -> Vec<Vec<u32>> {
+    /// By block: those that lead to it, in the order of the text.
+    pub fn predecessors(&self) -> Vec<Vec<BlockId>> {
         let mut predecessors = vec![Vec::new(); self.blocks.len()];
         for (block, from) in self.blocks.iter().zip(0..) {
-            block.successors.iter().for_each(|to| predecessors[to.0 as usize].push(from));
+            block.successors.iter().for_each(|to| predecessors[to.0 as usize].push(BlockId(from)));
         }
         predecessors
     }
@@ -133,7 +134,7 @@ impl Cfg {
         let mut open: Vec<u32> = self.blocks.iter().enumerate().filter_map(leaving).collect();
         while let Some(index) = open.pop() {
             if !std::mem::replace(&mut self.blocks[index as usize].returns, true) {
-                open.extend(&predecessors[index as usize]);
+                open.extend(predecessors[index as usize].iter().map(|from| from.0));
             }
         }
     }
@@ -180,7 +181,7 @@ impl Cfg {
     }
 }
 
-fn flow(module: &Module, body: &Body, instruction: &Instruction) -> Flow {
+fn flow(index: &Index<'_>, body: &Body, instruction: &Instruction) -> Flow {
     let guarded = instruction.guard.is_some();
     let target = |label: &LabelId| body.target(*label);
     let label = instruction.operands.iter().find_map(|operand| match operand {
@@ -200,24 +201,22 @@ fn flow(module: &Module, body: &Body, instruction: &Instruction) -> Flow {
         }
         "ret" => end(Vec::new(), guarded, true),
         "exit" | "trap" => end(Vec::new(), guarded, false),
-        "call" if never_returns(module, body, instruction) => end(Vec::new(), guarded, false),
+        "call" if never_returns(index, body, instruction) => end(Vec::new(), guarded, false),
         _ => Flow { targets: Vec::new(), falls_through: true, leaves: false, ends: false },
     }
 }
 
 /// Whether a call is to a function that is declared so.
-pub fn never_returns(module: &Module, body: &Body, instruction: &Instruction) -> bool {
+fn never_returns(index: &Index<'_>, body: &Body, instruction: &Instruction) -> bool {
     let Some(call) = instruction.call() else { return false };
     if let Operand::Symbol(symbol, _) = call.target
         && symbol.meaning == SymbolMeaning::Module
     {
-        return module.functions().any(|function| function.name == symbol.name && function.never_returns);
+        return index.never_returns(&symbol.name);
     }
     match call.prototype.and_then(|label| body.labels.get(label.0 as usize)).map(|label| &label.meaning) {
         Some(LabelMeaning::Prototype(prototype)) => prototype.never_returns,
-        Some(LabelMeaning::CallTargets(targets)) => targets.iter().all(|target| {
-            module.functions().any(|function| function.name == *target && function.never_returns)
-        }),
+        Some(LabelMeaning::CallTargets(targets)) => targets.iter().all(|target| index.never_returns(target)),
         _ => false,
     }
 }
