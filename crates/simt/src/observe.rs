@@ -106,8 +106,8 @@ pub trait Observer {
     }
     /// An instruction depends on a register that nothing has written: a branch by it, or an address by it.
     fn undefined(&mut self, at: At, lanes: u32) {}
-    /// A fence at the scope of a block, a device or the system.
-    fn fence(&mut self, at: At, beyond_block: bool) {}
+    /// A fence of these lanes, at the scope of a block, a device or the system.
+    fn fence(&mut self, at: At, lanes: u32, beyond_block: bool) {}
     /// Something that is wrong with synchronisation; the launch goes on if it can.
     fn misuse(&mut self, at: At, misuse: Misuse) {}
 }
@@ -221,9 +221,9 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.undefined(at, lanes);
         self.1.undefined(at, lanes);
     }
-    fn fence(&mut self, at: At, beyond_block: bool) {
-        self.0.fence(at, beyond_block);
-        self.1.fence(at, beyond_block);
+    fn fence(&mut self, at: At, lanes: u32, beyond_block: bool) {
+        self.0.fence(at, lanes, beyond_block);
+        self.1.fence(at, lanes, beyond_block);
     }
     fn misuse(&mut self, at: At, misuse: Misuse) {
         self.0.misuse(at, misuse);

@@ -164,7 +164,7 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Observer for CheckObserver<'_,
             let mut races = mem::take(&mut self.races);
             let block = self.block(at.block);
             if releases {
-                block.clocks.fence(at.warp);
+                block.clocks.fence(at.warp, access.active);
             }
             races.access(at, access, &mut block.clocks, &mut block.races);
             self.races = races;
@@ -183,9 +183,9 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Observer for CheckObserver<'_,
         }
     }
 
-    fn fence(&mut self, at: At, _: bool) {
+    fn fence(&mut self, at: At, lanes: u32, _: bool) {
         if self.checks.racecheck {
-            self.block(at.block).clocks.fence(at.warp);
+            self.block(at.block).clocks.fence(at.warp, lanes);
         }
     }
 

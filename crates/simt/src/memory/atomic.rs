@@ -61,7 +61,7 @@ impl Atomic {
     ) -> Result<(), AccessFault> {
         if matches!(self.order, Order::Release | Order::AcquireRelease) {
             fence(Ordering::Release);
-            hints::tell(self.beyond_block, environment);
+            hints::tell(mask, self.beyond_block, environment);
         }
         let mut prepared = MaybeUninit::<Prepared>::uninit();
         // SAFETY: `prepare` fills it; what `access` hands out may be accessed, and is aligned.
@@ -89,7 +89,7 @@ impl Atomic {
         }
         if matches!(self.order, Order::Acquire | Order::AcquireRelease) {
             fence(Ordering::Acquire);
-            hints::tell(self.beyond_block, environment);
+            hints::tell(mask, self.beyond_block, environment);
         }
         Ok(())
     }

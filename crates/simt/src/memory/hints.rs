@@ -92,14 +92,18 @@ pub(super) fn decode_fence(instruction: &Instruction) -> Result<Decoded, DecodeE
 }
 
 /// What comes before a fence is seen by all who see what comes after it.
-pub(super) fn execute_fence<O: Observer>(beyond_block: bool, environment: &mut Environment<'_, O>) {
+pub(super) fn execute_fence<O: Observer>(
+    mask: u32,
+    beyond_block: bool,
+    environment: &mut Environment<'_, O>,
+) {
     fence(Ordering::SeqCst);
-    tell(beyond_block, environment);
+    tell(mask, beyond_block, environment);
 }
 
 /// Tells the observer of a fence, or of what has a fence in it.
-pub(super) fn tell<O: Observer>(beyond_block: bool, environment: &mut Environment<'_, O>) {
+pub(super) fn tell<O: Observer>(mask: u32, beyond_block: bool, environment: &mut Environment<'_, O>) {
     if O::SYNCHRONISATION {
-        environment.observer.fence(environment.at, beyond_block);
+        environment.observer.fence(environment.at, mask, beyond_block);
     }
 }

@@ -218,7 +218,7 @@ impl MemoryInstruction {
                         write_lane(*result, frame, lane, hints::POLICY);
                     }
                 }
-                Operation::Fence { beyond_block } => hints::execute_fence(*beyond_block, environment),
+                Operation::Fence { beyond_block } => hints::execute_fence(mask, *beyond_block, environment),
                 Operation::Nothing => {}
             }
         }

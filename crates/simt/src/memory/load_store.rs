@@ -60,7 +60,7 @@ impl Transfer {
         }
         if self.order == Order::Acquire {
             fence(Ordering::Acquire);
-            hints::tell(self.beyond_block, environment);
+            hints::tell(mask, self.beyond_block, environment);
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Transfer {
     ) -> Result<(), AccessFault> {
         if self.order == Order::Release {
             fence(Ordering::Release);
-            hints::tell(self.beyond_block, environment);
+            hints::tell(mask, self.beyond_block, environment);
         }
         let mut prepared = MaybeUninit::<Prepared>::uninit();
         // SAFETY: as in `load`; what may be stored to is handed out too.

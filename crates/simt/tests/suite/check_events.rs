@@ -19,7 +19,7 @@ enum Event {
     },
     Barrier(u64),
     WarpBarrier(u32),
-    Fence,
+    Fence(u32),
     Misuse(Misuse),
     Undefined(u32),
     Ends,
@@ -97,7 +97,11 @@ impl Events {
     }
 
     pub(crate) fn fence(&mut self, block: u64, warp: u32) {
-        self.push(block, warp, 0, Event::Fence);
+        self.fence_of(block, warp, u32::MAX);
+    }
+
+    pub(crate) fn fence_of(&mut self, block: u64, warp: u32, lanes: u32) {
+        self.push(block, warp, 0, Event::Fence(lanes));
     }
 
     pub(crate) fn misuse(&mut self, block: u64, warp: u32, site: u32, misuse: Misuse) {
@@ -148,7 +152,7 @@ impl Events {
                 }
                 Event::Barrier(warps) => observer.barrier(*at, 0, *warps),
                 Event::WarpBarrier(lanes) => observer.warp_barrier(*at, *lanes),
-                Event::Fence => observer.fence(*at, true),
+                Event::Fence(lanes) => observer.fence(*at, *lanes, true),
                 Event::Misuse(misuse) => observer.misuse(*at, *misuse),
                 Event::Undefined(lanes) => observer.undefined(*at, *lanes),
                 Event::Ends => {

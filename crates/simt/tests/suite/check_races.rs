@@ -239,6 +239,48 @@ fn an_access_that_releases_needs_no_fence() {
     assert_eq!(run(false), 1);
 }
 
+/// Lanes 0 and 1 of a warp take a lock one after the other, each adds to a counter, and gives the lock back.
+fn locked(space: simt::observe::Space, taken: bool, fences: bool) -> usize {
+    let mut events = racecheck();
+    for lane in [1, 2] {
+        if taken {
+            events.some(lane).access(0, 0, 1, space, Atomic, 4, |_| 0x100);
+        }
+        if fences {
+            events.fence_of(0, 0, lane);
+        }
+        events.some(lane).access(0, 0, 2, space, Load, 4, |_| 0x200);
+        events.some(lane).access(0, 0, 3, space, Store, 4, |_| 0x200);
+        if fences {
+            events.fence_of(0, 0, lane);
+        }
+        events.some(lane).access(0, 0, 4, space, Atomic, 4, |_| 0x100);
+    }
+    races(events).len()
+}
+
+#[test]
+fn a_lock_orders_the_lanes_of_a_warp() {
+    for space in [GLOBAL, SHARED] {
+        assert_eq!(locked(space, true, true), 0, "{space:?}");
+        // Write after read, read after write, write after write: each a pair of instructions.
+        assert_eq!(locked(space, true, false), 3, "without fences the lock orders nothing, {space:?}");
+        assert_eq!(locked(space, false, true), 3, "who does not take the lock is not ordered, {space:?}");
+    }
+}
+
+#[test]
+fn a_lock_does_not_order_what_comes_before_it_is_given_back() {
+    let mut events = racecheck();
+    events.some(1).access(0, 0, 1, GLOBAL, Atomic, 4, |_| 0x100);
+    events.fence_of(0, 0, 1);
+    events.some(1).access(0, 0, 4, GLOBAL, Atomic, 4, |_| 0x100);
+    events.some(1).access(0, 0, 3, GLOBAL, Store, 4, |_| 0x200);
+    events.some(2).access(0, 0, 1, GLOBAL, Atomic, 4, |_| 0x100);
+    events.some(2).access(0, 0, 2, GLOBAL, Load, 4, |_| 0x200);
+    assert_eq!(races(events), [(Hazard::Raw, Severity::Warning, 3, 2, 1)]);
+}
+
 #[test]
 fn a_flag_in_shared_memory_orders_warps() {
     let run = |flag: u64| {

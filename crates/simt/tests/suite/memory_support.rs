@@ -249,7 +249,7 @@ impl Observer for Recorder {
         self.undefined
     }
 
-    fn fence(&mut self, _: At, beyond_block: bool) {
+    fn fence(&mut self, _: At, _: u32, beyond_block: bool) {
         self.fences.push(beyond_block);
     }
 

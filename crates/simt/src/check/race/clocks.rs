@@ -27,13 +27,18 @@ pub(in super::super) struct Clocks {
 struct Within {
     /// Lanes that the warp has.
     lanes: u32,
-    /// Warp barriers so far, of whichever lanes.
+    /// Warp barriers and fences so far, of whichever lanes.
     count: u32,
     /// What lies before the barrier of this number lies before everything, for all lanes.
     all: u32,
     /// The same for each lane of each other lane, if some lanes had a barrier of their own since.
-    pairs: Option<Box<[[u32; LANES]; LANES]>>,
+    pairs: Option<Box<[Row; LANES]>>,
+    /// What each lane knew at its last fence; all 0 for those that had none.
+    fenced: Option<Box<[Row; LANES]>>,
 }
+
+/// What a lane knows of each lane of its warp: what that one did before the barrier or fence of this number.
+pub(super) type Row = [u32; LANES];
 
 impl Clocks {
     /// Of a block with so many threads, all of which know nothing of each other.
@@ -48,6 +53,7 @@ impl Clocks {
                 count: 0,
                 all: 0,
                 pairs: None,
+                fenced: None,
             }
         };
         Self {
@@ -150,7 +156,7 @@ impl Clocks {
         let pairs = within.pairs.get_or_insert_with(|| Box::new([[within.all; LANES]; LANES]));
         let mut together = [0; LANES];
         for lane in super::lanes(lanes) {
-            together.iter_mut().zip(&pairs[lane]).for_each(|(known, pair)| *known = (*known).max(*pair));
+            join(&mut together, &pairs[lane]);
         }
         for lane in super::lanes(lanes) {
             together[lane] = within.count;
@@ -160,14 +166,48 @@ impl Clocks {
         }
     }
 
-    /// A warp's fence: what it hands on through global memory from now on is what it knows now.
-    pub(in super::super) fn fence(&mut self, warp: u32) {
+    /// A warp's fence: what it hands on through global memory from now on is what it knows now. Its lanes count fences as
+    /// they count barriers, so that what one of them hands to another is what lies before the fence.
+    pub(in super::super) fn fence(&mut self, warp: u32, lanes: u32) {
+        let within = &mut self.within[warp as usize];
+        within.count += 1;
+        let pairs = within.pairs.get_or_insert_with(|| Box::new([[within.all; LANES]; LANES]));
+        let fenced = within.fenced.get_or_insert_default();
+        for lane in super::lanes(lanes & within.lanes) {
+            pairs[lane][lane] = within.count;
+            fenced[lane] = pairs[lane];
+        }
         let row: Arc<[u32]> = (&*self.row(warp)).into();
         self.fenced[warp as usize] = Some(row);
         self.advance(warp);
     }
 
+    /// What the lanes that had a fence hand on to others of their warp, joined; none: no lane of the warp had one.
+    pub(super) fn fenced_lanes(&self, warp: u32, lanes: u32) -> Option<Row> {
+        let fenced = self.within[warp as usize].fenced.as_ref()?;
+        let mut together = [0; LANES];
+        super::lanes(lanes).for_each(|lane| join(&mut together, &fenced[lane]));
+        Some(together)
+    }
+
+    /// Lanes of a warp learn what others of it have handed on.
+    pub(super) fn learn_lanes(&mut self, warp: u32, lanes: u32, row: &Row) {
+        let within = &mut self.within[warp as usize];
+        let pairs = within.pairs.get_or_insert_with(|| Box::new([[within.all; LANES]; LANES]));
+        super::lanes(lanes).for_each(|lane| join(&mut pairs[lane], row));
+    }
+
+    /// Whether a lane of the warp has had a fence, without which its lanes hand nothing on.
+    pub(super) fn has_fenced_lanes(&self, warp: u32) -> bool {
+        self.within[warp as usize].fenced.is_some()
+    }
+
     pub(super) fn fenced(&self, warp: u32) -> Option<&Arc<[u32]>> {
         self.fenced[warp as usize].as_ref()
     }
+}
+
+/// Adds what another row knows.
+pub(super) fn join(known: &mut Row, more: &Row) {
+    known.iter_mut().zip(more).for_each(|(known, more)| *known = (*known).max(*more));
 }

@@ -12,6 +12,8 @@
 //!   without one are a warning, as they would not if its lanes ran in step. Lanes of one store that write one byte
 //!   race in earnest: which of them wins is undefined, and Rust has no benign races.
 //! - Atomic and other strong accesses do not race with each other.
+//! - Lanes of a warp hand on to each other as warps do, through shared memory too if a fence stood before the strong write:
+//!   a lock that one lane gives back and the next one takes orders what they do while they hold it.
 //! - Through shared memory a strong access that reads what a strong access wrote is ordered behind it, which covers
 //!   `mbarrier`. Through global memory it is if a fence stood before the writing one.
 //! - In global memory, which NVIDIA's racecheck does not watch, blocks are ordered by nothing else.
@@ -27,6 +29,7 @@ use crate::coalescing::{Addresses, LANES};
 use crate::observe::{Access, At, Operation, Space};
 
 pub(super) use clocks::Clocks;
+use clocks::Row;
 use hazards::Hazards;
 pub(super) use hazards::{FoundHazard, Party};
 use history::{ATOMIC, History, Mark, READ, STRONG, WRITE};
@@ -46,6 +49,8 @@ pub(super) struct BlockRaces {
     shared: History,
     /// Clocks that strong accesses to shared words handed on.
     handed_on: HashMap<u64, Box<[u32]>>,
+    /// What lanes of a warp handed on to others of it: by whether the word is a global one, by word and warp.
+    between_lanes: HashMap<(bool, u64, u32), Row>,
     seen: Vec<u32>,
 }
 
@@ -76,6 +81,11 @@ impl Races {
                     self.released.take_over(word, clocks, at.warp);
                 } else if let Some(known) = block.handed_on.get(&word) {
                     clocks.learn(at.warp, known);
+                }
+                if clocks.has_fenced_lanes(at.warp)
+                    && let Some(row) = block.between_lanes.get(&(global, word, at.warp))
+                {
+                    clocks.learn_lanes(at.warp, 1 << lane, row);
                 }
             }
         }
@@ -132,6 +142,10 @@ impl Races {
                     self.released.hand_on(word, clocks, at.warp);
                 } else {
                     clocks.hand_on(at.warp, block.handed_on.entry(word).or_default());
+                }
+                if let Some(row) = clocks.fenced_lanes(at.warp, 1 << lane) {
+                    let known = block.between_lanes.entry((global, word, at.warp)).or_default();
+                    clocks::join(known, &row);
                 }
             }
             if !global {
