@@ -8,7 +8,7 @@ use super::error::{FreeError, MemoryError};
 use super::host_limit::HostMemory;
 use super::initialised::Shadow;
 use super::reservation::Reservation;
-use super::table::Table;
+use super::table::{Entry, GRANULE, Table};
 use crate::fault::{Nearest, Place};
 
 /// From this many bytes on, alone or since last asked, the computer is asked whether it has the memory.
@@ -20,8 +20,8 @@ const ASK_HOST_EVERY: u64 = 1 << 20;
 /// in a range of the host's address space that is this object's own. Nothing takes host memory before it is touched. A
 /// kernel's bad address is found by looking it up among the allocations, never by touching it.
 ///
-/// Allocations are 256-byte aligned (2 MiB from 1 MiB on), at least 256 bytes apart, so that bounds are exact, and
-/// their addresses are used again only when all others have been, so that use after free is recognised.
+/// Allocations are 256-byte aligned (2 MiB from 1 MiB on), at least 256 bytes apart, so that bounds are exact unless
+/// [`Memory::round_up_bounds`] says otherwise, and their addresses are used again only when all others have been, so that use after free is recognised.
 ///
 /// # While a launch runs
 /// Workers look allocations up under a read lock, and each remembers what it found in its own
@@ -87,8 +87,8 @@ impl Memory {
         let address = entry.allocation.address;
         let opened = self
             .addresses
-            .open(address, bytes)
-            .and_then(|()| if tracked { self.shadow.begin(address, bytes) } else { Ok(()) });
+            .open(address, entry.reach)
+            .and_then(|()| if tracked { self.shadow.begin(address, entry.reach) } else { Ok(()) });
         if let Err(source) = opened {
             table.remove(address);
             return Err(MemoryError::Refused { bytes, source });
@@ -124,12 +124,12 @@ impl Memory {
 
     fn remove(&self, address: u64, removable: impl Fn(Kind) -> bool) -> Result<Allocation, FreeError> {
         let mut table = self.table_mut();
-        match table.starting(address).map(|entry| entry.allocation) {
-            Some(allocation) if removable(allocation.kind) => {
+        match table.starting(address).copied() {
+            Some(Entry { allocation, reach, .. }) if removable(allocation.kind) => {
                 table.remove(address);
                 self.removals.fetch_add(1, Ordering::Release);
                 if allocation.kind != Kind::Registered {
-                    self.addresses.discard(address, allocation.bytes);
+                    self.addresses.discard(address, reach);
                 }
                 Ok(allocation)
             }
@@ -206,6 +206,12 @@ impl Memory {
     /// Bytes that the device has.
     pub fn capacity(&self) -> u64 {
         self.capacity
+    }
+
+    /// From the next allocation on, lets kernels touch all of an allocation's last granule of 512 bytes, as a GPU does:
+    /// an overrun of a few bytes goes unnoticed. Otherwise bounds are exact.
+    pub fn round_up_bounds(&self) {
+        self.table_mut().round_up_to(GRANULE);
     }
 
     /// Whether to keep, for each byte of what is allocated from now on, if it has been written: for initcheck. Only of

@@ -148,9 +148,9 @@ impl Wanted {
                     && cached.bytes - (address - cached.start) >= bytes
             };
             if !hit.as_ref().is_some_and(within) {
-                let entry = table.containing(address).map(|entry| Cached {
+                let entry = table.reaching(address).map(|entry| Cached {
                     start: entry.allocation.address,
-                    bytes: entry.allocation.bytes,
+                    bytes: entry.reach,
                     rights: entry.rights,
                 });
                 let Some(cached) = entry.filter(within) else {

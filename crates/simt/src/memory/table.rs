@@ -9,6 +9,9 @@ use crate::fault::{Nearest, Place};
 const ALIGNMENT: u64 = 256;
 /// Between an allocation's end and the next one's beginning there are at least so many bytes that are nobody's.
 const GAP: u64 = 256;
+/// NVIDIA's driver gives out memory in granules of so many bytes. One that begins at a multiple of [`ALIGNMENT`] ends
+/// within [`GAP`], so that what kernels reach of two allocations never overlaps.
+pub(super) const GRANULE: u64 = ALIGNMENT + GAP;
 /// Allocations from this size on begin at multiples of a large page of the device.
 const LARGE: u64 = 1 << 20;
 /// A large page of the device.
@@ -20,6 +23,9 @@ const REMEMBERED: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) allocation: Allocation,
+    /// Bytes from its beginning that kernels may touch: its own, and the rest of its last granule where bounds are not
+    /// exact.
+    pub(super) reach: u64,
     pub(super) rights: u32,
 }
 
@@ -36,6 +42,7 @@ pub(super) struct Table {
     cursor: u64,
     used: u64,
     count: u64,
+    granule: u64,
 }
 
 impl Table {
@@ -49,7 +56,13 @@ impl Table {
             cursor: start,
             used: 0,
             count: 0,
+            granule: 1,
         }
+    }
+
+    /// From now on, kernels may touch the whole of an allocation's last granule of so many bytes, up to [`GRANULE`].
+    pub(super) fn round_up_to(&mut self, granule: u64) {
+        self.granule = granule.min(GRANULE);
     }
 
     /// Bytes in use of the device's own.
@@ -66,6 +79,13 @@ impl Table {
     pub(super) fn containing(&self, address: u64) -> Option<&Entry> {
         let (_, entry) = self.live.range(..=address).next_back()?;
         (address - entry.allocation.address < entry.allocation.bytes).then_some(entry)
+    }
+
+    /// The one that kernels reach at this address.
+    #[inline]
+    pub(super) fn reaching(&self, address: u64) -> Option<&Entry> {
+        let (_, entry) = self.live.range(..=address).next_back()?;
+        (address - entry.allocation.address < entry.reach).then_some(entry)
     }
 
     /// Any that shares a byte with the range.
@@ -109,7 +129,8 @@ impl Table {
         may |= if kind.writable() { rights::WRITE } else { 0 };
         may |= if kind == Kind::Constant { rights::CONSTANT } else { 0 };
         may |= if tracked { rights::TRACKED } else { 0 };
-        let entry = Entry { allocation, rights: may };
+        let reach = if kind == Kind::Registered { bytes } else { bytes.next_multiple_of(self.granule) };
+        let entry = Entry { allocation, reach, rights: may };
         self.live.insert(address, entry);
         self.used += if kind.on_device() { bytes } else { 0 };
         entry
