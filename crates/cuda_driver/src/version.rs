@@ -69,7 +69,7 @@ impl fmt::Display for PtxVersion {
 }
 
 /// CUDA version and the PTX version that came with it, ascending.
-const PTX_BY_DRIVER: [((i32, i32), (u32, u32)); 26] = [
+const PTX_BY_DRIVER: [((i32, i32), (u32, u32)); 29] = [
     ((9, 0), (6, 0)),
     ((9, 1), (6, 1)),
     ((9, 2), (6, 2)),
@@ -96,6 +96,9 @@ const PTX_BY_DRIVER: [((i32, i32), (u32, u32)); 26] = [
     ((12, 9), (8, 8)),
     ((13, 0), (9, 0)),
     ((13, 1), (9, 1)),
+    ((13, 2), (9, 2)),
+    ((13, 3), (9, 3)),
+    ((13, 4), (9, 4)),
 ];
 
 #[cfg(test)]
@@ -114,7 +117,8 @@ mod tests {
         let newest = |version| DriverVersion(version).newest_ptx().map(|ptx| ptx.to_string());
         assert_eq!(newest(12060).as_deref(), Some("8.5"));
         assert_eq!(newest(13000).as_deref(), Some("9.0"));
-        assert_eq!(newest(14020).as_deref(), Some("9.1"));
+        assert_eq!(newest(13020).as_deref(), Some("9.2"));
+        assert_eq!(newest(14020).as_deref(), Some("9.4"));
         assert_eq!(newest(10020).as_deref(), Some("6.5"));
         assert_eq!(newest(8000), None);
     }
