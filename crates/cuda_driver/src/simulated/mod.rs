@@ -44,6 +44,7 @@ mod graphs;
 mod images;
 mod launches;
 mod link;
+mod linking;
 mod managed;
 mod modules;
 mod operations;
