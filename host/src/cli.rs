@@ -61,8 +61,9 @@ pub(crate) enum Command {
     /// Run kernels under the checks of the simulated driver, and report what is wrong with them
     ///
     /// Launches each kernel once a point, on buffers of exactly its size, and reports in compute-sanitizer's words:
-    /// accesses out of bounds or misaligned and leaks (memcheck), data races in shared and global memory (racecheck),
-    /// reads of memory that nothing has written (initcheck), wrong use of barriers (synccheck). Each finding names its line
+    /// accesses out of bounds or misaligned (memcheck), data races in shared and global memory (racecheck),
+    /// reads of memory that nothing has written (initcheck), wrong use of barriers (synccheck), memory that is never freed
+    /// (leakcheck). Each finding names its line
     /// of Rust. A finding, or a wrong result, makes the exit status 1. It runs on the simulated driver, on machines
     /// with a GPU too.
     Check(CheckOptions),
@@ -197,7 +198,7 @@ pub(crate) struct CheckOptions {
         long = "tool",
         value_enum,
         value_delimiter = ',',
-        value_name = "memcheck|racecheck|initcheck|synccheck"
+        value_name = "memcheck|racecheck|initcheck|synccheck|leakcheck"
     )]
     pub tools: Vec<Check>,
 

@@ -144,7 +144,7 @@ fn unknown_field(message: &str) -> Option<String> {
 /// A check of the simulated driver, by the name of compute-sanitizer's tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Check {
-    /// Accesses out of bounds or misaligned, use after free, leaks
+    /// Accesses out of bounds or misaligned, use after free
     Memcheck,
     /// Data races in shared and global memory
     Racecheck,
@@ -152,6 +152,8 @@ pub(crate) enum Check {
     Initcheck,
     /// Divergent barriers, lanes that never arrive
     Synccheck,
+    /// Device memory that is never freed
+    Leakcheck,
 }
 
 /// These checks as the simulator takes them.
@@ -162,6 +164,7 @@ fn together(checks: &[Check]) -> check::Checks {
             Check::Racecheck => check::Check::Racecheck,
             Check::Initcheck => check::Check::Initcheck,
             Check::Synccheck => check::Check::Synccheck,
+            Check::Leakcheck => check::Check::Leakcheck,
         })
     })
 }

@@ -58,7 +58,7 @@ const KERNELS: &str = "
 #[test]
 fn checks_find_what_is_wrong_and_nothing_else() {
     let settings = Settings {
-        checks: Some(Checks::ALL),
+        checks: Some(Checks { leakcheck: true, ..Checks::ALL }),
         memory_bytes: Some(1 << 28),
         workers: Some(2),
         ..Settings::default()
@@ -116,8 +116,33 @@ fn checks_find_what_is_wrong_and_nothing_else() {
     assert!(report.contains("RACECHECK SUMMARY: "), "{report}");
     simulated::forget();
 
+    overrun(copy, to);
     misused_memory(from);
     leaks(context, to);
+}
+
+/// What goes unnoticed without memcheck: a thread too many, within the allocation's granule.
+fn overrun(copy: sys::CUfunction, mut to: u64) {
+    // Faults break contexts.
+    let mut context = ptr::null_mut();
+    // SAFETY: the pointer can be written.
+    ok(unsafe { sys::cuCtxCreate_v2(&raw mut context, 0, 0) });
+    let own = function(module(KERNELS), "copy");
+    assert_ne!(own, copy);
+    let mut from = common::allocate(252);
+    // SAFETY: the kernel has its parameters; what it does wrong is what is tested.
+    unsafe {
+        ok(sys::cuMemsetD8_v2(from, 1, 252));
+        ok(launch(own, 1, 64, &mut [(&raw mut from).cast(), (&raw mut to).cast()]));
+        gives(sys::cuCtxSynchronize(), 700);
+        ok(sys::cuCtxDestroy_v2(context));
+    }
+    let found = simulated::findings();
+    let text = found.iter().map(ToString::to_string).find(|text| text.contains("is out of bounds"));
+    let text = text.expect("a finding");
+    assert!(text.contains("Invalid __global__ read of size 4 bytes"), "{text}");
+    assert!(text.contains("is 1 bytes after the nearest allocation"), "{text}");
+    simulated::forget();
 }
 
 fn misused_memory(address: u64) {

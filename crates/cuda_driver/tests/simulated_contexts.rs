@@ -236,7 +236,7 @@ fn limits_and_preferences_are_kept() {
         gives(sys::cuCtxCreate_v2(&mut ptr::null_mut(), 0, 7), INVALID_DEVICE);
     }
     if simulated {
-        assert_eq!(ext::driver_version().map(|version| version.0), Ok(13_000));
+        assert_eq!(ext::driver_version().map(|version| version.0), Ok(13_040));
     }
     drop(context);
 }

@@ -34,9 +34,10 @@ fn a_bad_address_breaks_its_context_alone() {
         let _context = OwnContext::new();
         let module = module(KERNELS);
         let (read, few) = (function(module, "read"), function(module, "few"));
-        let address = allocate(64);
-        // Behind the end, by one.
-        let mut beyond = if simulated { address + 64 } else { 0x10 };
+        // It ends in its second granule of 256 bytes, behind which there are 256 that are nobody's.
+        let address = allocate(300);
+        // Behind what a GPU lets kernels touch, by one.
+        let mut beyond = if simulated { address + 512 } else { 0x10 };
         // SAFETY: the kernel reads where nothing is, which the test is about.
         ok(unsafe { launch(read, 1, 1, &mut [(&raw mut beyond).cast::<c_void>()]) });
         expect_broken(700, address, few);
@@ -47,14 +48,29 @@ fn a_bad_address_breaks_its_context_alone() {
         let text = text.iter().find(|text| text.contains("is out of bounds"));
         let text = text.expect("a finding");
         assert!(text.contains("Invalid __global__ read of size 4 bytes"), "{text}");
-        assert!(text.contains("is 1 bytes after the nearest allocation at"), "{text}");
-        assert!(text.contains("of size 64 bytes"), "{text}");
+        assert!(text.contains("is 213 bytes after the nearest allocation at"), "{text}");
+        assert!(text.contains("of size 300 bytes"), "{text}");
         assert!(text.contains("by thread (0,0,0) in block (0,0,0)"), "{text}");
         // SAFETY: the context is alive.
         ok(unsafe { sys::cuCtxSetCurrent(healthy.0) });
         let mut word = 0_u32;
         // SAFETY: the pointer can be written.
         ok(unsafe { sys::cuMemcpyDtoH_v2((&raw mut word).cast(), fine, 4) });
+    }
+}
+
+#[test]
+fn an_overrun_within_a_granule_goes_unnoticed() {
+    bind();
+    let _context = OwnContext::new();
+    let read = function(module(KERNELS), "read");
+    for bytes in [4, 64, 508] {
+        let address = allocate(bytes);
+        let mut last = address + 508;
+        // SAFETY: the kernel reads and writes the last word of the granule that the allocation is in, as a GPU lets it.
+        ok(unsafe { launch(read, 1, 1, &mut [(&raw mut last).cast::<c_void>()]) });
+        // SAFETY: no pointers.
+        ok(unsafe { sys::cuCtxSynchronize() });
     }
 }
 

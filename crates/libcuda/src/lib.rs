@@ -9,7 +9,8 @@
 //!
 //! `COALESCE_SIMULATE` names the cards, `COALESCE_CHECK` what is checked: see `cuda_driver::simulated`. Every function is
 //! `cuda_driver`'s exported one of the same name; what is not simulated returns `CUDA_ERROR_NOT_SUPPORTED` and names itself
-//! once on stderr. What the checks find is written there when the program ends, as compute-sanitizer writes it. Programs of
+//! once on stderr. `COALESCE_PROFILE=FILE` writes each launch's counters to a file: docs/profile.md. `COALESCE_TIMEOUT=SECONDS`
+//! says when a kernel that gets no further is ended; 10 unless it is set. What the checks find is written there when the program ends, as compute-sanitizer writes it. Programs of
 //! the runtime API (`libcudart`) need functions of the driver that NVIDIA does not document, and do not run.
 
 use std::io::Write;
@@ -35,6 +36,9 @@ static AT_END: extern "C" fn() = report;
 
 extern "C" fn report() {
     simulated::finish();
+    if let Some(table) = simulated::profile_table() {
+        let _ = write!(std::io::stderr(), "{table}");
+    }
     if let Some(report) = simulated::report() {
         // A closed stderr is the program's affair.
         let _ = write!(std::io::stderr(), "{report}");

@@ -115,6 +115,58 @@ fn cudarc_captures_graphs() {
     assert!(told.contains("REPLAYED 3"), "{told}");
 }
 
+#[test]
+fn a_forked_child_gets_errors_and_the_parent_goes_on() {
+    let output = run("client_forks", &[("COALESCE_CHECK", "memcheck")]);
+    let told = stdout(&output);
+    assert!(told.contains("PARENT 0"), "{told}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cuInit returns CUDA_ERROR_NOT_INITIALIZED (3), as all calls do"), "{said}");
+    // The child reports nothing.
+    assert_eq!(said.matches("ERROR SUMMARY").count(), 1, "{said}");
+}
+
+#[test]
+fn a_kernel_without_end_is_ended() {
+    let said = stderr_of("client_waits", &[("COALESCE_TIMEOUT", "0.05")]);
+    assert!(said.contains("Loop without end, or a very long one"), "{said}");
+    assert!(said.contains("nothing got any further for 0.05 s"), "{said}");
+    assert!(said.contains("COALESCE_TIMEOUT=SECONDS"), "{said}");
+    let said = stderr_of("client_finds_no_device", &[("COALESCE_TIMEOUT", "soon")]);
+    assert!(said.contains("COALESCE_TIMEOUT is \"soon\", which is no number of seconds"), "{said}");
+}
+
+#[test]
+fn a_profile_has_a_record_of_each_launch_and_ends_in_a_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("launches.jsonl");
+    let said = stderr_of("client_computes", &[("COALESCE_PROFILE", &file.display().to_string())]);
+    let text = std::fs::read_to_string(&file).expect("the profile");
+    let records: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(records.len(), 2);
+    let record = &records[1];
+    assert_eq!((&record["launch"], &record["module"]), (&2.into(), &1.into()));
+    assert_eq!((&record["kernel"], &record["card"]), (&"axpy".into(), &"h200".into()));
+    // 100000 elements in blocks of 1024, two loads and a store of 4 bytes each.
+    let metric = |name: &str| record["metrics"][name].as_f64();
+    assert_eq!(record["grid"], serde_json::json!([98, 1, 1]));
+    assert_eq!(metric("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"), Some(6250.0));
+    assert_eq!(metric("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"), Some(25_000.0));
+    assert_eq!(metric("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"), Some(12_500.0));
+    assert_eq!(metric("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"), None);
+    assert!(record["modelled"]["gpu__time_duration.sum"].as_f64().is_some_and(|time| time > 100.0));
+    let lines: Vec<&str> = said.lines().collect();
+    let [head, columns, row] = lines[..] else { panic!("{said}") };
+    assert!(head.starts_with("==PROF== 2 launches on simulated cards, times modelled; a record of each in "));
+    let of_row: Vec<&str> = row.split_whitespace().collect();
+    let column =
+        |name: &str| columns.split("  ").filter(|text| !text.is_empty()).position(|text| text.trim() == name);
+    assert_eq!(column("sect/ld").map(|column| of_row[column]), Some("4.00"), "{said}");
+    assert_eq!((of_row[0], of_row[1], of_row[2]), ("axpy", "h200", "2"), "{said}");
+    assert_eq!(column("conflicts").map(|column| of_row[column]), Some("0"), "{said}");
+}
+
 fn kernels(context: &std::sync::Arc<CudaContext>) -> std::sync::Arc<CudaModule> {
     context.load_module(Ptx::from_src(include_str!("kernels.ptx"))).expect("a module")
 }
@@ -130,7 +182,7 @@ fn ask_by_name() {
             sys::cuGetProcAddress_v2(c"cuMemAlloc".as_ptr(), &raw mut found, version, 0, &raw mut status);
         outcome.result().expect("cuMemAlloc");
     }
-    assert_eq!(version, 13_000);
+    assert_eq!(version, 13_040);
     assert_eq!(status, sys::CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
     // SAFETY: it is `CUresult cuMemAlloc_v2(CUdeviceptr *, size_t)`, in whose place it was asked for.
     let allocate = unsafe {
@@ -233,6 +285,51 @@ fn client_makes_mistakes() {
     }
     assert_eq!(stream.synchronize().expect_err("a bad address").0, Code::CUDA_ERROR_ILLEGAL_ADDRESS);
     // What is dropped from here on finds the context broken, and cudarc keeps that to itself.
+}
+
+#[test]
+#[ignore = "run by the others, with the library"]
+fn client_forks() {
+    let context = CudaContext::new(0).expect("a context");
+    // SAFETY: what is allocated is freed, and not read.
+    let address = unsafe { result::malloc_sync(64) }.expect("memory");
+    // SAFETY: the child calls the driver and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let mut other = 0;
+        // SAFETY: pointers can be written; `_exit` runs nothing of the parent's.
+        unsafe {
+            let codes = [
+                sys::cuInit(0),
+                sys::cuMemAlloc_v2(&raw mut other, 64),
+                sys::cuCtxSynchronize(),
+                sys::cuMemFree_v2(address),
+            ];
+            let expected = sys::CUresult::CUDA_ERROR_NOT_INITIALIZED;
+            libc::_exit(codes.iter().position(|code| *code != expected).map_or(0, |place| place as i32 + 1));
+        }
+    }
+    let mut status = -1;
+    // SAFETY: the pointer can be written.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    println!("PARENT {status}");
+    // SAFETY: it was allocated above.
+    unsafe { result::free_sync(address) }.expect("freed");
+    context.synchronize().expect("no error");
+}
+
+#[test]
+#[ignore = "run by the others, with the library"]
+fn client_waits() {
+    let context = CudaContext::new(0).expect("a context");
+    let stream = context.default_stream();
+    let waits = kernels(&context).load_function("waits").expect("a kernel");
+    let flag = stream.alloc_zeros::<u32>(1).expect("a buffer");
+    let one = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+    // SAFETY: the kernel reads the flag, which nobody ever sets.
+    unsafe { stream.launch_builder(&waits).arg(&flag).launch(one) }.expect("a launch");
+    let error = stream.synchronize().expect_err("it never ends");
+    assert_eq!(error.0, sys::CUresult::CUDA_ERROR_LAUNCH_TIMEOUT);
 }
 
 #[test]

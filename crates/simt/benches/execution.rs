@@ -79,6 +79,8 @@ impl Setting {
             },
             workers,
             instruction_limit: None,
+            patience: None,
+            cooperative: false,
         };
         launch(&self.program, &self.memory, &asked, observation).expect("it runs").thread_instructions
     }

@@ -1,5 +1,7 @@
 //! What ends a launch before its time.
 
+use std::time::Duration;
+
 use crate::observe::{Operation, Site, Space};
 
 /// What went wrong, where, and who did it.
@@ -71,6 +73,8 @@ pub enum FaultKind {
     Endless {
         /// Warp instructions.
         instructions: u64,
+        /// The time, where that is what was limited.
+        patience: Option<Duration>,
     },
     /// An instruction that cannot be done as asked, found while executing: `brx.idx` beyond its list, ...
     Illegal(String),

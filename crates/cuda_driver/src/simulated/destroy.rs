@@ -42,7 +42,7 @@ pub(super) fn context(driver: &'static Driver, handle: Handle) {
 }
 
 /// Reports, as leaks, all memory of living contexts that the program has not freed, without freeing it: for the end of a
-/// program that does not destroy its contexts. Nothing without memcheck.
+/// program that does not destroy its contexts. Nothing without leakcheck.
 pub fn finish() {
     let all = || -> Outcome {
         let driver = driver()?;

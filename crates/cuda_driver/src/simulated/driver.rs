@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use simt::cards::{Card, Limits};
 use simt::check::Checks;
@@ -14,6 +16,7 @@ use super::allocations::Owned;
 use super::codes::{INVALID_CONTEXT, INVALID_DEVICE, INVALID_HANDLE, Outcome};
 use super::contexts::Context;
 use super::events::Event;
+use super::fork;
 use super::functions::Function;
 use super::graphs::{Executable, Graph};
 use super::link::Linker;
@@ -21,13 +24,15 @@ use super::managed::Pages;
 use super::modules::Module;
 use super::pools::Pool;
 use super::primaries::Primary;
+use super::profile::Profile;
 use super::registry::{Handle, Registry, new_handle};
-use super::settings::{Settings, SimulatedError};
+use super::settings::{DEFAULT_TIMEOUT, Settings, SimulatedError};
 use super::streams::Stream;
 use crate::{Code, DriverVersion};
 
-/// The CUDA version that the simulated driver claims: the one whose PTX its parser reads.
-pub(super) const DRIVER_VERSION: DriverVersion = DriverVersion(13_000);
+/// The CUDA version that the simulated driver claims: that of the newest PTX ISA that NVIDIA has published, 9.4.
+/// Instructions that the simulator does not execute are refused one by one, whatever version has them.
+pub(super) const DRIVER_VERSION: DriverVersion = DriverVersion(13_040);
 
 static DRIVER: OnceLock<Driver> = OnceLock::new();
 static STARTING: Mutex<()> = Mutex::new(());
@@ -38,6 +43,9 @@ pub(super) struct Driver {
     /// Threads that execute a launch.
     pub workers: usize,
     pub checks: Option<Checks>,
+    /// A launch that gets no further for so long is ended; none: never.
+    pub timeout: Option<Duration>,
+    pub profile: Option<Profile>,
     state: Mutex<State>,
 }
 
@@ -89,8 +97,12 @@ pub(super) struct Located {
     pub allocation: Allocation,
 }
 
-/// The driver; `CUDA_ERROR_NOT_INITIALIZED` before there is one.
+/// The driver; `CUDA_ERROR_NOT_INITIALIZED` before there is one, and in a process that was forked from one that has it:
+/// locks may be held there by threads that are gone, and as with NVIDIA's driver a child has to be a new program.
 pub(super) fn driver() -> Outcome<&'static Driver> {
+    if fork::is_child() {
+        return Err(Code::NOT_INITIALIZED);
+    }
     DRIVER.get().ok_or(Code::NOT_INITIALIZED)
 }
 
@@ -101,13 +113,14 @@ pub(super) fn start(settings: &Settings) -> Result<bool, SimulatedError> {
         return Ok(false);
     }
     let driver = Driver::new(settings)?;
+    fork::watch();
     Ok(DRIVER.set(driver).is_ok())
 }
 
 /// `cuInit`: in a program that knows nothing of the simulator, this makes the driver from the environment.
 pub(super) fn initialise() -> Outcome {
     if DRIVER.get().is_some() {
-        return Ok(());
+        return driver().map(drop);
     }
     let started = Settings::from_environment().and_then(|settings| start(&settings));
     started.map(drop).map_err(|error| {
@@ -129,13 +142,22 @@ impl Driver {
                 cause: cause.to_string(),
             })?;
             memory.track_initialisation(checks.is_some_and(|checks| checks.initcheck));
+            // What a GPU lets pass is memcheck's to find.
+            if !checks.is_some_and(|checks| checks.memcheck) {
+                memory.round_up_bounds();
+            }
             let l2 = Mutex::new(L2State::new(card.clone()));
             devices.push(Device { ordinal, limits: card.limits(), bytes, memory, l2, card });
         }
         let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let workers = settings.workers.unwrap_or_else(cores).max(1);
         let state = Mutex::new(State::new(devices.len()));
-        Ok(Self { devices, workers, checks, state })
+        let timeout = Some(settings.timeout.unwrap_or(DEFAULT_TIMEOUT)).filter(|timeout| !timeout.is_zero());
+        let open = |path: &PathBuf| {
+            Profile::new(path).map_err(|cause| SimulatedError::Profile { path: path.clone(), cause })
+        };
+        let profile = settings.profile.as_ref().map(open).transpose()?;
+        Ok(Self { devices, workers, checks, timeout, profile, state })
     }
 
     /// Everything that changes. Held for moments: never while a kernel or the program's own code runs.

@@ -7,6 +7,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::AssertUnwindSafe;
 
 use super::codes::{INVALID_VALUE, Outcome, UNKNOWN};
+use super::fork;
 use crate::Code;
 
 /// Defines entry points, and `find`, which gives their addresses by name.
@@ -29,8 +30,16 @@ macro_rules! entry_points {
     };
 }
 
+/// What can be called before `cuInit`, and in a forked child.
+const NEEDS_NO_DRIVER: [&str; 5] =
+    ["cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString", "cuGetProcAddress", "cuGetProcAddress_v2"];
+
 /// Runs an entry point's work. A panic, which would be a fault of the simulated driver's own, ends here.
 pub(super) fn guard(name: &str, work: impl FnOnce() -> Outcome) -> Code {
+    if fork::is_child() && !NEEDS_NO_DRIVER.contains(&name) {
+        fork::say_once(name);
+        return Code::NOT_INITIALIZED;
+    }
     match std::panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => Code::SUCCESS,
         Ok(Err(code)) => code,

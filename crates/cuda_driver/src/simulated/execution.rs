@@ -51,7 +51,7 @@ pub(super) fn execute(
     let run = Run {
         program,
         memory: &device.memory,
-        launch: launch.request(kernel, machine, driver.workers),
+        launch: launch.request(kernel, machine, driver),
         counters: &mut counters,
     };
     let (outcome, found) = match driver.checks {
@@ -76,11 +76,12 @@ pub(super) fn execute(
             time.launch += first_touch;
             time.seconds += first_touch;
             let seconds = records::seconds(&time, link_seconds) + migration.seconds;
-            records::add(LaunchRecord {
+            let record = LaunchRecord {
                 device: device.ordinal,
                 kernel: launch.name().to_string(),
                 grid: launch.grid,
                 block: launch.block,
+                static_shared_bytes: kernel.static_shared_bytes,
                 dynamic_shared_bytes: launch.dynamic_shared_bytes,
                 warp_instructions: executed.warp_instructions,
                 thread_instructions: executed.thread_instructions,
@@ -91,7 +92,11 @@ pub(super) fn execute(
                 link_seconds,
                 migration,
                 loaded: launch.loaded.clone(),
-            });
+            };
+            if let Some(profile) = &driver.profile {
+                profile.add(&record, &device.card);
+            }
+            records::add(record);
             Ok(Work { engine: Some(Engine::Compute), seconds })
         }
         Err(LaunchFailure::Fault { fault, printed }) => {

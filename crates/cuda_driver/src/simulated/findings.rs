@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use simt::check::{Checks, Finding, FreeProblem, Place, Report};
-use simt::fault::Fault;
+use simt::fault::{Fault, FaultKind};
 use simt::memory::FreeError;
 
 use super::driver::{self, Driver};
@@ -39,7 +39,12 @@ pub(super) fn of_fault(driver: &Driver, fault: &Fault, kernel: &str, place: Plac
         "the kernel {kernel} ended with {code}, which every call in its context returns from now on:\n{}",
         indented(&finding.to_string()),
     ));
-    if driver.checks.is_none() {
+    if matches!(fault.kind, FaultKind::Endless { .. }) {
+        super::say(format_args!(
+            "a kernel that needs longer gets it by {}=SECONDS in the environment; 0 lets it run for ever.",
+            super::TIMEOUT_VARIABLE
+        ));
+    } else if driver.checks.is_none() {
         super::say(format_args!(
             "to look further, run it under the checks: `coalesce check`, or {}=all in the environment.",
             super::CHECKS_VARIABLE
@@ -66,9 +71,9 @@ pub(super) fn invalid_free(driver: &Driver, address: u64, function: &str, wrong:
     }
 }
 
-/// Memory that is left when its context goes, where memcheck is on.
+/// Memory that is left when its context goes, where leakcheck is on.
 pub(super) fn leak(driver: &Driver, address: u64, bytes: u64, made_by: &str) {
-    if driver.checks.is_some_and(|checks| checks.memcheck) {
+    if driver.checks.is_some_and(|checks| checks.leakcheck) {
         add(driver, Finding::leak(address, bytes, made_by));
     }
 }

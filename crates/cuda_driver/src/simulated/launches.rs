@@ -21,10 +21,6 @@ use super::registry::Handle;
 use super::timeline::Work;
 use crate::Code;
 
-/// Warp instructions without one warp coming to its end, which take a minute or so: then a launch is taken to be without
-/// end. A GPU would go on.
-const ENDLESS: u64 = 1 << 31;
-
 /// A launch with everything that it needs.
 #[derive(Debug)]
 pub(super) struct Launch {
@@ -150,7 +146,7 @@ impl Launch {
         &'a self,
         kernel: &'a Kernel,
         machine: Machine,
-        workers: usize,
+        driver: &Driver,
     ) -> exec::Launch<'a> {
         exec::Launch {
             kernel,
@@ -161,8 +157,10 @@ impl Launch {
             parameters: &self.parameters,
             stack_bytes: self.stack_bytes,
             machine,
-            workers,
-            instruction_limit: Some(ENDLESS),
+            workers: driver.workers,
+            instruction_limit: None,
+            patience: driver.timeout,
+            cooperative: self.cooperative,
         }
     }
 

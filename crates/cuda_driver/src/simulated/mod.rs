@@ -37,6 +37,7 @@ mod events;
 mod execution;
 mod fills;
 mod findings;
+mod fork;
 mod functions;
 mod graph_edits;
 mod graph_nodes;
@@ -54,6 +55,7 @@ mod pointers;
 mod pools;
 mod primaries;
 mod proc_address;
+mod profile;
 mod records;
 mod registry;
 mod residence;
@@ -63,11 +65,13 @@ mod timeline;
 
 pub use destroy::finish;
 pub use findings::{findings, report};
+pub use profile::{Table, profile_table};
 pub use records::{LaunchRecord, REMEMBERED_LAUNCHES, forget, forget_launches, last_launch, take_launches};
 pub use residence::{Migration, Residence, limit_managed_memory, residence};
 pub(crate) use settings::is_asked_for;
 pub use settings::{
-    CARDS_VARIABLE, CHECKS_VARIABLE, DEFAULT_CARD, Settings, Simulated, SimulatedError, cards_named,
+    CARDS_VARIABLE, CHECKS_VARIABLE, DEFAULT_CARD, DEFAULT_TIMEOUT, PROFILE_VARIABLE, Settings, Simulated,
+    SimulatedError, TIMEOUT_VARIABLE, cards_named,
 };
 
 use std::collections::HashSet;

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use simt::check::Positions;
 use simt::decode::DecodeError;
@@ -35,6 +36,8 @@ pub(super) struct Module {
 
 /// What is in it, for as long as anybody needs it.
 pub(super) struct Loaded {
+    /// Counts the modules of the process, from 1.
+    pub number: u64,
     pub program: Program,
     /// Where its instructions come from.
     pub positions: Positions,
@@ -78,7 +81,9 @@ pub(super) fn load(current: &Current, text: &[u8], logs: &Logs) -> Outcome<Handl
         }
     })?;
     logs.info(&summary(&program));
-    let loaded = Arc::new(Loaded { program, positions, ptx_version, target });
+    static LOADED: AtomicU64 = AtomicU64::new(0);
+    let number = LOADED.fetch_add(1, Ordering::Relaxed) + 1;
+    let loaded = Arc::new(Loaded { number, program, positions, ptx_version, target });
     let module =
         Module { context: current.handle, device: current.device.ordinal, loaded, functions: HashMap::new() };
     Ok(current.driver.state().modules.insert(module))

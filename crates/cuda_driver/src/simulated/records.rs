@@ -30,6 +30,8 @@ pub struct LaunchRecord {
     pub grid: [u32; 3],
     /// Threads of a block.
     pub block: [u32; 3],
+    /// Shared memory that the kernel declares, a block, in bytes.
+    pub static_shared_bytes: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub dynamic_shared_bytes: u32,
     /// Instructions that warps issued.

@@ -1,6 +1,7 @@
 //! What is simulated: which cards, with which checks, on how many cores.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use simt::cards::{self, Card};
 use simt::check::{Checks, UnknownCheck};
@@ -12,9 +13,20 @@ use crate::{DriverVersion, TableError};
 /// card files, separated by commas. Each becomes a device, in this order.
 pub const CARDS_VARIABLE: &str = "COALESCE_SIMULATE";
 
-/// The environment variable that switches checks on: `memcheck`, `racecheck`, `initcheck`, `synccheck`, separated by
-/// commas, or `all`.
+/// The environment variable that switches checks on: `memcheck`, `racecheck`, `initcheck`, `synccheck` and `leakcheck`,
+/// separated by commas, or `all` of them but leakcheck.
 pub const CHECKS_VARIABLE: &str = "COALESCE_CHECK";
+
+/// The environment variable that says for how many seconds a kernel may get no further before it is ended as one without
+/// end. 0: for ever.
+pub const TIMEOUT_VARIABLE: &str = "COALESCE_TIMEOUT";
+
+/// How long a kernel may get no further, unless [`TIMEOUT_VARIABLE`] or [`Settings::timeout`] says otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The environment variable that names the file for a profile: a JSON object for each launch, and a table on stderr at the
+/// end.
+pub const PROFILE_VARIABLE: &str = "COALESCE_PROFILE";
 
 /// The card that is simulated where none is named.
 pub const DEFAULT_CARD: &str = "h200";
@@ -35,14 +47,20 @@ pub struct Settings {
     pub workers: Option<usize>,
     /// Device memory in bytes, in place of each card's own.
     pub memory_bytes: Option<u64>,
+    /// A launch in which for so long no warp ends and no block passes a barrier ends with `CUDA_ERROR_LAUNCH_TIMEOUT`.
+    /// `None`: [`DEFAULT_TIMEOUT`]; zero: never.
+    pub timeout: Option<Duration>,
+    /// A file to write a record of each launch to.
+    pub profile: Option<PathBuf>,
 }
 
 impl Settings {
-    /// What the environment asks for, by [`CARDS_VARIABLE`] and [`CHECKS_VARIABLE`]. Unset and empty ask for nothing.
+    /// What the environment asks for, by [`CARDS_VARIABLE`], [`CHECKS_VARIABLE`], [`TIMEOUT_VARIABLE`] and
+    /// [`PROFILE_VARIABLE`]. Unset and empty ask for nothing.
     ///
     /// # Errors
     ///
-    /// [`SimulatedError`] for an unknown card or check, or a card file that cannot be read.
+    /// [`SimulatedError`] for an unknown card or check, a card file that cannot be read, or a time that is none.
     pub fn from_environment() -> Result<Self, SimulatedError> {
         let stated = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let mut settings = Self::default();
@@ -51,6 +69,10 @@ impl Settings {
         }
         if let Some(checks) = stated(CHECKS_VARIABLE) {
             settings.checks = Some(checks.parse()?);
+        }
+        settings.profile = stated(PROFILE_VARIABLE).map(PathBuf::from);
+        if let Some(seconds) = stated(TIMEOUT_VARIABLE) {
+            settings.timeout = Some(timeout(&seconds)?);
         }
         Ok(settings)
     }
@@ -68,6 +90,11 @@ impl Settings {
 /// [`SimulatedError::UnknownCard`], [`SimulatedError::Unreadable`] or [`SimulatedError::CardFile`].
 pub fn cards_named(names: &str) -> Result<Vec<Card>, SimulatedError> {
     names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(card_named).collect()
+}
+
+fn timeout(seconds: &str) -> Result<Duration, SimulatedError> {
+    let found = seconds.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    found.ok_or_else(|| SimulatedError::NoTime { given: seconds.to_owned() })
 }
 
 fn card_named(name: &str) -> Result<Card, SimulatedError> {
@@ -105,6 +132,22 @@ pub enum SimulatedError {
     /// There is no check of the name.
     #[error(transparent)]
     UnknownCheck(#[from] UnknownCheck),
+    /// The profile's file cannot be made.
+    #[error("the profile {} cannot be written: {cause}; {PROFILE_VARIABLE} names its file", path.display())]
+    Profile {
+        /// As given.
+        path: PathBuf,
+        /// The system's words.
+        cause: std::io::Error,
+    },
+    /// A time that is no number of seconds.
+    #[error(
+        "{TIMEOUT_VARIABLE} is {given:?}, which is no number of seconds: write 60, 0.5, or 0 for kernels that may run for ever"
+    )]
+    NoTime {
+        /// As it was given.
+        given: String,
+    },
     /// A description of a card that cannot be.
     #[error("the card {key} cannot be: {cause}")]
     Impossible {
@@ -150,6 +193,16 @@ mod tests {
         let cards = cards.expect("both are there");
         assert_eq!(cards.iter().map(|card| card.key.as_str()).collect::<Vec<_>>(), ["c870", "mine"]);
         assert_eq!(cards[1].multiprocessors, 7);
+    }
+
+    #[test]
+    fn times_are_seconds() {
+        assert_eq!(timeout("2.5").ok(), Some(Duration::from_millis(2500)));
+        assert_eq!(timeout(" 0 ").ok(), Some(Duration::ZERO));
+        for wrong in ["-1", "soon", "nan", "1e30"] {
+            let error = timeout(wrong).expect_err("no number of seconds");
+            assert!(error.to_string().starts_with("COALESCE_TIMEOUT is "), "{error}");
+        }
     }
 
     #[test]

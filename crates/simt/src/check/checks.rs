@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Check {
-    /// Addresses out of bounds and misaligned, panics, leaks, wrong calls of the driver.
+    /// Addresses out of bounds and misaligned, panics, wrong calls of the driver.
     Memcheck,
     /// Accesses to one place that nothing orders.
     Racecheck,
@@ -17,11 +17,14 @@ pub enum Check {
     Initcheck,
     /// Barriers that not all threads reach.
     Synccheck,
+    /// Memory that is left when its context or the program ends: what compute-sanitizer says with `--leak-check full`.
+    Leakcheck,
 }
 
 impl Check {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Memcheck, Self::Racecheck, Self::Initcheck, Self::Synccheck];
+    pub const ALL: [Self; 5] =
+        [Self::Memcheck, Self::Racecheck, Self::Initcheck, Self::Synccheck, Self::Leakcheck];
 
     /// As it is written on a command line.
     pub const fn name(self) -> &'static str {
@@ -30,6 +33,7 @@ impl Check {
             Self::Racecheck => "racecheck",
             Self::Initcheck => "initcheck",
             Self::Synccheck => "synccheck",
+            Self::Leakcheck => "leakcheck",
         }
     }
 }
@@ -51,14 +55,18 @@ pub struct Checks {
     pub initcheck: bool,
     /// [`Check::Synccheck`]
     pub synccheck: bool,
+    /// [`Check::Leakcheck`]
+    pub leakcheck: bool,
 }
 
 impl Checks {
-    /// All of them.
-    pub const ALL: Self = Self { memcheck: true, racecheck: true, initcheck: true, synccheck: true };
+    /// All that look at kernels: without leakcheck, for many programs leave freeing to the end of the process.
+    pub const ALL: Self =
+        Self { memcheck: true, racecheck: true, initcheck: true, synccheck: true, leakcheck: false };
 
     /// None of them.
-    pub const NONE: Self = Self { memcheck: false, racecheck: false, initcheck: false, synccheck: false };
+    pub const NONE: Self =
+        Self { memcheck: false, racecheck: false, initcheck: false, synccheck: false, leakcheck: false };
 
     /// Whether this one is among them.
     pub const fn has(self, check: Check) -> bool {
@@ -67,6 +75,7 @@ impl Checks {
             Check::Racecheck => self.racecheck,
             Check::Initcheck => self.initcheck,
             Check::Synccheck => self.synccheck,
+            Check::Leakcheck => self.leakcheck,
         }
     }
 
@@ -78,6 +87,7 @@ impl Checks {
             Check::Racecheck => self.racecheck = true,
             Check::Initcheck => self.initcheck = true,
             Check::Synccheck => self.synccheck = true,
+            Check::Leakcheck => self.leakcheck = true,
         }
         self
     }
@@ -109,7 +119,8 @@ impl fmt::Display for Checks {
 /// A name that no check has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no check {name:?}; there are memcheck, racecheck, initcheck and synccheck, separated by commas, `all` and `none`"
+    "there is no check {name:?}; there are memcheck, racecheck, initcheck, synccheck and leakcheck, separated by commas, `all` of \
+     them but leakcheck, and `none`"
 )]
 pub struct UnknownCheck {
     /// As it was given.
@@ -119,12 +130,12 @@ pub struct UnknownCheck {
 impl FromStr for Checks {
     type Err = UnknownCheck;
 
-    /// Names separated by commas, spaces around them left out; `all`, `none`.
+    /// Names separated by commas, spaces around them left out; `all` but leakcheck, `none`.
     fn from_str(text: &str) -> Result<Self, UnknownCheck> {
         let mut checks = Self::NONE;
         for name in text.split(',').map(str::trim) {
             checks = match name {
-                "all" => Self::ALL,
+                "all" => Self { leakcheck: checks.leakcheck, ..Self::ALL },
                 "none" => checks,
                 _ => match Check::ALL.into_iter().find(|check| check.name() == name) {
                     Some(check) => checks.with(check),

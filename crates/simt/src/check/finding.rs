@@ -1,5 +1,7 @@
 //! What a check has to say.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::checks::Check;
@@ -286,6 +288,8 @@ pub enum FindingKind {
     Endless {
         /// Warp instructions without one warp coming to its end.
         instructions: u64,
+        /// The time without progress, where that is what was limited.
+        patience: Option<Duration>,
     },
     /// memcheck: an instruction that cannot be done as asked.
     IllegalInstruction {

@@ -38,7 +38,7 @@ impl Finding {
                 FindingKind::Barrier { problem: BarrierProblem::Deadlock { waiting: waiting.clone() } }
             }
             &FaultKind::StackOverflow { wanted, limit } => FindingKind::StackOverflow { wanted, limit },
-            &FaultKind::Endless { instructions } => FindingKind::Endless { instructions },
+            &FaultKind::Endless { instructions, patience } => FindingKind::Endless { instructions, patience },
             FaultKind::Illegal(what) => FindingKind::IllegalInstruction { what: what.clone() },
         };
         let check = match kind {
@@ -55,7 +55,7 @@ impl Finding {
 
     /// An allocation that is still there when the context goes. `allocated_by` names the call that made it.
     pub fn leak(address: u64, bytes: u64, allocated_by: impl Into<String>) -> Self {
-        Self::new(Check::Memcheck, FindingKind::Leak { address, bytes, allocated_by: allocated_by.into() })
+        Self::new(Check::Leakcheck, FindingKind::Leak { address, bytes, allocated_by: allocated_by.into() })
     }
 
     /// A call of the driver that failed, as in `Program hit CUDA_ERROR_INVALID_VALUE (error 1) due to "invalid argument"

@@ -203,8 +203,14 @@ fn details(formatter: &mut fmt::Formatter<'_>, kind: &FindingKind) -> fmt::Resul
         FindingKind::StackOverflow { wanted, limit } => {
             write!(formatter, "\n    {wanted} bytes are wanted, and a thread's stack has {limit} bytes")
         }
-        FindingKind::Endless { instructions } => {
-            write!(formatter, "\n    No warp came to its end for {instructions} instructions")
+        FindingKind::Endless { instructions, patience } => {
+            write!(formatter, "\n    No warp came to its end for {instructions} instructions")?;
+            match patience {
+                Some(patience) => {
+                    write!(formatter, ", and nothing got any further for {} s", patience.as_secs_f64())
+                }
+                None => Ok(()),
+            }
         }
         FindingKind::Leak { allocated_by, .. } => write!(formatter, "\n    allocated by {allocated_by}"),
         FindingKind::InvalidFree { address, function, problem } => {

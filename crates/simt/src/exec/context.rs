@@ -2,6 +2,7 @@
 
 use super::error::LaunchFailure;
 use super::launch::Launch;
+use super::patience::Progress;
 use super::program::{KernelCode, Program};
 use super::special::Special;
 use crate::memory::{Kind, Memory};
@@ -22,6 +23,9 @@ pub(super) struct Context<'a> {
     pub(super) shared_bytes: u64,
     /// Local memory of a thread: the stack.
     pub(super) local_bytes: u64,
+    pub(super) progress: Progress,
+    /// Of a cooperative launch: where its blocks' barrier is.
+    pub(super) grid_barrier: u64,
 }
 
 /// The most threads of a block, on every card since Fermi.
@@ -83,6 +87,7 @@ impl<'a> Context<'a> {
         } else {
             0
         };
+        let grid_barrier = if launch.cooperative { grid_barrier(memory)? } else { 0 };
         let threads = threads as u32;
         let warps = threads.div_ceil(32);
         let coordinates =
@@ -106,6 +111,8 @@ impl<'a> Context<'a> {
             blocks: grid.iter().map(|length| u64::from(*length)).product(),
             shared_bytes,
             local_bytes,
+            progress: Progress::default(),
+            grid_barrier,
         })
     }
 
@@ -139,6 +146,7 @@ impl<'a> Context<'a> {
             Special::SharedBytes => self.shared_bytes as u32,
             Special::DynamicSharedBytes => self.launch.dynamic_shared_bytes,
             Special::Grid => 1,
+            Special::GridBarrier(shift) => (self.grid_barrier >> shift) as u32,
             Special::Clock(shift) => return cycles >> shift,
             Special::Timer(shift) => {
                 let clock = if machine.clock_ghz > 0.0 { machine.clock_ghz } else { 1.0 };
@@ -157,5 +165,23 @@ impl Drop for Context<'_> {
             // It was allocated by this launch, and kernels cannot free it.
             let _ = self.memory.free(self.parameter_address);
         }
+        if self.grid_barrier != 0 {
+            // As above.
+            let _ = self.memory.free(self.grid_barrier);
+        }
     }
 }
+
+/// A barrier for all blocks of a grid, as device code that is compiled with cooperative groups finds it: the size of what
+/// there is, then the word that blocks count in.
+fn grid_barrier(memory: &Memory) -> Result<u64, LaunchFailure> {
+    let failed = |why: String| LaunchFailure::Memory { what: "the grid's barrier", why };
+    let mut words = [0; GRID_BARRIER_BYTES];
+    words[..4].copy_from_slice(&(GRID_BARRIER_BYTES as u32).to_le_bytes());
+    let address =
+        memory.allocate(words.len() as u64, Kind::Module).map_err(|error| failed(error.to_string()))?;
+    memory.write(address, &words).map_err(|error| failed(error.to_string()))?;
+    Ok(address)
+}
+
+const GRID_BARRIER_BYTES: usize = 16;

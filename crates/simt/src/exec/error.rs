@@ -170,7 +170,7 @@ fn words(kind: &FaultKind) -> String {
         FaultKind::StackOverflow { wanted, limit } => {
             format!("{wanted} bytes of stack are wanted, and a thread has {limit}")
         }
-        FaultKind::Endless { instructions } => {
+        FaultKind::Endless { instructions, .. } => {
             format!(
                 "no warp came to its end for {instructions} instructions: a loop without end, or a very long one"
             )

@@ -1,5 +1,7 @@
 //! Launches: what is asked for, what comes back.
 
+use std::time::Duration;
+
 use super::context::Context;
 use super::error::LaunchFailure;
 use super::kernel::Kernel;
@@ -47,6 +49,12 @@ pub struct Launch<'a> {
     /// When a worker has executed so many warp instructions without one of its warps coming to its end, the launch ends with
     /// a fault: a loop without end cannot be told from a long one. None: never.
     pub instruction_limit: Option<u64>,
+    /// When for so long no warp has come to its end and no barrier of a block was passed, the launch ends with a fault; ten
+    /// times that where barriers are passed. None: never.
+    pub patience: Option<Duration>,
+    /// Whether all blocks run at once and may wait for each other: then `%envreg1` and `%envreg2` have the address of the
+    /// grid's barrier.
+    pub cooperative: bool,
 }
 
 /// What a launch did.

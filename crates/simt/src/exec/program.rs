@@ -8,6 +8,7 @@ use super::error::LoadError;
 use super::kernel::{self, Kernel, Variable};
 use super::layout::{Fill, Place};
 use super::names::{Names, SharedVariable};
+use super::runtime;
 use super::site::SiteInfo;
 use super::special::Special;
 use super::step::{Builtin, Rare, Step};
@@ -112,7 +113,8 @@ impl Program {
     }
 
     /// The same with no better machine instructions than those of `level`, which this computer must have: to compare.
-    pub(super) fn load_at(module: Module, memory: &Memory, level: Level) -> Result<Self, LoadError> {
+    pub(super) fn load_at(mut module: Module, memory: &Memory, level: Level) -> Result<Self, LoadError> {
+        runtime::add(&mut module);
         let (names, outcome) = Names::new(&module, memory);
         let program = outcome.and_then(|()| Self::compile(&names, level));
         if program.is_err() {

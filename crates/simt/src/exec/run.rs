@@ -1,8 +1,11 @@
 //! The heart: a warp executes steps until it waits, ends, or has had its turn.
 
+use std::time::Duration;
+
 use super::block::Block;
 use super::context::Context;
 use super::frame::{Frame, load_parameter};
+use super::patience::Patience;
 use super::step::{AT_RETURN, Action, Branch, Rare};
 use super::warp::{Activation, Fragment};
 use crate::fault::{Fault, FaultKind};
@@ -24,6 +27,7 @@ pub(super) struct Counts {
     pub(super) slept: u64,
     /// `warp_instructions` when one of its warps last came to its end.
     last_end: u64,
+    patience: Patience,
 }
 
 /// Why a warp stops for now.
@@ -349,6 +353,7 @@ impl<O: Observer> Runner<'_, O> {
         if (self.is_cancelled)() {
             return Err(Stop::Cancelled);
         }
+        self.endure(index, fragment.pc)?;
         let warp = &mut self.block.warps[index];
         if release && warp.has_arrivals() {
             warp.release_joins();
@@ -367,6 +372,7 @@ impl<O: Observer> Runner<'_, O> {
         }
         self.block.alive &= !(1 << index);
         self.counts.last_end = self.counts.warp_instructions;
+        self.counts.patience.warp_ended();
     }
 
     pub(super) fn at(&self, index: usize, pc: u32) -> At {
@@ -384,11 +390,27 @@ impl<O: Observer> Runner<'_, O> {
         }))
     }
 
+    /// Ends the launch if nothing has got any further for as long as it allows.
+    pub(super) fn endure(&mut self, index: usize, pc: u32) -> Result<(), Stop> {
+        let context = self.context;
+        match context.launch.patience {
+            Some(allowed) if self.counts.patience.is_over(&context.progress, allowed) => {
+                Err(self.without_end(index, pc, Some(allowed)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     #[cold]
     fn endless(&self, index: usize, pc: u32) -> Stop {
+        self.without_end(index, pc, None)
+    }
+
+    #[cold]
+    fn without_end(&self, index: usize, pc: u32, patience: Option<Duration>) -> Stop {
         let instructions = self.counts.warp_instructions - self.counts.last_end;
         let lane = self.block.warps[index].live.trailing_zeros().min(31);
-        self.fault(index, pc, lane, FaultKind::Endless { instructions })
+        self.fault(index, pc, lane, FaultKind::Endless { instructions, patience })
     }
 
     /// Cycles since the worker began.

@@ -29,6 +29,8 @@ pub(super) enum Special {
     Multiprocessor,
     Multiprocessors,
     Grid,
+    /// The address of a cooperative launch's barrier, moved down by so many bits; 0 in other launches.
+    GridBarrier(u8),
     SharedBytes,
     DynamicSharedBytes,
     /// Cycles, moved down by so many bits.
@@ -89,6 +91,8 @@ impl Special {
             "%total_smem_size" | "%aggr_smem_size" => Self::SharedBytes,
             "%dynamic_smem_size" => Self::DynamicSharedBytes,
             "%current_graph_exec" => Self::Constant(0),
+            "%envreg1" => Self::GridBarrier(32),
+            "%envreg2" => Self::GridBarrier(0),
             name if name.starts_with("%pm") || name.starts_with("%envreg") => Self::Constant(0),
             // The driver's own part of shared memory, which the simulated one does not have.
             name if name.starts_with("%reserved_smem_offset") => Self::Constant(0),

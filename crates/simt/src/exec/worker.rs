@@ -212,6 +212,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
             if !outcome? {
                 return Ok(false);
             }
+            context.progress.block_ended();
             resident.observer.block_ends(resident.block.index);
         }
     }
@@ -285,6 +286,16 @@ impl<O: Observer> Runner<'_, O> {
             // Whoever takes so long may wait for another block in a way that does not show.
             rounds += u32::from(tired);
             if spinning || rounds >= PATIENCE {
+                // Who sleeps has not been asked so far.
+                let waits = self
+                    .block
+                    .warps
+                    .iter()
+                    .zip(0..)
+                    .find_map(|(warp, index)| warp.ready.last().map(|fragment| (index, fragment.pc)));
+                if let Some((index, pc)) = waits {
+                    self.endure(index, pc)?;
+                }
                 return Ok(false);
             }
             if !ran {

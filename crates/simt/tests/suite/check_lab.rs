@@ -125,6 +125,8 @@ impl Lab {
             machine,
             workers: self.workers,
             instruction_limit: Some(100_000_000),
+            patience: None,
+            cooperative: false,
         };
         let place = |site| self.place(site);
         let (outcome, mut findings) =

@@ -62,6 +62,8 @@ impl Bench {
             },
             workers,
             instruction_limit: Some(1 << 28),
+            patience: None,
+            cooperative: false,
         };
         let shape = LaunchShape::new(launched.grid, launched.block, occupancy, self.program.sites());
         let mut observation = CounterObservation::new(shape, L2State::new(card.clone()));

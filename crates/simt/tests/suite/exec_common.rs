@@ -127,6 +127,8 @@ impl Bench {
             machine: machine(),
             workers: 1,
             instruction_limit: Some(1 << 28),
+            patience: None,
+            cooperative: false,
         };
         change(&mut asked);
         launch(&self.program, &self.memory, &asked, observation)

@@ -1,5 +1,7 @@
 //! Control flow: loops, lanes that part and meet again, lanes that wait for each other.
 
+use std::time::Duration;
+
 use crate::exec_common::{Bench, kernel};
 use simt::exec::LaunchFailure;
 use simt::fault::FaultKind;
@@ -400,8 +402,28 @@ fn loops_without_end_reach_the_limit() {
     let failure =
         bench.launch_with("k", &[array.into()], &mut (), |launch| launch.instruction_limit = Some(10_000));
     let Err(LaunchFailure::Fault { fault, .. }) = failure else { panic!("{failure:?}") };
-    assert_eq!(fault.kind, FaultKind::Endless { instructions: 10_000 });
+    assert_eq!(fault.kind, FaultKind::Endless { instructions: 10_000, patience: None });
     assert_eq!(fault.site.0, 2, "the branch back");
+}
+
+#[test]
+fn loops_without_end_run_out_of_patience() {
+    let patience = Some(Duration::from_millis(1));
+    let plain = "mov.b32 %r0, 0;\nLOOP:\n add.u32 %r0, %r0, 1;\n bra.uni LOOP;";
+    let sleeping = "LOOP:\n nanosleep.u32 20;\n bra.uni LOOP;";
+    let waiting = "ld.param.u64 %rd1, [out];\nLOOP:\n ld.volatile.global.u32 %r0, [%rd1];\n setp.ne.u32 %p1, %r0, 7;\n @%p1 bra LOOP;";
+    for code in [plain, sleeping, waiting] {
+        let bench = bench(code);
+        let array = bench.upload(&[0u32; 32]);
+        let failure = bench.launch_with("k", &[array.into()], &mut (), |launch| {
+            launch.instruction_limit = None;
+            launch.patience = patience;
+        });
+        let Err(LaunchFailure::Fault { fault, .. }) = failure else { panic!("{failure:?}") };
+        let FaultKind::Endless { patience: found, instructions } = fault.kind else { panic!("{fault:?}") };
+        assert_eq!(found, patience);
+        assert!(instructions > 0);
+    }
 }
 
 #[test]

@@ -39,6 +39,8 @@ fn survives(text: &str) -> u32 {
             machine: machine(),
             workers: 1,
             instruction_limit: Some(20_000),
+            patience: None,
+            cooperative: false,
         };
         done +=
             u32::from(launch(&program, &memory, &asked, &mut crate::exec_common::Watch::default()).is_ok());

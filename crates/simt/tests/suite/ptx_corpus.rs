@@ -127,7 +127,8 @@ fn source_lines_of_inlined_functions() {
     let body = module.entry("copy_scalar").expect("a kernel").body.as_ref().expect("a definition");
     let mut products = body.instructions.iter().filter(|instruction| instruction.opcode.base() == "mul");
     let chain = ptx::Index::new(&module).source(products.next().expect("a product"));
-    let places: Vec<_> = chain.iter().map(|place| (place.file.as_deref(), place.line, place.column)).collect();
+    let places: Vec<_> =
+        chain.iter().map(|place| (place.file.as_deref(), place.line, place.column)).collect();
     let file = Some("reference/copy.cu");
     assert_eq!(places, [(file, 7, 3), (file, 12, 3)]);
     assert_eq!(chain[0].function.as_deref(), Some("_Z10grid_indexv"));

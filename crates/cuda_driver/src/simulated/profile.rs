@@ -1,0 +1,200 @@
+//! The profile that [`PROFILE_VARIABLE`](super::PROFILE_VARIABLE) asks for: a JSON object for each launch, written when it
+//! ends, and a table of all at the end of the program. docs/profile.md says what is in them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Map, Value, json};
+use simt::cards::Card;
+use simt::count::{Counts, Metric};
+
+use super::records::LaunchRecord;
+
+/// Where the records go, and what the table is made of.
+#[derive(Debug)]
+pub(super) struct Profile {
+    path: PathBuf,
+    written: Mutex<Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    file: File,
+    launches: u64,
+    /// By kernel and card.
+    rows: BTreeMap<(String, String), Row>,
+    failed: bool,
+}
+
+/// The launches of one kernel on one card, together.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    launches: u64,
+    seconds: f64,
+    counts: Counts,
+    dram_bytes: u64,
+}
+
+impl Profile {
+    /// Begins a file, which must be possible.
+    pub(super) fn new(path: &Path) -> std::io::Result<Self> {
+        let file = File::create(path)?;
+        let written = Written { file, launches: 0, rows: BTreeMap::new(), failed: false };
+        Ok(Self { path: path.to_owned(), written: Mutex::new(written) })
+    }
+
+    /// Writes a launch's record.
+    pub(super) fn add(&self, launch: &LaunchRecord, card: &Card) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.launches += 1;
+        let line = format!("{}\n", record(written.launches, launch, card));
+        if let Err(cause) = written.file.write_all(line.as_bytes())
+            && !std::mem::replace(&mut written.failed, true)
+        {
+            let path = self.path.display();
+            super::say(format_args!("the profile {path} lacks launches: it cannot be written to: {cause}"));
+        }
+        let row = written.rows.entry((launch.kernel.clone(), card.key.clone())).or_default();
+        row.launches += 1;
+        row.seconds += launch.seconds;
+        row.counts += launch.counters.total;
+        row.dram_bytes += launch.counters.dram_read.bytes(card) + launch.counters.dram_written.bytes(card);
+    }
+
+    /// All launches so far, by kernel, as a table.
+    pub(super) fn table(&self) -> Table {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        Table { path: self.path.clone(), rows: written.rows.clone() }
+    }
+}
+
+fn named(metrics: Vec<Metric>) -> Map<String, Value> {
+    metrics.into_iter().map(|(name, value)| (name.to_owned(), number(value))).collect()
+}
+
+/// Counts without a fraction, ratios with one.
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 2f64.powi(53) { json!(value as i64) } else { json!(value) }
+}
+
+fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
+    let time = &launch.time;
+    json!({
+        "launch": number,
+        "module": launch.loaded.number,
+        "kernel": launch.kernel,
+        "device": launch.device,
+        "card": card.key,
+        "grid": launch.grid,
+        "block": launch.block,
+        "static_shared_bytes": launch.static_shared_bytes,
+        "dynamic_shared_bytes": launch.dynamic_shared_bytes,
+        "blocks_per_multiprocessor": launch.occupancy.blocks,
+        "warps_per_multiprocessor": launch.occupancy.warps,
+        "metrics": named(launch.counters.metrics()),
+        "modelled": {
+            "gpu__time_duration.sum": launch.seconds * 1e9,
+            "seconds": {
+                "launch": time.launch,
+                "dram": time.dram,
+                "l2": time.l2,
+                "on_chip": time.on_chip,
+                "issue": time.issue,
+                "latency": time.latency,
+                "host_link": launch.link_seconds,
+                "migration": launch.migration.seconds,
+            },
+            "metrics": named(launch.counters.modelled_metrics(card)),
+        },
+        "lines": lines(launch),
+    })
+}
+
+/// What was counted by source line, in the order of files and lines. Empty without line information.
+fn lines(launch: &LaunchRecord) -> Vec<Value> {
+    let mut lines: BTreeMap<(&str, u32), Counts> = BTreeMap::new();
+    for site in &launch.counters.sites {
+        let line = launch.sites().get(site.site as usize).and_then(|info| info.user_line());
+        if let Some(line) = line {
+            *lines.entry((&line.file, line.line)).or_default() += site.counts;
+        }
+    }
+    let line = |((file, line), counts): ((&str, u32), Counts)| json!({ "file": file, "line": line, "metrics": named(counts.metrics()) });
+    lines.into_iter().map(line).collect()
+}
+
+/// A table of a program's launches, a row for each kernel on each card, those that take longest first.
+#[derive(Clone, Debug)]
+pub struct Table {
+    path: PathBuf,
+    rows: BTreeMap<(String, String), Row>,
+}
+
+/// The widest that a kernel's name is shown.
+const WIDEST: usize = 48;
+
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: u64 = self.rows.values().map(|row| row.launches).sum();
+        let path = self.path.display();
+        writeln!(
+            formatter,
+            "==PROF== {all} launches on simulated cards, times modelled; a record of each in {path}"
+        )?;
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let seconds: f64 = self.rows.values().map(|row| row.seconds).sum();
+        let names = self.rows.keys().map(|(kernel, _)| kernel.chars().count().min(WIDEST));
+        let width = names.max().unwrap_or(0).max("kernel".len());
+        writeln!(
+            formatter,
+            "{:<width$}  {:<8}  {:>8}  {:>12}  {:>6}  {:>12}  {:>10}  {:>10}  {:>12}  {:>12}",
+            "kernel",
+            "card",
+            "launches",
+            "modelled us",
+            "share",
+            "us a launch",
+            "sect/ld",
+            "sect/st",
+            "conflicts",
+            "DRAM MB"
+        )?;
+        let mut rows: Vec<_> = self.rows.iter().collect();
+        rows.sort_by(|(_, one), (_, other)| other.seconds.total_cmp(&one.seconds));
+        for ((kernel, card), row) in rows {
+            let shown: String = if kernel.chars().count() > WIDEST {
+                kernel.chars().take(WIDEST - 3).chain("...".chars()).collect()
+            } else {
+                kernel.clone()
+            };
+            let ratio = |requests: u64, ratio: f64| {
+                if requests == 0 { "-".to_owned() } else { format!("{ratio:.2}") }
+            };
+            let Counts { loads, stores, .. } = row.counts;
+            writeln!(
+                formatter,
+                "{shown:<width$}  {card:<8}  {:>8}  {:>12.2}  {:>5.1}%  {:>12.2}  {:>10}  {:>10}  {:>12}  {:>12.2}",
+                row.launches,
+                row.seconds * 1e6,
+                100.0 * row.seconds / seconds,
+                row.seconds * 1e6 / row.launches as f64,
+                ratio(loads.requests, loads.sectors_per_request()),
+                ratio(stores.requests, stores.sectors_per_request()),
+                row.counts.excess_wavefronts(),
+                row.dram_bytes as f64 / 1e6,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The table of all launches so far; none where no profile is asked for.
+pub fn profile_table() -> Option<Table> {
+    Some(super::driver::driver().ok()?.profile.as_ref()?.table())
+}
