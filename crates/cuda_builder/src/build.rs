@@ -1,6 +1,6 @@
 //! One build, from the options to the files.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::cargo::{self, Compile, Compiled};
 use crate::llvm::Optimise;
@@ -248,12 +248,30 @@ fn tell_cargo(sources: &[PathBuf]) {
     if environment::build_script_output().is_none() {
         return;
     }
+    // From the package's folder on: where a checkout was moved, or another one builds into the same target folder, cargo then
+    // looks at the sources that it is asked to build, and not at those it built the last time.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     for source in sources {
+        let source = package.as_deref().and_then(|folder| relative(source, folder)).unwrap_or(source.clone());
         println!("cargo:rerun-if-changed={}", source.display());
     }
     for variable in [toolchain::ROUTE_VARIABLE, toolchain::INSTALL_VARIABLE, "RUSTUP_TOOLCHAIN"] {
         println!("cargo:rerun-if-env-changed={variable}");
     }
+}
+
+/// `path` as seen from `folder`: `../gpu-kernels/src`. `None` if they share no folder but the root, or if a link on the way
+/// leads elsewhere.
+fn relative(path: &Path, folder: &Path) -> Option<PathBuf> {
+    let shared = path.components().zip(folder.components()).take_while(|(one, other)| one == other).count();
+    if shared < 2 {
+        return None;
+    }
+    let up = folder.components().skip(shared).map(|_| Component::ParentDir);
+    let relative: PathBuf =
+        [Component::CurDir].into_iter().chain(up).chain(path.components().skip(shared)).collect();
+    let leads_there = folder.join(&relative).canonicalize().ok()? == path.canonicalize().ok()?;
+    leads_there.then_some(relative)
 }
 
 fn warn(text: &str) {
@@ -284,6 +302,22 @@ mod tests {
         assert_eq!(compile_arch(&[Compute90a, Compute100]), Compute90);
         assert_eq!(compile_arch(&[Compute100f, Compute103a]), Compute100f);
         assert_eq!(compile_arch(&[Compute100f, Compute120]), Compute100);
+    }
+
+    #[test]
+    fn sources_are_named_from_the_package_on_as_long_as_that_leads_to_them() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let (host, sources) = (root.join("host"), root.join("kernels/src"));
+        std::fs::create_dir_all(&host).unwrap();
+        std::fs::create_dir_all(&sources).unwrap();
+        assert_eq!(relative(&sources, &host), Some(PathBuf::from("./../kernels/src")));
+        assert_eq!(relative(&host, &host), Some(PathBuf::from(".")));
+        assert_eq!(relative(Path::new("/proc/self"), &host), None);
+        // Through a link, `..` is the folder above what the link leads to.
+        std::fs::create_dir_all(root.join("far/away")).unwrap();
+        std::os::unix::fs::symlink(root.join("far/away"), root.join("link")).unwrap();
+        assert_eq!(relative(&sources, &root.join("link")), None);
     }
 
     #[test]
