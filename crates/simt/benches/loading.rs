@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p simt --bench loading`. The figure to reach: 1.5 s for `with_lines`, 4.3 MB of PTX with line information.
 
-#[path = "../tests/suite/large_module.rs"]
+#[path = "../../simt_tests/tests/suite/large_module.rs"]
 mod large_module;
 
 use divan::Bencher;

@@ -1,7 +1,7 @@
 //! The simulator's tests, in one program: linked once, and what several modules need (`alu_support`, `check_lab`,
 //! `count_drive`, `exec_common`, `memory_support`, the kernels of `model_kernels` and `transpose_kernels`) compiled once.
 //!
-//! `cargo test -p simt --test suite exec_calls::` runs one module's.
+//! `cargo test -p simt_tests --test suite exec_calls::` runs one module's.
 
 mod alu_approximate;
 mod alu_bits;
