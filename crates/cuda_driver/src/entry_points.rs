@@ -371,10 +371,8 @@ macro_rules! for_each_entry_point {
             }
             others {
                 cuCtxCreate_v4
-                cuCtxGetDevice_v2
                 cuCtxGetId
                 cuCtxSetFlags
-                cuCtxSynchronize_v2
                 cuEventElapsedTime_v2
                 cuFuncGetName
                 cuFuncGetParamInfo
@@ -386,6 +384,26 @@ macro_rules! for_each_entry_point {
                 cuGraphExecKernelNodeSetParams_v2
                 cuGraphExecUpdate_v2
                 cuGraphInstantiateWithParams
+                cuGraphKernelNodeGetParams_v2
+                cuGraphKernelNodeSetParams_v2
+                cuKernelGetAttribute
+                cuKernelGetFunction
+                cuKernelGetLibrary
+                cuKernelGetName
+                cuKernelGetParamInfo
+                cuKernelSetAttribute
+                cuKernelSetCacheConfig
+                cuLibraryEnumerateKernels
+                cuLibraryGetGlobal
+                cuLibraryGetKernel
+                cuLibraryGetKernelCount
+                cuLibraryGetManaged
+                cuLibraryGetModule
+                cuLibraryGetUnifiedFunction
+                cuLibraryLoadData
+                cuLibraryLoadFromFile
+                cuLibraryUnload
+                cuModuleEnumerateFunctions
                 cuModuleGetFunctionCount
                 cuModuleGetLoadingMode
                 cuStreamGetDevice

@@ -269,8 +269,12 @@ fn what_is_no_ptx_is_refused() {
         // SAFETY: as above.
         let mut load =
             |image: &[u8]| unsafe { sys::cuModuleLoadData(&raw mut module, image.as_ptr().cast()) as c_int };
-        gives(load(b"\x7fELF\x02\x01\x01\0"), 209);
-        gives(load(b"\x50\xed\x55\xba\x01\0\0\0"), 209);
+        let mut elf = [0; 64];
+        elf[..4].copy_from_slice(b"\x7fELF");
+        gives(load(&elf), 209);
+        // A fat binary with nothing in it, and one whose header says that it has no header.
+        gives(load(b"\x50\xed\x55\xba\x01\0\x10\0\0\0\0\0\0\0\0\0"), 209);
+        gives(load(b"\x50\xed\x55\xba\x01\0\0\0\0\0\0\0\0\0\0\0"), 200);
         let error =
             ext::explain_ptx(&KERNELS.replace("add.u32 %r4, %r4, %r5;", "teleport.u32 %r4, %r4, %r5;"));
         let error = error.expect_err("there is no such instruction");

@@ -6,11 +6,11 @@ use simt::fault::Place;
 use simt::memory::{Allocation, FreeError, Kind, MemoryError};
 
 use super::codes::{
-    HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE, NOT_FOUND, OUT_OF_MEMORY,
-    Outcome,
+    HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_CONTEXT, INVALID_VALUE, NOT_FOUND,
+    OUT_OF_MEMORY, Outcome,
 };
 use super::contexts::{self, Current};
-use super::driver::Driver;
+use super::driver::{Driver, State};
 use super::entry::Out;
 use super::registry::Handle;
 use super::{capture, findings, managed, timeline};
@@ -168,6 +168,19 @@ fn host_bytes_available() -> Option<u64> {
     Some(available.min(of_group.unwrap_or(u64::MAX)))
 }
 
+/// The context to free memory in; `None` for null, which is nothing to free.
+fn freeing(address: u64) -> Outcome<Option<Current>> {
+    if address == 0 {
+        return match contexts::current() {
+            Ok(_) | Err(INVALID_CONTEXT) => Ok(None),
+            Err(broken) => Err(broken),
+        };
+    }
+    // Without a context a wrong address cannot be told from one of a context that is gone.
+    let owner = |state: &State| Ok(state.allocations.get(&address).ok_or(INVALID_VALUE)?.context);
+    contexts::current_or_owner(owner).map(Some)
+}
+
 /// The current context, where allocating is allowed now.
 fn allocating() -> Outcome<Current> {
     let current = contexts::current()?;
@@ -227,11 +240,11 @@ entry_points! {
     }
 
     fn cuMemFree_v2(address: u64) {
-        let current = contexts::current()?;
+        let current = match freeing(address)? {
+            Some(current) => current,
+            None => return Ok(()),
+        };
         capture::forbid_unsafe(&mut current.driver.state())?;
-        if address == 0 {
-            return Ok(());
-        }
         // Freeing waits for what may still use the memory.
         timeline::synchronise_context(&mut current.driver.state(), current.handle)?;
         free_device(current.driver, address, "cuMemFree_v2")
@@ -254,10 +267,10 @@ entry_points! {
     }
 
     fn cuMemFreeHost(address: u64) {
-        let current = contexts::current()?;
-        if address == 0 {
-            return Ok(());
-        }
+        let current = match freeing(address)? {
+            Some(current) => current,
+            None => return Ok(()),
+        };
         timeline::synchronise_context(&mut current.driver.state(), current.handle)?;
         free(current.driver, address, &[Kind::Pinned], "cuMemFreeHost")
     }
@@ -320,7 +333,8 @@ entry_points! {
     }
 
     fn cuMemHostUnregister(address: u64) {
-        let current = contexts::current()?;
+        let owner = |state: &State| Ok(state.allocations.get(&address).ok_or(HOST_MEMORY_NOT_REGISTERED)?.context);
+        let current = contexts::current_or_owner(owner)?;
         timeline::synchronise_context(&mut current.driver.state(), current.handle)?;
         free(current.driver, address, &[Kind::Registered], "cuMemHostUnregister")
             .map_err(|_| HOST_MEMORY_NOT_REGISTERED)

@@ -45,8 +45,8 @@ fn memory_clock_khz(card: &Card) -> f64 {
     card.dram_gb_per_s * 1e9 / (f64::from(card.dram_bus_bits) / 8.0) / 2.0 / 1e3
 }
 
-/// The attribute of this number, for the card as device `ordinal`.
-pub(super) fn of(card: &Card, ordinal: usize, attribute: c_int) -> Outcome<c_int> {
+/// The attribute of this number, for the card on bus `slot`, counted from 0.
+pub(super) fn of(card: &Card, slot: usize, attribute: c_int) -> Outcome<c_int> {
     let capability = card.compute_capability;
     let from = |major, minor| c_int::from(capability.at_least(major, minor));
     let limits = card.limits();
@@ -91,7 +91,7 @@ pub(super) fn of(card: &Card, ordinal: usize, attribute: c_int) -> Outcome<c_int
         31 => from(2, 0),
         // Memory errors are not corrected; the Windows driver's model is none.
         32 | 35 => 0,
-        33 => ordinal as c_int + 1,
+        33 => slot as c_int + 1,
         34 | 50 => 0,
         36 => memory_clock_khz(card).round() as c_int,
         37 => count(card.dram_bus_bits),
@@ -108,7 +108,7 @@ pub(super) fn of(card: &Card, ordinal: usize, attribute: c_int) -> Outcome<c_int
         82 => count(limits.registers),
         83 => from(3, 0),
         84 => 0,
-        85 => ordinal as c_int,
+        85 => slot as c_int,
         // Atomics on host memory over the link, which PCIe has not.
         86 => 0,
         87 => single_to_double(card),

@@ -13,6 +13,7 @@ pub(super) const INVALID_CONTEXT: Code = Code(201);
 pub(super) const NO_BINARY_FOR_GPU: Code = Code(209);
 pub(super) const UNSUPPORTED_LIMIT: Code = Code(215);
 pub(super) const PEER_ACCESS_UNSUPPORTED: Code = Code(217);
+pub(super) const UNSUPPORTED_EXEC_AFFINITY: Code = Code(224);
 pub(super) const FILE_NOT_FOUND: Code = Code(301);
 pub(super) const OPERATING_SYSTEM: Code = Code(304);
 pub(super) const INVALID_HANDLE: Code = Code(400);

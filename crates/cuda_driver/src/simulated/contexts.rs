@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::thread::ThreadId;
 
-use super::codes::{CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_VALUE, Outcome, UNSUPPORTED_LIMIT};
+use super::codes::{
+    CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_VALUE, Outcome, UNSUPPORTED_EXEC_AFFINITY,
+    UNSUPPORTED_LIMIT,
+};
 use super::driver::{Device, Driver, State, driver};
 use super::entry::{In, Out};
 use super::registry::Handle;
@@ -98,6 +101,19 @@ pub(super) fn current() -> Outcome<Current> {
     at(driver, handle, CONTEXT_IS_DESTROYED)
 }
 
+/// The calling thread's context; where it has none, that of the object at hand: NVIDIA's driver frees, unloads and
+/// destroys without a current context.
+pub(super) fn current_or_owner(owner: impl FnOnce(&State) -> Outcome<Handle>) -> Outcome<Current> {
+    match current() {
+        Err(INVALID_CONTEXT) => {
+            let driver = driver()?;
+            let owner = owner(&driver.state())?;
+            at(driver, owner, CONTEXT_IS_DESTROYED)
+        }
+        found => found,
+    }
+}
+
 /// A context by its handle, unless it is broken.
 pub(super) fn at(driver: &'static Driver, handle: Handle, unknown: Code) -> Outcome<Current> {
     let state = driver.state();
@@ -142,6 +158,17 @@ pub(super) fn valid_flags(flags: c_uint) -> Outcome {
     if flags & !FLAGS == 0 && scheduling_is_one { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
+/// `CUctxCreateParams`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct CreateParameters {
+    affinities: usize,
+    affinity_count: c_int,
+    graphics: usize,
+}
+
+const _: () = assert!(size_of::<CreateParameters>() == 24);
+
 fn create(out: Out<Handle>, flags: c_uint, device: c_int) -> Outcome {
     let driver = driver()?;
     out.wanted()?;
@@ -165,15 +192,25 @@ entry_points! {
     fn cuCtxCreate_v3(out: Out<Handle>, affinity: In<u8>, count: c_int, flags: c_uint, device: c_int) {
         if count != 0 || !affinity.is_null() {
             // Affinity to some multiprocessors, as NVIDIA's multi-process service gives it.
-            return Err(Code(224));
+            return Err(UNSUPPORTED_EXEC_AFFINITY);
         }
         create(out, flags, device)
     }
 
-    // From CUDA 12.5; without parameters it is the second version.
-    fn cuCtxCreate_v4(out: Out<Handle>, parameters: In<u8>, flags: c_uint, device: c_int) {
+    // From CUDA 12.5; without parameters, or with nothing in them, it is the second version.
+    fn cuCtxCreate_v4(out: Out<Handle>, parameters: In<CreateParameters>, flags: c_uint, device: c_int) {
         if !parameters.is_null() {
-            return Err(Code::NOT_SUPPORTED);
+            let CreateParameters { affinities, affinity_count, graphics } = parameters.get()?;
+            if affinities != 0 || affinity_count != 0 {
+                return Err(UNSUPPORTED_EXEC_AFFINITY);
+            }
+            if graphics != 0 {
+                super::say_once(format_args!(
+                    "cuCtxCreate_v4 returns CUDA_ERROR_NOT_SUPPORTED: contexts shared with graphics (cigParams) are \
+                     not simulated. Pass none."
+                ));
+                return Err(Code::NOT_SUPPORTED);
+            }
         }
         create(out, flags, device)
     }
@@ -236,7 +273,7 @@ entry_points! {
         out.set(device as c_int)
     }
 
-    // From CUDA 13.
+    // From CUDA 13, by `cuGetProcAddress` alone: see `proc_address`.
     fn cuCtxGetDevice_v2(out: Out<c_int>, handle: Handle) {
         let driver = driver()?;
         let handle = if handle == 0 { current_handle()? } else { handle };
@@ -268,7 +305,7 @@ entry_points! {
         timeline::synchronise_context(&mut current.driver.state(), current.handle)
     }
 
-    // From CUDA 13.
+    // As above.
     fn cuCtxSynchronize_v2(handle: Handle) {
         let driver = driver()?;
         let current = if handle == 0 { current()? } else { at(driver, handle, INVALID_CONTEXT)? };

@@ -6,6 +6,7 @@ use super::attributes;
 use super::codes::{INVALID_DEVICE, INVALID_VALUE, Outcome};
 use super::driver::{Device, driver};
 use super::entry::{In, Out};
+use super::visible;
 
 /// `CUdevprop`, which CUDA 5 replaced with attributes.
 #[derive(Clone, Copy)]
@@ -25,17 +26,12 @@ struct Properties {
 
 /// "0000:01:00.0": the devices stand on buses of their own, from 1 on.
 fn bus(device: &Device) -> String {
-    format!("0000:{:02x}:00.0", device.ordinal + 1)
+    format!("0000:{:02x}:00.0", device.slot + 1)
 }
 
-/// Bytes that are the same in each run: "sim", the number, and the start of the card's key.
+/// Bytes that are the same in each run.
 fn uuid(device: &Device) -> [u8; 16] {
-    let mut bytes = *b"sim\0\0\0\0\0\0\0\0\0\0\0\0\0";
-    bytes[3] = device.ordinal as u8;
-    let key = device.card.key.as_bytes();
-    let kept = key.len().min(12);
-    bytes[4..4 + kept].copy_from_slice(&key[..kept]);
-    bytes
+    visible::uuid(device.slot, &device.card.key)
 }
 
 fn room(length: c_int) -> Outcome<usize> {
@@ -63,7 +59,7 @@ entry_points! {
 
     fn cuDeviceGetAttribute(value: Out<c_int>, attribute: c_int, device: c_int) {
         let device = driver()?.device(device)?;
-        value.set(attributes::of(&device.card, device.ordinal, attribute)?)
+        value.set(attributes::of(&device.card, device.slot, attribute)?)
     }
 
     fn cuDeviceComputeCapability(major: Out<c_int>, minor: Out<c_int>, device: c_int) {
@@ -75,7 +71,7 @@ entry_points! {
 
     fn cuDeviceGetProperties(out: Out<Properties>, device: c_int) {
         let device = driver()?.device(device)?;
-        let of = |attribute| attributes::of(&device.card, device.ordinal, attribute);
+        let of = |attribute| attributes::of(&device.card, device.slot, attribute);
         out.set(Properties {
             threads_per_block: of(1)?,
             threads: [of(2)?, of(3)?, of(4)?],

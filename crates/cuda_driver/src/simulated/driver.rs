@@ -19,6 +19,7 @@ use super::events::Event;
 use super::fork;
 use super::functions::Function;
 use super::graphs::{Executable, Graph};
+use super::libraries::{Library, LibraryKernel};
 use super::link::Linker;
 use super::managed::Pages;
 use super::modules::Module;
@@ -28,6 +29,7 @@ use super::profile::Profile;
 use super::registry::{Handle, Registry, new_handle};
 use super::settings::{DEFAULT_TIMEOUT, Settings, SimulatedError};
 use super::streams::Stream;
+use super::visible::{self, VISIBLE_VARIABLE};
 use crate::{Code, DriverVersion};
 
 /// The CUDA version that the simulated driver claims: that of the newest PTX ISA that NVIDIA has published, 9.4.
@@ -51,7 +53,10 @@ pub(super) struct Driver {
 
 /// A simulated card.
 pub(super) struct Device {
+    /// The number by which the program knows it.
     pub ordinal: usize,
+    /// Its place among all, those included that are hidden from the program.
+    pub slot: usize,
     pub card: Card,
     pub limits: Limits,
     /// Device memory, in bytes.
@@ -68,6 +73,8 @@ pub(super) struct State {
     pub primaries: Vec<Primary>,
     pub modules: Registry<Module>,
     pub functions: Registry<Function>,
+    pub libraries: Registry<Library>,
+    pub kernels: Registry<LibraryKernel>,
     pub linkers: Registry<Linker>,
     pub streams: Registry<Stream>,
     pub events: Registry<Event>,
@@ -106,13 +113,14 @@ pub(super) fn driver() -> Outcome<&'static Driver> {
     DRIVER.get().ok_or(Code::NOT_INITIALIZED)
 }
 
-/// Makes the driver with these settings, if there is none yet; whether it was made.
-pub(super) fn start(settings: &Settings) -> Result<bool, SimulatedError> {
+/// Makes the driver with these settings, if there is none yet; whether it was made. `shown` is the list of
+/// `CUDA_VISIBLE_DEVICES`, where there is one.
+pub(super) fn start(settings: &Settings, shown: Option<&str>) -> Result<bool, SimulatedError> {
     let _one_at_a_time = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
     if DRIVER.get().is_some() {
         return Ok(false);
     }
-    let driver = Driver::new(settings)?;
+    let driver = Driver::new(settings, shown)?;
     fork::watch();
     Ok(DRIVER.set(driver).is_ok())
 }
@@ -122,7 +130,8 @@ pub(super) fn initialise() -> Outcome {
     if DRIVER.get().is_some() {
         return driver().map(drop);
     }
-    let started = Settings::from_environment().and_then(|settings| start(&settings));
+    let shown = std::env::var(VISIBLE_VARIABLE).ok();
+    let started = Settings::from_environment().and_then(|settings| start(&settings, shown.as_deref()));
     started.map(drop).map_err(|error| {
         super::say(format_args!("cuInit returns CUDA_ERROR_NO_DEVICE: {error}"));
         Code::NO_DEVICE
@@ -130,11 +139,20 @@ pub(super) fn initialise() -> Outcome {
 }
 
 impl Driver {
-    fn new(settings: &Settings) -> Result<Self, SimulatedError> {
+    fn new(settings: &Settings, shown: Option<&str>) -> Result<Self, SimulatedError> {
         let cards = settings.cards_or_default()?;
+        let keys: Vec<&str> = cards.iter().map(|card| card.key.as_str()).collect();
+        let slots = shown.map_or_else(|| (0..cards.len()).collect(), |list| visible::visible(list, &keys));
+        if slots.is_empty() {
+            return Err(SimulatedError::Hidden {
+                list: shown.unwrap_or_default().to_owned(),
+                devices: cards.len(),
+            });
+        }
         let checks = settings.checks.filter(|checks| !checks.is_empty());
         let mut devices = Vec::with_capacity(cards.len());
-        for (ordinal, card) in cards.into_iter().enumerate() {
+        for (ordinal, slot) in slots.into_iter().enumerate() {
+            let card = cards[slot].clone();
             card.check().map_err(|cause| SimulatedError::Impossible { key: card.key.clone(), cause })?;
             let bytes = settings.memory_bytes.unwrap_or(card.memory_bytes);
             let memory = Memory::new(bytes).map_err(|cause| SimulatedError::Memory {
@@ -147,7 +165,7 @@ impl Driver {
                 memory.round_up_bounds();
             }
             let l2 = Mutex::new(L2State::new(card.clone()));
-            devices.push(Device { ordinal, limits: card.limits(), bytes, memory, l2, card });
+            devices.push(Device { ordinal, slot, limits: card.limits(), bytes, memory, l2, card });
         }
         let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let workers = settings.workers.unwrap_or_else(cores).max(1);
@@ -212,6 +230,8 @@ impl State {
             primaries: (0..devices).map(|_| primary()).collect(),
             modules: Registry::new(INVALID_HANDLE),
             functions: Registry::new(INVALID_HANDLE),
+            libraries: Registry::new(INVALID_HANDLE),
+            kernels: Registry::new(INVALID_HANDLE),
             linkers: Registry::new(INVALID_HANDLE),
             streams: Registry::new(INVALID_HANDLE),
             events: Registry::new(INVALID_HANDLE),

@@ -195,6 +195,11 @@ impl In<In<u8>> {
 }
 
 impl In<u8> {
+    /// The pointer to bytes further on.
+    pub(super) fn byte_offset(self, bytes: usize) -> Self {
+        In(self.0.wrapping_add(bytes))
+    }
+
     /// Bytes up to a NUL, without it.
     pub(super) fn until_nul(self) -> Outcome<Vec<u8>> {
         if self.0.is_null() {

@@ -113,7 +113,8 @@ entry_points! {
     }
 
     fn cuEventDestroy_v2(event: Handle) {
-        contexts::current()?.driver.state().events.remove(event).map(drop)
+        let current = contexts::current_or_owner(|state| Ok(state.events.get(event)?.context))?;
+        current.driver.state().events.remove(event).map(drop)
     }
 
     fn cuEventRecord(event: Handle, stream: Handle) {

@@ -12,6 +12,7 @@ use super::contexts::{self, Current};
 use super::driver::{Device, State};
 use super::entry::{In, Out};
 use super::launches::Configuration;
+use super::libraries;
 use super::modules::Loaded;
 use super::registry::Handle;
 
@@ -53,6 +54,22 @@ impl Function {
     pub(super) fn kernel(&self) -> Outcome<&Kernel> {
         // It was found when the handle was made.
         self.loaded.program.kernel(&self.name).map_err(|_| super::codes::INVALID_HANDLE)
+    }
+
+    /// Sets an attribute, as `cuFuncSetAttribute` does.
+    pub(super) fn set(&mut self, device: &Device, attribute: c_int, value: c_int) -> Outcome {
+        match attribute {
+            8 => {
+                let fixed = self.kernel()?.static_shared_bytes;
+                let most = device.limits.shared_bytes_per_block.saturating_sub(fixed);
+                let wanted = u32::try_from(value).ok().filter(|wanted| *wanted <= most);
+                self.most_dynamic = Some(wanted.ok_or(INVALID_VALUE)?);
+            }
+            9 if (-1..=100).contains(&value) => self.carveout = value,
+            14 if (0..=1).contains(&value) => self.large_clusters = value,
+            _ => return Err(INVALID_VALUE),
+        }
+        Ok(())
     }
 
     /// Dynamic shared memory that a launch may ask for.
@@ -103,6 +120,7 @@ fn blocks(kernel: &Kernel, device: &Device, threads: u32, dynamic_bytes: usize, 
 /// Asks something of a kernel.
 fn with<T>(handle: Handle, ask: impl FnOnce(&Function, &Kernel, &Current) -> Outcome<T>) -> Outcome<T> {
     let current = contexts::current()?;
+    let handle = libraries::function(&current, handle)?;
     let state = current.driver.state();
     let function = state.functions.get(handle)?;
     ask(function, function.kernel()?, &current)
@@ -110,11 +128,17 @@ fn with<T>(handle: Handle, ask: impl FnOnce(&Function, &Kernel, &Current) -> Out
 
 fn with_mut<T>(handle: Handle, change: impl FnOnce(&mut Function, &Current) -> Outcome<T>) -> Outcome<T> {
     let current = contexts::current()?;
+    let handle = libraries::function(&current, handle)?;
     let mut state: std::sync::MutexGuard<'_, State> = current.driver.state();
     change(state.functions.get_mut(handle)?, &current)
 }
 
-fn attribute(function: &Function, kernel: &Kernel, device: &Device, number: c_int) -> Outcome<c_int> {
+pub(super) fn attribute(
+    function: &Function,
+    kernel: &Kernel,
+    device: &Device,
+    number: c_int,
+) -> Outcome<c_int> {
     let capability = device.card.compute_capability;
     let cluster = kernel.required_cluster.unwrap_or([0; 3]);
     Ok(match number {
@@ -137,6 +161,13 @@ fn attribute(function: &Function, kernel: &Kernel, device: &Device, number: c_in
     })
 }
 
+/// Hands out where a kernel's parameter is among the others, and its size.
+pub(super) fn parameter(kernel: &Kernel, index: usize, offset: Out<usize>, bytes: Out<usize>) -> Outcome {
+    let parameter = kernel.parameters.get(index).ok_or(INVALID_VALUE)?;
+    bytes.set_if_wanted(parameter.bytes as usize);
+    offset.set(parameter.offset as usize)
+}
+
 type SharedOfBlock = Option<extern "C" fn(c_int) -> usize>;
 
 /// The block size with the most resident threads, larger blocks first, and the blocks that fill the card.
@@ -147,6 +178,7 @@ fn best_block(
     limit: c_int,
 ) -> Outcome<(c_int, c_int)> {
     let current = contexts::current()?;
+    let handle = libraries::function(&current, handle)?;
     let (loaded, name, most_dynamic) = {
         let state = current.driver.state();
         let function = state.functions.get(handle)?;
@@ -184,23 +216,7 @@ entry_points! {
     }
 
     fn cuFuncSetAttribute(function: Handle, number: c_int, value: c_int) {
-        with_mut(function, |function, current| {
-            match number {
-                8 => {
-                    let fixed = function.kernel()?.static_shared_bytes;
-                    let most = current.device.limits.shared_bytes_per_block.saturating_sub(fixed);
-                    let wanted = u32::try_from(value).map_err(|_| INVALID_VALUE)?;
-                    if wanted > most {
-                        return Err(INVALID_VALUE);
-                    }
-                    function.most_dynamic = Some(wanted);
-                }
-                9 if (-1..=100).contains(&value) => function.carveout = value,
-                14 if (0..=1).contains(&value) => function.large_clusters = value,
-                _ => return Err(INVALID_VALUE),
-            }
-            Ok(())
-        })
+        with_mut(function, |function, current| function.set(current.device, number, value))
     }
 
     fn cuFuncSetCacheConfig(function: Handle, config: c_int) {
@@ -225,11 +241,7 @@ entry_points! {
 
     fn cuFuncGetParamInfo(function: Handle, index: usize, offset: Out<usize>, bytes: Out<usize>) {
         offset.wanted()?;
-        with(function, |_, kernel, _| {
-            let parameter = kernel.parameters.get(index).ok_or(INVALID_VALUE)?;
-            bytes.set_if_wanted(parameter.bytes as usize);
-            offset.set(parameter.offset as usize)
-        })
+        with(function, |_, kernel, _| parameter(kernel, index, offset, bytes))
     }
 
     fn cuFuncIsLoaded(out: Out<c_int>, function: Handle) {

@@ -3,7 +3,7 @@
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
-use super::codes::{INVALID_VALUE, Outcome};
+use super::codes::{INVALID_CONTEXT, INVALID_VALUE, Outcome};
 use super::contexts::{self, Current};
 use super::copy_shapes::Copy3d;
 use super::driver::{State, driver};
@@ -14,7 +14,7 @@ use super::launches::{Arguments, Launch};
 use super::operations::{HostCall, Operation};
 use super::registry::Handle;
 
-/// `CUDA_KERNEL_NODE_PARAMS`, in its first form; the second has more behind it.
+/// `CUDA_KERNEL_NODE_PARAMS`, in its first form.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct KernelNode {
@@ -24,6 +24,15 @@ struct KernelNode {
     dynamic_shared_bytes: c_uint,
     each: In<In<u8>>,
     extra: In<usize>,
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS` from CUDA 12 on: a library's kernel may stand in place of the function.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct KernelNode2 {
+    first: KernelNode,
+    kernel: Handle,
+    context: Handle,
 }
 
 /// `CUDA_MEMSET_NODE_PARAMS`.
@@ -46,8 +55,12 @@ struct HostNode {
     data: *mut c_void,
 }
 
-const _: () =
-    assert!(size_of::<KernelNode>() == 56 && size_of::<FillNode>() == 40 && size_of::<HostNode>() == 16);
+const _: () = assert!(
+    size_of::<KernelNode>() == 56
+        && size_of::<KernelNode2>() == 72
+        && size_of::<FillNode>() == 40
+        && size_of::<HostNode>() == 16
+);
 
 impl KernelNode {
     fn operation(&self, current: &Current) -> Outcome<Operation> {
@@ -57,6 +70,33 @@ impl KernelNode {
         launch.check(current.device)?;
         Ok(Operation::Kernel(Arc::new(launch)))
     }
+}
+
+impl KernelNode2 {
+    fn operation(&self) -> Outcome<Operation> {
+        let current = match self.context {
+            0 => contexts::current()?,
+            context => contexts::at(driver()?, context, INVALID_CONTEXT)?,
+        };
+        let function = if self.first.function == 0 { self.kernel } else { self.first.function };
+        KernelNode { function, ..self.first }.operation(&current)
+    }
+}
+
+/// What a kernel node was made with.
+fn kernel_node(node: Handle) -> Outcome<KernelNode> {
+    let launch = asked(node, |operation, _| match operation {
+        Operation::Kernel(launch) => Some(launch.clone()),
+        _ => None,
+    })?;
+    Ok(KernelNode {
+        function: launch.function,
+        grid: launch.grid,
+        block: launch.block,
+        dynamic_shared_bytes: launch.dynamic_shared_bytes,
+        each: In::from_slice(launch.pointers()?),
+        extra: In::null(),
+    })
 }
 
 impl FillNode {
@@ -134,26 +174,23 @@ entry_points! {
     }
 
     fn cuGraphAddKernelNode_v2(
-        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, parameters: In<KernelNode>,
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, parameters: In<KernelNode2>,
     ) {
-        let operation = parameters.get()?.operation(&contexts::current()?)?;
+        let operation = parameters.get()?.operation()?;
         add(out, graph, after, count, operation)
     }
 
     // The pointers to parameters that are handed out stay good as long as the node is what it is.
     fn cuGraphKernelNodeGetParams(node: Handle, out: Out<KernelNode>) {
-        let launch = asked(node, |operation, _| match operation {
-            Operation::Kernel(launch) => Some(launch.clone()),
-            _ => None,
-        })?;
-        out.set(KernelNode {
-            function: launch.function,
-            grid: launch.grid,
-            block: launch.block,
-            dynamic_shared_bytes: launch.dynamic_shared_bytes,
-            each: In::from_slice(launch.pointers()?),
-            extra: In::null(),
-        })
+        out.set(kernel_node(node)?)
+    }
+
+    fn cuGraphKernelNodeGetParams_v2(node: Handle, out: Out<KernelNode2>) {
+        out.set(KernelNode2 { first: kernel_node(node)?, kernel: 0, context: 0 })
+    }
+
+    fn cuGraphKernelNodeSetParams_v2(node: Handle, parameters: In<KernelNode2>) {
+        change(node, parameters.get()?.operation()?)
     }
 
     fn cuGraphKernelNodeSetParams(node: Handle, parameters: In<KernelNode>) {
@@ -164,8 +201,8 @@ entry_points! {
         change_in(executable, node, parameters.get()?.operation(&contexts::current()?)?)
     }
 
-    fn cuGraphExecKernelNodeSetParams_v2(executable: Handle, node: Handle, parameters: In<KernelNode>) {
-        change_in(executable, node, parameters.get()?.operation(&contexts::current()?)?)
+    fn cuGraphExecKernelNodeSetParams_v2(executable: Handle, node: Handle, parameters: In<KernelNode2>) {
+        change_in(executable, node, parameters.get()?.operation()?)
     }
 
     fn cuGraphAddMemcpyNode(

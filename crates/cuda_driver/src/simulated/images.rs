@@ -4,24 +4,145 @@
 use std::ffi::{c_char, c_int, c_uint};
 use std::path::Path;
 
-use simt::ptx;
+use simt::coalescing::ComputeCapability;
+use simt::ptx::{self, FunctionDirective, FunctionKind, Item};
 
 use super::codes::{INVALID_IMAGE, INVALID_VALUE, NO_BINARY_FOR_GPU, Outcome};
 use super::driver::DRIVER_VERSION;
 use super::entry::{In, Out};
+use super::fat;
 use crate::{Code, PtxVersion};
 
 /// How files of each kind begin.
 const ELF: [u8; 4] = *b"\x7fELF";
-const FAT: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
-const FAT_WRAPPER: [u8; 4] = [0xb1, 0x43, 0x62, 0x46];
 const BITCODE: [[u8; 4]; 2] = [*b"BC\xc0\xde", [0xde, 0xc0, 0x17, 0x0b]];
 
-/// Where the compiler's words go.
+/// What was given to be loaded: the PTX in it, for each architecture that it was made for.
+pub(super) struct Image {
+    /// With the number of the architecture, 0 for PTX that came by itself. Never empty.
+    texts: Vec<(u32, Vec<u8>)>,
+}
+
+impl Image {
+    /// The image at an address, which says itself where it ends.
+    pub(super) fn at(image: In<u8>) -> Outcome<Self> {
+        if image.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        let mut start = [0; 4];
+        for (index, byte) in start.iter_mut().enumerate() {
+            *byte = image.at(index)?;
+            if *byte == 0 {
+                break;
+            }
+        }
+        match start {
+            ELF => Self::of(&image.all(ELF_HEADER_BYTES)?),
+            fat::WRAPPER => {
+                Self::at(In::at_address(image.byte_offset(fat::WRAPPED_AT).cast::<usize>().get()?))
+            }
+            fat::CONTAINER => {
+                let bytes = fat::container_bytes(&image.all(fat::HEADER_BYTES)?).ok_or(INVALID_IMAGE)?;
+                Self::of(&image.all(bytes)?)
+            }
+            start if BITCODE.contains(&start) => Self::of(&start),
+            _ => Self::of(&image.until_nul()?),
+        }
+    }
+
+    /// The image in these bytes; PTX may end with a NUL before they do.
+    pub(super) fn of(bytes: &[u8]) -> Outcome<Self> {
+        match bytes.first_chunk().copied().unwrap_or_default() {
+            ELF => {
+                refuse(
+                    &format!("a module was given as {}, without PTX", elf_in_words(bytes)),
+                    "Ask the compiler for PTX: `nvcc --ptx`, `nvcc -gencode arch=compute_90,code=compute_90` for a fat \
+                     binary, or NVRTC's `--gpu-architecture=compute_90` and nvrtcGetPTX.",
+                );
+                Err(NO_BINARY_FOR_GPU)
+            }
+            fat::CONTAINER => Self::fat(bytes),
+            start if BITCODE.contains(&start) => {
+                refuse("a module was given as LLVM bitcode", "Compile it to PTX first, by libNVVM or `llc`.");
+                Err(INVALID_IMAGE)
+            }
+            _ => {
+                let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+                Ok(Self { texts: vec![(0, bytes[..end].to_vec())] })
+            }
+        }
+    }
+
+    fn fat(bytes: &[u8]) -> Outcome<Self> {
+        let fat::Contents { texts, machine_code } = fat::read(bytes).map_err(|error| {
+            refuse(&error.to_string(), "Make it again with nvcc or fatbinary of CUDA 11 to 13.");
+            INVALID_IMAGE
+        })?;
+        if texts.is_empty() {
+            let made_for: Vec<String> = machine_code.iter().map(|number| format!("sm_{number}")).collect();
+            let made_for = if made_for.is_empty() { "no GPU".to_owned() } else { made_for.join(", ") };
+            refuse(
+                &format!("a fat binary has machine code for {made_for}, and no PTX"),
+                "Add PTX to it: `nvcc -gencode arch=compute_90,code=compute_90`.",
+            );
+            return Err(NO_BINARY_FOR_GPU);
+        }
+        Ok(Self { texts })
+    }
+
+    /// The image in a file.
+    pub(super) fn in_file(path: &Path) -> Outcome<Self> {
+        let bytes = std::fs::read(path).map_err(|cause| {
+            super::say(format_args!("{} cannot be read: {cause}", path.display()));
+            super::codes::FILE_NOT_FOUND
+        })?;
+        Self::of(&bytes)
+    }
+
+    /// The PTX for a card: of the newest architecture that the card has, as NVIDIA's driver takes it. Where all are
+    /// newer, the oldest: the simulated driver accepts any `.target`.
+    pub(super) fn text_for(&self, capability: ComputeCapability) -> &[u8] {
+        let own = u32::from(capability.major) * 10 + u32::from(capability.minor);
+        let fitting =
+            self.texts.iter().filter(|(number, _)| *number <= own).max_by_key(|(number, _)| *number);
+        let oldest = || self.texts.iter().min_by_key(|(number, _)| *number);
+        fitting.or_else(oldest).map_or(&[], |(_, text)| text)
+    }
+
+    /// The PTX, for one who knows of no card: of the newest architecture.
+    pub(super) fn newest_text(&self) -> &[u8] {
+        self.texts.iter().max_by_key(|(number, _)| *number).map_or(&[], |(_, text)| text)
+    }
+}
+
+/// Bytes of an ELF file's header.
+const ELF_HEADER_BYTES: usize = 64;
+
+/// "a cubin, machine code for sm_90".
+fn elf_in_words(bytes: &[u8]) -> String {
+    const CUDA: [u8; 2] = 190_u16.to_le_bytes();
+    let (Some(machine), Some(flags)) = (bytes.get(18..20), bytes.get(48..52)) else {
+        return "the start of an ELF file".to_owned();
+    };
+    if machine != CUDA {
+        return "an ELF file for the host".to_owned();
+    }
+    // The architecture moved to the second byte with version 8 of the format, which came with CUDA 13.
+    let number = if bytes[8] >= 8 { flags[1] } else { flags[0] };
+    format!("a cubin, machine code for sm_{number}")
+}
+
+/// Says what is wrong with an image, and what to load instead.
+fn refuse(wrong: &str, instead: &str) {
+    super::say(format_args!("{wrong}. The simulated driver executes PTX alone. {instead}"));
+}
+
+/// The just-in-time compiler's options: where its words go, and how many registers a thread may have.
 #[derive(Clone, Copy)]
-pub(super) struct Logs {
+pub(super) struct Options {
     info: Log,
     error: Log,
+    most_registers: Option<u32>,
 }
 
 /// A buffer for words, and where to say how much of it was filled.
@@ -42,29 +163,55 @@ impl Log {
     }
 }
 
-impl Logs {
-    /// Nobody listens.
+impl Options {
+    /// Nobody listens, and nothing is limited.
     pub(super) const fn none() -> Self {
         const NONE: Log = Log { buffer: Out::null(), room: 0, filled: Out::null() };
-        Self { info: NONE, error: NONE }
+        Self { info: NONE, error: NONE, most_registers: None }
     }
 
-    /// Finds the buffers among the options; the others (optimisation, registers, debug information, ...) change nothing.
+    /// Finds the buffers and the limit among the options; the others (optimisation, debug information, ...) change
+    /// nothing.
     pub(super) fn of(count: c_uint, options: In<c_int>, values: Out<usize>) -> Outcome<Self> {
-        let mut logs = Self::none();
+        let mut found = Self::none();
         for index in 0..count as usize {
             let (option, place) = (options.at(index)?, values.at(index));
             let value = place.get()?;
             match option {
-                3 => logs.info.buffer = Out::at_address(value),
-                5 => logs.error.buffer = Out::at_address(value),
+                // Like the rooms below, the low half of a pointer.
+                0 => found.most_registers = Some(value as u32).filter(|most| *most > 0),
+                3 => found.info.buffer = Out::at_address(value),
+                5 => found.error.buffer = Out::at_address(value),
                 // The room is the value itself, its low half; what was filled is handed out in its place.
-                4 => (logs.info.room, logs.info.filled) = (value & u32::MAX as usize, place),
-                6 => (logs.error.room, logs.error.filled) = (value & u32::MAX as usize, place),
+                4 => (found.info.room, found.info.filled) = (value & u32::MAX as usize, place),
+                6 => (found.error.room, found.error.filled) = (value & u32::MAX as usize, place),
                 _ => {}
             }
         }
-        Ok(logs)
+        Ok(found)
+    }
+
+    /// The same with nobody listening: for when the buffers may be gone.
+    pub(super) fn silent(&self) -> Self {
+        Self { most_registers: self.most_registers, ..Self::none() }
+    }
+
+    /// Whether the compiler is to change what it is given.
+    pub(super) fn change_code(&self) -> bool {
+        self.most_registers.is_some()
+    }
+
+    /// Limits the registers of kernels that do not limit them themselves.
+    fn limit_registers(&self, module: &mut ptx::Module) {
+        let Some(most) = self.most_registers else { return };
+        for item in &mut module.items {
+            if let Item::Function(function) = item
+                && function.kind == FunctionKind::Entry
+                && function.directive("maxnreg").is_none()
+            {
+                function.directives.push(FunctionDirective::Numbers { name: "maxnreg", values: vec![most] });
+            }
+        }
     }
 
     pub(super) fn info(&self, text: &str) {
@@ -76,76 +223,31 @@ impl Logs {
     }
 }
 
-/// The text of an image in memory, which says itself where it ends.
-pub(super) fn text(image: In<u8>) -> Outcome<Vec<u8>> {
-    if image.is_null() {
-        return Err(INVALID_VALUE);
-    }
-    let mut start = [0; 4];
-    for (index, byte) in start.iter_mut().enumerate() {
-        *byte = image.at(index)?;
-        if *byte == 0 {
-            break;
-        }
-    }
-    refuse_binary(start)?;
-    image.until_nul()
-}
-
-/// The text of an image of known size; a NUL ends it before.
-pub(super) fn text_of(bytes: &[u8]) -> Outcome<Vec<u8>> {
-    if let Some(start) = bytes.first_chunk() {
-        refuse_binary(*start)?;
-    }
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    Ok(bytes[..end].to_vec())
-}
-
-/// The text of a file.
-pub(super) fn text_in(path: &Path) -> Outcome<Vec<u8>> {
-    let bytes = std::fs::read(path).map_err(|cause| {
-        super::say(format_args!("{} cannot be read: {cause}", path.display()));
-        super::codes::FILE_NOT_FOUND
-    })?;
-    text_of(&bytes)
-}
-
-fn refuse_binary(start: [u8; 4]) -> Outcome {
-    let (what, code) = match start {
-        ELF => ("a cubin, machine code of one GPU", NO_BINARY_FOR_GPU),
-        FAT | FAT_WRAPPER => ("a fat binary", NO_BINARY_FOR_GPU),
-        start if BITCODE.contains(&start) => ("LLVM bitcode", INVALID_IMAGE),
-        _ => return Ok(()),
-    };
-    super::say(format_args!(
-        "a module was given as {what}. The simulated driver runs PTX text: load the .ptx that the compiler makes \
-         (nvcc --ptx, or cuda_builder's output)."
-    ));
-    Err(code)
-}
-
-/// Reads PTX; what is wrong with it goes to the error log.
-pub(super) fn parse(text: &[u8], logs: &Logs) -> Outcome<ptx::Module> {
-    let refuse = |words: String, code: Code| {
-        logs.error(&words);
+/// Reads PTX; what is wrong with it goes to the error log. The options' limit of registers becomes `.maxnreg`.
+pub(super) fn parse(text: &[u8], options: &Options) -> Outcome<ptx::Module> {
+    let refused = |words: String, code: Code| {
+        options.error(&words);
         super::say(format_args!("the PTX was refused: {words}"));
         Err(code)
     };
     let Ok(text) = std::str::from_utf8(text) else {
-        return refuse("the text is not UTF-8".to_owned(), INVALID_IMAGE);
+        return refused("the text is not UTF-8".to_owned(), INVALID_IMAGE);
     };
     if text.trim().is_empty() {
-        return refuse("the text is empty".to_owned(), INVALID_IMAGE);
+        return refused("the text is empty".to_owned(), INVALID_IMAGE);
     }
     // A version that is not known may have a grammar that is not either, so this comes first.
     if let (Some(stated), Some(newest)) = (PtxVersion::of(text), DRIVER_VERSION.newest_ptx())
         && stated > newest
     {
         let words = format!("Unsupported .version {stated}; the simulated driver reads up to {newest}");
-        return refuse(words, Code::UNSUPPORTED_PTX_VERSION);
+        return refused(words, Code::UNSUPPORTED_PTX_VERSION);
     }
     match ptx::parse(text) {
-        Ok(module) => Ok(module),
-        Err(error) => refuse(format!("ptx {error}"), Code::INVALID_PTX),
+        Ok(mut module) => {
+            options.limit_registers(&mut module);
+            Ok(module)
+        }
+        Err(error) => refused(format!("ptx {error}"), Code::INVALID_PTX),
     }
 }

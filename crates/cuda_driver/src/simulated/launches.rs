@@ -15,6 +15,7 @@ use super::driver::{Device, Driver};
 use super::entry::In;
 use super::execution;
 use super::functions::{self, Function};
+use super::libraries;
 use super::modules::Loaded;
 use super::operations::{Operation, submit};
 use super::registry::Handle;
@@ -75,6 +76,7 @@ impl Launch {
         dynamic_shared_bytes: u32,
         arguments: Arguments,
     ) -> Outcome<Self> {
+        let handle = libraries::function(current, handle)?;
         let state = current.driver.state();
         let function: &Function = state.functions.get(handle)?;
         if function.context != current.handle {

@@ -3,17 +3,18 @@
 use std::ffi::{c_char, c_int, c_uint};
 use std::path::Path;
 
-use super::codes::{INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, Outcome};
+use super::codes::{FILE_NOT_FOUND, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, Outcome};
 use super::contexts;
 use super::driver::driver;
 use super::entry::{In, Out};
-use super::images::{self, Logs};
+use super::images::{self, Image, Options};
 use super::linking::link;
 use super::registry::Handle;
 use crate::{Code, PtxVersion};
 
 /// The driver API's numbers for kinds of input.
 const PTX: c_int = 1;
+const FAT_BINARY: c_int = 2;
 const LIBRARY: c_int = 4;
 
 /// NVIDIA's device runtime library. What the simulator has of it, the functions of cooperative groups, is there without it;
@@ -26,32 +27,37 @@ fn is_device_runtime(kind: c_int, name: &str) -> bool {
 /// What is to be linked.
 pub(super) struct Linker {
     texts: Vec<String>,
-    logs: Logs,
+    options: Options,
     /// The result, with a NUL at its end, for as long as the program may look at it.
     image: Option<Box<[u8]>>,
 }
 
-fn add(handle: Handle, kind: c_int, text: impl FnOnce() -> Outcome<Vec<u8>>) -> Outcome {
+fn add(handle: Handle, kind: c_int, image: impl FnOnce() -> Outcome<Image>) -> Outcome {
     let driver = driver()?;
-    let logs = driver.state().linkers.get(handle)?.logs;
+    let options = driver.state().linkers.get(handle)?.options;
+    if !(0..=5).contains(&kind) {
+        return Err(INVALID_VALUE);
+    }
+    let image = image();
     match kind {
-        PTX => {}
-        0 | 2..=5 => {
+        _ if image.as_ref().err() == Some(&FILE_NOT_FOUND) => {}
+        PTX | FAT_BINARY => {}
+        _ => {
+            let what = ["a cubin", "PTX", "a fat binary", "an object", "a library", "NVVM IR"][kind as usize];
             super::say(format_args!(
-                "the simulated driver links PTX alone, not cubins, fat binaries, objects or libraries"
+                "{what} was given to be linked. The simulated driver links PTX, by itself or in fat binaries."
             ));
             return Err(INVALID_IMAGE);
         }
-        _ => return Err(INVALID_VALUE),
     }
-    let text = text()?;
+    let text = image?.newest_text().to_vec();
     // What does not even begin as PTX is no image to the linker; a module's loader calls it bad PTX.
     if std::str::from_utf8(&text).ok().and_then(PtxVersion::of).is_none() {
-        logs.error("the input is no PTX: it has no `.version`");
+        options.error("the input is no PTX: it has no `.version`");
         return Err(INVALID_IMAGE);
     }
     // Errors are told where they are made.
-    images::parse(&text, &logs)?;
+    images::parse(&text, &options)?;
     let text = String::from_utf8(text).map_err(|_| INVALID_IMAGE)?;
     driver.state().linkers.get_mut(handle)?.texts.push(text);
     Ok(())
@@ -61,8 +67,8 @@ entry_points! {
     fn cuLinkCreate_v2(count: c_uint, options: In<c_int>, values: Out<usize>, out: Out<Handle>) {
         let current = contexts::current()?;
         out.wanted()?;
-        let logs = Logs::of(count, options, values)?;
-        out.set(current.driver.state().linkers.insert(Linker { texts: Vec::new(), logs, image: None }))
+        let options = Options::of(count, options, values)?;
+        out.set(current.driver.state().linkers.insert(Linker { texts: Vec::new(), options, image: None }))
     }
 
     fn cuLinkAddData_v2(
@@ -72,7 +78,7 @@ entry_points! {
         if !name.is_null() && is_device_runtime(kind, &name.text()?) {
             return driver()?.state().linkers.get(linker).map(drop);
         }
-        add(linker, kind, || images::text_of(&data.all(bytes)?))
+        add(linker, kind, || Image::of(&data.all(bytes)?))
     }
 
     fn cuLinkAddFile_v2(
@@ -82,18 +88,18 @@ entry_points! {
         if is_device_runtime(kind, &path) {
             return driver()?.state().linkers.get(linker).map(drop);
         }
-        add(linker, kind, || images::text_in(Path::new(&path)))
+        add(linker, kind, || Image::in_file(Path::new(&path)))
     }
 
     fn cuLinkComplete(linker: Handle, image: Out<*const u8>, bytes: Out<usize>) {
         let driver = driver()?;
         image.wanted()?;
-        let (texts, logs) = {
+        let (texts, options) = {
             let state = driver.state();
             let linker = state.linkers.get(linker)?;
-            (linker.texts.clone(), linker.logs)
+            (linker.texts.clone(), linker.options)
         };
-        let mut linked = link(&texts, &logs)?.into_bytes();
+        let mut linked = link(&texts, &options)?.into_bytes();
         linked.push(0);
         let mut state = driver.state();
         let linked = state.linkers.get_mut(linker)?.image.insert(linked.into_boxed_slice());

@@ -11,15 +11,15 @@ use std::collections::{HashMap, HashSet};
 use simt::ptx::{Function, Initializer, Item, Linkage, LocationId, Module, Variable};
 
 use super::codes::{INVALID_IMAGE, INVALID_VALUE, Outcome};
-use super::images::{self, Logs};
+use super::images::{self, Options};
 
 /// The texts as one module, printed.
-pub(super) fn link(texts: &[String], logs: &Logs) -> Outcome<String> {
+pub(super) fn link(texts: &[String], options: &Options) -> Outcome<String> {
     let [first, others @ ..] = texts else { return Err(INVALID_VALUE) };
-    if others.is_empty() {
+    if others.is_empty() && !options.change_code() {
         return Ok(first.clone());
     }
-    let parse = |text: &String| images::parse(text.as_bytes(), logs);
+    let parse = |text: &String| images::parse(text.as_bytes(), options);
     let mut modules = texts.iter().map(parse).collect::<Outcome<Vec<Module>>>()?;
     for (index, names) in clashes(&modules).into_iter().enumerate() {
         if !names.is_empty() {
@@ -33,7 +33,7 @@ pub(super) fn link(texts: &[String], logs: &Logs) -> Outcome<String> {
         let words = format!(
             "Multiple definition of '{name}': two of the linked modules define it, and neither as .weak"
         );
-        logs.error(&words);
+        options.error(&words);
         super::say(format_args!("cuLinkComplete returns CUDA_ERROR_INVALID_IMAGE: {words}"));
         INVALID_IMAGE
     })?;
@@ -229,7 +229,7 @@ mod tests {
     fn linked(texts: &[&str]) -> Outcome<Module> {
         let text = |text: &&str| format!(".version 7.0\n.target sm_70\n.address_size 64\n{text}");
         let texts: Vec<String> = texts.iter().map(text).collect();
-        let linked = link(&texts, &Logs::none())?;
+        let linked = link(&texts, &Options::none())?;
         Ok(simt::ptx::parse(&linked).unwrap_or_else(|error| panic!("{error}\n{linked}")))
     }
 

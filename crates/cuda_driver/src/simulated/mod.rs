@@ -8,7 +8,7 @@
 //!   waits for nothing.
 //! * Time is virtual: events are in the model's time, each stream has a clock, and what the host does takes none. Launches
 //!   in a row each cost what a single one costs. Copies run beside kernels; kernels do not run beside kernels.
-//! * A module is PTX text, of any `.target`.
+//! * A module or a library is PTX text, of any `.target`, by itself or in a fat binary; machine code is refused.
 //! * Each device has its own memory: no device reaches another's. Pinned, registered and managed memory is everybody's.
 //! * Clusters of blocks, textures and arrays, tensor maps, memory mapped by hand, and sharing between processes are not
 //!   simulated: the device's attributes say so, and the calls return `CUDA_ERROR_NOT_SUPPORTED` and name themselves once on
@@ -35,6 +35,7 @@ mod driver;
 mod errors;
 mod events;
 mod execution;
+mod fat;
 mod fills;
 mod findings;
 mod fork;
@@ -44,6 +45,7 @@ mod graph_nodes;
 mod graphs;
 mod images;
 mod launches;
+mod libraries;
 mod link;
 mod linking;
 mod managed;
@@ -62,6 +64,8 @@ mod residence;
 mod settings;
 mod streams;
 mod timeline;
+mod versions;
+mod visible;
 
 pub use destroy::finish;
 pub use findings::{findings, report};
@@ -92,6 +96,7 @@ fn find(name: &str) -> Option<*const ()> {
         primaries::find,
         peers::find,
         modules::find,
+        libraries::find,
         link::find,
         functions::find,
         launches::find,
@@ -132,7 +137,7 @@ pub fn bind_simulated(settings: Settings) -> Result<Simulated, SimulatedError> {
     if let Some(simulated) = SIMULATED.get() {
         return Ok(simulated.clone());
     }
-    driver::start(&settings)?;
+    driver::start(&settings, None)?;
     bind()?;
     let cards = driver::driver().map_or_else(
         |_| Vec::new(),

@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use simt::check::Positions;
 use simt::decode::DecodeError;
-use simt::exec::{LoadError, Program};
+use simt::exec::{LoadError, Program, Variable};
 use simt::ptx;
 
 use super::codes::{INVALID_HANDLE, INVALID_VALUE, NOT_FOUND, OUT_OF_MEMORY, Outcome};
 use super::contexts::{self, Current};
-use super::driver::{Driver, State};
+use super::driver::{Device, Driver, State, driver};
 use super::entry::{In, Out};
 use super::functions::Function;
-use super::images::{self, Logs};
+use super::images::{self, Image, Options};
 use super::registry::Handle;
-use super::{capture, timeline};
+use super::{capture, libraries, timeline};
 use crate::Code;
 
 /// A loaded module.
@@ -64,15 +64,22 @@ fn target_number(module: &ptx::Module) -> c_int {
 }
 
 /// Loads PTX into the current context.
-pub(super) fn load(current: &Current, text: &[u8], logs: &Logs) -> Outcome<Handle> {
-    capture::forbid_unsafe(&mut current.driver.state())?;
-    let module = images::parse(text, logs)?;
+pub(super) fn load(current: &Current, image: &Image, options: &Options) -> Outcome<Handle> {
+    let loaded = Arc::new(load_onto(current.device, image, options)?);
+    let module =
+        Module { context: current.handle, device: current.device.ordinal, loaded, functions: HashMap::new() };
+    Ok(current.driver.state().modules.insert(module))
+}
+
+/// Loads PTX into a device's memory, as part of no context.
+pub(super) fn load_onto(device: &Device, image: &Image, options: &Options) -> Outcome<Loaded> {
+    let module = images::parse(image.text_for(device.card.compute_capability), options)?;
     let (major, minor) = module.version;
     let ptx_version = (major * 10 + minor) as c_int;
     let (target, positions) = (target_number(&module), Positions::new(&module));
-    let program = Program::load(module, &current.device.memory).map_err(|error| {
+    let program = Program::load(module, &device.memory).map_err(|error| {
         let words = format!("ptx {error}");
-        logs.error(&words);
+        options.error(&words);
         super::say(format_args!("the PTX was refused: {words}"));
         match error {
             LoadError::Instruction { error: DecodeError::Unsupported(_), .. } => Code::NOT_SUPPORTED,
@@ -80,13 +87,10 @@ pub(super) fn load(current: &Current, text: &[u8], logs: &Logs) -> Outcome<Handl
             _ => Code::INVALID_PTX,
         }
     })?;
-    logs.info(&summary(&program));
+    options.info(&summary(&program));
     static LOADED: AtomicU64 = AtomicU64::new(0);
     let number = LOADED.fetch_add(1, Ordering::Relaxed) + 1;
-    let loaded = Arc::new(Loaded { number, program, positions, ptx_version, target });
-    let module =
-        Module { context: current.handle, device: current.device.ordinal, loaded, functions: HashMap::new() };
-    Ok(current.driver.state().modules.insert(module))
+    Ok(Loaded { number, program, positions, ptx_version, target })
 }
 
 /// What the compiler has to say of a module that it accepted, in the manner of ptxas.
@@ -114,7 +118,7 @@ pub(super) fn unload(driver: &Driver, handle: Handle) -> Outcome {
 }
 
 /// The handle of a kernel, the same each time.
-fn function(state: &mut State, module_handle: Handle, name: &str) -> Outcome<Handle> {
+pub(super) fn function(state: &mut State, module_handle: Handle, name: &str) -> Outcome<Handle> {
     let module = state.modules.get(module_handle)?;
     if let Some(handle) = module.functions.get(name) {
         return Ok(*handle);
@@ -129,43 +133,55 @@ fn function(state: &mut State, module_handle: Handle, name: &str) -> Outcome<Han
     Ok(handle)
 }
 
-fn load_into(out: Out<Handle>, logs: &Logs, text: impl FnOnce() -> Outcome<Vec<u8>>) -> Outcome {
+/// Hands out where a variable is and how large, whichever of the two is wanted.
+pub(super) fn hand_out(variable: Variable, address: Out<u64>, bytes: Out<usize>) -> Outcome {
+    if address.is_null() && bytes.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    address.set_if_wanted(variable.address);
+    bytes.set_if_wanted(variable.bytes as usize);
+    Ok(())
+}
+
+fn load_into(out: Out<Handle>, options: &Options, image: impl FnOnce() -> Outcome<Image>) -> Outcome {
     let current = contexts::current()?;
     out.wanted()?;
-    let handle = load(&current, &text()?, logs)?;
+    capture::forbid_unsafe(&mut current.driver.state())?;
+    let handle = load(&current, &image()?, options)?;
     out.set(handle)
 }
 
 entry_points! {
     fn cuModuleLoad(out: Out<Handle>, path: In<c_char>) {
         let path = path.text()?;
-        load_into(out, &Logs::none(), || images::text_in(Path::new(&path)))
+        load_into(out, &Options::none(), || Image::in_file(Path::new(&path)))
     }
 
     fn cuModuleLoadData(out: Out<Handle>, image: In<u8>) {
-        load_into(out, &Logs::none(), || images::text(image))
+        load_into(out, &Options::none(), || Image::at(image))
     }
 
     fn cuModuleLoadDataEx(
         out: Out<Handle>, image: In<u8>, count: c_uint, options: In<c_int>, values: Out<usize>,
     ) {
-        let logs = Logs::of(count, options, values)?;
-        load_into(out, &logs, || images::text(image))
+        let options = Options::of(count, options, values)?;
+        load_into(out, &options, || Image::at(image))
     }
 
     fn cuModuleLoadFatBinary(out: Out<Handle>, image: In<u8>) {
-        load_into(out, &Logs::none(), || images::text(image))
+        load_into(out, &Options::none(), || Image::at(image))
     }
 
     fn cuModuleUnload(module: Handle) {
-        let current = contexts::current()?;
+        let owner = |state: &State| Ok(state.modules.get(module)?.context);
+        let current = contexts::current_or_owner(owner)?;
         timeline::synchronise_context(&mut current.driver.state(), current.handle)?;
         unload(current.driver, module)
     }
 
     fn cuModuleGetLoadingMode(out: Out<c_int>) {
         const EAGER: c_int = 1;
-        super::driver::driver()?;
+        driver()?;
         out.set(EAGER)
     }
 
@@ -181,22 +197,27 @@ entry_points! {
         out.set(current.driver.state().modules.get(module)?.loaded.program.kernels().len() as c_uint)
     }
 
+    fn cuModuleEnumerateFunctions(out: Out<Handle>, count: c_uint, module: Handle) {
+        let current = contexts::current()?;
+        let mut state = current.driver.state();
+        let kernels = state.modules.get(module)?.loaded.program.kernels().iter();
+        let names: Vec<Arc<str>> = kernels.map(|kernel| kernel.name.clone()).take(count as usize).collect();
+        let handles: Outcome<Vec<Handle>> = names.iter().map(|name| function(&mut state, module, name)).collect();
+        out.set_all(&handles?)
+    }
+
     fn cuModuleGetGlobal_v2(out: Out<u64>, bytes: Out<usize>, module: Handle, name: In<c_char>) {
         let current = contexts::current()?;
         let name = name.text()?;
         let state = current.driver.state();
         let variable = state.modules.get(module)?.loaded.program.variable(&name).ok_or(NOT_FOUND)?;
-        if out.is_null() && bytes.is_null() {
-            return Err(INVALID_VALUE);
-        }
-        out.set_if_wanted(variable.address);
-        bytes.set_if_wanted(variable.bytes as usize);
-        Ok(())
+        hand_out(variable, out, bytes)
     }
 
     fn cuFuncGetModule(out: Out<Handle>, function: Handle) {
         let current = contexts::current()?;
         out.wanted()?;
+        let function = libraries::function(&current, function)?;
         let module = current.driver.state().functions.get(function).map_err(|_| INVALID_HANDLE)?.module;
         out.set(module)
     }
@@ -204,6 +225,7 @@ entry_points! {
     fn cuFuncGetName(out: Out<*const c_char>, function: Handle) {
         let current = contexts::current()?;
         out.wanted()?;
+        let function = libraries::function(&current, function)?;
         let state = current.driver.state();
         out.set(state.functions.get(function)?.c_name.as_ptr())
     }

@@ -3,7 +3,9 @@
 use std::ffi::{c_char, c_int};
 
 use super::codes::{INVALID_VALUE, NOT_FOUND, Outcome};
+use super::driver::DRIVER_VERSION;
 use super::entry::{In, Out};
+use super::versions::{self, Standing};
 use crate::table;
 
 /// Asks for the functions whose default stream is the thread's.
@@ -12,31 +14,20 @@ const PER_THREAD_STREAM: u64 = 2;
 /// What became of a query: found, not there at all, or not in the version asked for.
 const FOUND: c_int = 0;
 const SYMBOL_NOT_FOUND: c_int = 1;
+const VERSION_NOT_SUFFICIENT: c_int = 2;
 
-/// The address of the newest version of a function that the simulated driver has: its stub, so that what is unknown to
-/// the driver names itself when it is called.
-fn address(name: &str) -> Option<*const ()> {
-    let versions = ["_v4", "_v3", "_v2", ""];
-    let named = versions.iter().find_map(|version| {
-        let name = format!("{name}{version}");
-        super::find(&name).and_then(|_| table::stub(&name))
-    });
-    named.or_else(|| table::stub(name))
+/// The address of a symbol: its stub, so that what the simulated driver lacks names itself when it is called. Two
+/// functions have none, for no program finds them by `dlsym`: `cuCtxGetDevice_v2` and `cuCtxSynchronize_v2` are not newer
+/// forms of the functions without `_v2`, as everywhere else, but others with another argument. Programs that look for
+/// `_v2` first, as Numba up to 0.61 does, call them with the arguments of the old ones.
+fn address(symbol: &str) -> Option<*const ()> {
+    table::stub(symbol).or_else(|| super::find(symbol))
 }
 
-/// Functions whose newest version takes other arguments than the one before, with the CUDA version that they came with:
-/// an older program gets the older one.
-const CHANGED: [(&str, &str, c_int, &str); 9] = [
-    ("cuCtxCreate", "cuCtxCreate_v4", 13_000, "cuCtxCreate_v2"),
-    ("cuMemAdvise", "cuMemAdvise_v2", 13_000, "cuMemAdvise"),
-    ("cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", 13_000, "cuMemPrefetchAsync"),
-    ("cuGetProcAddress", "cuGetProcAddress_v2", 12_000, "cuGetProcAddress"),
-    ("cuGraphExecUpdate", "cuGraphExecUpdate_v2", 12_000, "cuGraphExecUpdate"),
-    ("cuGraphInstantiate", "cuGraphInstantiateWithFlags", 12_000, "cuGraphInstantiate_v2"),
-    ("cuStreamGetCaptureInfo", "cuStreamGetCaptureInfo_v2", 12_000, "cuStreamGetCaptureInfo"),
-    ("cuCtxSynchronize", "cuCtxSynchronize_v2", 13_010, "cuCtxSynchronize"),
-    ("cuCtxGetDevice", "cuCtxGetDevice_v2", 13_010, "cuCtxGetDevice"),
-];
+/// The newest form of a function that came before CUDA 11.4.
+fn newest(name: &str) -> Option<*const ()> {
+    ["_v3", "_v2", ""].iter().find_map(|form| table::stub(&format!("{name}{form}")))
+}
 
 fn look_up(name: In<c_char>, out: Out<*const ()>, version: c_int, flags: u64, status: Out<c_int>) -> Outcome {
     let name = name.text()?;
@@ -53,13 +44,13 @@ fn look_up(name: In<c_char>, out: Out<*const ()>, version: c_int, flags: u64, st
         status.set_if_wanted(SYMBOL_NOT_FOUND);
         return Err(NOT_FOUND);
     }
-    let changed = CHANGED.iter().find(|(base, ..)| *base == name);
-    let found = match changed {
-        Some((_, new, since, old)) => table::stub(if version >= *since { new } else { old }),
-        None => address(&name),
+    let (found, otherwise) = match versions::standing(&name, version.min(DRIVER_VERSION.0)) {
+        Standing::Symbol(symbol) => (address(symbol), SYMBOL_NOT_FOUND),
+        Standing::Newest => (newest(&name), SYMBOL_NOT_FOUND),
+        Standing::Later => (None, VERSION_NOT_SUFFICIENT),
     };
     out.set(found.unwrap_or(std::ptr::null()))?;
-    status.set_if_wanted(if found.is_some() { FOUND } else { SYMBOL_NOT_FOUND });
+    status.set_if_wanted(if found.is_some() { FOUND } else { otherwise });
     found.map(drop).ok_or(NOT_FOUND)
 }
 

@@ -156,6 +156,17 @@ pub enum SimulatedError {
         /// Which figure, and why.
         cause: cards::Impossible,
     },
+    /// `CUDA_VISIBLE_DEVICES` shows no device.
+    #[error(
+        "CUDA_VISIBLE_DEVICES is \"{list}\", which shows none of the {devices} simulated devices. Unset it, or list \
+         devices by their numbers from 0 on."
+    )]
+    Hidden {
+        /// The variable's value.
+        list: String,
+        /// Devices that there are.
+        devices: usize,
+    },
     /// The addresses for a card's memory are not to be had.
     #[error("the memory of {card} cannot be simulated: {cause}. Ask for less with a smaller memory_bytes.")]
     Memory {

@@ -124,7 +124,7 @@ entry_points! {
     }
 
     fn cuStreamDestroy_v2(handle: Handle) {
-        let current = contexts::current()?;
+        let current = contexts::current_or_owner(|state| Ok(state.streams.get(handle)?.context))?;
         let mut state = current.driver.state();
         if state.streams.get(handle)?.kind != Kind::Made {
             return Err(INVALID_HANDLE);

@@ -303,6 +303,8 @@ fn kernel_of(
     let required_block = shape("reqntid");
     let threads =
         |shape: [u32; 3]| shape.iter().fold(1u32, |product, length| product.saturating_mul(*length));
+    let registers = (most + OWN_REGISTERS).next_multiple_of(8).max(FEWEST_REGISTERS);
+    let limit = function.directive("maxnreg").and_then(|values| values.first());
     let kernel = Kernel {
         name: (&*function.name).into(),
         parameters,
@@ -310,7 +312,7 @@ fn kernel_of(
         static_shared_bytes: static_shared,
         local_bytes: stack.unwrap_or(own),
         constant_bytes: names.constant_bytes,
-        registers: (most + OWN_REGISTERS).next_multiple_of(8).max(16),
+        registers: limit.map_or(registers, |limit| registers.min(*limit).max(FEWEST_REGISTERS)),
         max_threads: shape("maxntid").or(required_block).map(threads),
         required_block,
         required_cluster: shape("reqnctapercluster"),
@@ -320,6 +322,9 @@ fn kernel_of(
     };
     Ok((kernel, KernelCode { shared, dynamic_start, stack }))
 }
+
+/// What ptxas gives a thread at least.
+const FEWEST_REGISTERS: u32 = 16;
 
 /// What the machine needs for itself, added to the estimate of a kernel's registers.
 const OWN_REGISTERS: u32 = 4;

@@ -1,65 +1,25 @@
-//! A client of the driver API that is not ours, the crate `cudarc`, on the shared library.
-//!
-//! It loads `libcuda.so.1` by name, so the library must be where the loader looks when the client starts: each test
-//! runs one of the clients below in a process of its own, with `LD_LIBRARY_PATH` set.
+//! The crate `cudarc`: each test runs one of the clients below in a process of its own.
 
 use std::ffi::CStr;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::process::{Command, Output};
 
 use cudarc::driver::{CudaContext, CudaModule, LaunchConfig, PushKernelArg, result, sys};
 use cudarc::nvrtc::Ptx;
 
-/// The shared library, built as it is when these tests are built.
-fn library() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let mut command = Command::new(env!("CARGO"));
-        command.args(["build", "--offline", "--package", "libcuda", "--message-format", "json"]);
-        if !cfg!(debug_assertions) {
-            command.arg("--release");
-        }
-        command.current_dir(env!("CARGO_MANIFEST_DIR")).stderr(Stdio::inherit());
-        let output = command.output().expect("cargo");
-        assert!(output.status.success(), "the library does not build");
-        let files =
-            cargo_metadata::Message::parse_stream(output.stdout.as_slice()).filter_map(
-                |message| match message.expect("cargo's messages") {
-                    cargo_metadata::Message::CompilerArtifact(artifact) if artifact.target.name == "cuda" => {
-                        artifact.filenames.into_iter().find(|file| file.extension() == Some("so"))
-                    }
-                    _ => None,
-                },
-            );
-        files.last().expect("libcuda.so").into_std_path_buf()
-    })
-}
+use super::{stderr, stdout};
 
-/// Runs a client with the library in its path.
+/// Runs one of the clients below.
 fn run(client: &str, settings: &[(&str, &str)]) -> Output {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::os::unix::fs::symlink(library(), folder.path().join("libcuda.so.1")).expect("a link");
     let mut command = Command::new(std::env::current_exe().expect("this test's program"));
-    command.args(["--exact", client, "--include-ignored", "--nocapture"]);
-    for name in ["COALESCE_SIMULATE", "COALESCE_CHECK"] {
-        command.env_remove(name);
-    }
-    command.env("LD_LIBRARY_PATH", folder.path()).envs(settings.iter().copied());
-    command.output().expect("a second process")
-}
-
-fn stdout(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    text
+    command.args(["--exact", &format!("cudarc::{client}"), "--include-ignored", "--nocapture"]);
+    super::run(command, settings)
 }
 
 /// What a client that succeeds says on stderr.
 fn stderr_of(client: &str, settings: &[(&str, &str)]) -> String {
     let output = run(client, settings);
     stdout(&output);
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    stderr(&output)
 }
 
 #[test]
