@@ -20,6 +20,8 @@ mod async_copy;
 mod atomic;
 #[cfg(feature = "floats")]
 mod float;
+#[cfg(feature = "floats")]
+mod intrinsics;
 #[cfg(feature = "devices")]
 mod memory;
 #[cfg(feature = "texts")]

@@ -17,6 +17,7 @@ mod atomic;
 mod atomic_order;
 mod float;
 mod float_inputs;
+mod intrinsics;
 mod memory;
 mod text;
 mod thread;
