@@ -19,8 +19,8 @@ Each row is what a script of `clients/` wrote to `docs/results/clients/`: it ins
 own, builds `libcuda.so`, runs the tests and keeps every test that did not pass with its reason. `clients/table.py` makes
 this page of it.
 
-| client | version | passed | failed | passed of those run | skipped | command |
-| --- | --- | --: | --: | --: | --: | --- |
+| client | version | test files run | passed | failed | passed of those run | skipped | command |
+| --- | --- | --: | --: | --: | --: | --: | --- |
 """
 LIMITS = """
 ## What a client must not need
@@ -50,7 +50,8 @@ for client, (title, package) in TITLES.items():
     share = f"{100 * record['passed'] / run:.1f}%" if run else "-"
     version = record["versions"].get(package, "") if package else "CUDA 13.0"
     skipped = sum(record["skipped"].values())
-    rows.append(f"| {title} | {version} | {record['passed']} | {record['failed']} | {share} | {skipped} | `{record['command']}` |")
+    files = f"{len(record['files'])} of {len(record['files']) + len(record.get('files_not_run', []))}"
+    rows.append(f"| {title} | {version} | {files} | {record['passed']} | {record['failed']} | {share} | {skipped} | `{record['command']}` |")
     lines = [f"\n## {title}: what did not pass\n"]
     reasons = {}
     for failure in record["failures"]:
