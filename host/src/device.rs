@@ -389,6 +389,8 @@ fn device(ordinal: u32) -> Result<Device> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use cuda_driver::Code;
+
     use super::*;
 
     /// An H200 as the driver describes it.

@@ -16,7 +16,7 @@ pub struct SourceFile {
     pub stamp: Option<(u64, u64)>,
 }
 
-/// A `.loc` by its number in the module: an index in [`Module::locations`].
+/// A `.loc` by its number in the module: an index in [`Module::locations`](super::Module::locations).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocationId(pub u32);
 
