@@ -131,22 +131,12 @@ fn directed_roundings_enclose_the_exact_result() {
             ["rd", "ru", "rz"].map(|way| launched(kernels, &format!("{name}_{way}"), &pairs, 77.0_f64))
         };
         for (name, exact) in [
-            (
-                "dadd",
-                (|x, y| {
-                    let sum = x + y;
-                    let part = sum - x;
-                    (sum, (x - (sum - part)) + (y - part))
-                }) as fn(f64, f64) -> (f64, f64),
-            ),
+            ("dadd", sum as fn(f64, f64) -> (f64, f64)),
             ("dmul", |x, y| {
                 let product = x * y;
                 (product, x.mul_add(y, -product))
             }),
-            ("ddiv", |x, y| {
-                let quotient = x / y;
-                (quotient, (-quotient).mul_add(y, x) * y.signum())
-            }),
+            ("ddiv", quotient),
         ] {
             let [down, up, zero] = three(name);
             for (place, &[x, y]) in pairs.iter().enumerate() {
@@ -189,31 +179,39 @@ fn directed_roundings_enclose_the_exact_result() {
                 );
             }
         }
-        // In `f64` products of `f32` are exact, and so are the signs of what sums and quotients are rounded by.
+        // In `f64` products of `f32` are exact; sums and quotients leave a residual there too.
         for (name, exact) in [
-            ("fadd", (|x, y| x + y) as fn(f64, f64) -> f64),
-            ("fsub", |x, y| x - y),
-            ("fmul", |x, y| x * y),
-            ("fdiv", |x, y| x / y),
+            ("fadd", sum as fn(f64, f64) -> (f64, f64)),
+            ("fsub", |x, y| sum(x, -y)),
+            ("fmul", |x, y| (x * y, 0.0)),
+            ("fdiv", quotient),
         ] {
             let [down, up, zero] =
                 ["rd", "ru", "rz"].map(|way| launched(kernels, &format!("{name}_{way}"), &singles, 77.0_f32));
             for (place, &[x, y]) in singles.iter().enumerate() {
-                let exact = exact(f64::from(x), f64::from(y));
-                let nearest = exact as f32;
+                let (result, beyond) = exact(f64::from(x), f64::from(y));
+                let nearest = result as f32;
                 let found = [down[place], up[place], zero[place]].map(f64::from);
                 let next = [nearest.next_down(), nearest.next_up()].map(f64::from);
-                // A sum that `f64` rounds, too, is left out: which side it is on would be a guess.
-                let whole = exact - f64::from(x) == f64::from(y)
-                    || exact + f64::from(y) == f64::from(x)
-                    || name == "fmul"
-                    || name == "fdiv";
-                if whole {
-                    enclosed(name, (x, y), found, f64::from(nearest), exact - f64::from(nearest), next);
-                }
+                let residual = result - f64::from(nearest);
+                let residual = if residual == 0.0 { beyond } else { residual };
+                enclosed(name, (x, y), found, f64::from(nearest), residual, next);
             }
         }
     }
+}
+
+/// The sum as rounded, and what it lacks of the exact one.
+fn sum(x: f64, y: f64) -> (f64, f64) {
+    let sum = x + y;
+    let part = sum - x;
+    (sum, (x - (sum - part)) + (y - part))
+}
+
+/// The quotient as rounded, and a number with the sign of what it lacks of the exact one.
+fn quotient(x: f64, y: f64) -> (f64, f64) {
+    let quotient = x / y;
+    (quotient, (-quotient).mul_add(y, x) * y.signum())
 }
 
 #[test]
