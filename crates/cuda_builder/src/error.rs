@@ -57,7 +57,7 @@ pub enum CudaBuilderError {
          distribution's rust-src package."
     )]
     LibrarySourceMissing {
-        /// What adds it.
+        /// The command that adds the source.
         command: String,
         /// Each route with what it met.
         tried: String,

@@ -1,7 +1,7 @@
 //! Binding a driver for a program that binds none: at its first call of the driver API.
 //!
-//! Every slot of the table leads to [`first_use`] until something is bound. It keeps the call's arguments, binds a driver, and
-//! jumps to where the slot leads then, so the program sees an ordinary call. What is bound is what [`bind_default`] binds.
+//! Until a driver is bound, every slot of the table leads to code that keeps the call's arguments, calls
+//! [`target_after_binding`], and jumps to the address that this returns. The program sees an ordinary call.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -51,23 +51,21 @@ pub fn bind_default() -> Result<&'static Binding, BindError> {
     Ok(bound().expect("a driver was bound just now"))
 }
 
-/// Has what the checks found, if any are on, written when the program ends.
+/// Registers [`simulated::report_end`] for the end of the program.
 fn report_at_exit() {
     unsafe extern "C" {
         fn atexit(function: extern "C" fn()) -> i32;
     }
     extern "C" fn report() {
-        simulated::finish();
-        if let Some(report) = simulated::report() {
-            // A closed stderr is the program's affair.
-            let _ = write!(std::io::stderr(), "{report}");
-        }
+        simulated::report_end();
     }
     // SAFETY: the function may be called at any time, and lives as long as the program.
     let code = unsafe { atexit(report) };
     if code != 0 {
-        let _ =
-            writeln!(std::io::stderr(), "the findings of the checks cannot be reported: atexit gave {code}");
+        let _ = writeln!(
+            std::io::stderr(),
+            "neither findings nor a profile will be reported at the end: atexit gave {code}"
+        );
     }
 }
 

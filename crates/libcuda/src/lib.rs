@@ -9,11 +9,10 @@
 //!
 //! `COALESCE_SIMULATE` names the cards, `COALESCE_CHECK` what is checked: see `cuda_driver::simulated`. Every function is
 //! `cuda_driver`'s exported one of the same name; what is not simulated returns `CUDA_ERROR_NOT_SUPPORTED` and names itself
-//! once on stderr. `COALESCE_PROFILE=FILE` writes each launch's counters to a file: docs/profile.md. `COALESCE_TIMEOUT=SECONDS`
-//! says when a kernel that gets no further is ended; 10 unless it is set. What the checks find is written there when the program ends, as compute-sanitizer writes it. Programs of
-//! the runtime API (`libcudart`) need functions of the driver that NVIDIA does not document, and do not run.
-
-use std::io::Write;
+//! once on stderr. What the checks find is written to stderr when the program ends, as compute-sanitizer writes it.
+//! `COALESCE_PROFILE=FILE` writes each launch's counters to a file: docs/profile.md. `COALESCE_TIMEOUT=SECONDS` ends a kernel
+//! that makes no progress for that long; the default is 10. Programs of the runtime API (`libcudart`) need functions of the
+//! driver that NVIDIA does not document, and do not run.
 
 use cuda_driver::simulated;
 
@@ -35,12 +34,5 @@ extern "C" fn bind() {
 static AT_END: extern "C" fn() = report;
 
 extern "C" fn report() {
-    simulated::finish();
-    if let Some(table) = simulated::profile_table() {
-        let _ = write!(std::io::stderr(), "{table}");
-    }
-    if let Some(report) = simulated::report() {
-        // A closed stderr is the program's affair.
-        let _ = write!(std::io::stderr(), "{report}");
-    }
+    simulated::report_end();
 }

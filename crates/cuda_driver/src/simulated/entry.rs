@@ -30,7 +30,7 @@ macro_rules! entry_points {
     };
 }
 
-/// What can be called before `cuInit`, and in a forked child.
+/// Functions that can be called before `cuInit`, and in a forked child.
 const NEEDS_NO_DRIVER: [&str; 5] =
     ["cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString", "cuGetProcAddress", "cuGetProcAddress_v2"];
 

@@ -21,9 +21,9 @@ use std::io::Read;
 
 use thiserror::Error;
 
-/// How a container begins.
+/// The first bytes of a container.
 pub(super) const CONTAINER: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
-/// How the record that points to a container begins.
+/// The first bytes of the record that points to a container.
 pub(super) const WRAPPER: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
 /// Bytes of a container's header.
 pub(super) const HEADER_BYTES: usize = 16;
@@ -39,7 +39,7 @@ const ZSTANDARD: u64 = 0x8000;
 /// More than this in a container, or in a text after decompression, is a damaged length.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// What a container holds for the simulated driver.
+/// The parts of a container that the simulated driver uses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     /// PTX texts, with the architecture of each: 90 for compute_90.

@@ -83,7 +83,7 @@ impl KernelNode2 {
     }
 }
 
-/// What a kernel node was made with.
+/// Returns the launch that a kernel node was made with.
 fn kernel_node(node: Handle) -> Outcome<KernelNode> {
     let launch = asked(node, |operation, _| match operation {
         Operation::Kernel(launch) => Some(launch.clone()),

@@ -17,7 +17,7 @@ use crate::{Code, PtxVersion};
 const ELF: [u8; 4] = *b"\x7fELF";
 const BITCODE: [[u8; 4]; 2] = [*b"BC\xc0\xde", [0xde, 0xc0, 0x17, 0x0b]];
 
-/// What was given to be loaded: the PTX in it, for each architecture that it was made for.
+/// A module as given to the driver: its PTX, for each architecture that it was made for.
 pub(super) struct Image {
     /// With the number of the architecture, 0 for PTX that came by itself. Never empty.
     texts: Vec<(u32, Vec<u8>)>,

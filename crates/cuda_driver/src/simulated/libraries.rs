@@ -41,7 +41,7 @@ pub(super) struct LibraryKernel {
     library: Handle,
     name: Arc<str>,
     c_name: CString,
-    /// What was set for a device, by the device's number and the attribute's.
+    /// Attributes that were set for a device, by the device's number and the attribute's.
     settings: HashMap<(usize, c_int), c_int>,
     cache: HashMap<usize, c_int>,
 }

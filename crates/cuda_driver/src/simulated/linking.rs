@@ -40,7 +40,7 @@ pub(super) fn link(texts: &[String], options: &Options) -> Outcome<String> {
     Ok(linked.to_string())
 }
 
-/// What a name stands for.
+/// A definition that a name refers to.
 enum Named<'a> {
     Function(&'a Function),
     Variable(&'a Variable),

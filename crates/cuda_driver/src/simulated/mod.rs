@@ -69,7 +69,6 @@ mod visible;
 
 pub use destroy::finish;
 pub use findings::{findings, report};
-pub use profile::{Table, profile_table};
 pub use records::{LaunchRecord, REMEMBERED_LAUNCHES, forget, forget_launches, last_launch, take_launches};
 pub use residence::{Migration, Residence, limit_managed_memory, residence};
 pub(crate) use settings::is_asked_for;
@@ -166,6 +165,18 @@ pub fn bind_if_asked() -> Result<Option<Simulated>, SimulatedError> {
 /// [`TableError`] if another driver is bound.
 pub fn bind_at_load() -> Result<(), TableError> {
     bind()
+}
+
+/// Writes to stderr what belongs at the end of a program: the profile's table, and what the checks found, leaks included.
+pub fn report_end() {
+    finish();
+    // A closed stderr must not turn a report into an abort.
+    if let Some(table) = profile::table() {
+        let _ = write!(std::io::stderr(), "{table}");
+    }
+    if let Some(report) = report() {
+        let _ = write!(std::io::stderr(), "{report}");
+    }
 }
 
 /// Says something on stderr.

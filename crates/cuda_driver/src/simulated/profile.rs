@@ -114,7 +114,7 @@ fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
     })
 }
 
-/// What was counted by source line, in the order of files and lines. Empty without line information.
+/// Counts by source line, in the order of files and lines. Empty without line information.
 fn lines(launch: &LaunchRecord) -> Vec<Value> {
     let mut lines: BTreeMap<(&str, u32), Counts> = BTreeMap::new();
     for site in &launch.counters.sites {
@@ -129,7 +129,7 @@ fn lines(launch: &LaunchRecord) -> Vec<Value> {
 
 /// A table of a program's launches, a row for each kernel on each card, those that take longest first.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub(super) struct Table {
     path: PathBuf,
     rows: BTreeMap<(String, String), Row>,
 }
@@ -195,6 +195,6 @@ impl fmt::Display for Table {
 }
 
 /// The table of all launches so far; none where no profile is asked for.
-pub fn profile_table() -> Option<Table> {
+pub(super) fn table() -> Option<Table> {
     Some(super::driver::driver().ok()?.profile.as_ref()?.table())
 }

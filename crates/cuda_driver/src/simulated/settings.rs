@@ -21,7 +21,7 @@ pub const CHECKS_VARIABLE: &str = "COALESCE_CHECK";
 /// end. 0: for ever.
 pub const TIMEOUT_VARIABLE: &str = "COALESCE_TIMEOUT";
 
-/// How long a kernel may get no further, unless [`TIMEOUT_VARIABLE`] or [`Settings::timeout`] says otherwise.
+/// The longest time without progress that a kernel is given, unless [`TIMEOUT_VARIABLE`] or [`Settings::timeout`] says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The environment variable that names the file for a profile: a JSON object for each launch, and a table on stderr at the
@@ -33,7 +33,12 @@ pub const DEFAULT_CARD: &str = "h200";
 
 /// Whether the environment names cards to simulate, with [`CARDS_VARIABLE`].
 pub(crate) fn is_asked_for() -> bool {
-    std::env::var_os(CARDS_VARIABLE).is_some_and(|value| !value.to_string_lossy().trim().is_empty())
+    stated(CARDS_VARIABLE).is_some()
+}
+
+/// The variable's value, unless it is empty.
+fn stated(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
 /// What to simulate, for [`bind_simulated`](super::bind_simulated).
@@ -55,14 +60,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What the environment asks for, by [`CARDS_VARIABLE`], [`CHECKS_VARIABLE`], [`TIMEOUT_VARIABLE`] and
+    /// Reads the environment: [`CARDS_VARIABLE`], [`CHECKS_VARIABLE`], [`TIMEOUT_VARIABLE`] and
     /// [`PROFILE_VARIABLE`]. Unset and empty ask for nothing.
     ///
     /// # Errors
     ///
     /// [`SimulatedError`] for an unknown card or check, a card file that cannot be read, or a time that is none.
     pub fn from_environment() -> Result<Self, SimulatedError> {
-        let stated = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let mut settings = Self::default();
         if let Some(cards) = stated(CARDS_VARIABLE) {
             settings.cards = cards_named(&cards)?;

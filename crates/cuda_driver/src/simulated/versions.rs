@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-/// What a name stands for from a version on.
+/// A CUDA version, and the symbol that a name refers to from there on.
 type Since = (c_int, &'static str);
 
 /// Functions that came in several forms after CUDA 11.0, oldest first. A form that takes other arguments than the one
@@ -117,7 +117,7 @@ const ADDED: &[(c_int, &[&str])] = &[
     (12_080, &["cuStreamGetDevice"]),
 ];
 
-/// What a name stands for in a version.
+/// The function that a name refers to in a CUDA version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing<'a> {
     /// For the function of this symbol.
@@ -128,7 +128,7 @@ pub(super) enum Standing<'a> {
     Newest,
 }
 
-/// What a name stands for in a CUDA version.
+/// Returns the function that a name refers to in a CUDA version.
 pub(super) fn standing(name: &str, version: c_int) -> Standing<'_> {
     if let Some((_, forms)) = CHANGED.iter().find(|(base, _)| *base == name) {
         let newest = forms.iter().rev().find(|(since, _)| *since <= version);
