@@ -76,7 +76,9 @@ impl<T: Bits, const LENGTH: usize> Constant<[T; LENGTH]> {
     #[inline(always)]
     pub fn at(&self, index: usize) -> T {
         assert!(index < LENGTH);
+        // An offset in bytes: LLVM moves an index's mask beyond the multiplication here, not in an index of elements. Where a
+        // thread's own element has the same index, ptxas then computes one offset for both.
         // SAFETY: the index is in bounds, and nothing writes the array during a launch.
-        unsafe { *self.value.get().cast::<T>().add(index) }
+        unsafe { *self.value.get().cast::<T>().byte_add(index * size_of::<T>()) }
     }
 }
