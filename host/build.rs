@@ -1,5 +1,8 @@
 //! Compiles `gpu-kernels` to PTX and lists the results in a source file that `src/kernels.rs` includes, so that the
 //! program carries its kernels with it.
+//!
+//! The same program, run by `coalesce` with [`PART`] in the environment, compiles the kernels of one run alone. By that
+//! `cargo xtask run` shows an edited kernel without compiling the host again: `xtask/src/edited.rs` says when.
 
 use cuda_builder::{CudaBuilder, NvvmArch};
 use std::{env, error::Error, fs, path::PathBuf};
@@ -9,20 +12,35 @@ use std::{env, error::Error, fs, path::PathBuf};
 /// instructions, not by what the kernels' source chooses.
 const ARCHITECTURES: [NvvmArch; 3] = [NvvmArch::Compute75, NvvmArch::Compute80, NvvmArch::Compute90];
 
+/// `compute_90 copy_scalar copy_vector`: the architecture and the kernels of a part.
+const PART: &str = "COALESCE_KERNELS";
+
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR for build scripts")?);
-    let build = CudaBuilder::new("../gpu-kernels")
+    // Named from where this program was compiled, because a part is compiled in whatever folder the user is.
+    let kernels = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu-kernels"))
         .arches(ARCHITECTURES)
-        .copy_to(folder.join("kernels.ptx"))
-        .build_all()
-        .unwrap_or_else(|error| {
-            // The compiler's own messages have reached the user already; this is the last line under them.
-            eprintln!("gpu-kernels did not become PTX: {error}");
-            std::process::exit(1)
-        });
-
-    let entries: String =
-        build.artifacts.iter().map(|artifact| format!("    include_str!({:?}),\n", artifact.ptx)).collect();
-    fs::write(folder.join("embedded.rs"), format!("&[\n{entries}]\n"))?;
+        .copy_to(folder.join("kernels.ptx"));
+    let part = env::var(PART).ok();
+    let kernels = match &part {
+        None => kernels,
+        Some(part) => {
+            let mut words = part.split(' ');
+            kernels.only(words.next().unwrap_or_default().parse()?, words)
+        }
+    };
+    let build = kernels.build_all().unwrap_or_else(|error| {
+        // The compiler's own messages have reached the user already; this is the last line under them.
+        eprintln!("gpu-kernels did not become PTX: {error}");
+        std::process::exit(1)
+    });
+    if part.is_none() {
+        let entries: String = build
+            .artifacts
+            .iter()
+            .map(|artifact| format!("    include_str!({:?}),\n", artifact.ptx))
+            .collect();
+        fs::write(folder.join("embedded.rs"), format!("&[\n{entries}]\n"))?;
+    }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! The kernels that the program carries as PTX, and the choice of the artefact that suits card and driver.
 
+pub(crate) mod edited;
+
 use crate::{
     device::{Backend, DeviceInfo, Driver, Version},
     experiments::{self, KernelInfo},
@@ -54,12 +56,15 @@ impl<'a> Artefact<'a> {
     }
 }
 
-/// What the program carries.
+/// What the program carries, or the [edited] kernels where there are any.
 ///
 /// # Errors
 /// The build left a text without a proper head.
 pub(crate) fn embedded() -> Result<Vec<Artefact<'static>>> {
-    EMBEDDED.iter().map(|ptx| Artefact::read(ptx)).collect()
+    match edited::artefact() {
+        Some(artefact) => Ok(vec![artefact?]),
+        None => EMBEDDED.iter().map(|ptx| Artefact::read(ptx)).collect(),
+    }
 }
 
 /// The artefact for the highest architecture that both the card and the driver take. A simulated card that is older than
@@ -154,14 +159,19 @@ fn check(found: &Signatures, origin: &str, mut wanted: impl Iterator<Item = Kern
     wanted.try_for_each(|kernel| kernel.check(found)).with_context(|| format!("cannot load {origin}"))
 }
 
-/// Loads the artefact that suits the device, if it has every kernel of the program with the program's parameters.
+/// Loads the artefact that suits the device, if it has every kernel of the program with the program's parameters. [Edited]
+/// kernels are those of a run, so they need not be all.
+///
+/// [Edited]: edited
 ///
 /// # Errors
 /// As [`choose`] and [`load`]; or a kernel is missing or stale, which the error names.
 pub(crate) fn load_embedded(device: &DeviceInfo, driver: &Driver) -> Result<(Module, Artefact<'static>)> {
     let artefact = choose(&embedded().context("the embedded kernels are damaged")?, device, driver)?;
-    let origin = format!("the embedded PTX for compute_{}", artefact.arch);
-    check(&Signatures::of(artefact.ptx), &origin, all())?;
+    let origin = if edited::any() { "edited" } else { "embedded" };
+    let origin = format!("the {origin} PTX for compute_{}", artefact.arch);
+    let found = Signatures::of(artefact.ptx);
+    check(&found, &origin, all().filter(|kernel| !edited::any() || found.has(kernel.name)))?;
     Ok((load(artefact.ptx, &origin)?, artefact))
 }
 

@@ -7,7 +7,10 @@ mod support;
 mod without_driver;
 
 use serde_json::Value;
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 use support::{Outcome, failure, outcome};
 use without_driver::coalesce;
 
@@ -572,4 +575,51 @@ fn twins_are_compared_on_a_simulated_card_too() {
         records[0]["ratio_to_reference"]
     );
     assert_eq!(loads(&records[0]), loads(&records[1]));
+}
+
+/// The build script of this package, which compiles edited kernels: the newest, as cargo keeps those of earlier builds.
+fn builder() -> PathBuf {
+    let folders = Path::new(env!("OUT_DIR")).ancestors().nth(2).expect("a folder of all build scripts");
+    let entries = fs::read_dir(folders).expect("it can be listed").map(|entry| entry.expect("an entry"));
+    let of_host = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("host-"));
+    let scripts = of_host.map(|entry| entry.path().join("build-script-build"));
+    let modified = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
+    scripts.filter(|path| path.is_file()).max_by_key(modified).expect("cargo built one")
+}
+
+#[test]
+fn edited_kernels_are_compiled_for_the_run_and_no_others() {
+    let arguments = [
+        "run",
+        "copy",
+        "--kernel",
+        "copy_scalar",
+        "--bytes",
+        "32KiB",
+        "--device",
+        "sim:a100-80",
+        "--format",
+        "json",
+    ];
+    let Outcome { status, out, err } =
+        outcome(coalesce(&arguments).env("COALESCE_KERNEL_BUILDER", builder()));
+    assert_eq!(status, Some(0), "{err}");
+    let record: Value = serde_json::from_str(out.trim()).expect("one record");
+    assert_eq!((&record["verified"], &record["ptx"]), (&true.into(), &"compute_80".into()));
+    let ptx = builder().with_file_name("edited").join("kernels.compute_80.ptx");
+    let ptx = fs::read_to_string(ptx).expect("the PTX of the run");
+    let mut entries: Vec<&str> = ptx
+        .lines()
+        .filter_map(|line| line.strip_prefix(".visible .entry "))
+        .map(|line| line.trim_end_matches('('))
+        .collect();
+    entries.sort_unstable();
+    assert_eq!(entries, ["copy_scalar", "fill_f32", "fill_f64"]);
+}
+
+#[test]
+fn edited_kernels_that_do_not_compile_end_the_run() {
+    let arguments = ["run", "copy", "--bytes", "32KiB", "--device", "sim:h200"];
+    let error = failure(coalesce(&arguments).env("COALESCE_KERNEL_BUILDER", "/bin/false"));
+    assert!(error.contains("the edited kernels did not compile"), "{error}");
 }

@@ -46,11 +46,36 @@ pub fn packages_with_gpu_tests(root: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// A program that cargo built.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Program {
+    /// Its name, which is `build-script-build` for a build script.
+    pub name: String,
+    /// Whether it is the build script of its package.
+    pub is_build_script: bool,
+    /// The folder of its package's manifest.
+    pub package: PathBuf,
+    /// The program.
+    pub path: PathBuf,
+}
+
 /// Runs a cargo command that builds, with its messages on this terminal, and returns the programs it built, by name.
 ///
 /// # Errors
 /// Cargo does not start, or the build fails.
 pub fn programs(command: &mut Command) -> Result<Vec<(String, PathBuf)>> {
+    let programs = programs_and_build_scripts(command)?.into_iter();
+    Ok(programs
+        .filter(|program| !program.is_build_script)
+        .map(|program| (program.name, program.path))
+        .collect())
+}
+
+/// As [`programs`], with the build scripts of all packages.
+///
+/// # Errors
+/// Cargo does not start, or the build fails.
+pub fn programs_and_build_scripts(command: &mut Command) -> Result<Vec<Program>> {
     let _ = command.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("cannot start `{}`", process::line(command)))?;
     let output = child.stdout.take().context("cargo's output is not connected")?;
@@ -69,12 +94,20 @@ pub fn programs(command: &mut Command) -> Result<Vec<(String, PathBuf)>> {
 }
 
 /// The program that one of cargo's messages says was built. Lines that are not cargo's are build output, and name none.
-fn program(message: &str) -> Option<(String, PathBuf)> {
+fn program(message: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(message).ok()?;
     if message["reason"] != "compiler-artifact" {
         return None;
     }
-    Some((message["target"]["name"].as_str()?.to_owned(), message["executable"].as_str()?.into()))
+    let target = &message["target"];
+    let is_build_script = target["kind"].as_array()?.iter().any(|kind| kind == "custom-build");
+    let path = if is_build_script { &message["filenames"][0] } else { &message["executable"] };
+    Some(Program {
+        name: target["name"].as_str()?.to_owned(),
+        is_build_script,
+        package: Path::new(message["manifest_path"].as_str()?).parent()?.to_owned(),
+        path: path.as_str()?.into(),
+    })
 }
 
 fn metadata(root: &Path) -> Result<Value> {
@@ -97,9 +130,21 @@ mod tests {
 
     #[test]
     fn programs_are_told_from_cargos_other_messages() {
-        let built = r#"{"reason":"compiler-artifact","target":{"name":"coalesce"},"executable":"/t/release/coalesce"}"#;
-        assert_eq!(program(built), Some(("coalesce".to_owned(), "/t/release/coalesce".into())));
-        let library = r#"{"reason":"compiler-artifact","target":{"name":"simt"},"executable":null}"#;
+        let message = |kind: &str, name: &str, files: &str, executable: &str| {
+            format!(
+                r#"{{"reason":"compiler-artifact","manifest_path":"/w/host/Cargo.toml","target":{{"kind":["{kind}"],"name":"{name}"}},"filenames":["{files}"],"executable":{executable}}}"#
+            )
+        };
+        let built = message("bin", "coalesce", "/t/release/coalesce", "\"/t/release/coalesce\"");
+        let expected = |name: &str, is_build_script, path: &str| {
+            Some(Program { name: name.into(), is_build_script, package: "/w/host".into(), path: path.into() })
+        };
+        assert_eq!(program(&built), expected("coalesce", false, "/t/release/coalesce"));
+        let script =
+            message("custom-build", "build-script-build", "/t/build/host-1/build-script-build", "null");
+        let path = "/t/build/host-1/build-script-build";
+        assert_eq!(program(&script), expected("build-script-build", true, path));
+        let library = &message("lib", "simt", "/t/libsimt.rlib", "null");
         for message in [library, r#"{"reason":"build-finished","success":true}"#, "a line of a build script"]
         {
             assert_eq!(program(message), None, "{message}");

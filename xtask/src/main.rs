@@ -3,10 +3,12 @@
 //! One file a verb under `verbs/`; this one only dispatches. The rest are what the verbs share.
 
 mod coalesce;
+mod edited;
 mod elsewhere;
 mod fidelity;
 mod generated;
 mod gpu;
+mod interface;
 mod kernels;
 mod measured;
 mod results;

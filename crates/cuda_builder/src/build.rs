@@ -58,6 +58,16 @@ pub(crate) fn run(options: &CudaBuilder, single: bool) -> Result<Build, CudaBuil
     let processors = Processors::ask(&toolchain)?;
     let outputs = arches.iter().map(|arch| Ok((*arch, processors.check(*arch, options.ptx_version)?)));
     let outputs = outputs.collect::<Result<Vec<_>, CudaBuilderError>>()?;
+    let outputs = match &options.part {
+        None => outputs,
+        Some(part) => outputs.into_iter().filter(|(arch, _)| *arch == part.arch).collect(),
+    };
+    if outputs.is_empty() {
+        return Err(CudaBuilderError::UnsupportedOption {
+            option: "only(..)",
+            reason: "its architecture is none of those given to `arch` or `arches`; name one of them",
+        });
+    }
     let compiled = cargo::compile(
         &toolchain,
         &Compile {
@@ -89,6 +99,7 @@ pub(crate) fn run(options: &CudaBuilder, single: bool) -> Result<Build, CudaBuil
         },
         optimise: if options.nvvm_opts { Optimise::Most } else { Optimise::Less },
         emit: options.emit,
+        only: options.part.as_ref().map(|part| part.kernels.clone()),
     };
     let files = Files::new(&folder, &compiled.name, options, &request);
     let (fresh, mut warnings) = make(&toolchain, &compiled, &request, &files)?;

@@ -1,5 +1,6 @@
 //! [`CudaBuilder`]: the options of a build, and the build.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::build::{self, Build};
@@ -75,6 +76,14 @@ pub struct CudaBuilder {
     pub ptx_version: Option<(u32, u32)>,
     /// See [`target_dir`](Self::target_dir).
     pub target_dir: Option<PathBuf>,
+    pub(crate) part: Option<Part>,
+}
+
+/// See [`CudaBuilder::only`].
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) arch: NvvmArch,
+    pub(crate) kernels: BTreeSet<String>,
 }
 
 impl CudaBuilder {
@@ -101,6 +110,7 @@ impl CudaBuilder {
             final_module_path: None,
             ptx_version: None,
             target_dir: None,
+            part: None,
         }
     }
 
@@ -244,6 +254,16 @@ impl CudaBuilder {
     /// build's own folder, whose lock a build script's cargo holds.
     pub fn target_dir(mut self, path: impl AsRef<Path>) -> Self {
         self.target_dir = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// Makes a part of what the other options ask for: the PTX of one of the architectures, with these kernels and without
+    /// the crate's others. The part holds the same code as the whole, sooner: the crate is compiled for the same
+    /// [`arches`](Self::arches), and statics that the host knows by name stay. For tools that run an edited kernel at once.
+    ///
+    /// It is an error if the architecture is none of them, or if the crate lacks one of the kernels.
+    pub fn only(mut self, arch: NvvmArch, kernels: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.part = Some(Part { arch, kernels: kernels.into_iter().map(Into::into).collect() });
         self
     }
 

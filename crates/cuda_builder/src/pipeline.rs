@@ -1,5 +1,6 @@
 //! From rlibs to PTX files: link, prepare once; optimise, audit and emit for each architecture.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::link::{Rlib, link};
@@ -15,6 +16,8 @@ pub(crate) struct Request {
     pub(crate) passes: PassOptions,
     pub(crate) optimise: Optimise,
     pub(crate) emit: Option<EmitOption>,
+    /// The kernels to keep; all where this is `None`.
+    pub(crate) only: Option<BTreeSet<String>>,
 }
 
 /// What came of a request.
@@ -45,7 +48,8 @@ pub(crate) fn run(
     let mut module = link(&context, rlibs)?;
     let first = request.outputs.first().copied().unwrap_or_default();
     let machine = machine(llvm, first, request.optimise)?;
-    let mut warnings = passes::prepare(&mut module, &machine, first.0, request.passes)?;
+    let mut warnings =
+        passes::prepare(&mut module, &machine, first.0, request.passes, request.only.as_ref())?;
     if passes::has_no_kernels(&module) {
         warnings.push(String::from(
             "the crate has no kernels: the PTX holds no entry point. Mark functions with `#[kernel]` in the crate itself or in a \

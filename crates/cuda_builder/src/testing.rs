@@ -1,5 +1,6 @@
 //! What tests share: IR text in, IR or PTX text out, with the libLLVM of the toolchain that runs the tests; and fake toolchains.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::llvm::{Context, Llvm, Module, Optimise, TargetMachine};
@@ -32,7 +33,7 @@ pub(crate) fn prepare(text: &str, options: PassOptions) -> Result<(String, Vec<S
     let context = Context::new(llvm);
     let mut module = Module::from_text(&context, text).unwrap();
     let machine = TargetMachine::new(llvm, "sm_75", "+ptx74", Optimise::Most).unwrap();
-    let warnings = passes::prepare(&mut module, &machine, NvvmArch::Compute75, options)?;
+    let warnings = passes::prepare(&mut module, &machine, NvvmArch::Compute75, options, None)?;
     Ok((module.to_text(), warnings))
 }
 
@@ -50,16 +51,32 @@ pub(crate) fn prepared(text: &str) -> String {
     prepare(text, PassOptions::default()).unwrap().0
 }
 
-/// PTX for compute capability 7.5.
-pub(crate) fn ptx_with(text: &str, options: PassOptions) -> Result<String, CudaBuilderError> {
+/// PTX for compute capability 7.5, of the kernels `only` where that is given.
+fn ptx_of(
+    text: &str,
+    options: PassOptions,
+    only: Option<&BTreeSet<String>>,
+) -> Result<String, CudaBuilderError> {
     let llvm = llvm();
     let context = Context::new(llvm);
     let mut module = Module::from_text(&context, text).unwrap();
     let machine = TargetMachine::new(llvm, "sm_75", "+ptx74", Optimise::Most).unwrap();
-    passes::prepare(&mut module, &machine, NvvmArch::Compute75, options)?;
+    passes::prepare(&mut module, &machine, NvvmArch::Compute75, options, only)?;
     let output = (NvvmArch::Compute75, 74);
-    let request = Request { outputs: vec![output], passes: options, optimise: Optimise::Most, emit: None };
+    let request =
+        Request { outputs: vec![output], passes: options, optimise: Optimise::Most, emit: None, only: None };
     Ok(pipeline::finish(llvm, module, output, &request)?.ptx)
+}
+
+/// PTX for compute capability 7.5.
+pub(crate) fn ptx_with(text: &str, options: PassOptions) -> Result<String, CudaBuilderError> {
+    ptx_of(text, options, None)
+}
+
+/// PTX for compute capability 7.5 of these kernels alone.
+pub(crate) fn ptx_of_only(text: &str, kernels: &[&str]) -> Result<String, CudaBuilderError> {
+    let only = kernels.iter().map(|name| name.to_string()).collect();
+    ptx_of(text, PassOptions::default(), Some(&only))
 }
 
 /// PTX for compute capability 7.5, with default options.

@@ -40,6 +40,10 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode> {
     let tools = if options.tools.is_empty() { Check::value_variants() } else { &options.tools };
     let driver = device::bind_simulated(card, tools)?;
     let ptx = options.ptx.as_deref().map(Text::read).transpose()?;
+    if ptx.is_none() {
+        let gpu = Gpu::open(&options.device, &driver)?;
+        kernels::edited::compile(plan::kernels(&Selection::from(options)), &gpu.info, &driver)?;
+    }
     let mut session = Session::open(&options.device, &driver, ptx.as_ref())?;
     let points = points(options, &session, ptx.as_ref())?;
 

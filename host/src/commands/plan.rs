@@ -356,6 +356,14 @@ fn selected(selection: &Selection) -> Vec<&'static dyn Experiment> {
     selected
 }
 
+/// Every kernel that the selection may launch.
+pub(crate) fn kernels(selection: &Selection) -> Vec<&'static str> {
+    let all = selected(selection).into_iter().flat_map(|experiment| experiment.kernels());
+    let wanted =
+        |name: &&str| selection.kernels.is_empty() || selection.kernels.iter().any(|kernel| kernel == name);
+    all.map(|kernel| kernel.name).filter(wanted).collect()
+}
+
 fn names(experiments: &[&'static dyn Experiment]) -> String {
     experiments.iter().map(|experiment| experiment.name()).collect::<Vec<_>>().join(", ")
 }

@@ -45,6 +45,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
             gpu.info.selector(),
         );
     }
+    kernels::edited::compile(plan::kernels(&Selection::from(options)), &gpu.info, &driver)?;
     let (module, artefact) = kernels::load_embedded(&gpu.info, &driver)?;
     let twins = reference.map(|folder| Twins::load(folder, &gpu.info, &driver)).transpose()?;
 

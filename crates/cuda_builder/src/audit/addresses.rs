@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::reach::Reach;
 use super::{Finding, place};
 use crate::CudaBuilderError;
 use crate::llvm::{AddressSpace, Linkage, Module, Opcode, TargetMachine, Value};
@@ -46,12 +47,20 @@ pub(crate) fn constant_writes(
         return Ok(Vec::new());
     }
     let mut copy = module.duplicate();
-    for variable in copy.variables().filter(in_constant_memory) {
+    let constants: HashSet<Value<'_>> = copy.variables().filter(in_constant_memory).collect();
+    for variable in &constants {
         // Seen from outside, so that no write is dropped because nothing reads it.
         variable.set_linkage(Linkage::External);
     }
+    let mut reach = Reach::default();
+    for kernel in copy.functions().filter(|function| function.is_kernel() && !function.is_declaration()) {
+        if !reach.from(kernel).iter().any(|global| constants.contains(global)) {
+            // It names none of them, so the copy does without it, and optimising takes a fraction of the time.
+            kernel.set_linkage(Linkage::Internal);
+        }
+    }
     machine
-        .run(&mut copy, "always-inline,default<O1>")
+        .run(&mut copy, "globaldce,always-inline,default<O1>")
         .map_err(CudaBuilderError::llvm("looking for writes to constant memory"))?;
     let mut findings = Vec::new();
     for variable in copy.variables().filter(in_constant_memory) {

@@ -17,8 +17,10 @@ mod processor;
 pub(crate) use convergence::instructions as assembly_instructions;
 pub(crate) use float::FloatOptions;
 
+use std::collections::BTreeSet;
+
 use crate::llvm::{Module, Optimise, TargetMachine};
-use crate::markers;
+use crate::markers::{self, Kernel};
 use crate::{CudaBuilderError, NvvmArch, audit};
 
 /// What the user's options ask of the passes.
@@ -29,17 +31,23 @@ pub(crate) struct PassOptions {
 }
 
 /// The same for every architecture: acts on the markers and leaves a small module that holds what the PTX shall hold.
-/// Returns warnings.
+/// Of the kernels it leaves those in `only`, if that is given. Returns warnings.
 pub(crate) fn prepare(
     module: &mut Module<'_>,
     machine: &TargetMachine,
     arch: NvvmArch,
     options: PassOptions,
+    only: Option<&BTreeSet<String>>,
 ) -> Result<Vec<String>, CudaBuilderError> {
     let mut warnings = Vec::new();
     module.set_target(machine);
-    let kernels = markers::kernels(module)?;
-    let roots = markers::roots(module);
+    let mut kernels = markers::kernels(module)?;
+    let mut roots = markers::roots(module);
+    if let Some(only) = only {
+        all_are_there(only, &kernels)?;
+        kernels.retain(|kernel| only.contains(&kernel.name));
+        roots.retain(|root| !root.is_kernel() || only.contains(&root.name()));
+    }
     kernels::run(module, &kernels)?;
     internalise::run(module, &roots);
     machine.run(module, "globaldce").map_err(CudaBuilderError::llvm("removing what no kernel uses"))?;
@@ -62,6 +70,18 @@ pub(crate) fn prepare(
         return Err(CudaBuilderError::Audit { arch, findings });
     }
     Ok(warnings)
+}
+
+/// Checks that the module has each kernel of `only`.
+fn all_are_there(only: &BTreeSet<String>, kernels: &[Kernel]) -> Result<(), CudaBuilderError> {
+    let names: BTreeSet<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+    match only.iter().find(|wanted| !names.contains(wanted.as_str())) {
+        None => Ok(()),
+        Some(missing) => Err(CudaBuilderError::Marker(format!(
+            "`only(..)` names the kernel `{missing}`, which the crate does not have; it has {}.",
+            names.into_iter().collect::<Vec<_>>().join(", ")
+        ))),
+    }
 }
 
 /// Optimises the prepared module for the machine's architecture.
@@ -129,6 +149,48 @@ mod tests {
         }
         declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
     "#;
+
+    /// Two kernels with descriptions, a static that the host knows by name, and one that a single kernel uses.
+    const TWO: &str = r#"
+        @d1 = internal constant <{ [15 x i8] }> <{ [15 x i8] c"one\000\000\00r-\00safe" }>, section ".cuda.kernel"
+        @d2 = internal constant <{ [15 x i8] }> <{ [15 x i8] c"two\000\000\00r-\00safe" }>, section ".cuda.kernel"
+        @TABLE = global i32 7, section ".cuda.constant"
+        define ptx_kernel void @one(ptr %in, ptr %out) {
+          %v = load i32, ptr %in
+          %w = call i32 @twice(i32 %v)
+          store i32 %w, ptr %out
+          ret void
+        }
+        define ptx_kernel void @two(ptr %in, ptr %out) {
+          %v = load i32, ptr %in
+          %c = load i32, ptr @TABLE
+          %w = add i32 %v, %c
+          store i32 %w, ptr %out
+          ret void
+        }
+        define internal i32 @twice(i32 %v) {
+          %w = add i32 %v, %v
+          ret i32 %w
+        }
+    "#;
+
+    #[test]
+    fn a_part_holds_its_kernels_as_the_whole_does() {
+        let kernel = |ptx: &str, name: &str| {
+            let start = ptx.find(&format!(".visible .entry {name}("))?;
+            Some(ptx[start..start + ptx[start..].find("\n}\n")?].to_owned())
+        };
+        let (whole, part) = (testing::ptx(TWO), testing::ptx_of_only(TWO, &["one"]).unwrap());
+        assert!(kernel(&whole, "one").is_some() && kernel(&whole, "two").is_some(), "{whole}");
+        assert_eq!(kernel(&part, "one"), kernel(&whole, "one"));
+        assert_eq!(kernel(&part, "two"), None);
+        assert!(part.contains(".visible .const .align 4 .u32 TABLE = 7;"), "{part}");
+        let error = testing::ptx_of_only(TWO, &["one", "three"]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`only(..)` names the kernel `three`, which the crate does not have; it has one, two."
+        );
+    }
 
     #[test]
     fn neighbours_in_an_aligned_tile_are_loaded_together() {

@@ -1,0 +1,81 @@
+//! Kernels that were edited since this program was compiled.
+//!
+//! Where nothing but the bodies of kernels has changed, `cargo xtask run` does not compile this program again: it names
+//! the compiler of the kernels in [`BUILDER`]. The kernels that a run may launch are then compiled for the architecture that
+//! the device needs, which takes about a second, and that PTX takes the place of the embedded one.
+
+use super::{Artefact, choose, embedded};
+use crate::device::{DeviceInfo, Driver};
+use anyhow::{Context, Result, bail};
+use std::{
+    collections::BTreeSet,
+    env,
+    ffi::OsStr,
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    sync::OnceLock,
+};
+
+/// The environment variable that holds the path of the compiler: this package's build script.
+const BUILDER: &str = "COALESCE_KERNEL_BUILDER";
+
+/// The kernels that fill buffers, which every run needs.
+const FILLS: [&str; 2] = ["fill_f32", "fill_f64"];
+
+static TEXT: OnceLock<String> = OnceLock::new();
+
+/// Whether edited kernels take the place of the embedded ones.
+pub(super) fn any() -> bool {
+    TEXT.get().is_some()
+}
+
+/// The PTX of the edited kernels, once [`compile`] has made it.
+pub(super) fn artefact() -> Option<Result<Artefact<'static>>> {
+    TEXT.get().map(|text| Artefact::read(text))
+}
+
+/// Compiles these kernels if there is a compiler in the environment, once a process.
+///
+/// # Errors
+/// No architecture suits the device, or the kernels do not compile: the compiler has said why on stderr.
+pub(crate) fn compile(
+    kernels: impl IntoIterator<Item = &'static str>,
+    device: &DeviceInfo,
+    driver: &Driver,
+) -> Result<()> {
+    let Some(builder) = env::var_os(BUILDER).filter(|_| TEXT.get().is_none()) else { return Ok(()) };
+    let arch = choose(&embedded()?, device, driver)?.arch;
+    let kernels: BTreeSet<&str> = kernels.into_iter().chain(FILLS).collect();
+    let text = build(&builder, arch, &kernels)?;
+    let _ = TEXT.set(text);
+    Ok(())
+}
+
+/// Runs the compiler in a folder of its own, and reads what it wrote.
+fn build(builder: &OsStr, arch: u32, kernels: &BTreeSet<&str>) -> Result<String> {
+    // In the target folder, which the compiler looks for above its output.
+    let beside = Path::new(builder).parent().context("the compiler of the kernels is in no folder")?;
+    let folder = beside.join("edited");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let part = kernels.iter().fold(format!("compute_{arch}"), |part, kernel| part + " " + kernel);
+    let output = Command::new(builder)
+        .env_remove(BUILDER)
+        .env("COALESCE_KERNELS", part)
+        .env("OUT_DIR", &folder)
+        // By this cuda_builder knows that it is run as cargo runs a build script.
+        .env("OPT_LEVEL", "3")
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {}", Path::new(builder).display()))?;
+    if !output.status.success() {
+        bail!("the edited kernels did not compile; the messages above say why");
+    }
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        if let Some(warning) = line.strip_prefix("cargo:warning=") {
+            eprintln!("warning: {warning}");
+        }
+    }
+    let ptx = folder.join(format!("kernels.compute_{arch}.ptx"));
+    fs::read_to_string(&ptx).with_context(|| format!("cannot read {}", ptx.display()))
+}
