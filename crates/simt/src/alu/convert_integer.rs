@@ -194,33 +194,51 @@ fraction!(f64, f64, |value, _flushes| value);
 fraction!(Half, f32, |value, flushes| if flushes { value.flushed().widen() } else { value.widen() });
 fraction!(Brain, f32, |value, _flushes| value.widen());
 
-/// An `s8` whose sign fills a 16-bit register.
-#[derive(Clone, Copy)]
-pub(super) struct Byte(i8);
+/// Defines an integer whose sign fills a register wider than its type.
+macro_rules! filled {
+    ($(#[$doc:meta])* $name:ident($int:ty), $scalar:ident, $wide:ty, $register:ty) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub(super) struct $name($int);
 
-impl Lane for Byte {
-    type Raw = u32;
-    const SCALAR: Option<ScalarType> = Some(ScalarType::S8);
+        impl Lane for $name {
+            type Raw = u32;
+            const SCALAR: Option<ScalarType> = Some(ScalarType::$scalar);
 
-    #[inline(always)]
-    fn from_raw(raw: u32) -> Self {
-        Self(raw as i8)
-    }
+            #[inline(always)]
+            fn from_raw(raw: u32) -> Self {
+                Self(raw as $int)
+            }
 
-    #[inline(always)]
-    fn into_raw(self) -> u32 {
-        u32::from(i16::from(self.0) as u16)
-    }
+            #[inline(always)]
+            fn into_raw(self) -> u32 {
+                u32::from(<$wide>::from(self.0) as $register)
+            }
+        }
+
+        impl Outcome for $name {
+            type First = Self;
+            type Second = ();
+
+            #[inline(always)]
+            fn split(self) -> (Self, ()) {
+                (self, ())
+            }
+        }
+    };
 }
 
-impl Outcome for Byte {
-    type First = Self;
-    type Second = ();
-
-    #[inline(always)]
-    fn split(self) -> (Self, ()) {
-        (self, ())
-    }
+filled! {
+    /// An `s8` whose sign fills a 16-bit register.
+    Byte(i8), S8, i16, u16
+}
+filled! {
+    /// An `s8` whose sign fills a 32-bit register.
+    ByteInWord(i8), S8, i32, u32
+}
+filled! {
+    /// An `s16` whose sign fills a 32-bit register.
+    ShortInWord(i16), S16, i32, u32
 }
 
 /// An integer that a float becomes: the nearest there is; NaN becomes 0, or what only the highest bit makes where either
@@ -266,6 +284,8 @@ macro_rules! from_float {
 from_float! {
     u8, u8, std::convert::identity;
     Byte, i8, Byte;
+    ByteInWord, i8, ByteInWord;
+    ShortInWord, i16, ShortInWord;
     u16, u16, std::convert::identity;
     i16, i16, std::convert::identity;
     u32, u32, std::convert::identity;
@@ -301,12 +321,17 @@ pub(super) fn from_float(form: &mut Form<'_>, to: ScalarType, from: ScalarType, 
     {
         return form.unsupported();
     }
+    let (result, _) = form.result_and_sources(1)?;
+    // Where a register is wider than the result's type, the sign fills it.
+    let register = form.columns.register_bits(result);
     macro_rules! to {
         ($operation:ident) => {
             match to {
                 ScalarType::U8 => Code::of::<$operation<u8>>(),
+                ScalarType::S8 if register == Some(32) => Code::of::<$operation<ByteInWord>>(),
                 ScalarType::S8 => Code::of::<$operation<Byte>>(),
                 ScalarType::U16 => Code::of::<$operation<u16>>(),
+                ScalarType::S16 if register == Some(32) => Code::of::<$operation<ShortInWord>>(),
                 ScalarType::S16 => Code::of::<$operation<i16>>(),
                 ScalarType::U32 => Code::of::<$operation<u32>>(),
                 ScalarType::S32 => Code::of::<$operation<i32>>(),
@@ -327,12 +352,5 @@ pub(super) fn from_float(form: &mut Form<'_>, to: ScalarType, from: ScalarType, 
         (_, true) => to!(TruncateBrain),
         (_, false) => to!(RoundBrain),
     };
-    let config = manner.config();
-    let (result, _) = form.result_and_sources(1)?;
-    // A sign would have to fill the rest of the register.
-    let filled = if to == ScalarType::S8 { 16 } else { to.size().unwrap_or(0) * 8 };
-    if is_signed(to) && form.columns.register_bits(result).is_some_and(|bits| bits != filled) {
-        return form.wrong("the result's register is wider than its type");
-    }
-    form.plain(code, config)
+    form.plain(code, manner.config())
 }

@@ -131,6 +131,18 @@ fn from_floats_to_integers() {
             }
         }
     }
+    // The sign of a small integer fills a wider register.
+    for (to, bits, signed, _) in INTEGERS.into_iter().filter(|(_, bits, ..)| *bits <= 16) {
+        for (from, format, kind, from_register) in FLOATS {
+            check(&format!("cvt.rzi.{to}.{from} %r0, %{from_register}1;"), &[kind], |row| {
+                let number = format.value(row[0] as u64);
+                let marked = if format.bits == 64 { 1i128 << (bits - 1) } else { 0 };
+                let whole =
+                    if number.is_nan() { marked } else { clamped(number.trunc() as i128, bits, signed) };
+                [stored(whole, bits, signed, "r")]
+            });
+        }
+    }
     refused("cvt.s32.f32 %r0, %r1;");
     refused("cvt.rn.s32.f32 %r0, %r1;");
 }
