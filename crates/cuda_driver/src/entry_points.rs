@@ -374,18 +374,34 @@ macro_rules! for_each_entry_point {
                 cuCtxGetId
                 cuCtxSetFlags
                 cuEventElapsedTime_v2
+                cuEventRecordWithFlags_ptsz
+                cuEventRecord_ptsz
                 cuFuncGetName
                 cuFuncGetParamInfo
                 cuFuncIsLoaded
                 cuFuncLoad
                 cuGetProcAddress_v2
+                cuGraphAddDependencies_v2
                 cuGraphAddKernelNode_v2
+                cuGraphAddNode
+                cuGraphAddNode_v2
                 cuGraphExecGetFlags
                 cuGraphExecKernelNodeSetParams_v2
+                cuGraphExecNodeSetParams
                 cuGraphExecUpdate_v2
+                cuGraphGetEdges_v2
                 cuGraphInstantiateWithParams
+                cuGraphInstantiateWithParams_ptsz
                 cuGraphKernelNodeGetParams_v2
                 cuGraphKernelNodeSetParams_v2
+                cuGraphLaunch_ptsz
+                cuGraphNodeGetDependencies_v2
+                cuGraphNodeGetDependentNodes_v2
+                cuGraphNodeGetEnabled
+                cuGraphNodeSetEnabled
+                cuGraphNodeSetParams
+                cuGraphRemoveDependencies_v2
+                cuGraphUpload_ptsz
                 cuKernelGetAttribute
                 cuKernelGetFunction
                 cuKernelGetLibrary
@@ -393,6 +409,10 @@ macro_rules! for_each_entry_point {
                 cuKernelGetParamInfo
                 cuKernelSetAttribute
                 cuKernelSetCacheConfig
+                cuLaunchCooperativeKernel_ptsz
+                cuLaunchHostFunc_ptsz
+                cuLaunchKernelEx_ptsz
+                cuLaunchKernel_ptsz
                 cuLibraryEnumerateKernels
                 cuLibraryGetGlobal
                 cuLibraryGetKernel
@@ -403,11 +423,71 @@ macro_rules! for_each_entry_point {
                 cuLibraryLoadData
                 cuLibraryLoadFromFile
                 cuLibraryUnload
+                cuMemAllocAsync_ptsz
+                cuMemAllocFromPoolAsync_ptsz
+                cuMemFreeAsync_ptsz
+                cuMemPrefetchAsync_ptsz
+                cuMemPrefetchAsync_v2_ptsz
+                cuMemcpy2DAsync_v2_ptsz
+                cuMemcpy2DUnaligned_v2_ptds
+                cuMemcpy2D_v2_ptds
+                cuMemcpy3DAsync_v2_ptsz
+                cuMemcpy3DPeerAsync_ptsz
+                cuMemcpy3DPeer_ptds
+                cuMemcpy3D_v2_ptds
+                cuMemcpyAsync_ptsz
+                cuMemcpyDtoDAsync_v2_ptsz
+                cuMemcpyDtoD_v2_ptds
+                cuMemcpyDtoHAsync_v2_ptsz
+                cuMemcpyDtoH_v2_ptds
+                cuMemcpyHtoDAsync_v2_ptsz
+                cuMemcpyHtoD_v2_ptds
+                cuMemcpyPeerAsync_ptsz
+                cuMemcpyPeer_ptds
+                cuMemcpy_ptds
+                cuMemsetD16Async_ptsz
+                cuMemsetD16_v2_ptds
+                cuMemsetD2D16Async_ptsz
+                cuMemsetD2D16_v2_ptds
+                cuMemsetD2D32Async_ptsz
+                cuMemsetD2D32_v2_ptds
+                cuMemsetD2D8Async_ptsz
+                cuMemsetD2D8_v2_ptds
+                cuMemsetD32Async_ptsz
+                cuMemsetD32_v2_ptds
+                cuMemsetD8Async_ptsz
+                cuMemsetD8_v2_ptds
                 cuModuleEnumerateFunctions
                 cuModuleGetFunctionCount
                 cuModuleGetLoadingMode
+                cuStreamAddCallback_ptsz
+                cuStreamAttachMemAsync_ptsz
+                cuStreamBeginCaptureToGraph
+                cuStreamBeginCaptureToGraph_ptsz
+                cuStreamBeginCapture_v2_ptsz
+                cuStreamCopyAttributes_ptsz
+                cuStreamEndCapture_ptsz
+                cuStreamGetCaptureInfo_ptsz
+                cuStreamGetCaptureInfo_v2_ptsz
+                cuStreamGetCaptureInfo_v3
+                cuStreamGetCaptureInfo_v3_ptsz
+                cuStreamGetCtx_ptsz
+                cuStreamGetCtx_v2
+                cuStreamGetCtx_v2_ptsz
                 cuStreamGetDevice
+                cuStreamGetDevice_ptsz
+                cuStreamGetFlags_ptsz
                 cuStreamGetId
+                cuStreamGetId_ptsz
+                cuStreamGetPriority_ptsz
+                cuStreamIsCapturing_ptsz
+                cuStreamQuery_ptsz
+                cuStreamSetAttribute_ptsz
+                cuStreamSynchronize_ptsz
+                cuStreamUpdateCaptureDependencies_ptsz
+                cuStreamUpdateCaptureDependencies_v2
+                cuStreamUpdateCaptureDependencies_v2_ptsz
+                cuStreamWaitEvent_ptsz
             }
         }
     };

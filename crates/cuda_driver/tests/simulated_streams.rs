@@ -459,6 +459,398 @@ fn graphs_are_made_by_hand() {
     }
 }
 
+/// Functions newer than `cust_raw`'s bindings, by the names under which programs find them.
+mod newer {
+    use super::{c_int, c_void, sys};
+    use sys::{CUdeviceptr, CUgraph, CUgraphExec, CUgraphNode, CUresult, CUstream};
+
+    /// `CUgraphEdgeData`.
+    pub(super) type Edge = [u8; 8];
+
+    /// `CUgraphNodeParams` of a node that fills memory.
+    #[repr(C)]
+    pub(super) struct FillNode {
+        pub kind: c_int,
+        pub reserved: [c_int; 3],
+        pub fill: sys::CUDA_MEMSET_NODE_PARAMS,
+        pub context: sys::CUcontext,
+        pub rest: [u64; 24],
+    }
+
+    const _: () = assert!(size_of::<FillNode>() == 256);
+
+    unsafe extern "C" {
+        pub(super) fn cuMemcpyDtoH_v2_ptds(to: *mut c_void, from: CUdeviceptr, bytes: usize) -> CUresult;
+        pub(super) fn cuStreamGetId(stream: CUstream, id: *mut u64) -> CUresult;
+        pub(super) fn cuStreamGetId_ptsz(stream: CUstream, id: *mut u64) -> CUresult;
+        pub(super) fn cuMemsetD8Async_ptsz(
+            to: CUdeviceptr,
+            value: u8,
+            bytes: usize,
+            stream: CUstream,
+        ) -> CUresult;
+        pub(super) fn cuStreamAddCallback_ptsz(
+            stream: CUstream,
+            callback: Option<unsafe extern "C" fn(CUstream, CUresult, *mut c_void)>,
+            data: *mut c_void,
+            flags: u32,
+        ) -> CUresult;
+        pub(super) fn cuStreamBeginCapture_v2_ptsz(
+            stream: CUstream,
+            mode: sys::CUstreamCaptureMode,
+        ) -> CUresult;
+        pub(super) fn cuStreamEndCapture_ptsz(stream: CUstream, graph: *mut CUgraph) -> CUresult;
+        pub(super) fn cuStreamGetCaptureInfo_v3(
+            stream: CUstream,
+            status: *mut c_int,
+            id: *mut u64,
+            graph: *mut CUgraph,
+            nodes: *mut *const CUgraphNode,
+            edges: *mut *const Edge,
+            count: *mut usize,
+        ) -> CUresult;
+        pub(super) fn cuStreamUpdateCaptureDependencies_v2(
+            stream: CUstream,
+            nodes: *const CUgraphNode,
+            edges: *const Edge,
+            count: usize,
+            flags: u32,
+        ) -> CUresult;
+        pub(super) fn cuStreamBeginCaptureToGraph(
+            stream: CUstream,
+            graph: CUgraph,
+            nodes: *const CUgraphNode,
+            edges: *const Edge,
+            count: usize,
+            mode: sys::CUstreamCaptureMode,
+        ) -> CUresult;
+        pub(super) fn cuGraphAddNode_v2(
+            out: *mut CUgraphNode,
+            graph: CUgraph,
+            nodes: *const CUgraphNode,
+            edges: *const Edge,
+            count: usize,
+            node: *const FillNode,
+        ) -> CUresult;
+        pub(super) fn cuGraphGetEdges_v2(
+            graph: CUgraph,
+            from: *mut CUgraphNode,
+            to: *mut CUgraphNode,
+            edges: *mut Edge,
+            count: *mut usize,
+        ) -> CUresult;
+        pub(super) fn cuGraphNodeGetDependencies_v2(
+            node: CUgraphNode,
+            nodes: *mut CUgraphNode,
+            edges: *mut Edge,
+            count: *mut usize,
+        ) -> CUresult;
+        pub(super) fn cuGraphExecNodeSetParams(
+            exec: CUgraphExec,
+            node: CUgraphNode,
+            to: *const FillNode,
+        ) -> CUresult;
+        pub(super) fn cuGraphNodeSetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: u32) -> CUresult;
+        pub(super) fn cuGraphNodeGetEnabled(
+            exec: CUgraphExec,
+            node: CUgraphNode,
+            enabled: *mut u32,
+        ) -> CUresult;
+    }
+}
+
+/// A node's parameters: bytes of this value.
+fn fill_node(address: u64, value: u32, bytes: usize) -> newer::FillNode {
+    const MEMSET: c_int = 2;
+    let fill = sys::CUDA_MEMSET_NODE_PARAMS {
+        dst: address,
+        pitch: 0,
+        value,
+        elementSize: 1,
+        width: bytes,
+        height: 1,
+    };
+    newer::FillNode { kind: MEMSET, reserved: [0; 3], fill, context: ptr::null_mut(), rest: [0; 24] }
+}
+
+#[test]
+fn functions_for_the_threads_default_stream() {
+    use sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
+    const UNSUPPORTED: c_int = 900;
+    unsafe extern "C" fn ask(_stream: sys::CUstream, _code: sys::CUresult, id: *mut c_void) {
+        // SAFETY: the test passes a place for a number.
+        ok(unsafe { newer::cuStreamGetId(ptr::null_mut(), id.cast()) });
+    }
+    let _context = OwnContext::new();
+    let address = allocate(64);
+    let default = ptr::null_mut();
+    let (legacy, of_thread) = (ptr::without_provenance_mut(1), ptr::without_provenance_mut(2));
+    // SAFETY: pointers can be written, handles are alive.
+    unsafe {
+        let id = |stream| {
+            let mut id = 0;
+            ok(newer::cuStreamGetId(stream, &raw mut id));
+            id
+        };
+        let id_in_form = |stream| {
+            let mut id = 0;
+            ok(newer::cuStreamGetId_ptsz(stream, &raw mut id));
+            id
+        };
+        assert_eq!((id_in_form(default), id_in_form(legacy)), (id(of_thread), id(legacy)));
+        assert_eq!(id(default), id(legacy));
+        assert_ne!(id(of_thread), id(legacy));
+        // What the driver calls back calls the other form.
+        let mut asked = 0_u64;
+        ok(newer::cuStreamAddCallback_ptsz(default, Some(ask), (&raw mut asked).cast(), 0));
+        ok(newer::cuStreamGetId_ptsz(default, &raw mut asked));
+        assert_eq!(asked, id(of_thread));
+        if bind() {
+            // The simulated driver calls back before it returns.
+            ok(newer::cuStreamAddCallback_ptsz(default, Some(ask), (&raw mut asked).cast(), 0));
+            assert_eq!(asked, id(legacy));
+        }
+
+        // The thread's stream can be captured, the context's cannot.
+        gives(sys::cuStreamBeginCapture_v2(default, RELAXED), UNSUPPORTED);
+        ok(newer::cuStreamBeginCapture_v2_ptsz(default, RELAXED));
+        ok(newer::cuMemsetD8Async_ptsz(address, 3, 64, default));
+        let mut graph = ptr::null_mut();
+        ok(newer::cuStreamEndCapture_ptsz(default, &raw mut graph));
+        let mut exec = ptr::null_mut();
+        ok(sys::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0));
+        ok(sys::cuGraphLaunch(exec, of_thread));
+        let mut host = [0_u8; 64];
+        ok(newer::cuMemcpyDtoH_v2_ptds(host.as_mut_ptr().cast(), address, 64));
+        assert_eq!(host, [3; 64]);
+
+        // By name, in either form; a function that has one form alone is found with both flags.
+        let find = |name: &std::ffi::CStr, flags: u64| {
+            let mut found: *mut c_void = ptr::null_mut();
+            ok(sys::cuGetProcAddress(name.as_ptr(), &raw mut found, 12_000, flags));
+            found as usize
+        };
+        if bind() {
+            assert_eq!(find(c"cuStreamGetId", 2), newer::cuStreamGetId_ptsz as *const () as usize);
+            assert_eq!(find(c"cuStreamGetId", 0), newer::cuStreamGetId as *const () as usize);
+            assert_eq!(find(c"cuMemcpyDtoH", 2), newer::cuMemcpyDtoH_v2_ptds as *const () as usize);
+            assert_eq!(find(c"cuMemAlloc", 2), sys::cuMemAlloc_v2 as *const () as usize);
+        }
+        ok(sys::cuGraphExecDestroy(exec));
+        ok(sys::cuGraphDestroy(graph));
+        ok(sys::cuMemFree_v2(address));
+    }
+}
+
+#[test]
+fn captures_are_looked_at_and_led_by_hand() {
+    use sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
+    const ADD: u32 = 0;
+    const SET: u32 = 1;
+    let _context = OwnContext::new();
+    let (stream, address) = (stream(), allocate(64));
+    let of = stream.as_inner();
+    // SAFETY: pointers can be written, handles are alive, and the memory lives until the stream is synchronised.
+    unsafe {
+        let info = || {
+            let (mut status, mut id, mut count) = (-1, 0, 0);
+            let (mut graph, mut nodes, mut edges) = (ptr::null_mut(), ptr::null(), ptr::null());
+            ok(newer::cuStreamGetCaptureInfo_v3(
+                of,
+                &raw mut status,
+                &raw mut id,
+                &raw mut graph,
+                &raw mut nodes,
+                &raw mut edges,
+                &raw mut count,
+            ));
+            let list = |index| (*nodes.add(index), *edges.add(index));
+            (status, graph, (0..count).map(list).collect::<Vec<_>>())
+        };
+        assert_eq!(info(), (0, ptr::null_mut(), Vec::new()));
+        ok(sys::cuStreamBeginCapture_v2(of, RELAXED));
+        ok(sys::cuMemsetD8Async(address, 1, 64, of));
+        let (status, graph, ends) = info();
+        assert_eq!((status, ends.len(), ends[0].1), (1, 1, [0; 8]));
+        let first = ends[0].0;
+        // The second fill comes after nothing, the third after both.
+        ok(newer::cuStreamUpdateCaptureDependencies_v2(of, ptr::null(), ptr::null(), 0, SET));
+        assert_eq!(info(), (1, graph, Vec::new()));
+        ok(sys::cuMemsetD8Async(address + 32, 2, 32, of));
+        ok(newer::cuStreamUpdateCaptureDependencies_v2(of, &raw const first, ptr::null(), 1, ADD));
+        ok(sys::cuMemsetD8Async(address, 3, 8, of));
+        let third = info().2[0].0;
+        let mut captured = ptr::null_mut();
+        ok(sys::cuStreamEndCapture(of, &raw mut captured));
+        assert_eq!(captured, graph);
+        let (mut nodes, mut edges, mut count) = ([ptr::null_mut(); 4], [[9; 8]; 4], 4);
+        ok(newer::cuGraphNodeGetDependencies_v2(
+            third,
+            nodes.as_mut_ptr(),
+            edges.as_mut_ptr(),
+            &raw mut count,
+        ));
+        assert_eq!((count, nodes[1], edges), (2, first, [[0; 8]; 4]));
+
+        // Another capture goes on behind the first fill of the same graph.
+        ok(newer::cuStreamBeginCaptureToGraph(of, graph, &raw const first, ptr::null(), 1, RELAXED));
+        ok(sys::cuMemsetD8Async(address + 8, 4, 8, of));
+        ok(sys::cuStreamEndCapture(of, &raw mut captured));
+        assert_eq!(captured, graph);
+        let (mut from, mut to, mut count) = ([ptr::null_mut(); 3], [ptr::null_mut(); 3], 3);
+        ok(newer::cuGraphGetEdges_v2(
+            graph,
+            from.as_mut_ptr(),
+            to.as_mut_ptr(),
+            edges.as_mut_ptr(),
+            &raw mut count,
+        ));
+        assert_eq!((count, from[1..].to_vec(), to[1]), (3, vec![first; 2], third));
+        let mut exec = ptr::null_mut();
+        ok(sys::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0));
+        ok(sys::cuGraphLaunch(exec, of));
+        ok(sys::cuStreamSynchronize(of));
+        let mut host = [0_u8; 64];
+        ok(sys::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 64));
+        assert_eq!([host[0], host[8], host[16], host[32]], [3, 4, 1, 2]);
+        ok(sys::cuGraphExecDestroy(exec));
+        ok(sys::cuGraphDestroy(graph));
+        ok(sys::cuMemFree_v2(address));
+    }
+}
+
+#[test]
+fn nodes_of_any_kind_are_made_changed_and_disabled() {
+    const NOT_SUPPORTED: c_int = 801;
+    let _context = OwnContext::new();
+    let address = allocate(64);
+    // SAFETY: pointers can be written, structures are the driver API's, handles are alive.
+    unsafe {
+        let make = || {
+            let mut graph = ptr::null_mut();
+            ok(sys::cuGraphCreate(&raw mut graph, 0));
+            graph
+        };
+        let add = |graph, after: &[sys::CUgraphNode], edges: *const newer::Edge, node: &newer::FillNode| {
+            let mut out = ptr::null_mut();
+            let code =
+                newer::cuGraphAddNode_v2(&raw mut out, graph, after.as_ptr(), edges, after.len(), node);
+            (code as c_int, out)
+        };
+        let graph = make();
+        let (code, first) = add(graph, &[], ptr::null(), &fill_node(address, 1, 64));
+        ok(code);
+        let whole = [0_u8; 8];
+        let (code, second) = add(graph, &[first], &raw const whole, &fill_node(address, 2, 32));
+        ok(code);
+        gives(add(graph, &[], ptr::null(), &newer::FillNode { kind: 77, ..fill_node(address, 2, 32) }).0, 1);
+        if bind() {
+            // A programmatic edge, and a node with a condition.
+            let programmatic = [1_u8, 0, 1, 0, 0, 0, 0, 0];
+            gives(add(graph, &[first], &raw const programmatic, &fill_node(address, 2, 32)).0, NOT_SUPPORTED);
+            let conditional = newer::FillNode { kind: 13, ..fill_node(address, 2, 32) };
+            gives(add(graph, &[], ptr::null(), &conditional).0, NOT_SUPPORTED);
+        }
+
+        let mut exec = ptr::null_mut();
+        ok(sys::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0));
+        let launched = || {
+            ok(sys::cuMemsetD8_v2(address, 9, 64));
+            ok(sys::cuGraphLaunch(exec, ptr::null_mut()));
+            let mut host = [0_u8; 64];
+            ok(sys::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 64));
+            (host[0], host[32])
+        };
+        assert_eq!(launched(), (2, 1));
+        ok(newer::cuGraphExecNodeSetParams(exec, second, &fill_node(address, 3, 32)));
+        assert_eq!(launched(), (3, 1));
+        ok(newer::cuGraphNodeSetEnabled(exec, second, 0));
+        let mut enabled = 7;
+        ok(newer::cuGraphNodeGetEnabled(exec, second, &raw mut enabled));
+        assert_eq!((enabled, launched()), (0, (1, 1)));
+        ok(newer::cuGraphNodeSetEnabled(exec, second, 1));
+        ok(newer::cuGraphNodeGetEnabled(exec, second, &raw mut enabled));
+        assert_eq!((enabled, launched()), (1, (3, 1)));
+
+        // Another graph's work in the same shape: the nodes keep their names.
+        let other = make();
+        let (_, base) = add(other, &[], ptr::null(), &fill_node(address, 4, 64));
+        let (code, _) = add(other, &[base], ptr::null(), &fill_node(address, 5, 32));
+        ok(code);
+        let (mut no_node, mut result) =
+            (ptr::null_mut(), sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR);
+        ok(sys::cuGraphExecUpdate(exec, other, &raw mut no_node, &raw mut result));
+        assert_eq!(launched(), (5, 4));
+        ok(newer::cuGraphExecNodeSetParams(exec, second, &fill_node(address, 6, 32)));
+        assert_eq!(launched(), (6, 4));
+        // The same nodes without the edge.
+        let apart = make();
+        ok(add(apart, &[], ptr::null(), &fill_node(address, 4, 64)).0);
+        ok(add(apart, &[], ptr::null(), &fill_node(address, 5, 32)).0);
+        gives(sys::cuGraphExecUpdate(exec, apart, &raw mut no_node, &raw mut result), 910);
+        assert_eq!(launched(), (6, 4));
+        ok(sys::cuGraphExecDestroy(exec));
+        for graph in [graph, other, apart] {
+            ok(sys::cuGraphDestroy(graph));
+        }
+        ok(sys::cuMemFree_v2(address));
+    }
+}
+
+#[test]
+fn user_objects_live_as_long_as_what_refers_to_them() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    const NO_SYNC: u32 = 1;
+    const MOVE: u32 = 1;
+    unsafe extern "C" fn destroy(counter: *mut c_void) {
+        // SAFETY: the test passes a counter that outlives the objects.
+        unsafe { &*counter.cast::<AtomicU32>() }.fetch_add(1, Ordering::SeqCst);
+    }
+    let context = OwnContext::new();
+    let destroyed = AtomicU32::new(0);
+    let data = (&raw const destroyed).cast_mut().cast::<c_void>();
+    // SAFETY: pointers can be written, handles are alive, and the counter outlives the objects.
+    unsafe {
+        let make = |count| {
+            let mut object = ptr::null_mut();
+            ok(sys::cuUserObjectCreate(&raw mut object, data, Some(destroy), count, NO_SYNC));
+            object
+        };
+        let mut refused = ptr::null_mut();
+        gives(sys::cuUserObjectCreate(&raw mut refused, data, Some(destroy), 1, 0), INVALID_VALUE);
+        gives(sys::cuUserObjectCreate(&raw mut refused, data, Some(destroy), 0, NO_SYNC), INVALID_VALUE);
+
+        let object = make(2);
+        ok(sys::cuUserObjectRetain(object, 1));
+        ok(sys::cuUserObjectRelease(object, 2));
+        assert_eq!(destroyed.load(Ordering::SeqCst), 0);
+        ok(sys::cuUserObjectRelease(object, 1));
+        if bind() {
+            // The simulated driver calls the destructor in the call that releases the last reference.
+            assert_eq!(destroyed.swap(0, Ordering::SeqCst), 1);
+        }
+
+        // The program's reference becomes the graph's; what is made of the graph has its own.
+        let object = make(1);
+        let (mut graph, mut clone, mut exec) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        ok(sys::cuGraphCreate(&raw mut graph, 0));
+        ok(sys::cuGraphRetainUserObject(graph, object, 1, MOVE));
+        ok(sys::cuGraphClone(&raw mut clone, graph));
+        ok(sys::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0));
+        gives(sys::cuGraphReleaseUserObject(graph, object, 2), INVALID_VALUE);
+        ok(sys::cuGraphReleaseUserObject(graph, object, 1));
+        gives(sys::cuGraphReleaseUserObject(graph, object, 1), INVALID_VALUE);
+        ok(sys::cuGraphDestroy(graph));
+        ok(sys::cuGraphDestroy(clone));
+        assert_eq!(destroyed.load(Ordering::SeqCst), 0);
+        ok(sys::cuGraphExecDestroy(exec));
+        if bind() {
+            assert_eq!(destroyed.load(Ordering::SeqCst), 1);
+        }
+    }
+    drop(context);
+}
+
 #[test]
 fn a_graph_takes_the_time_of_its_longest_way() {
     if !bind() {

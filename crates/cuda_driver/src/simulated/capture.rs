@@ -11,9 +11,10 @@ use super::codes::{
 };
 use super::driver::State;
 use super::events::Mark;
+use super::graph_edits::EdgeData;
 use super::graphs::Graph;
 use super::operations::Operation;
-use super::registry::Handle;
+use super::registry::{Handle, new_handle};
 use super::streams::Kind;
 use crate::Code;
 
@@ -32,8 +33,14 @@ thread_local! {
 pub(super) struct Capture {
     /// The graph that grows.
     pub graph: Handle,
+    /// Whether the program knows the graph already and keeps it if the capture fails.
+    pub into_existing: bool,
+    /// Names the capture.
+    pub id: Handle,
     /// What the stream's next work comes after.
     pub ends: Vec<Handle>,
+    /// The data of the edges from there, handed out to the program.
+    pub edges: Vec<EdgeData>,
     /// Whether the capture was begun in this stream; others joined it by waiting for an event.
     pub origin: bool,
     pub mode: c_int,
@@ -41,11 +48,50 @@ pub(super) struct Capture {
     pub thread: ThreadId,
 }
 
-impl Capture {
-    /// A number of the capture's own.
-    pub(super) fn id(&self) -> u64 {
-        self.graph as u64
+/// What a program is told of a capture.
+pub(super) struct Described {
+    pub id: u64,
+    pub graph: Handle,
+    /// The nodes that the stream's next work comes after: as long as the stream is left as it is.
+    pub ends: *const Handle,
+    /// Their edges' data.
+    pub edges: *const EdgeData,
+    pub count: usize,
+}
+
+/// Describes the sound capture of a stream.
+pub(super) fn describe(state: &mut State, stream: Handle) -> Outcome<Option<Described>> {
+    let Some(capture) = &mut state.streams.get_mut(stream)?.capture else { return Ok(None) };
+    capture.edges = vec![EdgeData::default(); capture.ends.len()];
+    Ok(Some(Described {
+        id: capture.id as u64,
+        graph: capture.graph,
+        ends: capture.ends.as_ptr(),
+        edges: capture.edges.as_ptr(),
+        count: capture.ends.len(),
+    }))
+}
+
+/// Changes what the next work of a captured stream comes after: more nodes, or these and no others.
+pub(super) fn set_ends(state: &mut State, stream: Handle, nodes: Vec<Handle>, instead: bool) -> Outcome {
+    let capture = state.streams.get(stream)?.capture.clone().ok_or(ILLEGAL_STATE)?;
+    if !is_sound(state, &capture) {
+        return Err(STREAM_CAPTURE_INVALIDATED);
     }
+    let graph = state.graphs.get(capture.graph)?;
+    if nodes.iter().any(|node| graph.node(*node).is_none()) {
+        return Err(INVALID_VALUE);
+    }
+    let Some(capture) = state.streams.get_mut(stream)?.capture.as_mut() else { return Ok(()) };
+    if instead {
+        capture.ends.clear();
+    }
+    for node in nodes {
+        if !capture.ends.contains(&node) {
+            capture.ends.push(node);
+        }
+    }
+    Ok(())
 }
 
 /// Sets this thread's mode; the old one.
@@ -127,7 +173,13 @@ pub(super) fn isolation(state: &mut State, stream: Handle) -> Outcome {
     invalidate_all(state, graph.into_iter().collect(), STREAM_CAPTURE_ISOLATION)
 }
 
-pub(super) fn begin(state: &mut State, stream: Handle, mode: c_int) -> Outcome {
+/// Begins a capture, into a graph of its own or behind nodes of one that there is.
+pub(super) fn begin(
+    state: &mut State,
+    stream: Handle,
+    existing: Option<(Handle, Vec<Handle>)>,
+    mode: c_int,
+) -> Outcome {
     if !(GLOBAL..=RELAXED).contains(&mode) {
         return Err(INVALID_VALUE);
     }
@@ -138,10 +190,21 @@ pub(super) fn begin(state: &mut State, stream: Handle, mode: c_int) -> Outcome {
     if this.capture.is_some() {
         return Err(ILLEGAL_STATE);
     }
-    let graph = state.graphs.insert(Graph::default());
-    let thread = std::thread::current().id();
+    let into_existing = existing.is_some();
+    let (graph, ends) = match existing {
+        Some((handle, ends)) => {
+            let is_captured_into = !captures(state, |capture, _| capture.graph == handle).is_empty();
+            let graph = state.graphs.get(handle)?;
+            if is_captured_into || ends.iter().any(|node| graph.node(*node).is_none()) {
+                return Err(INVALID_VALUE);
+            }
+            (handle, ends)
+        }
+        None => (state.graphs.insert(Graph::default()), Vec::new()),
+    };
+    let (id, thread, edges) = (new_handle(), std::thread::current().id(), Vec::new());
     state.streams.get_mut(stream)?.capture =
-        Some(Capture { graph, ends: Vec::new(), origin: true, mode, thread });
+        Some(Capture { graph, into_existing, id, ends, edges, origin: true, mode, thread });
     Ok(())
 }
 
@@ -156,25 +219,31 @@ pub(super) fn end(state: &mut State, stream: Handle) -> Outcome<Handle> {
         return Err(STREAM_CAPTURE_WRONG_THREAD);
     }
     let sound = is_sound(state, &capture);
-    let joined = {
-        let graph = state.graphs.get(capture.graph)?;
+    let joined = state.graphs.get(capture.graph).is_ok_and(|graph| {
         let before = graph.with_all_before(&capture.ends);
         let streams = state.streams.iter();
         let others = streams
             .filter_map(|(_, other)| other.capture.as_ref().filter(|other| other.graph == capture.graph));
         others.flat_map(|other| &other.ends).all(|end| before.contains(end))
-    };
+    });
     leave(state, &capture);
     if sound && joined {
         return Ok(capture.graph);
     }
-    graphs_remove(state, capture.graph);
+    discard(state, &capture);
     Err(if sound { STREAM_CAPTURE_UNJOINED } else { STREAM_CAPTURE_INVALIDATED })
 }
 
-fn graphs_remove(state: &mut State, graph: Handle) {
-    // It is there: the capture held it. Nobody else knows it.
-    let _ = state.graphs.remove(graph);
+/// Drops the graph of a failed capture. One that the program made stays, with what was captured into it.
+fn discard(state: &mut State, capture: &Capture) {
+    if capture.into_existing {
+        if let Ok(graph) = state.graphs.get_mut(capture.graph) {
+            graph.invalidated = false;
+        }
+    } else {
+        // It is there: the capture held it. The program does not know it.
+        let _ = state.graphs.remove(capture.graph);
+    }
 }
 
 /// Takes all streams out of a capture, and events that were marked in it.
@@ -195,7 +264,7 @@ fn leave(state: &mut State, capture: &Capture) {
 pub(super) fn abandon(state: &mut State, capture: &Capture) {
     if capture.origin {
         leave(state, capture);
-        graphs_remove(state, capture.graph);
+        discard(state, capture);
     } else {
         invalidate(state, capture.graph);
     }

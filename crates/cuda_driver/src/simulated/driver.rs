@@ -13,7 +13,7 @@ use simt::count::L2State;
 use simt::memory::{Allocation, Memory};
 
 use super::allocations::Owned;
-use super::codes::{INVALID_CONTEXT, INVALID_DEVICE, INVALID_HANDLE, Outcome};
+use super::codes::{INVALID_CONTEXT, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, Outcome};
 use super::contexts::Context;
 use super::events::Event;
 use super::fork;
@@ -29,6 +29,7 @@ use super::profile::Profile;
 use super::registry::{Handle, Registry, new_handle};
 use super::settings::{DEFAULT_TIMEOUT, Settings, SimulatedError};
 use super::streams::Stream;
+use super::user_objects::UserObject;
 use super::visible::{self, VISIBLE_VARIABLE};
 use crate::{Code, DriverVersion};
 
@@ -82,6 +83,7 @@ pub(super) struct State {
     /// Of graphs that are clones: their nodes by those of the original.
     pub clones: HashMap<Handle, HashMap<Handle, Handle>>,
     pub executables: Registry<Arc<Executable>>,
+    pub user_objects: Registry<UserObject>,
     pub pools: Registry<Pool>,
     /// By device.
     pub default_pools: Vec<Handle>,
@@ -238,6 +240,7 @@ impl State {
             graphs: Registry::new(INVALID_HANDLE),
             clones: HashMap::new(),
             executables: Registry::new(INVALID_HANDLE),
+            user_objects: Registry::new(INVALID_VALUE),
             pools,
             current_pools: default_pools.clone(),
             default_pools,

@@ -3,6 +3,7 @@
 //! The driver API has its callers pass pointers that are null or can be written (read); the types here carry that
 //! promise from the entry point's signature to where the pointer is used, and answer `CUDA_ERROR_INVALID_VALUE` for null.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::AssertUnwindSafe;
 
@@ -10,7 +11,7 @@ use super::codes::{INVALID_VALUE, Outcome, UNKNOWN};
 use super::fork;
 use crate::Code;
 
-/// Defines entry points, and `find`, which gives their addresses by name.
+/// Defines entry points, and `find` and `find_per_thread`, which give their addresses by name.
 macro_rules! entry_points {
     ($(fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $body:block)*) => {
         $(
@@ -27,7 +28,46 @@ macro_rules! entry_points {
             })*
             None
         }
+
+        /// The address of the form of that entry point whose default stream is the calling thread's.
+        pub(super) fn find_per_thread(name: &str) -> Option<*const ()> {
+            $(if name == stringify!($name) {
+                #[allow(clippy::too_many_arguments, reason = "the driver API's signatures")]
+                extern "C" fn form($($argument: $kind),*) -> $crate::Code {
+                    $crate::simulated::entry::with_per_thread_stream(|| $name($($argument),*))
+                }
+                return Some(form as *const ());
+            })*
+            None
+        }
     };
+}
+
+thread_local! {
+    /// Whether the next entry point that this thread enters is a form whose default stream is the thread's.
+    static NEXT_IS_PER_THREAD: Cell<bool> = const { Cell::new(false) };
+    /// Whether the entry point that this thread is in is such a form.
+    static IS_PER_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls an entry point, for which the default stream is the calling thread's.
+pub(super) fn with_per_thread_stream(call: impl FnOnce() -> Code) -> Code {
+    NEXT_IS_PER_THREAD.set(true);
+    call()
+}
+
+/// Whether the stream 0 of the entry point that this thread is in is the thread's default stream.
+pub(super) fn is_per_thread() -> bool {
+    IS_PER_THREAD.get()
+}
+
+/// Restores what [`is_per_thread`] says of the entry point that called back into the program, if one did.
+struct Outer(bool);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        IS_PER_THREAD.set(self.0);
+    }
 }
 
 /// Functions that can be called before `cuInit`, and in a forked child.
@@ -40,6 +80,8 @@ pub(super) fn guard(name: &str, work: impl FnOnce() -> Outcome) -> Code {
         fork::say_once(name);
         return Code::NOT_INITIALIZED;
     }
+    // A host function that the driver calls may call the driver, in either form.
+    let _outer = Outer(IS_PER_THREAD.replace(NEXT_IS_PER_THREAD.take()));
     match std::panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => Code::SUCCESS,
         Ok(Err(code)) => code,

@@ -10,6 +10,7 @@ use super::entry::{In, Out};
 use super::graphs::{Graph, kind};
 use super::operations::Operation;
 use super::registry::{Handle, new_handle};
+use crate::Code;
 
 /// Hands out a list in the driver API's way: without a place for it, its length alone; else as much as there is room
 /// for, the rest of the room filled with null.
@@ -29,6 +30,34 @@ fn dependencies(from: In<Handle>, to: In<Handle>, count: usize) -> Outcome<Vec<(
         return Ok(Vec::new());
     }
     Ok(from.all(count)?.into_iter().zip(to.all(count)?).collect())
+}
+
+/// `CUgraphEdgeData`: from which point of a kernel on, and by which kind of dependency, an edge lets its end begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(super) struct EdgeData([u8; 8]);
+
+/// Refuses edges that let a kernel begin before the one that it depends on has ended. Without data all edges are whole.
+pub(super) fn whole_edges(data: In<EdgeData>, count: usize) -> Outcome {
+    if count == 0 || data.is_null() {
+        return Ok(());
+    }
+    if data.all(count)?.iter().all(|data| *data == EdgeData::default()) {
+        return Ok(());
+    }
+    super::say_once(format_args!(
+        "an edge of a graph is programmatic: a kernel may begin before the one that it depends on has ended. The simulated \
+         driver has no such edges; pass edge data of zeros"
+    ));
+    Err(Code::NOT_SUPPORTED)
+}
+
+/// Hands out the data of edges, which are all whole: for the room at `count`, before it becomes the number of edges.
+fn tell_whole_edges(data: Out<EdgeData>, is_asked: bool, count: Out<usize>) -> Outcome {
+    if data.is_null() || !is_asked {
+        return Ok(());
+    }
+    data.set_all(&vec![EdgeData::default(); count.get()?])
 }
 
 entry_points! {
@@ -73,67 +102,58 @@ entry_points! {
     }
 
     fn cuGraphGetEdges(graph: Handle, from: Out<Handle>, to: Out<Handle>, count: Out<usize>) {
-        let driver = driver()?;
-        let state = driver.state();
-        let edges = state.graphs.get(graph)?.edges();
-        if from.is_null() != to.is_null() {
-            return Err(INVALID_VALUE);
-        }
-        let (first, second): (Vec<_>, Vec<_>) = edges.into_iter().unzip();
-        if !from.is_null() {
-            let room = count.get()?;
-            let mut filled = second[..second.len().min(room)].to_vec();
-            filled.resize(room, 0);
-            to.set_all(&filled)?;
-        }
-        list(&first, from, count)
+        get_edges(graph, from, to, count)
+    }
+
+    fn cuGraphGetEdges_v2(
+        graph: Handle, from: Out<Handle>, to: Out<Handle>, data: Out<EdgeData>, count: Out<usize>,
+    ) {
+        tell_whole_edges(data, !from.is_null(), count)?;
+        get_edges(graph, from, to, count)
     }
 
     fn cuGraphNodeGetDependencies(node: Handle, nodes: Out<Handle>, count: Out<usize>) {
-        let driver = driver()?;
-        let state = driver.state();
-        list(&state.node(node)?.after, nodes, count)
+        get_dependencies(node, nodes, count)
+    }
+
+    fn cuGraphNodeGetDependencies_v2(
+        node: Handle, nodes: Out<Handle>, data: Out<EdgeData>, count: Out<usize>,
+    ) {
+        tell_whole_edges(data, !nodes.is_null(), count)?;
+        get_dependencies(node, nodes, count)
     }
 
     fn cuGraphNodeGetDependentNodes(node: Handle, nodes: Out<Handle>, count: Out<usize>) {
-        let driver = driver()?;
-        let mut state = driver.state();
-        let graph = state.graph_of(node)?;
-        let dependents = graph.nodes.iter().filter(|other| other.after.contains(&node));
-        list(&dependents.map(|other| other.handle).collect::<Vec<_>>(), nodes, count)
+        get_dependent_nodes(node, nodes, count)
+    }
+
+    fn cuGraphNodeGetDependentNodes_v2(
+        node: Handle, nodes: Out<Handle>, data: Out<EdgeData>, count: Out<usize>,
+    ) {
+        tell_whole_edges(data, !nodes.is_null(), count)?;
+        get_dependent_nodes(node, nodes, count)
     }
 
     fn cuGraphAddDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
-        let driver = driver()?;
-        let mut state = driver.state();
-        let graph = state.graphs.get_mut(graph)?;
-        let edges = dependencies(from, to, count)?;
-        let mut changed = graph.clone();
-        for (from, to) in edges {
-            changed.node(from).ok_or(INVALID_VALUE)?;
-            let node = changed.nodes.iter_mut().find(|node| node.handle == to).ok_or(INVALID_VALUE)?;
-            if node.after.contains(&from) || from == to {
-                return Err(INVALID_VALUE);
-            }
-            node.after.push(from);
-        }
-        *graph = changed;
-        Ok(())
+        add_dependencies(graph, from, to, count)
+    }
+
+    fn cuGraphAddDependencies_v2(
+        graph: Handle, from: In<Handle>, to: In<Handle>, data: In<EdgeData>, count: usize,
+    ) {
+        whole_edges(data, count)?;
+        add_dependencies(graph, from, to, count)
     }
 
     fn cuGraphRemoveDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
-        let driver = driver()?;
-        let mut state = driver.state();
-        let graph = state.graphs.get_mut(graph)?;
-        let edges = dependencies(from, to, count)?;
-        let mut changed = graph.clone();
-        for (from, to) in edges {
-            let node = changed.nodes.iter_mut().find(|node| node.handle == to).ok_or(INVALID_VALUE)?;
-            let place = node.after.iter().position(|other| *other == from).ok_or(INVALID_VALUE)?;
-            node.after.remove(place);
-        }
-        *graph = changed;
-        Ok(())
+        remove_dependencies(graph, from, to, count)
+    }
+
+    fn cuGraphRemoveDependencies_v2(
+        graph: Handle, from: In<Handle>, to: In<Handle>, data: In<EdgeData>, count: usize,
+    ) {
+        whole_edges(data, count)?;
+        remove_dependencies(graph, from, to, count)
     }
 
     fn cuGraphNodeGetType(node: Handle, out: Out<c_int>) {
@@ -162,6 +182,69 @@ entry_points! {
             OPERATING_SYSTEM
         })
     }
+}
+
+fn get_edges(graph: Handle, from: Out<Handle>, to: Out<Handle>, count: Out<usize>) -> Outcome {
+    let driver = driver()?;
+    let edges = driver.state().graphs.get(graph)?.edges();
+    if from.is_null() != to.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let (first, second): (Vec<_>, Vec<_>) = edges.into_iter().unzip();
+    if !from.is_null() {
+        let room = count.get()?;
+        let mut filled = second[..second.len().min(room)].to_vec();
+        filled.resize(room, 0);
+        to.set_all(&filled)?;
+    }
+    list(&first, from, count)
+}
+
+fn get_dependencies(node: Handle, nodes: Out<Handle>, count: Out<usize>) -> Outcome {
+    let driver = driver()?;
+    let state = driver.state();
+    list(&state.node(node)?.after, nodes, count)
+}
+
+fn get_dependent_nodes(node: Handle, nodes: Out<Handle>, count: Out<usize>) -> Outcome {
+    let driver = driver()?;
+    let mut state = driver.state();
+    let graph = state.graph_of(node)?;
+    let dependents = graph.nodes.iter().filter(|other| other.after.contains(&node));
+    list(&dependents.map(|other| other.handle).collect::<Vec<_>>(), nodes, count)
+}
+
+fn add_dependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) -> Outcome {
+    let driver = driver()?;
+    let mut state = driver.state();
+    let graph = state.graphs.get_mut(graph)?;
+    let edges = dependencies(from, to, count)?;
+    let mut changed = graph.clone();
+    for (from, to) in edges {
+        changed.node(from).ok_or(INVALID_VALUE)?;
+        let node = changed.nodes.iter_mut().find(|node| node.handle == to).ok_or(INVALID_VALUE)?;
+        if node.after.contains(&from) || from == to {
+            return Err(INVALID_VALUE);
+        }
+        node.after.push(from);
+    }
+    *graph = changed;
+    Ok(())
+}
+
+fn remove_dependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) -> Outcome {
+    let driver = driver()?;
+    let mut state = driver.state();
+    let graph = state.graphs.get_mut(graph)?;
+    let edges = dependencies(from, to, count)?;
+    let mut changed = graph.clone();
+    for (from, to) in edges {
+        let node = changed.nodes.iter_mut().find(|node| node.handle == to).ok_or(INVALID_VALUE)?;
+        let place = node.after.iter().position(|other| *other == from).ok_or(INVALID_VALUE)?;
+        node.after.remove(place);
+    }
+    *graph = changed;
+    Ok(())
 }
 
 /// The graph in Graphviz's language.

@@ -29,7 +29,7 @@ struct KernelNode {
 /// `CUDA_KERNEL_NODE_PARAMS` from CUDA 12 on: a library's kernel may stand in place of the function.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct KernelNode2 {
+pub(super) struct KernelNode2 {
     first: KernelNode,
     kernel: Handle,
     context: Handle,
@@ -38,7 +38,7 @@ struct KernelNode2 {
 /// `CUDA_MEMSET_NODE_PARAMS`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct FillNode {
+pub(super) struct FillNode {
     address: u64,
     pitch: usize,
     value: c_uint,
@@ -50,7 +50,7 @@ struct FillNode {
 /// `CUDA_HOST_NODE_PARAMS`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct HostNode {
+pub(super) struct HostNode {
     function: HostFunction,
     data: *mut c_void,
 }
@@ -73,7 +73,7 @@ impl KernelNode {
 }
 
 impl KernelNode2 {
-    fn operation(&self) -> Outcome<Operation> {
+    pub(super) fn operation(&self) -> Outcome<Operation> {
         let current = match self.context {
             0 => contexts::current()?,
             context => contexts::at(driver()?, context, INVALID_CONTEXT)?,
@@ -100,7 +100,7 @@ fn kernel_node(node: Handle) -> Outcome<KernelNode> {
 }
 
 impl FillNode {
-    fn operation(&self) -> Outcome<Operation> {
+    pub(super) fn operation(&self) -> Outcome<Operation> {
         if !matches!(self.element, 1 | 2 | 4) || self.width == 0 || self.height == 0 {
             return Err(INVALID_VALUE);
         }
@@ -116,13 +116,19 @@ impl FillNode {
 }
 
 impl HostNode {
-    fn operation(&self) -> Outcome<Operation> {
+    pub(super) fn operation(&self) -> Outcome<Operation> {
         Ok(Operation::host(self.function.ok_or(INVALID_VALUE)?, self.data))
     }
 }
 
 /// Adds a node to a graph.
-fn add(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, operation: Operation) -> Outcome {
+pub(super) fn add(
+    out: Out<Handle>,
+    graph: Handle,
+    after: In<Handle>,
+    count: usize,
+    operation: Operation,
+) -> Outcome {
     let driver = driver()?;
     out.wanted()?;
     let after = if count == 0 { Vec::new() } else { after.all(count)? };
@@ -131,7 +137,7 @@ fn add(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, operati
 }
 
 /// Changes what a node does, to work of the same kind.
-fn change(node: Handle, operation: Operation) -> Outcome {
+pub(super) fn change(node: Handle, operation: Operation) -> Outcome {
     let driver = driver()?;
     let mut state = driver.state();
     let node = state.node_mut(node)?;
@@ -143,7 +149,7 @@ fn change(node: Handle, operation: Operation) -> Outcome {
 }
 
 /// The same in a graph that has been instantiated.
-fn change_in(executable: Handle, node: Handle, operation: Operation) -> Outcome {
+pub(super) fn change_in(executable: Handle, node: Handle, operation: Operation) -> Outcome {
     executable_mut(&mut driver()?.state(), executable)?.change(node, operation)
 }
 
@@ -154,12 +160,12 @@ fn asked<T>(node: Handle, of: impl FnOnce(&Operation, &State) -> Option<T>) -> O
     of(&state.node(node)?.operation, &state).ok_or(INVALID_VALUE)
 }
 
-fn event_operation(event: Handle, operation: fn(Handle) -> Operation) -> Outcome<Operation> {
+pub(super) fn event_operation(event: Handle, operation: fn(Handle) -> Operation) -> Outcome<Operation> {
     driver()?.state().events.get(event)?;
     Ok(operation(event))
 }
 
-fn graph_operation(graph: Handle) -> Outcome<Operation> {
+pub(super) fn graph_operation(graph: Handle) -> Outcome<Operation> {
     let driver = driver()?;
     let state = driver.state();
     Ok(Operation::Graph(Arc::new(Executable::of(state.graphs.get(graph)?)?)))

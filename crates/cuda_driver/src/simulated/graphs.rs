@@ -10,6 +10,7 @@ use super::driver::{State, driver};
 use super::entry::Out;
 use super::operations::{Operation, submit};
 use super::registry::{Handle, new_handle};
+use super::user_objects::{Data, Kept};
 use super::{events, timeline};
 
 /// A graph that is being made.
@@ -19,6 +20,8 @@ pub(super) struct Graph {
     pub nodes: Vec<Node>,
     /// Something went wrong while it was captured.
     pub invalidated: bool,
+    /// The user objects that it keeps alive.
+    pub kept: Vec<Kept>,
 }
 
 /// A piece of work in a graph.
@@ -34,6 +37,10 @@ pub(super) struct Node {
 #[derive(Clone, Debug)]
 pub(super) struct Executable {
     nodes: Vec<Node>,
+    /// Nodes that a launch passes over.
+    disabled: HashSet<Handle>,
+    /// The user objects that it keeps alive.
+    kept: Vec<Arc<Data>>,
 }
 
 impl Graph {
@@ -114,7 +121,8 @@ impl State {
 
 impl Executable {
     pub(super) fn of(graph: &Graph) -> Outcome<Self> {
-        graph.sorted().map(|nodes| Self { nodes }).ok_or(INVALID_VALUE)
+        let kept = graph.kept.iter().map(|kept| kept.data.clone()).collect();
+        graph.sorted().map(|nodes| Self { nodes, disabled: HashSet::new(), kept }).ok_or(INVALID_VALUE)
     }
 
     /// Changes what a node does, to the same kind of work.
@@ -125,6 +133,38 @@ impl Executable {
         }
         node.operation = operation;
         Ok(())
+    }
+
+    /// Whether a launch does what a node stands for. Kernels, copies and fills alone can be disabled.
+    fn is_enabled(&self, node: Handle) -> Outcome<bool> {
+        let node = self.nodes.iter().find(|other| other.handle == node).ok_or(INVALID_VALUE)?;
+        match node.operation {
+            Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => {
+                Ok(!self.disabled.contains(&node.handle))
+            }
+            _ => Err(INVALID_VALUE),
+        }
+    }
+
+    /// Exchanges what the nodes do with another graph's. The graphs must have the same nodes in the same order, with the same
+    /// edges; the nodes keep their handles.
+    fn exchange(&mut self, other: &mut Self) -> bool {
+        if self.nodes.len() != other.nodes.len() {
+            return false;
+        }
+        let own: HashMap<Handle, Handle> =
+            other.nodes.iter().zip(&self.nodes).map(|(other, own)| (other.handle, own.handle)).collect();
+        let is_alike = self.nodes.iter().zip(&other.nodes).all(|(node, other)| {
+            let after: HashSet<Handle> = other.after.iter().map(|after| own[after]).collect();
+            kind(&node.operation) == kind(&other.operation) && after == node.after.iter().copied().collect()
+        });
+        if is_alike {
+            for (node, other) in self.nodes.iter_mut().zip(&mut other.nodes) {
+                std::mem::swap(&mut node.operation, &mut other.operation);
+            }
+            std::mem::swap(&mut self.kept, &mut other.kept);
+        }
+        is_alike
     }
 }
 
@@ -145,6 +185,7 @@ fn execute_from(executable: &Executable, owner: &Current, begin: f64) -> Outcome
     for node in &executable.nodes {
         let ready = node.after.iter().filter_map(|other| ends.get(other)).copied().fold(begin, f64::max);
         let end = match &node.operation {
+            _ if executable.disabled.contains(&node.handle) => ready,
             Operation::Record(event) => {
                 driver.state().events.get_mut(*event)?.mark = events::Mark::At(ready);
                 ready
@@ -203,7 +244,11 @@ entry_points! {
     }
 
     fn cuGraphDestroy(graph: Handle) {
-        driver()?.state().graphs.remove(graph).map(drop)
+        let driver = driver()?;
+        // What the graph kept alive is destroyed when no lock is held.
+        let removed = driver.state().graphs.remove(graph)?;
+        drop(removed);
+        Ok(())
     }
 
     fn cuGraphInstantiate_v2(
@@ -245,7 +290,29 @@ entry_points! {
     }
 
     fn cuGraphExecDestroy(executable: Handle) {
-        driver()?.state().executables.remove(executable).map(drop)
+        let driver = driver()?;
+        let removed = driver.state().executables.remove(executable)?;
+        drop(removed);
+        Ok(())
+    }
+
+    fn cuGraphNodeSetEnabled(executable: Handle, node: Handle, enabled: c_uint) {
+        let driver = driver()?;
+        let mut state = driver.state();
+        let executable = executable_mut(&mut state, executable)?;
+        executable.is_enabled(node)?;
+        if enabled == 0 {
+            executable.disabled.insert(node);
+        } else {
+            executable.disabled.remove(&node);
+        }
+        Ok(())
+    }
+
+    fn cuGraphNodeGetEnabled(executable: Handle, node: Handle, out: Out<c_uint>) {
+        let driver = driver()?;
+        let enabled = driver.state().executables.get(executable)?.is_enabled(node)?;
+        out.set(c_uint::from(enabled))
     }
 
     fn cuGraphExecGetFlags(executable: Handle, flags: Out<c_ulonglong>) {
@@ -293,16 +360,15 @@ fn update(executable: Handle, graph: Handle, tell: impl FnOnce(c_int)) -> Outcom
     const TOPOLOGY_CHANGED: c_int = 2;
     let driver = driver()?;
     let mut state = driver.state();
-    let new = Executable::of(state.graphs.get(graph)?)?;
-    let old = state.executables.get_mut(executable)?;
-    let shape = |executable: &Executable| -> Vec<(c_int, usize)> {
-        executable.nodes.iter().map(|node| (kind(&node.operation), node.after.len())).collect()
-    };
-    if shape(old) != shape(&new) {
+    let mut other = Executable::of(state.graphs.get(graph)?)?;
+    let is_alike = executable_mut(&mut state, executable)?.exchange(&mut other);
+    drop(state);
+    // What the old executable alone kept alive is destroyed when no lock is held.
+    drop(other);
+    if !is_alike {
         tell(TOPOLOGY_CHANGED);
         return Err(GRAPH_EXEC_UPDATE_FAILURE);
     }
-    *old = Arc::new(new);
     tell(SUCCESS);
     Ok(())
 }

@@ -42,6 +42,7 @@ mod fork;
 mod functions;
 mod graph_edits;
 mod graph_nodes;
+mod graph_params;
 mod graphs;
 mod images;
 mod launches;
@@ -64,6 +65,7 @@ mod residence;
 mod settings;
 mod streams;
 mod timeline;
+mod user_objects;
 mod versions;
 mod visible;
 
@@ -86,33 +88,50 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::TableError;
 
+/// The suffixes of functions whose default stream is the calling thread's: of those that wait, and of those that take a
+/// stream.
+const PER_THREAD_SUFFIXES: [&str; 2] = ["_ptds", "_ptsz"];
+
+/// The function that a name refers to in its form whose default stream is the calling thread's.
+fn per_thread_base(name: &str) -> Option<&str> {
+    PER_THREAD_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix))
+}
+
+/// A module's search for an entry point, and for its form whose default stream is the calling thread's.
+type Finders = (fn(&str) -> Option<*const ()>, fn(&str) -> Option<*const ()>);
+
 /// The address of the simulated driver's function of this name.
 fn find(name: &str) -> Option<*const ()> {
-    let rooms = [
-        errors::find,
-        devices::find,
-        contexts::find,
-        primaries::find,
-        peers::find,
-        modules::find,
-        libraries::find,
-        link::find,
-        functions::find,
-        launches::find,
-        allocations::find,
-        copies::find,
-        fills::find,
-        managed::find,
-        pointers::find,
-        pools::find,
-        streams::find,
-        events::find,
-        graphs::find,
-        graph_nodes::find,
-        graph_edits::find,
-        proc_address::find,
+    let modules: [Finders; 24] = [
+        (errors::find, errors::find_per_thread),
+        (devices::find, devices::find_per_thread),
+        (contexts::find, contexts::find_per_thread),
+        (primaries::find, primaries::find_per_thread),
+        (peers::find, peers::find_per_thread),
+        (modules::find, modules::find_per_thread),
+        (libraries::find, libraries::find_per_thread),
+        (link::find, link::find_per_thread),
+        (functions::find, functions::find_per_thread),
+        (launches::find, launches::find_per_thread),
+        (allocations::find, allocations::find_per_thread),
+        (copies::find, copies::find_per_thread),
+        (fills::find, fills::find_per_thread),
+        (managed::find, managed::find_per_thread),
+        (pointers::find, pointers::find_per_thread),
+        (pools::find, pools::find_per_thread),
+        (streams::find, streams::find_per_thread),
+        (events::find, events::find_per_thread),
+        (graphs::find, graphs::find_per_thread),
+        (graph_nodes::find, graph_nodes::find_per_thread),
+        (graph_edits::find, graph_edits::find_per_thread),
+        (graph_params::find, graph_params::find_per_thread),
+        (user_objects::find, user_objects::find_per_thread),
+        (proc_address::find, proc_address::find_per_thread),
     ];
-    rooms.iter().find_map(|find| find(name))
+    match per_thread_base(name) {
+        Some(base) => modules.iter().find_map(|(_, find_per_thread)| find_per_thread(base)),
+        None => modules.iter().find_map(|(find, _)| find(name)),
+    }
 }
 
 fn bind() -> Result<(), TableError> {

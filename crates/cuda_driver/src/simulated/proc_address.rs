@@ -24,9 +24,17 @@ fn address(symbol: &str) -> Option<*const ()> {
     table::stub(symbol).or_else(|| super::find(symbol))
 }
 
-/// The newest form of a function that came before CUDA 11.4.
-fn newest(name: &str) -> Option<*const ()> {
-    ["_v3", "_v2", ""].iter().find_map(|form| table::stub(&format!("{name}{form}")))
+/// The address of the symbol's form whose default stream is the calling thread's, where it has one.
+fn per_thread(symbol: &str) -> Option<*const ()> {
+    let forms =
+        super::PER_THREAD_SUFFIXES.iter().find_map(|suffix| table::stub(&format!("{symbol}{suffix}")));
+    forms.or_else(|| address(symbol))
+}
+
+/// The symbol of the newest form of a function that came before CUDA 11.4.
+fn newest(name: &str) -> Option<String> {
+    let forms = ["_v3", "_v2", ""].map(|form| format!("{name}{form}"));
+    forms.into_iter().find(|symbol| table::stub(symbol).is_some())
 }
 
 fn look_up(name: In<c_char>, out: Out<*const ()>, version: c_int, flags: u64, status: Out<c_int>) -> Outcome {
@@ -35,18 +43,10 @@ fn look_up(name: In<c_char>, out: Out<*const ()>, version: c_int, flags: u64, st
     if flags & !3 != 0 {
         return Err(INVALID_VALUE);
     }
-    if flags & PER_THREAD_STREAM != 0 {
-        super::say_once(format_args!(
-            "cuGetProcAddress: the simulated driver has no functions whose default stream is the thread's; pass \
-             CU_STREAM_PER_THREAD (2) as the stream"
-        ));
-        out.set(std::ptr::null())?;
-        status.set_if_wanted(SYMBOL_NOT_FOUND);
-        return Err(NOT_FOUND);
-    }
+    let form = if flags & PER_THREAD_STREAM != 0 { per_thread } else { address };
     let (found, otherwise) = match versions::standing(&name, version.min(DRIVER_VERSION.0)) {
-        Standing::Symbol(symbol) => (address(symbol), SYMBOL_NOT_FOUND),
-        Standing::Newest => (newest(&name), SYMBOL_NOT_FOUND),
+        Standing::Symbol(symbol) => (form(symbol), SYMBOL_NOT_FOUND),
+        Standing::Newest => (newest(&name).and_then(|symbol| form(&symbol)), SYMBOL_NOT_FOUND),
         Standing::Later => (None, VERSION_NOT_SUFFICIENT),
     };
     out.set(found.unwrap_or(std::ptr::null()))?;

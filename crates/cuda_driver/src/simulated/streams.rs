@@ -7,7 +7,8 @@ use super::capture::{self, Capture};
 use super::codes::{INVALID_HANDLE, INVALID_VALUE, Outcome};
 use super::contexts::{self, Current};
 use super::driver::State;
-use super::entry::{HostFunction, In, Out};
+use super::entry::{HostFunction, In, Out, is_per_thread};
+use super::graph_edits::{EdgeData, whole_edges};
 use super::operations::{Operation, submit};
 use super::registry::Handle;
 use super::{events, timeline};
@@ -59,9 +60,9 @@ pub(super) fn create_default(state: &mut State, context: Handle, kind: Kind) -> 
     state.streams.insert(Stream { context, kind, flags: 0, priority: 0, clock: 0.0, capture: None })
 }
 
-/// The stream that a handle stands for in the current context.
+/// The stream that a handle stands for in the current context. Zero is the default stream of the entry point's form.
 pub(super) fn resolve(state: &mut State, current: &Current, handle: Handle) -> Outcome<Handle> {
-    match handle {
+    match if handle == 0 && is_per_thread() { PER_THREAD } else { handle } {
         0 | LEGACY => Ok(state.contexts.get(current.handle)?.legacy),
         PER_THREAD => {
             let thread = std::thread::current().id();
@@ -146,6 +147,13 @@ entry_points! {
 
     fn cuStreamGetCtx(handle: Handle, out: Out<Handle>) {
         told(handle, out, |stream| stream.context)
+    }
+
+    // The second place is for a part of the GPU's multiprocessors, which the simulated driver has no contexts for.
+    fn cuStreamGetCtx_v2(handle: Handle, out: Out<Handle>, green: Out<Handle>) {
+        told(handle, out, |stream| stream.context)?;
+        green.set_if_wanted(0);
+        Ok(())
     }
 
     fn cuStreamGetDevice(handle: Handle, out: Out<c_int>) {
@@ -236,7 +244,18 @@ entry_points! {
         let current = contexts::current()?;
         let mut state = current.driver.state();
         let stream = resolve(&mut state, &current, handle)?;
-        capture::begin(&mut state, stream, mode)
+        capture::begin(&mut state, stream, None, mode)
+    }
+
+    fn cuStreamBeginCaptureToGraph(
+        handle: Handle, graph: Handle, after: In<Handle>, data: In<EdgeData>, count: usize, mode: c_int,
+    ) {
+        whole_edges(data, count)?;
+        let after = if count == 0 { Vec::new() } else { after.all(count)? };
+        let current = contexts::current()?;
+        let mut state = current.driver.state();
+        let stream = resolve(&mut state, &current, handle)?;
+        capture::begin(&mut state, stream, Some((graph, after)), mode)
     }
 
     fn cuStreamEndCapture(handle: Handle, graph: Out<Handle>) {
@@ -254,11 +273,45 @@ entry_points! {
     }
 
     fn cuStreamIsCapturing(handle: Handle, out: Out<c_int>) {
-        capture_info(handle, out, Out::null())
+        capture_info(handle, out, Out::null(), |_| {})
     }
 
     fn cuStreamGetCaptureInfo(handle: Handle, out: Out<c_int>, id: Out<u64>) {
-        capture_info(handle, out, id)
+        capture_info(handle, out, id, |_| {})
+    }
+
+    fn cuStreamGetCaptureInfo_v2(
+        handle: Handle, out: Out<c_int>, id: Out<u64>, graph: Out<Handle>, ends: Out<*const Handle>,
+        count: Out<usize>,
+    ) {
+        capture_info(handle, out, id, |capture| {
+            graph.set_if_wanted(capture.graph);
+            ends.set_if_wanted(capture.ends);
+            count.set_if_wanted(capture.count);
+        })
+    }
+
+    fn cuStreamGetCaptureInfo_v3(
+        handle: Handle, out: Out<c_int>, id: Out<u64>, graph: Out<Handle>, ends: Out<*const Handle>,
+        edges: Out<*const EdgeData>, count: Out<usize>,
+    ) {
+        capture_info(handle, out, id, |capture| {
+            graph.set_if_wanted(capture.graph);
+            ends.set_if_wanted(capture.ends);
+            edges.set_if_wanted(capture.edges);
+            count.set_if_wanted(capture.count);
+        })
+    }
+
+    fn cuStreamUpdateCaptureDependencies(handle: Handle, nodes: In<Handle>, count: usize, flags: c_uint) {
+        update_capture(handle, nodes, count, flags)
+    }
+
+    fn cuStreamUpdateCaptureDependencies_v2(
+        handle: Handle, nodes: In<Handle>, data: In<EdgeData>, count: usize, flags: c_uint,
+    ) {
+        whole_edges(data, count)?;
+        update_capture(handle, nodes, count, flags)
     }
 
     fn cuThreadExchangeStreamCaptureMode(mode: Out<c_int>) {
@@ -271,17 +324,43 @@ entry_points! {
     }
 }
 
-fn capture_info(handle: Handle, out: Out<c_int>, id: Out<u64>) -> Outcome {
+/// Tells whether a stream is captured, and of a sound capture what else is asked for.
+fn capture_info(
+    handle: Handle,
+    out: Out<c_int>,
+    id: Out<u64>,
+    tell: impl FnOnce(&capture::Described),
+) -> Outcome {
+    const NONE: c_int = 0;
+    const ACTIVE: c_int = 1;
+    const INVALIDATED: c_int = 2;
     let current = contexts::current()?;
     out.wanted()?;
     let mut state = current.driver.state();
     let stream = resolve(&mut state, &current, handle)?;
-    let (status, number) = match &state.streams.get(stream)?.capture {
-        None => (0, None),
-        Some(capture) => (if capture::is_sound(&state, capture) { 1 } else { 2 }, Some(capture.id())),
+    let status = match &state.streams.get(stream)?.capture {
+        None => NONE,
+        Some(capture) if capture::is_sound(&state, capture) => ACTIVE,
+        Some(_) => INVALIDATED,
     };
-    if let Some(number) = number {
-        id.set_if_wanted(number);
+    if let Some(capture) = capture::describe(&mut state, stream)? {
+        id.set_if_wanted(capture.id);
+        if status == ACTIVE {
+            tell(&capture);
+        }
     }
     out.set(status)
+}
+
+/// Changes what the next work of a captured stream comes after.
+fn update_capture(handle: Handle, nodes: In<Handle>, count: usize, flags: c_uint) -> Outcome {
+    const SET: c_uint = 1;
+    if flags > SET {
+        return Err(INVALID_VALUE);
+    }
+    let nodes = if count == 0 { Vec::new() } else { nodes.all(count)? };
+    let current = contexts::current()?;
+    let mut state = current.driver.state();
+    let stream = resolve(&mut state, &current, handle)?;
+    capture::set_ends(&mut state, stream, nodes, flags == SET)
 }

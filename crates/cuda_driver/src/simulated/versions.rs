@@ -71,7 +71,7 @@ const CHANGED: &[(&str, &[Since])] = &[
 
 /// Functions that came after CUDA 11.4 in one form, of those that the simulated driver exports.
 const ADDED: &[(c_int, &[&str])] = &[
-    (11_060, &["cuLaunchKernelEx"]),
+    (11_060, &["cuGraphNodeGetEnabled", "cuGraphNodeSetEnabled", "cuLaunchKernelEx"]),
     (
         11_070,
         &["cuModuleGetLoadingMode", "cuOccupancyMaxActiveClusters", "cuOccupancyMaxPotentialClusterSize"],
@@ -99,7 +99,8 @@ const ADDED: &[(c_int, &[&str])] = &[
         ],
     ),
     (12_010, &["cuCtxSetFlags"]),
-    (12_030, &["cuFuncGetName", "cuKernelGetName"]),
+    (12_020, &["cuGraphExecNodeSetParams", "cuGraphNodeSetParams"]),
+    (12_030, &["cuFuncGetName", "cuKernelGetName", "cuStreamBeginCaptureToGraph"]),
     (
         12_040,
         &[
@@ -154,7 +155,8 @@ pub(super) fn since(symbol: &str) -> Option<c_int> {
 mod tests {
     use super::*;
     use crate::simulated::driver::DRIVER_VERSION;
-    use crate::{NEWER_ENTRY_POINTS, OTHER_ENTRY_POINTS};
+    use crate::simulated::per_thread_base;
+    use crate::{CUST_ENTRY_POINTS, NEWER_ENTRY_POINTS, OTHER_ENTRY_POINTS};
 
     #[test]
     fn a_name_stands_for_the_newest_form_of_its_version() {
@@ -170,7 +172,11 @@ mod tests {
 
     #[test]
     fn every_newer_export_has_a_version_that_the_driver_claims() {
-        for name in NEWER_ENTRY_POINTS.iter().chain(OTHER_ENTRY_POINTS) {
+        let exported = || NEWER_ENTRY_POINTS.iter().chain(OTHER_ENTRY_POINTS);
+        for base in exported().filter_map(|name| per_thread_base(name)) {
+            assert!(exported().chain(CUST_ENTRY_POINTS).any(|name| *name == base), "{base} is not exported");
+        }
+        for name in exported().filter(|name| per_thread_base(name).is_none()) {
             let since = since(name).unwrap_or_else(|| panic!("{name} has no version"));
             assert!(since <= DRIVER_VERSION.0, "{name} came with {since}");
         }
