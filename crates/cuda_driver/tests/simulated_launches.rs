@@ -491,4 +491,36 @@ fn the_linker_makes_one_module_of_two() {
     }
     let mut linker = cust::link::Linker::new().expect("a linker");
     assert_eq!(linker.add_ptx("nonsense"), Err(cust::error::CudaError::InvalidImage));
+    if !simulated {
+        return;
+    }
+    // A library whose member is the callee, and machine code.
+    let member = format!("{:<16}{:<32}{:<10}`\n{callee}", "callee.ptx/", "", callee.len());
+    let mut library = format!("!<arch>\n{member}").into_bytes();
+    library.resize(library.len().next_multiple_of(2), b'\n');
+    // SAFETY: pointers can be written, and data is as long as is said.
+    unsafe {
+        let mut linker = ptr::null_mut();
+        ok(sys::cuLinkCreate_v2(0, ptr::null_mut(), ptr::null_mut(), &raw mut linker));
+        let add = |kind, data: &[u8]| {
+            let start = data.as_ptr().cast_mut().cast();
+            let none = ptr::null_mut();
+            sys::cuLinkAddData_v2(linker, kind, start, data.len(), c"part".as_ptr(), 0, none, none.cast())
+        };
+        use sys::CUjitInputType_enum as Kind;
+        gives(add(Kind::CU_JIT_INPUT_CUBIN, b"\x7fELF"), 200);
+        gives(add(Kind::CU_JIT_INPUT_LIBRARY, &library[..library.len() - 9]), 200);
+        ok(add(Kind::CU_JIT_INPUT_PTX, caller.as_bytes()));
+        ok(add(Kind::CU_JIT_INPUT_LIBRARY, &library));
+        let (mut image, mut bytes, mut module) = (ptr::null_mut(), 0, ptr::null_mut());
+        ok(sys::cuLinkComplete(linker, &raw mut image, &raw mut bytes));
+        ok(sys::cuModuleLoadData(&raw mut module, image));
+        ok(sys::cuLinkDestroy(linker));
+        let (run, mut address, mut number) = (function(module, "run"), allocate(4), 0_u32);
+        ok(sys::cuMemsetD32_v2(address, 4, 1));
+        ok(launch(run, 1, 1, &mut [(&raw mut address).cast()]));
+        ok(sys::cuMemcpyDtoH_v2((&raw mut number).cast(), address, 4));
+        assert_eq!(number, 8);
+        ok(sys::cuMemFree_v2(address));
+    }
 }

@@ -1,7 +1,6 @@
 //! The linker: several PTX texts become one, which is the image that it hands out.
 
 use std::ffi::{c_char, c_int, c_uint};
-use std::path::Path;
 
 use super::codes::{FILE_NOT_FOUND, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, Outcome};
 use super::contexts;
@@ -9,13 +8,17 @@ use super::driver::driver;
 use super::entry::{In, Out};
 use super::images::{self, Image, Options};
 use super::linking::link;
+use super::objects;
 use super::registry::Handle;
 use crate::{Code, PtxVersion};
 
 /// The driver API's numbers for kinds of input.
+const CUBIN: c_int = 0;
 const PTX: c_int = 1;
 const FAT_BINARY: c_int = 2;
+const OBJECT: c_int = 3;
 const LIBRARY: c_int = 4;
+const NVVM_IR: c_int = 5;
 
 /// NVIDIA's device runtime library. What the simulator has of it, the functions of cooperative groups, is there without it;
 /// any other is refused by name when the module is loaded.
@@ -32,34 +35,43 @@ pub(super) struct Linker {
     image: Option<Box<[u8]>>,
 }
 
-fn add(handle: Handle, kind: c_int, image: impl FnOnce() -> Outcome<Image>) -> Outcome {
+/// The PTX of an input.
+fn texts(kind: c_int, bytes: &[u8], name: &str, options: &Options) -> Outcome<Vec<Vec<u8>>> {
+    let refuse = |what: &str, reason: &str| {
+        let words =
+            format!("{what}{name} was given to be linked, and {reason}. The simulated driver links PTX");
+        options.error(&words);
+        super::say(format_args!(
+            "{words}, by itself, in fat binaries, and in objects and libraries of nvcc with fat binaries."
+        ));
+        Err(INVALID_IMAGE)
+    };
+    match kind {
+        CUBIN => refuse("a cubin", "is machine code"),
+        PTX | FAT_BINARY => Ok(vec![Image::of(bytes)?.newest_text().to_vec()]),
+        OBJECT => objects::texts(bytes).or_else(|reason| refuse("an object", &reason)),
+        LIBRARY => objects::texts(bytes).or_else(|reason| refuse("a library", &reason)),
+        NVVM_IR => refuse("LLVM bitcode", "is no PTX yet"),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+fn add(handle: Handle, kind: c_int, name: &str, bytes: &[u8]) -> Outcome {
     let driver = driver()?;
     let options = driver.state().linkers.get(handle)?.options;
-    if !(0..=5).contains(&kind) {
-        return Err(INVALID_VALUE);
-    }
-    let image = image();
-    match kind {
-        _ if image.as_ref().err() == Some(&FILE_NOT_FOUND) => {}
-        PTX | FAT_BINARY => {}
-        _ => {
-            let what = ["a cubin", "PTX", "a fat binary", "an object", "a library", "NVVM IR"][kind as usize];
-            super::say(format_args!(
-                "{what} was given to be linked. The simulated driver links PTX, by itself or in fat binaries."
-            ));
+    let name = if name.is_empty() { String::new() } else { format!(" (`{name}`)") };
+    let mut found = Vec::new();
+    for text in texts(kind, bytes, &name, &options)? {
+        // What does not even begin as PTX is no image to the linker; a module's loader calls it bad PTX.
+        if std::str::from_utf8(&text).ok().and_then(PtxVersion::of).is_none() {
+            options.error("the input is no PTX: it has no `.version`");
             return Err(INVALID_IMAGE);
         }
+        // Errors are told where they are made.
+        images::parse(&text, &options)?;
+        found.push(String::from_utf8(text).map_err(|_| INVALID_IMAGE)?);
     }
-    let text = image?.newest_text().to_vec();
-    // What does not even begin as PTX is no image to the linker; a module's loader calls it bad PTX.
-    if std::str::from_utf8(&text).ok().and_then(PtxVersion::of).is_none() {
-        options.error("the input is no PTX: it has no `.version`");
-        return Err(INVALID_IMAGE);
-    }
-    // Errors are told where they are made.
-    images::parse(&text, &options)?;
-    let text = String::from_utf8(text).map_err(|_| INVALID_IMAGE)?;
-    driver.state().linkers.get_mut(handle)?.texts.push(text);
+    driver.state().linkers.get_mut(handle)?.texts.append(&mut found);
     Ok(())
 }
 
@@ -75,10 +87,11 @@ entry_points! {
         linker: Handle, kind: c_int, data: In<u8>, bytes: usize, name: In<c_char>, _count: c_uint,
         _options: In<c_int>, _values: Out<usize>,
     ) {
-        if !name.is_null() && is_device_runtime(kind, &name.text()?) {
+        let name = if name.is_null() { String::new() } else { name.text()? };
+        if is_device_runtime(kind, &name) {
             return driver()?.state().linkers.get(linker).map(drop);
         }
-        add(linker, kind, || Image::of(&data.all(bytes)?))
+        add(linker, kind, &name, &data.all(bytes)?)
     }
 
     fn cuLinkAddFile_v2(
@@ -88,7 +101,11 @@ entry_points! {
         if is_device_runtime(kind, &path) {
             return driver()?.state().linkers.get(linker).map(drop);
         }
-        add(linker, kind, || Image::in_file(Path::new(&path)))
+        let bytes = std::fs::read(&path).map_err(|cause| {
+            super::say(format_args!("{path} cannot be read: {cause}"));
+            FILE_NOT_FOUND
+        })?;
+        add(linker, kind, &path, &bytes)
     }
 
     fn cuLinkComplete(linker: Handle, image: Out<*const u8>, bytes: Out<usize>) {

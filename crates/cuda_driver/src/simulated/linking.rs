@@ -4,11 +4,13 @@
 //! - A definition takes the place of `.extern` declarations, whatever sizes or parameters these state.
 //! - Of `.common` variables of one name the largest stays, unless some module defines the name otherwise.
 //! - Of `.weak` definitions the first stays, unless there is a strong one; two strong ones are an error.
+//! - A function that returns nothing may be declared and called elsewhere as one that returns something: NVIDIA's linker
+//!   compares no prototypes. What such a call returns is undefined.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use simt::ptx::{Function, Initializer, Item, Linkage, LocationId, Module, Variable};
+use simt::ptx::{Function, Initializer, Item, Linkage, LocationId, Module, Operand, Parameter, Variable};
 
 use super::codes::{INVALID_IMAGE, INVALID_VALUE, Outcome};
 use super::images::{self, Options};
@@ -29,6 +31,7 @@ pub(super) fn link(texts: &[String], options: &Options) -> Outcome<String> {
     let mut modules = modules.into_iter();
     let mut linked = modules.next().ok_or(INVALID_VALUE)?;
     modules.for_each(|module| append(&mut linked, module));
+    return_as_declared(&mut linked.items);
     linked.items = settled(std::mem::take(&mut linked.items)).map_err(|name| {
         let words = format!(
             "Multiple definition of '{name}': two of the linked modules define it, and neither as .weak"
@@ -144,6 +147,46 @@ fn append(linked: &mut Module, mut other: Module) {
         }
     }
     linked.items.append(&mut other.items);
+}
+
+/// Lets functions that return nothing return what they are declared and called with in other modules: nothing stores it.
+fn return_as_declared(items: &mut [Item]) {
+    let functions = || {
+        items.iter().filter_map(|item| match item {
+            Item::Function(function) => Some(function),
+            _ => None,
+        })
+    };
+    let lacking: HashSet<&str> = functions()
+        .filter(|function| function.body.is_some() && function.returns.is_empty())
+        .map(|function| &*function.name)
+        .collect();
+    let mut declared: HashMap<String, Vec<Parameter>> = functions()
+        .filter(|function| function.body.is_none() && !function.returns.is_empty())
+        .filter(|function| lacking.contains(&*function.name))
+        .map(|function| (function.name.to_string(), function.returns.clone()))
+        .collect();
+    if declared.is_empty() {
+        return;
+    }
+    // A function that is called both ways is left to be refused when the module is loaded.
+    for body in functions().filter_map(|function| function.body.as_ref()) {
+        for call in body.instructions.iter().filter_map(|instruction| instruction.call()) {
+            if let Operand::Symbol(symbol, _) = call.target
+                && call.returns.is_empty()
+            {
+                declared.remove(&*symbol.name);
+            }
+        }
+    }
+    for item in items {
+        if let Item::Function(function) = item
+            && function.body.is_some()
+            && let Some(returns) = declared.get(&*function.name)
+        {
+            function.returns = returns.clone();
+        }
+    }
 }
 
 /// One definition of each name, and declarations before what needs them. The name that has two, if one has.
@@ -296,6 +339,24 @@ mod tests {
         assert_eq!(value(&[&weak, &strong]), value(&[&strong, &other]));
         assert_ne!(value(&[&weak, &strong]), value(&[&weak, &other]));
         assert_eq!(linked(&[&strong, &strong]).err(), Some(INVALID_IMAGE));
+    }
+
+    #[test]
+    fn a_function_without_results_may_be_declared_with_one() {
+        let caller = ".extern .func (.param .b32 out) consume(.param .b32 a);
+             .visible .entry run() { .param .b32 given; .param .b32 got; call (got), consume, (given); ret; }";
+        let callee = ".visible .func consume(.param .b32 a) { ret; }";
+        let returns = |texts: &[&str]| {
+            let module = linked(texts).expect("they fit");
+            let found =
+                module.functions().find(|function| function.body.is_some() && &*function.name == "consume");
+            found.expect("it is defined").returns.len()
+        };
+        assert_eq!(returns(&[caller, callee]), 1);
+        // Where another call wants no result, the function stays as it is.
+        let other = ".extern .func consume(.param .b32 a);
+             .visible .entry other() { .param .b32 given; call consume, (given); ret; }";
+        assert_eq!(returns(&[caller, callee, other]), 0);
     }
 
     #[test]

@@ -51,6 +51,7 @@ mod link;
 mod linking;
 mod managed;
 mod modules;
+mod objects;
 mod operations;
 mod paging;
 mod peers;
