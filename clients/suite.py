@@ -1,9 +1,12 @@
 """Runs a client's own tests on libcuda.so, and writes what became of each as data.
 
 One process runs one test file. A test that takes too long or takes its process with it costs itself alone: the process
-is started again for the tests after it.
+is started again for the tests after it. What became of each file is kept beside the environment, so that a run that was
+cut short goes on with `--resume`.
 """
 
+import argparse
+import hashlib
 import json
 import os
 import re
@@ -72,6 +75,10 @@ class Environment:
             link.unlink(missing_ok=True)
             link.symlink_to(Path(library).resolve())
 
+    def digest(self):
+        """The driver's SHA-256."""
+        return hashlib.sha256((self.driver / "libcuda.so.1").read_bytes()).hexdigest()
+
     def environment(self):
         """The variables that a client runs with: the library in the loader's path, and those of the client itself."""
         variables = {**os.environ, "LD_LIBRARY_PATH": str(self.driver), **self.variables}
@@ -107,23 +114,31 @@ def run_file(environment, file, root, timeout, most):
             except ProcessLookupError:
                 pass
             process.wait()
-        before, running = len(results), None
+        before, running, collected = len(results), None, []
         for line in record.read_text().splitlines():
             entry = json.loads(line)
+            if "collected" in entry:
+                collected = entry["collected"]
+                continue
             running = entry.get("begins")
             # A failure of what comes after a test that passed is the test's.
             if "test" in entry and results.get(entry["test"], ("passed",))[0] == "passed":
                 reason = entry["reason"].replace(f"{environment.packages.resolve()}/", "")
                 results[entry["test"]] = (entry["outcome"], reason)
         if late:
-            results[running or str(file)] = ("failed", f"the file took more than {most} s")
+            reason = f"the file took longer than {most} s on the simulator"
+            for test in [running or str(file), *collected]:
+                results.setdefault(test, ("failed", reason))
             return results
         # 0: all passed, 1: some did not, 5: there are none.
         if running is None and process.returncode in (0, 1, 5):
             return results
         said = log.read_text(errors="replace")
-        cause = f"no end in {timeout} s" if "Timeout" in said else f"the process ended with {process.returncode}"
-        results[running or f"{file}::(all)"] = ("failed", f"{cause}: {last_line(said)}")
+        if "+ Timeout +" in said:
+            cause = f"took longer than {timeout} s on the simulator"
+        else:
+            cause = f"the process ended with {process.returncode}: {last_line(said)}"
+        results[running or f"{file}::(all)"] = ("failed", cause)
         if running is None or len(results) == before:
             return results
 
@@ -133,18 +148,42 @@ def last_line(text):
     return lines[-1][:300] if lines else ""
 
 
-def run_suite(environment, files, root, command, left_out=(), timeout=120, most=600):
+def arguments(description):
+    """The command line of a script that runs a suite: parts of the names of test files, and what is not run again."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("parts", nargs="*", metavar="PART_OF_A_FILE_NAME", help="run only the test files with one of these")
+    parser.add_argument("--resume", action="store_true", help="keep what earlier runs found of a file, and run the others")
+    parser.add_argument("--failed", action="store_true", help="as --resume, but run files with a failed test again")
+    return parser.parse_args()
+
+
+def kept_results(path, options):
+    """What an earlier run found of a test file, where the options keep it."""
+    if not (options and (options.resume or options.failed) and path.exists()):
+        return None
+    kept = json.loads(path.read_text())["tests"]
+    if options.failed and any(outcome == "failed" for outcome, _ in kept.values()):
+        return None
+    return kept
+
+
+def run_suite(environment, files, root, command, left_out=(), timeout=240, most=1200, options=None):
     """Runs test files one after another, and writes what became of the tests after each file."""
     tests = {}
     versions = environment.versions()
+    folder = environment.folder / "files"
+    folder.mkdir(exist_ok=True)
     for number, file in enumerate(files):
-        begun = time.monotonic()
-        found = run_file(environment, file, root, timeout, most)
+        kept = folder / f"{str(file).replace('/', '.')}.json"
+        found = kept_results(kept, options)
+        if found is None:
+            begun = time.monotonic()
+            found = run_file(environment, file, root, timeout, most)
+            kept.write_text(json.dumps({"driver": environment.digest(), "tests": found}))
+            counted = Counter(outcome for outcome, _ in found.values())
+            outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counted.items())
+            print(f"{file}: {outcomes or 'no tests'} in {time.monotonic() - begun:.0f} s", flush=True)
         tests[str(file)] = {test.split("::", 1)[-1]: result for test, result in found.items()}
-        counted = Counter(outcome for outcome, _ in found.values())
-        seconds = time.monotonic() - begun
-        outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counted.items())
-        print(f"{file}: {outcomes or 'no tests'} in {seconds:.0f} s", flush=True)
         write(environment.client, versions, tests, command, left_out, files[number + 1 :])
 
 

@@ -9,6 +9,10 @@ def _write(record):
         file.write(json.dumps(record) + "\n")
 
 
+def pytest_collection_finish(session):
+    _write({"collected": [item.nodeid for item in session.items]})
+
+
 def pytest_runtest_logstart(nodeid, location):
     _write({"begins": nodeid})
 
@@ -29,7 +33,9 @@ def pytest_runtest_logreport(report):
 def _reason(report):
     if report.passed:
         return ""
-    if isinstance(report.longrepr, tuple):
+    if hasattr(report, "wasxfail"):
+        text = f"expected to fail: {report.wasxfail}"
+    elif isinstance(report.longrepr, tuple):
         text = report.longrepr[2]
     elif getattr(report.longrepr, "reprcrash", None):
         text = report.longrepr.reprcrash.message
