@@ -54,15 +54,15 @@ pub(crate) fn compile(
 
 /// Runs the compiler in a folder of its own, and reads what it wrote.
 fn build(builder: &OsStr, arch: u32, kernels: &BTreeSet<&str>) -> Result<String> {
-    // In the target folder, which the compiler looks for above its output.
+    // In the target folder, which the compiler looks for above its output; and for this process alone.
     let beside = Path::new(builder).parent().context("the compiler of the kernels is in no folder")?;
-    let folder = beside.join("edited");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let folder = tempfile::tempdir_in(beside)
+        .with_context(|| format!("cannot create a folder in {}", beside.display()))?;
     let part = kernels.iter().fold(format!("compute_{arch}"), |part, kernel| part + " " + kernel);
     let output = Command::new(builder)
         .env_remove(BUILDER)
         .env("COALESCE_KERNELS", part)
-        .env("OUT_DIR", &folder)
+        .env("OUT_DIR", folder.path())
         // By this cuda_builder knows that it is run as cargo runs a build script.
         .env("OPT_LEVEL", "3")
         .stderr(Stdio::inherit())
@@ -76,6 +76,6 @@ fn build(builder: &OsStr, arch: u32, kernels: &BTreeSet<&str>) -> Result<String>
             eprintln!("warning: {warning}");
         }
     }
-    let ptx = folder.join(format!("kernels.compute_{arch}.ptx"));
+    let ptx = folder.path().join(format!("kernels.compute_{arch}.ptx"));
     fs::read_to_string(&ptx).with_context(|| format!("cannot read {}", ptx.display()))
 }
