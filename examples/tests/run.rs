@@ -46,3 +46,22 @@ fn printing() {
     lines.sort_unstable();
     assert_eq!(lines, ["hello from block 0 of 3", "hello from block 1 of 3", "hello from block 2 of 3"]);
 }
+
+/// A program that names no driver is bound to the simulated one at its first call, which has to end with it as well.
+#[test]
+fn the_profile_of_an_example_ends_in_a_table() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("profile.jsonl");
+    let output = Command::new(env!("CARGO_BIN_EXE_01_saxpy"))
+        .env_remove("COALESCE_DRIVER")
+        .env("COALESCE_SIMULATE", "h200")
+        .env("COALESCE_PROFILE", &file)
+        .output()
+        .expect("the example starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let records = std::fs::read_to_string(&file).expect("a record of each launch");
+    assert_eq!(records.lines().count(), 1, "{records}");
+    assert!(records.contains(r#""kernel":"saxpy""#), "{records}");
+    assert!(stderr.contains("==PROF== 1 launch on "), "{stderr}");
+    assert!(stderr.lines().any(|line| line.starts_with("saxpy ")), "{stderr}");
+}

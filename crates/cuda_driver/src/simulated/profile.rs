@@ -140,10 +140,11 @@ const WIDEST: usize = 48;
 impl fmt::Display for Table {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: u64 = self.rows.values().map(|row| row.launches).sum();
+        let launches = if all == 1 { "launch" } else { "launches" };
         let path = self.path.display();
         writeln!(
             formatter,
-            "==PROF== {all} launches on simulated cards, times modelled; a record of each in {path}"
+            "==PROF== {all} {launches} on simulated cards, times modelled; a record of each in {path}"
         )?;
         if self.rows.is_empty() {
             return Ok(());
