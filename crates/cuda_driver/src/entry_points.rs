@@ -426,8 +426,13 @@ macro_rules! for_each_entry_point {
                 cuMemAllocAsync_ptsz
                 cuMemAllocFromPoolAsync_ptsz
                 cuMemFreeAsync_ptsz
+                cuMemGetDefaultMemPool
+                cuMemGetMemPool
                 cuMemPrefetchAsync_ptsz
                 cuMemPrefetchAsync_v2_ptsz
+                cuMemPrefetchBatchAsync
+                cuMemPrefetchBatchAsync_ptsz
+                cuMemSetMemPool
                 cuMemcpy2DAsync_v2_ptsz
                 cuMemcpy2DUnaligned_v2_ptds
                 cuMemcpy2D_v2_ptds
@@ -436,6 +441,10 @@ macro_rules! for_each_entry_point {
                 cuMemcpy3DPeer_ptds
                 cuMemcpy3D_v2_ptds
                 cuMemcpyAsync_ptsz
+                cuMemcpyBatchAsync
+                cuMemcpyBatchAsync_ptsz
+                cuMemcpyBatchAsync_v2
+                cuMemcpyBatchAsync_v2_ptsz
                 cuMemcpyDtoDAsync_v2_ptsz
                 cuMemcpyDtoD_v2_ptds
                 cuMemcpyDtoHAsync_v2_ptsz

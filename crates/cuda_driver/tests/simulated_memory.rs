@@ -499,3 +499,95 @@ fn flags_of_pinned_memory_are_told() {
         ok(sys::cuMemFreeHost(host));
     }
 }
+
+#[test]
+fn batches_of_copies_and_pools_by_place() {
+    /// `CUmemcpyAttributes`: the order in which sources are read, two places, flags.
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct Attributes {
+        order: c_int,
+        places: [c_int; 4],
+        flags: u32,
+    }
+    unsafe extern "C" {
+        fn cuMemcpyBatchAsync(
+            to: *const u64,
+            from: *const u64,
+            sizes: *const usize,
+            count: usize,
+            attributes: *const Attributes,
+            firsts: *const usize,
+            runs: usize,
+            failed: *mut usize,
+            stream: sys::CUstream,
+        ) -> sys::CUresult;
+        fn cuMemGetMemPool(
+            out: *mut sys::CUmemoryPool,
+            place: *const [c_int; 2],
+            kind: c_int,
+        ) -> sys::CUresult;
+        fn cuMemSetMemPool(place: *const [c_int; 2], kind: c_int, pool: sys::CUmemoryPool) -> sys::CUresult;
+        fn cuMemGetDefaultMemPool(
+            out: *mut sys::CUmemoryPool,
+            place: *const [c_int; 2],
+            kind: c_int,
+        ) -> sys::CUresult;
+    }
+    let _context = OwnContext::new();
+    let address = allocate(64);
+    let thread = ptr::without_provenance_mut(2);
+    let (from, mut back) = ([7_u8; 32], [0_u8; 64]);
+    let host = from.as_ptr().expose_provenance() as u64;
+    let in_stream = Attributes { order: 1, places: [0; 4], flags: 0 };
+    let during_call = Attributes { order: 2, ..in_stream };
+    // SAFETY: pointers are to as many elements as is said, and memory lives until the stream is synchronised.
+    unsafe {
+        ok(sys::cuMemsetD8_v2(address, 1, 64));
+        let copy = |sizes: [usize; 2], attributes: [Attributes; 2], firsts: [usize; 2], stream| {
+            let (to, from, mut failed) = ([address, address + 40], [host, host + 8], 9);
+            let code = cuMemcpyBatchAsync(
+                to.as_ptr(),
+                from.as_ptr(),
+                sizes.as_ptr(),
+                2,
+                attributes.as_ptr(),
+                firsts.as_ptr(),
+                2,
+                &raw mut failed,
+                stream,
+            );
+            (code as c_int, failed)
+        };
+        let both = [in_stream, during_call];
+        assert_eq!(copy([8, 16], both, [0, 1], thread), (0, usize::MAX));
+        ok(sys::cuStreamSynchronize(thread));
+        ok(sys::cuMemcpyDtoH_v2(back.as_mut_ptr().cast(), address, 64));
+        let expected: Vec<u8> =
+            [(7, 8), (1, 32), (7, 16), (1, 8)].iter().flat_map(|&(v, n)| std::iter::repeat_n(v, n)).collect();
+        assert_eq!(back[..], expected);
+        assert_eq!(copy([8, 16], both, [0, 1], ptr::null_mut()).0, INVALID_VALUE);
+        assert_eq!(copy([8, 16], both, [0, 0], thread).0, INVALID_VALUE);
+        assert_eq!(copy([8, 16], both, [0, 2], thread).0, INVALID_VALUE);
+        let unknown = Attributes { order: 0, ..in_stream };
+        assert_eq!(copy([8, 16], [in_stream, unknown], [0, 1], thread).0, INVALID_VALUE);
+
+        const PINNED: c_int = 1;
+        let (device, nowhere) = ([1, 0], [77, 0]);
+        let (mut default, mut current, mut made) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        ok(cuMemGetDefaultMemPool(&raw mut default, &raw const device, PINNED));
+        ok(sys::cuDeviceGetDefaultMemPool(&raw mut current, 0));
+        assert_eq!(default, current);
+        let mut properties: sys::CUmemPoolProps = std::mem::zeroed();
+        properties.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        properties.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        ok(sys::cuMemPoolCreate(&raw mut made, &raw const properties));
+        ok(cuMemSetMemPool(&raw const device, PINNED, made));
+        ok(cuMemGetMemPool(&raw mut current, &raw const device, PINNED));
+        assert_eq!(current, made);
+        gives(cuMemGetMemPool(&raw mut current, &raw const nowhere, PINNED), INVALID_VALUE);
+        ok(cuMemSetMemPool(&raw const device, PINNED, default));
+        ok(sys::cuMemPoolDestroy(made));
+        ok(sys::cuMemFree_v2(address));
+    }
+}

@@ -226,7 +226,7 @@ fn peers(to: Handle, from: Handle) -> Outcome {
     Ok(())
 }
 
-fn piece(to: u64, to_claim: Claim, from: u64, from_claim: Claim, bytes: usize) -> Operation {
+pub(super) fn piece(to: u64, to_claim: Claim, from: u64, from_claim: Claim, bytes: usize) -> Operation {
     Operation::Copy(Transfer::piece(to, to_claim, from, from_claim, bytes))
 }
 

@@ -226,13 +226,13 @@ fn place(current: &Current, device: c_int) -> Outcome<c_int> {
 /// `CUmemLocation`: a kind of place and its number.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Location {
+pub(super) struct Location {
     kind: c_int,
     id: c_int,
 }
 
 impl Location {
-    fn number(self) -> Outcome<c_int> {
+    pub(super) fn number(self) -> Outcome<c_int> {
         match self.kind {
             1 => {
                 // The first form of these calls has a code of its own for devices that are none; this one has not.
@@ -272,7 +272,7 @@ fn advise(address: u64, bytes: usize, advice: c_int, device: impl FnOnce() -> Ou
     Ok(())
 }
 
-fn prefetch(address: u64, bytes: usize, device: c_int, stream: Handle) -> Outcome {
+pub(super) fn prefetch(address: u64, bytes: usize, device: c_int, stream: Handle) -> Outcome {
     let current = contexts::current()?;
     let to = place(&current, device)?;
     pages(&mut current.driver.state().managed, address, bytes as u64)?;

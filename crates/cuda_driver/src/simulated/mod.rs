@@ -24,6 +24,7 @@ mod entry;
 
 mod allocations;
 mod attributes;
+mod batches;
 mod capture;
 mod codes;
 mod contexts;
@@ -103,7 +104,7 @@ type Finders = (fn(&str) -> Option<*const ()>, fn(&str) -> Option<*const ()>);
 
 /// The address of the simulated driver's function of this name.
 fn find(name: &str) -> Option<*const ()> {
-    let modules: [Finders; 24] = [
+    let modules: [Finders; 25] = [
         (errors::find, errors::find_per_thread),
         (devices::find, devices::find_per_thread),
         (contexts::find, contexts::find_per_thread),
@@ -116,6 +117,7 @@ fn find(name: &str) -> Option<*const ()> {
         (launches::find, launches::find_per_thread),
         (allocations::find, allocations::find_per_thread),
         (copies::find, copies::find_per_thread),
+        (batches::find, batches::find_per_thread),
         (fills::find, fills::find_per_thread),
         (managed::find, managed::find_per_thread),
         (pointers::find, pointers::find_per_thread),

@@ -9,7 +9,7 @@ use simt::memory::Kind;
 
 use super::codes::{INVALID_VALUE, Outcome};
 use super::contexts::{self, Current};
-use super::driver::{State, driver};
+use super::driver::{Driver, State, driver};
 use super::entry::{In, Out};
 use super::operations::{Operation, submit};
 use super::registry::Handle;
@@ -47,7 +47,7 @@ struct Properties {
 
 const _: () = assert!(size_of::<Properties>() == 88);
 
-fn in_use(state: &State, driver: &super::driver::Driver, pool: Handle) -> u64 {
+fn in_use(state: &State, driver: &Driver, pool: Handle) -> u64 {
     let owned = state.allocations.iter().filter(|(_, owned)| owned.pool == Some(pool));
     owned
         .filter_map(|(address, owned)| driver.devices[owned.device].memory.find(*address))
@@ -86,6 +86,21 @@ fn allocate(
     out.set(address)
 }
 
+/// The device of a `CUmemLocation` that has pools for allocations of a kind.
+fn pooled(driver: &'static Driver, location: In<[c_int; 2]>, kind: c_int) -> Outcome<usize> {
+    const PINNED: c_int = 1;
+    const MANAGED: c_int = 2;
+    const DEVICE: c_int = 1;
+    const HOST_NUMA: c_int = 3;
+    let [place, number] = location.get()?;
+    match (place, kind) {
+        (DEVICE, PINNED) => Ok(driver.device(number)?.ordinal),
+        // Pools of the host's and of managed memory.
+        (0..=HOST_NUMA, PINNED | MANAGED) => Err(crate::Code::NOT_SUPPORTED),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
 entry_points! {
     fn cuMemAllocAsync(out: Out<u64>, bytes: usize, stream: Handle) {
         allocate(out, bytes, None, stream, "cuMemAllocAsync")
@@ -122,6 +137,30 @@ entry_points! {
             return Err(INVALID_VALUE);
         }
         state.current_pools[device.ordinal] = pool;
+        Ok(())
+    }
+
+    // From CUDA 13: for places of several kinds, of which devices have pools here.
+    fn cuMemGetDefaultMemPool(out: Out<Handle>, location: In<[c_int; 2]>, kind: c_int) {
+        let driver = driver()?;
+        let ordinal = pooled(driver, location, kind)?;
+        out.set(driver.state().default_pools[ordinal])
+    }
+
+    fn cuMemGetMemPool(out: Out<Handle>, location: In<[c_int; 2]>, kind: c_int) {
+        let driver = driver()?;
+        let ordinal = pooled(driver, location, kind)?;
+        out.set(driver.state().current_pools[ordinal])
+    }
+
+    fn cuMemSetMemPool(location: In<[c_int; 2]>, kind: c_int, pool: Handle) {
+        let driver = driver()?;
+        let ordinal = pooled(driver, location, kind)?;
+        let mut state = driver.state();
+        if state.pools.get(pool)?.device != ordinal {
+            return Err(INVALID_VALUE);
+        }
+        state.current_pools[ordinal] = pool;
         Ok(())
     }
 

@@ -116,6 +116,7 @@ const ADDED: &[(c_int, &[&str])] = &[
     ),
     (12_050, &["cuKernelGetLibrary"]),
     (12_080, &["cuStreamGetDevice"]),
+    (13_000, &["cuMemGetDefaultMemPool", "cuMemGetMemPool", "cuMemPrefetchBatchAsync", "cuMemSetMemPool"]),
 ];
 
 /// The function that a name refers to in a CUDA version.
