@@ -32,6 +32,7 @@ for link, file in links.items():
     link.unlink(missing_ok=True)
     link.symlink_to(file)
 environment.variables["CUDA_HOME"] = str(home)
+environment.variables["NUMBA_CUDA_INCLUDE_PATH"] = str(home / "include")
 
 # Numba runs its tests by unittest, for which functions by themselves are none, whatever they are called.
 environment.pytest = ["-o", "python_functions=no_function_is_a_test"]

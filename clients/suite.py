@@ -19,6 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results" / "clients"
+CARD = str(ROOT / "clients" / "h200-4gib.toml")
+# Test files with tests that want several GPUs, of two compute capabilities: they get a second card.
+SEVERAL_CARDS = ("test_caching", "test_context_stack", "test_multigpu", "test_runtime")
 
 
 class Environment:
@@ -30,7 +33,7 @@ class Environment:
         self.folder = base / client
         self.python = self.folder / "env" / "bin" / "python"
         self.driver = self.folder / "driver"
-        self.variables = {"COALESCE_SIMULATE": str(ROOT / "clients" / "h200-4gib.toml")}
+        self.variables = {"COALESCE_SIMULATE": CARD}
         # What pytest is told beside the test file.
         self.pytest = []
 
@@ -94,6 +97,8 @@ def run_file(environment, file, root, timeout, most):
     record, log = environment.folder / "record.jsonl", environment.folder / "log.txt"
     deadline = time.monotonic() + most
     variables = {**environment.environment(), "COALESCE_RECORD": str(record), "PYTHONPATH": str(Path(__file__).parent / "plugin")}
+    if any(name in str(file) for name in SEVERAL_CARDS):
+        variables["COALESCE_SIMULATE"] = f"{CARD},a100-80"
     while True:
         record.write_text("")
         command = [environment.python, "-m", "pytest", "-q", "-p", "recorder", "-p", "no:cacheprovider"]

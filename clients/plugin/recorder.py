@@ -34,7 +34,7 @@ def _reason(report):
     if report.passed:
         return ""
     if hasattr(report, "wasxfail"):
-        text = f"expected to fail: {report.wasxfail}"
+        text = f"expected to fail: {report.wasxfail}" if report.wasxfail else "expected to fail"
     elif isinstance(report.longrepr, tuple):
         text = report.longrepr[2]
     elif getattr(report.longrepr, "reprcrash", None):
