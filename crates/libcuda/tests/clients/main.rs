@@ -9,32 +9,14 @@ mod cust;
 mod python;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::process::{Command, Output};
 
-/// The shared library, built as it is when these tests are built.
-fn library() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let mut command = Command::new(env!("CARGO"));
-        command.args(["build", "--offline", "--package", "libcuda", "--message-format", "json"]);
-        if !cfg!(debug_assertions) {
-            command.arg("--release");
-        }
-        command.current_dir(env!("CARGO_MANIFEST_DIR")).stderr(Stdio::inherit());
-        let output = command.output().expect("cargo");
-        assert!(output.status.success(), "the library does not build");
-        let files =
-            cargo_metadata::Message::parse_stream(output.stdout.as_slice()).filter_map(
-                |message| match message.expect("cargo's messages") {
-                    cargo_metadata::Message::CompilerArtifact(artifact) if artifact.target.name == "cuda" => {
-                        artifact.filenames.into_iter().find(|file| file.extension() == Some("so"))
-                    }
-                    _ => None,
-                },
-            );
-        files.last().expect("libcuda.so").into_std_path_buf()
-    })
+/// The shared library, which cargo builds before these tests and puts beside their program.
+fn library() -> PathBuf {
+    let program = std::env::current_exe().expect("this test's program");
+    let library = program.with_file_name("libcuda.so");
+    assert!(library.exists(), "{} is not there: cargo builds it for the tests", library.display());
+    library
 }
 
 /// A file beside these tests.
