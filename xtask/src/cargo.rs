@@ -26,6 +26,16 @@ pub fn target(root: &Path) -> Result<PathBuf> {
     folder.map(PathBuf::from).context("`cargo metadata` names no target folder")
 }
 
+/// The names of the workspace's own packages.
+///
+/// # Errors
+/// As [`target`].
+pub fn members(root: &Path) -> Result<Vec<String>> {
+    let metadata = metadata(root)?;
+    let packages = metadata["packages"].as_array().context("`cargo metadata` names no packages")?;
+    Ok(packages.iter().filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
+}
+
 /// Packages with an integration test called `gpu`: those need a GPU, and are ignored unless asked for.
 ///
 /// # Errors
@@ -53,6 +63,8 @@ pub struct Program {
     pub name: String,
     /// Whether it is the build script of its package.
     pub is_build_script: bool,
+    /// Whether it runs tests, those in a program's own sources included.
+    pub is_test: bool,
     /// The folder of its package's manifest.
     pub package: PathBuf,
     /// The program.
@@ -69,6 +81,19 @@ pub fn programs(command: &mut Command) -> Result<Vec<(String, PathBuf)>> {
         .filter(|program| !program.is_build_script)
         .map(|program| (program.name, program.path))
         .collect())
+}
+
+/// A program of the workspace as `cargo test --workspace` builds it, for the tests that run it. Where that was run before,
+/// nothing is left to be compiled.
+///
+/// # Errors
+/// As [`programs`]; or there is no such program.
+pub fn tested_program(root: &Path, name: &str) -> Result<PathBuf> {
+    let mut build = command(root);
+    let _ = build.args(["test", "--quiet", "--workspace", "--no-run"]);
+    let programs = programs_and_build_scripts(&mut build)?;
+    let found = programs.into_iter().find(|program| program.name == name && !program.is_test);
+    Ok(found.with_context(|| format!("cargo reports no program `{name}`"))?.path)
 }
 
 /// As [`programs`], with the build scripts of all packages.
@@ -105,6 +130,7 @@ fn program(message: &str) -> Option<Program> {
     Some(Program {
         name: target["name"].as_str()?.to_owned(),
         is_build_script,
+        is_test: message["profile"]["test"] == true,
         package: Path::new(message["manifest_path"].as_str()?).parent()?.to_owned(),
         path: path.as_str()?.into(),
     })
@@ -119,6 +145,15 @@ fn metadata(root: &Path) -> Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_are_the_workspaces_own() {
+        let members = members(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()).unwrap();
+        assert!(
+            members.contains(&"xtask".to_owned()) && !members.contains(&"clap".to_owned()),
+            "{members:?}"
+        );
+    }
 
     #[test]
     fn the_driver_s_gpu_tests_are_found() {
@@ -137,9 +172,12 @@ mod tests {
         };
         let built = message("bin", "coalesce", "/t/release/coalesce", "\"/t/release/coalesce\"");
         let expected = |name: &str, is_build_script, path: &str| {
-            Some(Program { name: name.into(), is_build_script, package: "/w/host".into(), path: path.into() })
+            let (package, path) = ("/w/host".into(), path.into());
+            Some(Program { name: name.into(), is_build_script, is_test: false, package, path })
         };
         assert_eq!(program(&built), expected("coalesce", false, "/t/release/coalesce"));
+        let of_tests = built.replacen('{', r#"{"profile":{"test":true},"#, 1);
+        assert!(program(&of_tests).unwrap().is_test);
         let script =
             message("custom-build", "build-script-build", "/t/build/host-1/build-script-build", "null");
         let path = "/t/build/host-1/build-script-build";

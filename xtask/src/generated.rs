@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::verbs::new_kernel;
-use crate::{cargo, process};
+use crate::{cargo, process, reuse};
 
 /// What the copy needs to build.
 const SOURCES: [&str; 10] = [
@@ -22,13 +22,20 @@ const SOURCES: [&str; 10] = [
     "reference",
 ];
 
+/// Packages whose compiled state is of no use to the copy.
+const OTHERS: [&str; 5] =
+    ["gpu-kernels", "host", "examples", "cuda_std_device_tests", "cuda_safe_device_tests"];
+
 /// The generated kernel's name.
 const NAME: &str = "generated_lesson";
 
 /// Generates a kernel in a copy and tests it there.
 pub(crate) fn check(root: &Path) -> Result<String> {
-    // The copy has a folder of its own to build in: cargo takes two checkouts of a workspace for one.
-    let folder = cargo::target(root)?.join("new-kernel");
+    // The copy has a folder of its own to build in: cargo takes two checkouts of a workspace for one. For the same reason
+    // what this one has compiled serves the copy, but for the crates with the new kernel and those whose build scripts
+    // named files of this checkout to watch.
+    let ours = cargo::target(root)?;
+    let folder = ours.join("new-kernel");
     let (copy, target) = (folder.join("sources"), folder.join("target"));
     let mut wanted = Vec::new();
     for source in SOURCES {
@@ -46,8 +53,11 @@ pub(crate) fn check(root: &Path) -> Result<String> {
         fs::remove_file(copy.join(stale)).with_context(|| format!("cannot remove {}", stale.display()))?;
     }
     new_kernel::generate(&copy, NAME)?;
-    for words in [&["fmt", "--all", "--check"][..], &["test", "--quiet", "--package", "host", "--test", NAME]]
-    {
+    let except = OTHERS.map(str::to_owned);
+    reuse::libraries(&ours.join("debug"), &target.join("debug"), &except)?;
+    reuse::device_libraries(&ours, &target)?;
+    // The whole workspace, for the sake of the features that its packages' dependencies are compiled with.
+    for words in [&["fmt", "--all", "--check"][..], &["test", "--quiet", "--workspace", "--test", NAME]] {
         let _ = process::succeed(cargo::command(&copy).args(words).env("CARGO_TARGET_DIR", &target))?;
     }
     Ok(format!("{NAME}: formatted, built, tested"))
@@ -73,10 +83,8 @@ fn copy_if_changed(from: &Path, to: &Path) -> Result<()> {
     if fs::read(to).is_ok_and(|there| there == bytes) {
         return Ok(());
     }
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    }
-    fs::write(to, bytes).with_context(|| format!("cannot write {}", to.display()))
+    // With its time: the crates that were compiled from it are no older.
+    reuse::copy(from, to)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod interface;
 mod kernels;
 mod measured;
 mod results;
+mod reuse;
 mod simulated;
 mod steps;
 mod tax;

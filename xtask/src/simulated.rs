@@ -9,21 +9,22 @@ use crate::gpu::rows::{self, Experiment};
 use crate::layout::Layout;
 use crate::steps::Steps;
 use crate::verbs::fidelity;
-use crate::{coalesce, process};
+use crate::{cargo, process};
 
 /// The card that the tests take.
 const DEVICE: &str = "sim:h200";
 
 /// Runs all steps that need the program and no GPU.
 pub(crate) fn run(layout: &Layout, steps: &mut Steps<std::io::Stdout>) -> Result<()> {
+    let root = layout.root("test")?;
     let mut program = PathBuf::new();
-    steps.run_aloud("the program (cargo build --release)", || {
-        program = coalesce::program(layout)?;
-        Ok(())
+    // The one that the crates' tests run. `cargo build --release` would compile everything once more; what executes the
+    // kernels is optimised in both.
+    steps.run("the program, as the crates' tests have it", || {
+        program = cargo::tested_program(root, "coalesce")?;
+        Ok(String::new())
     })?;
-    steps.run("the simulator counts what the hardware counts", || {
-        fidelity::check(layout.root("test")?, &program)
-    })?;
+    steps.run("the simulator counts what the hardware counts", || fidelity::check(root, &program))?;
     steps.run("all kernels under all checks (coalesce check)", || check(&program))?;
     steps.run("all kernels on the simulator, small and ragged", || {
         let listed = listed(&program)?;

@@ -19,6 +19,10 @@ use crate::{CudaBuilderError, NvvmArch, environment};
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
+/// The [linker](LINKER)'s name. rustc finds it on `PATH`: were its path among the flags, nothing that was built in one target
+/// folder would be fresh in a copy of that folder.
+const LINKER_NAME: &str = "cuda-builder-no-linker.sh";
+
 /// Makes the file that follows `-o`, and nothing in it: what is linked comes from the rlibs. cargo compiles a dependency
 /// again whenever a file of its is missing, so there has to be one.
 const LINKER: &str =
@@ -49,8 +53,8 @@ pub(crate) struct Compiled {
 
 /// Runs cargo. Its messages and rustc's go to our stderr as they are.
 pub(crate) fn compile(toolchain: &Toolchain, request: &Compile<'_>) -> Result<Compiled, CudaBuilderError> {
-    let linker = linker(request.target_dir).map_err(CudaBuilderError::file(request.target_dir, "written"))?;
-    let mut command = command(toolchain, request, &linker);
+    write_linker(request.target_dir).map_err(CudaBuilderError::file(request.target_dir, "written"))?;
+    let mut command = command(toolchain, request);
     let not_run = |source| CudaBuilderError::CompilerNotRun {
         program: toolchain.cargo.clone(),
         variable: "CARGO",
@@ -73,26 +77,30 @@ pub(crate) fn compile(toolchain: &Toolchain, request: &Compile<'_>) -> Result<Co
     collect(toolchain, request.krate, &artifacts)
 }
 
-/// Writes the [linker](LINKER), unless it is there, and returns its path.
-fn linker(folder: &Path) -> std::io::Result<PathBuf> {
+/// Writes the [linker](LINKER), unless it is there.
+fn write_linker(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let path = folder.join("no-linker.sh");
+    let path = folder.join(LINKER_NAME);
     if std::fs::read(&path).is_ok_and(|text| text == LINKER.as_bytes()) {
-        return Ok(path);
+        return Ok(());
     }
     std::fs::write(&path, LINKER)?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
-    Ok(path)
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
 }
 
-fn command(toolchain: &Toolchain, request: &Compile<'_>, linker: &Path) -> Command {
+fn command(toolchain: &Toolchain, request: &Compile<'_>) -> Command {
     let mut command = Command::new(&toolchain.cargo);
     environment::clean(&mut command);
     command.current_dir(request.krate);
     command.env("RUSTC", &toolchain.rustc);
     // The device build uses unstable options of a stable compiler; the host build is not touched by this.
     command.env("RUSTC_BOOTSTRAP", "1");
-    command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(request, linker).join("\x1f"));
+    command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(request).join("\x1f"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain([request.target_dir.to_owned()]);
+    if let Ok(joined) = std::env::join_paths(folders) {
+        command.env("PATH", joined);
+    }
     if !toolchain.library_path.is_empty() {
         let inherited = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         let folders = toolchain.library_path.iter().cloned().chain(std::env::split_paths(&inherited));
@@ -110,6 +118,9 @@ fn command(toolchain: &Toolchain, request: &Compile<'_>, linker: &Path) -> Comma
     // Even the default, "thin-local", would optimise the bitcode before our passes see it.
     let profile = if request.release { "release" } else { "dev" };
     command.arg("--config").arg(format!("profile.{profile}.lto=\"off\""));
+    // What debug information there is, the flags say. Crates whose workspaces say something else of their host programs
+    // then share `core` in one target folder, which takes longer to compile than most kernels.
+    command.arg("--config").arg(format!("profile.{profile}.debug=false"));
     for (package, attributes) in &request.attributes.dependencies {
         let flags = attributes.iter().map(|attribute| format!("\"-Zcrate-attr={attribute}\""));
         // Not every crate uses what its kernels may use.
@@ -129,7 +140,7 @@ fn command(toolchain: &Toolchain, request: &Compile<'_>, linker: &Path) -> Comma
 }
 
 /// Flags for every crate of the device build.
-fn rust_flags(request: &Compile<'_>, linker: &Path) -> Vec<String> {
+fn rust_flags(request: &Compile<'_>) -> Vec<String> {
     let mut flags: Vec<String> = [
         // The passes come first, the optimiser after them: see `passes`.
         "-Cno-prepopulate-passes",
@@ -148,7 +159,7 @@ fn rust_flags(request: &Compile<'_>, linker: &Path) -> Vec<String> {
         // Those that say it themselves would be warned of saying it twice.
         flags.extend(["-Zcrate-attr=no_std", "-Aunused_attributes"].map(String::from));
     }
-    flags.push(format!("-Clinker={}", linker.display()));
+    flags.push(format!("-Clinker={LINKER_NAME}"));
     flags.push(format!("-Ctarget-cpu={}", request.arch.processor()));
     // Not DWARF, which ptxas refuses in the form LLVM writes it: only `.loc` lines, which profilers read.
     flags.push(String::from(if request.line_info {
@@ -261,7 +272,7 @@ mod tests {
             arguments: &[],
             attributes: &Attributes::default(),
         };
-        rust_flags(&request, Path::new("target/no-linker.sh"))
+        rust_flags(&request)
     }
 
     #[test]

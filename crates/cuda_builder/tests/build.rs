@@ -66,8 +66,9 @@ impl Krate {
     }
 }
 
+/// Where build scripts keep it too: `core` is compiled once for all.
 fn shared_folder() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda-builder")
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("../cuda-builder")
 }
 
 /// One kernel's PTX.

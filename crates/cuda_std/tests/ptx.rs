@@ -16,7 +16,8 @@ static MODULES: LazyLock<Vec<Module>> = LazyLock::new(|| {
     let build = CudaBuilder::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels"))
         .arches(ARCHES)
         .generate_line_info(false)
-        .target_dir(folder.join("cuda-builder"))
+        // Where the device tests' build script keeps it too: `core` is compiled once for both.
+        .target_dir(folder.join("../cuda-builder"))
         .copy_to(folder.join("kernels.ptx"))
         .build_all()
         .unwrap_or_else(|error| panic!("{error}"));

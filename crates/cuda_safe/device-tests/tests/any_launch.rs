@@ -25,7 +25,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use simt::check::{Checks, FindingKind};
 
-const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
+const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.compute_90.ptx"));
 
 /// Launches drawn for each kernel.
 const LAUNCHES: u32 = 12;

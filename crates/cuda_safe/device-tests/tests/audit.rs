@@ -93,7 +93,8 @@ fn findings(name: &str, kernels: &str) -> Vec<Finding> {
     write(".cargo/config.toml", "[net]\noffline = true\n");
     fs::copy(root.join("Cargo.lock"), krate.path().join("Cargo.lock")).unwrap();
 
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("audit");
+    // Where the build script keeps it too: `core` is compiled once for both.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../cuda-builder");
     let error = CudaBuilder::new(krate.path()).target_dir(folder).build_all().unwrap_err();
     let text = error.to_string();
     let CudaBuilderError::Audit { findings, .. } = error else { panic!("{text}") };

@@ -9,8 +9,7 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust_raw as sys;
 
-mod common;
-use common::{KERNELS, OwnContext, allocate, bind, function, gives, launch, module, ok};
+use crate::common::{KERNELS, OwnContext, allocate, bind, function, gives, launch, module, ok};
 
 const INVALID_VALUE: c_int = 1;
 const INVALID_HANDLE: c_int = 400;

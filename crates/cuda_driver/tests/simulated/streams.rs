@@ -9,8 +9,7 @@ use cust::stream::{Stream, StreamFlags};
 use cust_raw as sys;
 use simt::{cards, model};
 
-mod common;
-use common::{OwnContext, allocate, bind, gives, ok};
+use crate::common::{OwnContext, allocate, bind, gives, ok};
 
 const INVALID_VALUE: c_int = 1;
 const INVALID_HANDLE: c_int = 400;

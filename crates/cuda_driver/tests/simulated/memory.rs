@@ -10,8 +10,7 @@ use cust::memory::{
 };
 use cust_raw as sys;
 
-mod common;
-use common::{OwnContext, allocate, bind, gives, ok};
+use crate::common::{OwnContext, allocate, bind, gives, ok};
 
 const INVALID_VALUE: c_int = 1;
 const OUT_OF_MEMORY: c_int = 2;

@@ -6,8 +6,7 @@ use std::ptr;
 use cuda_driver::simulated;
 use cust_raw as sys;
 
-mod common;
-use common::{KERNELS, OwnContext, allocate, bind, function, gives, launch, module, ok};
+use crate::common::{KERNELS, OwnContext, allocate, bind, function, gives, launch, module, ok};
 
 /// Everything that a broken context refuses.
 fn expect_broken(code: c_int, address: u64, kernel: sys::CUfunction) {

@@ -9,8 +9,7 @@ use cust::context::{CacheConfig, Context, ContextFlags, CurrentContext, Resource
 use cust::device::{Device, DeviceAttribute};
 use cust_raw as sys;
 
-mod common;
-use common::{OwnContext, bind, gives, ok};
+use crate::common::{OwnContext, bind, gives, ok};
 
 const INVALID_VALUE: c_int = 1;
 const INVALID_DEVICE: c_int = 101;
@@ -194,7 +193,7 @@ fn a_destroyed_context_is_known_as_such() {
             gives(sys::cuMemAlloc_v2(&mut 0, 64), CONTEXT_IS_DESTROYED);
         }
     });
-    let (handle, address) = (context.0, common::allocate(64));
+    let (handle, address) = (context.0, crate::common::allocate(64));
     there.recv().expect("a word");
     drop(context);
     said.send(()).expect("a listener");
