@@ -224,8 +224,11 @@ pub(super) fn end(state: &mut State, stream: Handle) -> Outcome<Handle> {
         let streams = state.streams.iter();
         let others = streams
             .filter_map(|(_, other)| other.capture.as_ref().filter(|other| other.graph == capture.graph));
-        others.flat_map(|other| &other.ends).all(|end| before.contains(end))
+        others.flat_map(|other| &other.ends).chain(&graph.loose).all(|end| before.contains(end))
     });
+    if let Ok(graph) = state.graphs.get_mut(capture.graph) {
+        graph.loose.clear();
+    }
     leave(state, &capture);
     if sound && joined {
         return Ok(capture.graph);
@@ -260,13 +263,14 @@ fn leave(state: &mut State, capture: &Capture) {
     }
 }
 
-/// Gives up the capture of a stream that is destroyed.
+/// Takes a stream that is destroyed out of its capture, which ends with the stream that it was begun in. What another stream
+/// was given remains, and has to be waited for like that of streams that live on.
 pub(super) fn abandon(state: &mut State, capture: &Capture) {
     if capture.origin {
         leave(state, capture);
         discard(state, capture);
-    } else {
-        invalidate(state, capture.graph);
+    } else if let Ok(graph) = state.graphs.get_mut(capture.graph) {
+        graph.loose.extend(&capture.ends);
     }
 }
 

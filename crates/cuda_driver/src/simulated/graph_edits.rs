@@ -1,6 +1,5 @@
 //! Looking at graphs and changing their shape: nodes, edges, clones, pictures.
 
-use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint};
 use std::fmt::Write;
 
@@ -9,7 +8,7 @@ use super::driver::driver;
 use super::entry::{In, Out};
 use super::graphs::{Graph, kind};
 use super::operations::Operation;
-use super::registry::{Handle, new_handle};
+use super::registry::Handle;
 use crate::Code;
 
 /// Hands out a list in the driver API's way: without a place for it, its length alone; else as much as there is room
@@ -65,16 +64,7 @@ entry_points! {
         let driver = driver()?;
         out.wanted()?;
         let mut state = driver.state();
-        let mut copy = state.graphs.get(original)?.clone();
-        let renamed: HashMap<Handle, Handle> =
-            copy.nodes.iter().map(|node| (node.handle, new_handle())).collect();
-        for node in &mut copy.nodes {
-            node.handle = renamed[&node.handle];
-            for after in &mut node.after {
-                *after = renamed[after];
-            }
-        }
-        let clone = state.graphs.insert(copy);
+        let (clone, renamed) = state.clone_graph(original)?;
         state.clones.insert(clone, renamed);
         out.set(clone)
     }
@@ -165,11 +155,16 @@ entry_points! {
     fn cuGraphDestroyNode(node: Handle) {
         let driver = driver()?;
         let mut state = driver.state();
+        let child = state.node(node)?.child;
         let graph = state.graph_of(node)?;
         graph.nodes.retain(|other| other.handle != node);
         for other in &mut graph.nodes {
             other.after.retain(|before| *before != node);
         }
+        let removed = child.map(|child| state.remove_graph(child)).transpose()?;
+        drop(state);
+        // What the graph kept alive is destroyed when no lock is held.
+        drop(removed);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::copy_shapes::Copy3d;
 use super::driver::{State, driver};
 use super::entry::{HostFunction, In, Out};
 use super::fills::Fill;
-use super::graphs::{Executable, executable_mut};
+use super::graphs::executable_mut;
 use super::launches::{Arguments, Launch};
 use super::operations::{HostCall, Operation};
 use super::registry::Handle;
@@ -165,10 +165,27 @@ pub(super) fn event_operation(event: Handle, operation: fn(Handle) -> Operation)
     Ok(operation(event))
 }
 
+/// A graph as the work of a node in a graph that has been instantiated.
 pub(super) fn graph_operation(graph: Handle) -> Outcome<Operation> {
-    let driver = driver()?;
-    let state = driver.state();
-    Ok(Operation::Graph(Arc::new(Executable::of(state.graphs.get(graph)?)?)))
+    Ok(Operation::Graph(Arc::new(driver()?.state().executable_of(graph)?)))
+}
+
+/// Adds a node that owns a copy of a graph.
+pub(super) fn add_child(
+    out: Out<Handle>,
+    graph: Handle,
+    after: In<Handle>,
+    count: usize,
+    child: Handle,
+) -> Outcome {
+    if graph == child {
+        return Err(INVALID_VALUE);
+    }
+    add(out, graph, after, count, graph_operation(child)?)?;
+    let mut state = driver()?.state();
+    let copy = state.clone_owned(child)?;
+    state.node_mut(out.get()?)?.child = Some(copy);
+    Ok(())
 }
 
 entry_points! {
@@ -331,7 +348,13 @@ entry_points! {
     fn cuGraphAddChildGraphNode(
         out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, child: Handle,
     ) {
-        add(out, graph, after, count, graph_operation(child)?)
+        add_child(out, graph, after, count, child)
+    }
+
+    fn cuGraphChildGraphNodeGetGraph(node: Handle, out: Out<Handle>) {
+        let driver = driver()?;
+        let state = driver.state();
+        out.set(state.node(node)?.child.ok_or(INVALID_VALUE)?)
     }
 
     fn cuGraphExecChildGraphNodeSetParams(executable: Handle, node: Handle, child: Handle) {

@@ -7,7 +7,7 @@ use super::copy_shapes::Copy3d;
 use super::entry::{In, Out};
 use super::graph_edits::{EdgeData, whole_edges};
 use super::graph_nodes::{
-    FillNode, HostNode, KernelNode2, add, change, change_in, event_operation, graph_operation,
+    FillNode, HostNode, KernelNode2, add, add_child, change, change_in, event_operation, graph_operation,
 };
 use super::operations::Operation;
 use super::registry::Handle;
@@ -78,6 +78,24 @@ fn operation(parameters: In<Parameters>) -> Outcome<Operation> {
     }
 }
 
+/// Adds a node, which owns a copy of its graph where it is a child graph's.
+fn add_any(
+    out: Out<Handle>,
+    graph: Handle,
+    after: In<Handle>,
+    count: usize,
+    node: In<Parameters>,
+) -> Outcome {
+    const CHILD_GRAPH: c_int = 4;
+    // Also refuses what cannot be such a node.
+    let operation = operation(node)?;
+    if node.get()?.kind == CHILD_GRAPH {
+        let of_kind = node.cast::<u8>().byte_offset(std::mem::offset_of!(Parameters, of_kind));
+        return add_child(out, graph, after, count, of_kind.cast::<ChildNode>().get()?.graph);
+    }
+    add(out, graph, after, count, operation)
+}
+
 fn refuse(what: &str) -> Outcome<Operation> {
     super::say_once(format_args!("a node of a graph that {what} is not simulated"));
     Err(Code::NOT_SUPPORTED)
@@ -87,7 +105,7 @@ entry_points! {
     fn cuGraphAddNode(
         out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, parameters: In<Parameters>,
     ) {
-        add(out, graph, after, count, operation(parameters)?)
+        add_any(out, graph, after, count, parameters)
     }
 
     fn cuGraphAddNode_v2(
@@ -95,7 +113,7 @@ entry_points! {
         parameters: In<Parameters>,
     ) {
         whole_edges(data, count)?;
-        add(out, graph, after, count, operation(parameters)?)
+        add_any(out, graph, after, count, parameters)
     }
 
     fn cuGraphNodeSetParams(node: Handle, parameters: In<Parameters>) {

@@ -20,6 +20,10 @@ pub(super) struct Graph {
     pub nodes: Vec<Node>,
     /// Something went wrong while it was captured.
     pub invalidated: bool,
+    /// Whether a node owns it.
+    pub owned: bool,
+    /// Where streams ended that were destroyed while they were part of its capture.
+    pub loose: Vec<Handle>,
     /// The user objects that it keeps alive.
     pub kept: Vec<Kept>,
 }
@@ -31,6 +35,8 @@ pub(super) struct Node {
     pub operation: Operation,
     /// What it comes after.
     pub after: Vec<Handle>,
+    /// The graph that it owns, of which its operation is made when the node's graph is instantiated.
+    pub child: Option<Handle>,
 }
 
 /// A graph as it was when it was instantiated, each node behind those that it comes after.
@@ -98,7 +104,7 @@ impl State {
             return Err(INVALID_VALUE);
         }
         let handle = new_handle();
-        graph.nodes.push(Node { handle, operation, after });
+        graph.nodes.push(Node { handle, operation, after, child: None });
         Ok(handle)
     }
 
@@ -113,6 +119,54 @@ impl State {
         nodes.find(|node| node.handle == handle).ok_or(INVALID_VALUE)
     }
 
+    /// Copies a graph, with copies of the graphs that its nodes own: the copy, and its nodes by those of the original.
+    pub(super) fn clone_graph(&mut self, original: Handle) -> Outcome<(Handle, HashMap<Handle, Handle>)> {
+        let mut copy = self.graphs.get(original)?.clone();
+        let renamed: HashMap<Handle, Handle> =
+            copy.nodes.iter().map(|node| (node.handle, new_handle())).collect();
+        for node in &mut copy.nodes {
+            node.handle = renamed[&node.handle];
+            for after in &mut node.after {
+                *after = renamed[after];
+            }
+            if let Some(child) = node.child {
+                node.child = Some(self.clone_owned(child)?);
+            }
+        }
+        copy.owned = false;
+        Ok((self.graphs.insert(copy), renamed))
+    }
+
+    /// The same for a node, which owns the copy.
+    pub(super) fn clone_owned(&mut self, original: Handle) -> Outcome<Handle> {
+        let (copy, _) = self.clone_graph(original)?;
+        self.graphs.get_mut(copy)?.owned = true;
+        Ok(copy)
+    }
+
+    /// Takes out a graph and those that its nodes own, to be dropped when no lock is held.
+    pub(super) fn remove_graph(&mut self, handle: Handle) -> Outcome<Vec<Graph>> {
+        let graph = self.graphs.remove(handle)?;
+        let mut removed = Vec::new();
+        for child in graph.nodes.iter().filter_map(|node| node.child) {
+            removed.append(&mut self.remove_graph(child)?);
+        }
+        removed.push(graph);
+        Ok(removed)
+    }
+
+    /// A graph as it is now, to be executed, with the graphs that its nodes own as they are now.
+    pub(super) fn executable_of(&mut self, handle: Handle) -> Outcome<Executable> {
+        let nodes = self.graphs.get(handle)?.nodes.iter().enumerate();
+        let children: Vec<(usize, Handle)> =
+            nodes.filter_map(|(index, node)| Some((index, node.child?))).collect();
+        for (index, child) in children {
+            let operation = Operation::Graph(Arc::new(self.executable_of(child)?));
+            self.graphs.get_mut(handle)?.nodes[index].operation = operation;
+        }
+        Executable::of(self.graphs.get(handle)?)
+    }
+
     pub(super) fn graph_of(&mut self, node: Handle) -> Outcome<&mut Graph> {
         let mut graphs = self.graphs.iter_mut().map(|(_, graph)| graph);
         graphs.find(|graph| graph.node(node).is_some()).ok_or(INVALID_VALUE)
@@ -120,7 +174,7 @@ impl State {
 }
 
 impl Executable {
-    pub(super) fn of(graph: &Graph) -> Outcome<Self> {
+    fn of(graph: &Graph) -> Outcome<Self> {
         let kept = graph.kept.iter().map(|kept| kept.data.clone()).collect();
         graph.sorted().map(|nodes| Self { nodes, disabled: HashSet::new(), kept }).ok_or(INVALID_VALUE)
     }
@@ -229,7 +283,7 @@ fn instantiate(out: Out<Handle>, graph: Handle) -> Outcome {
     let current = contexts::current()?;
     out.wanted()?;
     let mut state = current.driver.state();
-    let executable = Executable::of(state.graphs.get(graph)?)?;
+    let executable = state.executable_of(graph)?;
     out.set(state.executables.insert(Arc::new(executable)))
 }
 
@@ -246,7 +300,13 @@ entry_points! {
     fn cuGraphDestroy(graph: Handle) {
         let driver = driver()?;
         // What the graph kept alive is destroyed when no lock is held.
-        let removed = driver.state().graphs.remove(graph)?;
+        let removed = {
+            let mut state = driver.state();
+            if state.graphs.get(graph)?.owned {
+                return Err(INVALID_VALUE);
+            }
+            state.remove_graph(graph)?
+        };
         drop(removed);
         Ok(())
     }
@@ -360,7 +420,7 @@ fn update(executable: Handle, graph: Handle, tell: impl FnOnce(c_int)) -> Outcom
     const TOPOLOGY_CHANGED: c_int = 2;
     let driver = driver()?;
     let mut state = driver.state();
-    let mut other = Executable::of(state.graphs.get(graph)?)?;
+    let mut other = state.executable_of(graph)?;
     let is_alike = executable_mut(&mut state, executable)?.exchange(&mut other);
     drop(state);
     // What the old executable alone kept alive is destroyed when no lock is held.

@@ -164,6 +164,25 @@ entry_points! {
         Ok(())
     }
 
+    // The memory of nodes that allocate, which are not simulated: none is in use or reserved, now or ever.
+    fn cuDeviceGetGraphMemAttribute(device: c_int, attribute: c_int, value: Out<u64>) {
+        driver()?.device(device)?;
+        if !(0..=3).contains(&attribute) {
+            return Err(INVALID_VALUE);
+        }
+        value.set(0)
+    }
+
+    fn cuDeviceSetGraphMemAttribute(device: c_int, attribute: c_int, value: In<u64>) {
+        driver()?.device(device)?;
+        // The marks of the most, which can be taken back to now.
+        if matches!(attribute, 1 | 3) && value.get()? == 0 { Ok(()) } else { Err(INVALID_VALUE) }
+    }
+
+    fn cuDeviceGraphMemTrim(device: c_int) {
+        driver()?.device(device).map(drop)
+    }
+
     fn cuMemPoolCreate(out: Out<Handle>, properties: In<Properties>) {
         const PINNED: c_int = 1;
         const DEVICE: c_int = 1;

@@ -587,6 +587,14 @@ fn batches_of_copies_and_pools_by_place() {
         gives(cuMemGetMemPool(&raw mut current, &raw const nowhere, PINNED), INVALID_VALUE);
         ok(cuMemSetMemPool(&raw const device, PINNED, default));
         ok(sys::cuMemPoolDestroy(made));
+
+        // No graph has allocated.
+        use sys::CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT as RESERVED;
+        let mut reserved = 9_u64;
+        ok(sys::cuDeviceGraphMemTrim(0));
+        ok(sys::cuDeviceGetGraphMemAttribute(0, RESERVED, (&raw mut reserved).cast()));
+        assert_eq!(reserved, 0);
+        gives(sys::cuDeviceSetGraphMemAttribute(0, RESERVED, (&raw mut reserved).cast()), INVALID_VALUE);
         ok(sys::cuMemFree_v2(address));
     }
 }

@@ -330,6 +330,31 @@ fn what_a_capture_forbids_ends_it() {
         ok(sys::cuStreamWaitEvent(second, fork, 0));
         ok(sys::cuMemsetD8Async(address, 2, 32, second));
         end(UNJOINED);
+        // The same where the stream is destroyed meanwhile.
+        let forked = |is_joined: bool| {
+            let mut third = ptr::null_mut();
+            ok(sys::cuStreamCreate(&raw mut third, 1));
+            begin();
+            ok(sys::cuMemsetD8Async(address, 1, 64, first));
+            ok(sys::cuEventRecord(fork, first));
+            ok(sys::cuStreamWaitEvent(third, fork, 0));
+            ok(sys::cuMemsetD8Async(address, 2, 32, third));
+            ok(sys::cuEventRecord(mark, third));
+            if is_joined {
+                ok(sys::cuStreamWaitEvent(first, mark, 0));
+            }
+            ok(sys::cuStreamDestroy_v2(third));
+        };
+        if bind() {
+            forked(false);
+            end(UNJOINED);
+        }
+        forked(true);
+        let graph_of_forked = end(0);
+        let mut nodes = 0;
+        ok(sys::cuGraphGetNodes(graph_of_forked, ptr::null_mut(), &raw mut nodes));
+        assert_eq!(nodes, 2);
+        ok(sys::cuGraphDestroy(graph_of_forked));
         // An event of a capture cannot be waited for by the host.
         begin();
         ok(sys::cuMemsetD8Async(address, 1, 64, first));
@@ -789,7 +814,38 @@ fn nodes_of_any_kind_are_made_changed_and_disabled() {
         gives(sys::cuGraphExecUpdate(exec, apart, &raw mut no_node, &raw mut result), 910);
         assert_eq!(launched(), (6, 4));
         ok(sys::cuGraphExecDestroy(exec));
-        for graph in [graph, other, apart] {
+
+        // A child graph is a copy, which can be looked at and changed until the whole is instantiated.
+        let parent = make();
+        let mut child = ptr::null_mut();
+        ok(sys::cuGraphAddChildGraphNode(&raw mut child, parent, ptr::null(), 0, other));
+        let (mut inner, mut inner_nodes, mut inner_count) = (ptr::null_mut(), [ptr::null_mut(); 2], 2);
+        ok(sys::cuGraphChildGraphNodeGetGraph(child, &raw mut inner));
+        assert_ne!(inner, other);
+        ok(sys::cuGraphGetNodes(inner, inner_nodes.as_mut_ptr(), &raw mut inner_count));
+        assert_eq!(inner_count, 2);
+        let mut parts = fill_node(address, 8, 32).fill;
+        ok(sys::cuGraphMemsetNodeSetParams(inner_nodes[1], &raw const parts));
+        let mut copy = ptr::null_mut();
+        ok(sys::cuGraphClone(&raw mut copy, parent));
+        parts.value = 7;
+        ok(sys::cuGraphMemsetNodeSetParams(inner_nodes[1], &raw const parts));
+        gives(sys::cuGraphDestroy(inner), INVALID_VALUE);
+        for (whole, expected) in [(parent, (7, 4)), (copy, (8, 4)), (other, (5, 4))] {
+            let mut exec = ptr::null_mut();
+            ok(sys::cuGraphInstantiateWithFlags(&raw mut exec, whole, 0));
+            ok(sys::cuGraphLaunch(exec, ptr::null_mut()));
+            let mut host = [0_u8; 64];
+            ok(sys::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 64));
+            assert_eq!((host[0], host[32]), expected);
+            ok(sys::cuGraphExecDestroy(exec));
+        }
+        ok(sys::cuGraphDestroyNode(child));
+        if bind() {
+            let mut count = 0;
+            gives(sys::cuGraphGetNodes(inner, ptr::null_mut(), &raw mut count), INVALID_HANDLE);
+        }
+        for graph in [graph, other, apart, parent, copy] {
             ok(sys::cuGraphDestroy(graph));
         }
         ok(sys::cuMemFree_v2(address));
