@@ -1,4 +1,4 @@
-"""cuda.core's objects at work: kernels from CUDA C++ by NVRTC, linked PTX, streams, events, memory, a graph."""
+"""cuda.core's objects at work: kernels from CUDA C++ by NVRTC, linked PTX, streams, events, memory, graphs."""
 
 import ctypes
 
@@ -95,3 +95,55 @@ def test_events_measure(device, stream):
     end = stream.record(options=timed)
     end.sync()
     assert end - start >= 0
+
+
+def built(device, *launches):
+    """A graph of launches, one after another, not completed yet."""
+    builder = device.create_graph_builder().begin_building()
+    for kernel, *arguments in launches:
+        launch(builder, LaunchConfig(grid=1, block=32), kernel, *arguments)
+    return builder.end_building()
+
+
+def test_a_graph_forks_and_joins(device, stream):
+    kernel = compiled(device).get_kernel("scale")
+    buffers = [pinned(device, 32) for _ in range(2)]
+    for _, values in buffers:
+        values[:] = 1
+    builder = device.create_graph_builder().begin_building()
+    for buffer, _ in buffers:
+        launch(builder, LaunchConfig(grid=1, block=32), kernel, buffer, numpy.float32(2), numpy.int32(32))
+    branches = builder.split(2)
+    for branch, (buffer, _), factor in zip(branches, buffers, (3, 5)):
+        launch(branch, LaunchConfig(grid=1, block=32), kernel, buffer, numpy.float32(factor), numpy.int32(32))
+    graph = type(builder).join(*branches).end_building().complete()
+    graph.launch(stream)
+    graph.launch(stream)
+    stream.sync()
+    assert [values[0] for _, values in buffers] == [36, 100]
+
+
+def test_a_graph_is_updated(device, stream):
+    kernel = compiled(device).get_kernel("scale")
+    buffer, values = pinned(device, 32)
+    values[:] = 1
+    first, second = (built(device, (kernel, buffer, numpy.float32(factor), numpy.int32(32))) for factor in (3, 7))
+    graph = first.complete()
+    graph.launch(stream)
+    graph.update(second)
+    graph.launch(stream)
+    stream.sync()
+    assert (values == 21).all()
+
+
+def test_a_graph_is_part_of_another(device, stream):
+    kernel = compiled(device).get_kernel("scale")
+    buffer, values = pinned(device, 32)
+    values[:] = 1
+    child = built(device, (kernel, buffer, numpy.float32(3), numpy.int32(32)))
+    builder = device.create_graph_builder().begin_building()
+    builder.embed(child)
+    launch(builder, LaunchConfig(grid=1, block=32), kernel, buffer, numpy.float32(5), numpy.int32(32))
+    builder.end_building().complete().launch(stream)
+    stream.sync()
+    assert (values == 15).all()
