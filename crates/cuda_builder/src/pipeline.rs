@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::link::{Rlib, link};
 use crate::llvm::{Context, Llvm, Module, Optimise, TargetMachine};
@@ -57,10 +58,50 @@ pub(crate) fn run(
         ));
     }
     let linked = wants_linked.then(|| module.to_text());
-    let outputs = request.outputs.iter().map(|output| finish(llvm, module.duplicate(), *output, request));
-    let outputs = outputs.collect::<Result<Vec<_>, _>>()?;
+    let outputs = match request.outputs[..] {
+        [output] => vec![finish(llvm, module, output, request)?],
+        _ => finish_all(llvm, &module, request, &mut warnings)?,
+    };
     warnings.extend(context.take_warnings());
     Ok(Outcome { outputs, linked, warnings })
+}
+
+/// Makes all outputs, as many at a time as there are processors. LLVM's contexts belong to one thread each, so every output
+/// has one of its own, with a copy of the module that passes through bitcode.
+fn finish_all(
+    llvm: Llvm,
+    module: &Module<'_>,
+    request: &Request,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Output>, CudaBuilderError> {
+    let bitcode = module.to_bitcode();
+    let one = |output| {
+        let context = Context::new(llvm);
+        let module = Module::from_bitcode(&context, &bitcode, "kernels")
+            .map_err(CudaBuilderError::llvm("copying the linked module"))?;
+        Ok((finish(llvm, module, output, request)?, context.take_warnings()))
+    };
+    let next = AtomicUsize::new(0);
+    let work = || -> Vec<_> {
+        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        numbers.map_while(|number| Some((number, one(*request.outputs.get(number)?)))).collect()
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(request.outputs.len());
+    let mut made: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    made.sort_by_key(|(number, _)| *number);
+    let mut outputs = Vec::new();
+    for (_, output) in made {
+        let (output, said) = output?;
+        outputs.push(output);
+        warnings.extend(said.filter(|said| !warnings.contains(said)));
+    }
+    Ok(outputs)
 }
 
 /// Optimises, audits and emits one architecture.
