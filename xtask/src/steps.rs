@@ -46,7 +46,7 @@ impl<W: Write> Steps<W> {
     }
 
     fn perform(&mut self, name: &str, aloud: bool, step: impl FnOnce() -> Result<String>) -> Result<()> {
-        if self.failed() > 0 && !self.keep_going {
+        if !self.goes_on() {
             self.done.push((name.to_owned(), Outcome::NotRun));
             return Ok(());
         }
@@ -75,6 +75,11 @@ impl<W: Write> Steps<W> {
         }
         self.out.flush()?;
         Ok(())
+    }
+
+    /// Whether the next step would be run.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.keep_going || self.failed() == 0
     }
 
     /// How many steps failed so far.
