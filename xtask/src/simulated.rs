@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
 
@@ -29,13 +28,13 @@ pub(crate) fn run(layout: &Layout, steps: &mut Steps<std::io::Stdout>) -> Result
     steps.run("all kernels under all checks (coalesce check)", || check(&program))?;
     steps.run("all kernels on the simulator, small and ragged", || {
         let listed = listed(&program)?;
-        judge(&rows_of_each(&program, &listed, &["--small"])?, &listed)
+        judge(&rows(&program, &["--small"])?, &listed)
     })?;
     steps.run("all experiments on the simulator (coalesce run)", || {
         // Which kernels a quick run leaves out for the sake of time is the experiments' own choice.
         let mut listed = listed(&program)?;
         listed.iter_mut().for_each(|experiment| experiment.kernels.clear());
-        judge(&rows_of_each(&program, &listed, &[])?, &listed)
+        judge(&rows(&program, &[])?, &listed)
     })
 }
 
@@ -74,25 +73,6 @@ fn rows(program: &Path, arguments: &[&str]) -> Result<String> {
         program,
         &[&["run", "--device", DEVICE, "--format", "json"], arguments].concat(),
     ))
-}
-
-/// The records of all experiments with these arguments, each run by a process of its own and as many at a time as there are
-/// processors: the simulator gives a launch to one of them.
-fn rows_of_each(program: &Path, listed: &[Experiment], arguments: &[&str]) -> Result<String> {
-    let next = AtomicUsize::new(0);
-    let work = || -> Vec<(usize, Result<String>)> {
-        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-        let run = |experiment: &Experiment| rows(program, &[&[&*experiment.name], arguments].concat());
-        numbers.map_while(|number| Some((number, run(listed.get(number)?)))).collect()
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut records: Vec<_> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let joined = workers.into_iter().map(|worker| worker.join());
-        joined.flat_map(|records| records.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    });
-    records.sort_by_key(|(number, _)| *number);
-    records.into_iter().map(|(_, records)| records).collect()
 }
 
 /// Holds modelled rows to what every row is held to.
