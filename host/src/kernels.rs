@@ -56,7 +56,7 @@ impl<'a> Artefact<'a> {
     }
 }
 
-/// What the program carries, or the [edited] kernels where there are any.
+/// Reads the PTX that the program carries, or that of the [edited] kernels where there are any.
 ///
 /// # Errors
 /// The build left a text without a proper head.

@@ -23,7 +23,7 @@ const KERNELS: &str = "gpu-kernels/src";
 /// Prefixes of the environment variables that change what cargo builds.
 const VARIABLES: [&str; 4] = ["CARGO_BUILD_", "CARGO_ENCODED_RUSTFLAGS", "CARGO_PROFILE_", "RUST"];
 
-/// What a program was made of.
+/// Identifies the sources that a program was made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp {
     /// Of everything but the bodies of kernels.
@@ -36,7 +36,7 @@ struct Stamp {
     builder: PathBuf,
 }
 
-/// How a program can be used that was built before.
+/// The way to use a program that was built before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// As it is.
@@ -48,7 +48,7 @@ pub(crate) enum Use {
 /// Says how the program can be used without asking cargo; `None` where cargo has to build it.
 pub(crate) fn usable(root: &Path, program: &Path) -> Option<Use> {
     let kept = Stamp::read(&stamp_file(program))?;
-    let (interface, whole) = fingerprint(root, program)?;
+    let (interface, whole) = fingerprint(root, &inputs(root, program)?)?;
     if kept.interface != interface || kept.program != of_file(program)? {
         return None;
     }
@@ -68,8 +68,8 @@ pub(crate) fn keep(root: &Path, program: &Path, builder: &Path, start: SystemTim
     let changed = |path: &PathBuf| {
         std::fs::metadata(path).and_then(|data| data.modified()).map_or(true, |modified| modified >= start)
     };
-    let stamp = inputs(root, program).filter(|inputs| !inputs.iter().any(changed)).and_then(|_| {
-        let (interface, whole) = fingerprint(root, program)?;
+    let stamp = inputs(root, program).filter(|inputs| !inputs.iter().any(changed)).and_then(|inputs| {
+        let (interface, whole) = fingerprint(root, &inputs)?;
         Some(Stamp { interface, whole, program: of_file(program)?, builder: builder.to_owned() })
     });
     if let Some(stamp) = stamp {
@@ -95,16 +95,16 @@ impl Stamp {
     }
 }
 
-/// Hashes of the program's sources, without and with the bodies of kernels.
-fn fingerprint(root: &Path, program: &Path) -> Option<(u64, u64)> {
+/// Hashes a program's sources, without and with the bodies of kernels.
+fn fingerprint(root: &Path, inputs: &BTreeSet<PathBuf>) -> Option<(u64, u64)> {
     let kernels = std::fs::canonicalize(root.join(KERNELS)).ok()?;
     let (mut interface, mut whole) = (DefaultHasher::new(), DefaultHasher::new());
-    for path in inputs(root, program)? {
-        let source = std::fs::read(&path).ok()?;
-        (&path, &source).hash(&mut whole);
+    for path in inputs {
+        let source = std::fs::read(path).ok()?;
+        (path, &source).hash(&mut whole);
         match std::str::from_utf8(&source) {
-            Ok(source) if path.starts_with(&kernels) => (&path, interface::of(source)).hash(&mut interface),
-            _ => (&path, &source).hash(&mut interface),
+            Ok(source) if path.starts_with(&kernels) => (path, interface::of(source)).hash(&mut interface),
+            _ => (path, &source).hash(&mut interface),
         }
     }
     for (name, value) in std::env::vars_os() {

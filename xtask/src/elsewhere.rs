@@ -12,7 +12,7 @@ use crate::{cargo, process, reuse};
 /// What the project's program prints.
 const PRINTED: &str = "100000 elements, all right; the last is 199998.5\n";
 
-/// How both are compiled.
+/// Settings that both are compiled with.
 const PROFILE: [&str; 4] = [
     // Saves a minute of compiling; 100,000 elements are soon executed.
     "profile.dev.package.simt.opt-level=0",

@@ -1,4 +1,4 @@
-//! What a host sees of a kernel's source: all of it but the bodies of kernels.
+//! Reduces the source of kernels to what a host sees of it: all but the bodies of kernels.
 //!
 //! ```text
 //! #[kernel]                                                   #[kernel]
@@ -34,7 +34,7 @@ pub(crate) fn of(source: &str) -> String {
     interface + &source[rest..]
 }
 
-/// What stands between the braces of each kernel. `None` where brackets do not match.
+/// Finds the text between the braces of each kernel. `None` where brackets do not match.
 fn bodies(tokens: &[Token<'_>]) -> Option<Vec<Range<usize>>> {
     let mut bodies = Vec::new();
     let mut next = 0;
