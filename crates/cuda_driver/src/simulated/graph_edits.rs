@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::codes::{INVALID_VALUE, OPERATING_SYSTEM, Outcome};
 use super::driver::driver;
 use super::entry::{In, Out};
-use super::graphs::{Graph, kind};
+use super::graphs::{Graph, Node, kind};
 use super::operations::Operation;
 use super::registry::Handle;
 use crate::Code;
@@ -209,37 +209,48 @@ fn get_dependent_nodes(node: Handle, nodes: Out<Handle>, count: Out<usize>) -> O
     list(&dependents.map(|other| other.handle).collect::<Vec<_>>(), nodes, count)
 }
 
-fn add_dependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) -> Outcome {
+/// Changes edges of a graph: all of them, or none where `change` refuses one. It is given the graph and the edge's two nodes.
+fn change_edges(
+    graph: Handle,
+    from: In<Handle>,
+    to: In<Handle>,
+    count: usize,
+    change: impl Fn(&mut Graph, Handle, Handle) -> Outcome,
+) -> Outcome {
     let driver = driver()?;
     let mut state = driver.state();
     let graph = state.graphs.get_mut(graph)?;
     let edges = dependencies(from, to, count)?;
     let mut changed = graph.clone();
-    for (from, to) in edges {
-        changed.node(from).ok_or(INVALID_VALUE)?;
-        let node = changed.nodes.iter_mut().find(|node| node.handle == to).ok_or(INVALID_VALUE)?;
-        if node.after.contains(&from) || from == to {
-            return Err(INVALID_VALUE);
-        }
-        node.after.push(from);
-    }
+    edges.into_iter().try_for_each(|(from, to)| change(&mut changed, from, to))?;
     *graph = changed;
     Ok(())
 }
 
+/// The node of an edge that waits for the other.
+fn waiting(graph: &mut Graph, node: Handle) -> Outcome<&mut Node> {
+    graph.nodes.iter_mut().find(|other| other.handle == node).ok_or(INVALID_VALUE)
+}
+
+fn add_dependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) -> Outcome {
+    change_edges(graph, from, to, count, |graph, from, to| {
+        graph.node(from).ok_or(INVALID_VALUE)?;
+        let node = waiting(graph, to)?;
+        if node.after.contains(&from) || from == to {
+            return Err(INVALID_VALUE);
+        }
+        node.after.push(from);
+        Ok(())
+    })
+}
+
 fn remove_dependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) -> Outcome {
-    let driver = driver()?;
-    let mut state = driver.state();
-    let graph = state.graphs.get_mut(graph)?;
-    let edges = dependencies(from, to, count)?;
-    let mut changed = graph.clone();
-    for (from, to) in edges {
-        let node = changed.nodes.iter_mut().find(|node| node.handle == to).ok_or(INVALID_VALUE)?;
+    change_edges(graph, from, to, count, |graph, from, to| {
+        let node = waiting(graph, to)?;
         let place = node.after.iter().position(|other| *other == from).ok_or(INVALID_VALUE)?;
         node.after.remove(place);
-    }
-    *graph = changed;
-    Ok(())
+        Ok(())
+    })
 }
 
 /// The graph in Graphviz's language.
