@@ -20,7 +20,6 @@ mod measure;
 mod memory;
 mod mistakes;
 mod output;
-mod pattern;
 mod progress;
 mod record;
 mod reference;

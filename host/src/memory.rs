@@ -8,7 +8,6 @@ use crate::{
     device::{Backend, DeviceInfo},
     experiments::{Buffer, Contents, Place, Point, Precision},
     machine,
-    pattern::{self, SEED},
     sizes::Bytes,
     verify::{Findings, merge},
 };
@@ -27,6 +26,7 @@ use cust::{
     stream::Stream,
 };
 use gpu_kernels::fill::{fill_f32, fill_f64};
+use pattern::SEED;
 use rayon::prelude::*;
 use std::slice;
 

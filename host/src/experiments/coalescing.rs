@@ -5,16 +5,11 @@ use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Shape, Work,
     check_size, covering, touched_bytes,
 };
-use crate::{
-    device::DeviceInfo,
-    pattern::{self, SEED},
-    record::Parameters,
-    sweep::Sweep,
-    verify::Expected,
-};
+use crate::{device::DeviceInfo, record::Parameters, sweep::Sweep, verify::Expected};
 use anyhow::{Result, anyhow, bail};
 use cuda_launch::SliceMut;
 use gpu_kernels::coalescing::{offset_f32, offset_f64, stride_f32, stride_f64};
+use pattern::SEED;
 
 /// `a[i + s] += 1`.
 pub(super) struct Offset;

@@ -9,7 +9,6 @@ use super::{
 use crate::{
     cli::Matrices,
     device::{Backend, DeviceInfo},
-    pattern::{self, SEED},
     record::Parameters,
     verify::Expected,
 };
@@ -26,6 +25,7 @@ use gpu_kernels::{
         unchecked_transpose,
     },
 };
+use pattern::SEED;
 
 /// The same work, written in five ways.
 pub(super) struct Idioms;

@@ -348,7 +348,7 @@ pub(crate) struct Buffer {
 
 /// What a buffer is filled with.
 pub(crate) enum Contents {
-    /// Values of this type that say where they are (see [`crate::pattern`]).
+    /// Values of this type that say where they are (see [`pattern`]).
     Pattern(Precision),
     /// Bytes of 0xFF: no kernel's correct output.
     Poison,

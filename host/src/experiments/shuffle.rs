@@ -8,12 +8,7 @@ use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Work, check_size,
     covering,
 };
-use crate::{
-    device::DeviceInfo,
-    pattern::{self, SEED},
-    record::Parameters,
-    verify::Expected,
-};
+use crate::{device::DeviceInfo, record::Parameters, verify::Expected};
 use anyhow::{Result, bail};
 use cuda_launch::{Slice, SliceMut};
 use cust::memory::bytemuck::Pod;
@@ -22,6 +17,7 @@ use gpu_kernels::shuffle::{
     shuffle_down_f32, shuffle_down_i32, shuffle_idx_f32, shuffle_idx_i32, shuffle_up_f32, shuffle_up_i32,
     shuffle_wrap_f32, shuffle_wrap_i32, shuffle_xor_f32, shuffle_xor_i32,
 };
+use pattern::SEED;
 use std::fmt;
 
 /// Shuffles of five kinds, and reductions.

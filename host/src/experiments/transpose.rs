@@ -7,7 +7,6 @@ use super::{
 };
 use crate::{
     device::{Backend, DeviceInfo},
-    pattern::{self, Element, SEED},
     record::Parameters,
     verify::Expected,
 };
@@ -22,6 +21,7 @@ use gpu_kernels::{
     },
     unchecked::vectors::{SIDE, tile_vector, tile_vector_down},
 };
+use pattern::{Element, SEED};
 
 /// Copies and transposes of a matrix of `ny` rows and `nx` columns.
 pub(super) struct Transpose;
@@ -344,13 +344,11 @@ fn copied() -> Expected {
 fn transposed(Matrix { nx, ny }: Matrix) -> Expected {
     let (nx, ny) = (u64::from(nx), u64::from(ny));
     Expected::exactly(move |first, _, values: &mut [f32]| {
-        let (mut row, mut column) = (first / ny, first % ny);
-        for value in values {
-            *value = f32::from_value(pattern::value(column * nx + row, SEED));
-            column += 1;
-            if column == ny {
-                (row, column) = (row + 1, 0);
-            }
+        let (mut row, mut column, mut rest) = (first / ny, first % ny, values);
+        while !rest.is_empty() {
+            let (run, after) = rest.split_at_mut(rest.len().min((ny - column) as usize));
+            f32::fill_by(column * nx + row, nx, SEED, run);
+            (row, column, rest) = (row + 1, 0, after);
         }
     })
 }

@@ -18,7 +18,6 @@ use super::{
 use crate::{
     cli::Pattern,
     device::{Backend, DeviceInfo},
-    pattern::{self, SEED},
     record::Parameters,
     verify::Expected,
 };
@@ -27,6 +26,7 @@ use gpu_kernels::unified::{
     SEGMENT, block_stride, block_stride_write, grid_stride, grid_stride_vector, grid_stride_write,
     random_warp, random_warp_write,
 };
+use pattern::SEED;
 use simt::cards::{BlockShape, Limits, Occupancy};
 
 /// Three orders of access, three placements, and more memory than there is.

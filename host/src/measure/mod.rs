@@ -16,7 +16,6 @@ use crate::{
     experiments::{Buffers, Moment, Point},
     interrupt::Interrupt,
     memory::Memory,
-    pattern::MOST_LAUNCHES,
     simulated::{self, LaunchRecord},
     symbols,
 };
@@ -26,6 +25,7 @@ use cuda_driver::{
     ext::{self, GraphExec},
 };
 use cust::{error::CudaError, function::Function, stream::Stream};
+use pattern::MOST_LAUNCHES;
 use std::{cell::Cell, collections::BTreeMap};
 use timer::{Batch, Timer};
 

@@ -1,11 +1,9 @@
 //! The order in which the kernels go through memory, and what comes of it: the rules in gpu-kernels' `unified.rs`, written
 //! down a second time for the host to check against.
 
-use crate::{
-    pattern::{self, SEED},
-    verify::Expected,
-};
+use crate::verify::Expected;
 use gpu_kernels::unified;
+use pattern::SEED;
 use std::sync::OnceLock;
 
 /// Bytes of an element.

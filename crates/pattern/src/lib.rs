@@ -3,43 +3,60 @@
 //! rule, written down a second time for the host to check against.
 //!
 //! A value is a whole number below 2^20, so that in f32 a sum with any number of launches below 2^23 is exact.
+//!
+//! A crate of its own, so that it is optimised in builds that are not: verification calculates every value again.
 
 /// Shifts the whole pattern; the same for every buffer of a run.
-pub(crate) const SEED: u32 = 0x9E37_79B9;
+pub const SEED: u32 = 0x9E37_79B9;
 
 /// So many launches at most add one to a value before single precision rounds.
-pub(crate) const MOST_LAUNCHES: u64 = 1 << 23;
+pub const MOST_LAUNCHES: u64 = 1 << 23;
 
 /// The value at `index`, as a whole number below 2^20.
 #[inline(always)]
-pub(crate) fn value(index: u64, seed: u32) -> u32 {
+pub fn value(index: u64, seed: u32) -> u32 {
     let folded = index as u32 ^ (index >> 32) as u32;
     folded.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 12
 }
 
 /// An element type that the pattern can be written in.
-pub(crate) trait Element: Copy + Send {
+pub trait Element: Copy + Send {
     /// A whole number below 2^20.
     fn from_value(value: u32) -> Self;
+
+    /// Writes the pattern's values from index `first` on, of every `step`-th index.
+    fn fill_by(first: u64, step: u64, seed: u32, values: &mut [Self]);
 }
 
-impl Element for f32 {
-    #[inline(always)]
-    fn from_value(value: u32) -> f32 {
-        // Through i32, which is below 2^20 all the same, because processors convert it in one vector instruction.
-        value as i32 as f32
-    }
+macro_rules! elements {
+    ($($element:ty: $from_value:expr;)*) => {$(
+        impl Element for $element {
+            #[inline(always)]
+            fn from_value(value: u32) -> $element {
+                $from_value(value)
+            }
+
+            // Not generic, so that it is compiled here and not where it is called.
+            fn fill_by(first: u64, step: u64, seed: u32, values: &mut [$element]) {
+                if step == 1 { fill_window(first, seed, values) } else { fill_steps(first, step, seed, values) }
+            }
+        }
+    )*};
 }
 
-impl Element for f64 {
-    #[inline(always)]
-    fn from_value(value: u32) -> f64 {
-        f64::from(value as i32)
-    }
+elements! {
+    // Through i32, which is below 2^20 all the same, because processors convert it in one vector instruction.
+    f32: |value| value as i32 as f32;
+    f64: |value| f64::from(value as i32);
 }
 
 /// Writes the pattern's values from index `first` on.
-pub(crate) fn fill<T: Element>(first: u64, seed: u32, values: &mut [T]) {
+pub fn fill<T: Element>(first: u64, seed: u32, values: &mut [T]) {
+    T::fill_by(first, 1, seed, values);
+}
+
+#[inline(always)]
+fn fill_window<T: Element>(first: u64, seed: u32, values: &mut [T]) {
     // Within a window that does not cross a multiple of 2^32 the upper half of the index is one number, and the loop
     // is arithmetic on 32-bit lanes.
     let upper = (first >> 32) as u32;
@@ -50,9 +67,14 @@ pub(crate) fn fill<T: Element>(first: u64, seed: u32, values: &mut [T]) {
             *element = T::from_value(folded.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 12);
         }
     } else {
-        for (offset, element) in values.iter_mut().enumerate() {
-            *element = T::from_value(value(first + offset as u64, seed));
-        }
+        fill_steps(first, 1, seed, values);
+    }
+}
+
+#[inline(always)]
+fn fill_steps<T: Element>(first: u64, step: u64, seed: u32, values: &mut [T]) {
+    for (offset, element) in values.iter_mut().enumerate() {
+        *element = T::from_value(value(first + offset as u64 * step, seed));
     }
 }
 
@@ -85,6 +107,15 @@ mod tests {
                     "{first} + {offset}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn steps_take_every_so_manieth_value() {
+        let mut values = [0f32; 5];
+        f32::fill_by((1 << 32) - 7, 3, SEED, &mut values);
+        for (nth, found) in values.into_iter().enumerate() {
+            assert_eq!(found, value((1 << 32) - 7 + 3 * nth as u64, SEED) as f32);
         }
     }
 
