@@ -5,7 +5,12 @@
 //! `cargo xtask run` shows an edited kernel without compiling the host again: `xtask/src/edited.rs` says when.
 
 use cuda_builder::{CudaBuilder, NvvmArch};
-use std::{env, error::Error, fs, path::PathBuf};
+use std::{
+    env,
+    error::Error,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 /// One artefact each; the driver compiles the highest one that the card can run. 75 is the oldest architecture that CUDA 13
 /// still supports. All come from one compile of the crate, so the newer ones differ by what LLVM makes of their
@@ -41,6 +46,28 @@ fn main() -> Result<(), Box<dyn Error>> {
             .map(|artifact| format!("    include_str!({:?}),\n", artifact.ptx))
             .collect();
         fs::write(folder.join("embedded.rs"), format!("&[\n{entries}]\n"))?;
+        fs::write(folder.join("sources.rs"), sources()?)?;
     }
     Ok(())
+}
+
+/// Every source file of gpu-kernels as a list of its path from the repository's root and its text, for reports to show.
+fn sources() -> io::Result<String> {
+    fn visit(folder: &Path, entries: &mut Vec<String>) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                visit(&path, entries)?;
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(ROOT).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+                entries.push(format!("    ({name:?}, include_str!({path:?})),\n"));
+            }
+        }
+        Ok(())
+    }
+    const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../");
+    let mut entries = Vec::new();
+    visit(&Path::new(ROOT).join("gpu-kernels/src"), &mut entries)?;
+    entries.sort();
+    Ok(format!("&[\n{}]\n", entries.concat()))
 }

@@ -8,15 +8,12 @@ use cust::{
     context::Context,
     device::{Device, DeviceAttribute},
 };
-use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
+pub(crate) use record::{Backend, DeviceInfo};
+use std::{fmt, path::PathBuf, str::FromStr};
 
 /// What works on a machine without a GPU.
 const WITHOUT_A_GPU: &str = "Without a GPU, `--device sim:h200` runs everything on a simulated one, with modelled \
                              times; `coalesce devices` lists the cards.";
-
-/// What the simulated driver puts behind the names of its devices, for programs that know nothing of it.
-const MODELLED: &str = " (modelled)";
 
 /// The user's choice of device.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,166 +166,52 @@ pub(crate) fn bind_simulated(card: &Card, checks: &[simulated::Check]) -> Result
     Ok(Driver { origin: Origin::Simulated { card: Box::new(card.clone()) }, version: version.into() })
 }
 
-/// What the driver says about a device, as far as measuring depends on it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct DeviceInfo {
-    /// Its number, as `--device cuda:N` takes it; 0 for a simulated one.
-    pub ordinal: u32,
-    /// Its name.
-    pub name: String,
-    /// Major and minor compute capability, as in 9.0.
-    pub compute_capability: String,
-    /// The CUDA version that the driver supports.
-    pub driver: String,
-    /// All of its memory, in bytes.
-    pub memory_bytes: u64,
-    /// Its L2 cache, in bytes.
-    pub l2_bytes: u64,
-    /// How many streaming multiprocessors it has.
-    pub multiprocessors: u32,
-    /// The most threads a block may have.
-    pub max_threads_per_block: u32,
-    /// The most blocks a grid may have in x.
-    pub max_grid: u32,
-    /// The most blocks a grid may have in y.
-    pub max_grid_y: u32,
-    /// The most shared memory that a block may have, in bytes; above 48 KiB it is dynamic.
-    pub max_shared_per_block: u32,
-    /// The memory clock in kHz, 0 where the driver does not say.
-    pub memory_clock_khz: u32,
-    /// The width of the memory bus in bits, 0 where the driver does not say.
-    pub memory_bus_bits: u32,
-    /// The description that a simulated device is made from; `None` for a GPU.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub card: Option<CardInfo>,
-}
-
-/// A simulated card in a record: enough to make it again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct CardInfo {
-    /// Its name on the command line, behind `sim:`.
-    pub key: String,
-    /// The peak bandwidth of its memory in GB/s.
-    pub dram_gb_per_s: f64,
-    /// Where its figures are from.
-    pub source: String,
-    /// What the model's constants were fitted to.
-    pub calibration: String,
-    /// The other figures, by their names in a card file.
-    #[serde(flatten)]
-    pub figures: BTreeMap<String, serde_json::Value>,
-}
-
-impl CardInfo {
-    fn of(card: &Card) -> Result<CardInfo> {
-        let fields = serde_json::to_value(card).context("the card cannot be written into records")?;
-        serde_json::from_value(fields).context("the card cannot be written into records")
-    }
-}
-
-/// Where times come from. The two are never mixed up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Backend {
-    /// Events on a GPU.
-    Measured,
-    /// A model of one.
-    Modelled,
-}
-
-impl fmt::Display for Backend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Backend::Measured => "measured",
-            Backend::Modelled => "modelled",
-        })
-    }
-}
-
 /// Shared memory that a block may have if its kernel says so beforehand; 0 where there is no such thing.
 fn opt_in_shared(device: Device) -> u32 {
     let attribute = ext::DeviceAttribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
     ext::device_attribute(device.as_raw(), attribute).map_or(0, |bytes| u32::try_from(bytes).unwrap_or(0))
 }
 
-impl DeviceInfo {
-    fn read(device: Device, ordinal: u32, driver: &Driver) -> Result<DeviceInfo> {
-        let attribute = |attribute: DeviceAttribute| -> Result<u32> {
-            let value = device
-                .get_attribute(attribute)
-                .with_context(|| format!("the driver does not tell {attribute:?} of device {ordinal}"))?;
-            Ok(u32::try_from(value).unwrap_or(0))
-        };
-        let major = attribute(DeviceAttribute::ComputeCapabilityMajor)?;
-        let minor = attribute(DeviceAttribute::ComputeCapabilityMinor)?;
-        let card = match &driver.origin {
-            Origin::Nvidia { .. } => None,
-            Origin::Simulated { card } => Some(CardInfo::of(card)?),
-        };
-        let name = device
-            .name()
-            .with_context(|| format!("the driver does not tell the name of device {ordinal}"))?;
-        if let (Origin::Nvidia { path }, true) = (&driver.origin, name.ends_with(MODELLED)) {
-            bail!(
-                "{} is Coalesce's simulated driver and not NVIDIA's: its times are modelled, and would pass for measured \
-                 ones here. Take it out of LD_LIBRARY_PATH and COALESCE_DRIVER, and name the card, as in --device sim:h200",
-                path.display(),
-            );
-        }
-        Ok(DeviceInfo {
-            ordinal,
-            name,
-            compute_capability: Version { major, minor }.to_string(),
-            driver: driver.version.to_string(),
-            memory_bytes: device.total_memory().context("the driver does not tell the size of the memory")?
-                as u64,
-            l2_bytes: u64::from(attribute(DeviceAttribute::L2CacheSize)?),
-            multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
-            max_threads_per_block: attribute(DeviceAttribute::MaxThreadsPerBlock)?,
-            max_grid: attribute(DeviceAttribute::MaxGridDimX)?,
-            max_grid_y: attribute(DeviceAttribute::MaxGridDimY)?,
-            max_shared_per_block: attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?
-                .max(opt_in_shared(device)),
-            memory_clock_khz: attribute(DeviceAttribute::MemoryClockRate).unwrap_or(0),
-            memory_bus_bits: attribute(DeviceAttribute::GlobalMemoryBusWidth).unwrap_or(0),
-            card,
-        })
+/// What the driver says about a device.
+fn read(device: Device, ordinal: u32, driver: &Driver) -> Result<DeviceInfo> {
+    let attribute = |attribute: DeviceAttribute| -> Result<u32> {
+        let value = device
+            .get_attribute(attribute)
+            .with_context(|| format!("the driver does not tell {attribute:?} of device {ordinal}"))?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    };
+    let major = attribute(DeviceAttribute::ComputeCapabilityMajor)?;
+    let minor = attribute(DeviceAttribute::ComputeCapabilityMinor)?;
+    let card = match &driver.origin {
+        Origin::Nvidia { .. } => None,
+        Origin::Simulated { card } => Some(card.key.clone()),
+    };
+    let name =
+        device.name().with_context(|| format!("the driver does not tell the name of device {ordinal}"))?;
+    if let (Origin::Nvidia { path }, true) = (&driver.origin, name.ends_with(" (modelled)")) {
+        bail!(
+            "{} is Coalesce's simulated driver and not NVIDIA's: its times are modelled, and would pass for measured \
+             ones here. Take it out of LD_LIBRARY_PATH and COALESCE_DRIVER, and name the card, as in --device sim:h200",
+            path.display(),
+        );
     }
-
-    /// Where the times of this device come from.
-    pub(crate) fn backend(&self) -> Backend {
-        if self.card.is_some() { Backend::Modelled } else { Backend::Measured }
-    }
-
-    /// Its name, where it is said anyway that a simulated one is simulated.
-    pub(crate) fn plain_name(&self) -> &str {
-        self.name.strip_suffix(MODELLED).unwrap_or(&self.name)
-    }
-
-    /// What `--device` calls it.
-    pub(crate) fn selector(&self) -> String {
-        match &self.card {
-            Some(card) => format!("sim:{}", card.key),
-            None => format!("cuda:{}", self.ordinal),
-        }
-    }
-
-    /// The compute capability as one number, as architectures are named: 90 for 9.0.
-    pub(crate) fn compute(&self) -> u32 {
-        let (major, minor) =
-            self.compute_capability.split_once('.').unwrap_or((&self.compute_capability, "0"));
-        major.parse::<u32>().unwrap_or(0) * 10 + minor.parse::<u32>().unwrap_or(0)
-    }
-
-    /// The peak bandwidth in GB/s: of a GPU what memory clock and bus width allow, two transfers a clock, of a simulated
-    /// card what its description says. `None` where the driver does not tell both.
-    pub(crate) fn peak_gb_per_s(&self) -> Option<f64> {
-        if let Some(card) = &self.card {
-            return Some(card.dram_gb_per_s);
-        }
-        let bits_per_second = 2.0 * f64::from(self.memory_clock_khz) * 1e3 * f64::from(self.memory_bus_bits);
-        (bits_per_second > 0.0).then_some(bits_per_second / 8.0 / 1e9)
-    }
+    Ok(DeviceInfo {
+        ordinal,
+        name,
+        compute_capability: Version { major, minor }.to_string(),
+        driver: driver.version.to_string(),
+        memory_bytes: device.total_memory().context("the driver does not tell the size of the memory")?
+            as u64,
+        l2_bytes: u64::from(attribute(DeviceAttribute::L2CacheSize)?),
+        multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
+        max_threads_per_block: attribute(DeviceAttribute::MaxThreadsPerBlock)?,
+        max_grid: attribute(DeviceAttribute::MaxGridDimX)?,
+        max_grid_y: attribute(DeviceAttribute::MaxGridDimY)?,
+        max_shared_per_block: attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?.max(opt_in_shared(device)),
+        memory_clock_khz: attribute(DeviceAttribute::MemoryClockRate).unwrap_or(0),
+        memory_bus_bits: attribute(DeviceAttribute::GlobalMemoryBusWidth).unwrap_or(0),
+        card,
+    })
 }
 
 /// Every GPU that the driver has.
@@ -337,7 +220,7 @@ impl DeviceInfo {
 /// The driver fails to answer.
 pub(crate) fn list(driver: &Driver) -> Result<Vec<DeviceInfo>> {
     let count = Device::num_devices().context("the driver does not tell how many devices there are")?;
-    (0..count).map(|ordinal| DeviceInfo::read(device(ordinal)?, ordinal, driver)).collect()
+    (0..count).map(|ordinal| read(device(ordinal)?, ordinal, driver)).collect()
 }
 
 /// A device in use: what is known of it, and the context that makes it current.
@@ -371,7 +254,7 @@ impl Gpu {
             bail!("there is no device cuda:{ordinal}: {valid}");
         }
         let device = device(ordinal)?;
-        let info = DeviceInfo::read(device, ordinal, driver)?;
+        let info = read(device, ordinal, driver)?;
         let context = Context::new(device).with_context(|| match info.backend() {
             Backend::Measured => format!(
                 "cannot use device cuda:{ordinal} ({}); another program may hold it exclusively",
@@ -418,7 +301,7 @@ pub(crate) mod tests {
         let card = simulated::named("c870").expect("a built-in card");
         DeviceInfo {
             ordinal: 0,
-            name: format!("{}{MODELLED}", card.name),
+            name: format!("{} (modelled)", card.name),
             compute_capability: "1.0".to_string(),
             memory_bytes: card.memory_bytes,
             l2_bytes: 0,
@@ -426,28 +309,11 @@ pub(crate) mod tests {
             max_threads_per_block: 512,
             max_grid: 65535,
             max_shared_per_block: 16384,
-            card: Some(CardInfo::of(&card).expect("a card")),
+            card: Some(card.key.clone()),
+            memory_clock_khz: 0,
+            memory_bus_bits: 0,
             ..h200()
         }
-    }
-
-    #[test]
-    fn a_record_has_all_of_a_card() {
-        let card = simulated::named("c870").expect("a built-in card");
-        let info = CardInfo::of(&card).expect("a card");
-        assert_eq!((info.key.as_str(), info.dram_gb_per_s), ("c870", 76.8));
-        assert_eq!((info.source, info.calibration), (card.source.clone(), card.calibration.clone()));
-        // All fields of a card file, less the four that are apart.
-        assert_eq!(info.figures.len(), card.to_toml().lines().count() - 4);
-        assert_eq!(info.figures["compute_capability"], "1.0");
-        assert_eq!(info.figures["multiprocessors"], card.multiprocessors);
-    }
-
-    #[test]
-    fn a_simulated_device_is_told_apart() {
-        assert_eq!((h200().backend(), h200().selector()), (Backend::Measured, "cuda:0".to_string()));
-        assert_eq!((c870().backend(), c870().selector()), (Backend::Modelled, "sim:c870".to_string()));
-        assert_eq!(c870().peak_gb_per_s(), Some(76.8));
     }
 
     #[test]
@@ -477,18 +343,5 @@ pub(crate) mod tests {
         {
             assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn peak_is_two_transfers_a_clock_over_the_bus() {
-        let peak = h200().peak_gb_per_s().expect("clock and width are known");
-        assert!((peak - 4916.736).abs() < 1e-9, "{peak}");
-        assert_eq!(DeviceInfo { memory_clock_khz: 0, ..h200() }.peak_gb_per_s(), None);
-    }
-
-    #[test]
-    fn compute_capability_as_one_number() {
-        assert_eq!(h200().compute(), 90);
-        assert_eq!(DeviceInfo { compute_capability: "12.1".to_string(), ..h200() }.compute(), 121);
     }
 }

@@ -2,16 +2,17 @@
 //!
 //! The program is plain `cust` over the driver that `cuda_driver` binds when it starts. An experiment
 //! ([`experiments`]) states what it launches and what must come out; [`measure`] times and verifies it; the outcome is
-//! a [`record`], and everything that is shown is rendered ([`render`]) from records alone.
+//! a [`record`], and everything that is shown is made by [`report`] from records alone.
 
 #![allow(dead_code, reason = "parts of the framework that the experiments to come are made of")]
 
+mod cards;
+mod catalog;
 mod cli;
 mod commands;
-mod counters;
+mod counted;
 mod device;
 mod experiments;
-mod explanation;
 mod instructions;
 mod interrupt;
 mod kernels;
@@ -21,9 +22,8 @@ mod memory;
 mod mistakes;
 mod output;
 mod progress;
-mod record;
+mod recording;
 mod reference;
-mod render;
 mod simulated;
 mod sizes;
 mod sweep;

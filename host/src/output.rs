@@ -1,11 +1,12 @@
 //! Where records go: each one is written whole and at once, so that an interrupted run leaves whole records only.
 
 use crate::{
+    catalog,
     cli::{Format, Options},
-    record::Record,
-    render::{self, Shown},
 };
 use anyhow::{Context, Result, bail};
+use record::{Record, Run};
+use report::terminal::{self, Shown};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
@@ -14,7 +15,10 @@ use std::{
 
 /// The records of a run, in the order in which they came.
 pub(crate) struct Output {
+    run: Option<Run>,
     records: Vec<Record>,
+    /// How many of the records have been shown as tables.
+    tabulated: usize,
     format: Format,
     shown: Shown,
     folder: Option<Folder>,
@@ -32,6 +36,9 @@ struct Folder {
 /// The file of records in the folder that `--out` names.
 const RECORDS: &str = "records.jsonl";
 
+/// The file beside it that says what the run as a whole was.
+const RUN: &str = "run.json";
+
 impl Output {
     /// Opens what the options name.
     ///
@@ -40,15 +47,41 @@ impl Output {
     pub(crate) fn open(options: &Options) -> Result<Output> {
         let folder = options.out.as_deref().map(Folder::open).transpose()?;
         let shown = Shown { counters: options.counters.is_some(), explanations: options.explain };
-        Ok(Output { records: Vec::new(), format: options.format, shown, folder, unread: false })
+        Ok(Output {
+            run: None,
+            records: Vec::new(),
+            tabulated: 0,
+            format: options.format,
+            shown,
+            folder,
+            unread: false,
+        })
     }
 
-    /// Takes a record.
+    /// Takes what the records to come have in common.
+    ///
+    /// # Errors
+    /// Writing fails.
+    pub(crate) fn begin(&mut self, run: Run) -> Result<()> {
+        if let Some(Folder { path, .. }) = &self.folder {
+            let path = path.join(RUN);
+            let mut text = serde_json::to_string_pretty(&run).context("the run cannot be written as JSON")?;
+            text.push('\n');
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        self.run = Some(run);
+        Ok(())
+    }
+
+    /// Takes a record. The first one of another experiment has the table of the one before printed.
     ///
     /// # Errors
     /// Writing fails.
     pub(crate) fn add(&mut self, record: Record) -> Result<()> {
-        let line = render::json_line(&record)?;
+        if self.records.last().is_some_and(|last| last.experiment != record.experiment) {
+            self.tabulate()?;
+        }
+        let line = record::line(&record).context("the record cannot be written as JSON")?;
         if let Some(folder) = &mut self.folder {
             folder
                 .records
@@ -62,6 +95,19 @@ impl Output {
         Ok(())
     }
 
+    /// Prints the table of the records that are not in one yet.
+    fn tabulate(&mut self) -> Result<()> {
+        if self.format != Format::Table {
+            return Ok(());
+        }
+        // Before its first table there is nothing to say about a run.
+        let head = self.run.as_ref().filter(|_| self.tabulated == 0).map(terminal::head).unwrap_or_default();
+        let rows: Vec<&Record> = self.records[self.tabulated..].iter().collect();
+        let section = terminal::section(&rows, catalog::catalog(), self.shown);
+        self.tabulated = self.records.len();
+        self.print(&(head + &section))
+    }
+
     /// The records so far.
     pub(crate) fn records(&self) -> &[Record] {
         &self.records
@@ -72,7 +118,7 @@ impl Output {
         self.folder.is_some() || !self.unread
     }
 
-    /// Renders what is rendered at the end.
+    /// Shows the last table, and completes the folder.
     ///
     /// # Errors
     /// Writing fails.
@@ -82,13 +128,15 @@ impl Output {
                 let path = path.join(name);
                 fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
             };
-            write("table.txt", render::table(&self.records, self.shown))?;
-            write("records.csv", render::csv(&self.records)?)?;
+            if let Some(run) = &self.run {
+                write("table.txt", terminal::table(&self.records, run, catalog::catalog(), self.shown))?;
+            }
+            write("records.csv", record::csv(&self.records)?)?;
         }
         match self.format {
             Format::Json => Ok(()),
-            Format::Table => self.print(&render::table(&self.records, self.shown)),
-            Format::Csv => self.print(&render::csv(&self.records)?),
+            Format::Table => self.tabulate(),
+            Format::Csv => self.print(&record::csv(&self.records)?),
         }
     }
 
@@ -135,6 +183,7 @@ impl Drop for Folder {
     fn drop(&mut self) {
         if self.records.metadata().is_ok_and(|metadata| metadata.len() == 0) {
             let _ = fs::remove_file(self.path.join(RECORDS));
+            let _ = fs::remove_file(self.path.join(RUN));
             if self.created {
                 let _ = fs::remove_dir(&self.path);
             }

@@ -1,6 +1,6 @@
 //! Sizes in bytes as people write them: `4MiB`, `256MiB`, `1GiB`, `4MB`, `4194304`.
 
-use std::fmt;
+pub(crate) use record::Bytes;
 
 /// What a unit stands for, in bytes. `MiB` is binary, `MB` decimal; `4M` is refused, because it could be either.
 const UNITS: [(&str, u64); 10] = [
@@ -93,21 +93,6 @@ fn in_a_smaller_unit(whole: &str, fraction: &str, unit: &str, scale: u64) -> Opt
     fitting.next().map(|(name, size)| format!("{}{name}", bytes / u128::from(*size)))
 }
 
-/// A size for a person: exact in the largest binary unit that divides it, else with one decimal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bytes(pub u64);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-        match units.into_iter().find(|&(_, scale)| self.0 >= scale) {
-            None => write!(f, "{} B", self.0),
-            Some((unit, scale)) if self.0.is_multiple_of(scale) => write!(f, "{} {unit}", self.0 / scale),
-            Some((unit, scale)) => write!(f, "{:.1} {unit}", self.0 as f64 / scale as f64),
-        }
-    }
-}
-
 /// The multiples of `unit` just below and above `bytes`, for an error that names valid sizes. The lower one is left
 /// out where it would be zero.
 pub(crate) fn nearest_multiples(bytes: u64, unit: u64) -> Vec<u64> {
@@ -162,13 +147,6 @@ mod tests {
             let error = parse(text).expect_err(text);
             assert!(error.contains(why), "{text}: {error}");
         }
-    }
-
-    #[test]
-    fn sizes_print_in_the_largest_unit_that_fits() {
-        assert_eq!(Bytes(512).to_string(), "512 B");
-        assert_eq!(Bytes(256 << 20).to_string(), "256 MiB");
-        assert_eq!(Bytes((1 << 30) + (1 << 29)).to_string(), "1.5 GiB");
     }
 
     #[test]

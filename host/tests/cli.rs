@@ -515,7 +515,7 @@ fn without_a_gpu_a_simulated_one_takes_its_place_and_says_why() {
     assert!(err.starts_with(start) && err.ends_with(end) && err.lines().count() == 1, "{err}");
     let record = &records(&out)[0];
     assert_eq!((&record["backend"], &record["verified"]), (&"modelled".into(), &true.into()));
-    assert_eq!(record["device"]["card"]["key"], "h200");
+    assert_eq!(record["device"]["card"], "h200");
     // With a GPU there is nothing to say.
     let Outcome { out, err, .. } = outcome(&mut coalesce(&arguments));
     assert_eq!((err.as_str(), &records(&out)[0]["backend"]), ("", &"measured".into()));

@@ -4,14 +4,11 @@ use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Work, check_size,
     covering,
 };
-use crate::{
-    device::DeviceInfo,
-    pattern::{self, SEED},
-    record::Parameters,
-    verify::Expected,
-};
+use crate::{device::DeviceInfo, verify::Expected};
 use anyhow::Result;
 use gpu_kernels::name_of_lesson::name_of_lesson_f32;
+use pattern::SEED;
+use record::Parameters;
 
 /// `destination[i] = factor * source[i]`.
 pub(super) struct Lesson;

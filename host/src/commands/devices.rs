@@ -1,8 +1,9 @@
 //! `coalesce devices`: the GPUs, and what the driver says of them, and the simulated cards.
 
 use crate::{
+    cards,
     device::{self, DeviceInfo, Driver, Origin},
-    kernels, render,
+    kernels,
     simulated::{self, Card},
     sizes::Bytes,
 };
@@ -22,7 +23,7 @@ pub(crate) fn run(card: Option<&Card>) -> Result<ExitCode> {
         Some(card) => write!(out, "{}", file(card))?,
         None => {
             gpus(&mut out)?;
-            write!(out, "\n{}", render::cards(&simulated::all()))?;
+            write!(out, "\n{}", cards::cards(&simulated::all()))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,11 +1,11 @@
 //! Counters for rows of a GPU: its kernels on a simulated card of its kind, at a small size, by this same program. A process
 //! has one driver, so it is another process that simulates.
 
+use crate::recording::Simulated;
 use crate::{
     cli::{Options, Precisions},
     device::DeviceInfo,
     experiments::{Point, Work},
-    record::Simulated,
     simulated::{self, Card},
 };
 use anyhow::{Context, Result, bail};
@@ -61,10 +61,8 @@ fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<
             error.lines().last().unwrap_or_default(),
         );
     }
-    let rows = String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .map(|line| serde_json::from_str(line).context("the simulation printed what is no record"))
-        .collect::<Result<_>>()?;
+    let rows = record::read(&String::from_utf8_lossy(&output.stdout))
+        .context("the simulation printed something that is no record")?;
     Ok(Simulated { rows, ..simulated })
 }
 

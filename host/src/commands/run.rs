@@ -14,9 +14,8 @@ use crate::{
     memory::{self, Memory},
     output::Output,
     progress,
-    record::{Ceiling, Language, Record, Run},
+    recording::Recorder,
     reference::Twins,
-    render,
 };
 use anyhow::{Context, Result, bail};
 use cust::{
@@ -24,6 +23,8 @@ use cust::{
     stream::{Stream, StreamFlags},
 };
 use indicatif::ProgressBar;
+use record::{Ceiling, Language, Record};
+use report::terminal;
 use std::{path::Path, process::ExitCode};
 
 /// Samples of a row on a GPU.
@@ -82,7 +83,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
             None => return interrupted(&progress, &mut output, points.len()),
         },
     };
-    let run = Run {
+    let recorder = Recorder {
         device: &gpu.info,
         artefact,
         copy,
@@ -91,10 +92,11 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
         simulated: simulated.as_ref(),
     };
     progress.inc(1);
+    progress.suspend(|| output.begin(recorder.run()))?;
 
     for point in &points {
         progress.set_message(format!("{} {}", point.kernel, point.parameters));
-        let records = match measure(&mut measurer, point, &run, &module, twins.as_ref()) {
+        let records = match measure(&mut measurer, point, &recorder, &module, twins.as_ref()) {
             Ok(Some(records)) => records,
             Ok(None) => return interrupted(&progress, &mut output, points.len()),
             Err(error) => {
@@ -119,12 +121,12 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     progress.finish_and_clear();
     output.finish()?;
     if let Some(twins) = twins.as_ref().filter(|_| output.wanted()) {
-        eprintln!("{} The twins: {}.", render::comparison(output.records()), twins.origin());
+        eprintln!("{} The twins: {}.", terminal::comparison(output.records()), twins.origin());
     }
 
     // Of rows without times there is nothing to sum up, and programs that read records read no summaries.
     if output.wanted() && !options.once && options.format == Format::Table {
-        eprint!("{}", render::summary(output.records()));
+        eprint!("{}", terminal::summary(output.records()));
     }
 
     let invalid = output.records().iter().filter(|record| !record.verified).count();
@@ -142,13 +144,13 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
 fn measure(
     measurer: &mut Measurer<'_>,
     point: &Point,
-    run: &Run<'_>,
+    recorder: &Recorder<'_>,
     module: &Module,
     twins: Option<&Twins>,
 ) -> Result<Option<Vec<Record>>> {
     if let Work::Driver(..) = point.work {
         let Some(measured) = measurer.measure(point, &[None])? else { return Ok(None) };
-        return Ok(Some(vec![run.record(point, Language::Driver, &measured[0])]));
+        return Ok(Some(vec![recorder.record(point, Language::Driver, &measured[0])]));
     }
     let function = module.get_function(point.kernel).with_context(|| {
         format!("the embedded PTX has no kernel {}; build the program again", point.kernel)
@@ -163,14 +165,14 @@ fn measure(
     let mut records: Vec<Record> = languages
         .into_iter()
         .zip(&measured)
-        .map(|(language, measurement)| run.record(point, language, measurement))
+        .map(|(language, measurement)| recorder.record(point, language, measurement))
         .collect();
     if let [rust, cpp] = &mut records[..]
         && let (Some(rust_ms), Some(cpp_ms)) = (rust.time_ms, cpp.time_ms)
     {
         rust.ratio_to_reference = Some(rust_ms.median / cpp_ms.median);
         // What is modelled is the same each time.
-        rust.ratio_range = match run.device.backend() {
+        rust.ratio_range = match recorder.device.backend() {
             Backend::Measured => ratio_range(&measured[0].samples, &measured[1].samples),
             Backend::Modelled => None,
         };

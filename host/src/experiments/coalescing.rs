@@ -5,11 +5,12 @@ use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Shape, Work,
     check_size, covering, touched_bytes,
 };
-use crate::{device::DeviceInfo, record::Parameters, sweep::Sweep, verify::Expected};
+use crate::{device::DeviceInfo, sweep::Sweep, verify::Expected};
 use anyhow::{Result, anyhow, bail};
 use cuda_launch::SliceMut;
 use gpu_kernels::coalescing::{offset_f32, offset_f64, stride_f32, stride_f64};
 use pattern::SEED;
+use record::Parameters;
 
 /// `a[i + s] += 1`.
 pub(super) struct Offset;
@@ -53,6 +54,10 @@ impl Experiment for Offset {
     fn reading(&self) -> &'static str {
         "A warp that starts off a 32-byte sector touches one sector more, which its neighbour shares, and one that \
          straddles 128-byte lines is looked up twice: on cards with a cache, a small dent between the aligned offsets."
+    }
+
+    fn module(&self) -> &'static str {
+        "coalescing"
     }
 
     fn swept(&self) -> Option<&'static str> {
@@ -113,6 +118,10 @@ impl Experiment for Stride {
     fn reading(&self) -> &'static str {
         "Memory moves in 32-byte sectors, so useful bandwidth falls as 1/s until every lane has a sector of its own \
          (s = 8 in f32, 4 in f64); beyond that DRAM's larger granule, its pages and address translation take their share."
+    }
+
+    fn module(&self) -> &'static str {
+        "coalescing"
     }
 
     fn swept(&self) -> Option<&'static str> {

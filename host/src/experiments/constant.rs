@@ -7,12 +7,12 @@ use super::{
 };
 use crate::{
     device::{Backend, DeviceInfo},
-    record::Parameters,
     verify::Expected,
 };
 use anyhow::{Result, bail};
 use cust::memory::bytemuck;
 use gpu_kernels::constant::{CONSTANT_TABLE, PERIOD, TABLE, constant_broadcast, read_only_broadcast};
+use record::Parameters;
 
 /// One address for the warp, or several.
 pub(super) struct Constant;

@@ -5,13 +5,14 @@ use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, NO_LAUNCH, Place, Point, Precision, Request, Shape,
     Work, check_size, covering,
 };
-use crate::{device::DeviceInfo, record::Parameters, verify::Expected};
+use crate::{device::DeviceInfo, verify::Expected};
 use anyhow::Result;
 use cuda_launch::{Slice, SliceMut};
 use gpu_kernels::copy::{
     LOADS_IN_FLIGHT, copy_persistent, copy_scalar, copy_streaming, copy_unrolled, copy_vector,
 };
 use pattern::SEED;
+use record::Parameters;
 
 /// Reads each byte once and writes it once.
 pub(super) struct Copy;

@@ -9,7 +9,6 @@ use super::{
 use crate::{
     cli::Matrices,
     device::{Backend, DeviceInfo},
-    record::Parameters,
     verify::Expected,
 };
 use anyhow::{Context, Result, bail};
@@ -26,6 +25,7 @@ use gpu_kernels::{
     },
 };
 use pattern::SEED;
+use record::Parameters;
 
 /// The same work, written in five ways.
 pub(super) struct Idioms;

@@ -10,7 +10,6 @@ use super::{
 use crate::{
     cli::Matrices,
     device::{Backend, DeviceInfo},
-    record::Parameters,
     sizes::Bytes,
     verify::Expected,
 };
@@ -20,6 +19,7 @@ use gpu_kernels::{
     unchecked::register::{self, matmul_register},
 };
 use product::{Matrix, Product};
+use record::Parameters;
 use std::sync::Arc;
 
 /// C = alpha * A * B + beta * C.

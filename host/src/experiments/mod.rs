@@ -27,22 +27,24 @@ pub(crate) use self::{
     buffers::Buffers,
     launch::{KernelInfo, QueueWork, Work},
     place::{Place, Placement},
-    shape::{Block, Extent, NO_LAUNCH, Shape, covering, covering_2d},
+    shape::{Block, NO_LAUNCH, Shape, covering, covering_2d},
 };
 pub(crate) use crate::symbols::Symbol;
+use record::Record;
+pub(crate) use record::{BytesMoved, Precision};
+use report::{Article, Picture};
 
 use crate::{
     cli::Choices,
     device::DeviceInfo,
-    record::Parameters,
     sizes::{Bytes, nearest_multiples},
     sweep::Sweep,
     verify::Expected,
 };
 use anyhow::{Context, Result, bail};
 use cust::memory::bytemuck::{self, Pod};
-use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fmt};
+use record::Parameters;
+use std::collections::BTreeMap;
 
 /// Every experiment, in the order in which `run` takes them.
 pub(crate) static ALL: &[&dyn Experiment] = &[
@@ -79,6 +81,29 @@ pub(crate) trait Experiment: Sync {
 
     /// A sentence or two on how to read its table.
     fn reading(&self) -> &'static str;
+
+    /// The module of gpu-kernels whose comment is the lesson's text.
+    fn module(&self) -> &'static str {
+        self.name()
+    }
+
+    /// The articles and books that it comes from.
+    fn articles(&self) -> &'static [Article] {
+        &[]
+    }
+
+    /// What is drawn of it.
+    fn picture(&self) -> Picture {
+        match self.swept() {
+            Some(over) => Picture::Curve { over, by: &[], sectors: false },
+            None => Picture::Bars { by: &[] },
+        }
+    }
+
+    /// What rows of it show, in a sentence; `None` where they show too little of it to say.
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        |_| None
+    }
 
     /// The parameter that it sweeps, if it sweeps one.
     fn swept(&self) -> Option<&'static str> {
@@ -227,35 +252,6 @@ pub(crate) fn least_common_multiple(one: u64, other: u64) -> u64 {
     one / divisor * other
 }
 
-/// An element type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Precision {
-    /// Single precision, 4 bytes.
-    F32,
-    /// Double precision, 8 bytes.
-    F64,
-}
-
-impl Precision {
-    /// Bytes an element.
-    pub(crate) fn size(self) -> u64 {
-        match self {
-            Precision::F32 => 4,
-            Precision::F64 => 8,
-        }
-    }
-}
-
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Precision::F32 => "f32",
-            Precision::F64 => "f64",
-        })
-    }
-}
-
 /// One launch to measure: one row of the result.
 pub(crate) struct Point {
     /// The experiment's name.
@@ -321,17 +317,6 @@ impl Point {
         shape::shared_fits(&shape, device)?;
         Ok(Point { shape, ..self })
     }
-}
-
-/// Bytes of one launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct BytesMoved {
-    /// Bytes that the kernel asks for.
-    pub read: u64,
-    /// Bytes that the kernel hands over to be written.
-    pub written: u64,
-    /// Bytes of the 32-byte sectors that it touches, each counted once: what a cache has to hold to serve it.
-    pub footprint: u64,
 }
 
 /// A buffer.

@@ -3,7 +3,7 @@
 use crate::device::DeviceInfo;
 use anyhow::{Result, bail};
 pub(crate) use cuda_launch::Shape;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use record::Extent;
 use std::{fmt, str::FromStr};
 
 /// The shape of work that is not a kernel launch.
@@ -134,66 +134,7 @@ impl FromStr for Block {
 
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&Extent([self.x, self.y, 1]), f)
-    }
-}
-
-/// Blocks or threads of a launch as records have them: a number in one dimension, else a text such as `32x8`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extent(pub [u32; 3]);
-
-impl Extent {
-    /// How many there are.
-    pub(crate) fn count(self) -> u64 {
-        self.0.iter().map(|&number| u64::from(number)).product()
-    }
-}
-
-impl From<[u32; 3]> for Extent {
-    fn from(extent: [u32; 3]) -> Extent {
-        Extent(extent)
-    }
-}
-
-impl fmt::Display for Extent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            [x, 1, 1] => write!(f, "{x}"),
-            [x, y, 1] => write!(f, "{x}x{y}"),
-            [x, y, z] => write!(f, "{x}x{y}x{z}"),
-        }
-    }
-}
-
-impl Serialize for Extent {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            [x, 1, 1] => serializer.serialize_u32(x),
-            _ => serializer.collect_str(self),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Extent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Extent, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form {
-            Number(u32),
-            Text(String),
-        }
-        match Form::deserialize(deserializer)? {
-            Form::Number(x) => Ok(Extent([x, 1, 1])),
-            Form::Text(text) => {
-                let mut extent = [1; 3];
-                for (number, part) in text.split('x').enumerate() {
-                    let place =
-                        extent.get_mut(number).ok_or_else(|| de::Error::custom("too many dimensions"))?;
-                    *place = part.parse().map_err(de::Error::custom)?;
-                }
-                Ok(Extent(extent))
-            }
-        }
+        fmt::Display::fmt(&Extent::from([self.x, self.y, 1]), f)
     }
 }
 
@@ -250,14 +191,5 @@ mod tests {
             let error = of(text).expect_err(text);
             assert!(error.contains(says), "{text}: {error}");
         }
-    }
-
-    #[test]
-    fn extents_are_numbers_or_texts() {
-        for (extent, json) in [([256, 1, 1], "256"), ([32, 8, 1], "\"32x8\""), ([2, 3, 4], "\"2x3x4\"")] {
-            assert_eq!(serde_json::to_string(&Extent(extent)).ok().as_deref(), Some(json));
-            assert_eq!(serde_json::from_str::<Extent>(json).ok(), Some(Extent(extent)));
-        }
-        assert_eq!(Extent([32, 8, 2]).count(), 512);
     }
 }

@@ -8,7 +8,7 @@ use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Work, check_size,
     covering,
 };
-use crate::{device::DeviceInfo, record::Parameters, verify::Expected};
+use crate::{device::DeviceInfo, verify::Expected};
 use anyhow::{Result, bail};
 use cuda_launch::{Slice, SliceMut};
 use cust::memory::bytemuck::Pod;
@@ -18,6 +18,7 @@ use gpu_kernels::shuffle::{
     shuffle_wrap_f32, shuffle_wrap_i32, shuffle_xor_f32, shuffle_xor_i32,
 };
 use pattern::SEED;
+use record::Parameters;
 use std::fmt;
 
 /// Shuffles of five kinds, and reductions.

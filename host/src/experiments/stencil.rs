@@ -10,12 +10,13 @@ use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Symbol, Work,
     check_size, covering, shuffle::whole_warps,
 };
-use crate::{device::DeviceInfo, record::Parameters, verify::Expected};
+use crate::{device::DeviceInfo, verify::Expected};
 use anyhow::{Result, bail};
 use cust::memory::bytemuck;
 use gpu_kernels::stencil::{
     HALO, HALO_VECTORS, RADIUS, STENCIL_COEFFICIENTS, stencil_constant, stencil_read_only, stencil_vector,
 };
+use record::Parameters;
 
 /// A first derivative from nine points.
 pub(super) struct Stencil;

@@ -8,7 +8,6 @@ use super::{
 use crate::{
     device::DeviceInfo,
     instructions::{self, Text},
-    record::Parameters,
     verify::Expected,
 };
 use anyhow::{Result, bail};
@@ -22,6 +21,7 @@ use gpu_kernels::{
     unchecked::storage::{storage_global, storage_managed},
 };
 use pattern::SEED;
+use record::Parameters;
 
 /// A variable in each state space.
 pub(super) struct Storage;

@@ -7,7 +7,6 @@ use super::{
 };
 use crate::{
     device::{Backend, DeviceInfo},
-    record::Parameters,
     verify::Expected,
 };
 use anyhow::{Result, anyhow, bail};
@@ -22,6 +21,7 @@ use gpu_kernels::{
     unchecked::vectors::{SIDE, tile_vector, tile_vector_down},
 };
 use pattern::{Element, SEED};
+use record::Parameters;
 
 /// Copies and transposes of a matrix of `ny` rows and `nx` columns.
 pub(super) struct Transpose;

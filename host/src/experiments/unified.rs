@@ -18,7 +18,6 @@ use super::{
 use crate::{
     cli::Pattern,
     device::{Backend, DeviceInfo},
-    record::Parameters,
     verify::Expected,
 };
 use anyhow::{Context, Result, bail};
@@ -27,6 +26,7 @@ use gpu_kernels::unified::{
     random_warp, random_warp_write,
 };
 use pattern::SEED;
+use record::Parameters;
 use simt::cards::{BlockShape, Limits, Occupancy};
 
 /// Three orders of access, three placements, and more memory than there is.

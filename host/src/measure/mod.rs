@@ -8,8 +8,8 @@ mod statistics;
 mod tests;
 mod timer;
 
-pub(crate) use statistics::{Times, median, ratio_range};
-pub(crate) use timer::Method;
+pub(crate) use record::{Method, Times};
+pub(crate) use statistics::ratio_range;
 
 use crate::{
     device::Backend,

@@ -1,34 +1,6 @@
-//! What is kept of a point's samples.
+//! The interval of a ratio, from interleaved samples.
 
-use serde::{Deserialize, Serialize};
-
-/// Times of one launch over a point's samples, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Times {
-    /// The middle one; of an even number, the mean of the two in the middle.
-    pub median: f64,
-    /// The shortest.
-    pub min: f64,
-    /// The longest.
-    pub max: f64,
-    /// How many there are.
-    pub samples: usize,
-}
-
-impl Times {
-    /// Sums samples up; `None` where there are none.
-    pub(crate) fn of(samples: &[f64]) -> Option<Times> {
-        let mut sorted = samples.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let (&min, &max) = (sorted.first()?, sorted.last()?);
-        Some(Times { median: median_of_sorted(&sorted)?, min, max, samples: sorted.len() })
-    }
-
-    /// GB/s (10^9 bytes a second) if `bytes` take `milliseconds`.
-    pub(crate) fn gb_per_s(bytes: u64, milliseconds: f64) -> f64 {
-        bytes as f64 / 1e6 / milliseconds
-    }
-}
+use record::median;
 
 /// Between which bounds the ratio of two contenders' times lies, by what their samples say of it.
 ///
@@ -53,32 +25,9 @@ pub(crate) fn ratio_range(samples: &[f64], reference: &[f64]) -> Option<[f64; 2]
     Some([low.min(ratio), high.max(ratio)])
 }
 
-/// The middle of some values; of an even number, the mean of the two in the middle. `None` where there are none.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    median_of_sorted(&sorted)
-}
-
-fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    Some(if sorted.len().is_multiple_of(2) { f64::midpoint(sorted[middle - 1], upper) } else { upper })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_median_is_in_the_middle() {
-        let times = Times::of(&[3.0, 1.0, 2.0]);
-        assert_eq!(times, Some(Times { median: 2.0, min: 1.0, max: 3.0, samples: 3 }));
-        let times = Times::of(&[4.0, 1.0, 2.0, 3.0]);
-        assert_eq!(times, Some(Times { median: 2.5, min: 1.0, max: 4.0, samples: 4 }));
-        assert_eq!(Times::of(&[]), None);
-        assert_eq!(median(&[]), None);
-    }
 
     #[test]
     fn the_range_of_a_ratio_holds_its_median() {
@@ -101,11 +50,5 @@ mod tests {
         falling.reverse();
         let range = ratio_range(&rising(11), &falling).expect("a range");
         assert!(range[0] < 0.3 && range[1] > 3.0, "{range:?}");
-    }
-
-    #[test]
-    fn bandwidth_is_decimal() {
-        // 512 MiB in 0.2 ms.
-        assert!((Times::gb_per_s(536_870_912, 0.2) - 2684.35456).abs() < 1e-9);
     }
 }

@@ -15,8 +15,7 @@ use cust::{
     event::{Event, EventFlags},
     stream::Stream,
 };
-use serde::{Deserialize, Serialize};
-use std::fmt;
+use record::Method;
 
 /// Launches shorter than this, in milliseconds, go into a graph.
 const SHORT_MS: f64 = 0.020;
@@ -29,38 +28,6 @@ const LEAD_IN_MS: f64 = 0.1;
 
 /// So many launches at most make up a sample.
 const MOST_LAUNCHES: u32 = 4096;
-
-/// How a sample's launches are handed to the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Method {
-    /// Queued one by one behind a lead-in.
-    Launches,
-    /// Recorded as a graph, and launched by one call behind a lead-in.
-    Graph,
-    /// Queued one by one although they are short, because the driver does not record a graph of them: the time holds
-    /// launch overhead.
-    LaunchesWithoutGraph,
-    /// One launch by itself, since something that is not timed has to come before each: the time holds launch overhead.
-    Prepared,
-    /// One launch, not timed.
-    Once,
-    /// One launch on a simulated card, whose time the model tells.
-    Modelled,
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Method::Launches => "launches",
-            Method::Graph => "graph",
-            Method::LaunchesWithoutGraph => "launches-without-graph",
-            Method::Prepared => "prepared",
-            Method::Once => "once",
-            Method::Modelled => "modelled",
-        })
-    }
-}
 
 /// Two events.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use simt::check::{self, Initialisation, Place, Watched};
 use simt::coalescing::{Addresses, BankMode};
-use simt::count::{CounterObservation, L2State, LaunchShape};
+use simt::count::{CounterObservation, L2State, LaunchShape, Modelled};
 use simt::exec::{Executed, LaunchFailure, Program};
 use simt::fault::{Fault, FaultKind};
 use simt::memory::Memory;

@@ -62,7 +62,8 @@ impl Profile {
         row.launches += 1;
         row.seconds += launch.seconds;
         row.counts += launch.counters.total;
-        row.dram_bytes += launch.counters.dram_read.bytes(card) + launch.counters.dram_written.bytes(card);
+        row.dram_bytes += launch.counters.dram_read.bytes(card.dram_granule_bytes)
+            + launch.counters.dram_written.bytes(card.dram_granule_bytes);
     }
 
     /// All launches so far, by kernel, as a table.
@@ -108,7 +109,7 @@ fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
                 "host_link": launch.link_seconds,
                 "migration": launch.migration.seconds,
             },
-            "metrics": named(launch.counters.modelled_metrics(card)),
+            "metrics": named(launch.counters.modelled_metrics(card.dram_granule_bytes)),
         },
         "lines": lines(launch),
     })

@@ -6,9 +6,9 @@
 //! how many bytes were last touched in it, and when there are more than the cache holds, the oldest ticks go.
 
 use super::block::{GROUP_SHIFT, Group};
-use super::launch::DramCounts;
 use crate::cards::Card;
 use crate::decode::Level;
+use counters::DramCounts;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 

@@ -15,13 +15,11 @@
 //! after another. Local memory stays in L1 from 2.0 on, and goes to device memory before; constants stay in their cache.
 
 mod block;
-mod counts;
 mod host_pages;
 mod l1;
 mod l2;
 mod launch;
 mod local;
-mod metrics;
 mod observation;
 mod observer;
 mod request;
@@ -33,10 +31,12 @@ mod trails;
 mod turns;
 mod windows;
 
-pub use counts::{AtomicCounts, ConstantCounts, Counts, MemoryCounts, SharedCounts};
+pub use counters::{
+    AtomicCounts, ConstantCounts, Counts, DramCounts, LaunchCounters, LinkCounts, MemoryCounts, Metric,
+    SharedCounts, SiteCounts,
+};
 pub use l2::L2State;
-pub use launch::{DramCounts, LaunchCounters, LinkCounts, SiteCounts};
-pub use metrics::Metric;
+pub use launch::Modelled;
 pub use observation::{CounterObservation, Finished};
 pub use observer::CounterObserver;
 pub use shape::{LaunchShape, Placement, Range};

@@ -1,10 +1,8 @@
 //! Watches a launch: puts together, in the order of blocks, what the observers of runs hand in.
 
 use super::block::{GROUP_SHIFT, Group};
-use super::counts::Counts;
 use super::host_pages::{self, HostPages, OfHost};
 use super::l2::L2State;
-use super::launch::{DramCounts, LaunchCounters, LinkCounts, SiteCounts};
 use super::observer::CounterObserver;
 use super::run::{Run, Totals};
 use super::shape::{LaunchShape, Placement, Rules};
@@ -13,6 +11,8 @@ use super::trails::{self, Numbered};
 use super::windows::{ManagedWindow, Windows};
 use crate::model::unified::PAGE_BYTES;
 use crate::observe::Observation;
+use counters::Counts;
+use counters::{DramCounts, LaunchCounters, LinkCounts, SiteCounts};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts a launch.
@@ -161,6 +161,7 @@ impl CounterObservation {
             managed_pages: self.windows.managed.iter().map(|window| window.pages.len() as u64).sum(),
             managed_blocks: self.windows.managed.iter().map(ManagedWindow::blocks).sum(),
             sites: sites.map(|(site, &counts)| SiteCounts { site, counts }).collect(),
+            worst: Vec::new(),
         }
     }
 

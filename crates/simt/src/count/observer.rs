@@ -1,7 +1,6 @@
 //! Watches one run of blocks.
 
 use super::block::{CachedLoads, Uncached};
-use super::counts::MemoryCounts;
 use super::local;
 use super::request::{self, AnyLanes, Groups, Steady};
 use super::run::Run;
@@ -10,6 +9,7 @@ use super::turns;
 use crate::coalescing::{Access as Way, AtomicConflicts, Request, Traffic, constant_replays};
 use crate::decode::Level;
 use crate::observe::{Access, At, Observer, Operation, Space};
+use counters::MemoryCounts;
 
 /// Counts what the blocks of one run do. Made by [`CounterObservation`](super::CounterObservation).
 ///

@@ -1,12 +1,12 @@
 //! What a worker gathers over a run of blocks, and hands in at its end.
 
 use super::block::{BlockMemory, Group};
-use super::counts::Counts;
 use super::host_pages::{HostPages, OfHost};
 use super::request::Distinct;
 use super::shape::Rules;
 use super::shared::SharedMemory;
 use super::trails::{Numbered, Trails};
+use counters::Counts;
 use std::ops::AddAssign;
 use std::sync::Arc;
 

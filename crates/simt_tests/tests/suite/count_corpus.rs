@@ -3,7 +3,7 @@
 
 use crate::model_kernels::{Kernel, counters};
 use simt::cards::{BlockShape, Card, Occupancy, find};
-use simt::count::{CounterObservation, Finished, L2State, LaunchShape};
+use simt::count::{CounterObservation, Finished, L2State, LaunchShape, Modelled};
 use simt::exec::{Launch, Machine, Program, launch};
 use simt::memory::{Kind, Memory};
 use simt::model::Counters;

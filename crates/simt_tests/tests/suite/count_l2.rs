@@ -2,7 +2,7 @@
 
 use crate::count_drive::{Block, launch, shape};
 use simt::cards::{Card, find};
-use simt::count::{DramCounts, Finished, L2State, LaunchShape, Placement, Range};
+use simt::count::{DramCounts, Finished, L2State, LaunchShape, Modelled, Placement, Range};
 
 const BASE: u64 = 0x7_0000_0000;
 const OUT: u64 = 0x9_0000_0000;
@@ -41,9 +41,13 @@ fn sweep_shaped(shape: LaunchShape, l2: L2State, from: u64, what: What) -> Finis
 /// MiB read from and written to device memory.
 fn mib(card: &Card, finished: &Finished) -> (u64, u64) {
     let of = |counts: DramCounts| {
-        assert_eq!(counts.bytes(card), counts.lines * 128, "no gaps");
-        assert_eq!(counts.bytes(card), counts.pages * u64::from(card.dram_page_bytes), "no gaps");
-        counts.bytes(card) / MIB
+        assert_eq!(counts.bytes(card.dram_granule_bytes), counts.lines * 128, "no gaps");
+        assert_eq!(
+            counts.bytes(card.dram_granule_bytes),
+            counts.pages * u64::from(card.dram_page_bytes),
+            "no gaps"
+        );
+        counts.bytes(card.dram_granule_bytes) / MIB
     };
     (of(finished.counters.dram_read), of(finished.counters.dram_written))
 }
@@ -219,7 +223,7 @@ fn l1_holds_a_blocks_share_and_no_more() {
         let loads = finished.counters.total.loads;
         assert_eq!(loads.sectors, 2 * kib * 32);
         assert_eq!(loads.l2_sectors, passes_that_miss * kib * 32, "{kib} KiB");
-        assert_eq!(finished.counters.dram_read.bytes(&card), kib * 1024);
+        assert_eq!(finished.counters.dram_read.bytes(card.dram_granule_bytes), kib * 1024);
         assert_eq!(finished.counters.l1_hit_share(), 1.0 - passes_that_miss as f64 / 2.0);
     }
 }

@@ -4,7 +4,7 @@
 use crate::count_drive::{Block, launch, shape};
 use crate::model_kernels::{Kernel, counters};
 use simt::cards::{Card, all, find};
-use simt::count::{Finished, L2State, LaunchShape};
+use simt::count::{Finished, L2State, LaunchShape, Modelled};
 use simt::model::{Counters, LaunchTime, Touched};
 
 const THREADS: u32 = 256;

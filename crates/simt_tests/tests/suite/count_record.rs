@@ -2,7 +2,7 @@
 
 use crate::count_drive::{launch, shape};
 use simt::cards::find;
-use simt::count::{Counts, L2State, LaunchCounters, LaunchShape};
+use simt::count::{Counts, L2State, LaunchCounters, LaunchShape, Modelled};
 use simt::exec::{SiteInfo, SourceLine};
 use simt::observe::{Operation, Space};
 

@@ -150,6 +150,6 @@ fn a_block_that_touches_more_than_the_table_holds() {
     let counters = finished.counters;
     assert_eq!(counters.total.loads.l2_sectors, bytes / 1024 + bytes / 64);
     // What the first pass read has been pushed out of L1, not out of L2's part: all in one moment.
-    assert_eq!(counters.dram_read.bytes(&card), bytes);
+    assert_eq!(counters.dram_read.bytes(card.dram_granule_bytes), bytes);
     assert_eq!(counters.dram_read.lines, bytes / 128);
 }

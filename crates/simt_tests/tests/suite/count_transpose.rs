@@ -5,7 +5,7 @@ use crate::count_drive::{Block, launch};
 use crate::transpose_kernels::Variant::{self, Coalesced, Diagonal, Naive, Padded, SharedCopy, Straight};
 use crate::transpose_kernels::{N, OUT, TILES, counters, instructions, occupancy};
 use simt::cards::{Card, find};
-use simt::count::{Finished, L2State, LaunchShape};
+use simt::count::{Finished, L2State, LaunchShape, Modelled};
 use simt::model::Counters;
 use simt::observe::{Observer, Operation, Space};
 
@@ -95,7 +95,7 @@ fn bank_conflicts_and_memory_by_variant() {
         assert_eq!(found.phased, shared > 0, "{variant:?}");
         assert_eq!(found.l2_sectors_written, requests * store_sectors, "{variant:?}");
         // Memory is passed through once, however the lanes are ordered.
-        assert_eq!(found.dram_read.bytes(&card), N * N * 4, "{variant:?}");
-        assert_eq!(found.dram_written.bytes(&card), N * N * 4, "{variant:?}");
+        assert_eq!(found.dram_read.bytes(card.dram_granule_bytes), N * N * 4, "{variant:?}");
+        assert_eq!(found.dram_written.bytes(card.dram_granule_bytes), N * N * 4, "{variant:?}");
     }
 }

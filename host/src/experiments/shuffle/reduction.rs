@@ -4,13 +4,14 @@ use super::{
     super::{Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Work, covering},
     LANES, SIZE, Shuffle, integer, unchanged,
 };
-use crate::{device::DeviceInfo, record::Parameters, verify::Expected};
+use crate::{device::DeviceInfo, verify::Expected};
 use anyhow::Result;
 use cuda_launch::{Slice, SliceMut};
 use gpu_kernels::shuffle::reduction::{
     IN_FLIGHT, reduce_block_shared, reduce_block_shuffle, reduce_persistent, reduce_vector,
     reduce_warp_shared, reduce_warp_shuffle,
 };
+use record::Parameters;
 use std::{num::NonZeroUsize, sync::OnceLock, thread};
 
 /// A kernel, which takes source and destination.

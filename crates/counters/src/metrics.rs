@@ -3,9 +3,7 @@
 //! What a metric counts on hardware and here is the same event; where it is estimated here rather than counted, it is
 //! among [`LaunchCounters::modelled_metrics`]. Instructions are those of the PTX, where hardware counts its own.
 
-use super::counts::{Counts, MemoryCounts, SharedCounts};
-use super::launch::LaunchCounters;
-use crate::cards::Card;
+use crate::{Counts, LaunchCounters, MemoryCounts, SharedCounts};
 
 /// A metric's name and its value.
 pub type Metric = (&'static str, f64);
@@ -114,13 +112,13 @@ impl LaunchCounters {
         metrics
     }
 
-    /// What is estimated: what lies behind L1.
-    pub fn modelled_metrics(&self, card: &Card) -> Vec<Metric> {
+    /// What is estimated: what lies behind L1. DRAM moves granules of so many bytes.
+    pub fn modelled_metrics(&self, granule_bytes: u32) -> Vec<Metric> {
         vec![
             ("lts__t_sectors_srcunit_tex_op_read.sum", self.l2_sectors_read as f64),
             ("lts__t_sectors_srcunit_tex_op_write.sum", self.l2_sectors_written as f64),
-            ("dram__bytes_read.sum", self.dram_read.bytes(card) as f64),
-            ("dram__bytes_write.sum", self.dram_written.bytes(card) as f64),
+            ("dram__bytes_read.sum", self.dram_read.bytes(granule_bytes) as f64),
+            ("dram__bytes_write.sum", self.dram_written.bytes(granule_bytes) as f64),
         ]
     }
 }

@@ -5,7 +5,7 @@ use super::{
     layout::wrapped,
     table::{labels, plain},
 };
-use crate::record::{Language, Record};
+use record::{Language, Record};
 use std::fmt::Write;
 
 /// Notes under a table: each wrong row by itself, each other remark once with the number of rows that it is about.

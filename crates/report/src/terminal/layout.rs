@@ -3,7 +3,7 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
 
 /// An empty table; the columns from `left` on are aligned to the right.
-pub(super) fn new(header: Vec<String>, left: usize) -> Table {
+pub fn new(header: Vec<String>, left: usize) -> Table {
     let mut table = Table::new();
     table
         .load_preset(presets::NOTHING)
@@ -19,17 +19,17 @@ pub(super) fn new(header: Vec<String>, left: usize) -> Table {
 }
 
 /// Adds a row.
-pub(super) fn add(table: &mut Table, cells: Vec<String>) {
+pub fn add(table: &mut Table, cells: Vec<String>) {
     table.add_row(cells.into_iter().map(Cell::new).collect::<Vec<_>>());
 }
 
 /// Without spaces at the ends of lines.
-pub(super) fn trimmed(table: &Table) -> String {
+pub fn trimmed(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>().join("\n")
 }
 
 /// Headings of a group's columns, with the group's caption above the first. All end on the same line.
-pub(super) fn under(caption: &str, columns: &[&str]) -> Vec<String> {
+pub fn under(caption: &str, columns: &[&str]) -> Vec<String> {
     let above = if caption.is_empty() { 0 } else { caption.lines().count() };
     let heading = |(number, column): (usize, &&str)| match number {
         0 if above > 0 => format!("{caption}\n{column}"),
@@ -42,7 +42,7 @@ pub(super) fn under(caption: &str, columns: &[&str]) -> Vec<String> {
 }
 
 /// Broken into lines of at most 100 columns.
-pub(super) fn wrapped(text: &str) -> String {
+pub fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.len() - 1;

@@ -4,17 +4,12 @@ use super::{
     counters::counters,
     figures::{EQUAL, Verdict, caption, columns, figures, pair, short, twin_columns},
     layout::{add, new, trimmed, under, wrapped},
-    lessons::{lesson, told},
+    lessons::{further, told},
     remarks::{explanations, notes},
 };
-use crate::{
-    device::Backend,
-    experiments::{self, Precision},
-    measure::median,
-    record::{Language, Record},
-    sizes::Bytes,
-};
+use crate::Catalog;
 use comfy_table::Table;
+use record::{Backend, Bytes, Language, Precision, Record, Run, median};
 use serde_json::Value;
 use std::{collections::BTreeSet, fmt::Write};
 
@@ -24,58 +19,70 @@ const MOVED: &str =
 
 /// What a table shows beside its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub struct Shown {
     /// The counters of each row.
     pub counters: bool,
     /// What explains each row.
     pub explanations: bool,
 }
 
-/// Everything that the records say, as text, with what else is to be shown.
-pub(crate) fn table(records: &[Record], shown: Shown) -> String {
-    let Some(first) = records.first() else { return "no records\n".to_string() };
-    let mut text = head(first, records);
-    let mut names: Vec<&str> = Vec::new();
+/// Everything that the records of a run say, as text, with what else is to be shown.
+pub fn table(records: &[Record], run: &Run, catalog: &Catalog, shown: Shown) -> String {
+    if records.is_empty() {
+        return "no records\n".to_string();
+    }
+    let mut text = head(run);
+    for rows in experiments(records) {
+        text.push_str(&section(&rows, catalog, shown));
+    }
+    text
+}
+
+/// The rows of each experiment, in the order in which they come first.
+pub fn experiments(records: &[Record]) -> Vec<Vec<&Record>> {
+    let mut experiments: Vec<Vec<&Record>> = Vec::new();
     for record in records {
-        if !names.contains(&record.experiment.as_str()) {
-            names.push(&record.experiment);
+        match experiments.iter_mut().find(|rows| rows[0].experiment == record.experiment) {
+            Some(rows) => rows.push(record),
+            None => experiments.push(vec![record]),
         }
     }
-    for name in names {
-        let rows: Vec<&Record> = records.iter().filter(|record| record.experiment == name).collect();
-        let experiment = experiments::by_name(name);
-        let summary = experiment.map(|experiment| experiment.summary()).unwrap_or_default();
-        let _ = writeln!(text, "\n{name}: {summary}");
-        let part_after_part = if is_side_by_side(&rows) { parts(&rows) } else { vec![rows.clone()] };
-        for (number, part) in part_after_part.iter().enumerate() {
-            let gap = if number == 0 { "" } else { "\n" };
-            let table = if is_side_by_side(part) {
-                side_by_side(first, part)
-            } else {
-                one_below_another(first, part)
-            };
-            let _ = writeln!(text, "{gap}{}\n\n{}", wrapped(&setting(part)), trimmed(&table));
-        }
-        if let Some(experiment) = experiment {
-            let _ = writeln!(text, "\n{}", wrapped(experiment.reading()));
-        }
-        if rows.iter().any(|row| row.counters.is_some()) {
-            let _ = writeln!(text, "{}", wrapped(MOVED));
-        }
-        text.push_str(&notes(&rows));
-        text.push_str(&lesson(name, &rows));
-        if shown.explanations {
-            text.push_str(&explanations(&rows));
-        }
-        if shown.counters {
-            text.push_str(&counters(&rows));
-        }
+    experiments
+}
+
+/// The rows of one experiment: its table, and below it how to read it and what is remarked about its rows.
+pub fn section(rows: &[&Record], catalog: &Catalog, shown: Shown) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let name = &first.experiment;
+    let lesson = catalog.lesson(name);
+    let summary = lesson.map(|lesson| lesson.summary).unwrap_or_default();
+    let mut text = format!("\n{name}: {summary}\n");
+    let part_after_part = if is_side_by_side(rows) { parts(rows) } else { vec![rows.to_vec()] };
+    for (number, part) in part_after_part.iter().enumerate() {
+        let gap = if number == 0 { "" } else { "\n" };
+        let table =
+            if is_side_by_side(part) { side_by_side(first, part) } else { one_below_another(first, part) };
+        let _ = writeln!(text, "{gap}{}\n\n{}", wrapped(&setting(part)), trimmed(&table));
+    }
+    if let Some(lesson) = lesson {
+        let _ = writeln!(text, "\n{}", wrapped(lesson.reading));
+    }
+    if rows.iter().any(|row| row.counters.is_some()) {
+        let _ = writeln!(text, "{}", wrapped(MOVED));
+    }
+    text.push_str(&notes(rows));
+    text.push_str(&further(name, rows));
+    if shown.explanations {
+        text.push_str(&explanations(rows));
+    }
+    if shown.counters {
+        text.push_str(&counters(rows));
     }
     text
 }
 
 /// How the Rust times of a comparison compare, in a sentence.
-pub(crate) fn comparison(records: &[Record]) -> String {
+pub fn comparison(records: &[Record]) -> String {
     let ratios: Vec<f64> = records.iter().filter_map(|record| record.ratio_to_reference).collect();
     let Some(middle) = median(&ratios) else {
         return "No pair of rows verified, so there is no ratio.".to_string();
@@ -100,11 +107,10 @@ pub(crate) fn comparison(records: &[Record]) -> String {
     )
 }
 
-/// What holds for all rows.
-fn head(record: &Record, records: &[Record]) -> String {
-    let device = &record.device;
-    let ptx = records.iter().find_map(|record| record.ptx.as_deref());
-    let peak = match &record.peak {
+/// What holds for all rows of a run.
+pub fn head(run: &Run) -> String {
+    let device = &run.device;
+    let peak = match &run.peak {
         Some(peak) => format!("peak {:.0} GB/s ({})", peak.gb_per_s, peak.source),
         None => "peak unknown".to_string(),
     };
@@ -112,11 +118,11 @@ fn head(record: &Record, records: &[Record]) -> String {
         0 => "no L2".to_string(),
         bytes => format!("L2 {}", Bytes(bytes)),
     };
-    let (how, driver, copy) = match record.backend {
+    let (how, driver, copy) = match device.backend() {
         Backend::Measured => ("measured on", format!("driver for CUDA {}", device.driver), ""),
         Backend::Modelled => ("modelled, not measured, for", "simulated driver".to_string(), ", modelled"),
     };
-    let ptx = ptx.map(|ptx| format!(", kernels as PTX for {ptx}")).unwrap_or_default();
+    let ptx = run.ptx.as_ref().map(|ptx| format!(", kernels as PTX for {ptx}")).unwrap_or_default();
     let mut text = format!(
         "{how} {} ({}, compute capability {}, {} SMs, {l2})\n{driver}{ptx}\n{peak}\n",
         device.plain_name(),
@@ -124,7 +130,7 @@ fn head(record: &Record, records: &[Record]) -> String {
         device.compute_capability,
         device.multiprocessors,
     );
-    if let Some(ceiling) = record.copy {
+    if let Some(ceiling) = run.copy {
         let _ = writeln!(
             text,
             "copy {:.0} GB/s (the driver's own{copy}, {} from device to device, in this run)",
@@ -132,12 +138,8 @@ fn head(record: &Record, records: &[Record]) -> String {
             Bytes(ceiling.bytes),
         );
     }
-    if let Some(card) = &device.card {
-        let _ = writeln!(
-            text,
-            "{}",
-            wrapped(&format!("card: {}. Calibration: {}", card.source, card.calibration))
-        );
+    if let Some((source, calibration)) = run.card_origin() {
+        let _ = writeln!(text, "{}", wrapped(&format!("card: {source}. Calibration: {calibration}")));
     }
     text
 }
@@ -384,24 +386,25 @@ fn one_below_another(first: &Record, rows: &[&Record]) -> Table {
     table
 }
 
-impl Record {
-    /// The kernel and the element type.
-    fn contestant(&self) -> (&str, Option<Precision>) {
-        (&self.kernel, self.parameters.precision)
-    }
-}
-
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::{
-        counters::{Bound, Counters, LaunchCounters, Parts},
-        device::tests::{c870, h200},
-        experiments::BytesMoved,
-        measure::{Method, Times},
-        record::{Ceiling, Parameters, Peak, Residence, SCHEMA, Timing},
+    use crate::testing::{c870, h200};
+    use record::{
+        Bound, BytesMoved, Ceiling, Counted, Method, Parameters, Parts, Peak, Residence, SCHEMA, Times,
+        Timing, counters::LaunchCounters,
     };
     use std::collections::BTreeMap;
+
+    /// The text of these records, of a run that knows where the figures of its card are from.
+    fn shown(records: &[Record], shown: Shown) -> String {
+        let mut run = Run::of(records).expect("there are records");
+        run.card = run.device.card.is_some().then(|| {
+            let fields = [("source", "data sheet; measured"), ("calibration", "none")];
+            fields.map(|(name, text)| (name.to_string(), text.into())).into_iter().collect()
+        });
+        table(records, &run, &Catalog::default(), shown)
+    }
 
     /// A row of `offset` on an H200; without a time it is INVALID.
     pub(crate) fn row(offset: u32, precision: Precision, milliseconds: Option<f64>) -> Record {
@@ -423,6 +426,7 @@ pub(super) mod tests {
             .swept("offset", offset),
             bytes: BytesMoved { read: 256 << 20, written: 256 << 20, footprint: 256 << 20 },
             residence: Residence::Dram,
+            samples_ms: Vec::new(),
             time_ms: milliseconds.map(|ms| Times { median: ms, min: ms * 0.99, max: ms * 1.01, samples: 11 }),
             gb_per_s,
             percent_of_peak: gb_per_s.map(|rate| rate / 49.17),
@@ -450,7 +454,7 @@ pub(super) mod tests {
             row(0, Precision::F64, Some(0.1411)),
             row(1, Precision::F64, Some(3.2541)),
         ];
-        let text = table(&records, Shown::default());
+        let text = shown(&records, Shown::default());
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest.is_some_and(|widest| widest <= 100), "{widest:?} columns:\n{text}");
         let cells = |start: &str| {
@@ -497,7 +501,7 @@ pub(super) mod tests {
             migration: 0.0,
         };
         let counters =
-            Counters { launch, dram_bytes: 32768, modelled_us: parts, bound: Bound::Dram, lines: Vec::new() };
+            Counted { launch, dram_bytes: 32768, modelled_us: parts, bound: Bound::Dram, lines: Vec::new() };
         Record {
             backend: Backend::Modelled,
             device: c870(),
@@ -512,7 +516,7 @@ pub(super) mod tests {
     fn modelled_figures_say_so_and_how_much_was_moved() {
         let records =
             [Precision::F32, Precision::F64].map(|precision| modelled(row(1, precision, Some(0.1958))));
-        let text = table(&records, Shown { counters: true, ..Shown::default() });
+        let text = shown(&records, Shown { counters: true, ..Shown::default() });
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest.is_some_and(|widest| widest <= 100), "{widest:?} columns:\n{text}");
         assert!(
@@ -538,7 +542,7 @@ pub(super) mod tests {
         let row = text.lines().find(|line| line.starts_with("offset_f32 1 ")).expect("its counters");
         let cells: Vec<&str> = row.split_whitespace().collect();
         assert_eq!(cells, ["offset_f32", "1", "416", "64", "1024", "16.00", "12.5%", "0.0", "DRAM"]);
-        assert!(!table(&records, Shown::default()).contains("offset_f32 1 "));
+        assert!(!shown(&records, Shown::default()).contains("offset_f32 1 "));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The figures of a row, and the headings over them.
 
-use crate::{device::Backend, record::Record};
+use record::{Backend, Record};
 
 /// Where a ratio of Rust to C++ counts as equal.
 pub(super) const EQUAL: std::ops::RangeInclusive<f64> = 0.98..=1.02;

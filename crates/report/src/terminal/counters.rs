@@ -4,10 +4,7 @@ use super::{
     layout::{add, new, trimmed, wrapped},
     table::labels,
 };
-use crate::{
-    counters::{Counters, Counts},
-    record::Record,
-};
+use record::{Counted, Record, counters::Counts};
 use std::fmt::Write;
 
 /// How to read the tables.
@@ -17,8 +14,8 @@ const READING: &str = "Of one launch: instructions of warps, the requests of loa
                        modelled.";
 
 /// The counters of rows, one a row, and where they are known those of each row's lines. Nothing where no row has any.
-pub(crate) fn counters(rows: &[&Record]) -> String {
-    let counted: Vec<(&Record, &Counters)> =
+pub(super) fn counters(rows: &[&Record]) -> String {
+    let counted: Vec<(&Record, &Counted)> =
         rows.iter().filter_map(|row| Some((*row, row.counters.as_deref()?))).collect();
     let Some((first, _)) = counted.first() else { return String::new() };
     let records: Vec<&Record> = counted.iter().map(|(record, _)| *record).collect();
@@ -51,7 +48,7 @@ fn place(file: &str, line: u32) -> String {
 struct Columns(Vec<(&'static str, String)>);
 
 impl Columns {
-    fn of_launch(record: &Record, counters: &Counters) -> Columns {
+    fn of_launch(record: &Record, counters: &Counted) -> Columns {
         let mut columns = Columns::of(&counters.launch.total).0;
         let sectors = counters.launch.l2_sectors_read + counters.launch.l2_sectors_written;
         // Without an L2 they are what DRAM moves.

@@ -1,7 +1,6 @@
 //! CSV: one line a record under a header that stays the same.
 
-use crate::record::{Parameters, Record};
-use anyhow::{Context, Result};
+use crate::{Parameters, Record};
 use serde::Serialize;
 
 /// A record with its fields side by side. New columns are added at the end.
@@ -175,23 +174,29 @@ fn more(parameters: &Parameters) -> String {
     each.collect::<Vec<_>>().join(";")
 }
 
+/// Why records are not written as CSV.
+#[derive(Debug, thiserror::Error)]
+#[error("a record cannot be written as CSV: {0}")]
+pub struct WriteError(#[from] csv::Error);
+
 /// The records under a header; without records, the header alone.
 ///
 /// # Errors
 /// A record cannot be written.
-pub(crate) fn csv(records: &[Record]) -> Result<String> {
+pub fn csv(records: &[Record]) -> Result<String, WriteError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for record in records {
-        writer.serialize(Row::of(record)).context("a record cannot be written as CSV")?;
+        writer.serialize(Row::of(record))?;
     }
-    let text = String::from_utf8(writer.into_inner().context("the CSV cannot be completed")?)?;
     if records.is_empty() {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.serialize(Row::default()).context("the header cannot be written as CSV")?;
-        let text = String::from_utf8(writer.into_inner().context("the CSV cannot be completed")?)?;
-        return Ok(text.lines().next().map(|header| format!("{header}\n")).unwrap_or_default());
+        writer.serialize(Row::default())?;
     }
-    Ok(text)
+    let bytes = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(match (records, text.lines().next()) {
+        ([], Some(header)) => format!("{header}\n"),
+        _ => text.into_owned(),
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The simulated cards as a table, and under it where their figures are from.
 
-use super::layout::{add, new, trimmed, wrapped};
 use crate::{simulated::Card, sizes::Bytes};
+use report::terminal::layout::{add, new, trimmed, wrapped};
 use std::fmt::Write;
 
 /// What there is to simulate, as text.

@@ -1,12 +1,9 @@
 //! What makes a row what it is, in one sentence: how its requests fall on sectors, what the caches take off, and which level
 //! the time goes to. Where there are counters it is made from them, else from bytes and footprint alone.
 
-use crate::{
-    counters::{Bound, Counters, Counts, MemoryCounts},
-    device::DeviceInfo,
-    experiments::BytesMoved,
-    record::{Parameters, Residence},
-    sizes::Bytes,
+use record::{
+    Bound, Bytes, BytesMoved, Counted, DeviceInfo, Parameters, Record, Residence,
+    counters::{Counts, MemoryCounts},
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -15,7 +12,7 @@ use std::collections::BTreeMap;
 const NEXT_TO_NOTHING: f64 = 0.02;
 
 /// The sentence for a launch that was counted.
-pub(crate) fn of_counters(counters: &Counters, device: &DeviceInfo) -> String {
+pub fn of_counters(counters: &Counted, device: &DeviceInfo) -> String {
     let mut clauses = requests(&counters.launch.total);
     clauses.extend(levels(counters, device));
     clauses.push(bound(counters.bound).to_string());
@@ -23,7 +20,7 @@ pub(crate) fn of_counters(counters: &Counters, device: &DeviceInfo) -> String {
 }
 
 /// The sentence for a launch that nobody counted: of what it asks for, and where that lived.
-pub(crate) fn of_bytes(bytes: &BytesMoved, residence: Residence) -> String {
+pub fn of_bytes(bytes: &BytesMoved, residence: Residence) -> String {
     let asks = match (bytes.read, bytes.written) {
         (0, 0) => return served(bytes.footprint, residence),
         (read, 0) => format!("reads {}", Bytes(read)),
@@ -36,7 +33,7 @@ pub(crate) fn of_bytes(bytes: &BytesMoved, residence: Residence) -> String {
 
 /// The sentence for a launch on a GPU whose kernel was counted by the simulator, at a small size. How requests fall on sectors
 /// does not depend on the size; what the caches take off does, and is told from the launch's own footprint.
-pub(crate) fn of_simulated(total: &Counts, card: &str, bytes: &BytesMoved, residence: Residence) -> String {
+pub fn of_simulated(total: &Counts, card: &str, bytes: &BytesMoved, residence: Residence) -> String {
     let mut clauses = requests(total);
     if clauses.is_empty() {
         return of_bytes(bytes, residence);
@@ -48,7 +45,7 @@ pub(crate) fn of_simulated(total: &Counts, card: &str, bytes: &BytesMoved, resid
 }
 
 /// Where the variable lies that a kernel is to show, and what reaches it, as its PTX has it; `None` where it is to show none.
-pub(crate) fn of_variable(parameters: &Parameters) -> Option<String> {
+pub fn of_variable(parameters: &Parameters) -> Option<String> {
     let text = |name: &str| parameters.more.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (class, space) = (text("class")?, text("space")?);
     let variable = text("variable").unwrap_or("the variable");
@@ -57,7 +54,7 @@ pub(crate) fn of_variable(parameters: &Parameters) -> Option<String> {
 }
 
 /// A clause on the pages that moved in the course of a launch, from what was observed of it.
-pub(crate) fn of_moves(observed: &BTreeMap<String, Value>) -> Option<String> {
+pub fn of_moves(observed: &BTreeMap<String, Value>) -> Option<String> {
     let count = |name: &str| observed.get(name).and_then(Value::as_u64);
     let (faults, batches) = (count("faults")?, count("fault_batches")?);
     let (to_card, back) = (count("bytes_to_card")?, count("bytes_evicted")?);
@@ -133,7 +130,7 @@ fn sectors(counts: &MemoryCounts) -> String {
 }
 
 /// What L1, L2 and the host link do.
-fn levels(counters: &Counters, device: &DeviceInfo) -> Vec<String> {
+fn levels(counters: &Counted, device: &DeviceInfo) -> Vec<String> {
     const SECTOR: u64 = 32;
     let launch = &counters.launch;
     let mut clauses = Vec::new();
@@ -200,16 +197,18 @@ fn megabytes(bytes: u64) -> String {
 }
 
 /// Which of some simulated rows is most like a row: of the same kernel, with as many of the same parameters as can be had.
-pub(crate) fn most_alike<'v>(rows: &'v [Value], kernel: &str, parameters: &Value) -> Option<&'v Value> {
-    let of = |row: &&Value| row["kernel"] == kernel && !row["counters"].is_null();
-    let alike = |row: &&Value| {
-        let Some(fields) = parameters.as_object() else { return 0 };
-        // A size differs by design, and so does the grid that goes with it.
-        let telling = |(name, value): &(&String, &Value)| {
-            !matches!(name.as_str(), "bytes" | "elements" | "grid")
-                && row["parameters"][name.as_str()] == **value
-        };
-        fields.iter().filter(telling).count()
+pub fn most_alike<'r>(rows: &'r [Record], kernel: &str, parameters: &Parameters) -> Option<&'r Record> {
+    let of = |row: &&Record| row.kernel == kernel && row.counters.is_some();
+    // A size differs by design, and so does the grid that goes with it.
+    let alike = |row: &&Record| {
+        let other = &row.parameters;
+        let same = [
+            other.precision == parameters.precision,
+            other.block == parameters.block,
+            other.swept == parameters.swept,
+        ];
+        let named = parameters.more.iter().filter(|(name, value)| other.more.get(*name) == Some(*value));
+        same.into_iter().filter(|same| *same).count() + named.count()
     };
     // Of equals the last comes first with `max_by_key`: the first one is wanted.
     rows.iter().filter(of).rev().max_by_key(alike)
@@ -233,13 +232,11 @@ mod tests {
         assert_eq!(of([2, 1, 65_536, 0]).as_deref(), Some("2 page faults in a batch bring 0.1 MB"));
         assert_eq!((of([0, 0, 0, 0]), of_moves(&BTreeMap::new())), (None, None));
     }
-    use crate::{
-        counters::{LaunchCounters, Parts},
-        device::tests::{c870, h200},
-    };
-    use serde_json::json;
+    use crate::terminal::tests::row;
+    use crate::testing::{c870, h200};
+    use record::{Parts, Precision, counters::LaunchCounters};
 
-    fn counted(total: Counts) -> Counters {
+    fn counted(total: Counts) -> Counted {
         let parts = Parts {
             launch: 1.0,
             dram: 1.0,
@@ -250,7 +247,7 @@ mod tests {
             link: 0.0,
             migration: 0.0,
         };
-        Counters {
+        Counted {
             launch: LaunchCounters { total, ..LaunchCounters::default() },
             dram_bytes: 0,
             modelled_us: parts,
@@ -344,14 +341,21 @@ mod tests {
 
     #[test]
     fn the_most_alike_row_has_the_same_kernel_and_parameters() {
-        let row = |kernel: &str, offset: u32, block: &str| json!({"kernel": kernel, "counters": {}, "parameters": {"offset": offset, "block": block, "bytes": 1}});
-        let rows = [row("a", 1, "16x16"), row("b", 1, "16x16"), row("b", 2, "16x16"), row("b", 2, "32x8")];
-        let found = |offset: u32, block: &str| {
-            most_alike(&rows, "b", &json!({"offset": offset, "block": block, "bytes": 9}))
+        let parameters = |offset: u32, block: [u32; 3]| {
+            Parameters { block: Some(block.into()), ..Parameters::of_bytes(1) }.swept("offset", offset)
         };
-        assert_eq!(found(2, "32x8"), Some(&rows[3]));
-        assert_eq!(found(2, "16x16"), Some(&rows[2]));
-        assert_eq!(found(7, "8x8"), Some(&rows[1]));
-        assert_eq!(most_alike(&rows, "c", &json!({})), None);
+        let of = |kernel: &str, offset: u32, block: [u32; 3]| Record {
+            kernel: kernel.to_string(),
+            parameters: parameters(offset, block),
+            counters: Some(Box::new(counted(Counts::default()))),
+            ..row(0, Precision::F32, None)
+        };
+        let (square, flat) = ([16, 16, 1], [32, 8, 1]);
+        let rows = [of("a", 1, square), of("b", 1, square), of("b", 2, square), of("b", 2, flat)];
+        let found = |offset: u32, block: [u32; 3]| most_alike(&rows, "b", &parameters(offset, block));
+        assert_eq!(found(2, flat), Some(&rows[3]));
+        assert_eq!(found(2, square), Some(&rows[2]));
+        assert_eq!(found(7, [8, 8, 1]), Some(&rows[1]));
+        assert_eq!(most_alike(&rows, "c", &parameters(1, flat)), None);
     }
 }

@@ -6,15 +6,12 @@ use super::{
     layout::{add, new, trimmed, wrapped},
     table::labels,
 };
-use crate::{
-    device::Backend,
-    record::{Language, Record},
-};
 use comfy_table::CellAlignment::{self, Left, Right};
+use record::{Backend, Language, Record};
 use std::fmt::Write;
 
 /// The summary of a run of several experiments; nothing for one alone, whose table says it all.
-pub(crate) fn summary(records: &[Record]) -> String {
+pub fn summary(records: &[Record]) -> String {
     let mut experiments: Vec<&str> = Vec::new();
     for record in records {
         if !experiments.contains(&record.experiment.as_str()) {
@@ -136,14 +133,12 @@ fn about_bytes(row: &Record) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        experiments::Precision,
-        render::table::tests::{modelled, row},
-    };
+    use crate::terminal::table::tests::{modelled, row};
+    use record::Precision;
 
     fn named(experiment: &str, kernel: &str, milliseconds: Option<f64>) -> Record {
         let row = row(0, Precision::F32, milliseconds);
-        let parameters = crate::record::Parameters { swept: None, ..row.parameters };
+        let parameters = record::Parameters { swept: None, ..row.parameters };
         Record { experiment: experiment.to_string(), kernel: kernel.to_string(), parameters, ..row }
     }
 

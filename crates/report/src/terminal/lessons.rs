@@ -1,11 +1,11 @@
 //! What single experiments have to show besides the table that all have.
 
 use super::layout::{add, new, trimmed, wrapped};
-use crate::record::{Language, Record};
+use record::{Language, Record};
 use serde_json::Value;
 
 /// The further tables of an experiment, with an empty line before each; nothing where it has none.
-pub(super) fn lesson(experiment: &str, rows: &[&Record]) -> String {
+pub(super) fn further(experiment: &str, rows: &[&Record]) -> String {
     match experiment {
         "storage" => storage(rows),
         "idioms" => tax(rows),
@@ -132,8 +132,8 @@ fn instructions(row: &Record) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::table::tests::{modelled, row};
-    use crate::{experiments::Precision, record::Parameters};
+    use crate::terminal::table::tests::{modelled, row};
+    use record::{Parameters, Precision};
 
     /// A row of `idioms` with 416 instructions of warps.
     fn idiom(way: &str, milliseconds: f64, parameters: Parameters) -> Record {
@@ -167,7 +167,7 @@ mod tests {
             idiom("unchecked", 0.4, product()),
         ];
         records[0].ratio_to_reference = Some(1.51);
-        let text = lesson("idioms", &records.iter().collect::<Vec<_>>());
+        let text = further("idioms", &records.iter().collect::<Vec<_>>());
         let rows = lines(&text);
         let starting =
             |start: &[&str]| rows.iter().find(|row| row.starts_with(start)).cloned().unwrap_or_default();
@@ -190,11 +190,11 @@ mod tests {
             .with("stores", "")
             .with("host_access", "copies it");
         let record = Record { parameters, ..base };
-        let text = lesson("storage", &[&record]);
+        let text = further("storage", &[&record]);
         assert!(text.starts_with("\nAs the PTX for compute_90 has it:\n"), "{text}");
         let last: Vec<&str> = text.lines().last().unwrap_or_default().split_whitespace().collect();
         assert_eq!(last[..5], ["constant", "STORAGE_CONSTANT", ".const", "16", "ld.const.b32"]);
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-        assert_eq!(lesson("copy", &[&record]), "");
+        assert_eq!(further("copy", &[&record]), "");
     }
 }

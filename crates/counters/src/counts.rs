@@ -1,7 +1,9 @@
 //! Counters that are sums over instructions: of one site, of a source line, of a launch.
 
-use crate::coalescing::SECTOR_BYTES;
 use serde::{Deserialize, Serialize};
+
+/// Bytes of a sector, the unit in which L1 asks L2.
+const SECTOR_BYTES: u64 = 32;
 
 fn is_zero(value: &u64) -> bool {
     *value == 0
@@ -62,7 +64,7 @@ sums! {
         sectors: u64, "is_zero";
         /// Lines of 128 bytes, each counted for every request that touches it: look-ups of L1's tags.
         lines: u64, "is_zero";
-        /// Requests that [straddle](crate::coalescing::Traffic::straddles) lines.
+        /// Requests that cross the end of a line that they need not cross: more lines than their bytes fill.
         straddling: u64, "is_zero";
         /// Bytes that lanes asked for: `smsp__sass_data_bytes_mem_global_op_ld.sum`.
         bytes_requested: u64, "is_zero";

@@ -1,0 +1,58 @@
+//! One request of a warp, lane by lane: what a picture of an access pattern is drawn from.
+
+use serde::{Deserialize, Serialize};
+
+/// What an access does, and to which memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccessKind {
+    /// A load from global memory.
+    GlobalLoad,
+    /// A store to global memory.
+    GlobalStore,
+    /// An atomic or reduction in global memory.
+    GlobalAtomic,
+    /// A load from local memory.
+    LocalLoad,
+    /// A store to local memory.
+    LocalStore,
+    /// A load from shared memory.
+    SharedLoad,
+    /// A store to shared memory.
+    SharedStore,
+    /// An atomic or reduction in shared memory.
+    SharedAtomic,
+    /// A load from constant memory.
+    ConstantLoad,
+}
+
+impl AccessKind {
+    /// True for shared memory, whose unit is the bank and not the sector.
+    pub fn is_shared(self) -> bool {
+        matches!(self, Self::SharedLoad | Self::SharedStore | Self::SharedAtomic)
+    }
+}
+
+/// The request of an instruction that cost most: most sectors, in shared memory most wavefronts, in constant memory most
+/// addresses; of equals the first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Access {
+    /// The instruction's number in its module.
+    pub site: u32,
+    /// What it does.
+    pub kind: AccessKind,
+    /// Bytes per lane.
+    pub bytes: u32,
+    /// Addresses by lane; `null` for lanes that took no part. Global addresses are relative to the first line of 128 bytes that the
+    /// request touches, shared ones to the block's shared memory.
+    pub lanes: Vec<Option<u64>>,
+    /// Sectors of 32 bytes that the request touched; 0 in shared and constant memory.
+    pub sectors: u32,
+    /// Wavefronts that a request in shared memory took, or issues that one in constant memory took; else 0.
+    pub wavefronts: u32,
+    /// The block that the warp belongs to, in x, y and z.
+    pub block: [u32; 3],
+    /// The warp's number in its block.
+    pub warp: u32,
+}

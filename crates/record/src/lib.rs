@@ -1,0 +1,207 @@
+//! Records: what is known of each row of a result, as types that are written and read as JSON and CSV.
+//!
+//! Measuring makes a [`Record`] for each row; tables, pages and comparisons are made from records alone. `docs/records.md`
+//! describes the fields.
+//!
+//! ```
+//! let line = r#"{"schema":"coalesce.record/1","experiment":"offset","kernel":"offset_f32","language":"rust",
+//!     "backend":"measured","device":{"ordinal":0,"name":"NVIDIA H200","compute_capability":"9.0","driver":"13.0",
+//!     "memory_bytes":150754820096,"l2_bytes":62914560,"multiprocessors":132,"max_threads_per_block":1024,
+//!     "max_grid":2147483647,"max_grid_y":65535,"max_shared_per_block":232448,"memory_clock_khz":3201000,
+//!     "memory_bus_bits":6144},"ptx":"compute_90","parameters":{"precision":"f32","bytes":4194304,"elements":1048576,
+//!     "block":256,"grid":4096,"swept":"offset","offset":3},"bytes":{"read":4194304,"written":4194304,
+//!     "footprint":4194336},"residence":"L2","time_ms":{"median":0.004,"min":0.0039,"max":0.0041,"samples":11},
+//!     "gb_per_s":2097.152,"verified":true,"timing":{"method":"graph","launches_per_sample":500}}"#;
+//! let records = record::read(&line.replace('\n', ""))?;
+//! assert_eq!(records[0].parameters.swept.as_ref().map(|swept| swept.value), Some(3));
+//! assert_eq!(records[0].device.selector(), "cuda:0");
+//! # Ok::<_, record::ReadError>(())
+//! ```
+
+mod counted;
+mod csv;
+mod device;
+mod json;
+mod parameters;
+mod run;
+mod sizes;
+mod times;
+
+pub use self::csv::{WriteError, csv};
+pub use counted::{Bound, Counted, Line, Parts};
+pub use counters;
+pub use device::{Backend, DeviceInfo};
+pub use json::{ReadError, line, read};
+pub use parameters::{BytesMoved, Extent, Parameters, Precision, Swept};
+pub use run::{RUN_SCHEMA, Run};
+pub use sizes::Bytes;
+pub use times::{Method, Times, Timing, median};
+
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt};
+
+/// The name and version of the form. Fields may be added within a version; a change of meaning makes a new one.
+pub const SCHEMA: &str = "coalesce.record/1";
+
+/// One row of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The experiment's name.
+    pub experiment: String,
+    /// The kernel's name.
+    pub kernel: String,
+    /// What the kernel is written in.
+    pub language: Language,
+    /// Where the figures come from.
+    pub backend: Backend,
+    /// The device that ran it.
+    pub device: DeviceInfo,
+    /// The PTX architecture that was given to the driver, as in compute_90; `None` where the driver did the work, and for
+    /// twins.
+    pub ptx: Option<String>,
+    /// What tells this row from the others of the experiment.
+    pub parameters: Parameters,
+    /// Bytes of one launch.
+    pub bytes: BytesMoved,
+    /// Where the data lived, judged by footprint and L2.
+    pub residence: Residence,
+    /// Milliseconds of one launch; `None` in a row that did not verify.
+    pub time_ms: Option<Times>,
+    /// Milliseconds of one launch by each sample, in the order in which they were taken; empty where there are fewer than two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples_ms: Vec<f64>,
+    /// Bytes read and written over the median time, in 10^9 bytes a second; `None` in a row that did not verify.
+    pub gb_per_s: Option<f64>,
+    /// `gb_per_s` in per cent of `peak`.
+    pub percent_of_peak: Option<f64>,
+    /// `gb_per_s` in per cent of `copy`.
+    pub percent_of_copy: Option<f64>,
+    /// Floating-point operations over the median time, in 10^9 a second; `None` where the experiment is not about them, and
+    /// in a row that did not verify.
+    pub gflop_per_s: Option<f64>,
+    /// Floating-point operations for each byte read or written; `None` where the experiment is not about them.
+    pub arithmetic_intensity: Option<f64>,
+    /// Whether every element of every buffer held what it must.
+    pub verified: bool,
+    /// What a reader should know: what went wrong, or why a figure looks odd.
+    pub note: Option<String>,
+    /// What makes the row what it is, in a sentence.
+    pub explanation: Option<String>,
+    /// What the experiment saw of its buffers around the last launch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub observed: BTreeMap<String, serde_json::Value>,
+    /// How the time was taken.
+    pub timing: Timing,
+    /// The device's peak bandwidth; `None` where the driver does not tell.
+    pub peak: Option<Peak>,
+    /// The copy ceiling of the run: the driver's device-to-device copy; `None` in a run that times nothing.
+    pub copy: Option<Ceiling>,
+    /// The median time divided by that of the C++ twin whose samples are interleaved with it; `None` without one.
+    pub ratio_to_reference: Option<f64>,
+    /// Bounds of that ratio at 95% confidence; `None` without a twin, or with few samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_range: Option<[f64; 2]>,
+    /// What the simulator counted of one launch; `None` on a GPU, where the driver did the work, and in a row that did not
+    /// verify.
+    pub counters: Option<Box<Counted>>,
+}
+
+impl Record {
+    /// The kernel and its element type, which share a column of figures.
+    pub fn contestant(&self) -> (&str, Option<Precision>) {
+        (&self.kernel, self.parameters.precision)
+    }
+
+    /// Bytes that one launch reads and writes.
+    pub fn moved(&self) -> u64 {
+        self.bytes.read + self.bytes.written
+    }
+
+    /// Whether another record is of the same kernel in the same language with the same parameters.
+    pub fn is_same_row(&self, other: &Record) -> bool {
+        self.experiment == other.experiment
+            && self.kernel == other.kernel
+            && self.language == other.language
+            && self.parameters == other.parameters
+    }
+}
+
+/// What a kernel is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Language {
+    /// Rust, compiled by `cuda_builder`.
+    #[serde(rename = "rust")]
+    Rust,
+    /// CUDA C++, compiled by nvcc.
+    #[serde(rename = "cuda-c++")]
+    CudaCpp,
+    /// No kernel: the driver did the work itself.
+    #[serde(rename = "driver")]
+    Driver,
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Language::Rust => "rust",
+            Language::CudaCpp => "cuda-c++",
+            Language::Driver => "driver",
+        })
+    }
+}
+
+/// Where the data of repeated launches lived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Residence {
+    /// The footprint is at most half of L2: the next launch finds its data there.
+    L2,
+    /// In between: part of the data is still in L2 when the next launch comes for it.
+    #[serde(rename = "mixed")]
+    Mixed,
+    /// The footprint is at least four times L2: hardly anything is left in L2 for the next launch.
+    #[serde(rename = "DRAM")]
+    Dram,
+}
+
+impl Residence {
+    /// Judges by footprint and size of L2. A device without L2 has everything in DRAM.
+    pub fn of(footprint: u64, l2_bytes: u64) -> Residence {
+        if footprint >= l2_bytes.saturating_mul(4) {
+            Residence::Dram
+        } else if footprint <= l2_bytes / 2 {
+            Residence::L2
+        } else {
+            Residence::Mixed
+        }
+    }
+}
+
+impl fmt::Display for Residence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Residence::L2 => "L2",
+            Residence::Mixed => "mixed",
+            Residence::Dram => "DRAM",
+        })
+    }
+}
+
+/// The bandwidth that the device could have at most.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Peak {
+    /// 10^9 bytes a second.
+    pub gb_per_s: f64,
+    /// Where the figure comes from.
+    pub source: String,
+}
+
+/// The bandwidth of the driver's own copy, in the same run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Bytes read and written, in 10^9 a second.
+    pub gb_per_s: f64,
+    /// Bytes copied.
+    pub bytes: u64,
+}

@@ -1,0 +1,107 @@
+//! Times of a row's samples, and how they were taken.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Times of one launch over a row's samples, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// The middle one; of an even number, the mean of the two in the middle.
+    pub median: f64,
+    /// The shortest.
+    pub min: f64,
+    /// The longest.
+    pub max: f64,
+    /// How many there are.
+    pub samples: usize,
+}
+
+impl Times {
+    /// Sums samples up; `None` where there are none.
+    pub fn of(samples: &[f64]) -> Option<Times> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        Some(Times { median: median_of_sorted(&sorted)?, min, max, samples: sorted.len() })
+    }
+
+    /// GB/s (10^9 bytes a second) if `bytes` take `milliseconds`.
+    pub fn gb_per_s(bytes: u64, milliseconds: f64) -> f64 {
+        bytes as f64 / 1e6 / milliseconds
+    }
+}
+
+/// The median of some values; of an even number, the mean of the two in the middle. `None` where there are none.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    median_of_sorted(&sorted)
+}
+
+fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    Some(if sorted.len().is_multiple_of(2) { f64::midpoint(sorted[middle - 1], upper) } else { upper })
+}
+
+/// How a time was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timing {
+    /// How the launches of a sample were handed to the device.
+    pub method: Method,
+    /// Launches between the two events of a sample.
+    pub launches_per_sample: u32,
+}
+
+/// How a sample's launches are handed to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Queued one by one behind a lead-in.
+    Launches,
+    /// Recorded as a graph, and launched by one call behind a lead-in.
+    Graph,
+    /// Queued one by one although they are short, because the driver does not record a graph of them: the time holds
+    /// launch overhead.
+    LaunchesWithoutGraph,
+    /// One launch by itself, since something that is not timed has to come before each: the time holds launch overhead.
+    Prepared,
+    /// One launch, not timed.
+    Once,
+    /// One launch on a simulated card, whose time the model tells.
+    Modelled,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Method::Launches => "launches",
+            Method::Graph => "graph",
+            Method::LaunchesWithoutGraph => "launches-without-graph",
+            Method::Prepared => "prepared",
+            Method::Once => "once",
+            Method::Modelled => "modelled",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        let times = Times::of(&[3.0, 1.0, 2.0]);
+        assert_eq!(times, Some(Times { median: 2.0, min: 1.0, max: 3.0, samples: 3 }));
+        let times = Times::of(&[4.0, 1.0, 2.0, 3.0]);
+        assert_eq!(times, Some(Times { median: 2.5, min: 1.0, max: 4.0, samples: 4 }));
+        assert_eq!(Times::of(&[]), None);
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn bandwidth_is_decimal() {
+        // 512 MiB in 0.2 ms.
+        assert!((Times::gb_per_s(536_870_912, 0.2) - 2684.35456).abs() < 1e-9);
+    }
+}
