@@ -198,8 +198,15 @@ impl<'m> Memory<'m> {
             );
         }
         let slots = slots.iter().map(|&bytes| slot(bytes)).collect::<Result<_>>()?;
-        let staging =
-            || LockedBuffer::new(&0u64, STAGING_BYTES / 8).context("cannot allocate pinned host memory");
+        let staging = || {
+            // SAFETY: nothing reads the buffer before the next statement has written all of it.
+            let buffer = unsafe { LockedBuffer::<u64>::uninitialized(STAGING_BYTES / 8) };
+            let mut buffer = buffer.context("cannot allocate pinned host memory")?;
+            // SAFETY: it has as many elements, and zeros are numbers. `LockedBuffer::new` writes them one by one, which takes most
+            // of a small run's time in a program that is not optimised.
+            unsafe { buffer.as_mut_ptr().write_bytes(0, STAGING_BYTES / 8) };
+            Ok::<_, anyhow::Error>(buffer)
+        };
         let arrived = || Event::new(EventFlags::DISABLE_TIMING).context("cannot create an event");
         Ok(Memory {
             slots,
