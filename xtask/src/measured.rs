@@ -143,7 +143,7 @@ mod tests {
         for line in [
             "| `tile` | 2048 x 2048, blocks of 16x16, padding 1 | 2100 | 50.0% | 2079 | 0.990 |",
             "| `vector` | 2048 x 2048, blocks of 16x16, padding 1 | 4000 | 95.2% |  |  |",
-            "Time of Rust over CUDA C++ in all 1 rows: median 0.990, 0.990 to 0.990.",
+            "Rust / C++ time ratio over 1 rows: median 0.990, 0.990 to 0.990.",
         ] {
             assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
         }

@@ -9,8 +9,8 @@
 //! <!-- end of results -->
 //! ```
 //!
-//! where RECORDS is the `records.jsonl` that COMMAND wrote, from the repository's root. [`splice`] writes the text between
-//! the marks anew.
+//! where RECORDS is the `records.jsonl` that COMMAND wrote, from the repository's root. [`splice`] replaces the text between
+//! the marks.
 
 use std::fmt::Write;
 
@@ -39,7 +39,7 @@ const CLOSE: &str = " -->";
 /// The values of a sweep that the table shows: both ends and where something happens.
 const SHOWN: [(&str, &[u64]); 2] = [("offset", &[0, 1, 8, 16, 32]), ("stride", &[1, 2, 4, 8, 16, 32])];
 
-/// The text with every block of this kind made anew. `read` gives the text of a file of records by its name.
+/// Replaces the text of every block of this kind. `read` gives the text of a file of records by its name.
 ///
 /// # Errors
 /// A block does not end, its head is malformed, or its records cannot be read.
@@ -63,7 +63,7 @@ pub(crate) fn splice(kind: &Block, text: &str, read: &dyn Fn(&str) -> Result<Str
             .lines()
             .map(|line| {
                 serde_json::from_str(line)
-                    .with_context(|| format!("{records} holds a line that is no record"))
+                    .with_context(|| format!("{records} has a line that is not a record"))
             })
             .collect::<Result<Vec<Value>>>()?;
         let tables = tables(&rows, command).with_context(|| format!("{records} cannot be shown"))?;
@@ -125,7 +125,7 @@ fn tables(rows: &[Value], command: &str) -> Result<String> {
     Ok(out)
 }
 
-/// One sentence over all rows that have a twin.
+/// Summarises the ratios of all rows that have a twin in one sentence.
 pub(crate) fn summary(rows: &[&Value]) -> String {
     let ratios = rows.iter().filter_map(|row| row["ratio_to_reference"].as_f64());
     let mut ratios: Vec<f64> = ratios.collect();
@@ -133,7 +133,7 @@ pub(crate) fn summary(rows: &[&Value]) -> String {
     let (Some(least), Some(most)) = (ratios.first(), ratios.last()) else { return String::new() };
     let median = ratios[ratios.len() / 2];
     format!(
-        "\nTime of Rust over CUDA C++ in all {} rows: median {median:.3}, {least:.3} to {most:.3}.\n",
+        "\nRust / C++ time ratio over {} rows: median {median:.3}, {least:.3} to {most:.3}.\n",
         ratios.len()
     )
 }
@@ -187,7 +187,7 @@ mod tests {
     const README: &str = "before\n<!-- results of `cargo xtask compare`, kept in r.jsonl -->\nold\n<!-- end of results -->\nafter\n";
 
     #[test]
-    fn a_block_is_made_anew_from_its_records() {
+    fn a_block_is_made_from_its_records() {
         let rows = [
             row("copy", "rust", None, 4200.0, Some(1.001)),
             row("copy", "cuda-c++", None, 4204.0, None),
@@ -204,7 +204,10 @@ mod tests {
         assert!(spliced.ends_with("\n<!-- end of results -->\nafter\n") && !spliced.contains("old"));
         assert!(spliced.contains("| `copy_f32` | 4200 | 87.5% | 100.0% | 1.001 |\n"), "{spliced}");
         assert!(spliced.contains("| stride 8 | 505 | 0.990 | | |\n"), "{spliced}");
-        assert!(spliced.contains("all 2 rows: median 1.001, 0.990 to 1.001."), "{spliced}");
+        assert!(
+            spliced.contains("\nRust / C++ time ratio over 2 rows: median 1.001, 0.990 to 1.001.\n"),
+            "{spliced}"
+        );
         assert_eq!(splice(&BLOCK, &spliced, &read).expect("it still is"), spliced);
     }
 
