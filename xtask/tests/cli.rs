@@ -32,9 +32,20 @@ fn text(output: &Output) -> String {
 fn help_lists_every_verb() {
     let (code, text) = xtask(&["--help"]);
     assert_eq!(code, Some(0), "{text}");
-    for verb in
-        ["run", "list", "devices", "compare", "check", "test", "ptx", "new-kernel", "sass", "doctor", "dist"]
-    {
+    for verb in [
+        "run",
+        "list",
+        "devices",
+        "compare",
+        "check",
+        "test",
+        "ptx",
+        "new-kernel",
+        "sass",
+        "doctor",
+        "dist",
+        "book",
+    ] {
         let found = text.lines().any(|line| line.trim_start().split(' ').next() == Some(verb));
         assert!(found, "no {verb} in:\n{text}");
     }

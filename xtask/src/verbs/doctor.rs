@@ -44,7 +44,8 @@ pub(crate) fn main() -> Result<u8> {
                 items.extend(device_build(root));
                 items.extend(cargo_tools(root));
             }
-            items.push(nvdisasm(&target));
+            items.push(fetched(Program::Nvdisasm, "sass", &target));
+            items.push(fetched(Program::Mdbook, "book", &target));
             target.join("release").join("coalesce")
         }
         Layout::Folder { folder } => folder.join("coalesce"),
@@ -61,8 +62,8 @@ fn cargo_itself(version: Result<String>) -> Item {
     let state = match version {
         Ok(version) => State::Found(version.trim().to_owned()),
         Err(error) => State::Missing(format!(
-            "nothing is built without it: {error:#}. Install Rust with rustup (https://rustup.rs), or put the folder that cargo is in \
-             (~/.cargo/bin, mostly) on PATH, or set CARGO to its path"
+            "it builds everything here: {error:#}. Install Rust with rustup (https://rustup.rs), or put cargo's folder (usually \
+             ~/.cargo/bin) on PATH, or set CARGO to its path"
         )),
     };
     Item { name: "cargo".to_owned(), state }
@@ -77,14 +78,15 @@ fn target_without_cargo(root: &Path) -> PathBuf {
 fn device_build(root: &Path) -> Vec<Item> {
     let items = kernels::step(root, &["toolchain"]).and_then(|text| text.lines().map(item).collect());
     items.unwrap_or_else(|error: anyhow::Error| {
-        let state = State::Missing(format!("what compiles them cannot be built or asked: {error:#}"));
+        let state =
+            State::Missing(format!("xtask-ptx, which compiles them, cannot be built or run: {error:#}"));
         vec![Item { name: "kernels to PTX".to_owned(), state }]
     })
 }
 
 /// One line of it: an object with `name`, `state` and `text`.
 fn item(line: &str) -> Result<Item> {
-    let value: Value = serde_json::from_str(line).with_context(|| format!("`{line}` is no JSON"))?;
+    let value: Value = serde_json::from_str(line).with_context(|| format!("`{line}` is not JSON"))?;
     let field = |name: &str| {
         value[name].as_str().map(str::to_owned).with_context(|| format!("`{line}` has no {name}"))
     };
@@ -93,7 +95,7 @@ fn item(line: &str) -> Result<Item> {
         "found" => State::Found(text),
         "absent" => State::Absent(text),
         "missing" => State::Missing(text),
-        other => bail!("`{other}` is no state of `{line}`"),
+        other => bail!("`{line}` has an unknown state `{other}`"),
     };
     Ok(Item { name: field("name")?, state })
 }
@@ -113,13 +115,14 @@ fn cargo_tools(root: &Path) -> Vec<Item> {
         .collect()
 }
 
-fn nvdisasm(target: &Path) -> Item {
-    let kept = tools::fetched_path(Program::Nvdisasm, target);
-    let state = match tools::find(Program::Nvdisasm, Some(&kept), |_| Ok(())) {
+/// A program that a verb fetches when it first needs it.
+fn fetched(program: Program, verb: &str, target: &Path) -> Item {
+    let kept = tools::fetched_path(program, target);
+    let state = match tools::find(program, Some(&kept), |_| Ok(())) {
         Ok(tool) => State::Found(tool.to_string()),
-        Err(_) => State::Absent("not here yet; `sass` fetches it once with pip".to_owned()),
+        Err(_) => State::Absent(format!("not fetched yet; `{verb}` fetches it once with pip")),
     };
-    Item { name: "nvdisasm".to_owned(), state }
+    Item { name: program.name().to_owned(), state }
 }
 
 fn optional(program: Program, who_needs_it: &str) -> Item {
@@ -171,7 +174,7 @@ fn render(items: &[Item]) -> String {
     let missing = items.iter().filter(|item| matches!(item.state, State::Missing(_))).count();
     text.push_str(match missing {
         0 => "\nEverything required is present; items marked - are optional.\n",
-        _ => "\nWhat is marked ✗ is needed by `run` or `test`.\n",
+        _ => "\nItems marked ✗ are missing, and `run` or `test` needs them.\n",
     });
     text
 }
@@ -188,7 +191,7 @@ mod tests {
     fn a_missing_cargo_is_an_item_with_what_to_do() {
         let version = process::succeed(&mut Command::new("no-such-cargo"));
         let text = render(&[cargo_itself(version)]);
-        let first = "✗ cargo              MISSING: nothing is built without it: cannot start no-such-cargo: No such file or \
+        let first = "✗ cargo              MISSING: it builds everything here: cannot start no-such-cargo: No such file or \
                      directory (os error 2). Install Rust with rustup";
         assert!(text.starts_with(first), "{text}");
         assert_eq!(text.matches("os error 2").count(), 1, "{text}");
@@ -230,7 +233,7 @@ mod tests {
             "✓ compiler           rustc 1.95.0\n                     /usr/bin/rustc\n\
              - nvcc               absent: `compare` needs it\n\
              ✗ libLLVM            MISSING: put it there\n\n\
-             What is marked ✗ is needed by `run` or `test`.\n"
+             Items marked ✗ are missing, and `run` or `test` needs them.\n"
         );
         assert!(render(&items[..2]).ends_with("are optional.\n"));
     }

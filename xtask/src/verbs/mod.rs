@@ -1,5 +1,6 @@
 //! One file a verb. Each returns the exit code.
 
+pub(crate) mod book;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod devices;
