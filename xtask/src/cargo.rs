@@ -139,7 +139,7 @@ fn program(message: &str) -> Option<Program> {
 fn metadata(root: &Path) -> Result<Value> {
     let text = process::data(command(root).args(["metadata", "--no-deps", "--format-version", "1"]))
         .context("cannot ask cargo about the workspace")?;
-    serde_json::from_str(&text).context("`cargo metadata` printed what is no JSON")
+    serde_json::from_str(&text).context("`cargo metadata` printed something that is not JSON")
 }
 
 #[cfg(test)]

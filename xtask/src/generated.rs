@@ -44,7 +44,7 @@ pub(crate) fn check(root: &Path) -> Result<String> {
     for path in &wanted {
         copy_if_changed(&root.join(path), &copy.join(path))?;
     }
-    // What is no source any more, and what was generated the last time.
+    // Files that are no longer sources, and those generated the last time.
     let mut present = Vec::new();
     for source in SOURCES {
         list(&copy, Path::new(source), &mut present)?;
@@ -77,7 +77,7 @@ fn list(root: &Path, path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Copies a file unless the copy is the same already: cargo builds nothing anew whose time has not changed.
+/// Copies a file unless the copy is the same already: cargo builds nothing again whose time has not changed.
 fn copy_if_changed(from: &Path, to: &Path) -> Result<()> {
     let bytes = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
     if fs::read(to).is_ok_and(|there| there == bytes) {

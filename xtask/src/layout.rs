@@ -39,8 +39,8 @@ impl Layout {
         match around {
             Some(root) => Ok(Layout::Checkout { root: root.to_owned() }),
             None => bail!(
-                "{} is neither beside a `coalesce` and its `kernels/`, as in a folder made by `cargo xtask dist`, nor in a \
-                 checkout, and the one that it was built from ({}) is gone. Run it as `cargo xtask` inside a checkout.",
+                "{} is in neither a checkout nor a folder made by `cargo xtask dist`, and the checkout that it was built from \
+                 ({}) no longer exists. Run it as `cargo xtask` inside a checkout.",
                 program.display(),
                 compiled_in.display()
             ),
@@ -55,8 +55,8 @@ impl Layout {
         match self {
             Layout::Checkout { root } => Ok(root),
             Layout::Folder { folder } => bail!(
-                "`{verb}` needs the sources and a Rust toolchain, and {} holds only built programs. Here work: run, list, \
-                 devices, compare, doctor, and `test --gpu`.",
+                "`{verb}` needs the sources and a Rust toolchain, and {} holds only programs. These verbs work here: run, \
+                 list, devices, compare, check, doctor, and `test --gpu`.",
                 folder.display()
             ),
         }

@@ -64,7 +64,8 @@ pub fn data(command: &mut Command) -> Result<String> {
             text(&output.stdout)
         );
     }
-    String::from_utf8(output.stdout).with_context(|| format!("{} printed what is no text", name(command)))
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("{} printed text that is not UTF-8", name(command)))
 }
 
 /// Runs a program on this terminal and returns its exit status.

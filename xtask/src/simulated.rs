@@ -20,11 +20,11 @@ pub(crate) fn run(layout: &Layout, steps: &mut Steps<std::io::Stdout>) -> Result
     let mut program = PathBuf::new();
     // The one that the crates' tests run. `cargo build --release` would compile everything once more; what executes the
     // kernels is optimised in both.
-    steps.run("the program, as the crates' tests have it", || {
+    steps.run("coalesce, as the crates' tests build it", || {
         program = cargo::tested_program(root, "coalesce")?;
         Ok(String::new())
     })?;
-    steps.run("the simulator counts what the hardware counts", || fidelity::check(root, &program))?;
+    steps.run("the simulator's counters equal the hardware's", || fidelity::check(root, &program))?;
     steps.run("all kernels under all checks (coalesce check)", || check(&program))?;
     steps.run("all kernels on the simulator, small and ragged", || {
         let listed = listed(&program)?;

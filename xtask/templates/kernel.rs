@@ -4,8 +4,8 @@
 //! expect: this comment is the lesson, and the program prints none of it.
 //!
 //! One element per thread, neighbours in memory for neighbours in a warp: a request of 32 lanes is four sectors of 32 bytes,
-//! and every byte of them is used. Memory is all that there is to wait for, so the multiplication is free, and the
-//! bandwidth is that of `copy_scalar`.
+//! and every byte of them is used. The kernel is bound by memory, so the multiplication is free, and the bandwidth is that
+//! of `copy_scalar`.
 //!
 //! # Launch
 //! Any block, in x; a grid that covers the elements.

@@ -115,7 +115,7 @@ pub(crate) fn counters(hardware: &[Hardware], simulated: &[Value]) -> Result<Str
         let more = differences.len().saturating_sub(SHOWN);
         differences.truncate(SHOWN);
         let more = if more > 0 { format!("\n... and {more} more") } else { String::new() };
-        bail!("the simulator's counters are not the hardware's:\n{}{more}", differences.join("\n"));
+        bail!("the simulator's counters differ from the hardware's:\n{}{more}", differences.join("\n"));
     }
     let equal = match repeated.iter().map(|(more, _)| *more).reduce(f64::max) {
         None => "all equal".to_owned(),

@@ -15,14 +15,14 @@ pub(crate) fn join(csv: &str, records: &[Value], run: Option<&[String]>) -> Resu
     let launches = launches(csv)?;
     let rows: Vec<&Value> = records.iter().filter(|row| row["language"] == "rust").collect();
     if rows.is_empty() || launches.is_empty() || !launches.len().is_multiple_of(rows.len()) {
-        bail!("{} launches are no whole number for each of {} rows", launches.len(), rows.len());
+        bail!("{} launches cannot be divided evenly among {} rows", launches.len(), rows.len());
     }
     let each = launches.len() / rows.len();
     let mut joined = Vec::new();
     for (row, group) in rows.iter().zip(launches.chunks(each)) {
         let kernel = row["kernel"].as_str().context("a record names no kernel")?;
         if let Some((other, _)) = group.iter().find(|(name, _)| name != kernel) {
-            bail!("a row of {kernel} meets a launch of {other}");
+            bail!("a launch of `{other}` is where the row of `{kernel}` has its own");
         }
         let (_, counters) = group.last().context("each row has launches")?;
         let mut line = json!({
@@ -41,7 +41,8 @@ fn launches(csv: &str) -> Result<Vec<(String, Map<String, Value>)>> {
     let mut lines = csv.lines().filter(|line| !line.starts_with("==") && !line.is_empty()).map(fields);
     let header = lines.next().context("the file is empty")?;
     let kernel = header.iter().position(|name| name == "Kernel Name");
-    let kernel = kernel.context("the file has no column \"Kernel Name\": write it with --csv --page raw")?;
+    let kernel =
+        kernel.context("the file has no column \"Kernel Name\"; write it with `ncu --csv --page raw`")?;
     let is_counter = |name: &str| {
         name.contains("__") && (name.ends_with(".sum") || name == "launch__registers_per_thread")
     };
@@ -101,7 +102,7 @@ mod tests {
     fn what_does_not_belong_together_is_refused() {
         let error =
             join(CSV, &[record("a", "rust"), record("c", "rust")], None).expect_err("b is not c").to_string();
-        assert_eq!(error, "a row of c meets a launch of b");
+        assert_eq!(error, "a launch of `b` is where the row of `c` has its own");
         let three = [record("a", "rust"), record("b", "rust"), record("b", "rust")];
         assert!(join(CSV, &three, None).is_err());
     }

@@ -24,28 +24,36 @@ const fn case(what: &'static str, arguments: &'static [&'static str], says: &'st
 
 /// All of them.
 pub(crate) const CASES: &[Case] = &[
-    case("a device that is not there", &["offset", "--device", "cuda:99"], &["cuda:99", "devices"]),
+    case("a device that does not exist", &["offset", "--device", "cuda:99"], &["cuda:99", "devices"]),
     case(
-        "more memory than there is (4 TiB)",
+        "more memory than the card has (4 TiB)",
         &["stride", "--bytes", "1GiB", "--range", "4096"],
         &["memory", "--bytes"],
     ),
     case("more threads than can be launched", &["copy", "--bytes", "64TiB"], &["fewer bytes"]),
     case("a block over the limit", &["offset", "--block", "2048"], &["2048", "1024"]),
     case("a size of zero", &["offset", "--bytes", "0"], &["--bytes"]),
-    case("a size that is no multiple of the block", &["offset", "--bytes", "1000"], &["1000 bytes", "2048"]),
+    case(
+        "a size that is not a multiple of the block",
+        &["offset", "--bytes", "1000"],
+        &["1000 bytes", "2048"],
+    ),
     case("a matrix of no columns", &["transpose", "--nx", "0"], &["--nx"]),
     case("a matrix beyond all memory", &["transpose", "--nx", "4294967295"], &["--nx"]),
     case(
-        "a tile that no block can have",
+        "a tile too large for any block",
         &["matmul", "--kernel", "matmul_tiled_dynamic", "--tile", "1024"],
         &["1024"],
     ),
     case("segments of three lanes", &["shuffle", "--width", "3"], &["2 and 4"]),
     case("three coefficients", &["stencil", "--coefficients", "1,2,3"], &["exactly 4"]),
     case("a budget beyond the card's memory", &["unified", "--budget", "1TiB"], &["1 TiB", "--budget"]),
-    case("oversubscription unasked", &["unified", "--factor", "1.5"], &["--allow-oversubscription", "hang"]),
-    case("a factor beyond all use", &["unified", "--factor", "65"], &["64"]),
+    case(
+        "oversubscription without the override",
+        &["unified", "--factor", "1.5"],
+        &["--allow-oversubscription", "hang"],
+    ),
+    case("a factor above the limit", &["unified", "--factor", "65"], &["64"]),
     case("an unknown experiment", &["ofset"], &["ofset", "offset", "stride", "copy"]),
     case(
         "an output folder that cannot be made",
@@ -53,7 +61,7 @@ pub(crate) const CASES: &[Case] = &[
         &["/proc/coalesce", "--out"],
     ),
     Case {
-        what: "a driver that is not there",
+        what: "a driver that does not exist",
         arguments: &["offset"],
         variable: Some(("COALESCE_DRIVER", "/nonexistent/libcuda.so.1")),
         says: &["/nonexistent/libcuda.so.1"],
@@ -98,7 +106,7 @@ fn judge(text: &str, code: Option<i32>, says: &[&str]) -> Result<()> {
         Some(_) => {}
     }
     ensure!(!text.contains("panicked"), "panicked: {}", text.trim());
-    ensure!(!text.trim().is_empty(), "failed without a word");
+    ensure!(!text.trim().is_empty(), "failed without a message");
     if let Some(missing) = says.iter().find(|word| !text.contains(**word)) {
         bail!("does not mention `{missing}`: {}", text.trim());
     }
@@ -116,7 +124,7 @@ mod tests {
         assert!(error("done", Some(0)).starts_with("was accepted"));
         assert!(error("", None).starts_with("was ended by a signal"));
         assert!(error("thread 'main' panicked at cuda:9", Some(101)).starts_with("panicked"));
-        assert!(error("\n", Some(1)).starts_with("failed without a word"));
+        assert!(error("\n", Some(1)).starts_with("failed without a message"));
         assert!(error("error: no", Some(1)).starts_with("does not mention `cuda:9`"));
     }
 }

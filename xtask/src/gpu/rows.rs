@@ -36,7 +36,7 @@ pub(crate) fn check_of(
     let mut kernels = BTreeSet::new();
     for (number, line) in text.lines().enumerate() {
         let row: Value =
-            serde_json::from_str(line).with_context(|| format!("line {} is no JSON: {line}", number + 1))?;
+            serde_json::from_str(line).with_context(|| format!("line {} is not JSON: {line}", number + 1))?;
         let experiment = row["experiment"].as_str().with_context(|| format!("no experiment in {line}"))?;
         let kernel = row["kernel"].as_str().with_context(|| format!("no kernel in {line}"))?;
         let _ = kernels.insert(kernel.to_owned());
@@ -173,7 +173,7 @@ mod tests {
             ("\"gb_per_s\":100.5", "\"gb_per_s\":null", "no bandwidth"),
             ("\"min\":0.01", "\"min\":0.09", "times out of order"),
             ("\"read\":1024,", "", "no bytes read"),
-            ("{\"exp", "{{\"exp", "line 1 is no JSON"),
+            ("{\"exp", "{{\"exp", "line 1 is not JSON"),
         ] {
             let bad = good.replacen(from, to, 1);
             assert_ne!(bad, good);

@@ -39,7 +39,7 @@ pub(crate) fn check(subject: &Subject, tool: &str, experiments: &[Experiment]) -
         match (output.status.code(), summary) {
             (Some(0), Some(summary)) => Ok(summary.to_owned()),
             (Some(0), None) => {
-                bail!("{} said nothing of what it found:\n{}", process::line(&command), output.text)
+                bail!("{} printed no summary:\n{}", process::line(&command), output.text)
             }
             (Some(FINDING), _) => bail!("findings of {}:\n{}", process::line(&command), output.text),
             _ => bail!("{} failed ({}):\n{}", process::line(&command), output.status, output.text),

@@ -46,7 +46,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     println!("  ./coalesce run                the experiments");
     println!("  ./xtask test --gpu            the tests");
     println!("  ./xtask compare               beside the CUDA C++ twins (needs nvcc)");
-    println!("README.txt in it says the same and what the machine needs.");
+    println!("README.txt in it repeats this and lists what the machine needs.");
     Ok(0)
 }
 
@@ -65,10 +65,10 @@ fn refuse_to_overwrite(out: &Path) -> Result<()> {
         return Ok(());
     }
     let mut entries = std::fs::read_dir(out)
-        .with_context(|| format!("--out {} is there and is no folder; name a new one", out.display()))?;
+        .with_context(|| format!("--out {} exists and is not a folder; name a new one", out.display()))?;
     if entries.next().is_some() {
         bail!(
-            "--out {} holds other things, which would be lost. Name a new folder, or one that `dist` made before.",
+            "--out {} holds files that `dist` did not make and would delete. Name a new folder, or one that `dist` made.",
             out.display()
         );
     }
@@ -177,16 +177,16 @@ fn readme_text(glibc: Option<(u32, u32)>, built: &[kernels::Built]) -> String {
         "Coalesce, ready to run on a machine with an NVIDIA GPU and no Rust.\n\
          \n\
          ./coalesce run            runs the experiments on the first GPU and prints their bandwidths\n\
-         ./coalesce run --help     says what can be chosen: experiments, sizes, precision, output\n\
+         ./coalesce run --help     lists the options: experiments, sizes, precision, output\n\
          ./coalesce devices        lists the GPUs\n\
          ./xtask test --gpu        tests the program on the GPU; --no-sanitizer where there is no compute-sanitizer\n\
-         ./xtask doctor            says which driver, GPU and tools are found\n\
+         ./xtask doctor            lists the driver, GPU and tools that it finds\n\
          ./xtask compare           runs the kernels beside their CUDA C++ twins; needs nvcc\n\
          \n\
          coalesce                  the program; the kernels' PTX is inside it\n\
          xtask                     the test runner: `cargo xtask` of the source tree, here without cargo\n\
          tests/                    the crates' own tests that need a GPU; `./xtask test --gpu` runs them too\n\
-         kernels/                  the kernels' PTX to read, one file an architecture; ./coalesce does not need it\n\
+         kernels/                  the kernels' PTX to read, one file per architecture; ./coalesce does not need it\n\
          reference/                the CUDA C++ twins' sources\n\
          \n\
          The machine needs: ",
@@ -232,9 +232,9 @@ mod tests {
         assert!(refuse_to_overwrite(&folder.join("new")).is_ok(), "a new one");
         std::fs::write(folder.join("thesis.tex"), "years of work").unwrap();
         let error = refuse_to_overwrite(&folder).unwrap_err().to_string();
-        assert!(error.contains("holds other things"), "{error}");
+        assert!(error.contains("holds files that `dist` did not make"), "{error}");
         let error = format!("{:#}", refuse_to_overwrite(&folder.join("thesis.tex")).unwrap_err());
-        assert!(error.contains("is no folder"), "{error}");
+        assert!(error.contains("is not a folder"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! `fidelity`: how near the simulator comes to the hardware, in docs/fidelity.md.
+//! `fidelity`: compares the simulator with the hardware, in docs/fidelity.md.
 //!
 //! Three files say what an H200 did: `counters.jsonl`, Nsight Compute's counters of one launch a row, and `records.jsonl` and
 //! `kernels.jsonl`, measured bandwidths. The simulator runs the same rows. Its counters must be the hardware's, number for
@@ -35,28 +35,28 @@ const MODELLED: &str = "modelled.jsonl";
 /// What `fidelity` takes.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Simulate the measured rows at their full size too (minutes), instead of taking the rows kept from the last time
+    /// Simulate the measured rows at full size too (a quarter of an hour), instead of reading the rows kept from the last time
     #[arg(long)]
     full: bool,
-    /// Change nothing; fail if a counter differs, or if docs/fidelity.md is not what this verb would write
+    /// Change nothing; fail if a counter differs or docs/fidelity.md is out of date
     #[arg(long, conflicts_with = "full")]
     check: bool,
-    /// Take in what `ncu --csv --page raw` wrote of a run on an H200; needs --records of the same run
+    /// Add the counters that `ncu --csv --page raw` read from a run on an H200; needs --records of the same run
     #[arg(long, value_name = "NCU.CSV", requires = "records")]
     ncu: Option<PathBuf>,
-    /// The records.jsonl of the run that ncu watched, or without --ncu of a run whose rows are to be kept as measured; of
-    /// several such runs, each with its own --records, the median of each figure is kept
+    /// The records.jsonl of the run that ncu profiled, or without --ncu of a measured run to keep; given several times, the
+    /// median of each figure is kept
     #[arg(long, value_name = "RECORDS.JSONL", conflicts_with_all = ["full", "check"])]
     records: Vec<PathBuf>,
-    /// What that run was given, where it is more than --bytes; the simulator is given the same
+    /// Options of that run, where there are more than --bytes; the simulator gets the same
     #[arg(long, value_name = "OPTIONS", requires = "records", allow_hyphen_values = true)]
     run: Option<String>,
-    /// The simulator would take too long for that run's rows: they are kept as measured, and nothing is held against them
+    /// Keep that run's rows as measured without simulating them, because that would take too long
     #[arg(long, requires = "records", conflicts_with = "ncu")]
     only_measured: bool,
 }
 
-/// Writes docs/fidelity.md anew, or checks it.
+/// Writes the tables of docs/fidelity.md, or checks them.
 pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let layout = Layout::find()?;
     let root = layout.root("fidelity")?;
@@ -65,12 +65,12 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     if let Some(records) = arguments.records.first() {
         let (file, rows) = match &arguments.ncu {
             Some(_) if arguments.records.len() > 1 => {
-                bail!("ncu watched one run: give one --records with --ncu")
+                bail!("--ncu takes the counters of one run; give one --records with it")
             }
             Some(csv) => {
                 let rows = rows_in(records)?;
                 let joined = ncu::join(&read(csv)?, &rows, run.as_deref());
-                let apart = || format!("{} and {} do not belong together", csv.display(), records.display());
+                let apart = || format!("{} and {} are not of the same run", csv.display(), records.display());
                 (COUNTERS, joined.with_context(apart)?)
             }
             None => {
@@ -81,7 +81,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
             }
         };
         take_in(&root.join(FOLDER).join(file), &rows)?;
-        println!("{} rows taken into {FOLDER}/{file}", rows.len());
+        println!("{} rows added to {FOLDER}/{file}", rows.len());
         return Ok(0);
     }
     let program = coalesce::program(&layout)?;
@@ -108,10 +108,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
 pub(crate) fn check(root: &Path, program: &Path) -> Result<String> {
     let (old, new) = texts(root, program)?;
     if old != new {
-        bail!("docs/fidelity.md is not what the figures make of it: `cargo xtask fidelity` writes it anew");
+        bail!("docs/fidelity.md is out of date; `cargo xtask fidelity` writes its tables again");
     }
     let rows = read(&root.join(FOLDER).join(COUNTERS))?.lines().count();
-    Ok(format!("{rows} rows counted as Nsight Compute counts them"))
+    Ok(format!("the counters of {rows} rows equal Nsight Compute's"))
 }
 
 /// docs/fidelity.md as it is, and as the figures make it.
@@ -173,7 +173,7 @@ fn rows_in(path: &Path) -> Result<Vec<Value>> {
 
 fn lines(text: &str, of: &Path) -> Result<Vec<Value>> {
     let line = |line| {
-        serde_json::from_str(line).with_context(|| format!("{} holds a line that is no JSON", of.display()))
+        serde_json::from_str(line).with_context(|| format!("{} has a line that is not JSON", of.display()))
     };
     text.lines().filter(|line| !line.trim().is_empty()).map(line).collect()
 }

@@ -16,7 +16,7 @@ use crate::layout::Layout;
 /// What `new-kernel` takes.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The name, in snake case: of the files, of the experiment, and with _f32 behind it of the kernel
+    /// Name of the files and the experiment, in snake case; the kernel is NAME_f32
     #[arg(value_name = "NAME")]
     name: String,
 }
@@ -59,12 +59,12 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     for (path, _, what) in NEW {
         text += &format!("{:<44} {what}\n", path.replace(PLACEHOLDER, name));
     }
-    text += &format!("{KERNELS}, {EXPERIMENTS}: a line each\n\n");
+    text += &format!("{KERNELS}, {EXPERIMENTS}: one line added to each\n\n");
     for (command, what) in [
-        (format!("cargo xtask run {name}"), "measures it, and shows INVALID until every element is right"),
-        (format!("cargo xtask check {name}"), "accesses, races, uninitialised reads and barriers, checked"),
-        (format!("cargo xtask ptx {name}_f32"), "what the Rust became"),
-        (format!("cargo test -p host --test {name}"), "the test"),
+        (format!("cargo xtask run {name}"), "measures it; shows INVALID until every element is right"),
+        (format!("cargo xtask check {name}"), "checks accesses, races, uninitialised reads and barriers"),
+        (format!("cargo xtask ptx {name}_f32"), "prints its PTX"),
+        (format!("cargo test -p host --test {name}"), "runs its test"),
     ] {
         text += &format!("{command:<44} {what}\n");
     }
@@ -98,7 +98,7 @@ fn changes(root: &Path, name: &str) -> Result<Vec<Change>> {
             .with_context(|| format!("cannot read {path} in {}", root.display()))
     };
     if let Some(reason) = taken(root, name, &read)? {
-        bail!("`{name}` is taken: {reason}. Choose another name; nothing was changed");
+        bail!("`{name}` is taken: {reason}. Choose another name; no file was changed");
     }
     let mut changes = Vec::new();
     for (path, template, _) in NEW {
@@ -144,16 +144,16 @@ fn refusal(name: &str) -> Option<String> {
     if snake != name {
         let hint = if snake.is_empty() { String::new() } else { format!(", as in `{snake}`") };
         return Some(format!(
-            "names here are snake case: a small letter, then small letters, digits and single underscores{hint}"
+            "a name is snake case, a lower-case letter and then lower-case letters, digits and single underscores{hint}"
         ));
     }
     if name.len() > LONGEST {
-        return Some(format!("it has {} letters, and {LONGEST} are the most", name.len()));
+        return Some(format!("it has {} characters; the limit is {LONGEST}", name.len()));
     }
     WORDS
         .split_whitespace()
         .any(|word| word == name)
-        .then(|| format!("`{name}` has a meaning in Rust; `{name}_kernel` would do"))
+        .then(|| format!("`{name}` is a word of Rust; `{name}_kernel` is possible"))
 }
 
 /// The nearest name in snake case: what it returns unchanged is one.
@@ -185,7 +185,7 @@ fn taken(root: &Path, name: &str, read: &dyn Fn(&str) -> Result<String>) -> Resu
         let folder = path.trim_end_matches(".rs").trim_end_matches(".cu").to_owned();
         for path in [path, folder] {
             if root.join(&path).symlink_metadata().is_ok() {
-                return Ok(Some(format!("there is {path}")));
+                return Ok(Some(format!("{path} exists")));
             }
         }
     }
@@ -303,7 +303,7 @@ fn formatted(root: &Path, text: &str) -> Result<String> {
         bail!("rustfmt failed ({}); {advice}:\n{}", output.status, String::from_utf8_lossy(&output.stderr));
     }
     written.context("cannot hand a file to rustfmt")?;
-    String::from_utf8(output.stdout).context("rustfmt wrote what is no text")
+    String::from_utf8(output.stdout).context("rustfmt wrote text that is not UTF-8")
 }
 
 /// Makes the changes, all of them or none.
@@ -323,7 +323,7 @@ fn write(root: &Path, changes: &[Change]) -> Result<()> {
         let made = before.is_some() || error.kind() != std::io::ErrorKind::AlreadyExists;
         let undone = undo(root, &changes[..number + usize::from(made)]);
         let state = match undone.is_empty() {
-            true => "nothing was changed".to_owned(),
+            true => "no file was changed".to_owned(),
             false => format!("not put back as they were: {}", undone.join(", ")),
         };
         return Err(error).with_context(|| format!("cannot write {path}; {state}"));

@@ -1,4 +1,4 @@
-//! `new-project`: a project of one's own with our crates, which runs and passes its tests at once.
+//! `new-project`: makes a project outside this repository that uses our crates; it runs and passes its tests unchanged.
 
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
@@ -16,10 +16,10 @@ pub(crate) struct Arguments {
     /// The folder to make; its name becomes the program's
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Name our crates by their paths in this checkout, instead of by its commit
+    /// Name our crates by their paths in this checkout instead of by its commit
     #[arg(long, conflicts_with = "git")]
     path: bool,
-    /// Where cargo gets this repository from [default: what this checkout was cloned from, or else the checkout itself]
+    /// URL from which cargo fetches this repository [default: the checkout's origin, or the checkout itself]
     #[arg(long, value_name = "URL")]
     git: Option<String>,
 }
@@ -59,7 +59,10 @@ impl Source {
     /// The repository at its present commit.
     pub(crate) fn of_checkout(root: &Path, url: Option<&str>) -> Result<Self> {
         let commit = git(root, &["rev-parse", "HEAD"]).with_context(|| {
-            format!("{} has no commit for a project to name; --path names the folder instead", root.display())
+            format!(
+                "{} has no commit that a project could name; --path names the folder instead",
+                root.display()
+            )
         })?;
         let origin = || git(root, &["remote", "get-url", "origin"]).ok();
         let url = url.map(str::to_owned).or_else(origin);
@@ -85,8 +88,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
         let source = Source::of_checkout(root, arguments.git.as_deref())?;
         if git(root, &["status", "--porcelain"]).is_ok_and(|changes| !changes.is_empty()) {
             eprintln!(
-                "note: what is changed in {} and not committed is not part of the project's commit; --path takes the files \
-                 as they are",
+                "note: {} has uncommitted changes, which the project's commit does not contain; --path takes the files as they are",
                 root.display()
             );
         }
@@ -109,7 +111,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
 pub(crate) fn generate(folder: &Path, source: &Source) -> Result<()> {
     let folder = absolute(folder).with_context(|| format!("no folder can be at {}", folder.display()))?;
     if fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) || folder.is_file() {
-        bail!("{} is there already and not an empty folder; name a new one", folder.display());
+        bail!("{} exists and is not an empty folder; name a new one", folder.display());
     }
     let name = name(&folder)?;
     for (path, template) in FILES {
@@ -132,8 +134,8 @@ fn name(folder: &Path) -> Result<String> {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !is_fine || ["kernels", "test", "cust", "anyhow", "cuda_launch"].contains(&name) {
         bail!(
-            "the folder's name becomes the package's, and {name:?} cannot be one: take letters, digits, - and _, a letter first, \
-             and not the name of a crate that the project uses"
+            "{name:?} cannot be a package's name, which the folder's name becomes: use letters, digits, - and _, begin with a \
+             letter, and avoid the names of crates that the project uses"
         );
     }
     Ok(name.to_owned())
@@ -178,7 +180,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("mine"), "").unwrap();
         let error = generate(folder.path(), &Source::Path("crates".into())).unwrap_err().to_string();
-        assert!(error.contains("is there already and not an empty folder"), "{error}");
+        assert!(error.contains("exists and is not an empty folder"), "{error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

@@ -1,4 +1,4 @@
-//! `readme`: the tables of results in README.md and under docs/, made anew from the records that the repository keeps.
+//! `readme`: writes the tables in README.md and docs/ from the records that the repository keeps.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ const PAGES: [(&str, &Block); 3] = [
 /// What `readme` takes.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Change nothing; fail if the tables are not those of the records
+    /// Change nothing; fail if a table differs from its records
     #[arg(long)]
     check: bool,
 }
@@ -47,7 +47,7 @@ pub(crate) fn check(root: &Path) -> Result<String> {
     for (page, block) in PAGES {
         let (old, new) = texts(root, page, block)?;
         if old != new {
-            bail!("the tables in {page} are not those of the records: `cargo xtask readme` writes them anew");
+            bail!("the tables in {page} differ from their records; `cargo xtask readme` writes them again");
         }
     }
     Ok(String::new())

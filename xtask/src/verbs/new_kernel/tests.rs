@@ -130,17 +130,17 @@ fn what_is_refused_says_why_and_changes_nothing() {
         ("2d_scale", "as in `d_scale`"),
         ("größe", "snake case"),
         ("../scale", "as in `scale`"),
-        ("match", "`match_kernel` would do"),
-        ("self", "has a meaning in Rust"),
-        ("gen", "has a meaning in Rust"),
-        ("core", "has a meaning in Rust"),
-        ("a_name_of_which_nobody_will_ever_remember_the_end", "has 49 letters, and 40 are the most"),
-        ("copy", "`copy` is taken: there is gpu-kernels/src/copy.rs"),
-        ("unchecked", "there is gpu-kernels/src/unchecked.rs"),
-        ("cli", "there is host/tests/cli.rs"),
-        ("support", "there is host/tests/support"),
+        ("match", "`match_kernel` is possible"),
+        ("self", "is a word of Rust"),
+        ("gen", "is a word of Rust"),
+        ("core", "is a word of Rust"),
+        ("a_name_of_which_nobody_will_ever_remember_the_end", "has 49 characters; the limit is 40"),
+        ("copy", "`copy` is taken: gpu-kernels/src/copy.rs exists"),
+        ("unchecked", "gpu-kernels/src/unchecked.rs exists"),
+        ("cli", "host/tests/cli.rs exists"),
+        ("support", "host/tests/support exists"),
         ("stride", "names something \"stride\""),
-        ("fill", "there is gpu-kernels/src/fill.rs"),
+        ("fill", "gpu-kernels/src/fill.rs exists"),
         ("cust", "host has a dependency of that name"),
         ("fmt", "imports something of that name"),
     ] {
@@ -158,7 +158,7 @@ fn what_cannot_be_written_is_undone() {
     fs::remove_dir_all(copy.0.join("host/tests")).unwrap();
     let before = copy.all();
     let error = write(&copy.0, &changes).unwrap_err().to_string();
-    assert_eq!(error, "cannot write host/tests/scale_rows.rs; nothing was changed");
+    assert_eq!(error, "cannot write host/tests/scale_rows.rs; no file was changed");
     assert!(copy.all() == before, "what was written is gone again");
 }
 
