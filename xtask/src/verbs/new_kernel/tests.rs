@@ -142,7 +142,7 @@ fn what_is_refused_says_why_and_changes_nothing() {
         ("stride", "names something \"stride\""),
         ("fill", "gpu-kernels/src/fill.rs exists"),
         ("cust", "host has a dependency of that name"),
-        ("fmt", "imports something of that name"),
+        ("bytemuck", "imports something of that name"),
     ] {
         let error = changes(&copy.0, name).expect_err(name).to_string();
         assert!(error.contains(says), "{name}: {error}");
