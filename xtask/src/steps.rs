@@ -104,8 +104,8 @@ impl<W: Write> Steps<W> {
             let left = self.done.iter().filter(|(_, outcome)| *outcome == Outcome::NotRun).count();
             let rest = match left {
                 0 => String::new(),
-                1 => "; one step was not run (--keep-going runs it all the same)".to_owned(),
-                _ => format!("; {left} steps were not run (--keep-going runs them all the same)"),
+                1 => "; one step was not run (--keep-going runs it too)".to_owned(),
+                _ => format!("; {left} steps were not run (--keep-going runs them too)"),
             };
             bail!("FAILED: {}{rest}", failed.join(", "));
         }
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(lines[3..5], ["           it broke", "           here"]);
         assert_eq!(lines[6], "Steps:");
         assert_eq!(lines[9], "  not run  three");
-        assert_eq!(error.unwrap(), "FAILED: two; one step was not run (--keep-going runs it all the same)");
+        assert_eq!(error.unwrap(), "FAILED: two; one step was not run (--keep-going runs it too)");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) fn join(csv: &str, records: &[Value], run: Option<&[String]>) -> Resu
     for (row, group) in rows.iter().zip(launches.chunks(each)) {
         let kernel = row["kernel"].as_str().context("a record names no kernel")?;
         if let Some((other, _)) = group.iter().find(|(name, _)| name != kernel) {
-            bail!("a launch of `{other}` is where the row of `{kernel}` has its own");
+            bail!("expected a launch of `{kernel}`, found one of `{other}`: the records are of another run");
         }
         let (_, counters) = group.last().context("each row has launches")?;
         let mut line = json!({
@@ -102,7 +102,7 @@ mod tests {
     fn what_does_not_belong_together_is_refused() {
         let error =
             join(CSV, &[record("a", "rust"), record("c", "rust")], None).expect_err("b is not c").to_string();
-        assert_eq!(error, "a launch of `b` is where the row of `c` has its own");
+        assert_eq!(error, "expected a launch of `c`, found one of `b`: the records are of another run");
         let three = [record("a", "rust"), record("b", "rust"), record("b", "rust")];
         assert!(join(CSV, &three, None).is_err());
     }
