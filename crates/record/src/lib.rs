@@ -21,6 +21,7 @@
 mod counted;
 mod csv;
 mod device;
+mod filling;
 mod json;
 mod parameters;
 mod run;
@@ -31,6 +32,7 @@ pub use self::csv::{WriteError, csv};
 pub use counted::{Bound, Counted, Line, Parts};
 pub use counters;
 pub use device::{Backend, DeviceInfo};
+pub use filling::Unfilled;
 pub use json::{ReadError, line, read};
 pub use parameters::{BytesMoved, Extent, Parameters, Precision, Swept};
 pub use run::{RUN_SCHEMA, Run};

@@ -3,14 +3,15 @@
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Shape, Work,
-    check_size, covering, touched_bytes,
+    articles, check_size, covering, findings, touched_bytes,
 };
 use crate::{device::DeviceInfo, sweep::Sweep, verify::Expected};
 use anyhow::{Result, anyhow, bail};
 use cuda_launch::SliceMut;
 use gpu_kernels::coalescing::{offset_f32, offset_f64, stride_f32, stride_f64};
 use pattern::SEED;
-use record::Parameters;
+use record::{Parameters, Record};
+use report::{Article, Picture};
 
 /// `a[i + s] += 1`.
 pub(super) struct Offset;
@@ -58,6 +59,18 @@ impl Experiment for Offset {
 
     fn module(&self) -> &'static str {
         "coalescing"
+    }
+
+    fn articles(&self) -> &'static [Article] {
+        &[articles::GLOBAL_MEMORY]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Curve { over: "offset", by: &[], sectors: true }
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::coalescing::offset
     }
 
     fn swept(&self) -> Option<&'static str> {
@@ -122,6 +135,18 @@ impl Experiment for Stride {
 
     fn module(&self) -> &'static str {
         "coalescing"
+    }
+
+    fn articles(&self) -> &'static [Article] {
+        &[articles::GLOBAL_MEMORY]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Curve { over: "stride", by: &[], sectors: true }
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::coalescing::stride
     }
 
     fn swept(&self) -> Option<&'static str> {

@@ -3,7 +3,7 @@
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Symbol, Work,
-    covering,
+    articles, covering, findings,
 };
 use crate::{
     device::{Backend, DeviceInfo},
@@ -12,7 +12,8 @@ use crate::{
 use anyhow::{Result, bail};
 use cust::memory::bytemuck;
 use gpu_kernels::constant::{CONSTANT_TABLE, PERIOD, TABLE, constant_broadcast, read_only_broadcast};
-use record::Parameters;
+use record::{Parameters, Record};
+use report::{Article, Picture};
 
 /// One address for the warp, or several.
 pub(super) struct Constant;
@@ -54,6 +55,18 @@ impl Experiment for Constant {
     fn reading(&self) -> &'static str {
         "GB/s are the words that lanes get, nearly all of them from a cache. Constant memory serves one address at a \
          time: twice as many addresses, half the rate. The read-only path serves what lies in a line together."
+    }
+
+    fn articles(&self) -> &'static [Article] {
+        &[articles::CHAPTER_5]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Curve { over: "distinct", by: &[], sectors: false }
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::constant::constant
     }
 
     fn options(&self) -> &'static [&'static str] {

@@ -3,7 +3,7 @@
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, NO_LAUNCH, Place, Point, Precision, Request, Shape,
-    Work, check_size, covering,
+    Work, articles, check_size, covering, findings,
 };
 use crate::{device::DeviceInfo, verify::Expected};
 use anyhow::Result;
@@ -12,7 +12,8 @@ use gpu_kernels::copy::{
     LOADS_IN_FLIGHT, copy_persistent, copy_scalar, copy_streaming, copy_unrolled, copy_vector,
 };
 use pattern::SEED;
-use record::Parameters;
+use record::{Parameters, Record};
+use report::{Article, Picture};
 
 /// Reads each byte once and writes it once.
 pub(super) struct Copy;
@@ -74,6 +75,18 @@ impl Experiment for Copy {
     fn reading(&self) -> &'static str {
         "copy_driver is the driver's own device-to-device copy at this size. What a kernel can choose is how many \
          bytes a thread moves at a time, how many loads it has in flight, and who hands out the work."
+    }
+
+    fn articles(&self) -> &'static [Article] {
+        &[articles::CHAPTER_4]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Bars { by: &[] }
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::copy::copy
     }
 
     fn options(&self) -> &'static [&'static str] {

@@ -4,7 +4,7 @@
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Scale, Shape,
-    Work, check_size, covering, covering_2d,
+    Work, check_size, covering, covering_2d, findings,
 };
 use crate::{
     cli::Matrices,
@@ -25,7 +25,8 @@ use gpu_kernels::{
     },
 };
 use pattern::SEED;
-use record::Parameters;
+use record::{Parameters, Record};
+use report::{Article, Picture};
 
 /// The same work, written in five ways.
 pub(super) struct Idioms;
@@ -133,6 +134,18 @@ impl Experiment for Idioms {
     fn reading(&self) -> &'static str {
         "Where memory is what a kernel waits for, a comparison is free. Where instructions are, it costs what they cost, and more \
          where it keeps loads from being issued together. docs/rust-tax.md says how each check goes away."
+    }
+
+    fn articles(&self) -> &'static [Article] {
+        &[]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Bars { by: &["size"] }
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::idioms::idioms
     }
 
     fn options(&self) -> &'static [&'static str] {

@@ -5,7 +5,7 @@ mod product;
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Shape, Work,
-    covering, covering_2d,
+    articles, covering, covering_2d, findings,
 };
 use crate::{
     cli::Matrices,
@@ -19,7 +19,8 @@ use gpu_kernels::{
     unchecked::register::{self, matmul_register},
 };
 use product::{Matrix, Product};
-use record::Parameters;
+use record::{Parameters, Record};
+use report::{Article, Picture};
 use std::sync::Arc;
 
 /// C = alpha * A * B + beta * C.
@@ -98,6 +99,18 @@ impl Experiment for Matmul {
         "GB/s and intensity count what threads load from global memory: two numbers a multiplication without tiles, \
          16 or 32 times fewer with them. The fewer, the more GFLOP/s, until shared memory is what all wait for; from \
          there on it is registers."
+    }
+
+    fn articles(&self) -> &'static [Article] {
+        &[articles::MASSIVELY_PARALLEL]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Roofline
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::matmul::matmul
     }
 
     fn options(&self) -> &'static [&'static str] {

@@ -6,11 +6,13 @@
 
 #![deny(unsafe_code)]
 
+mod articles;
 #[allow(unsafe_code, reason = "lends device memory by its address")]
 mod buffers;
 mod coalescing;
 mod constant;
 mod copy;
+mod findings;
 mod idioms;
 #[allow(unsafe_code, reason = "the one place that hands launches to the driver")]
 mod launch;
@@ -88,22 +90,13 @@ pub(crate) trait Experiment: Sync {
     }
 
     /// The articles and books that it comes from.
-    fn articles(&self) -> &'static [Article] {
-        &[]
-    }
+    fn articles(&self) -> &'static [Article];
 
     /// What is drawn of it.
-    fn picture(&self) -> Picture {
-        match self.swept() {
-            Some(over) => Picture::Curve { over, by: &[], sectors: false },
-            None => Picture::Bars { by: &[] },
-        }
-    }
+    fn picture(&self) -> Picture;
 
     /// What rows of it show, in a sentence; `None` where they show too little of it to say.
-    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
-        |_| None
-    }
+    fn finding(&self) -> fn(&[&Record]) -> Option<String>;
 
     /// The parameter that it sweeps, if it sweeps one.
     fn swept(&self) -> Option<&'static str> {

@@ -5,8 +5,8 @@ mod definition;
 mod reduction;
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Work, check_size,
-    covering,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Work, articles,
+    check_size, covering, findings,
 };
 use crate::{device::DeviceInfo, verify::Expected};
 use anyhow::{Result, bail};
@@ -18,7 +18,8 @@ use gpu_kernels::shuffle::{
     shuffle_wrap_f32, shuffle_wrap_i32, shuffle_xor_f32, shuffle_xor_i32,
 };
 use pattern::SEED;
-use record::Parameters;
+use record::{Parameters, Record};
+use report::{Article, Picture};
 use std::fmt;
 
 /// Shuffles of five kinds, and reductions.
@@ -91,6 +92,18 @@ impl Experiment for Shuffle {
     fn reading(&self) -> &'static str {
         "A shuffle is one instruction between a load and a store: its kernels are level with a copy. Sums read much and \
          write little; a thread that loads four vectors before it adds gets to the memory's bandwidth."
+    }
+
+    fn articles(&self) -> &'static [Article] {
+        &[articles::CHAPTER_5]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Bars { by: &["width", "operand"] }
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::shuffle::shuffle
     }
 
     fn options(&self) -> &'static [&'static str] {

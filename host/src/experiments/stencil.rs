@@ -8,7 +8,7 @@ mod function;
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Symbol, Work,
-    check_size, covering, shuffle::whole_warps,
+    articles, check_size, covering, findings, shuffle::whole_warps,
 };
 use crate::{device::DeviceInfo, verify::Expected};
 use anyhow::{Result, bail};
@@ -16,7 +16,8 @@ use cust::memory::bytemuck;
 use gpu_kernels::stencil::{
     HALO, HALO_VECTORS, RADIUS, STENCIL_COEFFICIENTS, stencil_constant, stencil_read_only, stencil_vector,
 };
-use record::Parameters;
+use record::{Parameters, Record};
+use report::{Article, Picture};
 
 /// A first derivative from nine points.
 pub(super) struct Stencil;
@@ -58,6 +59,18 @@ impl Experiment for Stencil {
         "Every element is read once into shared memory, and 8 more per block, and serves nine results. All lanes ask for \
          the same coefficient, which either path delivers at once; blocks of one warp leave half of an SM empty. \
          stencil_vector needs a quarter of the instructions, and is bound by memory alone."
+    }
+
+    fn articles(&self) -> &'static [Article] {
+        &[articles::CHAPTER_5]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Bars { by: &["block", "coefficients"] }
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::stencil::stencil
     }
 
     fn options(&self) -> &'static [&'static str] {

@@ -3,7 +3,7 @@
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Shape, Symbol,
-    Work, covering,
+    Work, articles, covering, findings,
 };
 use crate::{
     device::DeviceInfo,
@@ -21,7 +21,8 @@ use gpu_kernels::{
     unchecked::storage::{storage_global, storage_managed},
 };
 use pattern::SEED;
-use record::Parameters;
+use record::{Parameters, Record};
+use report::{Article, Picture};
 
 /// A variable in each state space.
 pub(super) struct Storage;
@@ -66,6 +67,18 @@ impl Experiment for Storage {
     fn reading(&self) -> &'static str {
         "Where a variable is declared decides which instruction reaches it, and that decides who sees it and what it costs. \
          The work is that of one block: its time is that of starting a kernel."
+    }
+
+    fn articles(&self) -> &'static [Article] {
+        &[articles::CHAPTER_4, articles::MASSIVELY_PARALLEL]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Bars { by: &[] }
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::storage::storage
     }
 
     fn options(&self) -> &'static [&'static str] {

@@ -3,7 +3,7 @@
 
 use super::{
     Block, Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Scale,
-    Shape, Work, covering_2d,
+    Shape, Work, articles, covering_2d, findings,
 };
 use crate::{
     device::{Backend, DeviceInfo},
@@ -21,7 +21,8 @@ use gpu_kernels::{
     unchecked::vectors::{SIDE, tile_vector, tile_vector_down},
 };
 use pattern::{Element, SEED};
-use record::Parameters;
+use record::{Parameters, Record};
+use report::{Article, Picture};
 
 /// Copies and transposes of a matrix of `ny` rows and `nx` columns.
 pub(super) struct Transpose;
@@ -208,6 +209,18 @@ impl Experiment for Transpose {
         "copy_row and copy_col are no transposes: what is above all others, and what is below. In row kernels lanes run \
          along the source's rows and store down columns, in col kernels the other way round. Tiles turn in shared memory, \
          so that both sides go along rows; vectors move 16 bytes a lane on both sides as well."
+    }
+
+    fn articles(&self) -> &'static [Article] {
+        &[articles::CHAPTER_4, articles::CHAPTER_5]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Bars { by: &["padding", "block", "nx", "ny"] }
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::transpose::transpose
     }
 
     fn options(&self) -> &'static [&'static str] {

@@ -13,7 +13,7 @@ use self::{
 };
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, NO_LAUNCH, Place, Placement, Point, Precision,
-    Request, Scale, Shape, Work, copy, covering,
+    Request, Scale, Shape, Work, articles, copy, covering, findings,
 };
 use crate::{
     cli::Pattern,
@@ -26,7 +26,8 @@ use gpu_kernels::unified::{
     random_warp, random_warp_write,
 };
 use pattern::SEED;
-use record::Parameters;
+use record::{Parameters, Record};
+use report::{Article, Picture};
 use simt::cards::{BlockShape, Limits, Occupancy};
 
 /// Three orders of access, three placements, and more memory than there is.
@@ -95,6 +96,18 @@ impl Experiment for Unified {
          link's ceiling, of which zero-copy gets 93% (H200), since it asks for 128 bytes at a time. Pages on demand are moved \
          for the sake of 128 bytes each when access is random, and moved out again when they are more than fit: then reading \
          them where they are, or dealing them out, is faster by far."
+    }
+
+    fn articles(&self) -> &'static [Article] {
+        &[articles::OVERSUBSCRIPTION, articles::CHAPTER_4]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Curve { over: "factor", by: &["placement"], sectors: false }
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::unified::unified
     }
 
     fn options(&self) -> &'static [&'static str] {

@@ -1,0 +1,28 @@
+//! The finding of `constant`.
+
+use super::{rate, sentence, timed};
+use record::Record;
+
+/// How much longer a request takes that asks for several words.
+pub(in super::super) fn constant(rows: &[&Record]) -> Option<String> {
+    let rows = timed(rows);
+    let distinct = |row: &Record| row.parameters.more.get("distinct").and_then(serde_json::Value::as_u64);
+    let most = rows.iter().filter_map(|row| distinct(row)).max().filter(|most| *most > 1)?;
+    let slower = |kernel: &str| {
+        let of = |words| {
+            rows.iter().copied().find(|row| row.kernel == kernel && distinct(row) == Some(words)).map(rate)
+        };
+        Some(of(1)? / of(most)?)
+    };
+    let constant = slower("constant_broadcast").map(|times| {
+        format!(
+            "for {most} different words per request constant memory takes {times:.1} times as long as for one"
+        )
+    });
+    let read_only = slower("read_only_broadcast").map(|times| match times {
+        ..1.05 => "the read-only path takes no longer".to_string(),
+        times => format!("the read-only path takes {times:.1} times as long"),
+    });
+    let clauses: Vec<String> = constant.into_iter().chain(read_only).collect();
+    sentence([Some(clauses.join(", ")).filter(|text| !text.is_empty())])
+}

@@ -1,0 +1,18 @@
+//! The finding of `copy`.
+
+use super::{fastest, of_copy, percent, rate, timed};
+use record::Record;
+
+/// How near the kernels come to the driver's own copy, and that to the peak.
+pub(in super::super) fn copy(rows: &[&Record]) -> Option<String> {
+    let rows = timed(rows);
+    let best = fastest(rows.iter().copied())?;
+    let worst = rows.iter().copied().min_by(|one, other| rate(one).total_cmp(&rate(other)))?;
+    let peak = best.percent_of_peak.map(|part| format!(" and {} of the peak", percent(part / 100.0)));
+    let peak = peak.unwrap_or_default();
+    let slower = match worst.kernel == best.kernel {
+        true => String::new(),
+        false => format!("; {}, the slowest, reaches {}", worst.kernel, of_copy(worst)?),
+    };
+    Some(format!("{} reaches {} of the driver's own copy{peak}{slower}.", best.kernel, of_copy(best)?))
+}

@@ -1,0 +1,31 @@
+//! The finding of `shuffle`.
+
+use super::{fastest, largest, of, of_copy, percent, sentence, speedup};
+use record::{Record, median};
+
+/// What a shuffle costs beside a copy, and what it saves in a sum.
+pub(in super::super) fn shuffle(rows: &[&Record]) -> Option<String> {
+    let rows = largest(rows);
+    let shares: Vec<f64> = rows
+        .iter()
+        .filter(|row| row.kernel.starts_with("shuffle_"))
+        .filter_map(|row| row.percent_of_copy)
+        .collect();
+    let exchanged = median(&shares).map(|share| {
+        format!("a kernel with one shuffle reaches {} of the copy's bandwidth", percent(share / 100.0))
+    });
+    let sums =
+        of(&rows, "reduce_block_shuffle").zip(of(&rows, "reduce_block_shared")).map(|(shuffled, shared)| {
+            match speedup(shuffled, shared) {
+                0.99..1.01 => "sums of blocks are as fast by shuffles as through shared memory".to_string(),
+                times => format!(
+                    "sums of blocks by shuffles are {times:.2} times as fast as through shared memory"
+                ),
+            }
+        });
+    let whole = [of(&rows, "reduce_vector"), of(&rows, "reduce_persistent")];
+    let whole = fastest(whole.into_iter().flatten())
+        .and_then(|row| Some(format!("{} reads at {} of it", row.kernel, of_copy(row)?)))
+        .filter(|_| exchanged.is_some());
+    sentence([exchanged, whole, sums])
+}

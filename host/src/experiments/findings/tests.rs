@@ -1,0 +1,347 @@
+//! Each finding, of rows made for it.
+
+use super::*;
+use crate::{device::tests::h200, experiments};
+use record::{
+    Backend, Bound, BytesMoved, Ceiling, Counted, Method, Parameters, Parts, Precision, Record, Residence,
+    SCHEMA, Times, Timing, counters::LaunchCounters,
+};
+use std::collections::BTreeMap;
+
+/// A row of a kernel with this bandwidth, on an H200 whose copy reaches 4000 GB/s and whose peak is 4800.
+fn row(kernel: &str, gb_per_s: f64) -> Record {
+    Record {
+        schema: SCHEMA.to_string(),
+        experiment: String::new(),
+        kernel: kernel.to_string(),
+        language: Language::Rust,
+        backend: Backend::Measured,
+        device: h200(),
+        ptx: None,
+        parameters: Parameters {
+            block: Some([256, 1, 1].into()),
+            grid: Some([4096, 1, 1].into()),
+            ..Parameters::of_bytes(1 << 20)
+        },
+        bytes: BytesMoved { read: 1 << 20, written: 1 << 20, footprint: 1 << 20 },
+        residence: Residence::Dram,
+        time_ms: Some(Times { median: 1.0 / gb_per_s, min: 0.0, max: 0.0, samples: 1 }),
+        samples_ms: Vec::new(),
+        gb_per_s: Some(gb_per_s),
+        percent_of_peak: Some(gb_per_s / 48.0),
+        percent_of_copy: Some(gb_per_s / 40.0),
+        gflop_per_s: None,
+        arithmetic_intensity: None,
+        verified: true,
+        note: None,
+        explanation: None,
+        observed: BTreeMap::new(),
+        timing: Timing { method: Method::Graph, launches_per_sample: 1 },
+        peak: None,
+        copy: Some(Ceiling { gb_per_s: 4000.0, bytes: 1 << 20 }),
+        ratio_to_reference: None,
+        ratio_range: None,
+        counters: None,
+    }
+}
+
+/// Rows made from [`row`] by what is different.
+trait Given: Into<Record> + Sized {
+    fn with(self, name: &str, value: impl Into<serde_json::Value>) -> Record {
+        let row = self.into();
+        Record { parameters: row.parameters.with(name, value), ..row }
+    }
+
+    fn at(self, precision: Precision, name: &str, value: u32) -> Record {
+        let row = self.into();
+        let parameters = row.parameters.swept(name, value);
+        Record { parameters: Parameters { precision: Some(precision), ..parameters }, ..row }
+    }
+
+    fn block(self, threads: u32) -> Record {
+        let row = self.into();
+        Record { parameters: Parameters { block: Some([threads, 1, 1].into()), ..row.parameters }, ..row }
+    }
+
+    fn counted(self, change: impl FnOnce(&mut LaunchCounters)) -> Record {
+        let mut launch = LaunchCounters::default();
+        change(&mut launch);
+        let (dram_bytes, bound, lines) = (0, Bound::Dram, Vec::new());
+        let modelled_us = Parts {
+            launch: 0.0,
+            dram: 0.0,
+            l2: 0.0,
+            on_chip: 0.0,
+            issue: 0.0,
+            latency: 0.0,
+            link: 0.0,
+            migration: 0.0,
+        };
+        Record {
+            counters: Some(Box::new(Counted { launch, dram_bytes, modelled_us, bound, lines })),
+            ..self.into()
+        }
+    }
+}
+
+impl Given for Record {}
+
+/// What the experiment of this name finds in the rows.
+fn found(experiment: &str, rows: &[Record]) -> Option<String> {
+    let finding = experiments::by_name(experiment).expect("an experiment").finding();
+    finding(&rows.iter().collect::<Vec<_>>())
+}
+
+#[test]
+fn nothing_is_found_in_no_rows_and_in_wrong_ones() {
+    for experiment in experiments::ALL {
+        assert_eq!(found(experiment.name(), &[]), None, "{}", experiment.name());
+        let wrong = Record { verified: false, gb_per_s: None, time_ms: None, ..row("copy_vector", 1.0) };
+        assert_eq!(found(experiment.name(), &[wrong]), None, "{}", experiment.name());
+    }
+}
+
+#[test]
+fn every_experiment_names_what_it_comes_from() {
+    for experiment in experiments::ALL.iter().filter(|experiment| experiment.name() != "idioms") {
+        let articles = experiment.articles();
+        assert!(!articles.is_empty(), "{}", experiment.name());
+        assert!(articles.iter().all(|article| article.url.starts_with("https://") && article.year >= 2013));
+    }
+}
+
+#[test]
+fn an_offset_costs_what_misaligned_rows_lose() {
+    let at = |precision, offset, rate| row("offset", rate).at(precision, "offset", offset);
+    let (f32, f64) = (Precision::F32, Precision::F64);
+    let rows = [
+        at(f32, 0, 4000.0),
+        at(f32, 1, 3760.0),
+        at(f32, 8, 3760.0),
+        at(f64, 16, 4100.0),
+        at(f64, 31, 3772.0),
+    ];
+    assert_eq!(found("offset", &rows).as_deref(), Some("A misaligned warp loses 6% in f32 and 8% in f64."));
+    assert_eq!(found("offset", &rows[1..3]), None, "there is no aligned row");
+    let old = |offset, rate, moved| {
+        let row = at(f32, offset, rate).counted(|launch| {
+            launch.total.loads.bytes_requested = 64;
+            launch.total.loads.bytes_moved = moved;
+        });
+        Record { device: record::DeviceInfo { compute_capability: "1.0".to_string(), ..h200() }, ..row }
+    };
+    // A half-warp of f32 has segments of 64 bytes.
+    let rows = [old(0, 60.0, 64), old(16, 60.0, 64), old(1, 7.5, 512)];
+    assert_eq!(
+        found("offset", &rows).as_deref(),
+        Some(
+            "A misaligned half-warp loses 88% in f32: its requests move 8.00 bytes for each byte asked for."
+        )
+    );
+}
+
+#[test]
+fn a_stride_leaves_a_share_of_the_copy() {
+    let at = |precision, stride, rate, footprint| {
+        let row = row("stride", rate).at(precision, "stride", stride);
+        Record { bytes: BytesMoved { footprint, ..row.bytes }, ..row }
+    };
+    let rows = [
+        at(Precision::F32, 1, 4000.0, 1 << 20),
+        at(Precision::F32, 32, 156.0, 8 << 20),
+        at(Precision::F64, 32, 280.0, 4 << 20),
+    ];
+    assert_eq!(
+        found("stride", &rows).as_deref(),
+        Some(
+            "At a stride of 32 the NVIDIA H200 delivers 3.9% in f32 and 7% in f64 of its copy's bandwidth, as lanes use 12.5% and \
+             25% of the sectors that they touch."
+        )
+    );
+    assert_eq!(found("stride", &rows[..1]), None);
+}
+
+#[test]
+fn copies_are_held_against_the_driver_s() {
+    let rows = [row("copy_scalar", 3680.0), row("copy_vector", 4040.0)];
+    assert_eq!(
+        found("copy", &rows).as_deref(),
+        Some(
+            "copy_vector reaches 101% of the driver's own copy and 84% of the peak; copy_scalar, the slowest, reaches 92%."
+        )
+    );
+    assert_eq!(
+        found("copy", &rows[1..]).as_deref(),
+        Some("copy_vector reaches 101% of the driver's own copy and 84% of the peak.")
+    );
+}
+
+#[test]
+fn padding_is_told_with_its_conflicts_where_they_are_counted() {
+    let tile = |kernel, rate, wavefronts| {
+        row(kernel, rate).counted(|launch| {
+            launch.total.shared_loads.ideal = 10;
+            launch.total.shared_loads.wavefronts = wavefronts;
+            launch.total.shared_stores =
+                record::counters::SharedCounts { requests: 10, wavefronts: 10, ideal: 10 };
+        })
+    };
+    let rows = [
+        row("copy_row", 4000.0),
+        row("naive_row", 960.0),
+        tile("tile", 1200.0, 320),
+        tile("tile_padded", 3600.0, 10),
+    ];
+    assert_eq!(
+        found("transpose", &rows).as_deref(),
+        Some(
+            "tile_padded transposes at 90% of the copy's bandwidth, naive_row at 24%; padding by one word turns 32-way bank \
+             conflicts into none and makes the tile 3.0 times as fast."
+        )
+    );
+    let measured = [row("tile", 1200.0), row("tile_padded", 3600.0)];
+    assert_eq!(
+        found("transpose", &measured).as_deref(),
+        Some("Padding by one word makes the tile 3.0 times as fast.")
+    );
+}
+
+#[test]
+fn a_stencil_tells_vectors_coefficients_and_blocks_apart() {
+    let rows = [
+        row("stencil_constant", 424.0).block(32),
+        row("stencil_constant", 2120.0).block(256),
+        row("stencil_read_only", 2000.0).block(256),
+        row("stencil_vector", 4040.0).block(256),
+    ];
+    assert_eq!(
+        found("stencil", &rows).as_deref(),
+        Some(
+            "Four results per thread reach 101% of the copy's bandwidth, one result per thread 53%; coefficients from constant \
+             memory make it 6% faster; blocks of 256 threads are 5.0 times as fast as blocks of 32."
+        )
+    );
+}
+
+#[test]
+fn a_constant_s_replays_are_a_ratio() {
+    let of = |kernel, distinct, rate| row(kernel, rate).with("distinct", distinct);
+    let rows = [
+        of("constant_broadcast", 1, 9600.0),
+        of("constant_broadcast", 32, 300.0),
+        of("read_only_broadcast", 1, 800.0),
+        of("read_only_broadcast", 32, 800.0),
+    ];
+    assert_eq!(
+        found("constant", &rows).as_deref(),
+        Some(
+            "For 32 different words per request constant memory takes 32.0 times as long as for one, the read-only path takes no \
+             longer."
+        )
+    );
+    assert!(found("constant", &rows[..2]).is_some_and(|text| text.ends_with("as for one.")));
+}
+
+#[test]
+fn shuffles_are_held_against_the_copy_and_shared_memory() {
+    let rows = [
+        row("shuffle_up_i32", 3960.0),
+        row("reduce_block_shared", 1000.0),
+        row("reduce_block_shuffle", 1500.0),
+        row("reduce_vector", 3800.0),
+    ];
+    assert_eq!(
+        found("shuffle", &rows).as_deref(),
+        Some(
+            "A kernel with one shuffle reaches 99% of the copy's bandwidth; reduce_vector reads at 95% of it; sums of blocks by \
+             shuffles are 1.50 times as fast as through shared memory."
+        )
+    );
+}
+
+#[test]
+fn a_product_that_does_not_fill_the_card_is_named_and_not_the_best() {
+    let product = |kernel, gflop_per_s, intensity, blocks: u32| {
+        let row = row(kernel, 100.0).with("m", 512).with("n", 512).with("k", 512);
+        Record {
+            gflop_per_s: Some(gflop_per_s),
+            arithmetic_intensity: Some(intensity),
+            parameters: Parameters { grid: Some([blocks, 1, 1].into()), ..row.parameters },
+            ..row
+        }
+    };
+    let mut rows = [
+        product("matmul_naive", 2500.0, 0.25, 1024),
+        product("matmul_tiled_32", 7500.0, 8.0, 256),
+        product("matmul_register", 9000.0, 32.0, 16),
+    ];
+    assert_eq!(
+        found("matmul", &rows).as_deref(),
+        Some(
+            "matmul_tiled_32 computes 7500 GFLOP/s, 3.0 times as many as matmul_naive, with 32 times the operations per byte \
+             loaded; matmul_register (16 blocks on 132 SMs) does not fill the card."
+        )
+    );
+    rows[2].parameters.grid = Some([132, 1, 1].into());
+    assert_eq!(
+        found("matmul", &rows).as_deref(),
+        Some(
+            "matmul_register computes 9000 GFLOP/s, 3.6 times as many as matmul_naive, with 128 times the operations per byte \
+             loaded."
+        )
+    );
+}
+
+#[test]
+fn placements_are_compared_at_the_largest_factor() {
+    let of = |placement: &str, factor: f64, rate| {
+        row("random_warp", rate).with("placement", placement).with("factor", factor)
+    };
+    let rows = [
+        of("on-demand", 0.5, 11.0),
+        of("on-demand", 2.0, 0.52),
+        of("zero-copy", 2.0, 51.4),
+        of("partition", 2.0, 104.6),
+    ];
+    assert_eq!(
+        found("unified", &rows).as_deref(),
+        Some(
+            "At 2 times the card's budget, random reads get 0.5 GB/s with pages that migrate on a fault, 51 GB/s over the link \
+             and 105 GB/s with pages partitioned between host and card."
+        )
+    );
+    let link = Record { language: Language::Driver, ..row("host_copy_driver", 55.0) };
+    assert_eq!(
+        found("unified", &[link, of("zero-copy", 1.0, 51.4)]).as_deref(),
+        Some("Reads over the link reach 51 GB/s, 93% of the driver's copy.")
+    );
+}
+
+#[test]
+fn storage_classes_share_state_spaces() {
+    let of = |class: &str, space: &str| row("storage", 1.0).with("class", class).with("space", space);
+    let rows = [of("device global", "global"), of("constant", "const"), of("managed", "global")];
+    assert_eq!(
+        found("storage", &rows).as_deref(),
+        Some("Device global and managed are in .global; constant is in .const.")
+    );
+}
+
+#[test]
+fn idioms_are_held_against_unchecked_code() {
+    let of = |task: &str, way: &str, rate| row("idiom", rate).with("task", task).with("way", way);
+    let rows = [
+        of("copy", "checked", 4000.0),
+        of("copy", "typed", 4000.0),
+        of("copy", "unchecked", 4000.0),
+        of("matmul", "checked", 50.0),
+        of("matmul", "typed", 98.0),
+        of("matmul", "unchecked", 100.0),
+    ];
+    assert_eq!(
+        found("idioms", &rows).as_deref(),
+        Some(
+            "Checked indexing takes 1.00 and 2.00 times as long as unchecked in copy and matmul, typed indices 1.00 and 1.02."
+        )
+    );
+}
