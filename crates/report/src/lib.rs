@@ -5,6 +5,7 @@
 
 mod catalog;
 pub mod explanation;
+pub mod html;
 pub mod terminal;
 #[cfg(test)]
 mod testing;

@@ -1,0 +1,148 @@
+//! The report as one HTML page: what was measured, seen at a glance and explained down to the line.
+//!
+//! [`page`] makes it from records and the [`Catalog`] alone. The page is one file without a network: its style, its script and its
+//! drawings are in it. It reads without script, on paper, on a telephone, in light and dark, by keyboard and by screen reader; each
+//! mark of a chart carries its record's numbers as `data-kernel`, `data-x` and `data-y`.
+
+mod access;
+mod bars;
+mod curve;
+mod figure;
+mod kernel;
+mod lesson;
+mod limits;
+mod number;
+mod overview;
+mod prose;
+mod roofline;
+mod rows;
+mod scale;
+mod sectors;
+mod series;
+mod source;
+
+use crate::{Catalog, CodeLine};
+use lesson::Section;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use record::{Backend, Record, Run};
+use std::collections::BTreeMap;
+
+/// What a page is made from.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    /// What the page is called.
+    pub title: String,
+    /// The runs, each of one device.
+    pub runs: Vec<RunRecords>,
+    /// The lessons and kernels.
+    pub catalog: &'a Catalog,
+    /// The SASS of kernels by their names, of those that were disassembled.
+    pub sass: BTreeMap<String, Vec<CodeLine>>,
+}
+
+/// A run and its rows.
+#[derive(Clone, Debug)]
+pub struct RunRecords {
+    /// What all rows share.
+    pub run: Run,
+    /// The rows.
+    pub records: Vec<Record>,
+    /// Rows of a simulated card of the same kind, which have the counters that a GPU does not give. Empty where there are none, and
+    /// where the run itself is simulated.
+    pub simulated: Vec<Record>,
+}
+
+impl RunRecords {
+    /// Where the run's times come from.
+    fn backend(&self) -> Backend {
+        self.run.device.backend()
+    }
+}
+
+impl Report<'_> {
+    /// The kernels that have a section: those whose text or counters are known, in the order of lessons.
+    fn kernels(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for section in lesson::sections(self) {
+            let rows =
+                self.runs.iter().flat_map(|run| &run.records).filter(|row| row.experiment == section.name);
+            for row in rows {
+                if !names.contains(&row.kernel.as_str()) && self.has_kernel(&row.kernel) {
+                    names.push(&row.kernel);
+                }
+            }
+        }
+        names
+    }
+
+    /// Whether a kernel has a section.
+    fn has_kernel(&self, name: &str) -> bool {
+        let rows = || self.runs.iter().flat_map(|run| &run.records).filter(|row| row.kernel == name);
+        let simulated = || self.runs.iter().flat_map(|run| &run.simulated).filter(|row| row.kernel == name);
+        let counted = rows().chain(simulated()).any(|row| row.counters.is_some());
+        rows().next().is_some() && (counted || self.catalog.kernel(name).is_some())
+    }
+}
+
+const STYLE: &str = include_str!("html/style.css");
+const SCRIPT: &str = include_str!("html/script.js");
+
+/// The page as one text of HTML.
+pub fn page(report: &Report<'_>) -> String {
+    let sections = lesson::sections(report);
+    let kernels = report.kernels();
+    let body = html! {
+        a.skip href="#main" { "Skip to the results" }
+        (figure::definitions())
+        header.top {
+            p.brand { "Coalesce" }
+            h1 { (report.title) }
+        }
+        div.columns {
+            (contents(report, &sections, &kernels))
+            main #main {
+                @for (nth, run) in report.runs.iter().enumerate() { (overview::run(report, run, &sections, nth)) }
+                @if report.runs.is_empty() { p { "There are no rows in this report." } }
+                @for section in &sections { (section.render()) }
+                @if !kernels.is_empty() {
+                    section #kernels aria-labelledby="kernels-title" {
+                        h2 #kernels-title { "Kernels, line by line" }
+                        p { "Each kernel's Rust source beside the PTX that it became. Below a line stands what its requests cost; a line's
+                            number leads to its PTX, and the other way round." }
+                        @for (number, name) in kernels.iter().enumerate() { (kernel::render(report, number, name)) }
+                    }
+                }
+            }
+        }
+        footer { p { "Made by Coalesce from records alone. Bandwidth is bytes read and written over the median time, in 10⁹ bytes per
+            second; a figure is printed only for a row whose every result verified." } }
+        script { (PreEscaped(SCRIPT)) }
+    };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (report.title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { (body) }
+        }
+    };
+    page.into_string()
+}
+
+fn contents(report: &Report<'_>, sections: &[Section<'_>], kernels: &[&str]) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            ol {
+                @for (nth, run) in report.runs.iter().enumerate() {
+                    li { a href={"#run-" (nth)} { (run.run.device.plain_name()) ", " (run.backend().to_string()) } }
+                }
+                @for section in sections { li { a href={"#lesson-" (section.name)} { (section.title()) } } }
+                @if !kernels.is_empty() { li { a href="#kernels" { "Kernels, line by line" } } }
+            }
+        }
+    }
+}

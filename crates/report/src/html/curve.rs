@@ -1,0 +1,316 @@
+//! Curves: bandwidth over a parameter, under the copy ceiling and the peak.
+
+use super::{
+    figure::{Column, Drawing, Figure, scrolling},
+    number::{plain, px, rate, tick},
+    scale::{Scale, spread},
+    sectors::expected,
+    series::{Look, Series},
+};
+use maud::{Markup, html};
+use record::{Backend, Record, Times};
+
+/// What is drawn.
+pub(super) struct Curves<'r> {
+    /// What the figure's ids begin with.
+    pub id: String,
+    /// What is drawn, without the unit's and the card's names.
+    pub subject: String,
+    /// The parameter along the axis.
+    pub over: &'static str,
+    /// The curves.
+    pub series: Vec<Series<'r>>,
+    /// The place of the first curve among those that share the looks.
+    pub first_look: usize,
+    /// Whether the curve that sectors predict is drawn behind each.
+    pub sectors: bool,
+    /// Rows of the simulated card, for the curve by sectors.
+    pub simulated: &'r [Record],
+}
+
+/// Lines across the drawing: the copy ceiling and the peak.
+struct Line {
+    name: &'static str,
+    value: f64,
+}
+
+/// A label beside the end of a line.
+struct Label {
+    y: f64,
+    class: String,
+    text: String,
+}
+
+impl Curves<'_> {
+    /// The figure; `None` without points.
+    pub(super) fn figure(&self) -> Option<Figure> {
+        let first = self.rows().next()?;
+        let backend = first.backend;
+        let lines = self.lines(first);
+        let mut notes = Vec::new();
+        if self.sectors {
+            notes.push(
+                "Faint dotted curves: what the sectors of a warp's requests alone predict from the series' best point. A curve \
+                 above its own shares sectors through a cache; one below pays for more than sectors."
+                    .to_string(),
+            );
+        }
+        for line in ceilings(first).iter().filter(|line| !lines.iter().any(|drawn| drawn.name == line.name)) {
+            notes.push(format!("The {} of {} GB/s is far above this axis.", line.name, rate(line.value)));
+        }
+        if backend == Backend::Measured
+            && self.rows().any(|row| row.time_ms.is_some_and(|times| times.samples > 1))
+        {
+            notes
+                .push("Points are medians, whiskers run from the slowest sample to the fastest.".to_string());
+        }
+        Some(Figure {
+            id: self.id.clone(),
+            title: format!("{} over {}, {}, {backend}", self.subject, self.over, first.device.plain_name()),
+            description: self.description(backend),
+            notes,
+            drawings: Column::ALL.map(|column| self.drawing(column, backend, &lines)).into(),
+            table: self.table(),
+        })
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &Record> {
+        self.series.iter().flat_map(|series| series.points.iter().map(|(_, row)| *row))
+    }
+
+    fn rates(&self) -> impl Iterator<Item = f64> {
+        self.rows().filter_map(|row| row.gb_per_s)
+    }
+
+    /// Ceilings as far as the curves come near them.
+    fn lines(&self, row: &Record) -> Vec<Line> {
+        let highest = self.rates().fold(0.0, f64::max);
+        ceilings(row).into_iter().filter(|line| line.value < 12.0 * highest).collect()
+    }
+
+    /// Ranges of each curve in words.
+    fn description(&self, backend: Backend) -> String {
+        let ranges = self.series.iter().filter_map(|series| {
+            let ((first_x, first), (last_x, last)) = (series.points.first()?, series.points.last()?);
+            Some(format!(
+                "{}: {} GB/s at {} {}, {} GB/s at {}",
+                series.label,
+                rate(first.gb_per_s?),
+                self.over,
+                tick(*first_x),
+                rate(last.gb_per_s?),
+                tick(*last_x),
+            ))
+        });
+        format!("Bandwidth in GB/s, {backend}. {}.", ranges.collect::<Vec<_>>().join("; "))
+    }
+
+    fn drawing(&self, column: Column, backend: Backend, lines: &[Line]) -> Drawing {
+        let (width, plot_height) = (column.width(), if column == Column::Wide { 320.0 } else { 220.0 });
+        let (left, top) = (if column == Column::Wide { 58.0 } else { 44.0 }, 26.0);
+        let names = self.series.iter().map(|series| series.label.chars().count());
+        let longest = names.max().unwrap_or(0).max(14) as f64;
+        let right = if column == Column::Wide { (longest * 6.6 + 22.0).clamp(110.0, 230.0) } else { 10.0 };
+        let legend = if column == Column::Wide { 0.0 } else { 20.0 * self.series.len() as f64 + 8.0 };
+        let (bottom, end) = (top + plot_height, width - right);
+        let x = self.x_scale([left + 12.0, end - 12.0]);
+        let y = self.y_scale(lines, [bottom, top]);
+        let (x_ticks, y_ticks) = (self.x_ticks(&x, column), y.ticks(6));
+        let marks = html! {
+            rect.plot x=(px(left)) y=(px(top)) width=(px(end - left)) height=(px(plot_height)) {}
+            @if backend == Backend::Modelled {
+                rect.hatched x=(px(left)) y=(px(top)) width=(px(end - left)) height=(px(plot_height)) {}
+            }
+            text.unit x="2" y="14" { "GB/s" @if backend == Backend::Modelled { ", modelled" } }
+            @for tick_value in &y_ticks {
+                line.grid x1=(px(left)) x2=(px(end)) y1=(px(y.at(*tick_value))) y2=(px(y.at(*tick_value))) {}
+                text.tick.end x=(px(left - 8.0)) y=(px(y.at(*tick_value) + 4.0)) { (tick(*tick_value)) }
+            }
+            @for tick_value in &x_ticks {
+                line.notch x1=(px(x.at(*tick_value))) x2=(px(x.at(*tick_value))) y1=(px(bottom)) y2=(px(bottom + 5.0)) {}
+                text.tick.middle x=(px(x.at(*tick_value))) y=(px(bottom + 19.0)) { (tick(*tick_value)) }
+            }
+            text.unit.middle x=(px(f64::midpoint(left, end))) y=(px(bottom + 38.0)) { (self.over) }
+            @for line in lines {
+                line class={"ceiling " (line.name)} data-line=(line.name) data-y=(line.value)
+                    x1=(px(left)) x2=(px(end)) y1=(px(y.at(line.value))) y2=(px(y.at(line.value))) {}
+            }
+            @for (nth, series) in self.series.iter().enumerate() {
+                (self.curve(series, Look(self.first_look + nth), &x, &y))
+            }
+            @if column == Column::Wide {
+                (labels(&self.labels(lines, &y), end + 8.0, [top + 4.0, bottom + 4.0]))
+            } @else {
+                (captions(lines, &y, end))
+                (self.legend(bottom + 52.0))
+            }
+        };
+        Drawing { column, height: bottom + 46.0 + legend, marks }
+    }
+
+    fn x_scale(&self, places: [f64; 2]) -> Scale {
+        let values = || self.series.iter().flat_map(|series| series.points.iter().map(|(x, _)| *x));
+        let (low, high) =
+            (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        if low > 0.0 && high >= 64.0 * low {
+            Scale::logarithmic([low, high], places)
+        } else {
+            Scale::linear([low, high], places)
+        }
+    }
+
+    fn x_ticks(&self, scale: &Scale, column: Column) -> Vec<f64> {
+        let mut values: Vec<f64> =
+            self.series.iter().flat_map(|series| series.points.iter().map(|(x, _)| *x)).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let wanted = if column == Column::Wide { 10 } else { 6 };
+        if values.len() <= wanted.min(6) {
+            values
+        } else if values.iter().all(|value| value.fract() == 0.0) {
+            scale.binary_ticks(wanted)
+        } else {
+            scale.ticks(wanted)
+        }
+    }
+
+    /// From 0 where the curves can be told apart so, else by logarithms.
+    fn y_scale(&self, lines: &[Line], places: [f64; 2]) -> Scale {
+        let highest = self.rates().chain(lines.iter().map(|line| line.value)).fold(0.0, f64::max);
+        let lowest = self.rates().fold(f64::INFINITY, f64::min);
+        if !self.sectors && lowest > 0.0 && highest > 100.0 * lowest {
+            Scale::logarithmic([lowest / 1.5, highest * 1.5], places)
+        } else {
+            Scale::linear([0.0, highest * 1.06], places)
+        }
+    }
+
+    fn curve(&self, series: &Series<'_>, look: Look, x: &Scale, y: &Scale) -> Markup {
+        let points: Vec<(f64, f64, &Record)> =
+            series.points.iter().filter_map(|(at, row)| Some((*at, row.gb_per_s?, *row))).collect();
+        let places = |points: &mut dyn Iterator<Item = (f64, f64)>| {
+            points
+                .map(|(at, value)| format!("{},{}", px(x.at(at)), px(y.at(value))))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let predicted = if self.sectors { expected(&series.points, self.simulated) } else { Vec::new() };
+        html! {
+            g class={"series " (look.class())} {
+                @if !predicted.is_empty() {
+                    polyline.expected points=(places(&mut predicted.iter().copied())) {}
+                    @for (at, value) in &predicted {
+                        circle.expected cx=(px(x.at(*at))) cy=(px(y.at(*value))) r="0.1"
+                            data-expected=(series.kernel) data-x=(at) data-y=(value) {}
+                    }
+                }
+                polyline.curve stroke-dasharray=(look.dashes())
+                    points=(places(&mut points.iter().map(|(at, value, _)| (*at, *value)))) {}
+                @for (at, value, row) in &points {
+                    @if let Some([low, high]) = range(row) {
+                        line.whisker x1=(px(x.at(*at))) x2=(px(x.at(*at))) y1=(px(y.at(low))) y2=(px(y.at(high))) {}
+                    }
+                    path.marker d=(look.marker(x.at(*at), y.at(*value)))
+                        data-kernel=(series.kernel) data-x=(at) data-y=(value) {
+                        title { (series.label) ", " (self.over) " " (tick(*at)) ": " (rate(*value)) " GB/s" }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Labels of curves at their ends, and of the ceilings.
+    fn labels(&self, lines: &[Line], y: &Scale) -> Vec<Label> {
+        let ceilings = lines.iter().map(|line| Label {
+            y: y.at(line.value),
+            class: format!("label {}", line.name),
+            text: format!("{} {}", line.name, rate(line.value)),
+        });
+        let curves = self.series.iter().enumerate().filter_map(|(nth, series)| {
+            let value = series.points.iter().rev().find_map(|(_, row)| row.gb_per_s)?;
+            let look = Look(self.first_look + nth);
+            Some(Label {
+                y: y.at(value),
+                class: format!("label {}", look.class()),
+                text: series.label.clone(),
+            })
+        });
+        ceilings.chain(curves).collect()
+    }
+
+    fn legend(&self, top: f64) -> Markup {
+        html! {
+            @for (nth, series) in self.series.iter().enumerate() {
+                @let look = Look(self.first_look + nth);
+                @let y = top + 20.0 * nth as f64 + 8.0;
+                g class={"series " (look.class())} {
+                    line.curve x1="8" x2="44" y1=(px(y)) y2=(px(y)) stroke-dasharray=(look.dashes()) {}
+                    path.marker d=(look.marker(26.0, y)) {}
+                    text.label x="52" y=(px(y + 4.0)) { (series.label) }
+                }
+            }
+        }
+    }
+
+    /// A line for each place along the axis, a column for each curve.
+    fn table(&self) -> Markup {
+        let mut places: Vec<f64> =
+            self.series.iter().flat_map(|series| series.points.iter().map(|(x, _)| *x)).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        let value = |series: &Series<'_>, place: f64| {
+            let found = series.points.iter().find(|(x, _)| *x == place);
+            found.and_then(|(_, row)| row.gb_per_s).map(rate).unwrap_or_default()
+        };
+        let table = html! {
+            table.numbers {
+                thead { tr {
+                    th scope="col" { (self.over) }
+                    @for series in &self.series { th scope="col" { (series.label) span.unit { " GB/s" } } }
+                } }
+                tbody {
+                    @for place in &places {
+                        tr {
+                            th scope="row" { @if place.fract() == 0.0 { (plain(*place)) } @else { (tick(*place)) } }
+                            @for series in &self.series { td { (value(series, *place)) } }
+                        }
+                    }
+                }
+            }
+        };
+        scrolling(&format!("{} over {}", self.subject, self.over), &table)
+    }
+}
+
+/// Rates of the slowest and the fastest sample, where there are several.
+pub(super) fn range(row: &Record) -> Option<[f64; 2]> {
+    let times = row.time_ms.filter(|times| times.samples > 1)?;
+    Some([times.max, times.min].map(|time| Times::gb_per_s(row.moved(), time)))
+}
+
+fn ceilings(row: &Record) -> Vec<Line> {
+    let copy = row.copy.map(|copy| Line { name: "copy", value: copy.gb_per_s });
+    let peak = row.peak.as_ref().map(|peak| Line { name: "peak", value: peak.gb_per_s });
+    copy.into_iter().chain(peak).collect()
+}
+
+/// Labels in the right margin, moved apart.
+fn labels(labels: &[Label], x: f64, bounds: [f64; 2]) -> Markup {
+    let places: Vec<f64> = labels.iter().map(|label| label.y + 4.0).collect();
+    html! {
+        @for (label, y) in labels.iter().zip(spread(&places, 16.0, bounds)) {
+            text class=(label.class) x=(px(x)) y=(px(y)) { (label.text) }
+        }
+    }
+}
+
+/// Names of the ceilings on their lines, where there is no margin for them.
+fn captions(lines: &[Line], y: &Scale, end: f64) -> Markup {
+    html! {
+        @for line in lines {
+            text class={"label end " (line.name)} x=(px(end - 4.0)) y=(px(y.at(line.value) - 4.0)) {
+                (line.name) " " (rate(line.value))
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A lesson's section: its finding, its picture of each run, its text and its rows.
+
+use super::{
+    Report, RunRecords,
+    bars::{Bars, Measure},
+    curve::Curves,
+    figure::Figure,
+    prose::Prose,
+    roofline::Roofline,
+    rows, series,
+};
+use crate::{Lesson, Picture};
+use maud::{Markup, html};
+use record::{Backend, Language, Record};
+
+/// More curves than this are drawn in charts of their own, a kernel in each.
+const CURVES: usize = 7;
+
+/// A lesson of the report: an experiment that has rows.
+pub(super) struct Section<'a> {
+    /// The experiment's name.
+    pub name: &'a str,
+    /// What the catalog says of it; `None` for an experiment that this program does not have.
+    pub lesson: Option<&'a Lesson>,
+    report: &'a Report<'a>,
+}
+
+/// The lessons with rows, in the order in which they are taught; experiments that the catalog lacks come last.
+pub(super) fn sections<'a>(report: &'a Report<'a>) -> Vec<Section<'a>> {
+    let mut names: Vec<&str> = Vec::new();
+    let of_rows = report.runs.iter().flat_map(|run| &run.records).map(|row| row.experiment.as_str());
+    let taught = report.catalog.lessons.iter().map(|lesson| lesson.name);
+    let present: Vec<&str> = of_rows.collect();
+    for name in taught.filter(|name| present.contains(name)).chain(present.iter().copied()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let section = |name| Section { name, lesson: report.catalog.lesson(name), report };
+    names.into_iter().map(section).collect()
+}
+
+impl Section<'_> {
+    /// What the lesson is called.
+    pub(super) fn title(&self) -> String {
+        let title = self.lesson.map(|lesson| Prose::of(&lesson.prose, &|_| false).title).unwrap_or_default();
+        if title.is_empty() { self.name.to_string() } else { title }
+    }
+
+    /// The section as an element.
+    pub(super) fn render(&self) -> Markup {
+        let linked = |name: &str| self.report.has_kernel(name);
+        let prose = self.lesson.map(|lesson| Prose::of(&lesson.prose, &linked));
+        let runs: Vec<(usize, &RunRecords, Vec<&Record>)> = self
+            .report
+            .runs
+            .iter()
+            .enumerate()
+            .map(|(nth, run)| {
+                (nth, run, run.records.iter().filter(|row| row.experiment == self.name).collect())
+            })
+            .filter(|(_, _, rows): &(_, _, Vec<&Record>)| !rows.is_empty())
+            .collect();
+        let several = self.report.runs.len() > 1;
+        html! {
+            section.lesson id={"lesson-" (self.name)} aria-labelledby={"lesson-" (self.name) "-title"} {
+                p.kicker { code { (self.name) } @if let Some(lesson) = self.lesson { " · " (lesson.summary) } }
+                h2 id={"lesson-" (self.name) "-title"} { (self.title()) }
+                @if let Some(prose) = &prose { div.prose { (prose.lead) } }
+                @for (_, run, rows) in &runs {
+                    @if let Some(finding) = self.lesson.and_then(|lesson| (lesson.finding)(rows)) {
+                        p.finding {
+                            @if several || run.backend() == Backend::Modelled {
+                                span.whose { (run.run.device.plain_name()) ", " (run.backend().to_string()) ": " }
+                            }
+                            (finding)
+                        }
+                    }
+                }
+                div.charts { @for (nth, run, rows) in &runs { (self.picture(*nth, run, rows)) } }
+                @if let Some(lesson) = self.lesson { @if !lesson.reading.is_empty() { p.note { (lesson.reading) } } }
+                @for (_, run, rows) in &runs {
+                    @if several { p.whose { (run.run.device.plain_name()) ", " (run.backend().to_string()) } }
+                    (rows::table(rows, &linked))
+                }
+                @if let Some(prose) = prose.filter(|prose| !prose.rest.0.is_empty()) {
+                    details.more { summary { "Read the lesson" } div.prose { (prose.rest) } }
+                }
+                (self.kernels())
+                (self.articles())
+            }
+        }
+    }
+
+    /// Links to the sections of its kernels.
+    fn kernels(&self) -> Markup {
+        let kernels: Vec<&str> = self.report.kernels().into_iter().filter(|name| self.has(name)).collect();
+        html! {
+            @if !kernels.is_empty() {
+                p.chips { "Line by line: " @for name in kernels { a href={"#kernel-" (name)} { code { (name) } } " " } }
+            }
+        }
+    }
+
+    fn has(&self, kernel: &str) -> bool {
+        let mut rows = self.report.runs.iter().flat_map(|run| &run.records);
+        rows.any(|row| row.experiment == self.name && row.kernel == kernel)
+    }
+
+    fn articles(&self) -> Markup {
+        let articles = self.lesson.map(|lesson| lesson.articles).unwrap_or_default();
+        html! {
+            @if !articles.is_empty() {
+                ul.articles aria-label="Articles" {
+                    @for article in articles {
+                        li { a href=(article.url) { cite { (article.title) } } ", " (article.author) ", " (article.year) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn picture(&self, nth: usize, run: &RunRecords, rows: &[&Record]) -> Markup {
+        let picture = self.lesson.map_or(Picture::Bars { by: &[] }, |lesson| lesson.picture);
+        let drawn = match picture {
+            Picture::Curve { over, by, sectors } => self.curves(nth, run, rows, over, by, sectors),
+            Picture::Roofline => {
+                let rows = series::labelled(rows, &[]);
+                let id = format!("chart-{}-{nth}", self.name);
+                let figure = Roofline { id, run: &run.run, rows }.figure();
+                figure.iter().map(Figure::render).collect()
+            }
+            Picture::Bars { .. } => Vec::new(),
+        };
+        if !drawn.is_empty() {
+            return html! { @for figure in drawn { (figure) } };
+        }
+        let by = if let Picture::Bars { by } | Picture::Curve { by, .. } = picture { by } else { &[] };
+        self.bars(run, rows, by)
+    }
+
+    fn curves(
+        &self,
+        nth: usize,
+        run: &RunRecords,
+        rows: &[&Record],
+        over: &'static str,
+        by: &[&str],
+        sectors: bool,
+    ) -> Vec<Markup> {
+        let all = series::over(rows, over, by);
+        let all: Vec<_> = all.into_iter().filter(|series| sectors || series.points.len() > 1).collect();
+        let mut parts: Vec<(String, Vec<series::Series<'_>>)> = Vec::new();
+        if all.len() <= CURVES {
+            parts.push((String::new(), all));
+        } else {
+            for series in all {
+                match parts.iter_mut().find(|(kernel, _)| kernel == series.kernel) {
+                    Some((_, part)) => part.push(series),
+                    None => parts.push((series.kernel.to_string(), vec![series])),
+                }
+            }
+        }
+        let figures = parts.into_iter().enumerate().filter_map(|(part, (kernel, series))| {
+            let curves = Curves {
+                id: format!("chart-{}-{nth}-{part}", self.name),
+                subject: if kernel.is_empty() {
+                    "Effective bandwidth".to_string()
+                } else {
+                    format!("{kernel}: bandwidth")
+                },
+                over,
+                series,
+                first_look: 0,
+                sectors,
+                simulated: &run.simulated,
+            };
+            curves.figure().map(|figure| figure.render())
+        });
+        figures.collect()
+    }
+
+    fn bars(&self, run: &RunRecords, rows: &[&Record], by: &[&str]) -> Markup {
+        let flops =
+            rows.iter().filter(|row| row.language == Language::Rust).all(|row| row.gflop_per_s.is_some());
+        let measure = if flops { Measure::Arithmetic } else { Measure::Bandwidth };
+        let what = if flops { "Rate of arithmetic" } else { "Effective bandwidth" };
+        let title = format!("{what}, {}, {}", run.run.device.plain_name(), run.backend());
+        let linked = |name: &str| self.report.has_kernel(name);
+        let groups = vec![(html! {}, series::labelled(rows, by))];
+        Bars { title, measure, rows, groups, linked: &linked }.render()
+    }
+}

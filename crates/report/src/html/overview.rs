@@ -1,0 +1,139 @@
+//! The first screen: the card, its ceilings, and the best row of each kernel.
+
+use super::{
+    Report, RunRecords,
+    bars::{Bars, Measure, remark},
+    lesson::Section,
+    number,
+};
+use maud::{Markup, html};
+use record::{Backend, Bytes, Language, Record};
+
+/// Bytes of a launch below which its rate is that of starting a kernel, not of memory.
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// What a reader should expect of modelled times.
+pub(super) const EXPECTED_ERROR: &str = "Times are modelled, not measured. Modelled times of this repository's kernels are off by 2.0% in \
+     the median (58 rows fitted the model); on 33 kernels that the model had never seen the median error was 26%, and a tenth were \
+     off by more than 90% (both against an H200). Counters follow the rules of the card's compute capability and are counted, not modelled.";
+
+/// The card of a run, its ceilings and its bars.
+pub(super) fn run(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>], nth: usize) -> Markup {
+    let device = &run.run.device;
+    let modelled = run.backend() == Backend::Modelled;
+    let invalid: Vec<&Record> = run.records.iter().filter(|row| !row.verified).collect();
+    html! {
+        section.run id={"run-" (nth)} aria-labelledby={"run-" (nth) "-title"} {
+            h2 id={"run-" (nth) "-title"} {
+                (device.plain_name()) " "
+                span class={"badge " (run.backend().to_string())} { (run.backend().to_string()) }
+            }
+            p.setting { (setting(run)) }
+            @if modelled { p.caution { (EXPECTED_ERROR) } }
+            @if let Some((source, calibration)) = run.run.card_origin() {
+                p.note { "The card's figures are from " (source) "; its model: " (calibration) "." }
+            }
+            (facts(run))
+            @if !invalid.is_empty() {
+                p.caution { strong.invalid { "INVALID" } ": " (invalid.len()) " of " (run.records.len())
+                    " rows did not verify, the first of them " code { (invalid[0].kernel) } "; they have no figures." }
+            }
+            (bars(report, run, sections))
+        }
+    }
+}
+
+/// Driver, PTX, command and time, as far as they are known.
+fn setting(run: &RunRecords) -> Markup {
+    let (run, device) = (&run.run, &run.run.device);
+    html! {
+        "Compute capability " (device.compute_capability) " · driver " (device.driver)
+        @if let Some(ptx) = &run.ptx { " · PTX for " code { (ptx) } }
+        @if run.started_unix > 0 { " · " (number::utc(run.started_unix)) }
+        @if !run.command.is_empty() { " · " code { (command(&run.command)) } }
+    }
+}
+
+/// The command line with the program's name alone, not its path.
+fn command(words: &[String]) -> String {
+    let mut words = words.iter().map(String::as_str);
+    let program = words.next().map(|path| path.rsplit(['/', '\\']).next().unwrap_or(path));
+    program.into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn facts(run: &RunRecords) -> Markup {
+    let (about, device) = (&run.run, &run.run.device);
+    let verified = run.records.iter().filter(|row| row.verified).count();
+    let share = about.copy.zip(about.peak.as_ref()).map(|(copy, peak)| copy.gb_per_s / peak.gb_per_s);
+    html! {
+        dl.facts {
+            @if let Some(peak) = &about.peak {
+                div { dt { "Peak" } dd { span.figure { (number::rate(peak.gb_per_s)) } " GB/s" span.note { (peak.source) } } }
+            }
+            @if let Some(copy) = about.copy {
+                div { dt { "Copy ceiling" } dd {
+                    span.figure { (number::rate(copy.gb_per_s)) } " GB/s"
+                    span.note {
+                        @if let Some(share) = share { (number::percent(share)) " of the peak; " }
+                        "the driver's own copy of " (Bytes(copy.bytes).to_string())
+                        @if run.backend() == Backend::Modelled { ", modelled" }
+                    }
+                } }
+            }
+            div { dt { "Rows" } dd { span.figure { (number::count(run.records.len() as u64)) }
+                span.note { (verified) " verified, every element of their results" } } }
+            div { dt { "Card" } dd { span.figure { (device.multiprocessors) } " SMs"
+                span.note { "L2 " (Bytes(device.l2_bytes).to_string()) ", memory " (Bytes(device.memory_bytes).to_string()) } } }
+        }
+    }
+}
+
+fn bars(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>]) -> Markup {
+    let rows: Vec<&Record> = run.records.iter().collect();
+    let of = |wanted: &dyn Fn(&Record) -> bool| -> Vec<(Markup, Vec<(String, &Record)>)> {
+        let group = |section: &Section<'_>| {
+            let mine: Vec<&Record> =
+                run.records.iter().filter(|row| row.experiment == section.name && wanted(row)).collect();
+            let bars: Vec<_> = best(&mine).into_iter().map(|row| (row.kernel.clone(), row)).collect();
+            (html! { a href={"#lesson-" (section.name)} { (section.name) } }, bars)
+        };
+        sections.iter().map(group).filter(|(_, bars)| !bars.is_empty()).collect()
+    };
+    let arithmetic = |row: &Record| row.arithmetic_intensity.is_some();
+    let small = |row: &Record| !arithmetic(row) && row.moved() < LEAST_BYTES;
+    let linked = |name: &str| report.has_kernel(name);
+    let whose = format!("{}, {}", run.run.device.plain_name(), run.backend());
+    let bandwidth = of(&|row| !arithmetic(row) && !small(row));
+    let rates = of(&arithmetic);
+    let mut left_out: Vec<&str> = Vec::new();
+    for row in run.records.iter().filter(|row| small(row)) {
+        let drawn = bandwidth.iter().flat_map(|(_, bars)| bars).any(|(_, bar)| bar.kernel == row.kernel);
+        if !drawn && !left_out.contains(&row.kernel.as_str()) {
+            left_out.push(&row.kernel);
+        }
+    }
+    html! {
+        (Bars { title: format!("Best bandwidth of each kernel, {whose}"), measure: Measure::Bandwidth, rows: &rows, groups: bandwidth, linked: &linked }.render())
+        @if !left_out.is_empty() {
+            p.note { "Not drawn, since they move less than 1 MiB and have no bandwidth to speak of: " (left_out.join(", ")) "." }
+        }
+        (Bars { title: format!("Best rate of arithmetic of each kernel, {whose}"), measure: Measure::Arithmetic, rows: &rows, groups: rates, linked: &linked }.render())
+    }
+}
+
+/// The best row of each kernel: from device memory and on a filled card where there is such a row.
+fn best<'r>(rows: &[&'r Record]) -> Vec<&'r Record> {
+    let mut kernels: Vec<&'r Record> = Vec::new();
+    let merit = |row: &Record| {
+        let rate = row.gflop_per_s.filter(|_| row.arithmetic_intensity.is_some()).or(row.gb_per_s);
+        (row.verified, remark(row).is_empty(), rate.unwrap_or(0.0))
+    };
+    for &row in rows.iter().filter(|row| row.language != Language::CudaCpp) {
+        match kernels.iter_mut().find(|best| best.kernel == row.kernel) {
+            Some(best) if merit(row) > merit(best) => *best = row,
+            Some(_) => {}
+            None => kernels.push(row),
+        }
+    }
+    kernels
+}

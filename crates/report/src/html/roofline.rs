@@ -1,0 +1,212 @@
+//! The roofline: rate of arithmetic over arithmetic intensity, under what memory and the arithmetic units allow at most.
+
+use super::{
+    figure::{Column, Drawing, Figure, scrolling},
+    number::{px, rate, tick},
+    scale::{Scale, spread},
+    series::Look,
+};
+use maud::{Markup, html};
+use record::{Backend, Record, Run};
+
+/// What is drawn.
+pub(super) struct Roofline<'r> {
+    /// What the figure's ids begin with.
+    pub id: String,
+    /// The run, which says the roofs.
+    pub run: &'r Run,
+    /// Rows of kernels with their labels.
+    pub rows: Vec<(String, &'r Record)>,
+}
+
+/// A row's place: intensity and rate.
+struct Point<'r> {
+    label: &'r str,
+    row: &'r Record,
+    intensity: f64,
+    rate: f64,
+}
+
+/// A roof: a bandwidth that bounds by intensity, or a rate that bounds by itself.
+struct Roof {
+    name: &'static str,
+    /// GB/s, or GFLOP/s.
+    value: f64,
+    slanted: bool,
+}
+
+impl Roof {
+    fn at(&self, intensity: f64) -> f64 {
+        if self.slanted { self.value * intensity } else { self.value }
+    }
+
+    fn text(&self) -> String {
+        format!("{} {} {}", self.name, rate(self.value), if self.slanted { "GB/s" } else { "GFLOP/s" })
+    }
+}
+
+impl Roofline<'_> {
+    /// The figure; `None` where no row is about arithmetic.
+    pub(super) fn figure(&self) -> Option<Figure> {
+        let points = self.points();
+        let first = points.first()?.row;
+        let roofs = self.roofs();
+        let mut notes = vec![
+            "A kernel below the slanted roof could get more out of memory; intensity counts each byte of the matrices once, so that \
+             what a kernel reads again through caches keeps it below the roof."
+                .to_string(),
+        ];
+        if !roofs.iter().any(|roof| !roof.slanted) {
+            notes.push(
+                "The driver does not say the peak of the arithmetic units, so that roof is not drawn."
+                    .to_string(),
+            );
+        }
+        let says = points.iter().map(|point| format!("{}: {} GFLOP/s", point.label, rate(point.rate)));
+        Some(Figure {
+            id: self.id.clone(),
+            title: format!(
+                "Rate of arithmetic over arithmetic intensity, {}, {}",
+                first.device.plain_name(),
+                first.backend
+            ),
+            description: format!("Roofline, {}. {}.", first.backend, says.collect::<Vec<_>>().join("; ")),
+            notes,
+            drawings: Column::ALL.map(|column| drawing(column, first.backend, &points, &roofs)).into(),
+            table: table(&points, &roofs),
+        })
+    }
+
+    fn points(&self) -> Vec<Point<'_>> {
+        let point = |(label, row): &'_ (String, &'_ Record)| {
+            Some((row.arithmetic_intensity?, row.gflop_per_s.filter(|rate| *rate > 0.0)?))
+                .map(|(intensity, rate)| (label.clone(), intensity, rate))
+        };
+        self.rows
+            .iter()
+            .filter_map(|entry| {
+                let (_, intensity, rate) = point(entry)?;
+                Some(Point { label: &entry.0, row: entry.1, intensity, rate })
+            })
+            .collect()
+    }
+
+    fn roofs(&self) -> Vec<Roof> {
+        let copy = self.run.copy.map(|copy| Roof { name: "copy", value: copy.gb_per_s, slanted: true });
+        let peak = self.run.peak.as_ref();
+        let peak = peak.map(|peak| Roof { name: "peak", value: peak.gb_per_s, slanted: true });
+        copy.into_iter().chain(peak).chain(self.compute()).collect()
+    }
+
+    /// What the units of a simulated card can do in single precision: two operations a lane and issue.
+    fn compute(&self) -> Option<Roof> {
+        let card = self.run.card.as_ref()?;
+        let figure = |name: &str| card.get(name)?.as_f64();
+        let lanes = figure("issue_per_clock")? * figure("warp_threads")?;
+        let value = 2.0 * lanes * figure("multiprocessors")? * figure("clock_mhz")? / 1e3;
+        Some(Roof { name: "f32 units", value, slanted: false })
+    }
+}
+
+fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof]) -> Drawing {
+    let wide = column == Column::Wide;
+    let (left, top) = (if wide { 62.0 } else { 50.0 }, 26.0);
+    let (end, bottom) =
+        (column.width() - if wide { 210.0 } else { 10.0 }, top + if wide { 320.0 } else { 240.0 });
+    let intensities = || points.iter().map(|point| point.intensity);
+    let rates = || points.iter().map(|point| point.rate);
+    let low = intensities().fold(f64::INFINITY, f64::min).min(1.0) / 2.0;
+    let high = intensities().fold(0.0, f64::max) * 2.0;
+    let x = Scale::logarithmic([low, high], [left, end]);
+    let roof = |at: f64| roofs.iter().map(|roof| roof.at(at)).fold(f64::INFINITY, f64::min);
+    let highest = roofs.iter().filter(|roof| !roof.slanted).map(|roof| roof.value).fold(0.0, f64::max);
+    let highest = highest.max(rates().fold(0.0, f64::max) * 4.0);
+    let lowest = rates().fold(f64::INFINITY, f64::min).min(roof(low)) / 2.0;
+    let y = Scale::logarithmic([lowest, highest * 1.5], [bottom, top]);
+    let legend = if wide { 0.0 } else { 20.0 * points.len() as f64 + 8.0 };
+    let place = |point: &Point<'_>| (x.at(point.intensity), y.at(point.rate));
+    let ends: Vec<f64> = points.iter().map(|point| place(point).1 + 4.0).collect();
+    let label_places = spread(&ends, 16.0, [top + 4.0, bottom + 4.0]);
+    let marks = html! {
+        rect.plot x=(px(left)) y=(px(top)) width=(px(end - left)) height=(px(bottom - top)) {}
+        @if backend == Backend::Modelled {
+            rect.hatched x=(px(left)) y=(px(top)) width=(px(end - left)) height=(px(bottom - top)) {}
+        }
+        text.unit x="2" y="14" { "GFLOP/s" @if backend == Backend::Modelled { ", modelled" } }
+        @for value in y.ticks(6) {
+            line.grid x1=(px(left)) x2=(px(end)) y1=(px(y.at(value))) y2=(px(y.at(value))) {}
+            text.tick.end x=(px(left - 8.0)) y=(px(y.at(value) + 4.0)) { (tick(value)) }
+        }
+        @for value in x.ticks(6) {
+            line.notch x1=(px(x.at(value))) x2=(px(x.at(value))) y1=(px(bottom)) y2=(px(bottom + 5.0)) {}
+            text.tick.middle x=(px(x.at(value))) y=(px(bottom + 19.0)) { (tick(value)) }
+        }
+        text.unit.middle x=(px(f64::midpoint(left, end))) y=(px(bottom + 38.0)) { "operations per byte" }
+        @for roof in roofs { (self::roof(roof, &x, &y)) }
+        @for (nth, (point, label)) in points.iter().zip(&label_places).enumerate() {
+            @let (at, value) = place(point);
+            @let look = Look(nth);
+            g class={"series " (look.class())} {
+                @if wide {
+                    polyline.leader points=(format!("{},{} {},{} {},{}", px(at + 5.0), px(value), px(end), px(label - 4.0), px(end + 6.0), px(label - 4.0))) {}
+                    text class={"label " (look.class())} x=(px(end + 10.0)) y=(px(*label)) { (point.label) }
+                } @else {
+                    @let line = bottom + 52.0 + 20.0 * nth as f64 + 8.0;
+                    path.marker d=(look.marker(14.0, line)) {}
+                    text.label x="26" y=(px(line + 4.0)) { (point.label) ", " (rate(point.rate)) }
+                }
+                path.marker d=(look.marker(at, value)) data-kernel=(point.row.kernel)
+                    data-x=(point.intensity) data-y=(point.rate) {
+                    title { (point.label) ": " (rate(point.rate)) " GFLOP/s at " (rate(point.intensity)) " operations per byte" }
+                }
+            }
+        }
+    };
+    Drawing { column, height: bottom + 46.0 + legend, marks }
+}
+
+/// A roof as far as it is within the plot, named along its line.
+fn roof(roof: &Roof, x: &Scale, y: &Scale) -> Markup {
+    let ([low, high], [bottom, top]) = (x.ends(), y.ends());
+    let (from, to) = if roof.slanted {
+        ((bottom / roof.value).clamp(low, high), (top / roof.value).clamp(low, high))
+    } else {
+        (low, high)
+    };
+    let ends = [x.at(from), y.at(roof.at(from)), x.at(to), y.at(roof.at(to))];
+    let slope = ((ends[3] - ends[1]) / (ends[2] - ends[0])).atan().to_degrees();
+    // Peak above its line, copy below: the two run close together.
+    let below = roof.name == "copy";
+    let at = if roof.slanted {
+        (ends[0] + 0.12 * (ends[2] - ends[0]), ends[1] + 0.12 * (ends[3] - ends[1]))
+    } else {
+        (ends[0] + 8.0, ends[1])
+    };
+    html! {
+        line class={"ceiling " (roof.name.split(' ').next().unwrap_or_default())} data-line=(roof.name) data-y=(roof.value)
+            x1=(px(ends[0])) y1=(px(ends[1])) x2=(px(ends[2])) y2=(px(ends[3])) {}
+        text class={"label " (roof.name)} dy=(if below { "15" } else { "-6" })
+            transform={"translate(" (px(at.0)) " " (px(at.1)) ") rotate(" (px(slope)) ")"} { (roof.text()) }
+    }
+}
+
+fn table(points: &[Point<'_>], roofs: &[Roof]) -> Markup {
+    let bound = |intensity: f64| roofs.iter().map(|roof| roof.at(intensity)).fold(f64::INFINITY, f64::min);
+    let table = html! {
+        table.numbers {
+            thead { tr {
+                th scope="col" { "Kernel" }
+                th scope="col" { "operations per byte" }
+                th scope="col" { "GFLOP/s" }
+                th scope="col" { "of its roof" }
+            } }
+            tbody { @for point in points { tr {
+                th scope="row" { (point.label) }
+                td { (rate(point.intensity)) }
+                td { (rate(point.rate)) }
+                td { @if bound(point.intensity).is_finite() { (super::number::percent(point.rate / bound(point.intensity))) } }
+            } } }
+        }
+    };
+    scrolling("Roofline as a table", &table)
+}

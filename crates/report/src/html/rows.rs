@@ -1,0 +1,83 @@
+//! The table of all rows of a lesson.
+
+use super::{bars::remark, curve::range, figure::scrolling, number, series};
+use maud::{Markup, html};
+use record::{Backend, Language, Record};
+
+/// All rows, in the order in which they were taken.
+pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
+    let Some(first) = rows.first() else { return html! {} };
+    let names = series::parameters(rows);
+    let (shared, own): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| {
+        let value = series::text(first, name);
+        rows.iter().all(|row| series::text(row, name) == value)
+    });
+    let any = |says: &dyn Fn(&Record) -> bool| rows.iter().any(|row| says(row));
+    let twins = any(&|row| row.language == Language::CudaCpp);
+    let ratios = any(&|row| row.ratio_to_reference.is_some());
+    let ranges = any(&|row| range(row).is_some());
+    let flops = any(&|row| row.gflop_per_s.is_some());
+    let notes = any(&|row| row.note.is_some() || row.explanation.is_some());
+    let table = html! {
+        table.numbers {
+            thead { tr {
+                th scope="col" { "kernel" }
+                @if twins { th scope="col" { "language" } }
+                @for name in &own { th scope="col" { (name) } }
+                @if flops { th scope="col" { "GFLOP/s" } }
+                th scope="col" { "GB/s" }
+                @if ranges { th scope="col" { "slowest–fastest" } }
+                th scope="col" { "of peak" }
+                th scope="col" { "of copy" }
+                th scope="col" { "time" }
+                @if ratios { th scope="col" { "Rust / C++ time" } }
+                @if notes { th.words scope="col" { "remarks" } }
+            } }
+            tbody { @for row in rows { tr {
+                th scope="row" { @if linked(&row.kernel) { a href={"#kernel-" (row.kernel)} { (row.kernel) } } @else { (row.kernel) } }
+                @if twins { td { (row.language.to_string()) } }
+                @for name in &own { td { (series::text(row, name)) } }
+                @if flops { td { @if let Some(rate) = row.gflop_per_s { (number::rate(rate)) } } }
+                td { (rate(row)) }
+                @if ranges { td { @if let Some([low, high]) = range(row) { (number::rate(low)) "–" (number::rate(high)) } } }
+                td { @if let Some(part) = row.percent_of_peak { (number::percent(part / 100.0)) } }
+                td { @if let Some(part) = row.percent_of_copy { (number::percent(part / 100.0)) } }
+                td { @if let Some(times) = row.time_ms { (number::time(times.median)) } }
+                @if ratios { td { @if let Some(ratio) = row.ratio_to_reference {
+                    (format!("{ratio:.3}"))
+                    @if let Some([low, high]) = row.ratio_range { span.unit { (format!(" {low:.3}–{high:.3}")) } }
+                } } }
+                @if notes { td.words { (words(row)) } }
+            } } }
+        }
+    };
+    let shared: Vec<String> =
+        shared.iter().map(|name| format!("{name} {}", series::text(first, name))).collect();
+    html! {
+        details.table {
+            summary {
+                "All " (rows.len()) " rows"
+                @if first.backend == Backend::Modelled { ", times modelled" }
+            }
+            @if !shared.is_empty() { p.note { "The same in all rows: " (shared.join(", ")) "." } }
+            (scrolling("All rows", &table))
+        }
+    }
+}
+
+fn rate(row: &Record) -> Markup {
+    html! {
+        @match row.gb_per_s {
+            Some(rate) => { (number::rate(rate)) },
+            None if row.verified => { "—" },
+            None => { strong.invalid { "INVALID" } },
+        }
+    }
+}
+
+/// What to know of a row, and what makes it what it is.
+fn words(row: &Record) -> String {
+    let place = Some(remark(row)).filter(|remark| !remark.is_empty() && row.note.is_none());
+    let parts = [place, row.note.clone(), row.explanation.clone()];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,173 @@
+//! What tells the rows of a lesson apart, and how each series of a chart looks.
+
+use record::{Bytes, Language, Record};
+use serde_json::Value;
+
+/// A curve or a bar's group: rows of one kernel that share all parameters but those that are drawn.
+#[derive(Clone, Debug)]
+pub(super) struct Series<'r> {
+    /// What is written beside it: the kernel and what tells it from the other series.
+    pub label: String,
+    /// The kernel.
+    pub kernel: &'r str,
+    /// Places along the axis, in order, and the rows there.
+    pub points: Vec<(f64, &'r Record)>,
+}
+
+/// The series of rows over a parameter; rows that are not of a kernel's own, did not verify or lack the parameter are left out.
+pub(super) fn over<'r>(rows: &[&'r Record], parameter: &str, by: &[&str]) -> Vec<Series<'r>> {
+    let rows = ours(rows);
+    let names = distinguishing(&rows, Some(parameter), by);
+    let mut series: Vec<Series<'r>> = Vec::new();
+    for row in rows {
+        let (Some(x), true) = (number(row, parameter), row.gb_per_s.is_some()) else { continue };
+        let label = label(row, &names);
+        match series.iter_mut().find(|series| series.label == label) {
+            Some(series) => series.points.push((x, row)),
+            None => series.push(Series { label, kernel: &row.kernel, points: vec![(x, row)] }),
+        }
+    }
+    for one in &mut series {
+        one.points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    }
+    series
+}
+
+/// Rows with their labels, each telling its row from all others.
+pub(super) fn labelled<'r>(rows: &[&'r Record], by: &[&str]) -> Vec<(String, &'r Record)> {
+    let rows = ours(rows);
+    let names = distinguishing(&rows, None, by);
+    rows.into_iter().map(|row| (label(row, &names), row)).collect()
+}
+
+/// Rows of the laboratory's own kernels, and of what the driver does itself: twins share their place.
+fn ours<'r>(rows: &[&'r Record]) -> Vec<&'r Record> {
+    rows.iter().copied().filter(|row| row.language != Language::CudaCpp).collect()
+}
+
+/// The row of the C++ twin with the same parameters.
+pub(super) fn twin<'r>(rows: &[&'r Record], row: &Record) -> Option<&'r Record> {
+    let same = |other: &&&Record| {
+        other.language == Language::CudaCpp
+            && other.kernel == row.kernel
+            && other.parameters == row.parameters
+    };
+    rows.iter().find(same).copied().filter(|_| row.language == Language::Rust)
+}
+
+/// The value of a parameter as a number.
+pub(super) fn number(row: &Record, name: &str) -> Option<f64> {
+    let parameters = &row.parameters;
+    if let Some(swept) = parameters.swept.as_ref().filter(|swept| swept.name == name) {
+        return Some(swept.value as f64);
+    }
+    match name {
+        "bytes" => Some(parameters.bytes as f64),
+        "elements" => Some(parameters.elements as f64),
+        "block" => parameters.block.map(|block| block.count() as f64),
+        _ => parameters.more.get(name)?.as_f64(),
+    }
+}
+
+/// The value of a parameter as people read it; empty where the row has none.
+pub(super) fn text(row: &Record, name: &str) -> String {
+    let parameters = &row.parameters;
+    match name {
+        "precision" => parameters.precision.map(|precision| precision.to_string()).unwrap_or_default(),
+        "block" => parameters.block.map(|block| block.to_string().replace('x', "×")).unwrap_or_default(),
+        "bytes" => Bytes(parameters.bytes).to_string(),
+        _ => match (&parameters.swept, parameters.more.get(name)) {
+            (Some(swept), _) if swept.name == name => swept.value.to_string(),
+            (_, Some(Value::String(text))) => text.clone(),
+            (_, Some(value)) => value.to_string(),
+            _ => String::new(),
+        },
+    }
+}
+
+/// All parameters that rows of a lesson have, the swept one first and sizes last.
+pub(super) fn parameters(rows: &[&Record]) -> Vec<String> {
+    let swept = rows.iter().filter_map(|row| row.parameters.swept.as_ref().map(|swept| swept.name.clone()));
+    let more = rows.iter().flat_map(|row| row.parameters.more.keys().cloned());
+    let always = ["precision", "block", "bytes"].map(str::to_string);
+    let mut names: Vec<String> = Vec::new();
+    for name in swept.chain(more).chain(always) {
+        if !names.contains(&name) && rows.iter().any(|row| !text(row, &name).is_empty()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The parameters that a label needs for no two rows of one kernel to share a place: `by`, and of the others as few as do.
+fn distinguishing(rows: &[&Record], over: Option<&str>, by: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = by.iter().map(|name| (*name).to_string()).collect();
+    let same = |one: &Record, other: &Record, names: &[String]| {
+        one.kernel == other.kernel
+            && over.is_none_or(|over| text(one, over) == text(other, over))
+            && names.iter().all(|name| text(one, name) == text(other, name))
+    };
+    for name in parameters(rows) {
+        if names.contains(&name) || over == Some(name.as_str()) {
+            continue;
+        }
+        let tells = |(nth, one): (usize, &&Record)| {
+            rows[..nth].iter().any(|other| same(one, other, &names) && text(one, &name) != text(other, &name))
+        };
+        if rows.iter().enumerate().any(tells) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The kernel and the values of the named parameters, each said in as few words as are clear.
+fn label(row: &Record, names: &[String]) -> String {
+    let mut label = row.kernel.clone();
+    for name in names {
+        let value = text(row, name);
+        // `offset_f32` says its element type.
+        if value.is_empty() || (name == "precision" && row.kernel.ends_with(&value)) {
+            continue;
+        }
+        let is_number = value.parse::<f64>().is_ok() && name != "block";
+        label.push_str(", ");
+        if is_number {
+            label.push_str(name);
+            label.push(' ');
+        }
+        label.push_str(&value);
+    }
+    label
+}
+
+/// How a series is drawn. Neighbours differ in colour, in dashes and in the marker, so that each alone tells them apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look(pub usize);
+
+impl Look {
+    /// The class that gives the colour.
+    pub(super) fn class(self) -> String {
+        format!("s{}", self.0 % 6)
+    }
+
+    /// The dash pattern of its line.
+    pub(super) fn dashes(self) -> &'static str {
+        ["none", "7 4", "2 3", "9 3 2 3", "12 4", "5 2 1 2 1 2", "3 6"][self.0 % 7]
+    }
+
+    /// The path of its marker around a point.
+    pub(super) fn marker(self, x: f64, y: f64) -> String {
+        let at = |steps: &[(f64, f64)]| {
+            let corners = steps.iter().map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy));
+            format!("M{}Z", corners.collect::<Vec<_>>().join("L"))
+        };
+        match self.0 % 5 {
+            0 => format!("M{:.1},{y:.1}a3,3 0 1 0 6,0a3,3 0 1 0 -6,0Z", x - 3.0),
+            1 => at(&[(-3.0, -3.0), (3.0, -3.0), (3.0, 3.0), (-3.0, 3.0)]),
+            2 => at(&[(0.0, -4.0), (3.8, 3.0), (-3.8, 3.0)]),
+            3 => at(&[(0.0, -4.2), (4.2, 0.0), (0.0, 4.2), (-4.2, 0.0)]),
+            _ => at(&[(0.0, 4.0), (3.8, -3.0), (-3.8, -3.0)]),
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! A kernel's part of its source file, with what was counted on each line, beside the PTX that it became.
+
+use super::number::{count, percent, plain};
+use crate::{CodeLine, KernelText, Place};
+use maud::{Markup, html};
+use record::{
+    Line,
+    counters::{Counts, MemoryCounts},
+};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+/// The two panes of a kernel.
+pub(super) struct Panes<'a> {
+    /// The kernel's number on the page, from which ids of its lines are made: there are many thousands.
+    pub number: usize,
+    /// The kernel's texts.
+    pub text: &'a KernelText,
+    /// Its SASS, where it was disassembled.
+    pub sass: &'a [CodeLine],
+    /// The counters of its lines.
+    pub lines: &'a [Line],
+}
+
+/// Whether two paths name one file: the one as the repository has it, the other perhaps as the compiler was told of it.
+pub(super) fn same_file(one: &str, other: &str) -> bool {
+    let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
+    long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with(['/', '\\']))
+}
+
+impl Panes<'_> {
+    /// The panes as an element.
+    pub(super) fn render(&self) -> Markup {
+        let lines: Vec<&str> = self.text.source.lines().collect();
+        let fragments = fragments(&lines, self.text.name, &self.named());
+        let shown = |line: u32| fragments.iter().any(|fragment| fragment.contains(&line));
+        let total: Counts = self.lines.iter().map(|line| line.counts).sum();
+        html! {
+            div.panes {
+                div.pane {
+                    p.file { (self.text.file) }
+                    div.code role="group" aria-label={"Rust source of " (self.text.name)} {
+                        @for (nth, fragment) in fragments.iter().enumerate() {
+                            @if nth > 0 { div.gap { "⋯" } }
+                            @for number in fragment.clone() { (self.source_line(number, lines[number as usize - 1], &total)) }
+                        }
+                        (self.elsewhere(&total))
+                    }
+                }
+                @if !self.text.ptx.is_empty() {
+                    div.pane {
+                        p.file { "PTX" }
+                        (self.code(&self.text.ptx, 'P', &shown, "PTX"))
+                        @if !self.sass.is_empty() {
+                            details { summary { "SASS" } (self.code(self.sass, 'S', &shown, "SASS")) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The line of a place, if it is in the kernel's own file.
+    fn own(&self, place: Option<&Place>) -> Option<u32> {
+        place
+            .filter(|place| same_file(&place.file, self.text.file))
+            .map(|place| place.line)
+            .filter(|line| *line > 0)
+    }
+
+    /// Lines of the file that PTX or counters name.
+    fn named(&self) -> BTreeSet<u32> {
+        let counted =
+            self.lines.iter().filter(|line| same_file(&line.file, self.text.file)).map(|line| line.line);
+        let compiled = self.text.ptx.iter().filter_map(|line| self.own(line.place.as_ref()));
+        counted.chain(compiled).filter(|line| *line > 0).collect()
+    }
+
+    fn id(&self, kind: char, line: u32) -> String {
+        format!("k{}{kind}{line}", self.number)
+    }
+
+    fn source_line(&self, number: u32, text: &str, total: &Counts) -> Markup {
+        let compiled = self.text.ptx.iter().any(|line| self.own(line.place.as_ref()) == Some(number));
+        let counted: Counts = self
+            .lines
+            .iter()
+            .filter(|line| line.line == number && same_file(&line.file, self.text.file))
+            .map(|line| line.counts)
+            .sum();
+        html! {
+            div.line id=(self.id('L', number)) data-line=(number) {
+                @if compiled { a href={"#" (self.id('P', number))} { (number) } } @else { b { (number) } }
+                code { (coloured(text)) }
+            }
+            (heat(&counted, total, number))
+        }
+    }
+
+    /// What was counted on lines of other files, such as those of the libraries that the kernel calls.
+    fn elsewhere(&self, total: &Counts) -> Markup {
+        let others =
+            self.lines.iter().filter(|line| !same_file(&line.file, self.text.file) || line.line == 0);
+        html! {
+            @for line in others.filter(|line| !says(&line.counts).is_empty()) {
+                div.line.other { b {} code { (place_name(&line.file, line.line)) } }
+                (heat(&line.counts, total, line.line))
+            }
+        }
+    }
+
+    /// PTX or SASS in runs of lines that come from one line of source.
+    fn code(&self, lines: &[CodeLine], kind: char, shown: &dyn Fn(u32) -> bool, name: &str) -> Markup {
+        let mut seen = BTreeSet::new();
+        let runs = lines.chunk_by(|one, other| one.place == other.place).map(|run| {
+            let place = run[0].place.as_ref();
+            let own = self.own(place).filter(|line| shown(*line));
+            let id = own.filter(|line| seen.insert(*line)).map(|line| self.id(kind, line));
+            let text = run.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n");
+            html! {
+                div id=[id] data-line=[own] {
+                    @match (own, place) {
+                        (Some(line), _) => { a href={"#" (self.id('L', line))} { (line) } },
+                        (None, Some(place)) => { b title=(place_name(&place.file, place.line)) { "·" } },
+                        (None, None) => {},
+                    }
+                    (text)
+                }
+            }
+        });
+        let runs: Vec<Markup> = runs.collect();
+        html! {
+            div.code.compiled role="group" tabindex="0" aria-label={(name) " of " (self.text.name)} {
+                @for run in &runs { (run) }
+            }
+        }
+    }
+}
+
+fn place_name(file: &str, line: u32) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    if line == 0 { "no line of source".to_string() } else { format!("{name}:{line}") }
+}
+
+/// A line of Rust with its comment or attribute set back.
+fn coloured(text: &str) -> Markup {
+    let trimmed = text.trim_start();
+    if trimmed.starts_with("//") || trimmed.starts_with("#[") {
+        return html! { span.aside { (text) } };
+    }
+    match text.find(" // ") {
+        Some(at) => html! { (&text[..at]) span.aside { (&text[at..]) } },
+        None => html! { (text) },
+    }
+}
+
+/// What a line's requests cost, below the line; nothing for one without requests.
+fn heat(counts: &Counts, total: &Counts, line: u32) -> Markup {
+    let says = says(counts);
+    if says.is_empty() {
+        return html! {};
+    }
+    let share = share(counts, total);
+    html! {
+        div.heat style={"--share:" (format!("{share:.3}"))} data-line=(line) data-sectors=(sectors(counts))
+            data-wavefronts=(counts.shared().wavefronts) {
+            span.share { (percent(share)) " of the traffic" }
+            @for clause in says { span.clause { (clause) } }
+        }
+    }
+}
+
+/// Sectors of global and local memory.
+fn sectors(counts: &Counts) -> u64 {
+    (counts.global() + counts.local_loads + counts.local_stores).sectors
+}
+
+/// A line's part in what moves: of 128 bytes, as four sectors or a wavefront of shared memory do.
+pub(super) fn share(counts: &Counts, total: &Counts) -> f64 {
+    let traffic = |counts: &Counts| {
+        let constants = counts.constant.requests + counts.constant.replays;
+        sectors(counts) as f64 / 4.0 + counts.shared().wavefronts as f64 + constants as f64 / 4.0
+    };
+    let all = traffic(total);
+    if all > 0.0 { traffic(counts) / all } else { 0.0 }
+}
+
+/// A clause for each kind of access.
+pub(super) fn says(counts: &Counts) -> Vec<String> {
+    let memory = [
+        ("global loads", counts.loads),
+        ("global stores", counts.stores),
+        ("atomics", counts.atomics),
+        ("local loads", counts.local_loads),
+        ("local stores", counts.local_stores),
+    ];
+    let shared = [
+        ("shared loads", counts.shared_loads),
+        ("shared stores", counts.shared_stores),
+        ("shared atomics", counts.shared_atomics),
+    ];
+    let memory = memory
+        .into_iter()
+        .filter(|(_, counts)| counts.requests > 0)
+        .map(|(kind, counts)| of_memory(kind, &counts));
+    let shared = shared.into_iter().filter(|(_, counts)| counts.requests > 0).map(|(kind, counts)| {
+        let each = counts.wavefronts as f64 / counts.requests as f64;
+        let conflicts = match counts.excess() {
+            0 => "no bank conflicts".to_string(),
+            excess => format!("{} of them lost to bank conflicts", count(excess)),
+        };
+        format!(
+            "{kind}: {} requests, {} wavefronts ({} per request), {conflicts}",
+            count(counts.requests),
+            count(counts.wavefronts),
+            plain(each),
+        )
+    });
+    let constant = (counts.constant.requests > 0).then(|| {
+        let issues = counts.constant.requests + counts.constant.replays;
+        format!(
+            "constant loads: {} requests, {} issues ({} per request)",
+            count(counts.constant.requests),
+            count(issues),
+            plain(issues as f64 / counts.constant.requests as f64),
+        )
+    });
+    memory.chain(shared).chain(constant).collect()
+}
+
+fn of_memory(kind: &str, counts: &MemoryCounts) -> String {
+    format!(
+        "{kind}: {} requests, {} sectors ({} per request), {} efficient",
+        count(counts.requests),
+        count(counts.sectors),
+        plain(counts.sectors_per_request()),
+        percent(counts.efficiency()),
+    )
+}
+
+/// The stretches of a source file that belong to a kernel: its own function, and functions of the file that were compiled into it.
+fn fragments(lines: &[&str], kernel: &str, named: &BTreeSet<u32>) -> Vec<RangeInclusive<u32>> {
+    let number = |index: usize| index as u32 + 1;
+    let mut found: Vec<RangeInclusive<u32>> = Vec::new();
+    if let Some((start, _, end)) = own_function(lines, kernel) {
+        found.push(number(start)..=number(end));
+    }
+    for &line in named {
+        let index = line as usize - 1;
+        if index >= lines.len() || found.iter().any(|fragment| fragment.contains(&line)) {
+            continue;
+        }
+        let (start, end) = enclosing(lines, index).unwrap_or((index, index));
+        found.push(number(start)..=number(end));
+    }
+    found.sort_by_key(|fragment| *fragment.start());
+    let mut merged: Vec<RangeInclusive<u32>> = Vec::new();
+    for fragment in found {
+        match merged.last_mut() {
+            Some(last) if *fragment.start() <= last.end() + 2 => {
+                *last = *last.start()..=*fragment.end().max(last.end());
+            }
+            _ => merged.push(fragment),
+        }
+    }
+    merged
+}
+
+/// The kernel's function with its comment and attributes: first line, line of `fn`, last line, from 0.
+fn own_function(lines: &[&str], kernel: &str) -> Option<(usize, usize, usize)> {
+    let by_name = lines.iter().position(|line| declares(line, kernel));
+    // Instances of a generic kernel are named in its attribute.
+    let by_instance = || {
+        let at = lines.iter().position(|line| {
+            let named = line.find(kernel).is_some_and(|at| {
+                let before = line[..at].chars().next_back();
+                let rest = line[at + kernel.len()..].trim_start();
+                !before.is_some_and(is_word) && rest.starts_with('=') && !rest.starts_with("==")
+            });
+            named && !line.trim_start().starts_with("//")
+        })?;
+        let ahead = lines[at..].iter().position(|line| is_function(line))?;
+        Some(at + ahead)
+    };
+    let function = by_name.or_else(by_instance)?;
+    let mut start = function;
+    while start > 0 {
+        let above = lines[start - 1].trim();
+        let belongs = above.starts_with("//") && !above.starts_with("//!") || above.starts_with("#[");
+        if belongs {
+            start -= 1;
+        } else if above.ends_with(")]") {
+            // An attribute over several lines.
+            start = lines[..start].iter().rposition(|line| line.trim_start().starts_with("#["))?;
+        } else {
+            break;
+        }
+    }
+    Some((start, function, end_of(lines, function)))
+}
+
+/// The function around a line, without its comment: first and last line, from 0.
+fn enclosing(lines: &[&str], index: usize) -> Option<(usize, usize)> {
+    let start = lines[..=index].iter().rposition(|line| is_function(line))?;
+    let end = end_of(lines, start);
+    (end >= index).then_some((start, end))
+}
+
+/// The last line of a function in formatted source: the first brace as far to the left as the function.
+fn end_of(lines: &[&str], function: usize) -> usize {
+    let indent = lines[function].len() - lines[function].trim_start().len();
+    if lines[function].trim_end().ends_with('}') {
+        return function;
+    }
+    let closes = |line: &&str| line.trim() == "}" && line.len() - line.trim_start().len() == indent;
+    lines[function..].iter().position(closes).map_or(function, |ahead| function + ahead)
+}
+
+fn is_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+fn is_function(line: &str) -> bool {
+    let line = line.trim_start();
+    !line.starts_with("//") && (line.starts_with("fn ") || line.contains(" fn "))
+}
+
+/// Whether a line declares the function with this name.
+fn declares(line: &str, name: &str) -> bool {
+    let Some((_, rest)) = line.split_once("fn ").filter(|_| is_function(line)) else { return false };
+    rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(is_word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "//! Head.\n\n/// Own.\n// PTX: x\n#[kernel(\n    one = <f32>,\n    two = <f64>\n)]\npub fn both<T>(a: T) {\n    help(a);\n}\n\n/// Helps.\nfn help(a: T) {\n    load(a)\n}\n\nfn other() {\n    two();\n}\n";
+
+    fn of(kernel: &str, named: &[u32]) -> Vec<RangeInclusive<u32>> {
+        let lines: Vec<&str> = SOURCE.lines().collect();
+        fragments(&lines, kernel, &named.iter().copied().collect())
+    }
+
+    #[test]
+    fn a_kernel_is_found_with_its_comment_by_name_and_by_instance() {
+        assert_eq!(of("both", &[]), [3..=11]);
+        assert_eq!(of("two", &[]), [3..=11]);
+        assert_eq!(of("other", &[]), [18..=20]);
+        assert_eq!(of("none", &[]), []);
+    }
+
+    #[test]
+    fn functions_that_were_compiled_into_it_come_along() {
+        assert_eq!(of("two", &[10, 15]), [3..=11, 14..=16]);
+        assert_eq!(of("none", &[1]), [1..=1]);
+    }
+
+    #[test]
+    fn files_are_the_same_by_their_ends() {
+        assert!(same_file("/home/me/lab/gpu-kernels/src/copy.rs", "gpu-kernels/src/copy.rs"));
+        assert!(!same_file("/home/me/xgpu-kernels/src/copy.rs", "gpu-kernels/src/copy.rs"));
+        assert!(!same_file("src/copy.rs", "src/py.rs"));
+    }
+}
