@@ -81,6 +81,46 @@ pub(crate) enum Command {
         #[command(flatten)]
         options: Options,
     },
+    /// Compare two runs row by row: what is slower, faster, wrong, new or gone
+    ///
+    /// Takes folders that `run --out` wrote, or files of records. Rows belong together where experiment, kernel, language and
+    /// parameters are the same; card and driver may differ. Each has the ratio of its median times, B over A, with an
+    /// interval that holds it with a probability of 95%; a change is certain where the interval excludes 1. One of the runs
+    /// may be modelled and the other measured: the ratios then say how far the model is off.
+    Diff(DiffOptions),
+}
+
+/// What to compare and how.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DiffOptions {
+    /// The first run: a folder with records.jsonl, or a file of records
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+
+    /// The second run
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+
+    /// Exit with status 1 if a row is certainly slower in B by more than this, as 2%, or no longer verifies
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub threshold: Option<f64>,
+
+    /// Show all rows, those that stayed the same included
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// How to print the comparison: for people, or as one JSON object, which docs/records.md describes
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text, value_name = "text|json")]
+    pub format: DiffFormat,
+}
+
+/// How a comparison is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    /// A screen for people
+    Text,
+    /// One JSON object
+    Json,
 }
 
 /// What to run and how.
@@ -173,6 +213,14 @@ pub(crate) struct Options {
     /// Also write the result into this folder: records.jsonl as the rows come, table.txt and records.csv at the end
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+
+    /// Compare with an earlier run when this one is done, as `coalesce diff` does
+    #[arg(long, value_name = "DIR", conflicts_with = "once")]
+    pub baseline: Option<PathBuf>,
+
+    /// With --baseline: exit with status 1 if a row is certainly slower by more than this, as 2%, or no longer verifies
+    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "baseline")]
+    pub threshold: Option<f64>,
 }
 
 /// How closely counters are shown.
@@ -268,6 +316,13 @@ fn whole(text: &str, bounds: RangeInclusive<u32>) -> Result<u32, String> {
     number.ok_or_else(|| format!("it has to be a whole number in {}..={}", bounds.start(), bounds.end()))
 }
 
+/// Reads a percentage as a part of 1.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').parse().ok().filter(|number: &f64| *number >= 0.0);
+    let part = number.filter(|number| number.is_finite()).map(|number| number / 100.0);
+    part.ok_or_else(|| "it has to be a percentage of at least 0, as in 2%".to_string())
+}
+
 fn experiment_names() -> Vec<&'static str> {
     experiments::ALL.iter().map(|experiment| experiment.name()).collect()
 }
@@ -346,6 +401,15 @@ mod tests {
         assert_eq!(options.range.map(|range| range.values().to_vec()), Some(vec![1, 2, 4]));
         assert_eq!((options.precision.chosen(), options.samples), (vec![Precision::F64], Some(3)));
         assert_eq!((options.format, options.out), (Format::Csv, Some(PathBuf::from("results"))));
+    }
+
+    #[test]
+    fn thresholds_are_percentages() {
+        assert_eq!(options(&["--baseline", "x", "--threshold", "2%"]).threshold, Some(0.02));
+        assert_eq!(percent("0.5"), Ok(0.005));
+        for wrong in ["", "%", "-1%", "inf", "two"] {
+            assert!(percent(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -140,8 +140,8 @@ mod tests {
     fn an_unknown_option_names_the_nearest_and_all() {
         let options = "--kernel, --device, --precision, --bytes, --range, --block, --nx, --ny, --tile, --width, --size, \
                        --alpha, --beta, --factor, --page, --placement, --pattern, --budget, --allow-oversubscription, --coefficients, \
-                       --full, --once, --samples, --counters, --explain, --format, --out, --help, --version; `coalesce \
-                       run --help` explains them";
+                       --full, --once, --samples, --counters, --explain, --format, --out, --baseline, --threshold, --help, \
+                       --version; `coalesce run --help` explains them";
         assert_eq!(
             explained(&["run", "--bite", "3"]),
             Some(format!(
@@ -180,12 +180,14 @@ mod tests {
         assert_eq!(
             explained(&["rnu"]).as_deref(),
             Some(
-                "there is no command 'rnu'; the nearest is run. The commands are run, list, devices, check, compare, help"
+                "there is no command 'rnu'; the nearest is run. The commands are run, list, devices, check, compare, diff, help"
             )
         );
         assert_eq!(
             explained(&["walk"]).as_deref(),
-            Some("there is no command 'walk'. The commands are run, list, devices, check, compare, help")
+            Some(
+                "there is no command 'walk'. The commands are run, list, devices, check, compare, diff, help"
+            )
         );
         let explanation = explained(&["run", "Strid"]).expect("an unknown experiment");
         assert!(

@@ -21,6 +21,7 @@
 mod counted;
 mod csv;
 mod device;
+mod files;
 mod filling;
 mod json;
 mod parameters;
@@ -32,6 +33,7 @@ pub use self::csv::{WriteError, csv};
 pub use counted::{Bound, Counted, Line, Parts};
 pub use counters;
 pub use device::{Backend, DeviceInfo};
+pub use files::{LoadError, RECORDS_FILE, RUN_FILE, load};
 pub use filling::Unfilled;
 pub use json::{ReadError, line, read};
 pub use parameters::{BytesMoved, Extent, Parameters, Precision, Swept};

@@ -4,8 +4,10 @@
 //! kernels beside them. Nothing here measures, simulates or knows a driver.
 
 mod catalog;
+pub mod diff;
 pub mod explanation;
 pub mod html;
+
 pub mod terminal;
 #[cfg(test)]
 mod testing;

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod devices;
+pub(crate) mod diff;
 mod explain;
 pub(crate) mod list;
 mod plan;

@@ -1,6 +1,7 @@
 //! `coalesce run` and `coalesce compare`: the whole way from options to records.
 
 use super::{
+    diff::Baseline,
     explain,
     plan::{self, Selection},
 };
@@ -35,6 +36,7 @@ const SAMPLES: u32 = 11;
 /// # Errors
 /// Anything that ends a run early: each error says what, why and what to do.
 pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCode> {
+    let baseline = options.baseline.as_deref().map(Baseline::load).transpose()?;
     let mut output = Output::open(options)?;
     let driver = device::bind(&options.device)?;
     let gpu = Gpu::open(&options.device, &driver)?;
@@ -129,6 +131,10 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
         eprint!("{}", terminal::summary(output.records()));
     }
 
+    let slower = match &baseline {
+        Some(baseline) => baseline.compare(&recorder.run(), output.records(), options)?,
+        None => ExitCode::SUCCESS,
+    };
     let invalid = output.records().iter().filter(|record| !record.verified).count();
     if invalid > 0 {
         eprintln!(
@@ -137,7 +143,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
         );
         return Ok(ExitCode::FAILURE);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(slower)
 }
 
 /// The records of one point: its kernel, and its kernel's twin.

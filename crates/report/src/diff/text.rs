@@ -1,0 +1,145 @@
+//! A comparison in a terminal: a screen of what matters, the largest certain change first.
+
+use super::{Change, Comparison, Head, Pair};
+use record::Backend;
+use std::fmt::Write;
+
+/// The groups of rows with figures: what became of them, the heading, and how many are shown unless all are wanted.
+pub(super) const GROUPS: [(Change, &str, usize); 9] = [
+    (Change::Broken, "INVALID in B, verified in A", 4),
+    (Change::Slower, "slower in B", 6),
+    (Change::Faster, "faster in B", 4),
+    (Change::Modelled, "modelled against measured, the furthest first", 10),
+    (Change::Unclear, "unclear: the interval holds 1 and more than 2% on one side, or there is none", 3),
+    (Change::Invalid, "INVALID in both", 1),
+    (Change::Mended, "INVALID in A, verified in B", 1),
+    (Change::Untimed, "not timed in both", 0),
+    (Change::Same, "the same within 2%", 0),
+];
+
+/// The longest label of a row, in letters, unless all rows are wanted.
+const LABEL: usize = 34;
+
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+
+/// The whole text.
+pub(super) fn text(comparison: &Comparison<'_>, all: bool) -> String {
+    let mut text = format!("{}{}", head("A", &comparison.a), head("B", &comparison.b));
+    for difference in comparison.differences() {
+        let _ = writeln!(text, "{}", wrapped(&difference));
+    }
+    let rows = |change| comparison.rows.iter().filter(move |row: &&Pair<'_>| row.change == change);
+    let shown = |most: usize| if all { usize::MAX } else { most };
+    let width = GROUPS.iter().flat_map(|&(change, _, most)| rows(change).take(shown(most)));
+    let width = width.map(|row| label(row, all).chars().count()).max().unwrap_or_default();
+    if width > 0 {
+        let _ = writeln!(text, "\n  {:width$} {:>9} {:>9} {:>7}  95% interval", "", "A ms", "B ms", "B/A");
+    }
+    for (change, heading, most) in GROUPS {
+        let count = comparison.count(change);
+        if count == 0 || shown(most) == 0 {
+            continue;
+        }
+        let _ = writeln!(text, "{heading}");
+        for row in rows(change).take(shown(most)) {
+            let label = label(row, all);
+            let _ = writeln!(text, "  {label:width$} {}", figures(row).join(" ").trim_end());
+        }
+        if count > shown(most) {
+            let _ = writeln!(text, "  ... and {} more (-v shows them)", count - most);
+        }
+    }
+    for (change, heading) in [(Change::New, "new in B"), (Change::Gone, "gone from B")] {
+        let names: Vec<String> = rows(change).map(|row| row.label.clone()).collect();
+        if !names.is_empty() {
+            let listed = names.iter().take(shown(3)).cloned().collect::<Vec<_>>().join(", ");
+            let more = names.len().saturating_sub(shown(3));
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            let _ = writeln!(text, "{}", wrapped(&format!("{heading}: {listed}{more}")));
+        }
+    }
+    let _ = writeln!(text, "\n{}", wrapped(&summary(comparison)));
+    text
+}
+
+/// A run in one line.
+fn head(letter: &str, head: &Head<'_>) -> String {
+    let device = head.device;
+    let driver = match head.backend {
+        Backend::Measured => format!("driver for CUDA {}", device.driver),
+        Backend::Modelled => "simulated driver".to_string(),
+    };
+    let (name, card, selector) = (head.name, device.plain_name(), device.selector());
+    let line =
+        format!("{letter}  {name}: {card} ({selector}), {}, {driver}, {} rows", head.backend, head.rows);
+    wrapped(&line).replace('\n', "\n   ").replacen(' ', "  ", 1) + "\n"
+}
+
+/// What a comparison comes to, in a sentence.
+pub(super) fn summary(comparison: &Comparison<'_>) -> String {
+    let words = [
+        (Change::Broken, "no longer verified"),
+        (Change::Slower, "slower"),
+        (Change::Faster, "faster"),
+        (Change::Modelled, "modelled against measured"),
+        (Change::Same, "the same within 2%"),
+        (Change::Unclear, "unclear"),
+        (Change::Invalid, "INVALID in both"),
+        (Change::Mended, "verified again"),
+        (Change::Untimed, "not timed"),
+        (Change::New, "new"),
+        (Change::Gone, "gone"),
+    ];
+    let counts = words.iter().filter(|(change, _)| comparison.count(*change) > 0);
+    let counts: Vec<String> =
+        counts.map(|(change, word)| format!("{} {word}", comparison.count(*change))).collect();
+    let error = comparison.model_error().map(|[middle, most]| {
+        format!(
+            " The model's times are off by {:.1}% in the median, 90% of them by at most {:.1}%.",
+            100.0 * middle,
+            100.0 * most
+        )
+    });
+    format!("{} rows in both runs: {}.{}", comparison.shared(), counts.join(", "), error.unwrap_or_default())
+}
+
+/// The label of a row, as far as there is room for it.
+fn label(row: &Pair<'_>, all: bool) -> String {
+    if all || row.label.chars().count() <= LABEL {
+        return row.label.clone();
+    }
+    row.label.chars().take(LABEL - 2).chain("..".chars()).collect()
+}
+
+/// Both times, their ratio and its interval.
+pub(super) fn figures(row: &Pair<'_>) -> [String; 4] {
+    let invalid_in = |changes: &[Change]| changes.contains(&row.change);
+    let ms = |time: Option<f64>, invalid: bool| match time {
+        _ if invalid => format!("{:>9}", "INVALID"),
+        Some(time) if time < 10.0 => format!("{time:>9.4}"),
+        Some(time) => format!("{time:>9.2}"),
+        None => format!("{:>9}", "-"),
+    };
+    [
+        ms(row.ms_a, invalid_in(&[Change::Invalid, Change::Mended])),
+        ms(row.ms_b, invalid_in(&[Change::Invalid, Change::Broken])),
+        row.ratio.map_or_else(|| format!("{:>7}", ""), |ratio| format!("{ratio:>7.3}")),
+        row.ratio_range.map(|[low, high]| format!(" {low:.3} to {high:.3}")).unwrap_or_default(),
+    ]
+}
+
+/// Broken into lines.
+fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines.join("\n")
+}
