@@ -88,6 +88,27 @@ pub(crate) enum Command {
     /// interval that holds it with a probability of 95%; a change is certain where the interval excludes 1. One of the runs
     /// may be modelled and the other measured: the ratios then say how far the model is off.
     Diff(DiffOptions),
+    /// Make one HTML page of runs: the card, each lesson with its picture, each kernel line by line
+    ///
+    /// Takes folders that `run --out` wrote, or files of records. The page is one file that needs no network; `run` makes
+    /// one too, and says where it is.
+    Report(ReportOptions),
+}
+
+/// What to report and where.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReportOptions {
+    /// The runs: folders with records.jsonl, or files of records
+    #[arg(value_name = "DIR", required = true)]
+    pub runs: Vec<PathBuf>,
+
+    /// The page to write [default: report.html in the folder of the run; of several runs in this folder]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Show the page in a browser
+    #[arg(long)]
+    pub open: bool,
 }
 
 /// What to compare and how.
@@ -210,9 +231,13 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = Format::Table, value_name = "table|json|csv")]
     pub format: Format,
 
-    /// Also write the result into this folder: records.jsonl as the rows come, table.txt and records.csv at the end
+    /// Also write the result into this folder: records.jsonl as the rows come, report.html, table.txt and records.csv at the end
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+
+    /// Show the run's report in a browser when it is done
+    #[arg(long, conflicts_with = "once")]
+    pub open: bool,
 
     /// Compare with an earlier run when this one is done, as `coalesce diff` does
     #[arg(long, value_name = "DIR", conflicts_with = "once")]

@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         Command::List { kernels } => commands::list::run(kernels),
         Command::Devices { card } => commands::devices::run(card.as_deref()),
         Command::Check(options) => commands::check::run(&options),
+        Command::Report(options) => commands::report::run(&options),
         Command::Diff(options) => commands::diff::run(&options),
     };
     outcome.unwrap_or_else(|error| {

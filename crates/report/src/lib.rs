@@ -7,7 +7,6 @@ mod catalog;
 pub mod diff;
 pub mod explanation;
 pub mod html;
-
 pub mod terminal;
 #[cfg(test)]
 mod testing;

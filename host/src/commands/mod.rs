@@ -6,4 +6,5 @@ pub(crate) mod diff;
 mod explain;
 pub(crate) mod list;
 mod plan;
+pub(crate) mod report;
 pub(crate) mod run;

@@ -4,6 +4,7 @@ use super::{
     diff::Baseline,
     explain,
     plan::{self, Selection},
+    report,
 };
 use crate::{
     cli::{Detail, Format, Options},
@@ -18,6 +19,7 @@ use crate::{
     recording::Recorder,
     reference::Twins,
 };
+use ::report::{html::RunRecords, terminal};
 use anyhow::{Context, Result, bail};
 use cust::{
     module::Module,
@@ -25,7 +27,6 @@ use cust::{
 };
 use indicatif::ProgressBar;
 use record::{Ceiling, Language, Record};
-use report::terminal;
 use std::{path::Path, process::ExitCode};
 
 /// Samples of a row on a GPU.
@@ -131,6 +132,22 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
         eprint!("{}", terminal::summary(output.records()));
     }
 
+    // Rows without times make no pictures, and programs that read records look at none.
+    if output.wanted() && !options.once && (options.out.is_some() || options.format == Format::Table) {
+        let simulated = simulated.as_ref().map(|simulated| simulated.rows.clone()).unwrap_or_default();
+        if let Some(folder) = options.out.as_deref().filter(|_| !simulated.is_empty()) {
+            report::keep_simulated(&simulated, folder)?;
+        }
+        let page = report::place(options.out.as_deref());
+        let run = RunRecords { run: recorder.run(), records: output.records().to_vec(), simulated };
+        report::write(vec![run], &page)?;
+        if options.format == Format::Table {
+            eprintln!("Report: {}", page.display());
+        }
+        if options.open {
+            report::open(&page)?;
+        }
+    }
     let slower = match &baseline {
         Some(baseline) => baseline.compare(&recorder.run(), output.records(), options)?,
         None => ExitCode::SUCCESS,

@@ -1,0 +1,108 @@
+//! `coalesce report`: the records of runs as one HTML page; and the page that `run` ends with.
+
+use crate::{catalog, cli::ReportOptions};
+use anyhow::{Context, Result};
+use record::Record;
+use report::html::{self, Report, RunRecords};
+use std::{
+    collections::BTreeMap,
+    env, fs, io,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+};
+
+/// The page's name in a folder of results.
+const PAGE: &str = "report.html";
+
+/// The records of a GPU's kernels on a simulated card, in a folder of results.
+pub(crate) const SIMULATED: &str = "simulated.jsonl";
+
+/// Makes a page of the runs that the options name.
+///
+/// # Errors
+/// A folder or file holds no records, or the page cannot be written.
+pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode> {
+    let runs = options.runs.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+    let path = match (&options.out, &options.runs[..]) {
+        (Some(path), _) => path.clone(),
+        (None, [only]) if only.is_dir() => only.join(PAGE),
+        _ => PathBuf::from(PAGE),
+    };
+    write(runs, &path)?;
+    println!("{}", path.display());
+    if options.open {
+        open(&path)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where a run's page goes: into the folder of its records; without one beside the program's build, or into the folder for
+/// temporary files.
+pub(crate) fn place(out: Option<&Path>) -> PathBuf {
+    if let Some(folder) = out {
+        return folder.join(PAGE);
+    }
+    let program = env::current_exe().ok();
+    let target =
+        program.as_deref().and_then(|program| program.ancestors().find(|folder| folder.ends_with("target")));
+    target.map_or_else(env::temp_dir, Path::to_path_buf).join("coalesce").join(PAGE)
+}
+
+/// Writes the page of some runs.
+///
+/// # Errors
+/// The page cannot be written: the error names its path.
+pub(crate) fn write(runs: Vec<RunRecords>, path: &Path) -> Result<()> {
+    let report = Report { title: title(&runs), runs, catalog: catalog::catalog(), sass: BTreeMap::new() };
+    let cannot = || format!("cannot write the report {}. Name another file with --out", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(cannot)?;
+    }
+    fs::write(path, html::page(&report)).with_context(cannot)
+}
+
+/// Shows a page in the user's browser.
+///
+/// # Errors
+/// No program opens it: the error names the page.
+pub(crate) fn open(path: &Path) -> Result<()> {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let started = Command::new(program).arg(path).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    started.map(drop).with_context(|| {
+        format!("`{program}` does not start, so open {} in a browser yourself", path.display())
+    })
+}
+
+/// The devices of the runs, each once.
+fn title(runs: &[RunRecords]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for run in runs {
+        let device = &run.run.device;
+        let name = format!("{} ({})", device.plain_name(), device.backend());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    format!("Memory behaviour: {}", names.join(", "))
+}
+
+/// The run whose records a folder or a file holds, with the rows that were simulated for it.
+///
+/// # Errors
+/// There are no records: the error names the file and what is wrong with it.
+fn read(path: &Path) -> Result<RunRecords> {
+    let (run, records) = record::load(path)?;
+    let file = path.join(SIMULATED);
+    let simulated = if file.is_file() { record::load(&file)?.1 } else { Vec::new() };
+    Ok(RunRecords { run, records, simulated })
+}
+
+/// Keeps the simulated rows of a run on a GPU beside its records.
+///
+/// # Errors
+/// Writing fails.
+pub(crate) fn keep_simulated(rows: &[Record], folder: &Path) -> Result<()> {
+    let file = folder.join(SIMULATED);
+    let lines = rows.iter().map(record::line).collect::<Result<String, _>>().map_err(io::Error::other);
+    lines.and_then(|text| fs::write(&file, text)).with_context(|| format!("cannot write {}", file.display()))
+}
