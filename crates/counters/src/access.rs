@@ -33,8 +33,8 @@ impl AccessKind {
     }
 }
 
-/// The request of an instruction that cost most: most sectors, in shared memory most wavefronts, in constant memory most
-/// addresses; of equals the first.
+/// The request of an instruction that cost most: most sectors in global and local memory, most wavefronts in shared memory,
+/// most issues in constant memory. Of equals it is that of the earliest block, and in a block the first to be executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Access {
@@ -44,15 +44,25 @@ pub struct Access {
     pub kind: AccessKind,
     /// Bytes per lane.
     pub bytes: u32,
-    /// Addresses by lane; `null` for lanes that took no part. Global addresses are relative to the first line of 128 bytes that the
-    /// request touches, shared ones to the block's shared memory.
+    /// The first byte of each lane's access; `null` for lanes that took no part.
+    ///
+    /// In shared memory it is an offset in the block's. In the others it counts from the line of 128 bytes that the lowest
+    /// address lies in. Local memory is shown as it is laid out: word `w` of lane `l` at byte `128 w + 4 l`, so that of
+    /// an access of several words each lies 128 bytes behind the one before.
     pub lanes: Vec<Option<u64>>,
     /// Sectors of 32 bytes that the request touched; 0 in shared and constant memory.
     pub sectors: u32,
-    /// Wavefronts that a request in shared memory took, or issues that one in constant memory took; else 0.
+    /// Wavefronts that the request took in shared memory, or issues in constant memory (one per distinct address); else 0.
     pub wavefronts: u32,
     /// The block that the warp belongs to, in x, y and z.
     pub block: [u32; 3],
     /// The warp's number in its block.
     pub warp: u32,
+}
+
+impl Access {
+    /// What the request cost, in the unit of its memory: sectors, wavefronts or issues.
+    pub fn cost(&self) -> u32 {
+        self.sectors.max(self.wavefronts)
+    }
 }

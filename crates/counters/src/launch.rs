@@ -1,6 +1,6 @@
 //! The counters of a launch.
 
-use crate::{Access, Counts};
+use crate::{Access, Counts, Residency};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -66,6 +66,9 @@ pub struct LaunchCounters {
     pub resident_blocks: u32,
     /// Their warps.
     pub resident_warps: u32,
+    /// What keeps it from holding more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residency: Option<Residency>,
     /// Windows of blocks that are resident on the card at once, the last perhaps smaller.
     pub windows: u64,
     /// Waits for loads per warp, one after another.

@@ -17,8 +17,10 @@ mod access;
 mod counts;
 mod launch;
 mod metrics;
+mod residency;
 
 pub use access::{Access, AccessKind};
 pub use counts::{AtomicCounts, ConstantCounts, Counts, MemoryCounts, SharedCounts};
 pub use launch::{DramCounts, LaunchCounters, LinkCounts, SiteCounts};
 pub use metrics::Metric;
+pub use residency::{Limiter, Residency};

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 use simt::cards::Card;
-use simt::count::{Counts, Metric};
+use simt::count::{Counts, Metric, Modelled, SourcePlace};
 
 use super::records::LaunchRecord;
 
@@ -117,15 +117,18 @@ fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
 
 /// Counts by source line, in the order of files and lines. Empty without line information.
 fn lines(launch: &LaunchRecord) -> Vec<Value> {
-    let mut lines: BTreeMap<(&str, u32), Counts> = BTreeMap::new();
-    for site in &launch.counters.sites {
-        let line = launch.sites().get(site.site as usize).and_then(|info| info.user_line());
-        if let Some(line) = line {
-            *lines.entry((&line.file, line.line)).or_default() += site.counts;
+    let counters = &launch.counters;
+    let worst = counters.worst_by_line(launch.sites());
+    let by_line = counters.by_line(launch.sites()).into_iter();
+    let line = |(place, counts): (SourcePlace, Counts)| {
+        let (file, line) = place.as_ref()?;
+        let mut known = json!({ "file": &**file, "line": line, "metrics": named(counts.metrics()) });
+        if let Some(worst) = worst.get(&place) {
+            known["worst"] = json!(worst);
         }
-    }
-    let line = |((file, line), counts): ((&str, u32), Counts)| json!({ "file": file, "line": line, "metrics": named(counts.metrics()) });
-    lines.into_iter().map(line).collect()
+        Some(known)
+    };
+    by_line.filter_map(line).collect()
 }
 
 /// A table of a program's launches, a row for each kernel on each card, those that take longest first.

@@ -12,7 +12,8 @@ mod tesla_to_kepler;
 mod volta_to_hopper;
 
 pub use card::{Card, Impossible};
+pub use counters::{Limiter, Residency};
 pub use file::{CardFileError, from_toml};
 pub use known::{UnknownCard, all, find};
 pub use limits::Limits;
-pub use occupancy::{BlockShape, Limiter, Occupancy, OccupancyError};
+pub use occupancy::{BlockShape, Occupancy, OccupancyError};

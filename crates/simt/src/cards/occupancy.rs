@@ -2,6 +2,7 @@
 
 use super::limits::Limits;
 use crate::coalescing::LANES;
+use counters::{Limiter, Residency};
 
 /// What a block takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,19 +13,6 @@ pub struct BlockShape {
     pub registers: u32,
     /// Bytes of shared memory, static and dynamic together.
     pub shared_bytes: u32,
-}
-
-/// What keeps more blocks from being resident.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limiter {
-    /// Warps of the multiprocessor.
-    Warps,
-    /// Blocks of the multiprocessor.
-    Blocks,
-    /// Registers.
-    Registers,
-    /// Shared memory.
-    SharedMemory,
 }
 
 /// Why a block cannot run at all.
@@ -48,10 +36,8 @@ pub struct Occupancy {
     pub blocks: u32,
     /// Resident warps.
     pub warps: u32,
-    /// Warps that could be.
-    pub most_warps: u32,
-    /// What limits the blocks; of several with the same result, the first in the order of [`Limiter`].
-    pub limiter: Limiter,
+    /// What limits the blocks.
+    pub residency: Residency,
 }
 
 impl Occupancy {
@@ -73,39 +59,46 @@ impl Occupancy {
         let lanes = LANES as u32;
         let warps = threads.div_ceil(lanes);
         let by_warps = limits.warps / warps;
-        let by_registers = if registers == 0 {
-            u32::MAX
-        } else if limits.registers_by_block {
-            let warps = warps.next_multiple_of(limits.warp_unit);
-            limits.registers / (warps * lanes * registers).next_multiple_of(limits.register_unit)
-        } else {
-            let warp = (registers * lanes).next_multiple_of(limits.register_unit);
-            let resident = limits.registers / warp / limits.warp_unit * limits.warp_unit;
-            resident / warps
-        };
-        if by_registers == 0 {
+        let by_registers = (registers > 0).then(|| {
+            if limits.registers_by_block {
+                let warps = warps.next_multiple_of(limits.warp_unit);
+                limits.registers / (warps * lanes * registers).next_multiple_of(limits.register_unit)
+            } else {
+                let warp = (registers * lanes).next_multiple_of(limits.register_unit);
+                let resident = limits.registers / warp / limits.warp_unit * limits.warp_unit;
+                resident / warps
+            }
+        });
+        if by_registers == Some(0) {
             return Err(OccupancyError::Registers(registers));
         }
         let shared = (shared_bytes + limits.shared_reserved).next_multiple_of(limits.shared_unit);
-        let by_shared = if shared_bytes == 0 && limits.shared_reserved == 0 {
-            u32::MAX
-        } else {
-            limits.shared_bytes / shared
-        };
+        let by_shared_memory = (shared > 0).then(|| limits.shared_bytes / shared);
         let (blocks, limiter) = [
-            (by_warps, Limiter::Warps),
-            (limits.blocks, Limiter::Blocks),
+            (Some(by_warps), Limiter::Warps),
+            (Some(limits.blocks), Limiter::Blocks),
             (by_registers, Limiter::Registers),
-            (by_shared, Limiter::SharedMemory),
+            (by_shared_memory, Limiter::SharedMemory),
         ]
         .into_iter()
+        .filter_map(|(blocks, limiter)| Some((blocks?, limiter)))
         .min_by_key(|&(blocks, _)| blocks)
         .unwrap_or((0, Limiter::Warps));
-        Ok(Self { blocks, warps: blocks * warps, most_warps: limits.warps, limiter })
+        let residency = Residency {
+            registers,
+            shared_bytes,
+            most_warps: limits.warps,
+            by_warps,
+            by_blocks: limits.blocks,
+            by_registers,
+            by_shared_memory,
+            limiter,
+        };
+        Ok(Self { blocks, warps: blocks * warps, residency })
     }
 
     /// Resident warps over possible ones.
     pub fn share(&self) -> f64 {
-        f64::from(self.warps) / f64::from(self.most_warps)
+        f64::from(self.warps) / f64::from(self.residency.most_warps)
     }
 }

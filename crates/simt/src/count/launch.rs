@@ -3,7 +3,7 @@
 use crate::cards::Card;
 use crate::exec::SiteInfo;
 use crate::model::{Counters, LaunchTime, Touched};
-use counters::{Counts, DramCounts, LaunchCounters};
+use counters::{Access, Counts, DramCounts, LaunchCounters};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,6 +11,15 @@ impl From<DramCounts> for Touched {
     fn from(counts: DramCounts) -> Self {
         Self { granules: counts.granules as f64, lines: counts.lines as f64, pages: counts.pages as f64 }
     }
+}
+
+/// A line of the user's source: file and line. `None` where no line is known.
+pub type SourcePlace = Option<(Arc<str>, u32)>;
+
+/// The line that an instruction comes from.
+fn place(sites: &[SiteInfo], site: u32) -> SourcePlace {
+    let place = sites.get(site as usize)?.user_line()?;
+    Some((place.file.clone(), place.line))
 }
 
 /// Counters of a launch on the card that they were counted for.
@@ -25,8 +34,11 @@ pub trait Modelled {
     /// there is nothing to ask.
     fn l2_hit_share(&self, card: &Card) -> f64;
 
-    /// Sums by line of the user's source, file and line; `None` has what no line is known of.
-    fn by_line(&self, sites: &[SiteInfo]) -> BTreeMap<Option<(Arc<str>, u32)>, Counts>;
+    /// Sums by line of the user's source; `None` has what no line is known of.
+    fn by_line(&self, sites: &[SiteInfo]) -> BTreeMap<SourcePlace, Counts>;
+
+    /// The worst request of each line of the user's source: of its instructions' the dearest, of equals the first.
+    fn worst_by_line(&self, sites: &[SiteInfo]) -> BTreeMap<SourcePlace, &Access>;
 }
 
 impl Modelled for LaunchCounters {
@@ -74,10 +86,18 @@ impl Modelled for LaunchCounters {
             .max(0.0)
     }
 
-    fn by_line(&self, sites: &[SiteInfo]) -> BTreeMap<Option<(Arc<str>, u32)>, Counts> {
-        self.grouped(|site| {
-            let place = sites.get(site as usize)?.user_line()?;
-            Some((place.file.clone(), place.line))
-        })
+    fn by_line(&self, sites: &[SiteInfo]) -> BTreeMap<SourcePlace, Counts> {
+        self.grouped(|site| place(sites, site))
+    }
+
+    fn worst_by_line(&self, sites: &[SiteInfo]) -> BTreeMap<SourcePlace, &Access> {
+        let mut worst: BTreeMap<SourcePlace, &Access> = BTreeMap::new();
+        for access in &self.worst {
+            let known = worst.entry(place(sites, access.site)).or_insert(access);
+            if access.cost() > known.cost() {
+                *known = access;
+            }
+        }
+        worst
     }
 }

@@ -30,13 +30,14 @@ mod slots;
 mod trails;
 mod turns;
 mod windows;
+mod worst;
 
 pub use counters::{
-    AtomicCounts, ConstantCounts, Counts, DramCounts, LaunchCounters, LinkCounts, MemoryCounts, Metric,
-    SharedCounts, SiteCounts,
+    Access, AccessKind, AtomicCounts, ConstantCounts, Counts, DramCounts, LaunchCounters, LinkCounts,
+    MemoryCounts, Metric, SharedCounts, SiteCounts,
 };
 pub use l2::L2State;
-pub use launch::Modelled;
+pub use launch::{Modelled, SourcePlace};
 pub use observation::{CounterObservation, Finished};
 pub use observer::CounterObserver;
 pub use shape::{LaunchShape, Placement, Range};

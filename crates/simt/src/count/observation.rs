@@ -9,6 +9,7 @@ use super::shape::{LaunchShape, Placement, Rules};
 use super::slots::Slots;
 use super::trails::{self, Numbered};
 use super::windows::{ManagedWindow, Windows};
+use super::worst::Worst;
 use crate::model::unified::PAGE_BYTES;
 use crate::observe::Observation;
 use counters::Counts;
@@ -102,18 +103,21 @@ impl CounterObservation {
         }
         self.l2.end_launch();
         let mut counts = vec![Counts::default(); self.shape.sites];
+        let mut worst = Worst::default();
         let mut totals = Totals::default();
         let mut host_pages = HostPages::new(self.of_host.clone());
         for run in std::mem::take(self.pool.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             counts.resize(counts.len().max(run.counts.len()), Counts::default());
             counts.iter_mut().zip(&run.counts).for_each(|(sum, counts)| *sum += *counts);
+            worst.add(&run.worst);
             totals += run.totals;
             host_pages.add(&run.host_pages);
         }
         [self.link.split_loads, self.link.split_stores] = host_pages.split;
         self.link.page_changes = host_pages.changes;
         self.link.pages_at_once = host_pages.at_once();
-        let counters = self.counters(&counts, &totals);
+        let worst = worst.into_accesses(self.shape.grid);
+        let counters = LaunchCounters { worst, ..self.counters(&counts, &totals) };
         Finished { counters, l2: self.l2, managed: self.windows.finish_managed() }
     }
 
@@ -143,6 +147,7 @@ impl CounterObservation {
             warps: totals.warps,
             resident_blocks: self.shape.occupancy.blocks,
             resident_warps: self.shape.occupancy.warps,
+            residency: Some(self.shape.occupancy.residency),
             windows: totals.blocks.div_ceil(self.rules.cut.window),
             round_trips: if totals.warps == 0 { 0.0 } else { waits / totals.warps as f64 },
             issue_slots: slots(|slots| slots.issued),

@@ -6,6 +6,7 @@ use super::request::{self, AnyLanes, Groups, Steady};
 use super::run::Run;
 use super::shape::{Generation, Rules};
 use super::turns;
+use super::worst::Cost;
 use crate::coalescing::{Access as Way, AtomicConflicts, Request, Traffic, constant_replays};
 use crate::decode::Level;
 use crate::observe::{Access, At, Observer, Operation, Space};
@@ -229,6 +230,7 @@ impl CounterObserver {
             }
         };
         count(memory, traffic, extent);
+        self.run.worst.note(at, access, Cost::Sectors(traffic.sectors));
         if self.run.host_pages.any() && traffic.straddles() {
             self.run.host_pages.note_split(access.operation != Operation::Load);
         }
@@ -245,6 +247,7 @@ impl CounterObserver {
         };
         let turns = turns::of_data(&traffic);
         count(memory, &traffic, Extent { l2_sectors, in_l1: false, rewritten: 0, turns });
+        self.run.worst.note(at, access, Cost::Sectors(traffic.sectors));
     }
 
     fn shared(&mut self, at: At, access: &Access<'_>) {
@@ -267,6 +270,7 @@ impl CounterObserver {
         shared.requests += 1;
         shared.wavefronts += u64::from(wavefronts.taken);
         shared.ideal += u64::from(wavefronts.ideal);
+        self.run.worst.note(at, access, Cost::Wavefronts(wavefronts.taken));
     }
 
     fn constant(&mut self, at: At, access: &Access<'_>) {
@@ -281,6 +285,7 @@ impl CounterObserver {
         let constant = &mut self.run.site(at.site.0).constant;
         constant.requests += 1;
         constant.replays += u64::from(issues - 1);
+        self.run.worst.note(at, access, Cost::Wavefronts(issues));
     }
 }
 

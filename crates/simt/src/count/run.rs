@@ -6,6 +6,7 @@ use super::request::Distinct;
 use super::shape::Rules;
 use super::shared::SharedMemory;
 use super::trails::{Numbered, Trails};
+use super::worst::Worst;
 use counters::Counts;
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -46,6 +47,7 @@ impl AddAssign for Totals {
 /// A worker's notes. Sums go on from run to run; what must be put in order is handed in with each run.
 pub(super) struct Run {
     pub(super) counts: Vec<Counts>,
+    pub(super) worst: Worst,
     pub(super) totals: Totals,
     pub(super) memory: BlockMemory,
     /// What blocks touched, block after block.
@@ -64,6 +66,7 @@ impl Run {
     pub(super) fn new(rules: &Rules, sites: usize, managed: Arc<[Numbered]>, of_host: Arc<[OfHost]>) -> Self {
         Self {
             counts: vec![Counts::default(); sites],
+            worst: Worst::new(sites),
             totals: Totals::default(),
             memory: BlockMemory::new(rules.l1.share),
             groups: Vec::new(),

@@ -1,6 +1,8 @@
 //! Built-in cards, card files, and occupancy against values of NVIDIA's calculator.
 
-use simt::cards::{BlockShape, Card, Limiter, Limits, Occupancy, OccupancyError, all, find, from_toml};
+use simt::cards::{
+    BlockShape, Card, Limiter, Limits, Occupancy, OccupancyError, Residency, all, find, from_toml,
+};
 
 #[test]
 fn every_card_is_possible_and_says_where_it_is_from() {
@@ -148,7 +150,7 @@ fn bad_card_files_are_refused_with_the_line_and_the_reason() {
 fn blocks(capability: &str, threads: u32, registers: u32, shared_bytes: u32) -> (u32, u32, Limiter) {
     let limits = Limits::of(capability.parse().unwrap());
     let occupancy = Occupancy::new(&limits, BlockShape { threads, registers, shared_bytes }).unwrap();
-    (occupancy.blocks, occupancy.warps, occupancy.limiter)
+    (occupancy.blocks, occupancy.warps, occupancy.residency.limiter)
 }
 
 #[test]
@@ -191,6 +193,28 @@ fn occupancy_is_the_calculators() {
             "{capability}: {threads} threads, {registers} registers, {shared} bytes"
         );
     }
+}
+
+#[test]
+fn each_resource_says_how_many_blocks_it_would_hold() {
+    let of = |capability: &str, threads, registers, shared_bytes| {
+        let limits = Limits::of(capability.parse().unwrap());
+        let block = BlockShape { threads, registers, shared_bytes };
+        Occupancy::new(&limits, block).unwrap().residency
+    };
+    let expected = Residency {
+        registers: 40,
+        shared_bytes: 100 << 10,
+        most_warps: 64,
+        by_warps: 8,
+        by_blocks: 32,
+        by_registers: Some(6),
+        by_shared_memory: Some(2),
+        limiter: Limiter::SharedMemory,
+    };
+    assert_eq!(of("9.0", 256, 40, 100 << 10), expected);
+    let unknown = of("2.0", 192, 0, 0);
+    assert_eq!((unknown.by_registers, unknown.by_shared_memory, unknown.by_warps), (None, None, 8));
 }
 
 #[test]

@@ -39,6 +39,7 @@ mod count_table;
 mod count_time;
 mod count_trails;
 mod count_transpose;
+mod count_worst;
 mod exec_blocks;
 mod exec_calls;
 mod exec_common;

@@ -1,0 +1,132 @@
+//! Keeps the request of each instruction that cost most, for pictures of how lanes fall on sectors and banks.
+//!
+//! The cost of a request is what [`counters::Access`] says. Most requests of an instruction cost the same, so the usual
+//! case has to be one comparison: cost and block are packed into a *rank*, the cost above the complement of the block's
+//! number. Of two requests the one with the higher rank is kept: the dearer one, of equals that of the earlier block. In a
+//! block the first to be executed is kept, for a later one has the same rank. A block is executed by one worker, in an
+//! order that depends on nothing outside it, so what is kept is the same for any number of workers.
+
+use crate::observe::{Access, At, Operation, Space};
+use counters::AccessKind;
+use std::collections::BTreeMap;
+
+/// Bits of a rank below the cost. More blocks than they can tell apart take years to execute.
+const BLOCK_BITS: u32 = 48;
+
+/// Addresses in global, local and constant memory are given from the line of this size on which the request begins.
+const LINE_BYTES: u64 = 128;
+
+/// What a request came to: one of the two is 0.
+#[derive(Clone, Copy)]
+pub(super) enum Cost {
+    /// Sectors in global or local memory.
+    Sectors(u32),
+    /// Wavefronts in shared memory, or issues in constant memory.
+    Wavefronts(u32),
+}
+
+/// The dearest requests so far, by site.
+#[derive(Default)]
+pub(super) struct Worst {
+    /// The rank of what is kept; 0 for nothing.
+    ranks: Vec<u64>,
+    kept: BTreeMap<u32, Kept>,
+}
+
+#[derive(Clone)]
+struct Kept {
+    rank: u64,
+    block: u64,
+    access: counters::Access,
+}
+
+impl Worst {
+    pub(super) fn new(sites: usize) -> Self {
+        Self { ranks: vec![0; sites], kept: BTreeMap::new() }
+    }
+
+    /// Keeps a request if none before it at its site ranks as high.
+    #[inline(always)]
+    pub(super) fn note(&mut self, at: At, access: &Access<'_>, cost: Cost) {
+        let (Cost::Sectors(units) | Cost::Wavefronts(units)) = cost;
+        let rank = u64::from(units) << BLOCK_BITS | (!at.block & ((1 << BLOCK_BITS) - 1));
+        if self.ranks.get(at.site.0 as usize).is_none_or(|&kept| rank > kept) {
+            self.keep(at, access, cost, rank);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep(&mut self, at: At, access: &Access<'_>, cost: Cost, rank: u64) {
+        let site = at.site.0;
+        if self.ranks.len() <= site as usize {
+            self.ranks.resize(site as usize + 1, 0);
+        }
+        self.ranks[site as usize] = rank;
+        let (sectors, wavefronts) = match cost {
+            Cost::Sectors(sectors) => (sectors, 0),
+            Cost::Wavefronts(wavefronts) => (0, wavefronts),
+        };
+        let access = counters::Access {
+            site,
+            kind: kind(access),
+            bytes: access.bytes,
+            lanes: lanes(access),
+            sectors,
+            wavefronts,
+            block: [0; 3],
+            warp: at.warp,
+        };
+        self.kept.insert(site, Kept { rank, block: at.block, access });
+    }
+
+    /// Adds what another worker has kept.
+    pub(super) fn add(&mut self, other: &Worst) {
+        for (&site, kept) in &other.kept {
+            if self.kept.get(&site).is_none_or(|known| kept.rank > known.rank) {
+                self.kept.insert(site, kept.clone());
+            }
+        }
+    }
+
+    /// All requests that were kept, by site, of a launch with this grid.
+    pub(super) fn into_accesses(self, grid: [u32; 3]) -> Vec<counters::Access> {
+        let [x, y] = [grid[0], grid[1]].map(u64::from);
+        let placed = |Kept { block, access, .. }| {
+            let block = [block % x, block / x % y, block / x / y].map(|index| index as u32);
+            counters::Access { block, ..access }
+        };
+        self.kept.into_values().map(placed).collect()
+    }
+}
+
+fn kind(access: &Access<'_>) -> AccessKind {
+    match (access.space, access.operation) {
+        (Space::Global, Operation::Load) => AccessKind::GlobalLoad,
+        (Space::Global, Operation::Store) => AccessKind::GlobalStore,
+        (Space::Global, Operation::Atomic | Operation::Reduction) => AccessKind::GlobalAtomic,
+        (Space::Local, Operation::Load) => AccessKind::LocalLoad,
+        (Space::Local, _) => AccessKind::LocalStore,
+        (Space::Shared, Operation::Load) => AccessKind::SharedLoad,
+        (Space::Shared, Operation::Store) => AccessKind::SharedStore,
+        (Space::Shared, Operation::Atomic | Operation::Reduction) => AccessKind::SharedAtomic,
+        (Space::Constant, _) => AccessKind::ConstantLoad,
+    }
+}
+
+/// Addresses by lane, from where [`counters::Access::lanes`] counts them.
+fn lanes(access: &Access<'_>) -> Vec<Option<u64>> {
+    let address = |lane: usize| {
+        let address = access.addresses[lane];
+        let laid_out = match access.space {
+            // The same word of 32 threads makes a line: see `local`.
+            Space::Local => address / 4 * 128 + lane as u64 * 4 + address % 4,
+            _ => address,
+        };
+        (access.active >> lane & 1 != 0).then_some(laid_out)
+    };
+    let lanes: Vec<_> = (0..access.addresses.len()).map(address).collect();
+    let first = lanes.iter().flatten().min().map_or(0, |low| low / LINE_BYTES * LINE_BYTES);
+    let origin = if access.space == Space::Shared { 0 } else { first };
+    lanes.into_iter().map(|address| Some(address? - origin)).collect()
+}
