@@ -5,14 +5,16 @@ use record::{
     Bound, Counted, Line, Parts,
     counters::{Counts, LaunchCounters},
 };
-use simt::{count::Modelled, model::Level};
-use std::sync::Arc;
+use simt::{
+    count::{Modelled, SourcePlace},
+    model::Level,
+};
 
-/// The counters of a launch that was simulated on this card; with those of its lines, if they are wanted.
-pub(crate) fn counted(record: &LaunchRecord, card: &Card, with_lines: bool) -> Counted {
+/// The counters of a launch that was simulated on this card, in total and by line of the source.
+pub(crate) fn counted(record: &LaunchRecord, card: &Card) -> Counted {
     let microseconds = |seconds: f64| seconds * 1e6;
     let time = &record.time;
-    let launch = LaunchCounters { sites: Vec::new(), ..record.counters.clone() };
+    let launch = LaunchCounters { sites: Vec::new(), worst: Vec::new(), ..record.counters.clone() };
     Counted {
         dram_bytes: launch.dram_read.bytes(card.dram_granule_bytes)
             + launch.dram_written.bytes(card.dram_granule_bytes),
@@ -27,7 +29,7 @@ pub(crate) fn counted(record: &LaunchRecord, card: &Card, with_lines: bool) -> C
             migration: microseconds(record.migration.seconds),
         },
         bound: bound(record),
-        lines: if with_lines { lines(record) } else { Vec::new() },
+        lines: lines(record),
         launch,
     }
 }
@@ -59,10 +61,12 @@ fn of_level(level: Level) -> Bound {
 
 /// Sums by line of the user's own source, in the order of files and lines.
 fn lines(record: &LaunchRecord) -> Vec<Line> {
-    let by_line = record.counters.by_line(record.sites());
-    let line = |(place, counts): (Option<(Arc<str>, u32)>, Counts)| match place {
-        Some((file, line)) => Line { file: file.to_string(), line, counts, worst: None },
-        None => Line { file: String::new(), line: 0, counts, worst: None },
+    let sites = record.sites();
+    let worst = record.counters.worst_by_line(sites);
+    let line = |(place, counts): (SourcePlace, Counts)| {
+        let worst = worst.get(&place).map(|&access| access.clone());
+        let (file, line) = place.map_or_else(Default::default, |(file, line)| (file.to_string(), line));
+        Line { file, line, counts, worst }
     };
-    by_line.into_iter().map(line).collect()
+    record.counters.by_line(sites).into_iter().map(line).collect()
 }

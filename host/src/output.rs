@@ -2,7 +2,7 @@
 
 use crate::{
     catalog,
-    cli::{Format, Options},
+    cli::{Detail, Format, Options},
 };
 use anyhow::{Context, Result, bail};
 use record::{Record, Run};
@@ -46,7 +46,11 @@ impl Output {
     /// The folder cannot be written to, or holds the records of an earlier run.
     pub(crate) fn open(options: &Options) -> Result<Output> {
         let folder = options.out.as_deref().map(Folder::open).transpose()?;
-        let shown = Shown { counters: options.counters.is_some(), explanations: options.explain };
+        let shown = Shown {
+            counters: options.counters.is_some(),
+            lines: options.counters == Some(Detail::Lines),
+            explanations: options.explain,
+        };
         Ok(Output {
             run: None,
             records: Vec::new(),

@@ -19,8 +19,6 @@ pub(crate) struct Recorder<'a> {
     pub copy: Option<Ceiling>,
     /// The card that is simulated, if one is.
     pub card: Option<&'a Card>,
-    /// Whether the counters of single lines are wanted.
-    pub lines: bool,
     /// What explains rows of a GPU, where that is wanted.
     pub simulated: Option<&'a Simulated>,
 }
@@ -146,7 +144,7 @@ impl Recorder<'_> {
 
     fn counters(&self, measurement: &Measurement) -> Option<Box<Counted>> {
         let (launch, card) = (measurement.launch.as_deref()?, self.card?);
-        Some(Box::new(counted(launch, card, self.lines)))
+        Some(Box::new(counted(launch, card)))
     }
 }
 

@@ -72,7 +72,15 @@ fn a_record_of_a_simulated_card_says_that_it_is_modelled() {
     assert_eq!(counters["total"]["loads"]["lines"], 2 * WARPS);
     assert_eq!(counters["total"]["loads"]["bytes_requested"], 32 << 10);
     assert_eq!((&counters["blocks"], &counters["warps"]), (&32.into(), &WARPS.into()));
-    assert!(counters["lines"].is_null() && counters["sites"].is_null(), "not asked for");
+    assert!(counters["sites"].is_null() && counters["worst"].is_null(), "those of instructions are not kept");
+    // Both requests are one line's: the load, which is the first of the equally dear, one element behind a line's start.
+    let lines = counters["lines"].as_array().expect("lines");
+    let worst: Vec<&Value> =
+        lines.iter().map(|line| &line["worst"]).filter(|worst| !worst.is_null()).collect();
+    assert_eq!(worst.len(), 1, "{lines:?}");
+    let expected: Vec<u64> = (1..=32).map(|element| 4 * element).collect();
+    assert_eq!((&worst[0]["kind"], &worst[0]["lanes"]), (&"global-load".into(), &expected.into()));
+    assert_eq!((&worst[0]["sectors"], &worst[0]["block"]), (&5.into(), &vec![0; 3].into()));
     // The time between the events is the model's, which the launch's parts make up.
     let parts = &counters["modelled_us"];
     let largest = ["launch", "dram", "l2", "on_chip", "issue", "latency"].map(|part| number(&parts[part]));

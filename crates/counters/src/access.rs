@@ -34,7 +34,8 @@ impl AccessKind {
 }
 
 /// The request of an instruction that cost most: most sectors in global and local memory, most wavefronts in shared memory,
-/// most issues in constant memory. Of equals it is that of the earliest block, and in a block the first to be executed.
+/// most issues in constant memory. Of equals it is that of the earliest block, in a block that of the earliest warp, and of a
+/// warp's own the first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Access {

@@ -7,7 +7,7 @@ use super::{
     report,
 };
 use crate::{
-    cli::{Detail, Format, Options},
+    cli::{Format, Options},
     device::{self, Backend, Gpu},
     experiments::{Point, Work},
     interrupt::{self, Interrupt},
@@ -86,14 +86,8 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
             None => return interrupted(&progress, &mut output, points.len()),
         },
     };
-    let recorder = Recorder {
-        device: &gpu.info,
-        artefact,
-        copy,
-        card: driver.card(),
-        lines: options.counters == Some(Detail::Lines),
-        simulated: simulated.as_ref(),
-    };
+    let recorder =
+        Recorder { device: &gpu.info, artefact, copy, card: driver.card(), simulated: simulated.as_ref() };
     progress.inc(1);
     progress.suspend(|| output.begin(recorder.run()))?;
 

@@ -13,8 +13,8 @@ const READING: &str = "Of one launch: instructions of warps, the requests of loa
                        of the bytes moved that lanes asked for. What L2 and DRAM moved, and what bounds the time, is \
                        modelled.";
 
-/// The counters of rows, one a row, and where they are known those of each row's lines. Nothing where no row has any.
-pub(super) fn counters(rows: &[&Record]) -> String {
+/// The counters of rows, one a row; with `by_line` also those of each row's lines. Nothing where no row has any.
+pub(super) fn counters(rows: &[&Record], by_line: bool) -> String {
     let counted: Vec<(&Record, &Counted)> =
         rows.iter().filter_map(|row| Some((*row, row.counters.as_deref()?))).collect();
     let Some((first, _)) = counted.first() else { return String::new() };
@@ -24,7 +24,7 @@ pub(super) fn counters(rows: &[&Record]) -> String {
         counted.iter().map(|(record, counters)| Columns::of_launch(record, counters)).collect();
     let swept = first.parameters.swept.as_ref().map_or("kernel", |_| "kernel, value");
     let mut text = format!("\n{}\n\n{}\n", wrapped(READING), tabulate(swept, names.clone(), &all));
-    for ((_, counters), name) in counted.iter().zip(&names) {
+    for ((_, counters), name) in counted.iter().zip(&names).filter(|_| by_line) {
         if counters.lines.is_empty() {
             continue;
         }

@@ -22,6 +22,8 @@ const MOVED: &str =
 pub struct Shown {
     /// The counters of each row.
     pub counters: bool,
+    /// With them, those of each line of the kernels' source.
+    pub lines: bool,
     /// What explains each row.
     pub explanations: bool,
 }
@@ -76,7 +78,7 @@ pub fn section(rows: &[&Record], catalog: &Catalog, shown: Shown) -> String {
         text.push_str(&explanations(rows));
     }
     if shown.counters {
-        text.push_str(&counters(rows));
+        text.push_str(&counters(rows, shown.lines));
     }
     text
 }

@@ -1,17 +1,20 @@
 //! Keeps the request of each instruction that cost most, for pictures of how lanes fall on sectors and banks.
 //!
 //! The cost of a request is what [`counters::Access`] says. Most requests of an instruction cost the same, so the usual
-//! case has to be one comparison: cost and block are packed into a *rank*, the cost above the complement of the block's
-//! number. Of two requests the one with the higher rank is kept: the dearer one, of equals that of the earlier block. In a
-//! block the first to be executed is kept, for a later one has the same rank. A block is executed by one worker, in an
-//! order that depends on nothing outside it, so what is kept is the same for any number of workers.
+//! case has to be one comparison: cost, block and warp are packed into a *rank*, the cost above the complements of the
+//! block's number and of the warp's. Of two requests the one with the higher rank is kept: the dearer one, of equals that of
+//! the earlier block, and in a block that of the earlier warp. Of a warp's own the first is kept, for a later one has the same
+//! rank. A warp's requests depend on nothing that is left to chance, so what is kept is the same for any number of workers.
 
 use crate::observe::{Access, At, Operation, Space};
 use counters::AccessKind;
 use std::collections::BTreeMap;
 
+/// Bits of a rank for the warp: a block has at most 32.
+const WARP_BITS: u32 = 6;
+
 /// Bits of a rank below the cost. More blocks than they can tell apart take years to execute.
-const BLOCK_BITS: u32 = 48;
+const ORDER_BITS: u32 = 48;
 
 /// Addresses in global, local and constant memory are given from the line of this size on which the request begins.
 const LINE_BYTES: u64 = 128;
@@ -49,7 +52,8 @@ impl Worst {
     #[inline(always)]
     pub(super) fn note(&mut self, at: At, access: &Access<'_>, cost: Cost) {
         let (Cost::Sectors(units) | Cost::Wavefronts(units)) = cost;
-        let rank = u64::from(units) << BLOCK_BITS | (!at.block & ((1 << BLOCK_BITS) - 1));
+        let order = at.block << WARP_BITS | u64::from(at.warp);
+        let rank = u64::from(units) << ORDER_BITS | (!order & ((1 << ORDER_BITS) - 1));
         if self.ranks.get(at.site.0 as usize).is_none_or(|&kept| rank > kept) {
             self.keep(at, access, cost, rank);
         }

@@ -64,6 +64,16 @@ fn the_dearest_request_is_kept_and_of_equals_the_first() {
 }
 
 #[test]
+fn of_equals_the_first_warp_is_kept_whichever_comes_first() {
+    let found = worst(|block| {
+        for (warp, row) in [(1, 0), (1, 1), (0, 2), (0, 3)] {
+            block.load(warp, 0, 4, |lane| ARRAY + row * 4 + lane * 8);
+        }
+    });
+    assert_eq!((found[0].warp, found[0].lanes[0], found[0].block), (0, Some(8), [0; 3]));
+}
+
+#[test]
 fn blocks_have_three_coordinates() {
     let shape = LaunchShape { grid: [3, 2, 2], ..shape(&card(), 12, 32) };
     let finished = launch(shape, L2State::new(card()), &[], |block| {
