@@ -1,7 +1,7 @@
 //! The [`Catalog`]: what reports say of the experiments and kernels beside records.
 
 use crate::experiments;
-use report::{Catalog, Lesson};
+use report::{Catalog, KernelText, Lesson};
 use std::{fs, path::Path, sync::LazyLock};
 
 /// The files of gpu-kernels that the build script found: paths from the repository's root, and texts.
@@ -19,9 +19,37 @@ pub(crate) fn catalog() -> &'static Catalog {
             picture: experiment.picture(),
             finding: experiment.finding(),
         });
-        Catalog { lessons: lessons.collect(), kernels: Vec::new() }
+        Catalog { lessons: lessons.collect(), kernels: kernels() }
     });
     &CATALOG
+}
+
+/// The kernels of all experiments, each once, with the files that they are in.
+fn kernels() -> Vec<KernelText> {
+    let sources: Vec<(&'static str, String)> =
+        SOURCES.iter().map(|(path, _)| (*path, source(path))).collect();
+    let mut kernels: Vec<KernelText> = Vec::new();
+    for experiment in experiments::ALL {
+        for kernel in experiment.kernels() {
+            if kernels.iter().any(|known| known.name == kernel.name) {
+                continue;
+            }
+            let in_file = |(path, source): &(&'static str, String)| {
+                let text = KernelText {
+                    name: kernel.name,
+                    experiment: experiment.name(),
+                    parameters: kernel.parameters(),
+                    contract: kernel.contract(),
+                    file: path,
+                    source: source.clone(),
+                    ptx: Vec::new(),
+                };
+                text.function().is_some().then_some(text)
+            };
+            kernels.extend(sources.iter().find_map(in_file));
+        }
+    }
+    kernels
 }
 
 /// A source file of gpu-kernels: as it is now in the checkout that the program was built in, or else as it was then.
@@ -51,5 +79,19 @@ mod tests {
         for lesson in &catalog().lessons {
             assert!(lesson.prose.starts_with("# "), "{}: {:?}", lesson.name, lesson.prose.lines().next());
         }
+    }
+
+    #[test]
+    fn every_kernel_is_found_in_its_file() {
+        for kernel in experiments::ALL.iter().flat_map(|experiment| experiment.kernels()) {
+            let text =
+                catalog().kernel(kernel.name).unwrap_or_else(|| panic!("{} is in no file", kernel.name));
+            assert!(text.file.starts_with("gpu-kernels/src/"), "{}", text.file);
+            assert!(!text.summary().is_empty(), "{} has no documentation", kernel.name);
+            assert_eq!(text.parameters, kernel.parameters());
+        }
+        let stride = catalog().kernel("stride_f64").expect("a kernel");
+        assert_eq!((stride.file, stride.experiment), ("gpu-kernels/src/coalescing.rs", "stride"));
+        assert_eq!(stride.summary(), "a[i * s] += 1, one thread per element.");
     }
 }

@@ -7,6 +7,7 @@ mod options;
 pub(crate) use options::{Choices, Matrices, Pattern};
 
 use crate::{
+    commands::explain,
     device::DeviceChoice,
     experiments::{self, Precision},
     simulated::{self, Card, Check},
@@ -58,6 +59,12 @@ pub(crate) enum Command {
         #[arg(value_name = "CARD", value_parser = simulated::named)]
         card: Option<Box<Card>>,
     },
+    /// Explain a kernel line by line, or the lesson of an experiment
+    ///
+    /// Of a kernel: simulates its launches at a small size, and shows the one that tells most: its Rust source with the
+    /// requests, sectors, bank conflicts and traffic of each line, the request that cost most drawn lane by lane, what limits
+    /// occupancy, and what limits time. Of an experiment: its lesson, its kernels and where it comes from.
+    Explain(ExplainOptions),
     /// Run kernels under the checks of the simulated driver, and report what is wrong with them
     ///
     /// Launches each kernel once a point, on buffers of exactly its size, and reports in compute-sanitizer's words:
@@ -207,8 +214,8 @@ pub(crate) struct Options {
 
     /// Show what each launch did: requests, sectors, cache lines, instructions; of a simulated card
     ///
-    /// `--counters` adds a table a row, `--counters lines` besides a table a line of the kernel's source. Records in JSON
-    /// always have the counters, and those of lines where this asks for them.
+    /// `--counters` adds a table with a row per launch, `--counters lines` also one with a row per line of the kernel's
+    /// source. Records in JSON always have both.
     #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "launch", value_name = "launch|lines")]
     pub counters: Option<Detail>,
 
@@ -294,6 +301,37 @@ pub(crate) struct CheckOptions {
     pub bytes: Option<u64>,
 
     /// The offsets or strides to visit: 0..=32, 0..32, 4, or 1,2,4,8 [default: 0..=32, strides from 1]
+    #[arg(long, allow_hyphen_values = true, value_name = "RANGE")]
+    pub range: Option<Sweep>,
+
+    /// The options of single experiments.
+    #[command(flatten, next_help_heading = "Options of single experiments")]
+    pub choices: Choices,
+}
+
+/// What to explain and how.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ExplainOptions {
+    /// The kernel or the experiment
+    #[arg(value_name = "KERNEL|EXPERIMENT", value_parser = explain::named)]
+    pub name: String,
+
+    /// The card to simulate: auto, cuda, cuda:N, sim:CARD or sim:FILE.toml
+    ///
+    /// For a GPU it is the simulated card that is most like it; auto is that of the first GPU, and sim:h200 where there is
+    /// none.
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    pub device: DeviceChoice,
+
+    /// Show the PTX of each line below it
+    #[arg(long)]
+    pub ptx: bool,
+
+    /// Bytes that the kernel reads [default: 4MiB, or as much as makes whole blocks]
+    #[arg(long, value_parser = sizes::parse, allow_hyphen_values = true, value_name = "SIZE")]
+    pub bytes: Option<u64>,
+
+    /// The offset or stride to explain [default: the one that costs most]
     #[arg(long, allow_hyphen_values = true, value_name = "RANGE")]
     pub range: Option<Sweep>,
 

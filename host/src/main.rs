@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         Command::Compare { reference, options } => commands::run::run(&options, Some(&reference)),
         Command::List { kernels } => commands::list::run(kernels),
         Command::Devices { card } => commands::devices::run(card.as_deref()),
+        Command::Explain(options) => commands::explain::run(&options),
         Command::Check(options) => commands::check::run(&options),
         Command::Report(options) => commands::report::run(&options),
         Command::Diff(options) => commands::diff::run(&options),

@@ -1,6 +1,7 @@
 //! What the laboratory knows of its lessons and kernels beside the records of a run.
 
 use record::Record;
+use std::ops::RangeInclusive;
 
 /// The lessons and kernels.
 #[derive(Clone, Debug, Default)]
@@ -77,18 +78,82 @@ pub enum Picture {
 }
 
 /// A kernel's source and what it was compiled to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelText {
     /// The kernel's name.
     pub name: &'static str,
     /// The experiment that runs it.
     pub experiment: &'static str,
+    /// The parameters that a launch passes, such as `nx: Extent<Nx>`.
+    pub parameters: Vec<String>,
+    /// What a launch has to keep, a clause each.
+    pub contract: Vec<String>,
     /// The source file, from the repository's root.
     pub file: &'static str,
     /// The whole text of that file.
     pub source: String,
     /// The kernel's PTX, line by line, without the module's other kernels and without debug sections.
     pub ptx: Vec<CodeLine>,
+}
+
+impl KernelText {
+    /// The lines of the kernel's function in its source, from 1: from its head to its closing brace. `None` where the source
+    /// does not have it.
+    ///
+    /// The function has the kernel's name, or stands below a `#[kernel(name = <f32>)]` that makes the kernel of it.
+    ///
+    /// ```
+    /// let source = "#[kernel(fill_f32 = <f32>)]\npub fn fill<T>(a: Out<T>) {\n    a.put(T::ONE);\n}\n".to_string();
+    /// let kernel = report::KernelText { name: "fill_f32", source, ..Default::default() };
+    /// assert_eq!(kernel.function(), Some(2..=4));
+    /// ```
+    pub fn function(&self) -> Option<RangeInclusive<usize>> {
+        let lines: Vec<&str> = self.source.lines().collect();
+        let is_head = |line: &str, name: &str| {
+            let head = line.trim_start().split_once("fn ").filter(|(before, _)| {
+                before.split_whitespace().all(|word| matches!(word, "pub" | "unsafe" | "const"))
+            });
+            head.and_then(|(_, rest)| rest.strip_prefix(name))
+                .is_some_and(|rest| rest.starts_with(['(', '<']))
+        };
+        // The attribute and what else stands between it and the head.
+        let attributes = |head: usize| {
+            let above =
+                lines[..head].iter().rev().take_while(|line| !line.trim().is_empty() && line.trim() != "}");
+            let mut above: Vec<&str> =
+                above.map(|line| line.trim()).filter(|line| !line.starts_with("//")).collect();
+            above.reverse();
+            above.join(" ")
+        };
+        let instance = format!("{} = ", self.name);
+        let is_kernel = |head: &usize| {
+            let attributes = attributes(*head);
+            let is_instance = || {
+                attributes.split([' ', '(']).collect::<Vec<_>>().join(" ").contains(&format!(" {instance}"))
+            };
+            attributes.contains("#[kernel") && (is_head(lines[*head], self.name) || is_instance())
+        };
+        let head = (0..lines.len()).filter(|at| lines[*at].contains("fn ")).find(is_kernel)?;
+        let indent = lines[head].len() - lines[head].trim_start().len();
+        let brace = format!("{}}}", " ".repeat(indent));
+        let length = lines[head..].iter().position(|line| *line == brace)?;
+        Some(head + 1..=head + length + 1)
+    }
+
+    /// The first sentence of the kernel's documentation, without Markdown's marks; empty where it has none.
+    pub fn summary(&self) -> String {
+        let lines: Vec<&str> = self.source.lines().collect();
+        let Some(function) = self.function() else { return String::new() };
+        let above = lines[..function.start() - 1].iter().rev().map(|line| line.trim());
+        // The attribute and comments to the tools stand between the documentation and the head.
+        let above = above.take_while(|line| !line.is_empty() && *line != "}");
+        let mut text: Vec<&str> = above.filter_map(|line| line.strip_prefix("///")).map(str::trim).collect();
+        text.reverse();
+        let paragraph = text.split(|line| line.is_empty()).next().unwrap_or_default().join(" ");
+        let plain = crate::explain::plain(&paragraph);
+        let end = plain.find(". ").map_or(plain.len(), |end| end + 1);
+        plain[..end].to_string()
+    }
 }
 
 /// A line of PTX or SASS, and the line of source that it comes from.

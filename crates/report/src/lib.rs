@@ -5,6 +5,7 @@
 
 mod catalog;
 pub mod diff;
+pub mod explain;
 pub mod explanation;
 pub mod html;
 pub mod terminal;

@@ -3,7 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod devices;
 pub(crate) mod diff;
-mod explain;
+pub(crate) mod explain;
 pub(crate) mod list;
 mod plan;
 pub(crate) mod report;

@@ -1,7 +1,7 @@
 //! What a run will measure: the options, brought together with the experiments and the device.
 
 use crate::{
-    cli::{CheckOptions, Choices, Options, Precisions},
+    cli::{CheckOptions, Choices, ExplainOptions, Options, Precisions},
     device::{Backend, DeviceInfo},
     experiments::{self, Block, Experiment, Point, Precision, Request, Scale, Work},
     memory,
@@ -15,6 +15,9 @@ const SMALLEST_DEFAULT: u64 = 64 << 20;
 
 /// The default size on a simulated card: all experiments together are done within a minute on two cores.
 const QUICK_DEFAULT: u64 = 16 << 20;
+
+/// The default size of a kernel that is explained: it fills a card, and is soon simulated.
+const EXPLAINED_DEFAULT: u64 = 4 << 20;
 
 /// The default size of a check: some dozens of blocks.
 const CHECK_DEFAULT: u64 = 64 << 10;
@@ -98,6 +101,29 @@ impl From<&CheckOptions> for Selection {
                 options.range.is_some(),
                 &options.choices,
             ),
+        }
+    }
+}
+
+impl Selection {
+    /// The points of the kernel that is to be explained: small ones, to find the one that tells most, or those of a usual size.
+    pub(crate) fn explained(options: &ExplainOptions, scale: Scale) -> Selection {
+        let default = match scale {
+            Scale::Small => check_bytes(&options.choices),
+            Scale::Quick | Scale::Full => whole_blocks(EXPLAINED_DEFAULT, common_block(&options.choices)),
+        };
+        let given =
+            given(options.bytes.is_some(), Precisions::Both, options.range.is_some(), &options.choices);
+        Selection {
+            experiments: Vec::new(),
+            kernels: vec![options.name.clone()],
+            precisions: Precisions::Both.chosen(),
+            bytes: options.bytes,
+            default_bytes: Some(default),
+            range: options.range.clone(),
+            scale,
+            choices: options.choices.clone(),
+            given,
         }
     }
 }

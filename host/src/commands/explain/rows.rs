@@ -94,7 +94,7 @@ fn arguments(options: &Options) -> Vec<(&'static str, String)> {
 
 /// The card whose requests fall on sectors as the device's do: of the same compute capability, or of the next lower one
 /// that there is.
-fn alike(device: &DeviceInfo) -> Result<Card> {
+pub(super) fn alike(device: &DeviceInfo) -> Result<Card> {
     let capability = |card: &Card| {
         let capability = card.compute_capability;
         let number = u32::from(capability.major) * 10 + u32::from(capability.minor);
