@@ -11,5 +11,8 @@ pub mod fault;
 pub mod memory;
 pub mod model;
 pub mod observe;
-pub mod ptx;
 pub mod registers;
+
+/// Reads PTX: the crate of that name.
+#[doc(no_inline)]
+pub use ::ptx;

@@ -144,7 +144,7 @@ impl<'a> Layout<'a> {
             opcode: String::new(),
         };
         let mut in_registers = 0;
-        let mut place = |layout: &mut Self, parameter: &crate::ptx::Parameter| {
+        let mut place = |layout: &mut Self, parameter: &ptx::Parameter| {
             if parameter.in_register {
                 let register = body.registers.get(in_registers).ok_or("a parameter without its register")?;
                 in_registers += 1;

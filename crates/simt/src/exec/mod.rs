@@ -42,5 +42,4 @@ pub use error::{LaunchFailure, LoadError};
 pub use kernel::{Kernel, ParameterLayout, Variable, VariableKind};
 pub use launch::{Executed, Launch, Machine, launch};
 pub use program::Program;
-pub(crate) use site::in_library;
 pub use site::{SiteInfo, SourceLine};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::ptx::lines::in_library;
 use crate::ptx::{Index, Instruction};
 
 /// An instruction of a program, found by its [`Site`](crate::observe::Site).
@@ -49,23 +50,6 @@ impl SourceLine {
     pub fn is_library(&self) -> bool {
         in_library(&self.file)
     }
-}
-
-/// Whether a file is a library's rather than one of the kernels: of Rust's own, of what kernels are written with
-/// (`cuda_std`, `cuda_safe`), or of what cargo fetched.
-pub(crate) fn in_library(file: &str) -> bool {
-    const FOLDERS: [&str; 8] = [
-        "/rustc/",
-        "library/core/src/",
-        "library/alloc/src/",
-        "library/std/src/",
-        "cuda_std/src/",
-        "cuda_safe/src/",
-        "registry/src/",
-        "git/checkouts/",
-    ];
-    let file = file.replace('\\', "/");
-    FOLDERS.iter().any(|folder| file.contains(folder))
 }
 
 impl SiteInfo {

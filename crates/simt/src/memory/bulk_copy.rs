@@ -273,7 +273,7 @@ pub(super) fn decode_zeros(
     }
     opcode::count(instruction, 2, 3)?;
     if let Some(value) = instruction.operands.get(2)
-        && !matches!(value, crate::ptx::Operand::Immediate(crate::ptx::Immediate::Integer { bits: 0, .. }))
+        && !matches!(value, ptx::Operand::Immediate(ptx::Immediate::Integer { bits: 0, .. }))
     {
         return Err(DecodeError::operands(instruction, "the value must be 0"));
     }

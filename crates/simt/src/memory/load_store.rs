@@ -256,7 +256,7 @@ fn decode(
 /// How wide the register is that a signed element's sign must fill; 0 if there is nothing to fill.
 fn sign_bits_of(
     instruction: &Instruction,
-    operand: &crate::ptx::Operand,
+    operand: &ptx::Operand,
     slot: Slot,
     scalar: ScalarType,
     columns: &mut dyn Columns,

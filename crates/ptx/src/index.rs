@@ -179,7 +179,7 @@ impl<'module> DebugStrings<'module> {
 #[cfg(test)]
 mod tests {
     use super::Index;
-    use crate::ptx::parse;
+    use crate::parse;
 
     /// A kernel whose instructions are in so many inlined functions, each in 20 places.
     fn module(names: usize) -> String {

@@ -3,7 +3,8 @@
 //! [`parse`] reads a file in one pass and leaves an owned [`Module`]: names resolved to what they stand for, opcodes
 //! split but not decoded, each instruction with its line in the file and, where the file has `.loc` directives, in
 //! the source ([`Index::source`]). Printing a module gives text that parses to an equal module. [`cfg`](mod@cfg) finds the
-//! blocks of a function and where its divided warps come together again.
+//! blocks of a function and where its divided warps come together again. [`lines`] says which line of its author's source
+//! each instruction comes from, and [`Sources`] has the text of those lines.
 //!
 //! The language is that of the PTX ISA manual, version 9, of which all is read that compilers emit for ordinary
 //! kernels. Not read: arithmetic in constant expressions, and DWARF beyond keeping its text.
@@ -14,11 +15,13 @@ mod check;
 mod error;
 mod index;
 mod lexer;
+pub mod lines;
 mod module;
 mod names;
 mod parser;
 mod print;
 mod source;
+mod sources;
 mod types;
 
 pub use body::{
@@ -33,6 +36,7 @@ pub use module::{
 };
 pub use names::{Name, Opcode};
 pub use source::{Inlined, Location, LocationId, SourceFile};
+pub use sources::Sources;
 pub use types::{Component, Linkage, SPECIAL_REGISTERS, ScalarType, Space, SpecialRegister};
 
 /// Reads a PTX file.
