@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::misuse::Misuse;
+
 /// The two places that this program runs from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
@@ -54,11 +56,11 @@ impl Layout {
     pub fn root(&self, verb: &str) -> Result<&Path> {
         match self {
             Layout::Checkout { root } => Ok(root),
-            Layout::Folder { folder } => bail!(
+            Layout::Folder { folder } => Err(Misuse::error(format!(
                 "`{verb}` needs the sources and a Rust toolchain, and {} holds only programs. These verbs work here: run, \
                  list, devices, compare, check, doctor, and `test --gpu`.",
                 folder.display()
-            ),
+            ))),
         }
     }
 

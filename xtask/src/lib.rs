@@ -2,6 +2,7 @@
 
 pub mod cargo;
 pub mod layout;
+pub mod misuse;
 pub mod nearest;
 pub mod process;
 pub mod tools;

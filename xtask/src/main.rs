@@ -22,7 +22,10 @@ mod verbs;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use xtask::misuse::{self, Misuse};
+use xtask::nearest::hint;
 
 pub(crate) use xtask::{cargo, layout, nearest, print, process, tools};
 
@@ -83,7 +86,15 @@ pub(crate) struct PassedOn {
 }
 
 fn main() -> ExitCode {
-    let result = match CommandLine::parse().verb {
+    let verb = match CommandLine::try_parse() {
+        Ok(line) => line.verb,
+        Err(error) => match unknown_verb(&error) {
+            Some(words) => return misuse::report(&Misuse::error(words)),
+            // Help, the version, and what clap words well itself.
+            None => error.exit(),
+        },
+    };
+    let result = match verb {
         Verb::Run(arguments) => verbs::run::main(&arguments),
         Verb::List(arguments) => verbs::list::main(&arguments),
         Verb::Devices(arguments) => verbs::devices::main(&arguments),
@@ -102,12 +113,16 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            // The whole chain of causes in one paragraph.
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => misuse::report(&error),
     }
+}
+
+/// Words a verb that does not exist, if that is what is wrong with the command line.
+fn unknown_verb(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let definition = CommandLine::command();
+    let verbs: Vec<&str> = definition.get_subcommands().map(clap::Command::get_name).collect();
+    Some(format!("there is no command `{wrong}`{} `cargo xtask --help` lists them all", hint(wrong, &verbs)))
 }
 
 #[cfg(test)]
@@ -116,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        <CommandLine as clap::CommandFactory>::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 
     #[test]

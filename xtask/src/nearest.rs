@@ -2,15 +2,23 @@
 
 use std::cmp::Reverse;
 
-/// The name nearest to `wanted`, if it is near enough to be what was meant.
-pub fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
+/// Names suggested at most.
+const MOST: usize = 3;
+
+/// Picks the names that are near enough to `wanted` to be what was meant, nearest first, at most three.
+pub fn alike<'n, N: AsRef<str>>(wanted: &str, names: &'n [N]) -> Vec<&'n str> {
     let limit = (wanted.len() / 3).max(2);
-    names
+    let mut near: Vec<(usize, Reverse<usize>, &str)> = names
         .iter()
-        .map(|name| (strsim::levenshtein(wanted, name), Reverse(common_start(wanted, name)), name.as_str()))
+        .map(AsRef::as_ref)
+        .map(|name| (strsim::osa_distance(wanted, name), Reverse(common_start(wanted, name)), name))
         .filter(|(distance, _, name)| *distance <= limit || name.starts_with(wanted))
-        .min()
-        .map(|(_, _, name)| name)
+        .collect();
+    near.sort_by_key(|(distance, alike, _)| (*distance, *alike));
+    // What is much farther away than the nearest was not meant.
+    let farthest = near.first().map_or(0, |(distance, ..)| distance + 1);
+    let near = near.into_iter().take_while(|(distance, ..)| *distance <= farthest);
+    near.map(|(.., name)| name).take(MOST).collect()
 }
 
 /// How many characters two words begin with alike: of two words equally far away, people mean the one that starts right.
@@ -18,9 +26,13 @@ fn common_start(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// ` (did you mean ..?)`, or nothing.
-pub fn hint(wanted: &str, names: &[String]) -> String {
-    nearest(wanted, names).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
+/// `; did you mean a, b or c?`, or a semicolon where no name is near: a sentence on where the names are listed goes on from it.
+pub fn hint<N: AsRef<str>>(wanted: &str, names: &[N]) -> String {
+    match alike(wanted, names).as_slice() {
+        [] => ";".to_owned(),
+        [name] => format!("; did you mean {name}?"),
+        [names @ .., last] => format!("; did you mean {} or {last}?", names.join(", ")),
+    }
 }
 
 #[cfg(test)]
@@ -28,13 +40,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_near_names_are_suggested() {
-        let names = ["offset_f32", "offset_f64", "stride_f32"].map(String::from);
-        assert_eq!(nearest("ofset_f32", &names), Some("offset_f32"));
-        assert_eq!(nearest("stride", &names), Some("stride_f32"));
-        assert_eq!(nearest("stride_f3x", &names), Some("stride_f32"));
-        assert_eq!(nearest("offset_f66", &names), Some("offset_f64"));
-        assert_eq!(nearest("transpose", &names), None);
-        assert_eq!(hint("strid_f32", &names), " (did you mean `stride_f32`?)");
+    fn only_near_names_are_suggested_nearest_first() {
+        let names = ["offset_f32", "offset_f64", "stride_f32", "stride_f64", "run", "readme"];
+        assert_eq!(alike("ofset_f32", &names), ["offset_f32"]);
+        assert_eq!(alike("stride", &names), ["stride_f32", "stride_f64"]);
+        assert_eq!(alike("offset_f66", &names), ["offset_f64", "offset_f32"]);
+        assert_eq!(alike("rnu", &names), ["run"]);
+        assert_eq!(alike("transpose", &names), [""; 0]);
+        assert_eq!(alike("s", &["s1", "s2", "s3", "s4"]).len(), 3);
+    }
+
+    #[test]
+    fn a_hint_is_part_of_a_sentence() {
+        let names = ["stride_f32", "stride_f64"];
+        assert_eq!(hint("strid_f32", &names), "; did you mean stride_f32?");
+        assert_eq!(hint("stride", &names), "; did you mean stride_f32 or stride_f64?");
+        assert_eq!(hint("transpose", &names), ";");
     }
 }

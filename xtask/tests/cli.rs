@@ -55,7 +55,57 @@ fn help_lists_every_verb() {
 fn an_unknown_verb_names_the_nearest() {
     let (code, text) = xtask(&["docter"]);
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("'docter'") && text.contains("'doctor'"), "{text}");
+    assert_eq!(
+        text,
+        "error: there is no command `docter`; did you mean doctor? `cargo xtask --help` lists them all\n"
+    );
+    let (code, text) = xtask(&["rnu", "offset"]);
+    assert_eq!(
+        (code, text.as_str()),
+        (
+            Some(2),
+            "error: there is no command `rnu`; did you mean run? `cargo xtask --help` lists them all\n"
+        )
+    );
+    let (code, text) = xtask(&["potato"]);
+    assert_eq!(
+        (code, text.as_str()),
+        (Some(2), "error: there is no command `potato`; `cargo xtask --help` lists them all\n")
+    );
+}
+
+#[test]
+fn wrong_command_lines_have_exit_status_2() {
+    for (words, sentence) in [
+        (
+            &["new-kernel", "Scale-Rows"][..],
+            "error: `Scale-Rows` cannot be a kernel's name: names here are snake case: a small letter, then small letters, digits \
+             and single underscores, as in `scale_rows`\n",
+        ),
+        (
+            &["new-kernel", "copy"],
+            "error: `copy` is taken: there is gpu-kernels/src/copy.rs. Choose another name; no file was changed\n",
+        ),
+        (
+            &["new-project", env!("CARGO_MANIFEST_DIR"), "--path"],
+            concat!(
+                "error: ",
+                env!("CARGO_MANIFEST_DIR"),
+                " exists and is not an empty folder; name a new one\n"
+            ),
+        ),
+        (
+            &["dist", "--out", env!("CARGO_MANIFEST_DIR")],
+            concat!(
+                "error: --out ",
+                env!("CARGO_MANIFEST_DIR"),
+                " holds files that `dist` did not make and would delete. Name a new folder, or one that `dist` made.\n"
+            ),
+        ),
+    ] {
+        let (code, text) = xtask(words);
+        assert_eq!((code, text.as_str()), (Some(2), sentence), "{words:?}");
+    }
 }
 
 #[test]
@@ -131,7 +181,7 @@ fn verbs_that_need_sources_say_so() {
         [&["ptx", "offset_f32"][..], &["sass", "offset_f32"], &["new-kernel", "x"], &["dist"], &["test"]]
     {
         let (code, text) = folder.xtask(words);
-        assert_eq!(code, Some(1), "{words:?}: {text}");
+        assert_eq!(code, Some(2), "{words:?}: {text}");
         assert!(text.contains("needs the sources") && text.contains("test --gpu"), "{words:?}: {text}");
         assert_eq!(text.trim().lines().count(), 1, "{words:?}: {text}");
     }

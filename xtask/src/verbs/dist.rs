@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use xtask::misuse::Misuse;
 
 use crate::gpu::crates;
 use crate::layout::{self, Layout};
@@ -67,10 +68,10 @@ fn refuse_to_overwrite(out: &Path) -> Result<()> {
     let mut entries = std::fs::read_dir(out)
         .with_context(|| format!("--out {} exists and is not a folder; name a new one", out.display()))?;
     if entries.next().is_some() {
-        bail!(
+        return Err(Misuse::error(format!(
             "--out {} holds files that `dist` did not make and would delete. Name a new folder, or one that `dist` made.",
             out.display()
-        );
+        )));
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::Value;
+use xtask::misuse::Misuse;
 
 use crate::coalesce;
 use crate::fidelity::{
@@ -65,7 +66,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     if let Some(records) = arguments.records.first() {
         let (file, rows) = match &arguments.ncu {
             Some(_) if arguments.records.len() > 1 => {
-                bail!("--ncu takes the counters of one run; give one --records with it")
+                let words = "--ncu takes the counters of one run; give one --records with it";
+                return Err(Misuse::error(words.to_owned()));
             }
             Some(csv) => {
                 let rows = rows_in(records)?;

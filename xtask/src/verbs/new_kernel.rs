@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use xtask::misuse::Misuse;
 
 use crate::layout::Layout;
 
@@ -91,14 +92,15 @@ struct Change {
 /// All that a new kernel of this name makes and changes.
 fn changes(root: &Path, name: &str) -> Result<Vec<Change>> {
     if let Some(reason) = refusal(name) {
-        bail!("`{name}` cannot be a kernel's name: {reason}");
+        return Err(Misuse::error(format!("`{name}` cannot be a kernel's name: {reason}")));
     }
     let read = |path: &str| {
         fs::read_to_string(root.join(path))
             .with_context(|| format!("cannot read {path} in {}", root.display()))
     };
     if let Some(reason) = taken(root, name, &read)? {
-        bail!("`{name}` is taken: {reason}. Choose another name; no file was changed");
+        let words = format!("`{name}` is taken: {reason}. Choose another name; no file was changed");
+        return Err(Misuse::error(words));
     }
     let mut changes = Vec::new();
     for (path, template, _) in NEW {

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf, absolute};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
+use xtask::misuse::Misuse;
 
 use crate::layout::Layout;
 use crate::process;
@@ -111,7 +112,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
 pub(crate) fn generate(folder: &Path, source: &Source) -> Result<()> {
     let folder = absolute(folder).with_context(|| format!("no folder can be at {}", folder.display()))?;
     if fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) || folder.is_file() {
-        bail!("{} exists and is not an empty folder; name a new one", folder.display());
+        let words = format!("{} exists and is not an empty folder; name a new one", folder.display());
+        return Err(Misuse::error(words));
     }
     let name = name(&folder)?;
     for (path, template) in FILES {
@@ -133,10 +135,10 @@ fn name(folder: &Path) -> Result<String> {
     let is_fine = name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !is_fine || ["kernels", "test", "cust", "anyhow", "cuda_launch"].contains(&name) {
-        bail!(
+        return Err(Misuse::error(format!(
             "{name:?} cannot be a package's name, which the folder's name becomes: use letters, digits, - and _, begin with a \
              letter, and avoid the names of crates that the project uses"
-        );
+        )));
     }
     Ok(name.to_owned())
 }
