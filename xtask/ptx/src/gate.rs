@@ -62,7 +62,7 @@ pub(crate) fn check_assembly(
     let mut failures = Vec::new();
     for one in built {
         let cubin = scratch.join(format!("kernels.{}.cubin", one.arch));
-        match ptxas::assemble(ptxas, one.arch, &one.path, &cubin) {
+        match ptxas::assemble(ptxas, one.arch, &one.path, &cubin, false) {
             Ok(usages) => {
                 lines.push(summary(one.arch, &usages));
                 failures.extend(judge(one.arch, &one.kernels, &usages, expectations));

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use cuda_builder::ptx::Ptx;
 use cuda_builder::{Artifact, CudaBuilder, NvvmArch};
+use xtask::misuse::Misuse;
 use xtask::nearest;
 
 /// What the tests build for: the oldest architecture that CUDA 13 knows, then one of each generation; 90a besides, because
@@ -60,11 +61,10 @@ impl Built {
 
     fn extract_from(&self, module: &Ptx<'_>, kernel: &str) -> Result<String> {
         module.extract(kernel).ok_or_else(|| {
-            anyhow!(
-                "there is no kernel `{kernel}`{}. The kernels are {}.",
-                nearest::hint(kernel, &self.kernels),
-                self.kernels.join(", ")
-            )
+            Misuse::error(format!(
+                "there is no kernel `{kernel}`{} `cargo xtask list` names them all",
+                nearest::hint(kernel, &self.kernels)
+            ))
         })
     }
 }
@@ -108,7 +108,11 @@ pub(crate) fn parse_arch(text: &str) -> Result<NvvmArch, String> {
     let number = text.trim_start_matches("compute_").trim_start_matches("sm_");
     format!("compute_{number}").parse().map_err(|_| {
         let names: Vec<String> = NvvmArch::ALL.iter().map(ToString::to_string).collect();
-        format!("there is no such architecture{}; they are {}", nearest::hint(text, &names), names.join(", "))
+        let [first, .., last] = names.as_slice() else { return "there is no architecture at all".to_owned() };
+        let hint = nearest::hint(text, &names);
+        format!(
+            "there is no such architecture{hint} They are named by compute capability, from {first} to {last}"
+        )
     })
 }
 
@@ -121,9 +125,11 @@ mod tests {
         for text in ["compute_90a", "sm_90a", "90a"] {
             assert_eq!(parse_arch(text), Ok(NvvmArch::Compute90a));
         }
-        let error = parse_arch("compute_91").unwrap_err();
-        assert!(error.starts_with("there is no such architecture (did you mean `compute_90"), "{error}");
-        assert!(error.contains("compute_75, "), "{error}");
+        assert_eq!(
+            parse_arch("compute_91").unwrap_err(),
+            "there is no such architecture; did you mean compute_90, compute_61 or compute_90a? They are named by compute \
+             capability, from compute_50 to compute_121a"
+        );
     }
 
     #[test]

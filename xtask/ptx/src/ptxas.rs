@@ -38,9 +38,19 @@ pub(crate) fn sm(arch: NvvmArch) -> String {
     arch.to_string().replace("compute_", "sm_")
 }
 
-/// Assembles `ptx` for `arch` (`compute_90`) into `cubin` and returns what each kernel uses.
-pub(crate) fn assemble(ptxas: &Path, arch: NvvmArch, ptx: &Path, cubin: &Path) -> Result<Vec<Usage>> {
+/// Assembles `ptx` for `arch` (`compute_90`) into `cubin`, with source lines if they are wanted, and returns what each kernel
+/// uses.
+pub(crate) fn assemble(
+    ptxas: &Path,
+    arch: NvvmArch,
+    ptx: &Path,
+    cubin: &Path,
+    lines: bool,
+) -> Result<Vec<Usage>> {
     let mut command = Command::new(ptxas);
+    if lines {
+        command.arg("--generate-line-info");
+    }
     command.args(["-v", "--gpu-name", &sm(arch), "--output-file"]).arg(cubin).arg(ptx);
     let output = process::capture(&mut command)?;
     if !output.status.success() {
