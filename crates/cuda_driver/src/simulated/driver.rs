@@ -46,6 +46,8 @@ pub(super) struct Driver {
     /// Threads that execute a launch.
     pub workers: usize,
     pub checks: Option<Checks>,
+    /// The report shows each finding instead of groups.
+    pub each_finding: bool,
     /// A launch that gets no further for so long is ended; none: never.
     pub timeout: Option<Duration>,
     pub profile: Option<Profile>,
@@ -177,7 +179,8 @@ impl Driver {
             Profile::new(path).map_err(|cause| SimulatedError::Profile { path: path.clone(), cause })
         };
         let profile = settings.profile.as_ref().map(open).transpose()?;
-        Ok(Self { devices, workers, checks, timeout, profile, state })
+        let each_finding = settings.each_finding;
+        Ok(Self { devices, workers, checks, each_finding, timeout, profile, state })
     }
 
     /// Everything that changes. Held for moments: never while a kernel or the program's own code runs.

@@ -86,10 +86,15 @@ pub fn findings() -> Vec<Finding> {
     found.map(|reported| reported.finding.clone()).collect()
 }
 
-/// The same as compute-sanitizer would write it, with its sums, also where nothing was found; none where nothing is checked.
+/// The same as a report in compute-sanitizer's words, with its sums, also where nothing was found; none where nothing is
+/// checked.
 pub fn report() -> Option<Report> {
-    let checks = driver::driver().ok()?.checks?;
-    report_of(Some(checks)).clone()
+    let driver = driver::driver().ok()?;
+    let mut report = report_of(Some(driver.checks?)).clone()?;
+    if driver.each_finding {
+        report.show_all();
+    }
+    Some(report)
 }
 
 /// Forgets what was found.

@@ -14,7 +14,7 @@ use crate::{DriverVersion, TableError};
 pub const CARDS_VARIABLE: &str = "COALESCE_SIMULATE";
 
 /// The environment variable that switches checks on: `memcheck`, `racecheck`, `initcheck`, `synccheck` and `leakcheck`,
-/// separated by commas, or `all` of them but leakcheck.
+/// separated by commas, or `all` of them but leakcheck. With `verbose` among them the report shows each finding in all detail.
 pub const CHECKS_VARIABLE: &str = "COALESCE_CHECK";
 
 /// The environment variable that says for how many seconds a kernel may get no further before it is ended as one without
@@ -48,6 +48,8 @@ pub struct Settings {
     pub cards: Vec<Card>,
     /// What is checked at each launch, and of memory when it is freed. `None`: nothing, beyond what ends a launch anyway.
     pub checks: Option<Checks>,
+    /// The report at the program's end shows each finding in all detail, instead of groups of them.
+    pub each_finding: bool,
     /// Launches are executed by so many threads. `None`: one a core.
     pub workers: Option<usize>,
     /// Device memory in bytes, in place of each card's own.
@@ -72,7 +74,9 @@ impl Settings {
             settings.cards = cards_named(&cards)?;
         }
         if let Some(checks) = stated(CHECKS_VARIABLE) {
-            settings.checks = Some(checks.parse()?);
+            let (checks, each_finding) = checks_named(&checks)?;
+            settings.checks = Some(checks);
+            settings.each_finding = each_finding;
         }
         settings.profile = stated(PROFILE_VARIABLE).map(PathBuf::from);
         if let Some(seconds) = stated(TIMEOUT_VARIABLE) {
@@ -94,6 +98,13 @@ impl Settings {
 /// [`SimulatedError::UnknownCard`], [`SimulatedError::Unreadable`] or [`SimulatedError::CardFile`].
 pub fn cards_named(names: &str) -> Result<Vec<Card>, SimulatedError> {
     names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(card_named).collect()
+}
+
+/// The checks of a list, and whether `verbose` is among the names. Alone it stands for all checks.
+fn checks_named(list: &str) -> Result<(Checks, bool), UnknownCheck> {
+    let (verbose, names): (Vec<&str>, Vec<&str>) = list.split(',').partition(|name| name.trim() == "verbose");
+    let checks = if names.is_empty() { Checks::ALL } else { names.join(",").parse()? };
+    Ok((checks, !verbose.is_empty()))
 }
 
 fn timeout(seconds: &str) -> Result<Duration, SimulatedError> {
@@ -197,6 +208,16 @@ pub struct Simulated {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn verbose_is_a_word_among_the_checks() {
+        let racecheck = Checks::NONE.with(simt::check::Check::Racecheck);
+        assert_eq!(checks_named("racecheck"), Ok((racecheck, false)));
+        assert_eq!(checks_named("verbose, racecheck"), Ok((racecheck, true)));
+        assert_eq!(checks_named("all,verbose"), Ok((Checks::ALL, true)));
+        assert_eq!(checks_named("verbose"), Ok((Checks::ALL, true)));
+        assert!(checks_named("racechek,verbose").is_err());
+    }
 
     #[test]
     fn cards_are_named_by_key_and_by_file() {

@@ -374,6 +374,23 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
+    /// Whether both are the same mistake as their author sees it: whatever the address, the size, the order of a race, and
+    /// the lanes concerned.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::InvalidAccess { memory, access, problem, .. },
+                Self::InvalidAccess { memory: memory2, access: access2, problem: problem2, .. },
+            ) => (memory, access, problem) == (memory2, access2, problem2),
+            (Self::Race { memory, .. }, Self::Race { memory: memory2, .. }) => memory == memory2,
+            (
+                Self::UninitialisedRead { memory, atomic, .. },
+                Self::UninitialisedRead { memory: memory2, atomic: atomic2, .. },
+            ) => (memory, atomic) == (memory2, atomic2),
+            _ => self.repeats(other),
+        }
+    }
+
     /// Whether both are the same but for addresses and threads.
     fn repeats(&self, other: &Self) -> bool {
         match (self, other) {

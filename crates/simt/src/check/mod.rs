@@ -2,17 +2,20 @@
 //!
 //! [`watch`] launches with the chosen [`Checks`] observing, and gives [`Finding`]s; a fault that ends a launch becomes one by
 //! [`Finding::of_fault`]; what the host did wrong is made by [`Finding::leak`], [`Finding::api_error`] and
-//! [`Finding::invalid_free`]. A [`Report`] gathers them, each once for its place in the source, and writes them as
-//! compute-sanitizer does. Where instructions come from is looked up in [`Positions`].
+//! [`Finding::invalid_free`]. A [`Report`] gathers them, each once for its instruction, brings together those that one change of
+//! the source would mend ([`Group`]), and writes them in compute-sanitizer's words. Where instructions come from is looked up
+//! in [`Positions`].
 
 mod checks;
 mod events;
 mod finding;
+mod groups;
 mod memcheck;
 mod observation;
 mod observer;
 pub mod panic;
 mod place;
+mod quoted;
 mod race;
 mod report;
 mod shape;
@@ -24,6 +27,7 @@ pub use finding::{
     AccessKind, AccessProblem, BarrierProblem, Finding, FindingKind, FreeProblem, Hazard, Memory,
     NearAllocation, RacingAccess, Severity, Side, Thread,
 };
+pub use groups::Group;
 pub use observation::{CheckObservation, Watched, watch};
 pub use observer::{CheckObserver, Initialisation};
 pub use place::{Place, Positions, SourceLine};

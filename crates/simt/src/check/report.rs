@@ -1,23 +1,33 @@
 //! All findings of a program's run, and the sums below them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
 use super::checks::{Check, Checks};
 use super::finding::{Finding, FindingKind, Severity};
+use super::groups::{Group, groups};
+use super::quoted;
+use crate::ptx::Sources;
 
 /// The findings of a run, each once however often it was found: those of launches by where they are, those of the host's
 /// calls as they come.
 ///
-/// Written out it is compute-sanitizer's report.
+/// Written out it is a report in compute-sanitizer's words. It shows a [`Group`] of findings at a time, with the source lines
+/// concerned; after [`Report::show_all`], each finding as compute-sanitizer would.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     checks: Checks,
     launches: u64,
     findings: Vec<Reported>,
-    /// How many findings are shown at most.
+    /// Of launches, by number.
+    #[serde(skip)]
+    names: BTreeMap<u64, String>,
+    /// How many findings or groups of them are shown at most.
     shown: usize,
+    #[serde(skip)]
+    each: bool,
 }
 
 /// A finding, and where it was found first.
@@ -41,12 +51,24 @@ impl Report {
 
     /// Nothing found so far.
     pub fn new(checks: Checks) -> Self {
-        Self { checks, launches: 0, findings: Vec::new(), shown: Self::SHOWN }
+        Self {
+            checks,
+            launches: 0,
+            findings: Vec::new(),
+            names: BTreeMap::new(),
+            shown: Self::SHOWN,
+            each: false,
+        }
     }
 
-    /// Shows at most so many findings; all are counted.
+    /// Shows at most so many findings, or groups of them; all are counted.
     pub fn show(&mut self, findings: usize) {
         self.shown = findings;
+    }
+
+    /// Shows each finding in all detail, instead of groups of them.
+    pub fn show_all(&mut self) {
+        self.each = true;
     }
 
     /// Adds what a launch's checks found, which may be nothing. Its number, from 1, is the answer.
@@ -56,6 +78,18 @@ impl Report {
             self.add(finding, Some(self.launches));
         }
         self.launches
+    }
+
+    /// Adds what a launch's checks found, which may be nothing, under a name for the launch. Its number, from 1, is the answer.
+    pub fn named_launch(&mut self, name: &str, findings: impl IntoIterator<Item = Finding>) -> u64 {
+        let number = self.launch(findings);
+        self.names.insert(number, name.to_owned());
+        number
+    }
+
+    /// The name of a launch, by its number; none: it has none.
+    pub fn name_of(&self, launch: u64) -> Option<&str> {
+        self.names.get(&launch).map(String::as_str)
     }
 
     /// Adds something that no launch did.
@@ -79,6 +113,12 @@ impl Report {
         &self.findings
     }
 
+    /// Brings together the findings that one change of the source would mend, in the order in which the first of each was
+    /// found.
+    pub fn groups(&self) -> Vec<Group<'_>> {
+        groups(&self.findings)
+    }
+
     /// Launches that were checked.
     pub fn launches(&self) -> u64 {
         self.launches
@@ -100,10 +140,7 @@ impl Report {
     /// Pairs of instructions that race: errors and warnings.
     pub fn races(&self) -> (u64, u64) {
         let races = self.findings.iter().filter(|known| known.finding.check == Check::Racecheck);
-        races.fold((0, 0), |(errors, warnings), known| match known.finding.severity {
-            Severity::Error => (errors + 1, warnings),
-            Severity::Warning => (errors, warnings + 1),
-        })
+        by_severity(races.map(|known| known.finding.severity))
     }
 
     /// Leaked bytes, and the allocations that they are in.
@@ -119,26 +156,54 @@ impl Report {
 const PREFIX: &str = "=========";
 
 impl fmt::Display for Report {
-    /// All findings, each line with its prefix, then the sums of the checks that were made.
+    /// All groups of findings or all findings, each line with its prefix, then the sums of the checks that were made.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{PREFIX} COMPUTE-SANITIZER (simulated: {})", self.checks)?;
-        for known in self.findings.iter().take(self.shown) {
-            for line in known.finding.to_string().lines() {
+        if self.each {
+            let texts = self.findings.iter().map(|known| self.with_launches(known));
+            self.shown(formatter, texts)?;
+            return self.sums(formatter, self.races());
+        }
+        let (groups, sources) = (self.groups(), Sources::new());
+        let texts = groups.iter().map(|group| quoted::text(group, self, &sources));
+        self.shown(formatter, texts)?;
+        let races = groups.iter().filter(|group| group.shown().finding.check == Check::Racecheck);
+        self.sums(formatter, by_severity(races.map(Group::severity)))
+    }
+}
+
+impl Report {
+    /// As many texts as are to be shown, each line with its prefix, and how many are left.
+    fn shown(
+        &self,
+        formatter: &mut fmt::Formatter<'_>,
+        texts: impl ExactSizeIterator<Item = String>,
+    ) -> fmt::Result {
+        let all = texts.len();
+        for text in texts.take(self.shown) {
+            for line in text.lines() {
                 writeln!(formatter, "{PREFIX} {line}")?;
-            }
-            if known.launches > 1 {
-                writeln!(
-                    formatter,
-                    "{PREFIX}     in {} launches, launch {} first",
-                    known.launches,
-                    known.launch.unwrap_or(0)
-                )?;
             }
             writeln!(formatter, "{PREFIX}")?;
         }
-        if let Some(left @ 1..) = self.findings.len().checked_sub(self.shown) {
-            writeln!(formatter, "{PREFIX} {left} of {} findings were not printed.", self.findings.len())?;
+        match all.checked_sub(self.shown) {
+            Some(left @ 1..) => writeln!(formatter, "{PREFIX} {left} of {all} findings were not printed."),
+            _ => Ok(()),
         }
+    }
+
+    /// A finding in all detail.
+    fn with_launches(&self, known: &Reported) -> String {
+        let text = known.finding.to_string();
+        match known.launches {
+            0 | 1 => text,
+            launches => {
+                format!("{text}\n    in {launches} launches, launch {} first", known.launch.unwrap_or(0))
+            }
+        }
+    }
+
+    fn sums(&self, formatter: &mut fmt::Formatter<'_>, (errors, warnings): (u64, u64)) -> fmt::Result {
         let (leaked, allocations) = self.leaks();
         if leaked != 0 || allocations != 0 {
             writeln!(formatter, "{PREFIX} LEAK SUMMARY: {leaked} bytes leaked in {allocations} allocations")?;
@@ -149,7 +214,6 @@ impl fmt::Display for Report {
             writeln!(formatter, "{PREFIX} ERROR SUMMARY: {errors} error{}", plural(errors))?;
         }
         if self.checks.racecheck {
-            let (errors, warnings) = self.races();
             let hazards = errors + warnings;
             writeln!(
                 formatter,
@@ -163,6 +227,14 @@ impl fmt::Display for Report {
     }
 }
 
-fn plural(count: u64) -> &'static str {
+/// How many errors and warnings there are.
+fn by_severity(severities: impl Iterator<Item = Severity>) -> (u64, u64) {
+    severities.fold((0, 0), |(errors, warnings), severity| match severity {
+        Severity::Error => (errors + 1, warnings),
+        Severity::Warning => (errors, warnings + 1),
+    })
+}
+
+pub(super) fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

@@ -33,7 +33,7 @@ impl fmt::Display for AccessKind {
 }
 
 impl AccessKind {
-    fn capitalised(self) -> &'static str {
+    pub(super) fn capitalised(self) -> &'static str {
         match self {
             Self::Read => "Read",
             Self::Write => "Write",
@@ -79,14 +79,10 @@ impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             FindingKind::Race { hazard, memory, address, first, second } => {
-                let word = match self.severity {
-                    Severity::Error => "Error",
-                    Severity::Warning => "Warning",
-                };
-                let (one, other) = (first.access.capitalised(), second.access.capitalised());
-                write!(formatter, "{word}: Race reported between {one} access at {}", first.place)?;
+                let word = word(self.severity);
+                first_side(formatter, self.severity, first)?;
                 around(formatter, &first.place)?;
-                write!(formatter, "\n    and {other} access at {} [{} hazards]", second.place, self.count)?;
+                second_side(formatter, second, self.count)?;
                 around(formatter, &second.place)?;
                 write!(
                     formatter,
@@ -127,49 +123,68 @@ impl fmt::Display for Finding {
     }
 }
 
+fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "Error",
+        Severity::Warning => "Warning",
+    }
+}
+
+/// The first line of a race.
+pub(super) fn first_side(out: &mut dyn fmt::Write, severity: Severity, first: &RacingAccess) -> fmt::Result {
+    let (word, access) = (word(severity), first.access.capitalised());
+    write!(out, "{word}: Race reported between {access} access at {}", first.place)
+}
+
+/// The second line of a race, found so many times.
+pub(super) fn second_side(out: &mut dyn fmt::Write, second: &RacingAccess, hazards: u64) -> fmt::Result {
+    write!(out, "\n    and {} access at {} [{hazards} hazards]", second.access.capitalised(), second.place)
+}
+
 /// What lies between the shown line and the instruction, and the calls outside of it, each on a line of its own.
 fn around(formatter: &mut fmt::Formatter<'_>, place: &Place) -> fmt::Result {
     place.inlined().try_for_each(|line| write!(formatter, "\n        by way of {line}"))?;
     place.callers().try_for_each(|line| write!(formatter, "\n        called at {line}"))
 }
 
-fn headline(formatter: &mut fmt::Formatter<'_>, kind: &FindingKind) -> fmt::Result {
+/// The first line of a finding that is no race.
+pub(super) fn headline(out: &mut dyn fmt::Write, kind: &FindingKind) -> fmt::Result {
     match kind {
         FindingKind::InvalidAccess { memory, access, bytes, .. } => {
-            write!(formatter, "Invalid {memory} {access} of size {bytes} bytes")
+            write!(out, "Invalid {memory} {access} of size {bytes} bytes")
         }
-        FindingKind::Panicked { says: Some(says) } => write!(formatter, "Kernel panicked: {says}"),
-        FindingKind::Panicked { says: None } => formatter.write_str("Kernel panicked"),
-        FindingKind::AssertFailed => formatter.write_str("Device-side assert"),
-        FindingKind::Breakpoint => formatter.write_str("Breakpoint without a debugger"),
-        FindingKind::StackOverflow { .. } => formatter.write_str("Stack overflow"),
-        FindingKind::Endless { .. } => formatter.write_str("Loop without end, or a very long one"),
-        FindingKind::IllegalInstruction { what } => write!(formatter, "Illegal instruction: {what}"),
-        FindingKind::Leak { address, bytes, .. } => write!(formatter, "Leaked {bytes} bytes at {address:#x}"),
+        FindingKind::Panicked { says: Some(says) } => write!(out, "Kernel panicked: {says}"),
+        FindingKind::Panicked { says: None } => out.write_str("Kernel panicked"),
+        FindingKind::AssertFailed => out.write_str("Device-side assert"),
+        FindingKind::Breakpoint => out.write_str("Breakpoint without a debugger"),
+        FindingKind::StackOverflow { .. } => out.write_str("Stack overflow"),
+        FindingKind::Endless { .. } => out.write_str("Loop without end, or a very long one"),
+        FindingKind::IllegalInstruction { what } => write!(out, "Illegal instruction: {what}"),
+        FindingKind::Leak { address, bytes, .. } => write!(out, "Leaked {bytes} bytes at {address:#x}"),
         FindingKind::ApiError { function, name, code, description } => write!(
-            formatter,
+            out,
             "Program hit {name} (error {code}) due to \"{description}\" on CUDA API call to {function}."
         ),
         FindingKind::InvalidFree { problem: FreeProblem::AlreadyFreed, .. } => {
-            formatter.write_str("Malloc/Free error encountered : Double free")
+            out.write_str("Malloc/Free error encountered : Double free")
         }
         FindingKind::InvalidFree { .. } => {
-            formatter.write_str("Malloc/Free error encountered : Invalid pointer to free")
+            out.write_str("Malloc/Free error encountered : Invalid pointer to free")
         }
         FindingKind::UninitialisedRead { memory, bytes, atomic, .. } => {
             let access = if *atomic { "atomic" } else { "read" };
-            write!(formatter, "Uninitialized {memory} memory {access} of size {bytes} bytes")
+            write!(out, "Uninitialized {memory} memory {access} of size {bytes} bytes")
         }
         FindingKind::UnusedMemory { address, bytes, .. } => {
-            write!(formatter, "Unused __global__ memory in allocation {address:#x} of size {bytes} bytes")
+            write!(out, "Unused __global__ memory in allocation {address:#x} of size {bytes} bytes")
         }
         FindingKind::UninitialisedRegister { branch: true } => {
-            formatter.write_str("Uninitialized register steers a branch")
+            out.write_str("Uninitialized register steers a branch")
         }
         FindingKind::UninitialisedRegister { branch: false } => {
-            formatter.write_str("Uninitialized register used as an address")
+            out.write_str("Uninitialized register used as an address")
         }
-        FindingKind::Barrier { problem } => formatter.write_str(match problem {
+        FindingKind::Barrier { problem } => out.write_str(match problem {
             BarrierProblem::DivergentWarp { .. } => "Barrier error detected. Divergent thread(s) in warp.",
             BarrierProblem::DivergentBlock => "Barrier error detected. Divergent thread(s) in block.",
             BarrierProblem::NotInMask { .. } => "Barrier error detected. Invalid arguments.",
@@ -180,7 +195,8 @@ fn headline(formatter: &mut fmt::Formatter<'_>, kind: &FindingKind) -> fmt::Resu
     }
 }
 
-fn details(formatter: &mut fmt::Formatter<'_>, kind: &FindingKind) -> fmt::Result {
+/// The lines that say more of it, behind where it is and who did it.
+pub(super) fn details(out: &mut dyn fmt::Write, kind: &FindingKind) -> fmt::Result {
     match kind {
         FindingKind::InvalidAccess { address, problem, nearest, .. } => {
             let problem = match problem {
@@ -188,57 +204,54 @@ fn details(formatter: &mut fmt::Formatter<'_>, kind: &FindingKind) -> fmt::Resul
                 AccessProblem::Misaligned => "is misaligned",
                 AccessProblem::ReadOnly => "is read-only",
             };
-            write!(formatter, "\n    Address {address:#x} {problem}")?;
+            write!(out, "\n    Address {address:#x} {problem}")?;
             match nearest {
-                Some(nearest) => write!(formatter, "\n    and {nearest}"),
+                Some(nearest) => write!(out, "\n    and {nearest}"),
                 None => Ok(()),
             }
         }
-        FindingKind::UninitialisedRead { address, .. } => write!(formatter, "\n    Address {address:#x}"),
+        FindingKind::UninitialisedRead { address, .. } => write!(out, "\n    Address {address:#x}"),
         FindingKind::UnusedMemory { bytes, offset, unwritten, .. } => {
             let share = *unwritten as f64 / *bytes as f64 * 100.0;
-            write!(formatter, "\n    Not written {unwritten} bytes at offset {offset:#x}")?;
-            write!(formatter, "\n    {share:.4}% of allocation were unused.")
+            write!(out, "\n    Not written {unwritten} bytes at offset {offset:#x}")?;
+            write!(out, "\n    {share:.4}% of allocation were unused.")
         }
         FindingKind::StackOverflow { wanted, limit } => {
-            write!(formatter, "\n    {wanted} bytes are wanted, and a thread's stack has {limit} bytes")
+            write!(out, "\n    {wanted} bytes are wanted, and a thread's stack has {limit} bytes")
         }
         FindingKind::Endless { instructions, patience } => {
-            write!(formatter, "\n    No warp came to its end for {instructions} instructions")?;
+            write!(out, "\n    No warp came to its end for {instructions} instructions")?;
             match patience {
                 Some(patience) => {
-                    write!(formatter, ", and nothing got any further for {} s", patience.as_secs_f64())
+                    write!(out, ", and nothing got any further for {} s", patience.as_secs_f64())
                 }
                 None => Ok(()),
             }
         }
-        FindingKind::Leak { allocated_by, .. } => write!(formatter, "\n    allocated by {allocated_by}"),
+        FindingKind::Leak { allocated_by, .. } => write!(out, "\n    allocated by {allocated_by}"),
         FindingKind::InvalidFree { address, function, problem } => {
-            write!(formatter, "\n    Address {address:#x}")?;
+            write!(out, "\n    Address {address:#x}")?;
             if let FreeProblem::Inside { allocation, bytes } = problem {
                 let inside = address - allocation;
                 write!(
-                    formatter,
+                    out,
                     " is {inside} bytes inside the allocation at {allocation:#x} of size {bytes} bytes"
                 )?;
             }
-            write!(formatter, "\n    on CUDA API call to {function}")
+            write!(out, "\n    on CUDA API call to {function}")
         }
         FindingKind::Barrier { problem } => match problem {
             BarrierProblem::DivergentWarp { elsewhere } => {
-                write!(formatter, "\n    while lanes {elsewhere:#010x} of its warp are elsewhere")
+                write!(out, "\n    while lanes {elsewhere:#010x} of its warp are elsewhere")
             }
             BarrierProblem::NotInMask { mask, callers } => {
-                write!(formatter, "\n    The mask {mask:#010x} leaves out its callers {callers:#010x}")
+                write!(out, "\n    The mask {mask:#010x} leaves out its callers {callers:#010x}")
             }
             BarrierProblem::NeverArrive { mask, missing } => {
-                write!(
-                    formatter,
-                    "\n    The mask {mask:#010x} names lanes {missing:#010x}, which never arrive"
-                )
+                write!(out, "\n    The mask {mask:#010x} names lanes {missing:#010x}, which never arrive")
             }
             BarrierProblem::Deadlock { waiting } => {
-                waiting.split("; ").try_for_each(|who| write!(formatter, "\n    {who}"))
+                waiting.split("; ").try_for_each(|who| write!(out, "\n    {who}"))
             }
             BarrierProblem::DivergentBlock => Ok(()),
         },

@@ -246,6 +246,7 @@ fn races() {
         ]
     );
     let mut report = Report::new(Check::Racecheck.into());
+    report.show_all();
     report.launch(findings.clone());
     report.launch(findings);
     let text = report.to_string();

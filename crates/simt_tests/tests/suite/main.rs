@@ -17,6 +17,7 @@ mod alu_support;
 mod cards_known;
 mod check_clean;
 mod check_events;
+mod check_groups;
 mod check_initcheck;
 mod check_lab;
 mod check_lessons;
