@@ -79,7 +79,7 @@ fn wrong_command_lines_have_exit_status_2() {
     for (words, sentence) in [
         (
             &["new-kernel", "Scale-Rows"][..],
-            "error: `Scale-Rows` cannot be a kernel's name: names here are snake case: a small letter, then small letters, digits \
+            "error: `Scale-Rows` cannot be a kernel's name: a name is snake case, a lower-case letter and then lower-case letters, digits \
              and single underscores, as in `scale_rows`\n",
         ),
         (
