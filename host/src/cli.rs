@@ -26,7 +26,9 @@ use std::{ops::RangeInclusive, path::PathBuf};
 #[command(name = "coalesce", version, propagate_version = true, max_term_width = 100)]
 #[command(
     after_long_help = "The environment variable COALESCE_DRIVER names the driver library, where it is not the \
-                             libcuda.so.1 that the system's loader finds."
+                             libcuda.so.1 that the system's loader finds.\n\n\
+                             The exit status is 0 where everything was done and is right, 1 where something failed or \
+                             came out wrong, 2 where the command line asks for what cannot be, and 130 after Ctrl-C."
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -74,12 +76,12 @@ pub(crate) enum Command {
     /// of Rust. A finding, or a wrong result, makes the exit status 1. It runs on the simulated driver, on machines
     /// with a GPU too.
     Check(CheckOptions),
-    /// Run the Rust kernels and their CUDA C++ twins by turns, and report the ratio of their times
+    /// Run the Rust kernels and their CUDA C++ twins interleaved, and report the ratio of their times
     ///
     /// Compiles every .cu file in the reference folder with nvcc (from PATH, CUDA_HOME/bin or /usr/local/cuda/bin) to
     /// PTX for the device; where there is no nvcc, takes the .ptx files in that folder. A twin is a kernel with the
-    /// same name and parameters. Both run on the same buffers with the same launch shape, a sample of one and a sample
-    /// of the other by turns, and both are verified.
+    /// same name and parameters. Both run on the same buffers with the same launch shape, their samples interleaved, and
+    /// both are verified.
     Compare {
         /// The folder with the CUDA C++ twins
         #[arg(long, value_name = "DIR")]
@@ -253,6 +255,12 @@ pub(crate) struct Options {
     /// With --baseline: exit with status 1 if a row is certainly slower by more than this, as 2%, or no longer verifies
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "baseline")]
     pub threshold: Option<f64>,
+
+    /// Remove what an earlier run wrote into the folder of --out
+    ///
+    /// Its records, run.json, report.html, table.txt and records.csv go when this run has its first record; nothing else is touched.
+    #[arg(long, requires = "out")]
+    pub replace: bool,
 }
 
 /// How closely counters are shown.
@@ -287,6 +295,13 @@ pub(crate) struct CheckOptions {
     /// What nvcc or another compiler made of a twin, for instance.
     #[arg(long, value_name = "FILE")]
     pub ptx: Option<PathBuf>,
+
+    /// Show each finding, by instruction or pair of instructions, in all detail
+    ///
+    /// Without it, findings that one change of the source would mend are shown as one: those at the same lines, and races that
+    /// one barrier would order.
+    #[arg(long)]
+    pub verbose: bool,
 
     /// The simulated card to check on: sim:CARD or sim:FILE.toml
     #[arg(long, default_value = "sim:h200", value_name = "DEVICE")]

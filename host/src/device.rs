@@ -39,10 +39,7 @@ impl FromStr for DeviceChoice {
             },
             Some(("sim", card)) => simulated::chosen(card).map(DeviceChoice::Simulated),
             None if text == "sim" => simulated::chosen("").map(DeviceChoice::Simulated),
-            _ => Err(format!(
-                "there is no device '{text}'. The devices are auto, cuda, cuda:N, sim:CARD and sim:FILE.toml; `coalesce \
-                 devices` lists the cards"
-            )),
+            _ => Err(simulated::no_such_device(text)),
         }
     }
 }

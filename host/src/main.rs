@@ -63,6 +63,10 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         eprintln!("error: {error:#}");
-        ExitCode::FAILURE
+        if error.is::<mistakes::Refusal>() {
+            ExitCode::from(mistakes::EXIT_STATUS)
+        } else {
+            ExitCode::FAILURE
+        }
     })
 }

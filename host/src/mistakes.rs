@@ -1,15 +1,39 @@
-//! Names on the command line that do not exist: the error says which is nearest, and which there are.
+//! Wrong command lines: the error says what is wrong, what was probably meant, and which command lists the rest.
 
 use clap::{
     Command, Error,
     error::{ContextKind, ContextValue, ErrorKind},
 };
+use std::{cmp::Reverse, fmt};
 
 /// The exit status for a wrong command line.
 pub(crate) const EXIT_STATUS: u8 = 2;
 
-/// What to say, in one paragraph, of an option, command, experiment or other name that does not exist. `None` for
-/// every other outcome of parsing, which clap words well itself.
+/// Names suggested at most for one that does not exist.
+const SUGGESTIONS: usize = 3;
+
+/// So few values of an option are named in its error.
+const FEW: usize = 5;
+
+/// An error of the command line, found after it was parsed: it asks for what cannot be.
+#[derive(Debug)]
+pub(crate) struct Refusal(anyhow::Error);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Marks an error as one of the command line, so that the exit status is [`EXIT_STATUS`].
+pub(crate) fn refused(error: anyhow::Error) -> anyhow::Error {
+    anyhow::Error::new(Refusal(error))
+}
+
+/// Words an option, command, experiment or other name that does not exist, in one paragraph. `None` for every other outcome of
+/// parsing, which clap words well itself.
 ///
 /// `definition` is what was parsed against and `first` the first argument, which tells whose options were meant.
 pub(crate) fn explain(error: &Error, definition: &Command, first: Option<&str>) -> Option<String> {
@@ -19,13 +43,8 @@ pub(crate) fn explain(error: &Error, definition: &Command, first: Option<&str>) 
         ErrorKind::UnknownArgument => option(text(error, ContextKind::InvalidArg)?, &definition, first),
         ErrorKind::InvalidSubcommand => {
             let wrong = text(error, ContextKind::InvalidSubcommand)?;
-            let commands: Vec<String> =
-                definition.get_subcommands().map(|command| command.get_name().to_string()).collect();
-            Some(format!(
-                "there is no command '{wrong}'{}. The commands are {}",
-                nearest(wrong, &commands),
-                commands.join(", "),
-            ))
+            let commands: Vec<&str> = definition.get_subcommands().map(Command::get_name).collect();
+            Some(no_such("command", wrong, &commands, "`coalesce --help` lists the commands"))
         }
         ErrorKind::InvalidValue => {
             let (wrong, of) =
@@ -35,21 +54,21 @@ pub(crate) fn explain(error: &Error, definition: &Command, first: Option<&str>) 
             if wrong.is_empty() || valid.is_empty() {
                 return None;
             }
-            let (nearest, all) = (nearest(wrong, valid), valid.join(", "));
+            let valid: Vec<&str> = valid.iter().map(String::as_str).collect();
+            let list = "`coalesce list` names them all";
             Some(if of.contains("KERNEL|EXPERIMENT") {
-                format!("there is no kernel or experiment '{wrong}'{nearest}. They are {all}")
+                no_such("kernel or experiment", wrong, &valid, list)
             } else if of.contains("--counters") {
                 format!(
-                    "--counters takes no '{wrong}'{nearest}. Its values are {all}; experiments go before it, or behind \
-                     --counters=launch"
+                    "{}; experiments go before it, or behind --counters=launch",
+                    no_value("--counters", wrong, &valid)
                 )
             } else if of.contains("EXPERIMENT") {
-                format!("there is no experiment '{wrong}'{nearest}. The experiments are {all}")
+                no_such("experiment", wrong, &valid, list)
             } else if of.contains("KERNEL") {
-                format!("there is no kernel '{wrong}'{nearest}. The kernels are {all}")
+                no_such("kernel", wrong, &valid, list)
             } else {
-                let option = of.split(' ').next().unwrap_or(of);
-                format!("{option} takes no '{wrong}'{nearest}. Its values are {all}")
+                no_value(of.split(' ').next().unwrap_or(of), wrong, &valid)
             })
         }
         // A device, a card or what to explain that does not exist, which was put in words where it was looked for.
@@ -62,38 +81,60 @@ pub(crate) fn explain(error: &Error, definition: &Command, first: Option<&str>) 
     }
 }
 
+/// `there is no kernel 'ofset_f32'; did you mean offset_f32? ..`
+pub(crate) fn no_such(kind: &str, wrong: &str, names: &[&str], list: &str) -> String {
+    match did_you_mean(wrong, names) {
+        hint if hint.is_empty() => format!("there is no {kind} '{wrong}'; {list}"),
+        hint => format!("there is no {kind} '{wrong}'{hint} {list}"),
+    }
+}
+
+/// `--format takes no 'jsn'; did you mean json?`
+fn no_value(option: &str, wrong: &str, values: &[&str]) -> String {
+    match did_you_mean(wrong, values) {
+        hint if !hint.is_empty() => format!("{option} takes no '{wrong}'{hint}"),
+        _ if values.len() <= FEW => {
+            format!("{option} takes no '{wrong}'; its values are {}", joined(values, "and"))
+        }
+        _ => format!("{option} takes no '{wrong}'; `--help` lists its values"),
+    }
+}
+
 fn option(wrong: &str, definition: &Command, first: Option<&str>) -> Option<String> {
     let command = first.and_then(|name| definition.find_subcommand(name));
     if !wrong.starts_with('-') {
-        let command = command?;
+        let name = command?.get_name();
         return Some(format!(
-            "`coalesce {}` takes nothing but options, and '{wrong}' is none. The options are {}",
-            command.get_name(),
-            options(command).join(", "),
+            "`coalesce {name}` takes nothing but options, and '{wrong}' is none; `coalesce {name} --help` lists them"
         ));
     }
     let Some(command) = command else {
         // Before the command there is little to choose from: what was meant is most likely an option of a command.
         let of = |command: &&Command| options(command).iter().any(|option| option == wrong);
-        let hint = match definition.get_subcommands().find(of) {
-            Some(command) => {
-                format!("; it goes behind the command, as in `coalesce {} {wrong}`", command.get_name())
-            }
-            None => nearest(wrong, &options(definition)),
-        };
-        let commands: Vec<&str> = definition.get_subcommands().map(Command::get_name).collect();
-        return Some(format!(
-            "there is no option '{wrong}' before the command{hint}. The options are {}, and the commands {}",
-            options(definition).join(", "),
-            commands.join(", "),
+        if let Some(command) = definition.get_subcommands().find(of) {
+            return Some(format!(
+                "the option '{wrong}' goes behind the command, as in `coalesce {} {wrong}`",
+                command.get_name()
+            ));
+        }
+        let names = options(definition);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        return Some(no_such(
+            "option",
+            wrong,
+            &names,
+            "`coalesce --help` lists the commands, which options go behind",
         ));
     };
-    let options = options(command);
+    let names = options(command);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let name = command.get_name();
+    let hint = match did_you_mean(wrong, &names) {
+        hint if hint.is_empty() => ";".to_string(),
+        hint => hint,
+    };
     Some(format!(
-        "`coalesce {name}` has no option '{wrong}'{}. The options are {}; `coalesce {name} --help` explains them",
-        nearest(wrong, &options),
-        options.join(", "),
-        name = command.get_name(),
+        "`coalesce {name}` has no option '{wrong}'{hint} `coalesce {name} --help` explains them all"
     ))
 }
 
@@ -110,18 +151,50 @@ fn text(error: &Error, kind: ContextKind) -> Option<&str> {
     }
 }
 
-/// Names the candidate that is most like `wrong`, if one is at all: at most half of its letters differ.
-pub(crate) fn nearest(wrong: &str, candidates: &[String]) -> String {
+/// `; did you mean offset_f32 or offset_f64?`, or nothing where no name is alike.
+pub(crate) fn did_you_mean(wrong: &str, names: &[&str]) -> String {
+    match alike(wrong, names) {
+        names if names.is_empty() => String::new(),
+        names => format!("; did you mean {}?", joined(&names, "or")),
+    }
+}
+
+/// Picks the names that are most like `wrong`, nearest first, at most three: those that begin with it, or else those of which at
+/// most half of the letters differ and that are hardly farther away than the nearest.
+pub(crate) fn alike<'n>(wrong: &str, names: &[&'n str]) -> Vec<&'n str> {
     let bare = |name: &str| name.trim_start_matches('-').to_ascii_lowercase();
     let wrong = bare(wrong);
-    let distances = candidates.iter().map(|candidate| {
-        let name = bare(candidate);
-        (strsim::osa_distance(&wrong, &name), wrong.chars().count().max(name.chars().count()), candidate)
-    });
-    let alike = distances.filter(|(distance, length, _)| 2 * distance <= *length);
-    match alike.min_by_key(|(distance, ..)| *distance) {
-        Some((.., candidate)) => format!("; the nearest is {candidate}"),
-        None => String::new(),
+    let begins = wrong.len() > 1 && names.iter().any(|name| bare(name).starts_with(&wrong));
+    let mut near: Vec<(usize, Reverse<usize>, &'n str)> = names
+        .iter()
+        .filter_map(|&name| {
+            let candidate = bare(name);
+            let distance = strsim::osa_distance(&wrong, &candidate);
+            let length = wrong.chars().count().max(candidate.chars().count());
+            // Of names equally far away, people mean the one that begins right.
+            let alike = wrong.chars().zip(candidate.chars()).take_while(|(one, other)| one == other).count();
+            let found = if begins { candidate.starts_with(&wrong) } else { 2 * distance <= length };
+            found.then_some((distance, Reverse(alike), name))
+        })
+        .collect();
+    near.sort_by_key(|(distance, alike, _)| (*distance, *alike));
+    let nearest = near.first().map_or(0, |(distance, ..)| *distance);
+    let farthest = match nearest {
+        // A name that is right but for its capitals needs no alternatives.
+        0 => 0,
+        _ if begins => usize::MAX,
+        _ => nearest + 1,
+    };
+    let near = near.into_iter().take_while(|(distance, ..)| *distance <= farthest);
+    near.map(|(.., name)| name).take(SUGGESTIONS).collect()
+}
+
+/// `a`, `a or b`, `a, b or c`.
+pub(crate) fn joined(names: &[&str], last: &str) -> String {
+    match names {
+        [] => String::new(),
+        [name] => (*name).to_string(),
+        [names @ .., name] => format!("{} {last} {name}", names.join(", ")),
     }
 }
 
@@ -137,115 +210,112 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_option_names_the_nearest_and_all() {
-        let options = "--kernel, --device, --precision, --bytes, --range, --block, --nx, --ny, --tile, --width, --size, \
-                       --alpha, --beta, --factor, --page, --placement, --pattern, --budget, --allow-oversubscription, --coefficients, \
-                       --full, --once, --samples, --counters, --explain, --format, --out, --baseline, --threshold, --help, \
-                       --version; `coalesce run --help` explains them";
-        assert_eq!(
-            explained(&["run", "--bite", "3"]),
-            Some(format!(
-                "`coalesce run` has no option '--bite'; the nearest is --bytes. The options are {options}"
-            ))
-        );
-        assert_eq!(
-            explained(&["run", "--zzz"]),
-            Some(format!("`coalesce run` has no option '--zzz'. The options are {options}"))
-        );
-        assert_eq!(
-            explained(&["list", "--verison"]),
-            Some(
-                "`coalesce list` has no option '--verison'; the nearest is --version. The options are \
-                 --kernels, --help, --version; `coalesce list --help` explains them"
-                    .to_string()
-            )
-        );
-        let explanation = explained(&["compare", "--referense", "x"]).expect("an unknown option");
-        assert!(explanation.contains("nearest is --reference."), "{explanation}");
+    fn wrong_command_lines_have_one_sentence() {
+        for (line, sentence) in [
+            (
+                "run --bite 3",
+                "`coalesce run` has no option '--bite'; did you mean --bytes, --beta or --tile? `coalesce run --help` explains them all",
+            ),
+            ("run --zzz", "`coalesce run` has no option '--zzz'; `coalesce run --help` explains them all"),
+            (
+                "list --verison",
+                "`coalesce list` has no option '--verison'; did you mean --version? `coalesce list --help` explains them all",
+            ),
+            (
+                "compare --referense x",
+                "`coalesce compare` has no option '--referense'; did you mean --reference? `coalesce compare --help` explains \
+                 them all",
+            ),
+            (
+                "--bytes 4MiB run",
+                "the option '--bytes' goes behind the command, as in `coalesce run --bytes`",
+            ),
+            (
+                "--hepl",
+                "there is no option '--hepl'; did you mean --help? `coalesce --help` lists the commands, which options go \
+                 behind",
+            ),
+            ("rnu", "there is no command 'rnu'; did you mean run? `coalesce --help` lists the commands"),
+            ("walk", "there is no command 'walk'; `coalesce --help` lists the commands"),
+            (
+                "run Strid",
+                "there is no experiment 'Strid'; did you mean stride? `coalesce list` names them all",
+            ),
+            ("run zebra", "there is no experiment 'zebra'; `coalesce list` names them all"),
+            (
+                "run --kernel copy_vector,ofset_f32",
+                "there is no kernel 'ofset_f32'; did you mean offset_f32? `coalesce list` names them all",
+            ),
+            (
+                "check copy_vectr",
+                "there is no kernel or experiment 'copy_vectr'; did you mean copy_vector? `coalesce list` names them all",
+            ),
+            (
+                "run --counters stride",
+                "--counters takes no 'stride'; its values are launch and lines; experiments go before it, or behind \
+                 --counters=launch",
+            ),
+            ("run --format jsn", "--format takes no 'jsn'; did you mean json?"),
+            ("run --format xml", "--format takes no 'xml'; its values are table, json and csv"),
+            ("check --tool memchek", "--tool takes no 'memchek'; did you mean memcheck?"),
+            (
+                "list offset",
+                "`coalesce list` takes nothing but options, and 'offset' is none; `coalesce list --help` lists them",
+            ),
+        ] {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!(explained(&words).as_deref(), Some(sentence), "{line}");
+        }
     }
 
     #[test]
-    fn an_option_before_its_command_is_sent_behind_it() {
-        let explanation = explained(&["--bytes", "4MiB", "run"]).expect("an unknown option");
-        assert!(
-            explanation.contains("it goes behind the command, as in `coalesce run --bytes`"),
-            "{explanation}"
-        );
-        let explanation = explained(&["--hepl"]).expect("an unknown option");
-        assert!(explanation.contains("nearest is --help") && explanation.contains("commands run, list"));
-    }
-
-    #[test]
-    fn an_unknown_name_names_the_nearest_and_all() {
-        assert_eq!(
-            explained(&["rnu"]).as_deref(),
-            Some(
-                "there is no command 'rnu'; the nearest is run. The commands are run, list, devices, check, compare, diff, help"
-            )
-        );
-        assert_eq!(
-            explained(&["walk"]).as_deref(),
-            Some(
-                "there is no command 'walk'. The commands are run, list, devices, check, compare, diff, help"
-            )
-        );
-        let explanation = explained(&["run", "Strid"]).expect("an unknown experiment");
-        assert!(
-            explanation.starts_with(
-                "there is no experiment 'Strid'; the nearest is stride. The experiments are offset, stride, copy, transpose"
+    fn a_device_that_does_not_exist_has_one_sentence() {
+        let own = "a card of your own is a file, as in sim:my-card.toml, and `coalesce devices h200` prints one to start \
+                   from";
+        for (device, sentence) in [
+            (
+                "sim:h20",
+                format!("there is no simulated card 'h20'; did you mean h200? `coalesce devices` lists the cards; {own}"),
             ),
-            "{explanation}"
-        );
-        let explanation =
-            explained(&["run", "--kernel", "copy_vector,ofset_f32"]).expect("an unknown kernel");
-        assert!(
-            explanation.starts_with(
-                "there is no kernel 'ofset_f32'; the nearest is offset_f32. The kernels are offset_f32, offset_f64, "
+            (
+                "h100",
+                "there is no device 'h100'; did you mean sim:h100? `coalesce devices` lists the GPUs and the cards".to_string(),
             ),
-            "{explanation}"
-        );
+            (
+                "sim-h100",
+                "there is no device 'sim-h100'; did you mean sim:h100? `coalesce devices` lists the GPUs and the cards"
+                    .to_string(),
+            ),
+            (
+                "cuad",
+                "there is no device 'cuad'; did you mean cuda? `coalesce devices` lists the GPUs and the cards".to_string(),
+            ),
+            (
+                "gpu",
+                "there is no device 'gpu'; write auto, cuda, cuda:N, sim:CARD or sim:FILE.toml, as `coalesce devices` lists them"
+                    .to_string(),
+            ),
+        ] {
+            assert_eq!(explained(&["run", "--device", device]), Some(sentence));
+        }
         assert_eq!(
-            explained(&["check", "copy_vectr"]).as_deref().map(|text| &text[..76]),
-            Some("there is no kernel or experiment 'copy_vectr'; the nearest is copy_vector. T")
-        );
-        assert_eq!(
-            explained(&["run", "--counters", "stride"]).as_deref(),
+            explained(&["devices", "c860"]).as_deref(),
             Some(
-                "--counters takes no 'stride'. Its values are launch, lines; experiments go before it, or behind \
-                 --counters=launch"
-            )
-        );
-        assert_eq!(
-            explained(&["run", "--format", "jsn"]).as_deref(),
-            Some("--format takes no 'jsn'; the nearest is json. Its values are table, json, csv")
-        );
-        assert_eq!(
-            explained(&["list", "offset"]).as_deref(),
-            Some(
-                "`coalesce list` takes nothing but options, and 'offset' is none. The options are --kernels, --help, --version"
+                "there is no simulated card 'c860'; did you mean c870 or c1060? `coalesce devices` lists the cards"
             )
         );
     }
 
     #[test]
-    fn a_device_that_does_not_exist_is_one_paragraph() {
-        let explanation = explained(&["run", "--device", "sim:h20"]).expect("an unknown card");
-        assert!(
-            explanation.starts_with(
-                "there is no simulated card 'h20'; the nearest is h200. The cards are c870, c1060, "
-            ),
-            "{explanation}"
-        );
-        let explanation = explained(&["run", "--device", "gpu"]).expect("an unknown device");
-        assert!(
-            explanation
-                .starts_with("there is no device 'gpu'. The devices are auto, cuda, cuda:N, sim:CARD ")
-        );
-        let explanation = explained(&["devices", "c860"]).expect("an unknown card");
-        assert!(
-            explanation.starts_with("there is no simulated card 'c860'; the nearest is c870. "),
-            "{explanation}"
-        );
+    fn at_most_three_names_are_suggested_nearest_first() {
+        let names = ["tile", "tile_down", "tiles", "til", "tilt", "transpose"];
+        assert_eq!(alike("tyle", &names), ["tile", "tiles", "til"]);
+        assert_eq!(alike("Tile", &names), ["tile"]);
+        assert_eq!(alike("trans", &names), ["transpose"]);
+        assert_eq!(alike("tile_", &names), ["tile_down"]);
+        assert_eq!(alike("ti", &names), ["til", "tile", "tilt"]);
+        assert_eq!(alike("matmul", &names), [""; 0]);
+        assert_eq!(did_you_mean("tyle", &names), "; did you mean tile, tiles or til?");
     }
 
     #[test]

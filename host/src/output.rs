@@ -3,8 +3,10 @@
 use crate::{
     catalog,
     cli::{Detail, Format, Options},
+    commands::report::{PAGE, SIMULATED},
+    mistakes::refused,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
 use record::{Record, Run};
 use report::terminal::{self, Shown};
 use std::{
@@ -31,6 +33,8 @@ struct Folder {
     records: File,
     /// Whether the folder was not there before.
     created: bool,
+    /// Whether the files of an earlier run are there, to be removed when the first record comes.
+    earlier: bool,
 }
 
 /// The file of records in the folder that `--out` names.
@@ -39,13 +43,17 @@ const RECORDS: &str = "records.jsonl";
 /// The file beside it that says what the run as a whole was.
 const RUN: &str = "run.json";
 
+/// What is written beside it at the end.
+const TABLE: &str = "table.txt";
+const CSV: &str = "records.csv";
+
 impl Output {
     /// Opens what the options name.
     ///
     /// # Errors
-    /// The folder cannot be written to, or holds the records of an earlier run.
+    /// The folder cannot be written to, or holds the records of an earlier run, which are not to be replaced.
     pub(crate) fn open(options: &Options) -> Result<Output> {
-        let folder = options.out.as_deref().map(Folder::open).transpose()?;
+        let folder = options.out.as_deref().map(|path| Folder::open(path, options.replace)).transpose()?;
         let shown = Shown {
             counters: options.counters.is_some(),
             lines: options.counters == Some(Detail::Lines),
@@ -63,18 +71,8 @@ impl Output {
     }
 
     /// Takes what the records to come have in common.
-    ///
-    /// # Errors
-    /// Writing fails.
-    pub(crate) fn begin(&mut self, run: Run) -> Result<()> {
-        if let Some(Folder { path, .. }) = &self.folder {
-            let path = path.join(RUN);
-            let mut text = serde_json::to_string_pretty(&run).context("the run cannot be written as JSON")?;
-            text.push('\n');
-            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        }
+    pub(crate) fn begin(&mut self, run: Run) {
         self.run = Some(run);
-        Ok(())
     }
 
     /// Takes a record. The first one of another experiment has the table of the one before printed.
@@ -87,6 +85,9 @@ impl Output {
         }
         let line = record::line(&record).context("the record cannot be written as JSON")?;
         if let Some(folder) = &mut self.folder {
+            if self.records.is_empty() {
+                folder.begin(self.run.as_ref())?;
+            }
             folder
                 .records
                 .write_all(line.as_bytes())
@@ -133,9 +134,9 @@ impl Output {
                 fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
             };
             if let Some(run) = &self.run {
-                write("table.txt", terminal::table(&self.records, run, catalog::catalog(), self.shown))?;
+                write(TABLE, terminal::table(&self.records, run, catalog::catalog(), self.shown))?;
             }
-            write("records.csv", record::csv(&self.records)?)?;
+            write(CSV, record::csv(&self.records)?)?;
         }
         match self.format {
             Format::Json => Ok(()),
@@ -159,7 +160,7 @@ impl Output {
 }
 
 impl Folder {
-    fn open(path: &Path) -> Result<Folder> {
+    fn open(path: &Path, replace: bool) -> Result<Folder> {
         let advice = "Name a folder that can be written to with --out";
         let created = !path.exists();
         fs::create_dir_all(path)
@@ -171,13 +172,38 @@ impl Folder {
             .open(&file)
             .with_context(|| format!("cannot write to {}. {advice}", file.display()))?;
         let written = records.metadata().with_context(|| format!("cannot look at {}", file.display()))?.len();
-        if written > 0 {
-            bail!(
-                "{} already holds the records of an earlier run. Name another folder with --out, or remove that file",
+        if written > 0 && !replace {
+            return Err(refused(anyhow!(
+                "{} holds the records of an earlier run: --replace removes them and what was written beside them, or name \
+                 another folder with --out",
                 file.display(),
-            );
+            )));
         }
-        Ok(Folder { path: path.to_path_buf(), records, created })
+        Ok(Folder { path: path.to_path_buf(), records, created, earlier: written > 0 })
+    }
+
+    /// Removes what an earlier run wrote, and writes what this one is. Called before the first record is written, so that a run
+    /// that fails until then costs nothing.
+    fn begin(&self, run: Option<&Run>) -> Result<()> {
+        if self.earlier {
+            let failed = |name: &str| format!("cannot remove the earlier {}", self.path.join(name).display());
+            for name in [RUN, TABLE, CSV, PAGE, SIMULATED] {
+                match fs::remove_file(self.path.join(name)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(error).with_context(|| failed(name));
+                    }
+                    _ => {}
+                }
+            }
+            self.records.set_len(0).with_context(|| failed(RECORDS))?;
+        }
+        if let Some(run) = run {
+            let path = self.path.join(RUN);
+            let mut text = serde_json::to_string_pretty(run).context("the run cannot be written as JSON")?;
+            text.push('\n');
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
     }
 }
 

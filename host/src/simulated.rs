@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use cuda_driver::{DriverVersion, simulated::Settings};
 use simt::{
     cards::{self, CardFileError},
-    check,
+    check::{self, Group},
 };
 use std::{fmt, fs, path::Path};
 
@@ -56,18 +56,38 @@ pub(crate) fn all() -> Vec<Card> {
     cards::all()
 }
 
-/// The built-in card with this name, with or without `sim:` before it. The error says which is nearest, and which there are.
+/// The built-in card with this name, with or without `sim:` before it. The error says which is nearest.
 pub(crate) fn named(name: &str) -> std::result::Result<Box<Card>, String> {
     let key = name.strip_prefix("sim:").unwrap_or(name);
     if let Ok(card) = cards::find(key) {
         return Ok(Box::new(card));
     }
-    let keys: Vec<String> = all().into_iter().map(|card| card.key).collect();
-    Err(format!(
-        "there is no simulated card '{key}'{}. The cards are {}",
-        mistakes::nearest(key, &keys),
-        keys.join(", "),
-    ))
+    let cards = all();
+    let keys: Vec<&str> = cards.iter().map(|card| card.key.as_str()).collect();
+    Err(mistakes::no_such("simulated card", key, &keys, "`coalesce devices` lists the cards"))
+}
+
+/// What is wrong with a device of no known kind: mostly a card without `sim:` before its name.
+pub(crate) fn no_such_device(text: &str) -> String {
+    let cards = all();
+    let devices: Vec<String> = cards.iter().map(|card| format!("sim:{}", card.key)).collect();
+    let keys: Vec<&str> = cards.iter().map(|card| card.key.as_str()).collect();
+    let of_card = |key: &str| keys.iter().position(|known| *known == key).map(|at| devices[at].as_str());
+    let mut meant: Vec<&str> = mistakes::alike(text, &keys).into_iter().filter_map(of_card).collect();
+    if meant.is_empty() {
+        let all: Vec<&str> =
+            ["auto", "cuda", "cuda:0"].into_iter().chain(devices.iter().map(String::as_str)).collect();
+        meant = mistakes::alike(text, &all);
+    }
+    match meant.as_slice() {
+        [] => format!(
+            "there is no device '{text}'; write auto, cuda, cuda:N, sim:CARD or sim:FILE.toml, as `coalesce devices` lists them"
+        ),
+        meant => format!(
+            "there is no device '{text}'; did you mean {}? `coalesce devices` lists the GPUs and the cards",
+            mistakes::joined(meant, "or"),
+        ),
+    }
 }
 
 /// The card that stands behind `sim:` on a command line: a built-in one, or a file where that ends in `.toml` or holds a
@@ -82,10 +102,8 @@ pub(crate) fn chosen(name: &str) -> std::result::Result<Box<Card>, String> {
     }
     let advice = "a card of your own is a file, as in sim:my-card.toml, and `coalesce devices h200` prints one to start from";
     if name.is_empty() {
-        let keys: Vec<String> = all().into_iter().map(|card| card.key).collect();
         return Err(format!(
-            "sim: wants the name of a card behind it, as in sim:{DEFAULT}. The cards are {}; {advice}",
-            keys.join(", "),
+            "sim: needs the name of a card behind it, as in sim:{DEFAULT}; `coalesce devices` lists the cards; {advice}"
         ));
     }
     named(name).map_err(|error| format!("{error}; {advice}"))
@@ -138,7 +156,13 @@ fn unknown_field(message: &str) -> Option<String> {
         message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2).map(str::to_string);
     let wrong = quoted.next()?;
     let known: Vec<String> = quoted.collect();
-    Some(format!("a card has no '{wrong}'{}. It has {}", mistakes::nearest(&wrong, &known), known.join(", ")))
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    Some(mistakes::no_such(
+        "field",
+        &wrong,
+        &known,
+        "`coalesce devices h200` prints a card with all of its fields",
+    ))
 }
 
 /// A check of the simulated driver, by the name of compute-sanitizer's tool.
@@ -172,14 +196,18 @@ fn together(checks: &[Check]) -> check::Checks {
 /// What the checks of a run have found, in compute-sanitizer's words.
 pub(crate) struct Report {
     report: check::Report,
-    /// What was launched, by the number of the launch less one.
-    launches: Vec<String>,
+    /// Whether each finding is shown, instead of groups of them.
+    each: bool,
 }
 
 impl Report {
-    /// Nothing found so far.
-    pub(crate) fn new(checks: &[Check]) -> Report {
-        Report { report: check::Report::new(together(checks)), launches: Vec::new() }
+    /// Nothing found so far. With `each`, every finding is shown in all detail.
+    pub(crate) fn new(checks: &[Check], each: bool) -> Report {
+        let mut report = check::Report::new(together(checks));
+        if each {
+            report.show_all();
+        }
+        Report { report, each }
     }
 
     /// Takes what the driver has found since the last time, in a launch by this name. Whether that is anything.
@@ -187,8 +215,7 @@ impl Report {
         let findings = cuda_driver::simulated::findings();
         cuda_driver::simulated::forget();
         let found = !findings.is_empty();
-        self.report.launch(findings);
-        self.launches.push(launch.to_string());
+        self.report.named_launch(launch, findings);
         found
     }
 
@@ -197,19 +224,38 @@ impl Report {
         cuda_driver::simulated::forget();
     }
 
-    /// How many things were found, each once however often.
-    pub(crate) fn findings(&self) -> usize {
-        self.report.findings().len()
+    /// How much was found.
+    pub(crate) fn found(&self) -> Found {
+        let groups = self.report.groups();
+        Found {
+            findings: groups.len(),
+            accesses: groups.iter().map(Group::accesses).sum(),
+            instructions: self.report.findings().len(),
+        }
     }
+}
+
+/// How much the checks have found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Findings, each being what one change of the source would mend.
+    pub findings: usize,
+    /// How often all of them happened.
+    pub accesses: u64,
+    /// Findings told apart by instruction, or pair of instructions.
+    pub instructions: usize,
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.report)?;
+        if !self.each {
+            return Ok(());
+        }
         let mut first: Vec<u64> = self.report.findings().iter().filter_map(|found| found.launch).collect();
         first.dedup();
         for number in first {
-            if let Some(name) = self.launches.get(number as usize - 1) {
+            if let Some(name) = self.report.name_of(number) {
                 writeln!(f, "launch {number} is {name}")?;
             }
         }
@@ -225,17 +271,24 @@ mod tests {
     fn a_card_goes_by_its_key() {
         assert_eq!(chosen("c870").map(|card| card.name), Ok("Tesla C870".to_string()));
         assert_eq!(named("sim:H200").map(|card| card.key), Ok("h200".to_string()));
-        let error = chosen("h20").expect_err("no such card");
-        assert!(
-            error.starts_with("there is no simulated card 'h20'; the nearest is h200. The cards are c870, ")
+        let own = "a card of your own is a file, as in sim:my-card.toml, and `coalesce devices h200` prints one to start from";
+        let error = |name: &str| chosen(name).expect_err("no such card");
+        assert_eq!(
+            error("h20"),
+            format!(
+                "there is no simulated card 'h20'; did you mean h200? `coalesce devices` lists the cards; {own}"
+            )
         );
-        assert!(error.contains("`coalesce devices h200` prints one"), "{error}");
-        let error = chosen("").expect_err("no name");
-        assert!(
-            error
-                .starts_with("sim: wants the name of a card behind it, as in sim:h200. The cards are c870, ")
+        assert_eq!(
+            error(""),
+            format!(
+                "sim: needs the name of a card behind it, as in sim:h200; `coalesce devices` lists the cards; {own}"
+            )
         );
-        assert!(!chosen("potato").expect_err("no such card").contains("nearest"));
+        assert_eq!(
+            error("potato"),
+            format!("there is no simulated card 'potato'; `coalesce devices` lists the cards; {own}")
+        );
     }
 
     fn file(text: &str) -> std::result::Result<Card, String> {
@@ -263,12 +316,15 @@ mod tests {
             of(&format!("{base}dram_share =  1.5\n")),
             "card.toml:2:15: dram_share: 1.5 is no share above 0 and up to 1"
         );
-        let error = of(&format!("{base}  dram_shar = 0.5\n"));
-        assert!(
-            error.starts_with("card.toml:2:3: a card has no 'dram_shar'; the nearest is dram_share. It has ")
+        assert_eq!(
+            of(&format!("{base}  dram_shar = 0.5\n")),
+            "card.toml:2:3: there is no field 'dram_shar'; did you mean dram_share? `coalesce devices h200` prints a card with \
+             all of its fields"
         );
-        let error = of("extends = \"h20\"\n");
-        assert!(error.starts_with("card.toml:1:11: there is no simulated card 'h20'; the nearest is h200. "));
+        assert_eq!(
+            of("extends = \"h20\"\n"),
+            "card.toml:1:11: there is no simulated card 'h20'; did you mean h200? `coalesce devices` lists the cards"
+        );
         let error = of(&format!("{base}multiprocessors = \"many\"\n"));
         assert!(error.starts_with("card.toml:2:19: ") && error.contains("u32"), "{error}");
         let error = of(&format!("{base}compute_capability = \"4.0\"\n"));

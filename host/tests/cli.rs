@@ -10,7 +10,7 @@ use std::{
     path::Path,
     process::{Command, Stdio},
 };
-use support::{Outcome, coalesce, failure, outcome};
+use support::{Outcome, coalesce, failure, misuse, outcome};
 
 /// The experiments whose kernels the fake driver knows.
 const KNOWN: [&str; 3] = ["offset", "stride", "copy"];
@@ -180,18 +180,16 @@ fn rows_of_a_gpu_are_explained_by_their_kernels_simulated() {
 
 #[test]
 fn options_that_nothing_takes_name_what_does() {
-    let error = failure(&mut coalesce(&["run", "offset", "copy", "--nx", "64"]));
-    assert!(
-        error.starts_with(
-            "error: --nx has nothing to act on: offset, copy do not take it. transpose, idioms take it"
-        ),
-        "{error}"
+    let error = misuse(&mut coalesce(&["run", "offset", "copy", "--nx", "64"]));
+    assert_eq!(
+        error,
+        "error: --nx has nothing to act on: offset, copy do not take it. transpose, idioms take it\n"
     );
-    let error = failure(&mut coalesce(&["run", "copy", "--precision", "f64"]));
+    let error = misuse(&mut coalesce(&["run", "copy", "--precision", "f64"]));
     assert!(
         error.contains("--precision has nothing to act on: copy does not take it. offset, stride take it")
     );
-    let error = failure(&mut coalesce(&["run", "offset", "--block", "16x16"]));
+    let error = misuse(&mut coalesce(&["run", "offset", "--block", "16x16"]));
     assert!(error.contains("--block 16x16 has two dimensions, and the blocks of offset have one"), "{error}");
 }
 
@@ -315,9 +313,41 @@ fn the_output_folder_holds_records_table_and_csv() {
     assert_eq!(read("records.csv").lines().count(), 7);
 
     // An earlier run's records are not overwritten.
-    let error = failure(&mut coalesce(&arguments));
-    assert!(error.contains("already holds the records of an earlier run"), "{error}");
+    let error = misuse(&mut coalesce(&arguments));
+    assert_eq!(
+        error,
+        format!(
+            "error: {} holds the records of an earlier run: --replace removes them and what was written beside them, or name \
+             another folder with --out\n",
+            out.join("records.jsonl").display()
+        )
+    );
     assert_eq!(records(&read("records.jsonl")).len(), 6);
+}
+
+#[test]
+fn replacing_an_earlier_run_removes_its_files_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().to_str().expect("UTF-8");
+    let with = |arguments: &[&str]| {
+        let all = [&["run", "--out", out, "--replace"][..], arguments, &SMALL].concat();
+        outcome(&mut coalesce(&all))
+    };
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
+    fs::write(folder.path().join("notes.txt"), "mine").expect("a file of the user's");
+    // Where there is nothing to replace, it is a run like any other.
+    assert_eq!(with(&["copy"]).status, Some(0));
+    assert_eq!(records(&read("records.jsonl")).len(), 6);
+    // A run that comes to nothing leaves the earlier one.
+    assert_eq!(with(&["copy", "--nx", "64"]).status, Some(2));
+    assert_eq!((records(&read("records.jsonl")).len(), read("records.csv").lines().count()), (6, 7));
+    assert_eq!(with(&["copy", "--kernel", "copy_scalar"]).status, Some(0));
+    assert_eq!((records(&read("records.jsonl")).len(), read("records.csv").lines().count()), (1, 2));
+    assert!(!read("table.txt").contains("copy_vector"));
+    assert_eq!(read("notes.txt"), "mine");
+    let Outcome { status, err, .. } = outcome(&mut coalesce(&["run", "--replace"]));
+    assert_eq!(status, Some(2));
+    assert!(err.contains("--out <DIR>"), "{err}");
 }
 
 /// Runs a command whose standard output nobody reads; its exit status and what it says on stderr.
@@ -432,10 +462,19 @@ fn more_memory_than_there_is_is_refused_beforehand() {
 
 #[test]
 fn sizes_that_do_not_fit_the_block_name_their_neighbours() {
-    let error = failure(&mut coalesce(&["run", "offset", "--bytes", "1000000", "--precision", "f64"]));
-    assert!(error.contains("999424 (976 KiB) and 1001472 (978 KiB)"), "{error}");
+    let error = misuse(&mut coalesce(&["run", "offset", "--bytes", "1000000", "--precision", "f64"]));
+    assert_eq!(
+        error,
+        "error: `--bytes 1000000` is not a multiple of 2048, which offset needs with blocks of 256 threads; the nearest are \
+         999424 (976 KiB) and 1001472 (978 KiB)\n"
+    );
+    let error = misuse(&mut coalesce(&["run", "copy", "--bytes", "17"]));
+    assert_eq!(
+        error,
+        "error: `--bytes 17` is not a multiple of 16, which copy needs; the nearest are 16 and 32\n"
+    );
     // The sizes suit everything that is asked for, and nothing else counts.
-    let error = failure(&mut coalesce(&[&["run"][..], &KNOWN, &["--bytes", "1"]].concat()));
+    let error = misuse(&mut coalesce(&[&["run"][..], &KNOWN, &["--bytes", "1"]].concat()));
     assert!(error.starts_with("error: `--bytes 1` is not a multiple of 2048, which "), "{error}");
     assert!(error.trim_end().ends_with("the nearest is 2048 (2 KiB)"), "{error}");
     for (arguments, size) in
@@ -456,9 +495,12 @@ fn sizes_that_do_not_fit_the_block_name_their_neighbours() {
 
 #[test]
 fn ranges_that_make_no_sense_say_so() {
-    let error = failure(&mut coalesce(&["run", "stride", "--range", "0..=4"]));
-    assert!(error.contains("stride of 0"), "{error}");
-    let error = failure(&mut coalesce(&["run", "copy", "--range", "0..=4"]));
+    let error = misuse(&mut coalesce(&["run", "stride", "--range", "0..=4"]));
+    assert_eq!(
+        error,
+        "error: a stride of 0 has every thread update the same element: strides begin at 1, as in --range 1..=32\n"
+    );
+    let error = misuse(&mut coalesce(&["run", "copy", "--range", "0..=4"]));
     assert!(error.contains("--range has nothing to act on"), "{error}");
     // Where no experiment is named, the one that no value suits is left out; a named one is not.
     let kernels = "offset_f32,offset_f64,stride_f32,copy_scalar";
@@ -470,7 +512,7 @@ fn ranges_that_make_no_sense_say_so() {
     for arguments in
         [&["offset", "stride"][..], &["--kernel", "stride_f32"], &["--kernel", "stride_f32,copy_vector"]]
     {
-        let error = failure(&mut coalesce(&[&["run", "--range", "0"], arguments].concat()));
+        let error = misuse(&mut coalesce(&[&["run", "--range", "0"], arguments].concat()));
         assert!(error.contains("stride of 0"), "{error}");
     }
     // Shared with offset, the range 0..=32 stands for strides from 1 on.
@@ -530,7 +572,7 @@ fn modelled_times_do_not_pass_for_measured_ones() {
 
 #[test]
 fn counters_of_a_gpu_are_not_the_simulators() {
-    let error = failure(&mut coalesce(&["run", "--counters"]));
+    let error = misuse(&mut coalesce(&["run", "--counters"]));
     assert!(error.contains("cuda:0 is a GPU: `--device sim:h200` has counters"), "{error}");
 }
 
@@ -581,30 +623,33 @@ fn slips_on_the_command_line_are_usage_errors() {
 }
 
 #[test]
-fn names_that_do_not_exist_get_the_nearest_and_the_whole_list() {
-    let options = "--kernel, --device, --precision, --bytes, --range, --block, --nx, --ny, ";
-    let commands = "The commands are run, list, devices, check, compare";
-    for (arguments, nearest, list) in [
-        (&["run", "--bite", "3"][..], "--bytes", options),
-        (&["run", "--zzz"], "", options),
-        (&["run", "--sample=3"], "--samples", options),
-        (&["rnu"], "run", commands),
-        (&["walk"], "", commands),
-        (&["run", "strid"], "stride", "The experiments are offset, stride, copy"),
+fn names_that_do_not_exist_get_the_nearest_in_one_sentence() {
+    for (arguments, sentence) in [
+        (
+            &["run", "--bite", "3"][..],
+            "`coalesce run` has no option '--bite'; did you mean --bytes, --beta or --tile? `coalesce run --help` explains them all",
+        ),
+        (&["run", "--zzz"], "`coalesce run` has no option '--zzz'; `coalesce run --help` explains them all"),
+        (&["rnu"], "there is no command 'rnu'; did you mean run? `coalesce --help` lists the commands"),
+        (&["walk"], "there is no command 'walk'; `coalesce --help` lists the commands"),
+        (
+            &["run", "strid"],
+            "there is no experiment 'strid'; did you mean stride? `coalesce list` names them all",
+        ),
         (
             &["run", "--kernel", "copy_vecto"],
-            "copy_vector",
-            "The kernels are offset_f32, offset_f64, stride_f32, ",
+            "there is no kernel 'copy_vecto'; did you mean copy_vector? `coalesce list` names them all",
+        ),
+        (
+            &["run", "--kernel", "stride"],
+            "there is no kernel 'stride'; did you mean stride_f32 or stride_f64? `coalesce list` names them all",
+        ),
+        (
+            &["run", "--device", "h100"],
+            "there is no device 'h100'; did you mean sim:h100? `coalesce devices` lists the GPUs and the cards",
         ),
     ] {
-        let Outcome { status, out, err } = outcome(&mut coalesce(arguments));
-        assert_eq!((status, out.as_str()), (Some(2), ""), "{arguments:?}: {err}");
-        assert!(err.starts_with("error: ") && err.trim_end().lines().count() == 1, "one paragraph: {err}");
-        assert!(err.contains(list) && !err.contains("-- --"), "{err}");
-        match nearest {
-            "" => assert!(!err.contains("nearest"), "{err}"),
-            nearest => assert!(err.contains(&format!("the nearest is {nearest}. ")), "{err}"),
-        }
+        assert_eq!(misuse(&mut coalesce(arguments)), format!("error: {sentence}\n"), "{arguments:?}");
     }
 }
 

@@ -8,7 +8,7 @@ mod without_driver;
 
 use serde_json::Value;
 use std::process::Command;
-use support::{Outcome, failure, outcome};
+use support::{Outcome, misuse, outcome};
 use without_driver::coalesce;
 
 /// Small sizes, none of them a multiple of a block.
@@ -84,10 +84,9 @@ fn the_checks_find_nothing() {
 
 #[test]
 fn what_cannot_be_multiplied_says_why() {
-    let error =
-        failure(&mut on_h200(&["run", "idioms", "--kernel", "checked_matmul", "--size", "8x8x90000"]));
+    let error = misuse(&mut on_h200(&["run", "idioms", "--kernel", "checked_matmul", "--size", "8x8x90000"]));
     assert!(error.contains("8x8x90000 adds up 90000 terms") && error.contains("at most 85598"), "{error}");
     let error =
-        failure(&mut on_h200(&["run", "idioms", "--kernel", "checked_transpose", "--nx", "2147483648"]));
+        misuse(&mut on_h200(&["run", "idioms", "--kernel", "checked_transpose", "--nx", "2147483648"]));
     assert!(error.contains("2147483648 by 2147483648"), "{error}");
 }

@@ -11,7 +11,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use support::{Outcome, failure, outcome};
+use support::{Outcome, failure, misuse, outcome};
 use without_driver::coalesce;
 
 /// Warps of a launch in f32 at 32 KiB, the size that takes a fraction of a second; twice as many half-warps.
@@ -324,9 +324,9 @@ fn defaults_are_quick_and_say_what_a_real_card_gets() {
 
 #[test]
 fn limits_of_old_cards_are_named() {
-    let error = failure(&mut coalesce(&["run", "offset", "--device", "sim:c2050", "--bytes", "128MiB"]));
+    let error = misuse(&mut coalesce(&["run", "offset", "--device", "sim:c2050", "--bytes", "128MiB"]));
     assert!(error.contains("131072 blocks, and a grid of Tesla C2050 has at most 65535"), "{error}");
-    let error = failure(&mut coalesce(&[
+    let error = misuse(&mut coalesce(&[
         "run", "offset", "--device", "sim:c870", "--block", "1024", "--bytes", "4MiB",
     ]));
     assert!(error.contains("Tesla C870 takes 1 to 512 threads per block"), "{error}");
@@ -351,18 +351,33 @@ fn more_memory_than_there_is_is_refused_beforehand() {
 }
 
 #[test]
-fn cards_that_do_not_exist_get_the_nearest_and_the_whole_list() {
+fn cards_that_do_not_exist_get_the_nearest() {
+    let own = "a card of your own is a file, as in sim:my-card.toml, and `coalesce devices h200` prints one to start from";
     for (device, says) in [
-        ("sim:h20", "there is no simulated card 'h20'; the nearest is h200. The cards are c870, c1060, "),
-        ("sim:", "sim: wants the name of a card behind it, as in sim:h200. The cards are c870, c1060, "),
-        ("sim:nowhere/my.toml", "cannot read the card file nowhere/my.toml: No such file"),
-        ("gpu", "there is no device 'gpu'. The devices are auto, cuda, cuda:N, sim:CARD and sim:FILE.toml"),
+        (
+            "sim:h20",
+            format!(
+                "there is no simulated card 'h20'; did you mean h200? `coalesce devices` lists the cards; {own}"
+            ),
+        ),
+        (
+            "sim:",
+            format!("sim: needs the name of a card behind it, as in sim:h200; `coalesce devices` lists the cards; {own}"),
+        ),
+        (
+            "sim:nowhere/my.toml",
+            "cannot read the card file nowhere/my.toml: No such file or directory (os error 2)".to_string(),
+        ),
+        (
+            "gpu",
+            "there is no device 'gpu'; write auto, cuda, cuda:N, sim:CARD or sim:FILE.toml, as `coalesce devices` lists them"
+                .to_string(),
+        ),
     ] {
         for command in ["run", "check"] {
             let Outcome { status, out, err } = outcome(&mut coalesce(&[command, "--device", device]));
             assert_eq!((status, out.as_str()), (Some(2), ""), "{err}");
-            assert!(err.starts_with(&format!("error: {says}")), "{err}");
-            assert_eq!(err.trim_end().lines().count(), 1, "one paragraph: {err}");
+            assert_eq!(err, format!("error: {says}\n"));
         }
     }
 }
@@ -390,7 +405,7 @@ fn a_card_of_ones_own_is_run_and_its_mistakes_have_a_place() {
     for (text, says) in [
         (
             "extends = \"h200\"\ndram_shar = 1\n",
-            ":2:1: a card has no 'dram_shar'; the nearest is dram_share. It has ",
+            ":2:1: there is no field 'dram_shar'; did you mean dram_share? `coalesce devices h200` prints a card with all of its fields",
         ),
         ("extends = \"h200\"\nl2_bytes = -1\n", ":2:12: "),
         (
@@ -432,7 +447,10 @@ fn devices_lists_cards_with_their_figures_and_prints_one() {
     assert!(out.contains("\nkey = \"m2090\"\n") && out.contains("\nmultiprocessors = 16\n"), "{out}");
     let Outcome { status, err, .. } = outcome(&mut coalesce(&["devices", "m2091"]));
     assert_eq!(status, Some(2));
-    assert!(err.starts_with("error: there is no simulated card 'm2091'; the nearest is m2090. "), "{err}");
+    assert_eq!(
+        err,
+        "error: there is no simulated card 'm2091'; did you mean m2090? `coalesce devices` lists the cards\n"
+    );
 }
 
 /// A twin of `offset_f32` in PTX by hand: its elements start `more` behind where they should, and all are the same one
@@ -511,7 +529,10 @@ fn what_is_wrong_is_found_and_fails() {
     assert_eq!(status, Some(1), "{out}");
     assert!(out.contains("========= Invalid __global__ read of size 4 bytes\n"), "{out}");
     assert!(out.contains("by thread (255,0,0) in block (63,0,0)"), "{out}");
-    assert!(out.contains("1 finding of 1 kernel in 3 launches"), "{out}");
+    assert!(
+        out.ends_with("1 finding, 3 accesses, of 1 kernel in 3 launches on a simulated H200 (sim:h200)\n"),
+        "{out}"
+    );
 
     // All threads at one element.
     let Outcome { status, out, .. } = check_ptx(&offset_f32(0, true), &["--tool", "racecheck"]);
@@ -524,10 +545,85 @@ fn what_is_wrong_is_found_and_fails() {
     assert!(out.contains("no findings of 1 kernel in 3 launches"), "{out}");
 }
 
+/// The tiles of `transpose` as they are compiled, but for the barrier between writing a tile and reading it. Files are named
+/// from the checkout's root on.
+const WITHOUT_BARRIER: &str = include_str!("fixtures/tile_without_barrier.ptx");
+
+/// Checks it in a folder with these lines of its source.
+fn check_without_barrier(lines: &[(usize, &str)], arguments: &[&str]) -> Outcome {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("tiles.ptx"), WITHOUT_BARRIER).expect("the kernels can be written");
+    if let Some((last, _)) = lines.last() {
+        let source = folder.path().join("gpu-kernels/src/transpose/tiles.rs");
+        fs::create_dir_all(source.parent().expect("a folder")).expect("the folder can be made");
+        let mut text = vec![""; *last];
+        for (number, line) in lines {
+            text[number - 1] = line;
+        }
+        fs::write(source, text.join("\n")).expect("the source can be written");
+    }
+    let check =
+        ["check", "tile", "tile_padded", "--ptx", "tiles.ptx", "--nx", "64", "--ny", "64", "--block", "32x8"];
+    outcome(coalesce(&[&check[..], arguments].concat()).current_dir(folder.path()))
+}
+
+#[test]
+fn a_missing_barrier_is_one_finding() {
+    let statements =
+        ["                cells.set(step, value);", "                destination.put(mine, tile.at(cell));"];
+    let lines = [(80, statements[0]), (91, statements[1])];
+    let tools = ["--tool", "racecheck,initcheck"];
+    let Outcome { status, out, err } = check_without_barrier(&lines, &tools);
+    assert_eq!((status, err.as_str()), (Some(1), ""), "{out}");
+    assert_eq!(
+        out,
+        "========= COMPUTE-SANITIZER (simulated: racecheck,initcheck)\n\
+         ========= Error: Race reported between Read access at tile+line 188 of the PTX in \
+         gpu-kernels/src/transpose/tiles.rs:91:44\n\
+         =========     and Write access at tile+line 110 of the PTX in gpu-kernels/src/transpose/tiles.rs:80:23 [7936 hazards]\n\
+         =========     91 |                 destination.put(mine, tile.at(cell));\n\
+         =========        | Read by thread (1,0,0) in block (0,0,0)\n\
+         =========     80 |                 cells.set(step, value);\n\
+         =========        | Write by thread (0,1,0) in block (0,0,0)\n\
+         =========     RAW and WAR hazards in __shared__ memory, at 88 pairs of instructions\n\
+         =========     3584 of the reads came before anything was written there\n\
+         =========     in 2 kernels: tile, tile_padded\n\
+         =========     in 2 launches, the first of them tile nx 64, ny 64, 16384 bytes, block 32x8\n\
+         =========\n\
+         ========= ERROR SUMMARY: 3584 errors\n\
+         ========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n\
+         INVALID: tile nx 64, ny 64, 16384 bytes, block 32x8: buffer 1: 1792 elements are wrong, the first at index 1: NaN \
+         instead of 180574.0\n\
+         INVALID: 2 launches in all; `--verbose` lists them\n\
+         `--verbose` shows all 96 findings, one for each instruction or pair of them\n\
+         1 finding, 7936 accesses, of 2 kernels in 2 launches on a simulated H200 (sim:h200)\n"
+    );
+    // Where the source is not, its lines are named and the rest is the same.
+    let Outcome { out: bare, .. } = check_without_barrier(&[], &tools);
+    let unquoted = out.replace("=========        | ", "=========     ");
+    let rest = unquoted.lines().filter(|line| !line.contains(" | "));
+    assert_eq!(bare.lines().collect::<Vec<_>>(), rest.collect::<Vec<_>>());
+}
+
+#[test]
+fn all_findings_are_shown_where_that_is_asked_for() {
+    let Outcome { status, out, .. } = check_without_barrier(&[], &["--tool", "racecheck", "--verbose"]);
+    assert_eq!(status, Some(1), "{out}");
+    assert_eq!(out.matches("Race reported between").count(), 88, "{out}");
+    assert!(
+        out.contains("========= RACECHECK SUMMARY: 88 hazards displayed (64 errors, 24 warnings)\n"),
+        "{out}"
+    );
+    assert!(out.contains("\nlaunch 2 is tile_padded nx 64, ny 64, 16384 bytes, block 32x8\n"), "{out}");
+    assert_eq!(out.matches("\nINVALID: ").count(), 2, "{out}");
+    let last = "1 finding, 7936 accesses, of 2 kernels in 2 launches on a simulated H200 (sim:h200)\n";
+    assert!(out.ends_with(last), "{out}");
+}
+
 #[test]
 fn checks_are_the_simulator_s_and_say_so() {
     for device in ["cuda", "auto"] {
-        let error = failure(&mut coalesce(&["check", "--device", device]));
+        let error = misuse(&mut coalesce(&["check", "--device", device]));
         assert!(
             error.contains("checks are made by the simulated driver, on machines with a GPU too"),
             "{error}"
@@ -535,9 +631,10 @@ fn checks_are_the_simulator_s_and_say_so() {
     }
     let Outcome { status, err, .. } = outcome(&mut coalesce(&["check", "offset", "--tool", "memchek"]));
     assert_eq!(status, Some(2));
-    assert!(err.contains("'memchek'; the nearest is memcheck"), "{err}");
-    let Outcome { status, out, .. } = check_ptx(".version 7.4\n.target sm_75\n.address_size 64\n", &[]);
-    assert_eq!((status, out.as_str()), (Some(1), ""));
+    assert_eq!(err, "error: --tool takes no 'memchek'; did you mean memcheck?\n");
+    let Outcome { status, out, err } = check_ptx(".version 7.4\n.target sm_75\n.address_size 64\n", &[]);
+    assert_eq!((status, out.as_str()), (Some(2), ""));
+    assert!(err.ends_with("twin.ptx has none of the kernels asked for; it has no kernel\n"), "{err}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod support;
 mod without_driver;
 
 use serde_json::Value;
-use support::{Outcome, failure, outcome};
+use support::{Outcome, misuse, outcome};
 use without_driver::coalesce;
 
 fn run(arguments: &[&str]) -> Vec<Value> {
@@ -75,6 +75,6 @@ fn the_checks_find_nothing() {
 
 #[test]
 fn what_it_does_not_take_is_refused() {
-    let error = failure(&mut coalesce(&["run", "storage", "--device", "sim:h200", "--bytes", "1MiB"]));
+    let error = misuse(&mut coalesce(&["run", "storage", "--device", "sim:h200", "--bytes", "1MiB"]));
     assert!(error.contains("--bytes has nothing to act on: storage does not take it"), "{error}");
 }

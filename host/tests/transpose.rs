@@ -6,7 +6,7 @@ mod support;
 mod without_driver;
 
 use serde_json::Value;
-use support::{Outcome, failure, outcome};
+use support::{Outcome, failure, misuse, outcome};
 use without_driver::coalesce;
 
 /// The records of a run, of one launch each unless it is to be timed.
@@ -141,7 +141,7 @@ fn limits_of_a_card_leave_kernels_out_or_are_errors() {
             "note: Tesla C870 has 16384 bytes of shared memory a block, which is too little for "
         )
     );
-    let error = failure(&mut coalesce(&[&arguments[..], &["--kernel", "tile_vector"]].concat()));
+    let error = misuse(&mut coalesce(&[&arguments[..], &["--kernel", "tile_vector"]].concat()));
     assert!(error.contains("tile_vector needs 16384 bytes of shared memory"), "{error}");
 }
 
@@ -154,13 +154,16 @@ fn what_cannot_be_says_what_could() {
         (&["--kernel", "tile", "--block", "32x32"][..], "tile takes blocks of 256 threads in any shape"),
         (&["--nx", "2147483648"], "would not fit in 64 bits of address"),
         (&["--nx", "1048576", "--ny", "1048576"], "use larger blocks or a smaller matrix"),
-        (&["--nx", "300000", "--ny", "300000", "--kernel", "copy_row"], "a smaller matrix (--nx, --ny)"),
         (&["--bytes", "4MiB"], "--bytes has nothing to act on: transpose does not take it"),
         (&["--range", "3"], "--range has nothing to act on: transpose does not take it"),
     ] {
-        let error = failure(&mut coalesce(&with(arguments)));
+        let error = misuse(&mut coalesce(&with(arguments)));
         assert!(error.contains(says), "{arguments:?}: {error}");
     }
+    // How much memory there is, is no matter of the command line.
+    let arguments = ["--nx", "300000", "--ny", "300000", "--kernel", "copy_row"];
+    let error = failure(&mut coalesce(&with(&arguments)));
+    assert!(error.contains("a smaller matrix (--nx, --ny)"), "{error}");
     for (arguments, says) in [
         (["--nx", "0"], "'0' is not a whole number in 1..=2147483648"),
         (["--ny", "-3"], "'-3' is not a whole number"),

@@ -6,7 +6,7 @@ mod support;
 mod without_driver;
 
 use serde_json::Value;
-use support::{Outcome, failure, outcome};
+use support::{Outcome, misuse, outcome};
 use without_driver::coalesce;
 
 const MIB: u64 = 1 << 20;
@@ -222,7 +222,7 @@ fn cards_before_pages_moved_have_pinned_memory() {
 #[test]
 fn what_cannot_be_run_says_what_can() {
     let refused = |arguments: &[&str]| {
-        failure(&mut coalesce(&[&["run", "unified", "--device", "sim:h200"][..], arguments].concat()))
+        misuse(&mut coalesce(&[&["run", "unified", "--device", "sim:h200"][..], arguments].concat()))
     };
     let error = refused(&["--budget", "1TiB"]);
     assert!(

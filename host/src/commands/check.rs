@@ -7,11 +7,12 @@ use crate::{
     experiments::{Buffers, Contents, Point, Work},
     kernels, measure,
     memory::{self, Hosted},
+    mistakes::refused,
     progress,
     simulated::{Check, Report},
     symbols,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use cuda_launch::Signatures;
 use cust::{
@@ -32,10 +33,10 @@ use std::{
 /// Anything that ends the check early, other than a finding.
 pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode> {
     let DeviceChoice::Simulated(card) = &options.device else {
-        bail!(
+        return Err(refused(anyhow!(
             "checks are made by the simulated driver, on machines with a GPU too: leave --device out, or name a card as in \
              --device sim:a100-80. On the GPU itself NVIDIA's `compute-sanitizer coalesce run` checks"
-        );
+        )));
     };
     let tools = if options.tools.is_empty() { Check::value_variants() } else { &options.tools };
     let driver = device::bind_simulated(card, tools)?;
@@ -47,7 +48,7 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode> {
     let mut session = Session::open(&options.device, &driver, ptx.as_ref())?;
     let points = points(options, &session, ptx.as_ref())?;
 
-    let mut report = Report::new(tools);
+    let mut report = Report::new(tools, options.verbose);
     let mut wrong = Vec::new();
     let bar = progress::bar(points.len() as u64);
     for point in &points {
@@ -72,24 +73,44 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode> {
     }
     bar.finish_and_clear();
 
-    let mut out = io::stdout().lock();
-    write!(out, "{report}")?;
-    for line in &wrong {
-        writeln!(out, "INVALID: {line}")?;
-    }
     let mut kernels: Vec<&str> = points.iter().map(|point| point.kernel).collect();
     kernels.sort_unstable();
     kernels.dedup();
+    let found = report.found();
+    let mut out = io::stdout().lock();
+    write!(out, "{report}")?;
+    write!(out, "{}", invalid(&wrong, options.verbose))?;
+    if found.instructions > found.findings && !options.verbose {
+        writeln!(
+            out,
+            "`--verbose` shows all {} findings, one for each instruction or pair of them",
+            found.instructions
+        )?;
+    }
     writeln!(
         out,
         "{} of {} in {} on a simulated {} ({})",
-        count(report.findings(), "finding"),
+        match found.accesses {
+            0 => "no findings".to_string(),
+            accesses =>
+                format!("{}, {},", count(found.findings, "finding"), count(accesses as usize, "access")),
+        },
         count(kernels.len(), "kernel"),
-        count(points.len(), "launch").replace("launchs", "launches"),
+        count(points.len(), "launch"),
         session.gpu.info.plain_name().trim_start_matches("NVIDIA "),
         session.gpu.info.selector(),
     )?;
-    Ok(if report.findings() == 0 && wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if found.findings == 0 && wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The wrong results, a line each; unless all are wanted, the first and how many there are.
+fn invalid(wrong: &[String], all: bool) -> String {
+    match wrong {
+        [first, _, ..] if !all => {
+            format!("INVALID: {first}\nINVALID: {} launches in all; `--verbose` lists them\n", wrong.len())
+        }
+        _ => wrong.iter().map(|line| format!("INVALID: {line}\n")).collect(),
+    }
 }
 
 /// The launches to make: of kernels, and where there is a PTX file of those that it has.
@@ -100,11 +121,15 @@ fn points(options: &CheckOptions, session: &Session, ptx: Option<&Text>) -> Resu
         let found = Signatures::of(text);
         points.retain(|point| found.has(point.kernel));
         if points.is_empty() {
-            bail!(
-                "{} has none of the kernels asked for; it has {}",
+            return Err(refused(anyhow!(
+                "{} has none of the kernels asked for; {}",
                 path.display(),
-                found.names().collect::<Vec<_>>().join(", "),
-            );
+                match found.names().collect::<Vec<_>>().as_slice() {
+                    [] => "it has no kernel".to_string(),
+                    names if names.len() <= 3 => format!("it has {}", names.join(", ")),
+                    names => format!("it has {} kernels, among them {}", names.len(), names[..3].join(", ")),
+                },
+            )));
         }
     }
     Ok(points)
@@ -123,11 +148,13 @@ impl Text {
     }
 }
 
+/// A number of things: `no launches`, `1 launch`, `2 launches`.
 fn count(number: usize, noun: &str) -> String {
+    let plural = if noun.ends_with(['s', 'h']) { "es" } else { "s" };
     match number {
-        0 => format!("no {noun}s"),
+        0 => format!("no {noun}{plural}"),
         1 => format!("1 {noun}"),
-        _ => format!("{number} {noun}s"),
+        _ => format!("{number} {noun}{plural}"),
     }
 }
 
@@ -213,5 +240,30 @@ impl Session {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, invalid};
+
+    #[test]
+    fn things_are_counted_in_words() {
+        assert_eq!(
+            [count(0, "finding"), count(1, "launch"), count(2, "launch"), count(3, "access")],
+            ["no findings", "1 launch", "2 launches", "3 accesses"]
+        );
+    }
+
+    #[test]
+    fn wrong_results_are_one_line_unless_all_are_wanted() {
+        let wrong = ["a: buffer 0".to_string(), "b: buffer 1".to_string(), "c: buffer 0".to_string()];
+        assert_eq!(
+            invalid(&wrong, false),
+            "INVALID: a: buffer 0\nINVALID: 3 launches in all; `--verbose` lists them\n"
+        );
+        assert_eq!(invalid(&wrong[..2], true), "INVALID: a: buffer 0\nINVALID: b: buffer 1\n");
+        assert_eq!(invalid(&wrong[..1], false), "INVALID: a: buffer 0\n");
+        assert_eq!(invalid(&[], false), "");
     }
 }

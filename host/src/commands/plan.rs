@@ -5,6 +5,7 @@ use crate::{
     device::{Backend, DeviceInfo},
     experiments::{self, Block, Experiment, Point, Precision, Request, Scale, Work},
     memory,
+    mistakes::refused,
     sizes::Bytes,
     sweep::Sweep,
 };
@@ -134,7 +135,7 @@ impl Selection {
 /// An experiment cannot be run as the selection asks.
 pub(crate) fn points(selection: &Selection, device: &DeviceInfo) -> Result<Vec<Point>> {
     let selected = within_range(selection, selected(selection));
-    understood(selection, &selected)?;
+    understood(selection, &selected).map_err(refused)?;
     let (bytes, points) = sized_points(selection, &selected, device)?;
     for experiment in &selected {
         for note in experiment.notes(&request(selection, bytes), device) {
@@ -174,7 +175,7 @@ fn sized_points(
     device: &DeviceInfo,
 ) -> Result<(u64, Vec<Point>)> {
     if let Some(bytes) = selection.bytes.or(selection.default_bytes) {
-        return Ok((bytes, points_of(selection, selected, bytes, device)?));
+        return Ok((bytes, points_of(selection, selected, bytes, device).map_err(refused)?));
     }
     // A default has to fit; a size that the user gave is refused further on if it does not.
     let block = common_block(&selection.choices);
@@ -193,7 +194,7 @@ fn sized_points(
     };
     let mut bytes = wished;
     loop {
-        let points = points_of(selection, selected, bytes, device)?;
+        let points = points_of(selection, selected, bytes, device).map_err(refused)?;
         let need: u64 = memory::needed(points.iter().chain([&ceiling(&points, device.backend(), available)]))
             .iter()
             .sum();

@@ -12,7 +12,7 @@ use std::{
 };
 
 /// The page's name in a folder of results.
-const PAGE: &str = "report.html";
+pub(crate) const PAGE: &str = "report.html";
 
 /// The records of a GPU's kernels on a simulated card, in a folder of results.
 pub(crate) const SIMULATED: &str = "simulated.jsonl";

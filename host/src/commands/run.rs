@@ -14,13 +14,14 @@ use crate::{
     kernels,
     measure::{Effort, Measurement, Measurer, Times, ratio_range},
     memory::{self, Memory},
+    mistakes::refused,
     output::Output,
     progress,
     recording::Recorder,
     reference::Twins,
 };
 use ::report::{html::RunRecords, terminal};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use cust::{
     module::Module,
     stream::{Stream, StreamFlags},
@@ -43,11 +44,11 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     let gpu = Gpu::open(&options.device, &driver)?;
     let backend = gpu.info.backend();
     if options.counters.is_some() && backend == Backend::Measured {
-        bail!(
+        return Err(refused(anyhow!(
             "--counters shows what the simulator counts, and {} is a GPU: `--device sim:h200` has counters; on a GPU \
              NVIDIA's `ncu` reads its own",
             gpu.info.selector(),
-        );
+        )));
     }
     kernels::edited::compile(plan::kernels(&Selection::from(options)), &gpu.info, &driver)?;
     let (module, artefact) = kernels::load_embedded(&gpu.info, &driver)?;
@@ -89,7 +90,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     let recorder =
         Recorder { device: &gpu.info, artefact, copy, card: driver.card(), simulated: simulated.as_ref() };
     progress.inc(1);
-    progress.suspend(|| output.begin(recorder.run()))?;
+    output.begin(recorder.run());
 
     for point in &points {
         progress.set_message(format!("{} {}", point.kernel, point.parameters));

@@ -2,7 +2,7 @@
 
 mod outcome;
 
-pub(crate) use outcome::{Outcome, failure, outcome};
+pub(crate) use outcome::{Outcome, failure, misuse, outcome};
 
 use std::{
     env,

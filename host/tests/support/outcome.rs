@@ -20,9 +20,20 @@ pub(crate) fn outcome(command: &mut Command) -> Outcome {
 }
 
 /// Runs a command that is to fail with one paragraph on stderr, which is returned.
+#[allow(dead_code, reason = "not all programs of tests have such command lines")]
 pub(crate) fn failure(command: &mut Command) -> String {
+    refused(command, 1)
+}
+
+/// Runs a command whose line asks for what cannot be: as [`failure`], with the exit status of wrong command lines.
+#[allow(dead_code, reason = "not all programs of tests have such command lines")]
+pub(crate) fn misuse(command: &mut Command) -> String {
+    refused(command, 2)
+}
+
+fn refused(command: &mut Command, expected: i32) -> String {
     let Outcome { status, out, err } = outcome(command);
-    assert_eq!(status, Some(1), "{err}");
+    assert_eq!(status, Some(expected), "{err}");
     assert_eq!(out, "", "nothing but data goes to stdout");
     assert!(err.starts_with("error: "), "{err}");
     assert_eq!(err.trim_end().lines().count(), 1, "one paragraph: {err}");
