@@ -2,7 +2,7 @@
 
 use super::{
     figure::{Column, Drawing, Figure},
-    number::{percent, px},
+    number::{count, percent, px},
 };
 use maud::{Markup, html};
 use record::counters::{Access, AccessKind};
@@ -127,11 +127,11 @@ fn boxes(boxes: impl Iterator<Item = [f64; 4]>) -> String {
 
 /// The lanes along the top, and a ray from the middle of each to where it falls.
 fn lane_row(access: &Access, target: impl Fn(u64) -> f64) -> Markup {
-    let count = access.lanes.len().max(32);
-    let step = WIDTH / count as f64;
+    let all = access.lanes.len().max(32);
+    let step = WIDTH / all as f64;
     let row = |takes: bool| {
         let lanes =
-            (0..count).filter(move |lane| access.lanes.get(*lane).is_some_and(Option::is_some) == takes);
+            (0..all).filter(move |lane| access.lanes.get(*lane).is_some_and(Option::is_some) == takes);
         boxes(lanes.map(move |lane| [step * lane as f64 + 0.75, LANES_TOP, step - 1.5, LANE_HEIGHT]))
     };
     let mut rays = String::new();
@@ -148,7 +148,7 @@ fn lane_row(access: &Access, target: impl Fn(u64) -> f64) -> Markup {
     }
     html! {
         text.tick x="0" y=(px(LANES_TOP - 6.0)) { "lane 0" }
-        text.tick.end x=(px(WIDTH)) y=(px(LANES_TOP - 6.0)) { (count - 1) }
+        text.tick.end x=(px(WIDTH)) y=(px(LANES_TOP - 6.0)) { (all - 1) }
         path.lane d=(row(true)) {}
         path.idle d=(row(false)) {}
         path.ray d=(rays) {}
@@ -198,10 +198,10 @@ fn sectors(access: &Access) -> Drawing {
         path.used data-kind="sectors" data-addresses=(addresses(access)) data-sectors=(access.sectors)
             d=(boxes(lanes(access).map(|(_, address)| [place(address), y + 5.0, long, 12.0]))) {}
         @if each > 60.0 {
-            @for (line, start) in &places { text.tick x=(px(*start)) y=(px(y + 38.0)) { "+" (line * LINE) " B" } }
+            @for (line, start) in &places { text.tick x=(px(*start)) y=(px(y + 38.0)) { "+" (count(line * LINE)) " B" } }
         } @else if let Some([first, last]) = ends {
-            text.tick x="0" y=(px(y + 38.0)) { "+" (first) " B" }
-            text.tick.end x=(px(WIDTH)) y=(px(y + 38.0)) { "+" (last) " B" }
+            text.tick x="0" y=(px(y + 38.0)) { "+" (count(first)) " B" }
+            text.tick.end x=(px(WIDTH)) y=(px(y + 38.0)) { "+" (count(last)) " B" }
         }
     };
     Drawing { column: Column::Middle, height: y + 46.0, marks }
@@ -257,8 +257,8 @@ fn table(access: &Access, by_sectors: bool) -> Markup {
             } }
             tbody { @for (lane, address) in lanes(access) { tr {
                 th scope="row" { (lane) }
-                td { "+" (address) }
-                td { @if by_sectors { (address / SECTOR) } @else { (address / WORD % BANKS) } }
+                td { "+" (count(address)) }
+                td { @if by_sectors { (count(address / SECTOR)) } @else { (address / WORD % BANKS) } }
             } } }
         } }
     }

@@ -102,6 +102,9 @@ impl Bars<'_> {
                 p.note {
                     @if modelled { "Modelled figures are hatched. " }
                     @if !modelled { "Bars are medians; whiskers run from the slowest sample to the fastest. " }
+                    @if self.groups.iter().flat_map(|(_, bars)| bars).any(|(_, row)| row.residence != Residence::Dram) {
+                        "L2: the data stays in the L2 cache from one launch to the next. "
+                    }
                     @if twins > 0 { "A diamond is the C++ twin of the kernel. " }
                     @if axis.peak.is_some_and(|peak| self.values().any(|value| value > peak * 1.1)) {
                         "A bar that ends in an arrow is served on chip, beyond what device memory delivers. "
@@ -182,7 +185,7 @@ impl Bars<'_> {
                     }
                 }
                 @if axis.copy.is_some() {
-                    td.part role="cell" { @if let Some(part) = row.percent_of_copy { (number::percent(part / 100.0)) } }
+                    td.part role="cell" { @if let Some(part) = row.percent_of_copy { (number::in_column(part)) } }
                 }
             }
         }
@@ -191,14 +194,17 @@ impl Bars<'_> {
 
 /// What a reader must know of a row to compare it with others.
 pub(super) fn remark(row: &Record) -> String {
-    let blocks = row.parameters.grid.map(|grid| grid.count());
-    let processors = u64::from(row.device.multiprocessors);
-    let unfilled = blocks.filter(|blocks| *blocks < processors);
-    let unfilled = unfilled.map(|blocks| format!("{blocks} of {processors} SMs"));
+    let blocks = row.parameters.grid.map_or(0, |grid| grid.count());
+    let unfilled = (!is_filled(row)).then(|| format!("{blocks} of {} SMs", row.device.multiprocessors));
     let cached = match row.residence {
         Residence::Dram => None,
         Residence::L2 => Some("L2".to_string()),
         Residence::Mixed => Some("partly L2".to_string()),
     };
     cached.into_iter().chain(unfilled).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a launch has a block for each multiprocessor.
+pub(super) fn is_filled(row: &Record) -> bool {
+    row.parameters.grid.is_none_or(|grid| grid.count() >= u64::from(row.device.multiprocessors))
 }

@@ -26,6 +26,8 @@ pub(super) struct Curves<'r> {
     pub sectors: bool,
     /// Rows of the simulated card, for the curve by sectors.
     pub simulated: &'r [Record],
+    /// The lowest and the highest rate of all charts that are read together.
+    pub bounds: [f64; 2],
 }
 
 /// Lines across the drawing: the copy ceiling and the peak.
@@ -78,13 +80,9 @@ impl Curves<'_> {
         self.series.iter().flat_map(|series| series.points.iter().map(|(_, row)| *row))
     }
 
-    fn rates(&self) -> impl Iterator<Item = f64> {
-        self.rows().filter_map(|row| row.gb_per_s)
-    }
-
     /// Ceilings as far as the curves come near them.
     fn lines(&self, row: &Record) -> Vec<Line> {
-        let highest = self.rates().fold(0.0, f64::max);
+        let highest = self.bounds[1];
         ceilings(row).into_iter().filter(|line| line.value < 12.0 * highest).collect()
     }
 
@@ -152,7 +150,8 @@ impl Curves<'_> {
         let values = || self.series.iter().flat_map(|series| series.points.iter().map(|(x, _)| *x));
         let (low, high) =
             (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
-        if low > 0.0 && high >= 64.0 * low {
+        let doubled = |x: f64| x > 0.0 && x.log2().fract() == 0.0;
+        if low > 0.0 && (high >= 64.0 * low || high >= 8.0 * low && values().all(doubled)) {
             Scale::logarithmic([low, high], places)
         } else {
             Scale::linear([low, high], places)
@@ -176,8 +175,8 @@ impl Curves<'_> {
 
     /// From 0 where the curves can be told apart so, else by logarithms.
     fn y_scale(&self, lines: &[Line], places: [f64; 2]) -> Scale {
-        let highest = self.rates().chain(lines.iter().map(|line| line.value)).fold(0.0, f64::max);
-        let lowest = self.rates().fold(f64::INFINITY, f64::min);
+        let [lowest, highest] = self.bounds;
+        let highest = lines.iter().map(|line| line.value).fold(highest, f64::max);
         if !self.sectors && lowest > 0.0 && highest > 100.0 * lowest {
             Scale::logarithmic([lowest / 1.5, highest * 1.5], places)
         } else {
@@ -308,7 +307,7 @@ fn labels(labels: &[Label], x: f64, bounds: [f64; 2]) -> Markup {
 fn captions(lines: &[Line], y: &Scale, end: f64) -> Markup {
     html! {
         @for line in lines {
-            text class={"label end " (line.name)} x=(px(end - 4.0)) y=(px(y.at(line.value) - 4.0)) {
+            text class={"label end " (line.name)} x=(px(end - 4.0)) y=(px(y.at(line.value) + if line.name == "copy" { 13.0 } else { -5.0 })) {
                 (line.name) " " (rate(line.value))
             }
         }

@@ -48,7 +48,7 @@ impl Column {
         match self {
             Column::Wide => 760.0,
             Column::Narrow => 340.0,
-            Column::Middle => 480.0,
+            Column::Middle => 400.0,
         }
     }
 

@@ -43,14 +43,27 @@ pub(super) fn sections<'a>(report: &'a Report<'a>) -> Vec<Section<'a>> {
 impl Section<'_> {
     /// What the lesson is called.
     pub(super) fn title(&self) -> String {
-        let title = self.lesson.map(|lesson| Prose::of(&lesson.prose, &|_| false).title).unwrap_or_default();
-        if title.is_empty() { self.name.to_string() } else { title }
+        let Some(lesson) = self.lesson else { return self.name.to_string() };
+        let title =
+            if self.told_by().is_some() { String::new() } else { Prose::of(&lesson.prose, &|_| false).title };
+        if title.is_empty() { lesson.summary.to_string() } else { title }
+    }
+
+    /// The lesson before this one with the same text, where there is one: kernels of one module share its comment.
+    fn told_by(&self) -> Option<&str> {
+        let mine = self.lesson?;
+        let first = sections(self.report)
+            .into_iter()
+            .filter_map(|section| section.lesson)
+            .find(|lesson| lesson.prose == mine.prose)?;
+        (first.name != self.name && !mine.prose.is_empty()).then_some(first.name)
     }
 
     /// The section as an element.
     pub(super) fn render(&self) -> Markup {
         let linked = |name: &str| self.report.has_kernel(name);
-        let prose = self.lesson.map(|lesson| Prose::of(&lesson.prose, &linked));
+        let told = self.told_by();
+        let prose = self.lesson.filter(|_| told.is_none()).map(|lesson| Prose::of(&lesson.prose, &linked));
         let runs: Vec<(usize, &RunRecords, Vec<&Record>)> = self
             .report
             .runs
@@ -64,9 +77,13 @@ impl Section<'_> {
         let several = self.report.runs.len() > 1;
         html! {
             section.lesson id={"lesson-" (self.name)} aria-labelledby={"lesson-" (self.name) "-title"} {
-                p.kicker { code { (self.name) } @if let Some(lesson) = self.lesson { " · " (lesson.summary) } }
+                p.kicker {
+                    code { (self.name) }
+                    @if let Some(lesson) = self.lesson.filter(|lesson| lesson.summary != self.title()) { " · " (lesson.summary) }
+                }
                 h2 id={"lesson-" (self.name) "-title"} { (self.title()) }
                 @if let Some(prose) = &prose { div.prose { (prose.lead) } }
+                @if let Some(other) = told { p { "The text of " a href={"#lesson-" (other)} { (other) } " tells of both." } }
                 @for (_, run, rows) in &runs {
                     @if let Some(finding) = self.lesson.and_then(|lesson| (lesson.finding)(rows)) {
                         p.finding {
@@ -150,11 +167,18 @@ impl Section<'_> {
     ) -> Vec<Markup> {
         let all = series::over(rows, over, by);
         let all: Vec<_> = all.into_iter().filter(|series| sectors || series.points.len() > 1).collect();
+        let rates = || all.iter().flat_map(|series| series.points.iter().filter_map(|(_, row)| row.gb_per_s));
+        let bounds = [rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)];
         let mut parts: Vec<(String, Vec<series::Series<'_>>)> = Vec::new();
         if all.len() <= CURVES {
             parts.push((String::new(), all));
         } else {
-            for series in all {
+            for mut series in all {
+                if let Some(rest) =
+                    series.label.strip_prefix(series.kernel).and_then(|rest| rest.strip_prefix(", "))
+                {
+                    series.label = rest.to_string();
+                }
                 match parts.iter_mut().find(|(kernel, _)| kernel == series.kernel) {
                     Some((_, part)) => part.push(series),
                     None => parts.push((series.kernel.to_string(), vec![series])),
@@ -174,6 +198,7 @@ impl Section<'_> {
                 first_look: 0,
                 sectors,
                 simulated: &run.simulated,
+                bounds,
             };
             curves.figure().map(|figure| figure.render())
         });

@@ -34,9 +34,12 @@ fn occupancy(row: &Record, counted: &Counted, run: &Run) -> String {
             several(blocks, "block"),
             processors
         )
+    } else if slots > blocks {
+        let share = percent(blocks as f64 / slots as f64);
+        format!("; {} take {share} of the card's {} places.", several(blocks, "block"), count(slots))
     } else if slots > 0 {
-        let waves = blocks as f64 / slots as f64;
-        format!("; {} fill the card {} times.", several(blocks, "block"), plain(waves))
+        let waves = plain(blocks as f64 / slots as f64);
+        format!("; {} fill the card's {} places {waves} times.", several(blocks, "block"), count(slots))
     } else {
         ".".to_string()
     });
@@ -84,6 +87,7 @@ fn parts(row: &Record, counted: &Counted) -> Markup {
     let Some((first, longest)) = order.first().copied() else { return html! {} };
     let line = order.iter().map(|(name, time)| format!("{name} {}", percent(time / longest)));
     html! {
+        div {
         p.limits { "Limits in order, modelled: " (line.collect::<Vec<_>>().join(" · ")) ". The kernel is bound by " (first) "." }
         table.bars.modelled.small role="table" {
             caption { "Modelled time of each part of the card, " (row.device.plain_name()) }
@@ -97,6 +101,7 @@ fn parts(row: &Record, counted: &Counted) -> Markup {
                     td.part role="cell" { (percent(time / longest)) }
                 }
             } }
+        }
         }
     }
 }

@@ -34,6 +34,11 @@ pub(super) fn percent(part: f64) -> String {
     format!("{}%", plain(100.0 * part))
 }
 
+/// Per cent in a column, where all have the same decimals: `87.5%`, `100.0%`.
+pub(super) fn in_column(percent: f64) -> String {
+    format!("{percent:.1}%")
+}
+
 /// A whole number with commas between thousands.
 pub(super) fn count(value: u64) -> String {
     grouped(i64::try_from(value).unwrap_or(i64::MAX))

@@ -2,7 +2,7 @@
 
 use super::{
     Report, RunRecords,
-    bars::{Bars, Measure, remark},
+    bars::{Bars, Measure, is_filled, remark},
     lesson::Section,
     number,
 };
@@ -126,7 +126,10 @@ fn best<'r>(rows: &[&'r Record]) -> Vec<&'r Record> {
     let mut kernels: Vec<&'r Record> = Vec::new();
     let merit = |row: &Record| {
         let rate = row.gflop_per_s.filter(|_| row.arithmetic_intensity.is_some()).or(row.gb_per_s);
-        (row.verified, remark(row).is_empty(), rate.unwrap_or(0.0))
+        // Arithmetic is rated wherever its data lives.
+        let representative =
+            if row.arithmetic_intensity.is_some() { is_filled(row) } else { remark(row).is_empty() };
+        (row.verified, representative, rate.unwrap_or(0.0))
     };
     for &row in rows.iter().filter(|row| row.language != Language::CudaCpp) {
         match kernels.iter_mut().find(|best| best.kernel == row.kernel) {

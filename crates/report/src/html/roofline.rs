@@ -52,8 +52,8 @@ impl Roofline<'_> {
         let first = points.first()?.row;
         let roofs = self.roofs();
         let mut notes = vec![
-            "A kernel below the slanted roof could get more out of memory; intensity counts each byte of the matrices once, so that \
-             what a kernel reads again through caches keeps it below the roof."
+            "Intensity is operations per byte that the kernel asks for. A point above the slanted roofs gets its data from \
+             caches; one far below every roof waits for something else than memory or arithmetic."
                 .to_string(),
         ];
         if !roofs.iter().any(|roof| !roof.slanted) {
@@ -111,8 +111,11 @@ impl Roofline<'_> {
 fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof]) -> Drawing {
     let wide = column == Column::Wide;
     let (left, top) = (if wide { 62.0 } else { 50.0 }, 26.0);
-    let (end, bottom) =
-        (column.width() - if wide { 210.0 } else { 10.0 }, top + if wide { 320.0 } else { 240.0 });
+    let longest = points.iter().map(|point| point.label.chars().count()).max().unwrap_or(0) as f64;
+    let (end, bottom) = (
+        column.width() - if wide { (longest * 7.0 + 24.0).min(300.0) } else { 10.0 },
+        top + if wide { 320.0 } else { 240.0 },
+    );
     let intensities = || points.iter().map(|point| point.intensity);
     let rates = || points.iter().map(|point| point.rate);
     let low = intensities().fold(f64::INFINITY, f64::min).min(1.0) / 2.0;

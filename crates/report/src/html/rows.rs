@@ -40,8 +40,8 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
                 @if flops { td { @if let Some(rate) = row.gflop_per_s { (number::rate(rate)) } } }
                 td { (rate(row)) }
                 @if ranges { td { @if let Some([low, high]) = range(row) { (number::rate(low)) "–" (number::rate(high)) } } }
-                td { @if let Some(part) = row.percent_of_peak { (number::percent(part / 100.0)) } }
-                td { @if let Some(part) = row.percent_of_copy { (number::percent(part / 100.0)) } }
+                td { @if let Some(part) = row.percent_of_peak { (number::in_column(part)) } }
+                td { @if let Some(part) = row.percent_of_copy { (number::in_column(part)) } }
                 td { @if let Some(times) = row.time_ms { (number::time(times.median)) } }
                 @if ratios { td { @if let Some(ratio) = row.ratio_to_reference {
                     (format!("{ratio:.3}"))
