@@ -1,0 +1,239 @@
+//! What the text of the page must have.
+
+use super::fixture::{HOSTILE, catalog, measured, report, simulated};
+use record::{Backend, Language, Record};
+use report::html::page;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most that a page may have.
+const MOST_BYTES: usize = 3_000_000;
+
+/// The page without its style and its script, which are not records'.
+fn body() -> String {
+    let catalog = catalog();
+    let page = page(&report(&catalog));
+    let start = page.find("<body>").expect("the page has a body");
+    let end = page.rfind("<script>").expect("the page has a script");
+    page[start..end].to_string()
+}
+
+/// The values of an attribute, in order.
+fn values<'p>(page: &'p str, attribute: &str) -> Vec<&'p str> {
+    let opening = format!(" {attribute}=\"");
+    page.split(&opening).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+/// The opening tags that have an attribute, each with all of its attributes.
+fn tags(page: &str, attribute: &str) -> Vec<BTreeMap<String, String>> {
+    let opening = format!(" {attribute}=\"");
+    let tags = page.split('<').filter_map(|tag| tag.split_once('>').map(|(tag, _)| tag));
+    let attributes = |tag: &str| {
+        let parts: Vec<&str> = tag.split('"').collect();
+        let pairs = parts.chunks_exact(2);
+        pairs
+            .map(|pair| {
+                (
+                    pair[0].trim().rsplit(' ').next().unwrap_or("").trim_end_matches('=').to_string(),
+                    pair[1].to_string(),
+                )
+            })
+            .collect()
+    };
+    tags.filter(|tag| tag.contains(&opening)).map(attributes).collect()
+}
+
+/// A section of the page, from its id to the next of its kind.
+fn section<'p>(page: &'p str, id: &str) -> &'p str {
+    let start = page.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("there is no {id}"));
+    let rest = &page[start..];
+    &rest[..rest.find("</section>").unwrap_or(rest.len())]
+}
+
+#[test]
+fn ids_are_unique_and_links_lead_to_them() {
+    let page = body();
+    let ids = values(&page, "id");
+    let unique: BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(ids.len(), unique.len(), "an id stands twice");
+    let links = values(&page, "href");
+    let inner: Vec<&str> = links.iter().filter_map(|link| link.strip_prefix('#')).collect();
+    assert!(inner.len() > 20, "{inner:?}");
+    for link in inner {
+        assert!(unique.contains(link), "nothing has the id {link}");
+    }
+    for named in values(&page, "aria-labelledby").iter().flat_map(|ids| ids.split(' ')) {
+        assert!(unique.contains(named), "nothing has the id {named}");
+    }
+    assert!(links.contains(&"https://example.org/?a=1&amp;b=2"), "the article is linked");
+    assert!(unique.contains("kernel-offset_f32") && unique.contains("lesson-unified"));
+}
+
+#[test]
+fn nothing_from_records_or_sources_is_markup() {
+    let page = body();
+    assert!(!page.contains("<script") && !page.contains(HOSTILE), "a text is not escaped");
+    assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; 'x'"));
+    for text in
+        ["Card &lt;X&gt;", "what &lt;it&gt; shows", "On &lt;sectors&gt;", "Adds &lt;one&gt;", "&lt;b&gt;"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn curves_have_the_numbers_of_their_rows() {
+    let page = body();
+    let drawn = |lesson: &str| -> BTreeSet<[String; 3]> {
+        let marks = tags(section(&page, &format!("lesson-{lesson}")), "data-kernel");
+        marks
+            .into_iter()
+            .map(|mark| ["data-kernel", "data-x", "data-y"].map(|name| mark[name].clone()))
+            .collect()
+    };
+    let recorded = |lesson: &str, rows: Vec<Record>| -> BTreeSet<[String; 3]> {
+        let rows = rows.into_iter().filter(|row| row.experiment == lesson && row.language == Language::Rust);
+        let mark = |row: Record| {
+            let x = row.parameters.swept.map(|swept| swept.value).expect("it is swept");
+            [row.kernel, x.to_string(), row.gb_per_s.expect("it verified").to_string()]
+        };
+        rows.map(mark).collect()
+    };
+    let both = measured().into_iter().chain(simulated()).collect();
+    let offsets = recorded("offset", both);
+    assert_eq!(offsets.len(), 66 + 4);
+    assert_eq!(drawn("offset"), offsets);
+    let strides = recorded("stride", measured());
+    assert_eq!(strides.len(), 64);
+    assert_eq!(drawn("stride"), strides);
+}
+
+#[test]
+fn bars_and_roofs_have_the_numbers_of_their_rows() {
+    let page = body();
+    let marks = tags(section(&page, "lesson-copy"), "data-kernel");
+    let rows: Vec<Record> = measured().into_iter().filter(|row| row.experiment == "copy").collect();
+    let ours: Vec<&Record> = rows.iter().filter(|row| row.language != Language::CudaCpp).collect();
+    assert_eq!(marks.len(), ours.len());
+    for (mark, row) in marks.iter().zip(&ours) {
+        assert_eq!(mark["data-kernel"], row.kernel);
+        assert_eq!(mark["data-y"], row.gb_per_s.expect("it verified").to_string());
+    }
+    let twins = tags(section(&page, "lesson-copy"), "data-twin");
+    assert_eq!(twins.len(), rows.iter().filter(|row| row.language == Language::CudaCpp).count());
+    let roofline = tags(section(&page, "lesson-matmul"), "data-kernel");
+    let points: BTreeSet<(String, String, String)> = roofline
+        .iter()
+        .map(|mark| (mark["data-kernel"].clone(), mark["data-x"].clone(), mark["data-y"].clone()))
+        .collect();
+    let point = |kernel: &str, x: &str, y: &str| (kernel.to_string(), x.to_string(), y.to_string());
+    assert_eq!(points, [point("matmul_naive", "0.25", "4000"), point("matmul_tiled", "4", "9000")].into());
+    assert!(section(&page, "lesson-transpose").contains("INVALID"), "a row that did not verify says so");
+}
+
+#[test]
+fn the_first_screen_has_the_best_row_of_each_kernel() {
+    let page = body();
+    let run = section(&page, "run-0");
+    let marks = tags(run, "data-kernel");
+    let rows = measured();
+    let kernels: BTreeSet<&str> = rows.iter().map(|row| row.kernel.as_str()).collect();
+    assert_eq!(marks.len(), kernels.len());
+    for mark in marks {
+        let rates =
+            rows.iter().filter(|row| row.kernel == mark["data-kernel"] && row.language != Language::CudaCpp);
+        let best = rates.filter_map(|row| row.gb_per_s).fold(0.0, f64::max);
+        assert_eq!(mark["data-y"], best.to_string());
+    }
+    let lines: Vec<String> = tags(run, "data-line").into_iter().map(|tag| tag["data-y"].clone()).collect();
+    assert_eq!(lines, ["4212.801030815975", "4814.304"]);
+    assert!(run.contains("2026-01-01 00:00 UTC"), "the time of the run");
+}
+
+#[test]
+fn modelled_figures_say_that_they_are() {
+    let page = body();
+    let figures: Vec<&str> =
+        page.split("<figure").skip(1).filter_map(|rest| rest.split("</figure>").next()).collect();
+    let modelled: Vec<&&str> = figures.iter().filter(|figure| figure.contains("Card &lt;X&gt;")).collect();
+    assert!(modelled.len() >= 8, "{}", modelled.len());
+    for figure in &modelled {
+        let caption = figure.split("</figcaption>").next().unwrap_or_default();
+        assert!(caption.contains("modelled") && !caption.contains("measured"), "{caption}");
+        let hatched = figure.contains("class=\"hatched\"") || figure.contains("class=\"bars modelled\"");
+        assert!(hatched, "{caption}");
+    }
+    let measured = figures.iter().filter(|figure| figure.contains("NVIDIA H200, measured"));
+    for figure in measured {
+        assert!(!figure.contains("modelled") && !figure.contains("hatched"), "{figure}");
+    }
+    let cards = [("run-0", Backend::Measured), ("run-1", Backend::Modelled)];
+    for (id, backend) in cards {
+        let says = section(&page, id).contains("off by 2.0% in the median (58 rows fitted the model)");
+        assert_eq!(says, backend == Backend::Modelled, "{id}");
+    }
+}
+
+#[test]
+fn a_kernel_shows_its_lines_and_its_worst_access() {
+    let page = body();
+    let kernel = section(&page, "kernel-offset_f32");
+    let kernel = &kernel[..kernel.find("id=\"kernel-tile\"").expect("the next kernel")];
+    let lines: Vec<&str> = values(kernel, "data-line");
+    // The comment, the function and its end; the heat of line 4; the two stretches of PTX.
+    assert_eq!(lines, ["3", "4", "4", "5", "6", "4", "6"]);
+    let heat = &tags(kernel, "data-sectors")[0];
+    assert_eq!((heat["data-sectors"].as_str(), heat["style"].as_str()), ("500", "--share:1.000"));
+    assert!(kernel.contains("global loads: 100 requests, 500 sectors (5 per request), 80% efficient"));
+    assert!(kernel.contains("32 lanes of warp 0 of block (0, 0, 0) ask for 128 bytes and touch 5 sectors in 2 lines of 128 bytes: 160 bytes move, 80% of them asked for."));
+    let drawn = &tags(kernel, "data-addresses")[0];
+    let addresses: Vec<String> = (0..32).map(|lane| (4 + lane * 4).to_string()).collect();
+    assert_eq!(
+        (drawn["data-kind"].as_str(), drawn["data-addresses"].as_str()),
+        ("sectors", addresses.join(" ").as_str())
+    );
+    assert!(kernel.contains("device memory 100% · L2 40% · latency 25% · on-chip memory 10% · launch 5%"));
+    assert!(kernel.contains("8 blocks and 64 warps of 64 (100% occupancy)"));
+    let tile = section(&page, "kernel-tile");
+    assert!(tile.contains("up to 32 different words lie in one bank, so the request takes 32 wavefronts."));
+    assert!(tile.contains(
+        "shared loads: 10 requests, 320 wavefronts (32 per request), 310 of them lost to bank conflicts"
+    ));
+}
+
+#[test]
+fn many_curves_are_drawn_kernel_by_kernel() {
+    let page = body();
+    let unified = section(&page, "lesson-unified");
+    let charts = values(unified, "id")
+        .into_iter()
+        .filter(|id| id.starts_with("chart-unified-1-") && id.matches('-').count() == 3);
+    assert_eq!(charts.count(), 3);
+    let marks = tags(unified, "data-kernel").len();
+    // Each is drawn for wide and for narrow columns.
+    assert_eq!(marks, 2 * 27);
+}
+
+#[test]
+fn every_chart_has_a_table_and_words() {
+    let page = body();
+    for figure in page.split("<figure").skip(1).filter_map(|rest| rest.split("</figure>").next()) {
+        assert!(figure.contains("<table"), "{figure}");
+        for drawing in figure.split("<svg").skip(1) {
+            assert!(
+                drawing.contains("role=\"img\"")
+                    && drawing.contains("</title>")
+                    && drawing.contains("</desc>")
+            );
+        }
+    }
+}
+
+#[test]
+fn the_page_is_one_file_of_modest_size() {
+    let catalog = catalog();
+    let page = page(&report(&catalog));
+    assert!(page.len() < MOST_BYTES, "{}", page.len());
+    for outside in ["<link", "src=\"", "@import", "url(http"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
