@@ -60,6 +60,29 @@ impl RunRecords {
 }
 
 impl Report<'_> {
+    /// What a run is called among the others: its card, and where several runs have that, its driver or its number.
+    fn card(&self, run: &RunRecords) -> String {
+        let device = &run.run.device;
+        let alike = |other: &&RunRecords| {
+            other.run.device.plain_name() == device.plain_name() && other.backend() == run.backend()
+        };
+        let alike: Vec<&RunRecords> = self.runs.iter().filter(alike).collect();
+        let of_driver = alike.iter().filter(|other| other.run.device.driver == device.driver).count();
+        match (alike.len(), of_driver) {
+            (..=1, _) => device.plain_name().to_string(),
+            (_, 1) => format!("{}, driver {}", device.plain_name(), device.driver),
+            _ => {
+                let nth = self.runs.iter().position(|other| std::ptr::eq(other, run)).unwrap_or(0);
+                format!("{}, run {}", device.plain_name(), nth + 1)
+            }
+        }
+    }
+
+    /// The same, measured or modelled.
+    fn whose(&self, run: &RunRecords) -> String {
+        format!("{}, {}", self.card(run), run.backend())
+    }
+
     /// The kernels that have a section: those whose text or counters are known, in the order of lessons.
     fn kernels(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -138,7 +161,7 @@ fn contents(report: &Report<'_>, sections: &[Section<'_>], kernels: &[&str]) -> 
         nav aria-label="Contents" {
             ol {
                 @for (nth, run) in report.runs.iter().enumerate() {
-                    li { a href={"#run-" (nth)} { (run.run.device.plain_name()) ", " (run.backend().to_string()) } }
+                    li { a href={"#run-" (nth)} { (report.whose(run)) } }
                 }
                 @for section in sections { li { a href={"#lesson-" (section.name)} { (section.title()) } } }
                 @if !kernels.is_empty() { li { a href="#kernels" { "Kernels, line by line" } } }

@@ -94,10 +94,24 @@ pub(super) fn says(access: &Access) -> String {
     )
 }
 
+/// Whether a request costs more than its bytes have to.
+pub(super) fn is_wasteful(access: &Access) -> bool {
+    let asked = lanes(access).count() as u64 * u64::from(access.bytes);
+    let least = if access.sectors > 0 { asked.div_ceil(SECTOR) } else { asked.div_ceil(LINE) };
+    u64::from(access.sectors.max(access.wavefronts)) > least.max(1)
+}
+
+/// Where the pieces of a lane's access lie, and how long each is. In local memory the words of a lane lie 128 bytes apart.
+fn pieces(access: &Access) -> impl Iterator<Item = (u64, u64)> {
+    let bytes = u64::from(access.bytes.max(1));
+    let is_local = matches!(access.kind, AccessKind::LocalLoad | AccessKind::LocalStore);
+    let (count, each) = if is_local && bytes > WORD { (bytes / WORD, WORD) } else { (1, bytes) };
+    lanes(access).flat_map(move |(_, address)| (0..count).map(move |nth| (address + nth * LINE, each)))
+}
+
 /// Numbers of the pieces of memory that lanes touch.
 fn touched(access: &Access, unit: u64) -> BTreeSet<u64> {
-    let last = u64::from(access.bytes.max(1)) - 1;
-    lanes(access).flat_map(|(_, address)| address / unit..=(address + last) / unit).collect()
+    pieces(access).flat_map(|(address, bytes)| address / unit..=(address + bytes - 1) / unit).collect()
 }
 
 /// Words that are wanted of each bank.
@@ -182,7 +196,7 @@ fn sectors(access: &Access) -> Drawing {
         let start = places.get(&(address / LINE)).copied().unwrap_or(0.0);
         start + (address % LINE) as f64 / LINE as f64 * each
     };
-    let long = (f64::from(access.bytes) * each / LINE as f64).max(0.8);
+    let long = |bytes: u64| (bytes as f64 * each / LINE as f64).max(0.8);
     let y = MEMORY_TOP;
     let sector_boxes = |wanted: bool| {
         let all = lines.iter().flat_map(|line| line * 4..line * 4 + 4);
@@ -191,12 +205,12 @@ fn sectors(access: &Access) -> Drawing {
     };
     let ends = lines.first().zip(lines.last()).map(|(first, last)| [first * LINE, last * LINE]);
     let marks = html! {
-        (lane_row(access, |address| place(address) + long / 2.0))
+        (lane_row(access, |address| place(address) + long(u64::from(access.bytes)) / 2.0))
         path.sector d=(sector_boxes(false)) {}
         path.sector.touched d=(sector_boxes(true)) {}
         path.memory-line d=(boxes(places.values().map(|start| [*start, y, each, 22.0]))) {}
         path.used data-kind="sectors" data-addresses=(addresses(access)) data-sectors=(access.sectors)
-            d=(boxes(lanes(access).map(|(_, address)| [place(address), y + 5.0, long, 12.0]))) {}
+            d=(boxes(pieces(access).map(|(address, bytes)| [place(address), y + 5.0, long(bytes), 12.0]))) {}
         @if each > 60.0 {
             @for (line, start) in &places { text.tick x=(px(*start)) y=(px(y + 38.0)) { "+" (count(line * LINE)) " B" } }
         } @else if let Some([first, last]) = ends {

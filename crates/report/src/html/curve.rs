@@ -14,8 +14,10 @@ use record::{Backend, Record, Times};
 pub(super) struct Curves<'r> {
     /// What the figure's ids begin with.
     pub id: String,
-    /// What is drawn, without the unit's and the card's names.
+    /// What is drawn.
     pub subject: String,
+    /// Of which card, measured or modelled.
+    pub whose: String,
     /// The parameter along the axis.
     pub over: &'static str,
     /// The curves.
@@ -68,7 +70,7 @@ impl Curves<'_> {
         }
         Some(Figure {
             id: self.id.clone(),
-            title: format!("{} over {}, {}, {backend}", self.subject, self.over, first.device.plain_name()),
+            title: format!("{} over {}, {}", self.subject, self.over, self.whose),
             description: self.description(backend),
             notes,
             drawings: Column::ALL.map(|column| self.drawing(column, backend, &lines)).into(),

@@ -4,7 +4,7 @@ use super::{
     Report, RunRecords, access,
     bars::remark,
     limits,
-    number::{rate, time},
+    number::{first_letter_up, rate, time},
     source::{self, Panes, same_file},
 };
 use crate::explanation;
@@ -63,7 +63,7 @@ fn summary(report: &Report<'_>, rows: &[(&RunRecords, &Record)]) -> String {
         };
         let place = Some(remark(best)).filter(|place| !place.is_empty());
         let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
-        Some(format!("up to {figure}{place}, {} {}", best.device.plain_name(), best.backend))
+        Some(format!("up to {figure}{place}, {}", report.whose(run)))
     });
     best.collect::<Vec<_>>().join("; ")
 }
@@ -116,17 +116,17 @@ fn origin(telling: &Telling<'_>) -> String {
     )
 }
 
-fn first_letter_up(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-/// The worst request of the line that moves most, and of other lines that waste some.
+/// The worst request of the line that moves most, and those of two others that waste some.
 fn worst(name: &str, lines: &[Line]) -> Markup {
     let total = lines.iter().map(|line| line.counts).sum();
     let mut kept: Vec<&Line> = lines.iter().filter(|line| line.worst.is_some()).collect();
     kept.sort_by(|one, other| {
         source::share(&other.counts, &total).total_cmp(&source::share(&one.counts, &total))
+    });
+    let mut nth = 0;
+    kept.retain(|line| {
+        nth += 1;
+        nth == 1 || line.worst.as_ref().is_some_and(access::is_wasteful)
     });
     html! {
         div.charts {

@@ -5,6 +5,7 @@ use super::{
     bars::{Bars, Measure},
     curve::Curves,
     figure::Figure,
+    number::first_letter_up,
     prose::Prose,
     roofline::Roofline,
     rows, series,
@@ -46,7 +47,7 @@ impl Section<'_> {
         let Some(lesson) = self.lesson else { return self.name.to_string() };
         let title =
             if self.told_by().is_some() { String::new() } else { Prose::of(&lesson.prose, &|_| false).title };
-        if title.is_empty() { lesson.summary.to_string() } else { title }
+        if title.is_empty() { first_letter_up(lesson.summary) } else { title }
     }
 
     /// The lesson before this one with the same text, where there is one: kernels of one module share its comment.
@@ -79,7 +80,7 @@ impl Section<'_> {
             section.lesson id={"lesson-" (self.name)} aria-labelledby={"lesson-" (self.name) "-title"} {
                 p.kicker {
                     code { (self.name) }
-                    @if let Some(lesson) = self.lesson.filter(|lesson| lesson.summary != self.title()) { " · " (lesson.summary) }
+                    @if let Some(lesson) = self.lesson.filter(|lesson| first_letter_up(lesson.summary) != self.title()) { " · " (lesson.summary) }
                 }
                 h2 id={"lesson-" (self.name) "-title"} { (self.title()) }
                 @if let Some(prose) = &prose { div.prose { (prose.lead) } }
@@ -88,7 +89,7 @@ impl Section<'_> {
                     @if let Some(finding) = self.lesson.and_then(|lesson| (lesson.finding)(rows)) {
                         p.finding {
                             @if several || run.backend() == Backend::Modelled {
-                                span.whose { (run.run.device.plain_name()) ", " (run.backend().to_string()) ": " }
+                                span.whose { (self.report.whose(run)) ": " }
                             }
                             (finding)
                         }
@@ -97,7 +98,7 @@ impl Section<'_> {
                 div.charts { @for (nth, run, rows) in &runs { (self.picture(*nth, run, rows)) } }
                 @if let Some(lesson) = self.lesson { @if !lesson.reading.is_empty() { p.note { (lesson.reading) } } }
                 @for (_, run, rows) in &runs {
-                    @if several { p.whose { (run.run.device.plain_name()) ", " (run.backend().to_string()) } }
+                    @if several { p.whose { (self.report.whose(run)) } }
                     (rows::table(rows, &linked))
                 }
                 @if let Some(prose) = prose.filter(|prose| !prose.rest.0.is_empty()) {
@@ -144,7 +145,7 @@ impl Section<'_> {
             Picture::Roofline => {
                 let rows = series::labelled(rows, &[]);
                 let id = format!("chart-{}-{nth}", self.name);
-                let figure = Roofline { id, run: &run.run, rows }.figure();
+                let figure = Roofline { id, whose: self.report.whose(run), run: &run.run, rows }.figure();
                 figure.iter().map(Figure::render).collect()
             }
             Picture::Bars { .. } => Vec::new(),
@@ -193,6 +194,7 @@ impl Section<'_> {
                 } else {
                     format!("{kernel}: bandwidth")
                 },
+                whose: self.report.whose(run),
                 over,
                 series,
                 first_look: 0,
@@ -210,7 +212,7 @@ impl Section<'_> {
             rows.iter().filter(|row| row.language == Language::Rust).all(|row| row.gflop_per_s.is_some());
         let measure = if flops { Measure::Arithmetic } else { Measure::Bandwidth };
         let what = if flops { "Rate of arithmetic" } else { "Effective bandwidth" };
-        let title = format!("{what}, {}, {}", run.run.device.plain_name(), run.backend());
+        let title = format!("{what}, {}", self.report.whose(run));
         let linked = |name: &str| self.report.has_kernel(name);
         let groups = vec![(html! {}, series::labelled(rows, by))];
         Bars { title, measure, rows, groups, linked: &linked }.render()

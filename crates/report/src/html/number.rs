@@ -1,4 +1,4 @@
-//! Numbers as the page writes them: three significant digits or whole numbers, thousands apart.
+//! Numbers and words as the page writes them: three significant digits or whole numbers, thousands apart.
 
 /// A rate with three digits or more: `4,213`, `56.7`, `3.12`, `0.051`.
 pub(super) fn rate(value: f64) -> String {
@@ -51,6 +51,12 @@ pub(super) fn time(milliseconds: f64) -> String {
         ..1000.0 => format!("{} ms", rate(milliseconds)),
         _ => format!("{} s", rate(milliseconds / 1e3)),
     }
+}
+
+/// A text with its first letter in upper case, as a sentence begins.
+pub(super) fn first_letter_up(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// A coordinate of a drawing, to a tenth of a pixel.

@@ -19,13 +19,12 @@ pub(super) const EXPECTED_ERROR: &str = "Times are modelled, not measured. Model
 
 /// The card of a run, its ceilings and its bars.
 pub(super) fn run(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>], nth: usize) -> Markup {
-    let device = &run.run.device;
     let modelled = run.backend() == Backend::Modelled;
     let invalid: Vec<&Record> = run.records.iter().filter(|row| !row.verified).collect();
     html! {
         section.run id={"run-" (nth)} aria-labelledby={"run-" (nth) "-title"} {
             h2 id={"run-" (nth) "-title"} {
-                (device.plain_name()) " "
+                (report.card(run)) " "
                 span class={"badge " (run.backend().to_string())} { (run.backend().to_string()) }
             }
             p.setting { (setting(run)) }
@@ -102,7 +101,7 @@ fn bars(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>]) -> Mark
     let arithmetic = |row: &Record| row.arithmetic_intensity.is_some();
     let small = |row: &Record| !arithmetic(row) && row.moved() < LEAST_BYTES;
     let linked = |name: &str| report.has_kernel(name);
-    let whose = format!("{}, {}", run.run.device.plain_name(), run.backend());
+    let whose = report.whose(run);
     let bandwidth = of(&|row| !arithmetic(row) && !small(row));
     let rates = of(&arithmetic);
     let mut left_out: Vec<&str> = Vec::new();

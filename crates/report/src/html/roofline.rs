@@ -13,6 +13,8 @@ use record::{Backend, Record, Run};
 pub(super) struct Roofline<'r> {
     /// What the figure's ids begin with.
     pub id: String,
+    /// Of which card, measured or modelled.
+    pub whose: String,
     /// The run, which says the roofs.
     pub run: &'r Run,
     /// Rows of kernels with their labels.
@@ -65,11 +67,7 @@ impl Roofline<'_> {
         let says = points.iter().map(|point| format!("{}: {} GFLOP/s", point.label, rate(point.rate)));
         Some(Figure {
             id: self.id.clone(),
-            title: format!(
-                "Rate of arithmetic over arithmetic intensity, {}, {}",
-                first.device.plain_name(),
-                first.backend
-            ),
+            title: format!("Rate of arithmetic over arithmetic intensity, {}", self.whose),
             description: format!("Roofline, {}. {}.", first.backend, says.collect::<Vec<_>>().join("; ")),
             notes,
             drawings: Column::ALL.map(|column| drawing(column, first.backend, &points, &roofs)).into(),

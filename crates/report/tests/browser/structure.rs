@@ -229,6 +229,21 @@ fn every_chart_has_a_table_and_words() {
 }
 
 #[test]
+fn runs_of_one_card_are_told_apart() {
+    let catalog = catalog();
+    let mut report = report(&catalog);
+    let first = report.runs[0].clone();
+    report.runs[1] = first.clone();
+    let told = page(&report);
+    assert!(
+        told.contains("over offset, NVIDIA H200, run 1, measured")
+            && told.contains("NVIDIA H200, run 2, measured")
+    );
+    report.runs[1].run.device.driver = "14.0".to_string();
+    assert!(page(&report).contains("over offset, NVIDIA H200, driver 14.0, measured"));
+}
+
+#[test]
 fn the_page_is_one_file_of_modest_size() {
     let catalog = catalog();
     let page = page(&report(&catalog));
