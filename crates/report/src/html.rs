@@ -163,7 +163,9 @@ fn contents(report: &Report<'_>, sections: &[Section<'_>], kernels: &[&str]) -> 
                 @for (nth, run) in report.runs.iter().enumerate() {
                     li { a href={"#run-" (nth)} { (report.whose(run)) } }
                 }
-                @for section in sections { li { a href={"#lesson-" (section.name)} { (section.title()) } } }
+                @for section in sections { li { a href={"#lesson-" (section.name)} {
+                    span.short { (section.name) } span.long { (section.title()) }
+                } } }
                 @if !kernels.is_empty() { li { a href="#kernels" { "Kernels, line by line" } } }
             }
         }

@@ -29,9 +29,9 @@ pub(super) fn tick(value: f64) -> String {
     }
 }
 
-/// A part of a whole in per cent: `87.5%`, `100%`.
+/// A part of a whole in per cent: `87.5%`, `100%`, `<0.1%`.
 pub(super) fn percent(part: f64) -> String {
-    format!("{}%", plain(100.0 * part))
+    if part > 0.0 && part < 0.0005 { "<0.1%".to_string() } else { format!("{}%", plain(100.0 * part)) }
 }
 
 /// Per cent in a column, where all have the same decimals: `87.5%`, `100.0%`.
@@ -100,7 +100,7 @@ mod tests {
     fn numbers_are_short_and_grouped() {
         assert_eq!([4212.8, 56.71, 3.117, 0.0512, 0.0].map(rate), ["4,213", "56.7", "3.12", "0.051", "0"]);
         assert_eq!([4.0, 4.5, 1024.0].map(plain), ["4", "4.5", "1,024"]);
-        assert_eq!([percent(0.875), percent(1.0)], ["87.5%", "100%"]);
+        assert_eq!([percent(0.875), percent(1.0), percent(0.0001)], ["87.5%", "100%", "<0.1%"]);
         assert_eq!([count(999), count(32_768), count(1_000_000)], ["999", "32,768", "1,000,000"]);
         assert_eq!([time(0.00312), time(0.19663), time(1500.0)], ["3.12 µs", "197 µs", "1.50 s"]);
         assert_eq!([tick(0.2), tick(5000.0), tick(0.30000000000000004)], ["0.2", "5,000", "0.3"]);

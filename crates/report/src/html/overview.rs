@@ -38,6 +38,7 @@ pub(super) fn run(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>
                     " rows did not verify, the first of them " code { (invalid[0].kernel) } "; they have no figures." }
             }
             (bars(report, run, sections))
+            (findings(run, sections))
         }
     }
 }
@@ -83,6 +84,22 @@ fn facts(run: &RunRecords) -> Markup {
                 span.note { (verified) " verified, every element of their results" } } }
             div { dt { "Card" } dd { span.figure { (device.multiprocessors) } " SMs"
                 span.note { "L2 " (Bytes(device.l2_bytes).to_string()) ", memory " (Bytes(device.memory_bytes).to_string()) } } }
+        }
+    }
+}
+
+/// What the rows of each lesson show, in its sentence.
+fn findings(run: &RunRecords, sections: &[Section<'_>]) -> Markup {
+    let finding = |section: &Section<'_>| {
+        let rows: Vec<&Record> = run.records.iter().filter(|row| row.experiment == section.name).collect();
+        let finding = (section.lesson?.finding)(&rows).filter(|_| !rows.is_empty())?;
+        Some(html! { li { a href={"#lesson-" (section.name)} { (section.name) } ": " (finding) } })
+    };
+    let findings: Vec<Markup> = sections.iter().filter_map(finding).collect();
+    html! {
+        @if !findings.is_empty() {
+            h3 { "What the rows show" @if run.backend() == Backend::Modelled { ", by modelled times" } }
+            ul.findings { @for finding in &findings { (finding) } }
         }
     }
 }

@@ -130,9 +130,8 @@ fn label(row: &Record, names: &[String]) -> String {
         if value.is_empty() || (name == "precision" && row.kernel.ends_with(&value)) {
             continue;
         }
-        let is_number = value.parse::<f64>().is_ok() && name != "block";
         label.push_str(", ");
-        if is_number {
+        if value.parse::<f64>().is_ok() {
             label.push_str(name);
             label.push(' ');
         }

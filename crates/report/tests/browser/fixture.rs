@@ -189,5 +189,12 @@ pub(crate) fn report(catalog: &Catalog) -> Report<'_> {
         simulated,
     };
     let runs = vec![run(measured(), simulated()), run(simulated(), Vec::new())];
-    Report { title: format!("Two cards {HOSTILE}"), runs, catalog, sass: Default::default() }
+    let place = Place { file: "kernels/src/lesson.rs".to_string(), line: 5 };
+    let machine = CodeLine { text: "LDS R0, [R1] ;".to_string(), place: Some(place) };
+    Report {
+        title: format!("Two cards {HOSTILE}"),
+        runs,
+        catalog,
+        sass: [("tile".to_string(), vec![machine])].into(),
+    }
 }

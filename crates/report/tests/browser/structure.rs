@@ -194,6 +194,8 @@ fn a_kernel_shows_its_lines_and_its_worst_access() {
     assert!(kernel.contains("device memory 100% · L2 40% · latency 25% · on-chip memory 10% · launch 5%"));
     assert!(kernel.contains("8 blocks and 64 warps of 64 (100% occupancy)"));
     let tile = section(&page, "kernel-tile");
+    let machine = tile.split("SASS</summary>").nth(1).expect("it was disassembled");
+    assert!(machine.contains("S5\" data-line=\"5\">") && machine.contains("LDS R0, [R1] ;"), "{machine}");
     assert!(tile.contains("up to 32 different words lie in one bank, so the request takes 32 wavefronts."));
     assert!(tile.contains(
         "shared loads: 10 requests, 320 wavefronts (32 per request), 310 of them lost to bank conflicts"
