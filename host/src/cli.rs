@@ -191,6 +191,13 @@ pub(crate) struct Options {
     #[arg(long, allow_hyphen_values = true, value_name = "RANGE")]
     pub range: Option<Sweep>,
 
+    /// Show every row with all its figures, and where a simulated card's are from
+    ///
+    /// Without it an experiment is a screen: a picture, what it shows, and the few rows that carry it. The width is that of the
+    /// terminal, or what COLUMNS says; NO_COLOR turns colours off.
+    #[arg(short, long)]
+    pub verbose: bool,
+
     /// The options of single experiments.
     #[command(flatten, next_help_heading = "Options of single experiments")]
     pub choices: Choices,
@@ -443,7 +450,7 @@ mod tests {
             (DeviceChoice::Auto, None, Vec::new(), None)
         );
         assert_eq!((options.precision, options.format), (Precisions::Both, Format::Table));
-        assert_eq!(options.counters, None);
+        assert_eq!((options.counters, options.verbose), (None, false));
     }
 
     #[test]

@@ -8,10 +8,12 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow};
 use record::{Record, Run};
-use report::terminal::{self, Shown};
+use report::terminal::{self, Shown, Style, Written};
 use std::{
+    env,
     fs::{self, File, OpenOptions},
     io::{self, Write},
+    os::fd::AsFd,
     path::{Path, PathBuf},
 };
 
@@ -24,7 +26,7 @@ pub(crate) struct Output {
     format: Format,
     shown: Shown,
     folder: Option<Folder>,
-    /// Whether whoever reads standard output has seen enough, as `head` does.
+    /// Whether the reader of standard output has gone away, as `head` does.
     unread: bool,
 }
 
@@ -43,9 +45,17 @@ const RECORDS: &str = "records.jsonl";
 /// The file beside it that says what the run as a whole was.
 const RUN: &str = "run.json";
 
-/// What is written beside it at the end.
+/// The file that has all rows as tables.
 const TABLE: &str = "table.txt";
+
+/// The file that has all rows side by side.
 const CSV: &str = "records.csv";
+
+/// The form of text that suits a stream.
+pub(crate) fn style(stream: &impl AsFd) -> Style {
+    let width = terminal_size::terminal_size_of(stream).map(|(width, _)| width.0);
+    Style::detect(|name| env::var(name).ok(), width)
+}
 
 impl Output {
     /// Opens what the options name.
@@ -55,6 +65,8 @@ impl Output {
     pub(crate) fn open(options: &Options) -> Result<Output> {
         let folder = options.out.as_deref().map(|path| Folder::open(path, options.replace)).transpose()?;
         let shown = Shown {
+            style: style(&io::stdout()),
+            verbose: options.verbose,
             counters: options.counters.is_some(),
             lines: options.counters == Some(Detail::Lines),
             explanations: options.explain,
@@ -106,7 +118,8 @@ impl Output {
             return Ok(());
         }
         // Before its first table there is nothing to say about a run.
-        let head = self.run.as_ref().filter(|_| self.tabulated == 0).map(terminal::head).unwrap_or_default();
+        let run = self.run.as_ref().filter(|_| self.tabulated == 0);
+        let head = run.map(|run| terminal::head(run, self.shown)).unwrap_or_default();
         let rows: Vec<&Record> = self.records[self.tabulated..].iter().collect();
         let section = terminal::section(&rows, catalog::catalog(), self.shown);
         self.tabulated = self.records.len();
@@ -134,7 +147,8 @@ impl Output {
                 fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
             };
             if let Some(run) = &self.run {
-                write(TABLE, terminal::table(&self.records, run, catalog::catalog(), self.shown))?;
+                let all = Shown { style: Style::FILE, verbose: true, ..self.shown };
+                write(TABLE, terminal::table(&self.records, run, catalog::catalog(), all))?;
             }
             write(CSV, record::csv(&self.records)?)?;
         }
@@ -143,6 +157,18 @@ impl Output {
             Format::Table => self.tabulate(),
             Format::Csv => self.print(&record::csv(&self.records)?),
         }
+    }
+
+    /// The end of the run for people, who read it on standard error: what each experiment shows, and where all of it is kept.
+    pub(crate) fn summary(&self, page: &Path) -> String {
+        let mut written = vec![Written { what: "report", path: page.display().to_string() }];
+        if let Some(Folder { path, .. }) = &self.folder {
+            let kept = [("tables", TABLE), ("records", RECORDS), ("as CSV", CSV)];
+            let of = |(what, name)| Written { what, path: path.join(name).display().to_string() };
+            written.extend(kept.map(of));
+        }
+        let shown = Shown { style: style(&io::stderr()), ..self.shown };
+        terminal::summary(&self.records, catalog::catalog(), &written, shown)
     }
 
     /// Prints for as long as somebody reads. A reader that goes away is no failure, and costs the folder nothing.

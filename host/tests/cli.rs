@@ -259,22 +259,49 @@ fn a_write_past_the_end_is_invalid() {
 }
 
 #[test]
-fn tables_fit_in_100_columns_and_show_both_precisions() {
+fn an_experiment_is_a_screen_of_80_columns() {
     let Outcome { status, out, err } = outcome(&mut coalesce(&[&["run"][..], &KNOWN, &SMALL].concat()));
     assert_eq!(status, Some(0), "{err}");
-    for line in out.lines().chain(err.lines()) {
-        assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+    for line in out.lines().chain(err.lines().filter(|line| !line.starts_with("report "))) {
+        assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
     }
     assert!(
-        out.contains("measured on Fake GPU 0 (cuda:0, compute capability 9.0, 4 SMs, L2 1 MiB)"),
+        out.starts_with(
+            "measured on Fake GPU 0 (cuda:0, compute capability 9.0, 4 SMs, L2 1 MiB)\ndriver for "
+        ),
         "{out}"
     );
-    assert!(out.contains("peak 20 GB/s"), "{out}");
+    assert!(out.contains("\npeak 20 GB/s ("), "{out}");
     assert!(out.contains("lives in L2"), "{out}");
+    for screen in out.split("\n\n").filter(|text| text.starts_with("GB/s\n")) {
+        assert!(
+            screen.contains("● f32") && screen.contains("△ f64") && screen.lines().count() <= 15,
+            "{screen}"
+        );
+    }
+    assert!(out.contains("\ncopy_persistent ███"), "{out}");
+    let sections: Vec<&str> =
+        out.split("\noffset: ").nth(1).unwrap_or_default().split("\nstride: ").collect();
+    assert!(sections[0].lines().count() <= 40, "more than a screen: {}", sections[0]);
+    assert!(!out.contains('\u{1b}'), "no colour in a pipe");
+
+    let mut command = coalesce(&[&["run", "offset", "copy"][..], &SMALL].concat());
+    let Outcome { out, .. } = outcome(command.env("LC_ALL", "C"));
+    assert!(out.is_ascii() && out.contains("\ncopy_persistent ###"), "{out}");
+}
+
+#[test]
+fn verbose_tables_have_every_row_of_both_precisions() {
+    let arguments = [&["run", "-v"][..], &KNOWN, &SMALL].concat();
+    let Outcome { status, out, err } = outcome(coalesce(&arguments).env("COLUMNS", "100"));
+    assert_eq!(status, Some(0), "{err}");
+    for line in out.lines() {
+        assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+    }
     let row = out.lines().find(|line| line.starts_with("17 ")).expect("a row for offset 17");
     let cells: Vec<&str> = row.split_whitespace().collect();
-    assert_eq!(cells.len(), 12, "{row}");
-    assert_eq!((cells[1], cells[6], cells[11]), ("2.82", "2.82", "L2"), "{row}");
+    assert_eq!(cells.len(), 11, "{row}");
+    assert_eq!((cells[1], cells[6]), ("2.82", "2.82"), "{row}");
 }
 
 #[test]
@@ -305,11 +332,19 @@ fn the_output_folder_holds_records_table_and_csv() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("deep/results");
     let arguments = [&["run", "copy", "--out", out.to_str().expect("UTF-8")][..], &SMALL].concat();
-    let Outcome { status, out: printed, .. } = outcome(&mut coalesce(&arguments));
+    let Outcome { status, out: printed, err } = outcome(&mut coalesce(&arguments));
     assert_eq!(status, Some(0));
     let read = |name: &str| fs::read_to_string(out.join(name)).expect(name);
+    let kept = out.join("records.jsonl");
+    assert!(err.contains(&format!("\nrecords  {}\n", kept.display())), "{err}");
     assert_eq!(records(&read("records.jsonl")).len(), 6);
-    assert_eq!(read("table.txt"), printed);
+    assert!(printed.contains("\ncopy_persistent ███"), "{printed}");
+    let table = read("table.txt");
+    assert!(table.starts_with("measured on Fake GPU 0 ") && table.contains(" ms "), "{table}");
+    assert!(
+        !table.contains('█') && table.lines().any(|line| line.starts_with("copy_persistent ")),
+        "{table}"
+    );
     assert_eq!(read("records.csv").lines().count(), 7);
 
     // An earlier run's records are not overwritten.
@@ -490,7 +525,7 @@ fn sizes_that_do_not_fit_the_block_name_their_neighbours() {
     let arguments = ["run", "offset", "--bytes", "76800", "--block", "100", "--range", "0", "--samples", "1"];
     let Outcome { status, out, .. } = outcome(&mut coalesce(&arguments));
     assert_eq!(status, Some(0));
-    assert!(out.contains("100 threads a block (no multiple of 32"), "{out}");
+    assert!(out.contains("100 threads per block (no multiple of 32"), "{out}");
 }
 
 #[test]
@@ -724,7 +759,7 @@ fn twins_are_run_by_turns_and_compared() {
     assert!(pair[1]["ratio_range"].is_null(), "of the twin there is none");
     let Outcome { out, .. } = outcome(&mut compare(folder.path(), &["offset", "--range", "7"]));
     let row = out.lines().find(|line| line.starts_with("7 ")).expect("a row for offset 7");
-    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["7", "2.82", "2.82", "1.000", "L2"]);
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["7", "2.82", "2.82", "1.000"]);
 }
 
 #[test]

@@ -19,21 +19,25 @@ fn several_experiments_end_with_a_summary_on_stderr() {
         ["run", "offset", "stride", "storage", "--precision", "f32", "--range", "1,8", "--bytes", "1MiB"];
     let [out, err] = printed(&arguments);
     assert!(!out.contains("summary"), "the tables are data, the summary is not: {out}");
-    let of = |name: &str| {
-        let line =
-            err.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in {err}"));
-        line.split_whitespace().map(str::to_string).collect::<Vec<_>>()
+    let line = |name: &str| {
+        err.lines()
+            .find(|line| line.starts_with(name))
+            .unwrap_or_else(|| panic!("no {name} in {err}"))
+            .to_string()
     };
-    assert_eq!(of("offset")[..4], ["offset", "2", "offset_f32", "8"]);
-    assert_eq!(of("stride")[..4], ["stride", "2", "stride_f32", "1"]);
-    assert_eq!(of("stride")[5..8], ["GB/s", "stride_f32", "8"]);
-    assert_eq!(of("storage")[1], "6");
-    assert!(err.contains("All 10 rows verified, every element of them; modelled for NVIDIA H200."), "{err}");
-    assert!(err.contains("Next: stride_f32 8 gets "), "{err}");
-    assert!(err.lines().count() <= 12 && err.lines().all(|line| line.chars().count() <= 100), "{err}");
+    assert_eq!(line("summary"), "summary, modelled for NVIDIA H200");
+    assert!(line("stride ").starts_with("stride   "), "{err}");
+    assert_eq!(line("storage "), "storage  no kernel has a block for each SM, so its rate is not the card's");
+    assert!(err.contains("\nAll 10 rows verified, every element of them.\n"), "{err}");
+    assert!(err.contains("\nNext: stride_f32 8 gets "), "{err}");
+    assert!(err.lines().count() <= 16, "{err}");
+    let (last, others) = err.trim_end().rsplit_once('\n').map_or(("", ""), |(others, last)| (last, others));
+    assert!(others.lines().all(|line| line.chars().count() <= 80), "{err}");
+    assert!(last.starts_with("report  ") && last.ends_with("report.html"), "{err}");
 }
 
 #[test]
-fn one_experiment_ends_without() {
-    assert_eq!(printed(&["run", "storage"])[1], "");
+fn one_experiment_ends_with_its_report_alone() {
+    let [_, err] = printed(&["run", "storage"]);
+    assert!(err.starts_with("report  ") && err.ends_with("report.html\n") && err.lines().count() == 1, "{err}");
 }

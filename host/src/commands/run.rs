@@ -15,12 +15,15 @@ use crate::{
     measure::{Effort, Measurement, Measurer, Times, ratio_range},
     memory::{self, Memory},
     mistakes::refused,
-    output::Output,
+    output::{self, Output},
     progress,
     recording::Recorder,
     reference::Twins,
 };
-use ::report::{html::RunRecords, terminal};
+use ::report::{
+    html::RunRecords,
+    terminal::{self, layout::wrapped},
+};
 use anyhow::{Context, Result, anyhow, bail};
 use cust::{
     module::Module,
@@ -28,7 +31,7 @@ use cust::{
 };
 use indicatif::ProgressBar;
 use record::{Ceiling, Language, Record};
-use std::{path::Path, process::ExitCode};
+use std::{io, path::Path, process::ExitCode};
 
 /// Samples of a row on a GPU.
 const SAMPLES: u32 = 11;
@@ -93,7 +96,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     output.begin(recorder.run());
 
     for point in &points {
-        progress.set_message(format!("{} {}", point.kernel, point.parameters));
+        progress.set_message(progress::point(point));
         let records = match measure(&mut measurer, point, &recorder, &module, twins.as_ref()) {
             Ok(Some(records)) => records,
             Ok(None) => return interrupted(&progress, &mut output, points.len()),
@@ -119,15 +122,11 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     progress.finish_and_clear();
     output.finish()?;
     if let Some(twins) = twins.as_ref().filter(|_| output.wanted()) {
-        eprintln!("{} The twins: {}.", terminal::comparison(output.records()), twins.origin());
+        let comparison = format!("{} The twins: {}.", terminal::comparison(output.records()), twins.origin());
+        eprintln!("{}", wrapped(&comparison, output::style(&io::stderr()).width));
     }
 
-    // Of rows without times there is nothing to sum up, and programs that read records read no summaries.
-    if output.wanted() && !options.once && options.format == Format::Table {
-        eprint!("{}", terminal::summary(output.records()));
-    }
-
-    // Rows without times make no pictures, and programs that read records look at none.
+    // Rows without times make no pictures and no summary, and programs that read records look at neither.
     if output.wanted() && !options.once && (options.out.is_some() || options.format == Format::Table) {
         let simulated = simulated.as_ref().map(|simulated| simulated.rows.clone()).unwrap_or_default();
         if let Some(folder) = options.out.as_deref().filter(|_| !simulated.is_empty()) {
@@ -137,7 +136,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
         let run = RunRecords { run: recorder.run(), records: output.records().to_vec(), simulated };
         report::write(vec![run], &page)?;
         if options.format == Format::Table {
-            eprintln!("Report: {}", page.display());
+            eprint!("{}", output.summary(&page));
         }
         if options.open {
             report::open(&page)?;

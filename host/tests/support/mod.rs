@@ -20,6 +20,10 @@ pub(crate) fn coalesce(arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
+    // What is printed has 80 columns of Unicode, whatever the environment of the tests.
+    for name in ["COLUMNS", "LC_ALL", "LC_CTYPE", "LANG"] {
+        command.env_remove(name);
+    }
     command
 }
 

@@ -1,8 +1,10 @@
 //! Counters as tables: a row a record, or a row a line of source.
 
 use super::{
-    layout::{add, new, trimmed, wrapped},
-    table::labels,
+    Shown,
+    layout::{Table, wrapped},
+    setting::labels,
+    style::Style,
 };
 use record::{Counted, Record, counters::Counts};
 use std::fmt::Write;
@@ -13,8 +15,9 @@ const READING: &str = "Of one launch: instructions of warps, the requests of loa
                        of the bytes moved that lanes asked for. What L2 and DRAM moved, and what bounds the time, is \
                        modelled.";
 
-/// The counters of rows, one a row; with `by_line` also those of each row's lines. Nothing where no row has any.
-pub(super) fn counters(rows: &[&Record], by_line: bool) -> String {
+/// The counters of rows, one a row, and where they are known those of each row's lines. Nothing where no row has any.
+pub(super) fn counters(rows: &[&Record], shown: Shown) -> String {
+    let style = shown.style;
     let counted: Vec<(&Record, &Counted)> =
         rows.iter().filter_map(|row| Some((*row, row.counters.as_deref()?))).collect();
     let Some((first, _)) = counted.first() else { return String::new() };
@@ -23,14 +26,15 @@ pub(super) fn counters(rows: &[&Record], by_line: bool) -> String {
     let all: Vec<Columns> =
         counted.iter().map(|(record, counters)| Columns::of_launch(record, counters)).collect();
     let swept = first.parameters.swept.as_ref().map_or("kernel", |_| "kernel, value");
-    let mut text = format!("\n{}\n\n{}\n", wrapped(READING), tabulate(swept, names.clone(), &all));
-    for ((_, counters), name) in counted.iter().zip(&names).filter(|_| by_line) {
-        if counters.lines.is_empty() {
+    let mut text =
+        format!("\n{}\n\n{}\n", wrapped(READING, style.prose()), tabulate(swept, names.clone(), &all, style));
+    for ((_, counters), name) in counted.iter().zip(&names) {
+        if counters.lines.is_empty() || !shown.lines {
             continue;
         }
         let names = counters.lines.iter().map(|line| place(&line.file, line.line)).collect();
         let lines: Vec<Columns> = counters.lines.iter().map(|line| Columns::of(&line.counts)).collect();
-        let _ = write!(text, "\n{name} line by line\n\n{}\n", tabulate("line", names, &lines));
+        let _ = write!(text, "\n{name} line by line\n\n{}\n", tabulate("line", names, &lines, style));
     }
     text
 }
@@ -87,21 +91,18 @@ impl Columns {
     }
 }
 
-fn tabulate(first: &str, names: Vec<String>, rows: &[Columns]) -> String {
+fn tabulate(first: &str, names: Vec<String>, rows: &[Columns], style: Style) -> String {
     let Some(Columns(headings)) = rows.first() else { return String::new() };
     let kept: Vec<usize> =
         (0..headings.len()).filter(|&column| rows.iter().any(|row| !row.0[column].1.is_empty())).collect();
-    let header = std::iter::once(format!("\n{first}"))
+    let header = std::iter::once(first.to_string())
         .chain(kept.iter().map(|&column| headings[column].0.to_string()))
         .collect();
-    let mut table = new(header, 1);
+    let mut table = Table::new(header, 1);
     for (name, row) in names.into_iter().zip(rows) {
-        add(
-            &mut table,
-            std::iter::once(name).chain(kept.iter().map(|&column| row.0[column].1.clone())).collect(),
-        );
+        table.add(std::iter::once(name).chain(kept.iter().map(|&column| row.0[column].1.clone())).collect());
     }
-    trimmed(&table)
+    table.stacked(style)
 }
 
 /// A count; nothing for none.
@@ -135,7 +136,8 @@ mod tests {
         counts.loads.sectors = 160;
         counts.loads.bytes_requested = 4096;
         counts.loads.bytes_moved = 5120;
-        let text = tabulate("kernel", vec!["offset_f32 1".to_string()], &[Columns::of(&counts)]);
+        let text =
+            tabulate("kernel", vec!["offset_f32 1".to_string()], &[Columns::of(&counts)], Style::default());
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[1], ["kernel", "instr.", "requests", "sectors", "each", "used"]);
         assert_eq!(rows[3], ["offset_f32", "1", "416", "32", "160", "5.00", "80.0%"]);

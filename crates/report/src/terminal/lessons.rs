@@ -1,14 +1,17 @@
 //! What single experiments have to show besides the table that all have.
 
-use super::layout::{add, new, trimmed, wrapped};
+use super::{
+    layout::{Table, wrapped},
+    style::Style,
+};
 use record::{Language, Record};
 use serde_json::Value;
 
 /// The further tables of an experiment, with an empty line before each; nothing where it has none.
-pub(super) fn further(experiment: &str, rows: &[&Record]) -> String {
+pub(super) fn further(experiment: &str, rows: &[&Record], style: Style) -> String {
     match experiment {
-        "storage" => storage(rows),
-        "idioms" => tax(rows),
+        "storage" => storage(rows, style),
+        "idioms" => tax(rows, style),
         _ => String::new(),
     }
 }
@@ -33,37 +36,35 @@ fn parameter(row: &Record, name: &str) -> String {
 }
 
 /// Where each variable lives, by the PTX.
-fn storage(rows: &[&Record]) -> String {
-    let header =
-        ["class", "variable", "state\nspace", "\nbytes", "\nloads", "\nstores", "the host,\nby name"];
-    let mut table = new(header.map(str::to_string).to_vec(), header.len());
+fn storage(rows: &[&Record], style: Style) -> String {
+    let header = ["class", "variable", "state\nspace", "bytes", "loads", "stores", "the host,\nby name"];
+    let mut table = Table::new(header.map(str::to_string).to_vec(), header.len());
+    table.may_lack("variable", vec![1]);
     let mut arch = None;
     for row in rows.iter().filter(|row| row.language == Language::Rust) {
         arch = arch.or(row.ptx.as_deref());
         let or_launch = |text: String| if text.is_empty() { "at launch".to_string() } else { text };
-        add(
-            &mut table,
-            vec![
-                parameter(row, "class"),
-                parameter(row, "variable"),
-                format!(".{}", parameter(row, "space")),
-                or_launch(parameter(row, "variable_bytes")),
-                parameter(row, "loads").replace(' ', "\n"),
-                parameter(row, "stores").replace(' ', "\n"),
-                parameter(row, "host_access"),
-            ],
-        );
+        table.add(vec![
+            parameter(row, "class"),
+            parameter(row, "variable"),
+            format!(".{}", parameter(row, "space")),
+            or_launch(parameter(row, "variable_bytes")),
+            parameter(row, "loads").replace(' ', "\n"),
+            parameter(row, "stores").replace(' ', "\n"),
+            parameter(row, "host_access"),
+        ]);
     }
     let Some(arch) = arch else { return String::new() };
-    format!("\nAs the PTX for {arch} has it:\n\n{}\n", trimmed(&table))
+    format!("\nAs the PTX for {arch} has it:\n\n{}\n", table.text(style))
 }
 
 /// The ways in which the tasks of `idioms` are written; the last is what the others are held against.
 const WAYS: [&str; 5] = ["typed", "checked", "iterated", "asserted", "unchecked"];
 
 /// How to read the table.
-const TAX: &str = "The Rust tax: the time of each way over that of `unchecked`, which checks nothing but what it has to. \
-                   Instructions are those of a warp for 32 elements, in a product for 32 multiplications.";
+const TAX: &str = "The Rust tax. time: that of each way over that of `unchecked`, which checks nothing but what it has to; \
+                   to C++: over that of the CUDA C++ twin; instr.: instructions per warp for 32 elements, in a product for 32 \
+                   multiplications.";
 
 /// The rows of one task at one size.
 struct Task<'r> {
@@ -85,7 +86,7 @@ impl<'r> Task<'r> {
 }
 
 /// Times over those of the unchecked kernel, and over the twin's where there is one; instructions where they are counted.
-fn tax(rows: &[&Record]) -> String {
+fn tax(rows: &[&Record], style: Style) -> String {
     let mut tasks: Vec<Task<'_>> = Vec::new();
     for row in rows {
         let name = task(row);
@@ -94,27 +95,27 @@ fn tax(rows: &[&Record]) -> String {
             None => tasks.push(Task { name, rows: vec![row] }),
         }
     }
-    let mut header = vec!["\n".to_string()];
-    header.extend(WAYS.iter().map(|way| format!("\n{way}")));
-    let mut table = new(header, 1);
+    let mut header = vec![String::new()];
+    header.extend(WAYS.iter().map(|way| (*way).to_string()));
+    let mut table = Table::new(header, 1);
     for task in &tasks {
         let unchecked = task.row("unchecked").and_then(|row| row.time_ms).map(|times| times.median);
         let over = |row: &Record| Some(format!("{:.3}", row.time_ms?.median / unchecked?));
         let figures = [
-            ("time over unchecked", task.each(over)),
-            ("time over CUDA C++", task.each(|row| Some(format!("{:.3}", row.ratio_to_reference?)))),
-            ("instructions", task.each(|row| Some(format!("{:.1}", instructions(row)?)))),
+            ("time", task.each(over)),
+            ("to C++", task.each(|row| Some(format!("{:.3}", row.ratio_to_reference?)))),
+            ("instr.", task.each(|row| Some(format!("{:.1}", instructions(row)?)))),
         ];
         for (name, cells) in figures {
             if cells.iter().any(|cell| !cell.is_empty()) {
-                add(&mut table, std::iter::once(format!("{}: {name}", task.name)).chain(cells).collect());
+                table.add(std::iter::once(format!("{}: {name}", task.name)).chain(cells).collect());
             }
         }
     }
     if table.is_empty() {
         return String::new();
     }
-    format!("\n{}\n{}\n", wrapped(TAX), trimmed(&table))
+    format!("\n{}\n\n{}\n", wrapped(TAX, style.prose()), table.text(style))
 }
 
 /// The task and its size.
@@ -132,7 +133,7 @@ fn instructions(row: &Record) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::table::tests::{modelled, row};
+    use crate::terminal::setting::tests::{modelled, row};
     use record::{Parameters, Precision};
 
     /// A row of `idioms` with 416 instructions of warps.
@@ -167,15 +168,15 @@ mod tests {
             idiom("unchecked", 0.4, product()),
         ];
         records[0].ratio_to_reference = Some(1.51);
-        let text = further("idioms", &records.iter().collect::<Vec<_>>());
+        let text = further("idioms", &records.iter().collect::<Vec<_>>(), Style::default());
         let rows = lines(&text);
         let starting =
             |start: &[&str]| rows.iter().find(|row| row.starts_with(start)).cloned().unwrap_or_default();
-        assert_eq!(starting(&["copy", "1024:", "time", "over", "unchecked"])[5..], ["1.500", "1.000"]);
-        assert_eq!(starting(&["copy", "1024:", "time", "over", "CUDA"])[5..], ["C++", "1.510"]);
-        assert_eq!(starting(&["copy", "1024:", "instructions"])[3..], ["13.0", "13.0"]);
-        assert_eq!(starting(&["matmul", "32x32x4:", "instructions"])[3..], ["3.2"]);
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert_eq!(starting(&["copy", "1024:", "time"])[3..], ["1.500", "1.000"]);
+        assert_eq!(starting(&["copy", "1024:", "to", "C++"])[4..], ["1.510"]);
+        assert_eq!(starting(&["copy", "1024:", "instr."])[3..], ["13.0", "13.0"]);
+        assert_eq!(starting(&["matmul", "32x32x4:", "instr."])[3..], ["3.2"]);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]
@@ -190,11 +191,11 @@ mod tests {
             .with("stores", "")
             .with("host_access", "copies it");
         let record = Record { parameters, ..base };
-        let text = further("storage", &[&record]);
+        let text = further("storage", &[&record], Style::default());
         assert!(text.starts_with("\nAs the PTX for compute_90 has it:\n"), "{text}");
         let last: Vec<&str> = text.lines().last().unwrap_or_default().split_whitespace().collect();
         assert_eq!(last[..5], ["constant", "STORAGE_CONSTANT", ".const", "16", "ld.const.b32"]);
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-        assert_eq!(further("copy", &[&record]), "");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert_eq!(further("copy", &[&record], Style::default()), "");
     }
 }

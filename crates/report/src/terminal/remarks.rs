@@ -1,17 +1,22 @@
 //! What stands below a table: what is remarked about its rows, and what explains them.
 
 use super::{
-    figures::{EQUAL, INVALID, Verdict},
-    layout::wrapped,
-    table::{labels, plain},
+    Shown,
+    layout::{INVALID, hanging, wrapped},
+    ratios::{EQUAL, Verdict},
+    setting::{labels, plain},
+    style::{Ink, Style},
 };
 use record::{Language, Record};
 use std::fmt::Write;
 
 /// Notes under a table: each wrong row by itself, each other remark once with the number of rows that it is about.
-pub(super) fn notes(rows: &[&Record]) -> String {
+pub(super) fn notes(rows: &[&Record], shown: Shown) -> String {
+    let (style, width) = (shown.style, shown.style.prose());
     let verified = rows.iter().filter(|row| row.verified).count();
-    let mut text = format!("{verified} of {} rows verified, every element of every buffer.\n", rows.len());
+    let all = if shown.verbose { "" } else { "; -v shows them all" };
+    let line = format!("{verified} of {} rows verified, every element of every buffer{all}.", rows.len());
+    let mut text = format!("{}\n", wrapped(&line, width));
     let mut remarks: Vec<(&str, usize)> = Vec::new();
     for row in rows {
         let Some(note) = row.note.as_deref() else { continue };
@@ -21,7 +26,8 @@ pub(super) fn notes(rows: &[&Record]) -> String {
             let more = row.parameters.more.iter().map(|(name, value)| format!(", {name} {}", plain(value)));
             let which: String = swept.into_iter().chain(more).collect();
             let line = format!("{INVALID}: {} ({}{which}): {note}", row.kernel, row.language);
-            let _ = writeln!(text, "{}", wrapped(&line));
+            let line = hanging(&line, width, 2).replace(INVALID, &style.paint(Ink::Wrong, INVALID));
+            let _ = writeln!(text, "{line}");
             continue;
         }
         for remark in note.split("; ") {
@@ -32,7 +38,7 @@ pub(super) fn notes(rows: &[&Record]) -> String {
         }
     }
     for (note, count) in remarks {
-        let _ = writeln!(text, "{}", wrapped(&format!("{count} of {} rows: {note}.", rows.len())));
+        let _ = writeln!(text, "{}", wrapped(&format!("{count} of {} rows: {note}.", rows.len()), width));
     }
     let equal = format!("{:.2} to {:.2}", EQUAL.start(), EQUAL.end());
     for (verdict, meaning) in [
@@ -46,14 +52,14 @@ pub(super) fn notes(rows: &[&Record]) -> String {
         ),
     ] {
         if rows.iter().any(|row| Verdict::of(row) == Some(verdict)) {
-            let _ = writeln!(text, "{}", wrapped(&meaning));
+            let _ = writeln!(text, "{}", wrapped(&meaning, width));
         }
     }
     text
 }
 
 /// What explains the rows, each sentence once behind the rows that it is true of.
-pub(super) fn explanations(rows: &[&Record]) -> String {
+pub(super) fn explanations(rows: &[&Record], style: Style) -> String {
     let twins = rows.iter().any(|row| row.language == Language::CudaCpp);
     let mut told: Vec<(&str, Vec<String>)> = Vec::new();
     for (row, label) in rows.iter().zip(labels(rows)) {
@@ -70,7 +76,7 @@ pub(super) fn explanations(rows: &[&Record]) -> String {
             [first, .., last] if labels.len() > 4 => format!("{first} .. {last} ({} rows)", labels.len()),
             labels => labels.join(", "),
         };
-        let _ = writeln!(text, "{}", wrapped(&format!("{which}: {explanation}.")));
+        let _ = writeln!(text, "{}", hanging(&format!("{which}: {explanation}."), style.prose(), 2));
     }
     if text.is_empty() { text } else { format!("\n{text}") }
 }

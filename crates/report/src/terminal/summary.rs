@@ -1,60 +1,65 @@
-//! What a run came to, in a few lines: for each experiment its rows and the best and the worst of them, and what to look at
-//! next. As everything rendered it is made from records alone.
+//! What a run came to, in a few lines: for each experiment what it shows, what to look at next, and where all of it is kept.
+//! As everything rendered it is made from records alone.
 
 use super::{
+    Shown, experiments,
     figures::short,
-    layout::{add, new, trimmed, wrapped},
-    table::labels,
+    layout::{cut, wrapped},
+    setting::labels,
+    style::Ink,
 };
-use comfy_table::CellAlignment::{self, Left, Right};
+use crate::Catalog;
 use record::{Backend, Language, Record};
 use std::fmt::Write;
 
-/// The summary of a run of several experiments; nothing for one alone, whose table says it all.
-pub fn summary(records: &[Record]) -> String {
-    let mut experiments: Vec<&str> = Vec::new();
-    for record in records {
-        if !experiments.contains(&record.experiment.as_str()) {
-            experiments.push(&record.experiment);
+/// Something that a run has left behind for later: what it is, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// What it is, in a word, as in `records`.
+    pub what: &'static str,
+    /// The path.
+    pub path: String,
+}
+
+/// The end of a run: of several experiments a line or two on each, and where everything was written.
+pub fn summary(records: &[Record], catalog: &Catalog, written: &[Written], shown: Shown) -> String {
+    let (style, width) = (shown.style, shown.style.prose());
+    let experiments = experiments(records);
+    let mut text = String::new();
+    if let [first, _, ..] = &experiments[..] {
+        let label = experiments.iter().map(|rows| rows[0].experiment.len()).max().unwrap_or(0);
+        let _ = writeln!(text, "\n{}", style.paint(Ink::Strong, &cut(&title(first[0]), width)));
+        for rows in &experiments {
+            let name = &rows[0].experiment;
+            let finding = catalog.lesson(name).and_then(|lesson| (lesson.finding)(rows));
+            let line = finding.or_else(|| extremes(rows)).unwrap_or_else(|| "no row has a rate".to_string());
+            let line = wrapped(&line, width.saturating_sub(label + 2));
+            let line = line.replace('\n', &format!("\n{:indent$}", "", indent = label + 2));
+            let _ = writeln!(text, "{name:label$}  {line}");
         }
+        let labelled: Vec<(String, &Record)> =
+            experiments.iter().flat_map(|rows| labels(rows).into_iter().zip(rows.iter().copied())).collect();
+        let _ = writeln!(text, "{}", wrapped(&verdict(&labelled), width));
+        let _ = writeln!(text, "{}", wrapped(&next(first[0], &labelled), width));
     }
-    let Some(first) = records.first().filter(|_| experiments.len() > 1) else { return String::new() };
-    let header = ["summary", "rows", "best", "", "worst", ""].map(str::to_string).to_vec();
-    let mut table = new(header, 0);
-    for name in &experiments {
-        let rows: Vec<&Record> = records.iter().filter(|record| record.experiment == *name).collect();
-        add(&mut table, line(name, &rows));
+    let what = written.iter().map(|written| written.what.len()).max().unwrap_or(0);
+    // Paths are not broken: they are to be copied.
+    for Written { what: name, path } in written {
+        let _ = writeln!(text, "{name:what$}  {path}");
     }
-    for (number, alignment) in ALIGNMENTS.into_iter().enumerate() {
-        if let Some(column) = table.column_mut(number) {
-            column.set_cell_alignment(alignment);
-        }
-    }
-    let mut text = format!("\n{}\n", trimmed(&table));
-    let labelled: Vec<(String, &Record)> = experiments
-        .iter()
-        .flat_map(|name| {
-            let rows: Vec<&Record> = records.iter().filter(|record| record.experiment == *name).collect();
-            labels(&rows).into_iter().zip(rows)
-        })
-        .collect();
-    let _ = writeln!(text, "{}", wrapped(&verdict(first, &labelled)));
-    let _ = writeln!(text, "{}", wrapped(&next(first, &labelled)));
     text
 }
 
-/// Of the columns: names to the left, numbers to the right.
-const ALIGNMENTS: [CellAlignment; 6] = [Left, Right, Left, Right, Left, Right];
+/// What the lines are about.
+fn title(first: &Record) -> String {
+    match first.backend {
+        Backend::Measured => format!("summary, measured on {}", first.device.plain_name()),
+        Backend::Modelled => format!("summary, modelled for {}", first.device.plain_name()),
+    }
+}
 
-/// The longest label of a row in the table, in letters.
-const LABEL: usize = 26;
-
-/// An experiment's line.
-fn line(name: &str, rows: &[&Record]) -> Vec<String> {
-    let verified = rows.iter().filter(|row| row.verified).count();
-    let count =
-        if verified == rows.len() { verified.to_string() } else { format!("{verified} of {}", rows.len()) };
-    let mut line = vec![name.to_string(), count];
+/// The best and the worst of the kernels that fill the card; `None` where none has a rate.
+fn extremes(rows: &[&Record]) -> Option<String> {
     // The driver's own work is what kernels are held against, not one of them.
     let kernels = || labels(rows).into_iter().zip(rows).filter(|(_, row)| row.language == Language::Rust);
     // Where all are about arithmetic, its rate is what counts; where some are, they are another matter than the rest.
@@ -64,41 +69,33 @@ fn line(name: &str, rows: &[&Record]) -> Vec<String> {
         Some(_) => None,
         None => row.gb_per_s,
     };
-    let mut rated: Vec<(f64, String)> =
-        kernels().filter_map(|(label, row)| Some((rate(row)?, label))).collect();
-    rated.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let rated: Vec<(f64, String, bool)> =
+        kernels().filter_map(|(label, row)| Some((rate(row)?, label, fills(row)))).collect();
+    let mut crowned: Vec<&(f64, String, bool)> = rated.iter().filter(|(_, _, fills)| *fills).collect();
+    crowned.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     let unit = if arithmetic { "GFLOP/s" } else { "GB/s" };
-    for (rate, label) in rated.first().into_iter().chain(rated.last().filter(|_| rated.len() > 1)) {
-        line.push(cut(label));
-        line.push(format!("{} {unit}", short(*rate)));
+    let told = |(rate, label, _): &(f64, String, bool)| format!("{label} {} {unit}", short(*rate));
+    match &crowned[..] {
+        [] if rated.is_empty() => None,
+        [] => Some("no kernel has a block for each SM, so its rate is not the card's".to_string()),
+        [only] => Some(told(only)),
+        [best, .., worst] => Some(format!("best {}, worst {}", told(best), told(worst))),
     }
-    line.resize(ALIGNMENTS.len(), String::new());
-    line
 }
 
-/// A label as far as there is room for it.
-fn cut(label: &str) -> String {
-    if label.chars().count() <= LABEL {
-        return label.to_string();
-    }
-    label.chars().take(LABEL - 2).chain("..".chars()).collect()
+/// Whether a launch has a block for each multiprocessor: otherwise its rate says more about its size than about its kernel.
+fn fills(row: &Record) -> bool {
+    row.parameters.grid.is_none_or(|grid| grid.count() >= u64::from(row.device.multiprocessors))
 }
 
 /// What the rows are and whether they are right, in a sentence.
-fn verdict(first: &Record, rows: &[(String, &Record)]) -> String {
+fn verdict(rows: &[(String, &Record)]) -> String {
     let wrong: Vec<&String> = rows.iter().filter(|(_, row)| !row.verified).map(|(label, _)| label).collect();
-    let how = match first.backend {
-        Backend::Measured => "measured on",
-        Backend::Modelled => "modelled for",
-    };
-    let device = first.device.plain_name();
     match wrong.first() {
-        None => format!("All {} rows verified, every element of them; {how} {device}.", rows.len()),
-        Some(label) => format!(
-            "{} of {} rows are INVALID, the first of them {label}; {how} {device}.",
-            wrong.len(),
-            rows.len(),
-        ),
+        None => format!("All {} rows verified, every element of them.", rows.len()),
+        Some(label) => {
+            format!("{} of {} rows are INVALID, the first of them {label}.", wrong.len(), rows.len())
+        }
     }
 }
 
@@ -108,8 +105,9 @@ fn next(first: &Record, rows: &[(String, &Record)]) -> String {
         return format!("Next: `coalesce check {}` looks for what went wrong, access by access.", row.kernel);
     }
     // The row that gets least of what the copy gets: the one that has most to explain.
-    let part =
-        |row: &Record| row.percent_of_copy.filter(|_| row.language == Language::Rust && about_bytes(row));
+    let part = |row: &Record| {
+        row.percent_of_copy.filter(|_| row.language == Language::Rust && about_bytes(row) && fills(row))
+    };
     let parts = rows.iter().filter_map(|(label, row)| Some((part(row)?, label, row)));
     let mut text = String::from("Next: ");
     if let Some((percent, label, row)) = parts.min_by(|(one, ..), (other, ..)| one.total_cmp(other)) {
@@ -121,7 +119,7 @@ fn next(first: &Record, rows: &[(String, &Record)]) -> String {
         };
         let _ = write!(text, "{label} gets {percent:.1}% of the copy: {how}; ");
     }
-    text + "one experiment's name runs it alone, --full at the articles' sizes."
+    text + "-v shows all rows, --full runs the articles' sizes, an experiment's name runs it alone."
 }
 
 /// Whether a row moves enough for its rate to be that of memory, not that of starting a kernel.
@@ -133,7 +131,10 @@ fn about_bytes(row: &Record) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::table::tests::{modelled, row};
+    use crate::{
+        Lesson, Picture,
+        terminal::tests::{modelled, row},
+    };
     use record::Precision;
 
     fn named(experiment: &str, kernel: &str, milliseconds: Option<f64>) -> Record {
@@ -142,21 +143,22 @@ mod tests {
         Record { experiment: experiment.to_string(), kernel: kernel.to_string(), parameters, ..row }
     }
 
-    fn words(line: &str) -> Vec<&str> {
-        line.split_whitespace().collect()
+    fn of(records: &[Record], written: &[Written]) -> String {
+        summary(records, &Catalog::default(), written, Shown::default())
     }
 
     #[test]
-    fn one_experiment_needs_no_summary() {
-        assert_eq!(summary(&[]), "");
-        assert_eq!(
-            summary(&[named("copy", "copy_scalar", Some(0.2)), named("copy", "copy_vector", Some(0.1))]),
-            ""
-        );
+    fn one_experiment_needs_no_summary_but_says_where_it_is() {
+        assert_eq!(of(&[], &[]), "");
+        let one = [named("copy", "copy_scalar", Some(0.2)), named("copy", "copy_vector", Some(0.1))];
+        assert_eq!(of(&one, &[]), "");
+        let written = [("report", "results/report.html"), ("records", "results/records.jsonl")];
+        let written = written.map(|(what, path)| Written { what, path: path.to_string() });
+        assert_eq!(of(&one, &written), "report   results/report.html\nrecords  results/records.jsonl\n");
     }
 
     #[test]
-    fn each_experiment_has_its_best_and_worst() {
+    fn each_experiment_has_its_finding_or_its_best_and_worst() {
         let records = [
             named("copy", "copy_scalar", Some(0.2)),
             named("copy", "copy_vector", Some(0.125)),
@@ -164,25 +166,31 @@ mod tests {
             row(8, Precision::F32, Some(0.4)),
             Record { language: Language::Driver, ..named("copy", "copy_driver", Some(0.1)) },
         ];
-        let text = summary(&records);
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(words(lines[1]), ["summary", "rows", "best", "worst"]);
+        let lesson = Lesson {
+            name: "offset",
+            summary: "",
+            reading: "",
+            prose: String::new(),
+            articles: &[],
+            picture: Picture::Bars { by: &[] },
+            finding: |rows| {
+                Some(format!(
+                    "A warp that starts {} elements off its alignment takes twice as long.",
+                    rows.len() * 4
+                ))
+            },
+        };
+        let catalog = Catalog { lessons: vec![lesson], kernels: Vec::new() };
         assert_eq!(
-            words(lines[3]),
-            ["copy", "3", "copy_vector", "4295", "GB/s", "copy_scalar", "2684", "GB/s"]
+            summary(&records, &catalog, &[], Shown::default()),
+            "\nsummary, measured on NVIDIA H200\n\
+             copy    best copy_vector 4295 GB/s, worst copy_scalar 2684 GB/s\n\
+             offset  A warp that starts 8 elements off its alignment takes twice as long.\n\
+             All 5 rows verified, every element of them.\n\
+             Next: offset_f32 8 gets 32.0% of the copy: `--explain --kernel offset_f32` says\n\
+             why; -v shows all rows, --full runs the articles' sizes, an experiment's name\n\
+             runs it alone.\n"
         );
-        assert_eq!(
-            words(lines[4]),
-            ["offset", "2", "offset_f32", "0", "2684", "GB/s", "offset_f32", "8", "1342", "GB/s"]
-        );
-        assert_eq!(lines[5], "All 5 rows verified, every element of them; measured on NVIDIA H200.");
-        assert!(
-            lines[6].starts_with(
-                "Next: offset_f32 8 gets 32.0% of the copy: `--explain --kernel offset_f32` says why; "
-            ),
-            "{text}"
-        );
-        assert!(text.lines().count() <= 9 && text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
 
     #[test]
@@ -192,25 +200,47 @@ mod tests {
             arithmetic_intensity: Some(4.0),
             ..named("matmul", kernel, Some(0.2))
         };
-        let mut rows =
-            vec![product("matmul_naive", 4200.0), product("matmul_tiled_with_a_long_name_indeed", 9000.0)];
-        let of = |rows: &[Record]| line("matmul", &rows.iter().collect::<Vec<_>>())[1..].join("|");
-        assert_eq!(of(&rows), "2|matmul_tiled_with_a_long..|9000 GFLOP/s|matmul_naive|4200 GFLOP/s");
+        let mut rows = vec![product("matmul_naive", 4200.0), product("matmul_tiled", 9000.0)];
+        let of = |rows: &[Record]| extremes(&rows.iter().collect::<Vec<_>>());
+        assert_eq!(
+            of(&rows).as_deref(),
+            Some("best matmul_tiled 9000 GFLOP/s, worst matmul_naive 4200 GFLOP/s")
+        );
         rows.push(named("matmul", "copy", Some(0.2)));
-        assert_eq!(of(&rows), "3|copy|2684 GB/s||");
+        assert_eq!(of(&rows).as_deref(), Some("copy 2684 GB/s"));
+    }
+
+    #[test]
+    fn kernels_that_leave_multiprocessors_empty_are_not_crowned() {
+        let with_blocks = |kernel: &str, milliseconds: f64, blocks: u32| {
+            let mut row = named("matmul", kernel, Some(milliseconds));
+            row.parameters.grid = Some([blocks, 1, 1].into());
+            row
+        };
+        let rows =
+            [with_blocks("fast", 0.1, 131), with_blocks("middle", 0.2, 132), with_blocks("slow", 0.8, 4)];
+        let of = |rows: &[Record]| extremes(&rows.iter().collect::<Vec<_>>());
+        assert_eq!(of(&rows).as_deref(), Some("middle 2684 GB/s"));
+        let none = "no kernel has a block for each SM, so its rate is not the card's";
+        assert_eq!(of(&rows[2..]).as_deref(), Some(none));
+        assert_eq!(of(&[named("copy", "copy", None)]), None);
     }
 
     #[test]
     fn what_is_wrong_comes_first() {
         let records = [named("copy", "copy_scalar", Some(0.2)), modelled(row(3, Precision::F64, None))];
-        let text = summary(&records);
-        assert!(text.contains("1 of 2 rows are INVALID, the first of them offset_f64 3; "), "{text}");
+        let text = of(&records, &[]);
+        assert!(
+            text.contains(
+                "offset  no row has a rate\n1 of 2 rows are INVALID, the first of them offset_f64 3.\n"
+            ),
+            "{text}"
+        );
         assert!(
             text.ends_with(
                 "Next: `coalesce check offset_f64` looks for what went wrong, access by access.\n"
-            )
+            ),
+            "{text}"
         );
-        let line = text.lines().find(|line| line.starts_with("offset")).unwrap_or_default();
-        assert_eq!(words(line), ["offset", "0", "of", "1"]);
     }
 }

@@ -1,0 +1,246 @@
+//! Bars in a terminal: one line a row, in eighths of a character, against the copy ceiling.
+
+use super::{
+    figures::{rate, short},
+    layout::{INVALID, cut, hanging},
+    setting::{named, values, varying},
+    style::{Ink, Style},
+    table::unique,
+};
+use record::{Backend, Language, Record};
+use std::fmt::Write;
+
+/// The most bars of a picture.
+const MOST: usize = 20;
+
+/// The widest picture.
+const WIDEST: usize = 120;
+
+/// The longest label, as a part of the line.
+const LABEL: usize = 3;
+
+/// The shortest bar of 100%.
+const SHORTEST: usize = 6;
+
+/// A ceiling that is more than this many times the longest bar is told, not drawn.
+const FAR: f64 = 4.0;
+
+/// A bar.
+struct Bar {
+    label: String,
+    /// `None` where the row is wrong or was not timed.
+    rate: Option<f64>,
+    /// What stands behind the bar.
+    figures: [String; 2],
+}
+
+/// Of each kernel, and of each value of the parameters `by` of it, the row of the largest size, and of these the fastest; what
+/// the driver does itself is one of them. A wrong row comes before all others. Of more than [`MOST`] only the first kernel's.
+pub(super) fn representatives<'r>(rows: &[&'r Record], by: &[&str]) -> Vec<&'r Record> {
+    let names = telling(rows, by);
+    let key = |row: &Record| (row.kernel.clone(), row.parameters.precision, values(row, &names));
+    let own: Vec<&Record> = rows.iter().copied().filter(|row| row.language != Language::CudaCpp).collect();
+    let rank = |row: &Record| (!row.verified, row.moved(), row.gflop_per_s.or(row.gb_per_s).unwrap_or(0.0));
+    let best = unique(own.iter().map(|row| key(row))).into_iter().filter_map(|wanted| {
+        let same = own.iter().copied().filter(|row| key(row) == wanted);
+        same.reduce(|best, row| if rank(row) > rank(best) { row } else { best })
+    });
+    let mut best: Vec<&Record> = best.collect();
+    // Of more than fit on a screen, those of one kernel show what the parameters do.
+    if best.len() > MOST && !names.is_empty() {
+        let first = &best[0].kernel;
+        best = best.iter().copied().filter(|row| row.kernel == *first).collect();
+    }
+    best
+}
+
+/// The parameters among `by` in which the rows differ.
+fn telling(rows: &[&Record], by: &[&str]) -> Vec<String> {
+    varying(rows).into_iter().filter(|name| by.contains(&name.as_str())).collect()
+}
+
+/// What each bar is called: its kernel, and what tells it from the kernel's other bars.
+fn labels(rows: &[&Record], by: &[&str]) -> Vec<String> {
+    let names = telling(rows, by);
+    let several = |kernel: &str| {
+        let same = rows.iter().filter(|row| row.kernel == kernel).map(|row| row.parameters.precision);
+        unique(same).len() > 1
+    };
+    let label = |row: &&Record| {
+        let precision =
+            row.parameters.precision.filter(|_| several(&row.kernel)).map(|precision| precision.to_string());
+        let more = names.iter().zip(values(row, &names)).filter(|(_, value)| !value.is_empty());
+        let more = more.map(|(name, value)| named(name, &value));
+        std::iter::once(row.kernel.clone()).chain(precision).chain(more).collect::<Vec<_>>().join(" ")
+    };
+    rows.iter().map(label).collect()
+}
+
+/// Bars of these rows, told apart by the parameters `by`: of bandwidth, and below them those about arithmetic, which is another scale.
+pub(super) fn bars(rows: &[&Record], by: &[&str], style: Style) -> String {
+    let (arithmetic, memory): (Vec<&Record>, Vec<&Record>) =
+        rows.iter().partition(|row| row.arithmetic_intensity.is_some());
+    let groups = [(memory, false), (arithmetic, true)].into_iter().filter(|(rows, _)| !rows.is_empty());
+    groups.map(|(rows, arithmetic)| group(&rows, by, arithmetic, style)).collect::<Vec<_>>().join("\n")
+}
+
+/// Bars on one scale.
+fn group(rows: &[&Record], by: &[&str], arithmetic: bool, style: Style) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let percent = |part: Option<f64>| part.map(|part| format!("{part:.1}%")).unwrap_or_default();
+    let bar = |(row, label): (&&Record, String)| {
+        let figures = match row.gflop_per_s.filter(|_| arithmetic && row.verified) {
+            Some(rate) => [short(rate), row.arithmetic_intensity.map(short).unwrap_or_default()],
+            None => [rate(row), percent(row.percent_of_copy)],
+        };
+        Bar { label, rate: if arithmetic { row.gflop_per_s } else { row.gb_per_s }, figures }
+    };
+    let bars: Vec<Bar> = rows.iter().zip(labels(rows, by)).map(bar).collect();
+    let backend = if first.backend == Backend::Modelled { "modelled" } else { "" };
+    let headings = match arithmetic {
+        true => [backend, "GFLOP/s", "flop/byte"],
+        false => [backend, "GB/s", "of copy"],
+    };
+    let copy = first.copy.filter(|_| !arithmetic).map(|copy| copy.gb_per_s);
+    drawn(&bars, headings, copy, style)
+}
+
+fn drawn(bars: &[Bar], headings: [&str; 3], copy: Option<f64>, style: Style) -> String {
+    let width = style.width.min(WIDEST);
+    let length = |text: &str| text.chars().count();
+    let label = bars
+        .iter()
+        .map(|bar| length(&bar.label))
+        .chain([length(headings[0])])
+        .max()
+        .unwrap_or(0)
+        .min(width / LABEL + 4);
+    let figure = |place: usize| {
+        let figures = bars.iter().map(|bar| bar.figures[place].as_str()).chain([headings[place + 1]]);
+        figures.map(length).max().unwrap_or(0)
+    };
+    let (first, second) = (figure(0), figure(1));
+    let room = width.saturating_sub(label + first + second + 5).max(SHORTEST);
+    let longest = bars.iter().filter_map(|bar| bar.rate).fold(0.0, f64::max);
+    let mark = copy.filter(|copy| *copy <= FAR * longest);
+    let scale = mark.unwrap_or(0.0).max(longest).max(f64::MIN_POSITIVE);
+    // The last eighth of the ceiling's own bar ends on its mark.
+    let mark = mark.map(|copy| ((copy / scale * room as f64).ceil() as usize).clamp(1, room) - 1);
+    let line = style.either('┊', '|');
+    let above = match (copy, mark) {
+        (Some(copy), Some(mark)) => {
+            let name = format!("copy {copy:.0} {line}");
+            let (before, after) =
+                (format!("{name:>end$}", end = mark + 1), format!("{:mark$}{line} copy {copy:.0}", ""));
+            if length(&before) == mark + 1 { before } else { after }
+        }
+        _ => String::new(),
+    };
+
+    let mut text = String::new();
+    let heading =
+        format!("{:label$} {above:room$}  {:>first$}  {:>second$}", headings[0], headings[1], headings[2]);
+    let _ = writeln!(text, "{}", style.paint(Ink::Faint, heading.trim_end()));
+    for bar in bars.iter().take(MOST) {
+        let name = cut(&bar.label, label);
+        let filled = bar.rate.map(|rate| filled(rate / scale * room as f64, style)).unwrap_or_default();
+        let used = filled.chars().count();
+        let rest: String = (used..room).map(|column| if Some(column) == mark { line } else { ' ' }).collect();
+        let [one, two] = &bar.figures;
+        let one = format!("{one:>first$}").replace(INVALID, &style.paint(Ink::Wrong, INVALID));
+        let bar = format!("{}{}", style.paint(Ink::Series(0), &filled), style.paint(Ink::Faint, &rest));
+        let _ = writeln!(text, "{}", format!("{name:label$} {bar}  {one}  {two:>second$}").trim_end());
+    }
+    if bars.len() > MOST {
+        let _ = writeln!(text, "{} more; -v shows all.", bars.len() - MOST);
+    }
+    if let Some(copy) = copy.filter(|_| mark.is_none()) {
+        let beyond = hanging(&format!("The copy, {copy:.0} GB/s, lies beyond."), width, 0);
+        let _ = writeln!(text, "{}", style.paint(Ink::Faint, &beyond));
+    }
+    text
+}
+
+/// A bar of this many characters, and eighths of one.
+fn filled(length: f64, style: Style) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if !style.unicode {
+        return "#".repeat(length.round() as usize);
+    }
+    let eighths = (length * 8.0).round() as usize;
+    let eighths = if length > 0.0 { eighths.max(1) } else { 0 };
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::tests::row;
+    use record::Precision;
+
+    fn three() -> Vec<Bar> {
+        [
+            ("copy_driver", Some(4267.0), "4267", "100.0%"),
+            ("copy_scalar", Some(2714.0), "2714", "63.6%"),
+            ("copy_vector", None, "INVALID", ""),
+        ]
+        .map(|(label, rate, one, two)| Bar {
+            label: label.to_string(),
+            rate,
+            figures: [one.to_string(), two.to_string()],
+        })
+        .into()
+    }
+
+    #[test]
+    fn three_bars() {
+        let headings = ["", "GB/s", "of copy"];
+        let of = |width: usize, unicode: bool, copy: f64| {
+            drawn(&three(), headings, Some(copy), Style { width, unicode, colour: false })
+        };
+        assert_eq!(of(80, true, 4267.0), WIDE);
+        assert_eq!(of(40, true, 4267.0), NARROW);
+        assert_eq!(of(60, false, 42670.0), ASCII);
+    }
+
+    const WIDE: &str = concat!(
+        "                                                   copy 4267 ┊     GB/s  of copy\n",
+        "copy_driver ██████████████████████████████████████████████████     4267   100.0%\n",
+        "copy_scalar ███████████████████████████████▊                 ┊     2714    63.6%\n",
+        "copy_vector                                                  ┊  INVALID\n",
+    );
+
+    const NARROW: &str = concat!(
+        "                     ┊ copy 4267     GB/s  of copy\n",
+        "copy_driver ██████████     4267   100.0%\n",
+        "copy_scalar ██████▍  ┊     2714    63.6%\n",
+        "copy_vector          ┊  INVALID\n",
+    );
+
+    const ASCII: &str = concat!(
+        "                                               GB/s  of copy\n",
+        "copy_driver ##############################     4267   100.0%\n",
+        "copy_scalar ###################                2714    63.6%\n",
+        "copy_vector                                 INVALID\n",
+        "The copy, 42670 GB/s, lies beyond.\n",
+    );
+
+    #[test]
+    fn each_kernel_has_the_fastest_row_of_its_largest_size() {
+        let of = |kernel: &str, bytes: u64, block: u32, milliseconds: f64| {
+            let mut row = row(0, Precision::F32, Some(milliseconds));
+            row.kernel = kernel.to_string();
+            row.bytes.read = bytes;
+            row.parameters.swept = None;
+            row.parameters.block = Some([block, 1, 1].into());
+            row
+        };
+        let rows =
+            [of("a", 1, 32, 0.1), of("a", 2 << 30, 32, 0.4), of("a", 2 << 30, 64, 0.3), of("b", 1, 32, 0.2)];
+        let rows: Vec<&Record> = rows.iter().collect();
+        let labels = |by: &[&str]| labels(&representatives(&rows, by), by);
+        assert_eq!(labels(&[]), ["a", "b"]);
+        assert_eq!(representatives(&rows, &[])[0].parameters.block, Some([64, 1, 1].into()));
+        assert_eq!(labels(&["block"]), ["a block 32", "a block 64", "b block 32"]);
+    }
+}

@@ -1,0 +1,362 @@
+//! Curves in a terminal: a plot of a few lines with an axis on the left, ceilings as lines across, and each curve with a mark
+//! of its own, so that it is told from the others without colour.
+
+use super::{
+    canvas::Canvas,
+    layout::{cut, wrapped},
+    style::{Ink, Style},
+};
+
+/// Lines between the axes.
+const HEIGHT: usize = 11;
+
+/// The widest plot: curves get no clearer beyond.
+const WIDEST: usize = 120;
+
+/// The longest label that stands beside a plot; with longer ones all stand below.
+const BESIDE: usize = 16;
+
+/// Columns between two marks of a curve.
+const APART: f64 = 6.0;
+
+/// A plot.
+pub(super) struct Plot {
+    /// What the axis on the left counts, as in GB/s.
+    pub unit: String,
+    /// What the axis at the bottom counts.
+    pub over: String,
+    /// Where along the axis at the bottom there are points, ascending.
+    pub positions: Vec<Position>,
+    /// The curves.
+    pub curves: Vec<Curve>,
+    /// Lines across, from the highest to the lowest.
+    pub ceilings: Vec<Ceiling>,
+}
+
+/// A place along the axis at the bottom.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Position {
+    /// How far along, from 0 to 1.
+    pub x: f64,
+    /// What stands below.
+    pub label: String,
+    /// Its value where the axis is one of whole numbers, else its number: where not all labels have room, those of even
+    /// ordinals go first.
+    pub ordinal: usize,
+}
+
+/// A curve of a plot.
+pub(super) struct Curve {
+    /// Its name.
+    pub label: String,
+    /// Its points, by the number of their position, which ascends; `None` where there ought to be one, which parts the curve.
+    pub points: Vec<(usize, Option<f64>)>,
+}
+
+/// A line across a plot.
+pub(super) struct Ceiling {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it lies.
+    pub value: f64,
+}
+
+/// The marks of curves: with Unicode and without.
+const MARKS: [(char, char); 6] = [('●', 'o'), ('△', 'x'), ('■', '#'), ('○', '+'), ('▲', '*'), ('□', '@')];
+
+impl Plot {
+    /// The plot in at most the lines of this style, each with its end.
+    pub(super) fn text(&self, style: Style) -> String {
+        let highest =
+            self.curves.iter().flat_map(|curve| &curve.points).filter_map(|(_, y)| *y).fold(0.0, f64::max);
+        // What lies far above all curves would press them down.
+        let (within, beyond): (Vec<&Ceiling>, Vec<&Ceiling>) =
+            self.ceilings.iter().partition(|ceiling| ceiling.value <= 2.5 * highest);
+        let top =
+            within.iter().map(|ceiling| ceiling.value).fold(highest, f64::max).max(f64::MIN_POSITIVE) * 1.02;
+        let mark = |number: usize| {
+            let (unicode, ascii) = MARKS[number % MARKS.len()];
+            style.either(unicode, ascii)
+        };
+
+        let names: Vec<String> =
+            self.curves.iter().enumerate().map(|(n, curve)| format!("{} {}", mark(n), curve.label)).collect();
+        let beside = names.iter().all(|name| name.chars().count() <= BESIDE);
+        let line_of = |y: f64| (HEIGHT - 1).saturating_sub((y / top * HEIGHT as f64) as usize);
+        let mut labels: Vec<(usize, String, Ink)> = within
+            .chunk_by(|one, other| line_of(one.value) == line_of(other.value))
+            .map(|same| {
+                let names: Vec<&str> = same.iter().map(|ceiling| ceiling.name).collect();
+                let text = match same {
+                    [only] => format!("{} {:.0}", only.name, only.value),
+                    _ => names.join(", "),
+                };
+                (line_of(same[0].value), text, Ink::Faint)
+            })
+            .collect();
+        if beside {
+            let ends = self.curves.iter().zip(&names).enumerate();
+            labels.extend(ends.filter_map(|(number, (curve, name))| {
+                Some((
+                    line_of(curve.points.iter().rev().find_map(|(_, y)| *y)?),
+                    name.clone(),
+                    Ink::Series(number),
+                ))
+            }));
+        }
+        let ticks = ticks(top);
+        let left = ticks.iter().map(|(_, text)| text.len()).max().unwrap_or(0);
+        let right = labels.iter().map(|(_, text, _)| text.chars().count() + 1).max().unwrap_or(0);
+        let width = style.width.min(WIDEST).saturating_sub(left + 2 + right).max(10);
+
+        let mut canvas = Canvas::new(width, HEIGHT, style);
+        for ceiling in &within {
+            let glyph = match ceiling.name {
+                "peak" => style.either('╌', '.'),
+                _ => style.either('─', '-'),
+            };
+            (0..width).for_each(|column| canvas.glyph(column, line_of(ceiling.value), glyph, Ink::Faint));
+        }
+        let (across, down) = canvas.dots();
+        let dot = |(position, y): (usize, Option<f64>)| {
+            let y = y?;
+            let x = self.positions.get(position).map_or(0.0, |position| position.x);
+            let y = (down - 1).saturating_sub((y / top * down as f64) as usize);
+            Some(((x * (across - 1) as f64).round() as usize, y))
+        };
+        for (number, curve) in self.curves.iter().enumerate() {
+            for pair in curve.points.windows(2) {
+                if let (Some(from), Some(to)) = (dot(pair[0]), dot(pair[1])) {
+                    canvas.line(from, to, Ink::Series(number));
+                }
+            }
+        }
+        for (number, curve) in self.curves.iter().enumerate() {
+            // Marks of several curves stand at different points, lest one hides the other where the curves coincide.
+            let gap = width as f64 / curve.points.len().max(1) as f64;
+            let every = (APART / gap).ceil().max(1.0) as usize;
+            let first = if every > 1 { number * every / self.curves.len() } else { 0 };
+            for place in curve.points.iter().skip(first).step_by(every).filter_map(|point| dot(*point)) {
+                canvas.glyph_at(place, mark(number), Ink::Series(number));
+            }
+        }
+
+        let labels = apart(labels);
+        let axis = style.either(('┤', '│', '└', '─'), ('+', '|', '+', '-'));
+        let mut text = format!("{}\n", style.paint(Ink::Faint, &self.unit));
+        for (line, drawn) in canvas.lines().into_iter().enumerate() {
+            let tick = ticks.iter().find(|(value, _)| line_of(*value) == line && *value > 0.0);
+            let (number, bar) = tick.map_or(("", axis.1), |(_, number)| (number.as_str(), axis.0));
+            let label = labels.iter().find(|(at, ..)| *at == line);
+            let label =
+                label.map(|(_, text, ink)| format!(" {}", style.paint(*ink, text))).unwrap_or_default();
+            let edge = style.paint(Ink::Faint, &format!("{number:>left$} {bar}"));
+            text.push_str(format!("{edge}{drawn}{label}").trim_end());
+            text.push('\n');
+        }
+        let floor: String = std::iter::repeat_n(axis.3, width).collect();
+        text.push_str(&style.paint(Ink::Faint, &format!("{:>left$} {}{floor}", "0", axis.2)));
+        text.push('\n');
+        text.push_str(&style.paint(Ink::Faint, &format!("{:left$}  {}", "", self.below(width, right))));
+        text.push('\n');
+        let mut notes: Vec<String> = if beside { Vec::new() } else { names };
+        let beyond =
+            beyond.iter().map(|ceiling| format!("{} {:.0} GB/s lies above", ceiling.name, ceiling.value));
+        notes.extend(beyond);
+        if !notes.is_empty() {
+            text.push_str(&wrapped(&notes.join(", "), style.prose()));
+            text.push('\n');
+        }
+        text
+    }
+
+    /// What stands below the axis: the first position, those whose ordinal is a multiple of 1, of 2, of 4, .., as many as there
+    /// is room for, the last one if it fits, and the axis's name.
+    fn below(&self, width: usize, right: usize) -> String {
+        let mut line =
+            (0..usize::BITS).find_map(|power| self.labels(1 << power, width, right)).unwrap_or_default();
+        let used = line.iter().rposition(|letter| *letter != ' ').map_or(0, |last| last + 2);
+        line.resize(used, ' ');
+        line.extend(cut(&self.over, (width + right).saturating_sub(used)).chars());
+        line.into_iter().collect()
+    }
+
+    /// The labels of every so many positions; `None` where they are too close to each other.
+    fn labels(&self, every: usize, width: usize, right: usize) -> Option<Vec<char>> {
+        let mut line: Vec<char> = vec![' '; width + right];
+        let mut put = |position: &Position| {
+            let length = position.label.chars().count();
+            let middle = (position.x * width.saturating_sub(1) as f64).round() as usize;
+            let start = middle.saturating_sub(length / 2).min((width + 1).saturating_sub(length));
+            let free = start.saturating_sub(2)..(start + length + 2).min(line.len());
+            let room = line[free].iter().all(|letter| *letter == ' ');
+            if room {
+                line.splice(start..start + length, position.label.chars());
+            }
+            room
+        };
+        let (last, others) = self.positions.split_last()?;
+        let chosen =
+            |(number, position): &(usize, &Position)| *number == 0 || position.ordinal.is_multiple_of(every);
+        let fits = others.iter().enumerate().filter(chosen).all(|(_, position)| put(position));
+        put(last);
+        fits.then_some(line)
+    }
+}
+
+/// Labels in lines of their own, moved as little as goes.
+fn apart(mut labels: Vec<(usize, String, Ink)>) -> Vec<(usize, String, Ink)> {
+    labels.sort_by_key(|(line, ..)| *line);
+    for number in 1..labels.len() {
+        labels[number].0 = labels[number].0.max(labels[number - 1].0 + 1);
+    }
+    let mut lowest = HEIGHT;
+    for label in labels.iter_mut().rev() {
+        label.0 = label.0.min(lowest.saturating_sub(1));
+        lowest = label.0;
+    }
+    labels
+}
+
+/// Round numbers from 0 up to `top`, four to six of them.
+fn ticks(top: f64) -> Vec<(f64, String)> {
+    let scale = 10f64.powf((top / 4.0).log10().floor());
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|step| step * scale).find(|step| top / step <= 6.0);
+    let step = step.unwrap_or(10.0 * scale);
+    let decimals =
+        if step >= 1.0 && step.fract() == 0.0 { 0 } else { (1.0 - step.log10().floor()).max(1.0) as usize };
+    let count = (top / step).floor() as usize;
+    (0..=count)
+        .map(|number| step * number as f64)
+        .map(|value| (value, format!("{value:.decimals$}")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plot(second: bool) -> Plot {
+        let of = |label: &str, points: &[(usize, Option<f64>)]| Curve {
+            label: label.to_string(),
+            points: points.to_vec(),
+        };
+        let all = [2700.0, 1400.0, 700.0, 350.0, 180.0].map(Some);
+        let mut curves = vec![of("f32", &all.into_iter().enumerate().collect::<Vec<_>>())];
+        if second {
+            curves.push(of(
+                "f64",
+                &[(0, Some(3700.0)), (1, Some(1900.0)), (2, Some(1000.0)), (3, None), (4, Some(300.0))],
+            ));
+        }
+        Plot {
+            unit: "GB/s".to_string(),
+            over: "stride".to_string(),
+            positions: (0..5)
+                .map(|ordinal| Position {
+                    x: ordinal as f64 / 4.0,
+                    label: (1 << ordinal).to_string(),
+                    ordinal,
+                })
+                .collect(),
+            curves,
+            ceilings: vec![Ceiling { name: "peak", value: 4917.0 }, Ceiling { name: "copy", value: 4267.0 }],
+        }
+    }
+
+    fn shown(plot: &Plot, width: usize, unicode: bool) -> String {
+        let text = plot.text(Style { width, unicode, colour: false });
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+        text
+    }
+
+    #[test]
+    fn curves_of_five_points() {
+        assert_eq!(shown(&plot(true), 80, true), WIDE);
+        assert_eq!(shown(&plot(true), 40, true), NARROW);
+        assert_eq!(shown(&plot(false), 60, false), ASCII);
+    }
+
+    const WIDE: &str = concat!(
+        "GB/s\n",
+        "5000 ┤╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ peak 4917\n",
+        "     │──────────────────────────────────────────────────────────────── copy 4267\n",
+        "4000 ┤△\n",
+        "     │⠈⠑⠢⢄⡀\n",
+        "3000 ┤    ⠈⠑⠢⢄⡀\n",
+        "     │●⠒⠢⠤⣀⡀  ⠈⠑⠢⢄⡀\n",
+        "2000 ┤     ⠈⠉⠒⠤⢄⣀ ⠈⠑⠢⢄△\n",
+        "     │           ⠉⠑⠒⠤⢄●⡉⠉⠒⠒⠤⠤⣀⣀\n",
+        "1000 ┤                 ⠈⠉⠉⠒⠒⠒⠤⠤⢍⣉⣒⠒⠤⠤⣀△\n",
+        "     │                            ⠉⠉⠉⠒●⠒⠒⠤⠤⠤⠤⠤⣀⣀⣀⣀⣀                    ● f32\n",
+        "     │                                             ⠉⠉●⠉⠉⠉⠑⠒⠒⠒⠒⠒⠒⠒⠢⠤⠤⠤△ △ f64\n",
+        "   0 └────────────────────────────────────────────────────────────────\n",
+        "      1               2               4              8              16 stride\n",
+    );
+
+    const NARROW: &str = concat!(
+        "GB/s\n",
+        "5000 ┤╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ peak 4917\n",
+        "     │──────────────────────── copy 4267\n",
+        "4000 ┤⡀\n",
+        "     │⠈⢆\n",
+        "3000 ┤  ⠱⡀\n",
+        "     │●⢄ ⠈⢆\n",
+        "2000 ┤  ⠑⠤⡀⠱△\n",
+        "     │    ⠈⠢⡈⠑⠤⡀\n",
+        "1000 ┤      ⠈⠑⠢⢌⡑⠤⡀\n",
+        "     │          ⠈⠑●⠤⠤⣀⣀        ● f32\n",
+        "     │                 ⠉⠉⠒⠒⠒⠤● △ f64\n",
+        "   0 └────────────────────────\n",
+        "      1     2     4    8    16 stride\n",
+    );
+
+    const ASCII: &str = concat!(
+        "GB/s\n",
+        "5000 +............................................ peak 4917\n",
+        "     |-------------------------------------------- copy 4267\n",
+        "4000 +\n",
+        "     |\n",
+        "3000 +\n",
+        "     |o..\n",
+        "2000 +   ......\n",
+        "     |         ..o..\n",
+        "1000 +              ......\n",
+        "     |                    ..o....\n",
+        "     |                           .....o..........o o f32\n",
+        "   0 +--------------------------------------------\n",
+        "      1          2          4         8         16 stride\n",
+    );
+
+    #[test]
+    fn ceilings_far_above_or_side_by_side_are_told() {
+        let mut far = plot(false);
+        far.ceilings[0].value = 49170.0;
+        let text = shown(&far, 80, true);
+        assert!(text.contains(" copy 4267\n") && text.ends_with("\npeak 49170 GB/s lies above\n"), "{text}");
+        let mut close = plot(false);
+        close.ceilings[0].value = 4300.0;
+        assert!(shown(&close, 80, true).contains("─ peak, copy\n"), "{text}");
+        close.curves[0].label = "constant_broadcast".to_string();
+        assert!(shown(&close, 80, true).ends_with("\n● constant_broadcast\n"));
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let of = |top: f64| ticks(top).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+        assert_eq!(of(5015.0), ["0", "1000", "2000", "3000", "4000", "5000"]);
+        assert_eq!(of(58.0), ["0", "10", "20", "30", "40", "50"]);
+        assert_eq!(of(1.9), ["0.00", "0.50", "1.00", "1.50"]);
+    }
+
+    #[test]
+    fn labels_do_not_cover_each_other() {
+        let labels = |lines: &[usize]| {
+            let labels = lines.iter().map(|line| (*line, String::new(), Ink::Plain)).collect();
+            apart(labels).into_iter().map(|(line, ..)| line).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(&[3, 3, 4]), [3, 4, 5]);
+        assert_eq!(labels(&[10, 10]), [9, 10]);
+        assert_eq!(labels(&[0, 5]), [0, 5]);
+    }
+}

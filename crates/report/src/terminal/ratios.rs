@@ -1,0 +1,112 @@
+//! Kernels beside their CUDA C++ twins: rates, ratios of times, and what a ratio says.
+
+use super::figures::{rate, short};
+use record::{Backend, Record, median};
+
+/// Where a ratio of Rust to C++ counts as equal.
+pub(super) const EQUAL: std::ops::RangeInclusive<f64> = 0.98..=1.02;
+
+/// The headings over [`pair`].
+pub(super) fn twin_columns(flops: bool) -> Vec<&'static str> {
+    match flops {
+        false => vec!["Rust\nGB/s", "C++\nGB/s", "Rust/C++\ntime"],
+        true => vec!["Rust\nGFLOP/s", "C++\nGFLOP/s", "Rust/C++\ntime"],
+    }
+}
+
+/// Rates of a kernel and its twin, and the ratio of their times with its [mark](Verdict::mark).
+pub(super) fn pair(rust: Option<&Record>, cpp: Option<&Record>, flops: bool) -> Vec<String> {
+    let rate = |row: Option<&Record>| match row {
+        Some(row) if flops && row.verified => row.gflop_per_s.map_or_else(|| rate(row), short),
+        row => row.map(rate).unwrap_or_default(),
+    };
+    let ratio =
+        rust.and_then(|row| Some(format!("{:.3}{}", row.ratio_to_reference?, Verdict::of(row)?.mark())));
+    vec![rate(rust), rate(cpp), ratio.unwrap_or_default()]
+}
+
+/// What the ratio of a kernel's time to its twin's says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is within [`EQUAL`].
+    Equal,
+    /// It is not, but its samples differ among themselves so much that it might be.
+    Unsettled,
+    /// It is not.
+    Different,
+}
+
+impl Verdict {
+    /// Of a row; `None` without a ratio.
+    pub(super) fn of(row: &Record) -> Option<Verdict> {
+        let ratio = row.ratio_to_reference?;
+        let [low, high] = row.ratio_range.unwrap_or([ratio; 2]);
+        Some(if EQUAL.contains(&ratio) {
+            Verdict::Equal
+        } else if low <= *EQUAL.end() && high >= *EQUAL.start() {
+            Verdict::Unsettled
+        } else {
+            Verdict::Different
+        })
+    }
+
+    /// What stands behind the ratio.
+    fn mark(self) -> char {
+        match self {
+            Verdict::Equal => ' ',
+            Verdict::Unsettled => '~',
+            Verdict::Different => '!',
+        }
+    }
+}
+
+/// How the Rust times of a comparison compare, in a sentence.
+pub fn comparison(records: &[Record]) -> String {
+    let ratios: Vec<f64> = records.iter().filter_map(|record| record.ratio_to_reference).collect();
+    let Some(middle) = median(&ratios) else {
+        return "No pair of rows verified, so there is no ratio.".to_string();
+    };
+    let worst = ratios.iter().copied().max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())).unwrap_or(middle);
+    let of = |wanted| records.iter().filter(|record| Verdict::of(record) == Some(wanted)).count();
+    let unsettled = match of(Verdict::Unsettled) {
+        0 => String::new(),
+        rows => format!(", and {rows} more may be: their samples differ too much to tell"),
+    };
+    let modelled = match records.first().map(|record| record.backend) {
+        Some(Backend::Modelled) => "modelled ",
+        _ => "",
+    };
+    format!(
+        "Rust/C++ {modelled}time over {} rows: median {middle:.3}, furthest from 1 {worst:.3}, {} of {} within {:.2} to {:.2}{unsettled}.",
+        ratios.len(),
+        of(Verdict::Equal),
+        ratios.len(),
+        EQUAL.start(),
+        EQUAL.end(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::setting::tests::{modelled, row};
+    use record::Precision;
+
+    #[test]
+    fn a_comparison_is_summed_up() {
+        let ratio = |ratio| Record { ratio_to_reference: Some(ratio), ..row(0, Precision::F32, Some(0.2)) };
+        assert_eq!(
+            comparison(&[ratio(1.0), ratio(0.9), ratio(1.01)]),
+            "Rust/C++ time over 3 rows: median 1.000, furthest from 1 0.900, 2 of 3 within 0.98 to 1.02."
+        );
+        let unsettled = Record { ratio_range: Some([0.97, 1.4]), ..ratio(1.1) };
+        let slower = Record { ratio_range: Some([1.03, 1.4]), ..ratio(1.1) };
+        assert_eq!(
+            comparison(&[unsettled, slower, ratio(1.01)]),
+            "Rust/C++ time over 3 rows: median 1.100, furthest from 1 1.100, 1 of 3 within 0.98 to 1.02, and 1 more may \
+             be: their samples differ too much to tell."
+        );
+        assert!(comparison(&[row(0, Precision::F32, None)]).contains("no ratio"));
+        assert!(comparison(&[modelled(ratio(1.0))]).starts_with("Rust/C++ modelled time over 1 rows: "));
+    }
+}
