@@ -39,5 +39,8 @@ fn several_experiments_end_with_a_summary_on_stderr() {
 #[test]
 fn one_experiment_ends_with_its_report_alone() {
     let [_, err] = printed(&["run", "storage"]);
-    assert!(err.starts_with("report  ") && err.ends_with("report.html\n") && err.lines().count() == 1, "{err}");
+    assert!(
+        err.starts_with("report  ") && err.ends_with("report.html\n") && err.lines().count() == 1,
+        "{err}"
+    );
 }
