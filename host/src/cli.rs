@@ -178,16 +178,17 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = Precisions::Both, value_name = "f32|f64|both")]
     pub precision: Precisions,
 
-    /// Bytes that a kernel reads, such as 4MiB, 256MiB or 1GiB [default: at least four times L2; 16MiB on a simulated card]
+    /// Bytes that a kernel reads, such as 4MiB, 256MiB or 1GiB [default: at least four times L2]
     ///
     /// KiB, MiB and GiB are binary, KB, MB and GB decimal. The default is the power of two that is at least four times
     /// the device's L2 cache and at least 64 MiB: below that, part of the data stays in L2 from one launch to the
-    /// next, and the rows say so. A simulated card takes 16 MiB, so that all experiments are done within a minute. A
-    /// stride of s spreads the bytes over s times as much memory.
+    /// next, and the rows say so. On a simulated card copy, offset and stride touch as much in all, and the other
+    /// experiments take 16 MiB, so that all are done within 40 seconds on two cores. A stride of s spreads the bytes over s
+    /// times as much memory.
     #[arg(long, value_parser = sizes::parse, allow_hyphen_values = true, value_name = "SIZE")]
     pub bytes: Option<u64>,
 
-    /// The offsets or strides to visit: 0..=32, 0..32, 4, or 1,2,4,8 [default: 0..=32, strides from 1]
+    /// The offsets or strides to visit: 0..=32, 0..32, 4, or 1,2,4,8 [default: some that stand for all; with --full 0..=32]
     #[arg(long, allow_hyphen_values = true, value_name = "RANGE")]
     pub range: Option<Sweep>,
 
@@ -202,7 +203,7 @@ pub(crate) struct Options {
     #[command(flatten, next_help_heading = "Options of single experiments")]
     pub choices: Choices,
 
-    /// Take the sizes of the articles and those beyond L2, where no size is given
+    /// Take the sizes of the articles and those beyond L2, and every offset and stride, where none is given
     ///
     /// Without it everything is quick, and large enough to show what it shows.
     #[arg(long, help_heading = "Options")]
@@ -215,7 +216,7 @@ pub(crate) struct Options {
     #[arg(long, help_heading = "Options", conflicts_with = "samples")]
     pub once: bool,
 
-    /// Samples a row: the median is reported, with the shortest and the longest [default: 11; 1 on a simulated card]
+    /// Samples per row: the median is reported, with the shortest and the longest [default: 11, 5 of unified; 1 on a simulated card]
     ///
     /// A sample on a GPU is many launches. On a simulated card it is one, and the model gives each the same time.
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = |text: &str| whole(text, 1..=500))]

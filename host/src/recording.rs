@@ -1,10 +1,13 @@
 //! Makes the record of a point from what was measured of it.
 
+mod remarks;
+
 use crate::{counted::counted, experiments::Point, kernels::Artefact, measure::Measurement, simulated::Card};
 use record::{
-    Backend, Ceiling, Counted, DeviceInfo, Language, Method, Peak, Precision, RUN_SCHEMA, Record, Residence,
-    Run, SCHEMA, Times, Timing,
+    Backend, Ceiling, Counted, DeviceInfo, Language, Peak, Precision, RUN_SCHEMA, Record, Residence, Run,
+    SCHEMA, Times, Timing, Unfilled,
 };
+use remarks::{About, Above, residence};
 use report::explanation;
 use std::{env, time::SystemTime};
 
@@ -36,11 +39,13 @@ impl Recorder<'_> {
     /// The record of a point that was measured for a contender.
     pub(crate) fn record(&self, point: &Point, language: Language, measurement: &Measurement) -> Record {
         let counters = self.counters(measurement);
-        let residence = match point.before_each {
-            // Its data has been elsewhere since the launch before.
-            Some(_) => Residence::Dram,
-            None => Residence::of(point.bytes.footprint, self.device.l2_bytes),
+        let alike = self.alike(point);
+        let seen = match (&counters, alike) {
+            (Some(counters), _) => Some((&counters.launch, point.bytes.read)),
+            (None, Some(row)) => row.counters.as_ref().map(|counters| (&counters.launch, row.bytes.read)),
+            (None, None) => None,
         };
+        let residence = residence(point, seen, self.device.l2_bytes);
         let peak = self.peak().map(|peak| peak.gb_per_s);
         let verified = measurement.fault.is_none();
         let times = measurement.times().filter(|_| verified);
@@ -56,8 +61,10 @@ impl Recorder<'_> {
         let gflop_per_s = times.zip(point.flops).map(|(times, flops)| Times::gb_per_s(flops, times.median));
         let arithmetic_intensity = point.flops.filter(|_| moved > 0).map(|flops| flops as f64 / moved as f64);
         let about = About { above, language, residence, method: measurement.method };
-        let remarks = times.and_then(|_| about.remark()).into_iter().chain(self.differences(point, language));
-        let remarks: Vec<String> = remarks.collect();
+        let unfilled = Unfilled::of(point.parameters.grid, self.device.multiprocessors);
+        let unfilled = unfilled.map(|unfilled| format!("{unfilled}: the card is not filled"));
+        let remarks = times.and_then(|_| about.remark()).into_iter().chain(unfilled);
+        let remarks: Vec<String> = remarks.chain(self.differences(point, language)).collect();
         let note = measurement.fault.clone().or_else(|| (!remarks.is_empty()).then(|| remarks.join("; ")));
         Record {
             schema: SCHEMA.to_string(),
@@ -81,7 +88,7 @@ impl Recorder<'_> {
             note,
             explanation: verified.then(|| {
                 let moves = explanation::of_moves(&measurement.observed).into_iter();
-                let rest = self.explanation(point, counters.as_deref(), residence);
+                let rest = self.explanation(point, counters.as_deref(), alike, residence);
                 moves.chain([rest]).collect::<Vec<_>>().join("; ")
             }),
             observed: measurement.observed.clone(),
@@ -123,23 +130,28 @@ impl Recorder<'_> {
         Some(Peak { gb_per_s, source: source.to_string() })
     }
 
-    /// What makes a row what it is.
-    fn explanation(&self, point: &Point, counters: Option<&Counted>, residence: Residence) -> String {
-        let what = self.of_launch(point, counters, residence);
-        explanation::of_variable(&point.parameters).into_iter().chain([what]).collect::<Vec<_>>().join("; ")
+    /// The simulated row that explains a point of a GPU.
+    fn alike(&self, point: &Point) -> Option<&Record> {
+        explanation::most_alike(&self.simulated?.rows, point.kernel, &point.parameters)
     }
 
-    /// What its launch did.
-    fn of_launch(&self, point: &Point, counters: Option<&Counted>, residence: Residence) -> String {
-        if let Some(counters) = counters {
-            return explanation::of_counters(counters, self.device);
-        }
-        let counted = self.simulated.and_then(|simulated| {
-            let row = explanation::most_alike(&simulated.rows, point.kernel, &point.parameters)?;
-            let total = &row.counters.as_ref()?.launch.total;
-            Some(explanation::of_simulated(total, &simulated.card, &point.bytes, residence))
-        });
-        counted.unwrap_or_else(|| explanation::of_bytes(&point.bytes, residence))
+    /// What makes a row what it is.
+    fn explanation(
+        &self,
+        point: &Point,
+        counters: Option<&Counted>,
+        alike: Option<&Record>,
+        residence: Residence,
+    ) -> String {
+        let simulated = || {
+            let total = &alike?.counters.as_ref()?.launch.total;
+            Some(explanation::of_simulated(total, &alike?.device, &point.bytes, residence))
+        };
+        let what = match counters {
+            Some(counters) => explanation::of_counters(counters, self.device),
+            None => simulated().unwrap_or_else(|| explanation::of_bytes(&point.bytes, residence)),
+        };
+        explanation::of_variable(&point.parameters).into_iter().chain([what]).collect::<Vec<_>>().join("; ")
     }
 
     fn counters(&self, measurement: &Measurement) -> Option<Box<Counted>> {
@@ -170,104 +182,5 @@ impl Recorder<'_> {
             ));
         }
         differences
-    }
-}
-
-/// What a row has more than 100% of.
-#[derive(Clone, Copy, Debug)]
-struct Above {
-    peak: bool,
-    copy: bool,
-}
-
-/// A row that is right, as far as remarks depend on it.
-#[derive(Clone, Copy, Debug)]
-struct About {
-    above: Above,
-    language: Language,
-    residence: Residence,
-    method: Method,
-}
-
-impl About {
-    /// What a reader should know all the same.
-    fn remark(self) -> Option<String> {
-        let About { above, language, residence, method } = self;
-        let clock = match method {
-            Method::Modelled => "the card's description",
-            _ => "the driver's clock",
-        };
-        let of_bandwidth = match (residence, above) {
-            (Residence::Dram, Above { peak: true, .. }) => Some(format!(
-                "more than the DRAM peak at a footprint of several times L2: suspect the byte count or {clock}"
-            )),
-            (residence, above) => of_bandwidth(residence, above, language).map(str::to_string),
-        };
-        let of_method = (method == Method::LaunchesWithoutGraph)
-            .then(|| "the driver records no graphs: the time holds launch overhead".to_string());
-        let remarks: Vec<String> = of_bandwidth.into_iter().chain(of_method).collect();
-        (!remarks.is_empty()).then(|| remarks.join("; "))
-    }
-}
-
-fn of_bandwidth(residence: Residence, above: Above, language: Language) -> Option<&'static str> {
-    match (residence, above) {
-        (_, Above { peak: true, .. }) => Some("more than the DRAM peak: L2 served it, wholly or in part"),
-        (Residence::Dram, Above { copy: true, .. }) => Some(match language {
-            Language::Driver => {
-                "faster than the same copy at the start of the run, which is what 100% stands for"
-            }
-            _ => "faster than the driver's own copy, which is what 100% stands for",
-        }),
-        (Residence::L2, Above { copy: true, .. }) => {
-            Some("faster than the driver's copy from DRAM, since it lives in L2")
-        }
-        (Residence::Mixed, Above { copy: true, .. }) => Some(
-            "faster than the driver's copy from DRAM, since part of the data is still in L2 from one launch to the next",
-        ),
-        (Residence::L2, _) => Some("lives in L2: this is not DRAM bandwidth"),
-        (Residence::Mixed, _) => Some("part of the data is still in L2 from one launch to the next"),
-        (Residence::Dram, _) => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whatever_is_above_100_per_cent_says_why() {
-        let of = |peak: bool, copy: bool, residence| {
-            let above = Above { peak, copy };
-            let about = About { above, language: Language::Rust, residence, method: Method::Graph };
-            about.remark().unwrap_or_default()
-        };
-        assert_eq!(of(false, false, Residence::Dram), "");
-        assert_eq!(
-            of(false, true, Residence::Dram),
-            "faster than the driver's own copy, which is what 100% stands for"
-        );
-        for residence in [Residence::L2, Residence::Mixed] {
-            for (peak, copy) in [(false, true), (true, true), (true, false)] {
-                assert!(of(peak, copy, residence).contains("L2"), "{peak} {copy} {residence}");
-            }
-        }
-        assert!(of(false, true, Residence::L2).starts_with("faster than the driver's copy"));
-        assert!(of(true, true, Residence::Dram).contains("suspect the byte count"));
-        let above = Above { peak: false, copy: true };
-        assert_eq!(
-            About {
-                above,
-                language: Language::Driver,
-                residence: Residence::Dram,
-                method: Method::LaunchesWithoutGraph
-            }
-            .remark()
-            .as_deref(),
-            Some(
-                "faster than the same copy at the start of the run, which is what 100% stands for; the driver records \
-                 no graphs: the time holds launch overhead"
-            )
-        );
     }
 }

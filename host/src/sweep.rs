@@ -17,6 +17,11 @@ impl Sweep {
         Sweep { values: (first..=last).collect() }
     }
 
+    /// These values, of which there is one at least.
+    pub(crate) fn of(values: &[u32]) -> Sweep {
+        Sweep { values: values.to_vec() }
+    }
+
     /// The values from `least` on; `None` if that leaves none.
     pub(crate) fn at_least(&self, least: u32) -> Option<Sweep> {
         let values: Vec<u32> = self.values.iter().copied().filter(|&value| value >= least).collect();

@@ -88,7 +88,7 @@ fn every_field_is_documented() {
 #[test]
 fn every_point_of_every_experiment_is_measured_and_verified() {
     let records = run(&KNOWN);
-    assert_eq!(records.len(), 66 + 64 + 6);
+    assert_eq!(records.len(), 16 + 14 + 6);
     for record in &records {
         assert_eq!(record["verified"], true, "{record}");
         assert!(record["gb_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{record}");
@@ -171,11 +171,11 @@ fn rows_of_a_gpu_are_explained_by_their_kernels_simulated() {
     assert_eq!((status, err.as_str()), (Some(0), ""));
     assert_eq!(
         records(&out)[0]["explanation"],
-        "loads and stores touch 5 sectors a request, 80% of each used (counters simulated, h200); the sectors touched are \
+        "loads and stores touch 5 sectors per request, 80% of each used (counters simulated, h200); the sectors touched are \
          16.0 KiB in all, which stay in L2 from one launch to the next"
     );
     let Outcome { out, .. } = outcome(&mut coalesce(&[&arguments[..], &["--explain"]].concat()));
-    assert!(out.contains("\noffset_f32 1: loads and stores touch 5 sectors a request, "), "{out}");
+    assert!(out.contains("\noffset_f32 1: loads and stores touch 5 sectors per request, "), "{out}");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn verbose_tables_have_every_row_of_both_precisions() {
     for line in out.lines() {
         assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
     }
-    let row = out.lines().find(|line| line.starts_with("17 ")).expect("a row for offset 17");
+    let row = out.lines().find(|line| line.starts_with("16 ")).expect("a row for offset 16");
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(cells.len(), 11, "{row}");
     assert_eq!((cells[1], cells[6]), ("2.82", "2.82"), "{row}");
@@ -316,7 +316,7 @@ fn csv_is_data_alone() {
     assert!(
         lines[2].ends_with(
             ",0,150994944,1048576,4,1024,2147483647,10000,8000,\"2 x memory clock x bus width, from the driver\",\
-             cuda:0,,,,,,,,,,,,,,,,,,,,,,,,,\"loads and stores touch 8 sectors a request, 50% of each used (counters \
+             cuda:0,,,,,,,,,,,,,,,,,,,,,,,,,\"loads and stores touch 8 sectors per request, 50% of each used (counters \
              simulated, h200); the sectors touched are 32 KiB in all, which stay in L2 from one launch to the next\",,"
         ),
         "{}",

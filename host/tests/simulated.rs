@@ -303,31 +303,26 @@ fn the_same_run_gives_the_same_figures() {
 }
 
 #[test]
-fn defaults_are_quick_and_say_what_a_real_card_gets() {
-    let arguments = ["run", "offset", "--precision", "f32", "--range", "0", "--format", "json"];
-    let of = |device: &str, more: &[&str]| {
-        let Outcome { status, out, err } =
-            outcome(&mut coalesce(&[&arguments[..], &["--device", device], more].concat()));
+fn defaults_are_beyond_l2_where_the_lesson_is_about_dram() {
+    let of = |experiment: &str, kernel: &str, device: &str, more: &[&str]| {
+        let arguments =
+            ["run", experiment, "--kernel", kernel, "--once", "--format", "json", "--device", device];
+        let Outcome { status, out, err } = outcome(&mut coalesce(&[&arguments[..], more].concat()));
         assert_eq!(status, Some(0), "{err}");
         let record: Value = serde_json::from_str(out.trim()).expect("a record");
-        (count(&record["parameters"]["bytes"]), err)
+        (count(&record["parameters"]["bytes"]) >> 20, record["residence"].clone(), err)
     };
-    let (bytes, note) = of("sim:h200", &[]);
-    assert_eq!(bytes, 16 << 20);
-    assert_eq!(
-        note,
-        "note: 16 MiB a kernel, so that a simulated run is soon done: a part of the data, or all of it, lives in L2, and \
-         the rows say so. `--bytes 256MiB` is what a real card gets\n"
-    );
-    let (bytes, note) = of("sim:c870", &[]);
-    assert_eq!(bytes, 16 << 20);
-    assert_eq!(
-        note,
-        "note: 16 MiB a kernel, so that a simulated run is soon done. `--bytes 64MiB` is what a real card gets\n"
-    );
+    let one = &["--range", "1"];
+    let (dram, quiet) = (Value::from("DRAM"), String::new);
+    assert_eq!(of("offset", "offset_f64", "sim:h200", one), (256, dram.clone(), quiet()));
+    assert_eq!(of("copy", "copy_vector", "sim:h200", &[]), (128, dram.clone(), quiet()));
+    assert_eq!(of("offset", "offset_f64", "sim:c870", one), (64, dram.clone(), quiet()));
     // A grid of 1.x and 2.x has 65535 blocks at most, and the default keeps to that.
-    let (bytes, _) = of("sim:c2050", &["--block", "32"]);
-    assert_eq!(bytes, 4 << 20);
+    let (mebibytes, ..) = of("offset", "offset_f32", "sim:c2050", &["--range", "1", "--block", "32"]);
+    assert_eq!(mebibytes, 4);
+    let (mebibytes, residence, note) = of("stride", "stride_f32", "sim:h200", &["--range", "8"]);
+    assert_eq!((mebibytes, residence), (32, dram));
+    assert!(note.starts_with("note: stride touches about as much memory at each stride"), "{note}");
 }
 
 #[test]

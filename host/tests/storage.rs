@@ -42,7 +42,7 @@ fn every_class_is_verified_and_says_what_reaches_it() {
     assert!(
         records[3]["explanation"].as_str().is_some_and(|text| {
             text.starts_with("constant: STORAGE_CONSTANT is in .const, reached by ld.const.b32; ")
-                && text.contains("a constant's request is issued 4.0 times, for as many addresses")
+                && text.contains("constant requests are issued 4 times each, once per address")
         }),
         "{}",
         records[3]["explanation"]

@@ -97,15 +97,15 @@ fn each_row_explains_itself() {
     let records =
         run("h200", false, &["--nx", "256", "--block", "32x8", "--kernel", "naive_row,tile,tile_padded"]);
     let says = |number: usize| records[number]["explanation"].as_str().expect("an explanation");
-    let start = "loads touch 4 sectors a request, all of each used; stores touch 32 sectors a request, 12.5% of each used; L2 ";
+    let start = "loads touch 4 sectors per request, all of each used; stores touch 32 sectors per request, 12.5% of each used; L2 ";
     assert!(says(0).starts_with(start), "{}", says(0));
-    assert!(says(1).contains("bank conflicts make 16.5 of each wavefront"), "{}", says(1));
-    assert!(says(2).contains("shared memory is used without bank conflicts"), "{}", says(2));
+    assert!(says(1).contains("bank conflicts in shared memory are 32-way at worst"), "{}", says(1));
+    assert!(says(2).contains("no bank conflicts in shared memory"), "{}", says(2));
     let arguments = ["run", "transpose", "--device", "sim:h200", "--nx", "64"];
     let shown = outcome(&mut coalesce(&[&arguments[..], &["--explain"]].concat())).out;
-    assert!(shown.contains("\ncopy_row 16x16: loads and stores touch 4 sectors a request, "), "{shown}");
+    assert!(shown.contains("\ncopy_row 16x16: loads and stores touch 4 sectors per request, "), "{shown}");
     let plain = outcome(&mut coalesce(&arguments)).out;
-    assert!(!plain.contains("sectors a request"), "{plain}");
+    assert!(!plain.contains("sectors per request"), "{plain}");
     for line in shown.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }

@@ -1,6 +1,6 @@
 //! Whether a launch has blocks enough for its card.
 
-use crate::Record;
+use crate::{Extent, Record};
 use std::fmt;
 
 /// A launch that leaves multiprocessors without a block.
@@ -12,13 +12,20 @@ pub struct Unfilled {
     pub multiprocessors: u32,
 }
 
+impl Unfilled {
+    /// Of a grid on a card with so many multiprocessors; `None` where each of them has a block, and without a grid.
+    pub fn of(grid: Option<Extent>, multiprocessors: u32) -> Option<Unfilled> {
+        let blocks = grid?.count();
+        (blocks < multiprocessors.into()).then_some(Unfilled { blocks, multiprocessors })
+    }
+}
+
 impl Record {
     /// Says how far the launch is from giving each multiprocessor a block; `None` for one that does, and where no kernel ran.
     ///
     /// Such a row measures how few blocks it has, not what its kernel can do: it is neither the best nor the worst of its experiment.
     pub fn unfilled(&self) -> Option<Unfilled> {
-        let (blocks, multiprocessors) = (self.parameters.grid?.count(), self.device.multiprocessors);
-        (blocks < multiprocessors.into()).then_some(Unfilled { blocks, multiprocessors })
+        Unfilled::of(self.parameters.grid, self.device.multiprocessors)
     }
 }
 
@@ -26,5 +33,19 @@ impl fmt::Display for Unfilled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.blocks == 1 { "" } else { "s" };
         write!(f, "{} block{plural} on {} SMs", self.blocks, self.multiprocessors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_is_filled_by_a_block_for_each_multiprocessor() {
+        let of = |x, y| Unfilled::of(Some(Extent([x, y, 1])), 132).map(|unfilled| unfilled.to_string());
+        assert_eq!(of(2, 2).as_deref(), Some("4 blocks on 132 SMs"));
+        assert_eq!(of(1, 1).as_deref(), Some("1 block on 132 SMs"));
+        assert_eq!(of(12, 11), None);
+        assert_eq!(Unfilled::of(None, 132), None);
     }
 }

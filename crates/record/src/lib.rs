@@ -167,6 +167,14 @@ pub enum Residence {
     /// The footprint is at least four times L2: hardly anything is left in L2 for the next launch.
     #[serde(rename = "DRAM")]
     Dram,
+    /// With the host, all of it or a part that takes longest: it is read over the host link or brought over page by page.
+    #[serde(rename = "host")]
+    Host,
+    /// In L1: less than a tenth of what lanes ask for reaches L2.
+    L1,
+    /// In the cache of constant memory, by the same measure.
+    #[serde(rename = "constant")]
+    Constant,
 }
 
 impl Residence {
@@ -188,6 +196,9 @@ impl fmt::Display for Residence {
             Residence::L2 => "L2",
             Residence::Mixed => "mixed",
             Residence::Dram => "DRAM",
+            Residence::Host => "host",
+            Residence::L1 => "L1",
+            Residence::Constant => "constant",
         })
     }
 }

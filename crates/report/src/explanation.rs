@@ -2,8 +2,8 @@
 //! the time goes to. Where there are counters it is made from them, else from bytes and footprint alone.
 
 use record::{
-    Bound, Bytes, BytesMoved, Counted, DeviceInfo, Parameters, Record, Residence,
-    counters::{Counts, MemoryCounts},
+    Bound, Bytes, BytesMoved, Counted, DeviceInfo, Extent, Parameters, Record, Residence, Unfilled,
+    counters::{Counts, LaunchCounters, MemoryCounts},
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,8 +13,9 @@ const NEXT_TO_NOTHING: f64 = 0.02;
 
 /// The sentence for a launch that was counted.
 pub fn of_counters(counters: &Counted, device: &DeviceInfo) -> String {
-    let mut clauses = requests(&counters.launch.total);
+    let mut clauses = requests(&counters.launch.total, device);
     clauses.extend(levels(counters, device));
+    clauses.extend(filling(counters, device));
     clauses.push(bound(counters.bound).to_string());
     clauses.join("; ")
 }
@@ -31,15 +32,15 @@ pub fn of_bytes(bytes: &BytesMoved, residence: Residence) -> String {
     format!("{asks}; {}", served(bytes.footprint, residence))
 }
 
-/// The sentence for a launch on a GPU whose kernel was counted by the simulator, at a small size. How requests fall on sectors
-/// does not depend on the size; what the caches take off does, and is told from the launch's own footprint.
-pub fn of_simulated(total: &Counts, card: &str, bytes: &BytesMoved, residence: Residence) -> String {
-    let mut clauses = requests(total);
+/// The sentence for a launch on a GPU whose kernel was counted on a simulated `card`, at a small size. How requests fall on
+/// sectors does not depend on the size; what the caches absorb does, and is told from the launch's own footprint.
+pub fn of_simulated(total: &Counts, card: &DeviceInfo, bytes: &BytesMoved, residence: Residence) -> String {
+    let mut clauses = requests(total, card);
     if clauses.is_empty() {
         return of_bytes(bytes, residence);
     }
     let last = clauses.len() - 1;
-    clauses[last] += &format!(" (counters simulated, {card})");
+    clauses[last] += &format!(" (counters simulated, {})", card.card.as_deref().unwrap_or(card.plain_name()));
     clauses.push(served(bytes.footprint, residence));
     clauses.join("; ")
 }
@@ -72,11 +73,14 @@ fn served(footprint: u64, residence: Residence) -> String {
         Residence::L2 => format!("{footprint}, which stay in L2 from one launch to the next"),
         Residence::Mixed => format!("{footprint}, of which L2 keeps a part from one launch to the next"),
         Residence::Dram => format!("{footprint}, which come from DRAM"),
+        Residence::Host => format!("{footprint}, which come from the host"),
+        Residence::L1 => format!("{footprint}, of which L1 serves nearly all requests"),
+        Residence::Constant => format!("{footprint}; the constant cache serves nearly all requests"),
     }
 }
 
 /// How requests fall on sectors, banks and constant words, and how branches part warps.
-fn requests(total: &Counts) -> Vec<String> {
+fn requests(total: &Counts, device: &DeviceInfo) -> Vec<String> {
     let mut clauses = Vec::new();
     let kinds = [("loads", &total.loads), ("stores", &total.stores), ("atomics", &total.atomics)];
     let mut told: Vec<(String, String)> = Vec::new();
@@ -84,7 +88,10 @@ fn requests(total: &Counts) -> Vec<String> {
         if counts.requests == 0 {
             continue;
         }
-        let says = sectors(counts);
+        let says = match device.compute() {
+            ..SECTORED => transactions(counts, device.compute()),
+            _ => sectors(counts),
+        };
         match told.last_mut() {
             Some((kinds, same)) if *same == says => *kinds = format!("{kinds} and {kind}"),
             _ => told.push((kind.to_string(), says)),
@@ -99,13 +106,16 @@ fn requests(total: &Counts) -> Vec<String> {
     }
     let shared = total.shared();
     if shared.ways() > 1.0 + NEXT_TO_NOTHING {
-        clauses.push(format!("bank conflicts make {:.1} of each wavefront of shared memory", shared.ways()));
+        let ways =
+            [total.shared_loads, total.shared_stores, total.shared_atomics].map(|counts| counts.ways());
+        let worst = ways.into_iter().fold(1.0, f64::max);
+        clauses.push(format!("bank conflicts in shared memory are {}-way at worst", number(worst)));
     } else if shared.requests > 0 {
-        clauses.push("shared memory is used without bank conflicts".to_string());
+        clauses.push("no bank conflicts in shared memory".to_string());
     }
     if total.constant.replays > 0 {
         let each = 1.0 + total.constant.replays as f64 / total.constant.requests.max(1) as f64;
-        clauses.push(format!("a constant's request is issued {each:.1} times, for as many addresses"));
+        clauses.push(format!("constant requests are issued {} times each, once per address", number(each)));
     }
     if total.divergence() > NEXT_TO_NOTHING {
         clauses.push(format!("{} of conditional branches diverge", percent(total.divergence())));
@@ -113,12 +123,31 @@ fn requests(total: &Counts) -> Vec<String> {
     clauses
 }
 
-/// "touch 5.0 sectors a request, 80% of each used".
+/// The first compute capability that counts transfers in sectors.
+const SECTORED: u32 = 50;
+
+/// The first compute capability whose requests are of whole warps.
+const WHOLE_WARPS: u32 = 20;
+
+/// "take 16 transactions per half-warp, 12.5% of their bytes used".
+fn transactions(counts: &MemoryCounts, compute: u32) -> String {
+    let each = number(part(counts.transactions, counts.requests));
+    let plural = if each == "1" { "" } else { "s" };
+    let whose = if compute < WHOLE_WARPS { "half-warp" } else { "request" };
+    let each = format!("take {each} transaction{plural} per {whose}");
+    match counts.efficiency() {
+        used if used > 1.0 + NEXT_TO_NOTHING => format!("{each}, and lanes share them"),
+        used if used > 0.995 => format!("{each}, all bytes used"),
+        used => format!("{each}, {} of their bytes used", percent(used)),
+    }
+}
+
+/// "touch 5 sectors per request, 80% of each used".
 fn sectors(counts: &MemoryCounts) -> String {
     let each = counts.sectors_per_request();
     let used = counts.efficiency();
     let each = format!(
-        "touch {} {} a request",
+        "touch {} {} per request",
         number(each),
         if number(each) == "1" { "sector" } else { "sectors" }
     );
@@ -139,7 +168,9 @@ fn levels(counters: &Counted, device: &DeviceInfo) -> Vec<String> {
     if asked > 0 && reached < asked && kept > NEXT_TO_NOTHING {
         clauses.push(format!("L1 serves {} of the loads' sectors", percent(kept)));
     }
-    let l2 = (launch.l2_sectors_read + launch.l2_sectors_written) * SECTOR;
+    let link = (launch.link.sectors_read + launch.link.sectors_written) * SECTOR;
+    // What crosses the link is no matter of DRAM.
+    let l2 = ((launch.l2_sectors_read + launch.l2_sectors_written) * SECTOR).saturating_sub(link);
     if l2 > 0 {
         let dram = counters.dram_bytes;
         let absorbed = 1.0 - part(dram, l2);
@@ -155,7 +186,6 @@ fn levels(counters: &Counted, device: &DeviceInfo) -> Vec<String> {
             _ => format!("DRAM moves {}, all that L2 is asked for", megabytes(dram)),
         });
     }
-    let link = (launch.link.sectors_read + launch.link.sectors_written) * SECTOR;
     if link > 0 {
         clauses.push(format!("{} cross the host link", megabytes(link)));
     }
@@ -165,16 +195,27 @@ fn levels(counters: &Counted, device: &DeviceInfo) -> Vec<String> {
     clauses
 }
 
+/// How far the launch is from filling the card, if it is.
+fn filling(counters: &Counted, device: &DeviceInfo) -> Option<String> {
+    let LaunchCounters { blocks, resident_blocks, .. } = counters.launch;
+    let room = u64::from(resident_blocks) * u64::from(device.multiprocessors);
+    match Unfilled::of(Some(Extent([u32::try_from(blocks).ok()?, 1, 1])), device.multiprocessors) {
+        _ if blocks == 0 || blocks >= room => None,
+        Some(unfilled) => Some(unfilled.to_string()),
+        None => Some(format!("{blocks} blocks where the card holds {room}")),
+    }
+}
+
 fn bound(bound: Bound) -> &'static str {
     match bound {
-        Bound::Dram => "DRAM takes longest",
-        Bound::L2 => "L2 takes longest",
-        Bound::OnChip => "L1, shared and constant memory take longest",
-        Bound::Issue => "issuing instructions takes longest",
-        Bound::Latency => "waiting takes longest, for data or for blocks to start",
-        Bound::Launch => "starting the kernel takes longest",
-        Bound::Link => "the host link takes longest",
-        Bound::Migration => "moving pages takes longest",
+        Bound::Dram => "DRAM-bound",
+        Bound::L2 => "L2-bound",
+        Bound::OnChip => "bound by on-chip memory",
+        Bound::Issue => "issue-bound",
+        Bound::Latency => "latency-bound",
+        Bound::Launch => "bound by starting the kernel",
+        Bound::Link => "bound by the host link",
+        Bound::Migration => "bound by page migration",
     }
 }
 
@@ -234,7 +275,7 @@ mod tests {
     }
     use crate::terminal::tests::row;
     use crate::testing::{c870, h200};
-    use record::{Parts, Precision, counters::LaunchCounters};
+    use record::{Parts, Precision};
 
     fn counted(total: Counts) -> Counted {
         let parts = Parts {
@@ -276,8 +317,8 @@ mod tests {
         counters.dram_bytes = 8192;
         assert_eq!(
             of_counters(&counters, &h200()),
-            "loads touch 4 sectors a request, all of each used; stores touch 32 sectors a request, 12.5% of each used; \
-             L2 absorbs 77.8% and DRAM moves 0.0 MB; L2 takes longest"
+            "loads touch 4 sectors per request, all of each used; stores touch 32 sectors per request, 12.5% of each used; \
+             L2 absorbs 77.8% and DRAM moves 0.0 MB; L2-bound"
         );
     }
 
@@ -291,8 +332,8 @@ mod tests {
         counters.bound = Bound::Dram;
         assert_eq!(
             of_counters(&counters, &h200()),
-            "loads and stores touch 32 sectors a request, 12.5% of each used; L1 serves 75% of the loads' sectors; L2 \
-             absorbs all of it; DRAM takes longest"
+            "loads and stores touch 32 sectors per request, 12.5% of each used; L1 serves 75% of the loads' sectors; L2 \
+             absorbs all of it; DRAM-bound"
         );
         counters.launch.l2_sectors_read = 1024;
         counters.dram_bytes = 65_536_000;
@@ -304,6 +345,40 @@ mod tests {
     }
 
     #[test]
+    fn captions_follow_the_capability() {
+        let loads = MemoryCounts { transactions: 32, ..memory(2, 32, 128) };
+        let of = |loads, capability: &str| {
+            let device = DeviceInfo { compute_capability: capability.to_string(), ..c870() };
+            requests(&Counts { loads, ..Counts::default() }, &device)[0].clone()
+        };
+        assert_eq!(of(loads, "1.0"), "loads take 16 transactions per half-warp, 12.5% of their bytes used");
+        let coalesced = MemoryCounts { transactions: 2, bytes_moved: 128, ..loads };
+        assert_eq!(of(coalesced, "2.0"), "loads take 1 transaction per request, all bytes used");
+        assert_eq!(of(coalesced, "9.0"), "loads touch 16 sectors per request, all of each used");
+    }
+
+    #[test]
+    fn a_launch_that_does_not_fill_the_card_says_so() {
+        let of = |blocks, resident_blocks| {
+            let mut counters = counted(Counts::default());
+            counters.launch = LaunchCounters { blocks, resident_blocks, ..LaunchCounters::default() };
+            of_counters(&counters, &h200())
+        };
+        assert_eq!(of(4, 2), "4 blocks on 132 SMs; L2-bound");
+        assert_eq!(of(256, 8), "256 blocks where the card holds 1056; L2-bound");
+        assert_eq!(of(1056, 8), "L2-bound");
+    }
+
+    #[test]
+    fn what_crosses_the_link_is_not_absorbed_by_l2() {
+        let mut counters = counted(Counts::default());
+        counters.bound = Bound::Link;
+        counters.launch.l2_sectors_read = 1 << 20;
+        counters.launch.link.sectors_read = 1 << 20;
+        assert_eq!(of_counters(&counters, &h200()), "33.6 MB cross the host link; bound by the host link");
+    }
+
+    #[test]
     fn banks_constants_and_branches_are_told() {
         let mut total = Counts { branches: 100, divergent_branches: 25, ..Counts::default() };
         total.shared_loads.requests = 32;
@@ -311,17 +386,17 @@ mod tests {
         total.shared_loads.wavefronts = 1024;
         total.constant.requests = 10;
         total.constant.replays = 310;
-        let clauses = requests(&total);
+        let clauses = requests(&total, &h200());
         assert_eq!(
             clauses,
             [
-                "bank conflicts make 32.0 of each wavefront of shared memory",
-                "a constant's request is issued 32.0 times, for as many addresses",
+                "bank conflicts in shared memory are 32-way at worst",
+                "constant requests are issued 32 times each, once per address",
                 "25% of conditional branches diverge",
             ]
         );
         total.shared_loads.wavefronts = 32;
-        assert_eq!(requests(&total)[0], "shared memory is used without bank conflicts");
+        assert_eq!(requests(&total, &h200())[0], "no bank conflicts in shared memory");
     }
 
     #[test]
@@ -333,8 +408,13 @@ mod tests {
         );
         let total = Counts { loads: memory(32, 256, 4096), ..Counts::default() };
         assert_eq!(
-            of_simulated(&total, "h200", &bytes, Residence::L2),
-            "loads touch 8 sectors a request, 50% of each used (counters simulated, h200); the sectors touched are 8 MiB in \
+            of_simulated(
+                &total,
+                &DeviceInfo { card: Some("h200".to_string()), ..h200() },
+                &bytes,
+                Residence::L2
+            ),
+            "loads touch 8 sectors per request, 50% of each used (counters simulated, h200); the sectors touched are 8 MiB in \
              all, which stay in L2 from one launch to the next"
         );
     }

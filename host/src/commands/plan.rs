@@ -14,9 +14,6 @@ use anyhow::{Result, bail};
 /// The smallest default size on a GPU.
 const SMALLEST_DEFAULT: u64 = 64 << 20;
 
-/// The default size on a simulated card: all experiments together are done within a minute on two cores.
-const QUICK_DEFAULT: u64 = 16 << 20;
-
 /// The default size of a kernel that is explained: it fills a card, and is soon simulated.
 const EXPLAINED_DEFAULT: u64 = 4 << 20;
 
@@ -28,7 +25,7 @@ const CEILING: (u64, u64) = (256 << 20, 1 << 30);
 
 /// The same for a simulated card, on which a copy has the bandwidth of DRAM at any size, but for the time that it takes to
 /// begin.
-const MODELLED_CEILING: (u64, u64) = (64 << 20, 256 << 20);
+const MODELLED_CEILING: (u64, u64) = (64 << 20, 128 << 20);
 
 /// Which points are wanted.
 #[derive(Clone, Debug)]
@@ -185,11 +182,8 @@ fn sized_points(
         Backend::Modelled => {
             // One thread an element of four bytes: no more blocks than a grid may have.
             let grid = u64::from(device.max_grid) * u64::from(block) * 4;
-            let quick = match selection.scale {
-                Scale::Full => default_bytes(device.l2_bytes, block),
-                Scale::Small | Scale::Quick => QUICK_DEFAULT,
-            };
-            (whole_blocks(quick.min(power_of_two_up_to(grid)), block), whole_blocks(1 << 20, block))
+            let wished = default_bytes(device.l2_bytes, block).min(power_of_two_up_to(grid));
+            (whole_blocks(wished, block), whole_blocks(1 << 20, block))
         }
     };
     let mut bytes = wished;
@@ -200,7 +194,7 @@ fn sized_points(
             .sum();
         if need <= available || bytes <= least {
             if selected.iter().any(|experiment| experiment.options().contains(&"bytes")) {
-                say_default(bytes, wished, device, block);
+                say_default(bytes, wished);
             }
             return Ok((bytes, points));
         }
@@ -209,25 +203,13 @@ fn sized_points(
 }
 
 /// Says on stderr where the size is not the one that measuring wants.
-fn say_default(bytes: u64, wished: u64, device: &DeviceInfo, block: u32) {
-    let wanted = Bytes(default_bytes(device.l2_bytes, block));
-    match device.backend() {
-        Backend::Measured if bytes < wished => eprintln!(
-            "note: {} a kernel instead of {wanted}, which is what four times L2 asks for and does not fit in memory",
+fn say_default(bytes: u64, wished: u64) {
+    if bytes < wished {
+        eprintln!(
+            "note: {} a kernel instead of {}, which is what four times L2 asks for and does not fit in memory",
             Bytes(bytes),
-        ),
-        Backend::Measured => {}
-        Backend::Modelled if bytes < device.l2_bytes.saturating_mul(4) => eprintln!(
-            "note: {} a kernel, so that a simulated run is soon done: a part of the data, or all of it, lives in L2, and \
-             the rows say so. `--bytes {}` is what a real card gets",
-            Bytes(bytes),
-            wanted.to_string().replace(' ', ""),
-        ),
-        Backend::Modelled => eprintln!(
-            "note: {} a kernel, so that a simulated run is soon done. `--bytes {}` is what a real card gets",
-            Bytes(bytes),
-            wanted.to_string().replace(' ', ""),
-        ),
+            Bytes(wished),
+        );
     }
 }
 
@@ -251,7 +233,7 @@ fn points_of(
         let range = range(selection, selected, *experiment);
         if experiment.two_dimensional() {
             let request = Request { range, ..request.clone() };
-            points.extend(experiment.points(&request.suiting(*experiment), device)?);
+            points.extend(experiment.points(&request.suiting(*experiment, device), device)?);
             continue;
         }
         for (turn, &block) in blocks.iter().enumerate() {
@@ -259,7 +241,7 @@ fn points_of(
             if !request.choices.block.is_empty() {
                 request.choices.block = vec![Block::linear(block)];
             }
-            let planned = experiment.points(&request.suiting(*experiment), device)?;
+            let planned = experiment.points(&request.suiting(*experiment, device), device)?;
             // What the driver does has no block, and is not measured again.
             points.extend(
                 planned.into_iter().filter(|point| turn == 0 || matches!(point.work, Work::Kernel(_))),

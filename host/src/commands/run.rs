@@ -33,9 +33,6 @@ use indicatif::ProgressBar;
 use record::{Ceiling, Language, Record};
 use std::{io, path::Path, process::ExitCode};
 
-/// Samples of a row on a GPU.
-const SAMPLES: u32 = 11;
-
 /// Runs what the options name; with a folder of twins, beside them.
 ///
 /// # Errors
@@ -74,12 +71,12 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     let memory = Memory::allocate(&slots, memory::needed_on_host(&points), &module, &gpu.info)?;
     let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
     let interrupt = Interrupt::listen()?;
-    let samples = options.samples.unwrap_or(match backend {
-        Backend::Measured => SAMPLES,
-        Backend::Modelled => 1,
-    });
-    let effort = if options.once { Effort::Once } else { Effort::Samples(samples as usize) };
-    let mut measurer = Measurer::new(stream, memory, effort, backend, interrupt)?;
+    let effort = match options.samples {
+        _ if options.once => Effort::Once,
+        Some(samples) => Effort::Samples(samples as usize),
+        None => Effort::Usual,
+    };
+    let mut measurer = Measurer::new(stream, memory, effort, &gpu.info, interrupt)?;
 
     let progress = progress::bar(points.len() as u64 + 1);
     progress.set_message("the driver's own copy");

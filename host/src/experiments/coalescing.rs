@@ -2,8 +2,8 @@
 //! them are in gpu-kernels' `coalescing.rs`.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Shape, Work,
-    articles, check_size, covering, findings, touched_bytes,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Scale, Shape,
+    Work, articles, check_size, covering, findings, touched_bytes,
 };
 use crate::{device::DeviceInfo, sweep::Sweep, verify::Expected};
 use anyhow::{Result, anyhow, bail};
@@ -31,6 +31,15 @@ const OFFSET_KERNELS: [Kernel; 2] =
 
 const STRIDE_KERNELS: [Kernel; 2] =
     [kernel::<stride_f32, _>(Precision::F32), kernel::<stride_f64, _>(Precision::F64)];
+
+/// The offsets of a quick run: aligned ones to a line, a sector and to neither.
+const OFFSETS: [u32; 8] = [0, 1, 2, 4, 8, 16, 31, 32];
+
+/// The strides of a quick run: up to a sector for each lane, and from there on.
+const STRIDES: [u32; 7] = [1, 2, 3, 4, 8, 16, 32];
+
+/// The longest array that strides are spread over on a simulated card, in bytes: what a small machine can spare.
+const LONGEST: u64 = 1 << 30;
 
 const fn kernel<K, T: 'static>(precision: Precision) -> Kernel
 where
@@ -89,9 +98,13 @@ impl Experiment for Offset {
         unit(&OFFSET_KERNELS, request)
     }
 
+    fn modelled_bytes(&self, beyond_l2: u64) -> u64 {
+        beyond_l2
+    }
+
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
         check_size(&[self], request)?;
-        let offsets = request.range.clone().unwrap_or_else(|| Sweep::inclusive(0, 32));
+        let offsets = values(request, &OFFSETS, Sweep::inclusive(0, 32));
         let mut points = Vec::new();
         for &Kernel { precision, work, .. } in chosen(&OFFSET_KERNELS, request) {
             let elements = request.bytes / precision.size();
@@ -99,7 +112,7 @@ impl Experiment for Offset {
                 let shape = covering(elements, request.block, device)?;
                 let start = u64::from(offset);
                 points.push(Point {
-                    parameters: parameters(request, precision, elements, shape).swept("offset", offset),
+                    parameters: parameters(request.bytes, precision, elements, shape).swept("offset", offset),
                     bytes: BytesMoved {
                         read: request.bytes,
                         written: request.bytes,
@@ -169,9 +182,19 @@ impl Experiment for Stride {
         unit(&STRIDE_KERNELS, request)
     }
 
+    fn modelled_bytes(&self, beyond_l2: u64) -> u64 {
+        beyond_l2
+    }
+
+    fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
+        let note = "stride touches about as much memory at each stride, several times L2; `--bytes` has the same number of \
+                    bytes read at each";
+        if request.is_modelled(device) && !request.sized { vec![note.to_string()] } else { Vec::new() }
+    }
+
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
         check_size(&[self], request)?;
-        let strides = request.range.clone().unwrap_or_else(|| Sweep::inclusive(1, 32));
+        let strides = values(request, &STRIDES, Sweep::inclusive(1, 32));
         if strides.values().contains(&0) {
             bail!(
                 "a stride of 0 has every thread update the same element: strides begin at 1, as in --range 1..=32"
@@ -179,15 +202,19 @@ impl Experiment for Stride {
         }
         let mut points = Vec::new();
         for &Kernel { precision, work, .. } in chosen(&STRIDE_KERNELS, request) {
-            let elements = request.bytes / precision.size();
             for &stride in strides.values() {
-                let shape = covering(elements, request.block, device)?;
                 let step = u64::from(stride);
+                let bytes = match request.is_modelled(device) && !request.sized {
+                    true => spread(request, precision, step),
+                    false => request.bytes,
+                };
+                let elements = bytes / precision.size();
+                let shape = covering(elements, request.block, device)?;
                 points.push(Point {
-                    parameters: parameters(request, precision, elements, shape).swept("stride", stride),
+                    parameters: parameters(bytes, precision, elements, shape).swept("stride", stride),
                     bytes: BytesMoved {
-                        read: request.bytes,
-                        written: request.bytes,
+                        read: bytes,
+                        written: bytes,
                         footprint: touched_bytes(0, elements, precision.size(), step),
                     },
                     buffers: vec![Buffer {
@@ -244,6 +271,24 @@ fn unit(kernels: &[Kernel], request: &Request) -> u64 {
     widest.map_or(1, |size| u64::from(request.block).max(1) * size)
 }
 
+/// The values to visit: those that the user names, else in a quick run those that stand for the others.
+fn values(request: &Request, few: &[u32], all: Sweep) -> Sweep {
+    match (&request.range, request.scale) {
+        (Some(range), _) => range.clone(),
+        (None, Scale::Quick) => Sweep::of(few),
+        (None, Scale::Small | Scale::Full) => all,
+    }
+}
+
+/// Bytes to read at a stride for its sectors to be as much memory as the request's bytes, in an array of at most [`LONGEST`].
+fn spread(request: &Request, precision: Precision, stride: u64) -> u64 {
+    const SECTOR: u64 = 32;
+    let block = u64::from(request.block).max(1) * precision.size();
+    let bytes =
+        request.bytes / (stride * precision.size()).clamp(precision.size(), SECTOR) * precision.size();
+    (bytes.min(LONGEST / stride) / block).max(1) * block
+}
+
 /// The length of the array in bytes.
 fn length(elements: Option<u64>, precision: Precision) -> Result<u64> {
     elements
@@ -254,35 +299,58 @@ fn length(elements: Option<u64>, precision: Precision) -> Result<u64> {
         })
 }
 
-fn parameters(request: &Request, precision: Precision, elements: u64, shape: Shape) -> Parameters {
+fn parameters(bytes: u64, precision: Precision, elements: u64, shape: Shape) -> Parameters {
     Parameters {
         precision: Some(precision),
         elements,
         block: Some(shape.block.into()),
         grid: Some(shape.grid.into()),
-        ..Parameters::of_bytes(request.bytes)
+        ..Parameters::of_bytes(bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{device::tests::h200, experiments::tests::request};
+    use crate::{
+        device::tests::{c870, h200},
+        experiments::tests::request,
+    };
 
     #[test]
     fn offsets_lengthen_the_array_and_strides_multiply_it() {
-        let points = Offset.points(&request(), &h200()).expect("it is a valid request");
+        let request = Request { scale: Scale::Full, ..request() };
+        let points = Offset.points(&request, &h200()).expect("it is a valid request");
         assert_eq!(points.len(), 66);
         assert_eq!((points[0].kernel, points[0].buffers[0].bytes), ("offset_f32", 1 << 20));
         assert_eq!((points[32].kernel, points[32].buffers[0].bytes), ("offset_f32", (1 << 20) + 32 * 4));
         assert_eq!((points[65].kernel, points[65].buffers[0].bytes), ("offset_f64", (1 << 20) + 32 * 8));
         assert_eq!(points[65].shape, Shape { grid: [512, 1, 1], block: [256, 1, 1], shared: 0 });
 
-        let points = Stride.points(&request(), &h200()).expect("it is a valid request");
+        let points = Stride.points(&request, &h200()).expect("it is a valid request");
         assert_eq!(points.len(), 64);
         assert_eq!((points[31].kernel, points[31].buffers[0].bytes), ("stride_f32", 32 << 20));
         assert_eq!(points[31].bytes, BytesMoved { read: 1 << 20, written: 1 << 20, footprint: 8 << 20 });
         assert_eq!(points[63].bytes, BytesMoved { read: 1 << 20, written: 1 << 20, footprint: 4 << 20 });
+    }
+
+    #[test]
+    fn a_quick_run_visits_some_values_and_on_a_simulated_card_the_same_memory_at_each() {
+        let card = DeviceInfo { card: c870().card, ..h200() };
+        let quick = Request { bytes: 256 << 20, sized: false, ..request() };
+        let offsets = Offset.points(&quick, &card).expect("it is a valid request");
+        assert_eq!(offsets.len(), 2 * OFFSETS.len());
+        assert!(offsets.iter().all(|point| point.bytes.read == 256 << 20));
+        let strides = Stride.points(&quick, &card).expect("it is a valid request");
+        let of = |nth: usize| (strides[nth].bytes.read >> 20, strides[nth].bytes.footprint >> 20);
+        let single = [(256, 256), (128, 256), (85, 255), (64, 256), (32, 256), (32, 256), (32, 256)];
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(of), single);
+        // The last one would need an array of 2 GiB.
+        let double = [(256, 256), (128, 256), (85, 255), (64, 256), (64, 256), (64, 256), (32, 128)];
+        assert_eq!([7, 8, 9, 10, 11, 12, 13].map(of), double);
+        assert!(strides.iter().all(|point| point.buffers[0].bytes <= LONGEST));
+        let measured = Stride.points(&quick, &h200()).expect("it is a valid request");
+        assert!(measured.iter().all(|point| point.bytes.read == 256 << 20));
     }
 
     #[test]
@@ -299,7 +367,7 @@ mod tests {
     fn kernels_that_are_not_asked_for_put_no_demands_on_the_size() {
         let request = Request { kernels: vec!["stride_f32".to_string()], bytes: 3 << 10, ..request() };
         let points = Stride.points(&request, &h200()).expect("three blocks of f32");
-        assert_eq!(points.len(), 32);
+        assert_eq!(points.len(), STRIDES.len());
         assert!(points.iter().all(|point| point.kernel == "stride_f32" && point.parameters.elements == 768));
     }
 

@@ -105,6 +105,11 @@ impl Experiment for Copy {
         WIDEST
     }
 
+    /// It touches each byte twice: in the source and in the destination.
+    fn modelled_bytes(&self, beyond_l2: u64) -> u64 {
+        beyond_l2 / 2
+    }
+
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
         check_size(&[self], request)?;
         let mut points = Vec::new();

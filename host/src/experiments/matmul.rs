@@ -81,10 +81,12 @@ const BLOCK: [u32; 2] = [16, 16];
 /// Sizes in a check: whole squares and tiles, and remainders on every side.
 const SMALL: [Matrices; 2] = [Matrices { m: 128, n: 128, k: 16 }, Matrices { m: 70, n: 133, k: 37 }];
 
-/// Sides of the matrices in a run that names no size: on a simulated card, on a GPU, and beyond L2 with `--full`.
-const QUICK: u32 = 256;
-const USUAL: u32 = 1024;
+/// Sides of the matrices in a run that names no size: on a GPU, where all kernels fill the card, and beyond L2 with `--full`.
+const USUAL: u32 = 2048;
 const LARGE: u32 = 4096;
+
+/// Columns of A on a simulated card, where a product that fills the card has to be shallow to be soon done.
+const SHALLOW: u32 = 64;
 
 impl Experiment for Matmul {
     fn name(&self) -> &'static str {
@@ -163,10 +165,17 @@ fn sizes(request: &Request, device: &DeviceInfo) -> Vec<Matrices> {
     match (request.scale, device.backend()) {
         _ if !request.choices.size.is_empty() => request.choices.size.clone(),
         (Scale::Small, _) => SMALL.to_vec(),
-        (Scale::Quick, Backend::Modelled) => vec![square(QUICK)],
+        (Scale::Quick, Backend::Modelled) => vec![filling(device)],
         (Scale::Quick, Backend::Measured) => vec![square(USUAL)],
         (Scale::Full, _) => vec![square(USUAL), square(LARGE)],
     }
+}
+
+/// The smallest product whose largest squares give each multiprocessor a block.
+fn filling(device: &DeviceInfo) -> Matrices {
+    let across = device.multiprocessors.isqrt().max(1);
+    let down = device.multiprocessors.div_ceil(across);
+    Matrices { m: down * register::SIDE, n: across * register::SIDE, k: SHALLOW }
 }
 
 /// Whether a kernel is to be launched. What the user names is, and if it cannot be, says why; what comes with the others
@@ -388,6 +397,18 @@ mod tests {
         assert_eq!(work_of(matrices(17, 5, 3), 16, 0.0), Some((4 * (17 * 3 + 2 * 3 * 5), 2 * 17 * 5 * 3)));
         let largest = matrices(1 << 31, 1 << 31, 1 << 31);
         assert_eq!(work_of(largest, 1, 0.0), None);
+    }
+
+    #[test]
+    fn by_default_every_kernel_fills_the_card() {
+        for device in [h200(), DeviceInfo { card: c870().card, ..h200() }, c870()] {
+            let points =
+                Matmul.points(&experiments::tests::request(), &device).expect("it is a valid request");
+            for point in points {
+                let blocks = point.parameters.grid.map_or(0, record::Extent::count);
+                assert!(blocks >= device.multiprocessors.into(), "{}: {blocks} blocks", point.kernel);
+            }
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ use report::{Article, Picture};
 
 use crate::{
     cli::Choices,
-    device::DeviceInfo,
+    device::{Backend, DeviceInfo},
     sizes::{Bytes, nearest_multiples},
     sweep::Sweep,
     verify::Expected,
@@ -50,9 +50,9 @@ use std::collections::BTreeMap;
 
 /// Every experiment, in the order in which `run` takes them.
 pub(crate) static ALL: &[&dyn Experiment] = &[
+    &copy::Copy,
     &coalescing::Offset,
     &coalescing::Stride,
-    &copy::Copy,
     &transpose::Transpose,
     &stencil::Stencil,
     &constant::Constant,
@@ -136,6 +136,12 @@ pub(crate) trait Experiment: Sync {
         1
     }
 
+    /// The bytes that it reads on a simulated card where the user names none; `beyond_l2` is what measuring takes, at least four
+    /// times L2. One whose lesson is about DRAM touches as much, the others take what is soon done.
+    fn modelled_bytes(&self, beyond_l2: u64) -> u64 {
+        beyond_l2.min(16 << 20)
+    }
+
     /// What the user should know of the plan, such as kernels that it leaves out and why: each is said once, on stderr.
     fn notes(&self, _request: &Request, _device: &DeviceInfo) -> Vec<String> {
         Vec::new()
@@ -182,7 +188,8 @@ pub(crate) struct Request {
 pub(crate) enum Scale {
     /// Some dozens of blocks, with remainders: for checks, under which each access costs microseconds.
     Small,
-    /// Enough to show what the experiment shows: on a simulated card, about five seconds for all of its points.
+    /// Enough to show what the experiment shows, at points that stand for the others: all experiments together take less than
+    /// 40 seconds on a GPU, and on a simulated card with two processor cores.
     Quick,
     /// The sizes of the articles, and those beyond L2.
     Full,
@@ -194,12 +201,24 @@ impl Request {
         self.kernels.is_empty() || self.names(kernel)
     }
 
-    /// The request as an experiment can take it: a default size is rounded down to a multiple of the experiment's unit, and
-    /// up to the first one if it is less. A size that the user gave stays, and is refused if it does not suit.
-    pub(crate) fn suiting(&self, experiment: &dyn Experiment) -> Request {
+    /// The request as an experiment can take it: a default size is what the experiment takes on the device, rounded down to a
+    /// multiple of its unit, and up to the first one if it is less. A size that the user gave stays, and is refused if it does
+    /// not suit.
+    pub(crate) fn suiting(&self, experiment: &dyn Experiment, device: &DeviceInfo) -> Request {
+        if self.sized {
+            return self.clone();
+        }
+        let bytes = match self.is_modelled(device) {
+            true => experiment.modelled_bytes(self.bytes),
+            false => self.bytes,
+        };
         let unit = experiment.unit(self);
-        let bytes = if self.sized { self.bytes } else { (self.bytes / unit).max(1) * unit };
-        Request { bytes, ..self.clone() }
+        Request { bytes: (bytes / unit).max(1) * unit, ..self.clone() }
+    }
+
+    /// Whether a simulated card is to show what there is to show as soon as it can.
+    fn is_modelled(&self, device: &DeviceInfo) -> bool {
+        self.scale == Scale::Quick && device.backend() == Backend::Modelled
     }
 
     /// Whether a kernel is asked for by its name.
@@ -380,6 +399,7 @@ fn touched_bytes(start: u64, count: u64, size: u64, stride: u64) -> u64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::device::tests::{c870, h200};
 
     /// 1 MiB of both element types in blocks of 256, and nothing chosen.
     pub(crate) fn request() -> Request {
@@ -417,7 +437,7 @@ pub(crate) mod tests {
         assert_eq!(
             refusal(1, 256, &[]).as_deref(),
             Some(
-                "`--bytes 1` is not a multiple of 2048, which offset, stride, copy need together with blocks of 256 threads; \
+                "`--bytes 1` is not a multiple of 2048, which copy, offset, stride need together with blocks of 256 threads; \
                  the nearest is 2048 (2 KiB)"
             )
         );
@@ -434,17 +454,31 @@ pub(crate) mod tests {
     fn a_default_size_is_rounded_and_a_chosen_one_is_not() {
         // Blocks of 96 threads with an f64 each: 768 bytes.
         let request = Request { block: 96, sized: false, ..request() };
-        let size = |request: &Request| request.suiting(&coalescing::Offset).bytes;
+        let size = |request: &Request| request.suiting(&coalescing::Offset, &h200()).bytes;
         assert_eq!(size(&request), (1 << 20) / 768 * 768);
         assert_eq!(size(&Request { bytes: 700, ..request.clone() }), 768);
         assert_eq!(size(&Request { sized: true, ..request.clone() }), 1 << 20);
         for experiment in ALL {
             assert!(
-                check_size(&[*experiment], &request.suiting(*experiment)).is_ok(),
+                check_size(&[*experiment], &request.suiting(*experiment, &h200())).is_ok(),
                 "{}",
                 experiment.name()
             );
         }
+    }
+
+    #[test]
+    fn on_a_simulated_card_only_what_is_about_dram_takes_as_much_as_measuring() {
+        let card = DeviceInfo { card: c870().card, ..h200() };
+        let size = |name: &str, device: &DeviceInfo| {
+            let request = Request { bytes: 256 << 20, sized: false, ..request() };
+            request.suiting(by_name(name).expect("an experiment"), device).bytes >> 20
+        };
+        assert_eq!(
+            ["copy", "offset", "stride", "stencil"].map(|name| size(name, &card)),
+            [128, 256, 256, 16]
+        );
+        assert_eq!(["copy", "offset", "stride", "stencil"].map(|name| size(name, &h200())), [256; 4]);
     }
 
     #[test]

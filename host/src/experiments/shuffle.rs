@@ -64,8 +64,8 @@ const KERNELS: [Kernel; 10] = [
 /// Every width that a shuffle has.
 const WIDTHS: [u32; 5] = [2, 4, 8, 16, 32];
 
-/// The widths of a run that names none.
-const QUICK_WIDTHS: [u32; 2] = [8, 32];
+/// The width of a run that names none.
+const QUICK_WIDTHS: [u32; 1] = [32];
 
 /// Bytes of an element.
 const SIZE: u64 = 4;
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_width_has_to_be_a_power_of_two() {
-        assert_eq!(widths(&request(&[])).ok(), Some(vec![8, 32]));
+        assert_eq!(widths(&request(&[])).ok(), Some(vec![32]));
         assert_eq!(widths(&request(&WIDTHS)).ok(), Some(WIDTHS.to_vec()));
         for (width, nearest) in [
             (1, "the nearest is 2"),

@@ -131,10 +131,7 @@ impl Experiment for Unified {
                 device.compute_capability,
             ));
         }
-        if request.scale == Scale::Quick
-            && request.kernels.is_empty()
-            && device.backend() == Backend::Modelled
-        {
+        if request.scale == Scale::Quick && request.kernels.is_empty() {
             notes.push(
                 "unified reads only; `--full`, or `--kernel grid_stride_write`, writes too".to_string(),
             );
@@ -168,7 +165,7 @@ impl Experiment for Unified {
         if request.wants(HOST_COPY) && crosses && choices.pattern.is_empty() {
             points.push(host_copy(allocation(1.0, budget, page)?));
         }
-        for kernel in kernels(request, device) {
+        for kernel in kernels(request) {
             for &placement in &placements {
                 for &factor in &factors {
                     let bytes = allocation(factor, budget, page)?;
@@ -218,9 +215,9 @@ fn host_copy(bytes: u64) -> Point {
 }
 
 /// The kernels that the request asks for.
-fn kernels<'r>(request: &'r Request, device: &DeviceInfo) -> impl Iterator<Item = &'static Kernel> + use<'r> {
-    // The article reads. What it does not have takes time that a quick run on a simulated card has not.
-    let reads_only = request.scale == Scale::Quick && device.backend() == Backend::Modelled;
+fn kernels(request: &Request) -> impl Iterator<Item = &'static Kernel> {
+    // The article reads. What it does not have takes time that a quick run has not.
+    let reads_only = request.scale == Scale::Quick;
     KERNELS.iter().filter(move |kernel| {
         let in_order =
             request.choices.pattern.is_empty() || request.choices.pattern.contains(&kernel.pattern);
@@ -256,11 +253,7 @@ fn placements(request: &Request, device: &DeviceInfo) -> Result<Vec<Placement>> 
     if !asked.is_empty() {
         return Ok(asked.clone());
     }
-    let by_default = match (device.backend(), request.scale) {
-        (Backend::Modelled, Scale::Quick) => 3,
-        (Backend::Measured, Scale::Quick) => 4,
-        _ => possible.len(),
-    };
+    let by_default = if request.scale == Scale::Quick { 3 } else { possible.len() };
     Ok(possible.iter().copied().take(by_default).collect())
 }
 
@@ -493,8 +486,10 @@ mod tests {
         assert!(error.contains("`--device sim:h200`"), "{error}");
         request.choices.allow_oversubscription = true;
         assert_eq!(factors(&request, &device).expect("allowed"), [0.5, 1.5]);
-        assert_eq!(default_budget(Scale::Quick, &device, 100 << 30), 1 << 30);
-        assert_eq!(default_budget(Scale::Quick, &device, 1 << 30), 1 << 29, "half of what others leave");
-        assert_eq!(placements(&request, &device).expect("four").len(), 4);
+        assert_eq!(default_budget(Scale::Quick, &device, 100 << 30), 256 << 20);
+        assert_eq!(default_budget(Scale::Full, &device, 100 << 30), 1 << 30);
+        assert_eq!(default_budget(Scale::Full, &device, 1 << 30), 1 << 29, "half of what others leave");
+        assert_eq!(placements(&request, &device).expect("three").len(), 3);
+        assert!(kernels(&request).all(|kernel| kernel.does == Does::Read), "a quick run writes nothing");
     }
 }

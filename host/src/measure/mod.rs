@@ -12,8 +12,8 @@ pub(crate) use record::{Method, Times};
 pub(crate) use statistics::ratio_range;
 
 use crate::{
-    device::Backend,
-    experiments::{Buffers, Moment, Point},
+    device::{Backend, DeviceInfo},
+    experiments::{Buffers, BytesMoved, Moment, Point},
     interrupt::Interrupt,
     memory::Memory,
     simulated::{self, LaunchRecord},
@@ -26,6 +26,7 @@ use cuda_driver::{
 };
 use cust::{error::CudaError, function::Function, stream::Stream};
 use pattern::MOST_LAUNCHES;
+use record::Residence;
 use std::{cell::Cell, collections::BTreeMap};
 use timer::{Batch, Timer};
 
@@ -62,11 +63,33 @@ impl Measurement {
 /// How often a point is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
+    /// As often as the device and the point call for.
+    Usual,
     /// Often enough for so many samples.
     Samples(usize),
     /// Once, without a time.
     Once,
 }
+
+impl Effort {
+    /// The samples to take of a point; `None` where nothing is timed.
+    fn samples(self, point: &Point, backend: Backend) -> Option<usize> {
+        match (self, backend) {
+            (Effort::Once, _) => None,
+            (Effort::Samples(samples), _) => Some(samples),
+            // The model gives each launch the same time.
+            (Effort::Usual, Backend::Modelled) => Some(1),
+            (Effort::Usual, Backend::Measured) if point.before_each.is_some() => Some(PREPARED_SAMPLES),
+            (Effort::Usual, Backend::Measured) => Some(SAMPLES),
+        }
+    }
+}
+
+/// Samples of a row on a GPU.
+const SAMPLES: usize = 11;
+
+/// The same of a row whose every launch is prepared, which may take longer than the launch.
+const PREPARED_SAMPLES: usize = 5;
 
 /// Bytes of dynamic shared memory from which on a kernel has to be told beforehand.
 const MOST_SHARED_UNASKED: u32 = 48 << 10;
@@ -78,6 +101,7 @@ pub(crate) struct Measurer<'m> {
     memory: Memory<'m>,
     effort: Effort,
     backend: Backend,
+    l2_bytes: u64,
     interrupt: Interrupt,
 }
 
@@ -90,13 +114,14 @@ impl<'m> Measurer<'m> {
         stream: Stream,
         mut memory: Memory<'m>,
         effort: Effort,
-        backend: Backend,
+        device: &DeviceInfo,
         interrupt: Interrupt,
     ) -> Result<Measurer<'m>> {
         if effort == Effort::Once {
             memory.be_exact();
         }
-        Ok(Measurer { stream, timer: Timer::new()?, memory, effort, backend, interrupt })
+        let (backend, l2_bytes) = (device.backend(), device.l2_bytes);
+        Ok(Measurer { stream, timer: Timer::new()?, memory, effort, backend, l2_bytes, interrupt })
     }
 
     /// Measures a point for each contender, in their order. A contender is the function to launch, or `None` where
@@ -130,7 +155,9 @@ impl<'m> Measurer<'m> {
             .iter()
             .map(|function| Calls { point, function: *function, buffers: &buffers, made: Cell::new(0) })
             .collect();
-        let Effort::Samples(samples_each) = self.effort else { return self.once(point, &calls) };
+        let Some(samples_each) = self.effort.samples(point, self.backend) else {
+            return self.once(point, &calls);
+        };
         let mut faults = vec![None; calls.len()];
 
         // Each contender has to be right by itself: together, one could put right what another left out.
@@ -144,8 +171,8 @@ impl<'m> Measurer<'m> {
                     Batch::prepared()
                 }
                 Backend::Measured => Batch::plan(self.warm_up(calls)?, calls, &self.stream)?,
-                // Each launch begins anew, so there is nothing to warm up; but of several each is verified by itself.
-                Backend::Modelled if point.before_each.is_some() && contenders.len() == 1 => {
+                // There is nothing to warm up; but of several contenders each is verified by itself.
+                Backend::Modelled if contenders.len() == 1 && self.finds_nothing_in_l2(point) => {
                     Batch::modelled()
                 }
                 Backend::Modelled => {
@@ -202,6 +229,15 @@ impl<'m> Measurer<'m> {
             observed,
         });
         Ok(Some(measurements.collect()))
+    }
+
+    /// Whether what a launch left in L2 makes no difference to the next one: its data has been elsewhere since, or fills L2
+    /// several times over, or is so little beside what is read that fetching it again is less than a hundredth.
+    fn finds_nothing_in_l2(&self, point: &Point) -> bool {
+        let BytesMoved { read, written, footprint } = point.bytes;
+        point.before_each.is_some()
+            || Residence::of(footprint, self.l2_bytes) == Residence::Dram
+            || footprint.saturating_mul(100) <= read.saturating_add(written)
     }
 
     /// Launches each contender once, untimed.

@@ -57,7 +57,7 @@ const ELEMENTS: u32 = 70_000;
 const BYTES: u64 = ELEMENTS as u64 * 4;
 
 /// Scales by three, from memory in one place to memory in another.
-fn point(source: Place, destination: Place, info: &device::DeviceInfo, before: &Arc<AtomicU32>) -> Point {
+fn point(source: Place, destination: Place, info: &DeviceInfo, before: &Arc<AtomicU32>) -> Point {
     let shape = covering(u64::from(ELEMENTS), 128, info).expect("it fits");
     let work = Work::kernel::<scale>(|buffers| (buffers.read(0), buffers.write(1), ELEMENTS));
     let before = Arc::clone(before);
@@ -128,8 +128,7 @@ fn every_place_symbol_and_hook_of_a_point_is_seen_to() {
             let stream = Stream::new(StreamFlags::DEFAULT, None).expect("a stream");
             let interrupt = Interrupt::never();
             let memory = memory.expect("there is room");
-            let mut measurer =
-                Measurer::new(stream, memory, effort, Backend::Modelled, interrupt).expect("events");
+            let mut measurer = Measurer::new(stream, memory, effort, &gpu.info, interrupt).expect("events");
             before.store(0, Relaxed);
             // Each contender's variables are its own module's.
             let contenders = [Some(&functions[0]), Some(&functions[1])];
@@ -142,7 +141,7 @@ fn every_place_symbol_and_hook_of_a_point_is_seen_to() {
                 assert_eq!(measurement.observed, BTreeMap::from(seen));
                 assert!(measurement.launch.is_some());
                 let (method, timed) = match effort {
-                    Effort::Samples(_) => (Method::Modelled, true),
+                    Effort::Usual | Effort::Samples(_) => (Method::Modelled, true),
                     Effort::Once => (Method::Once, false),
                 };
                 assert_eq!((measurement.method, measurement.times().is_some()), (method, timed));

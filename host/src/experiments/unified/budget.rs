@@ -47,7 +47,8 @@ pub(super) fn default_budget(scale: Scale, device: &DeviceInfo, free: u64) -> u6
         (_, Scale::Small) => 256 << 10,
         (Backend::Modelled, Scale::Quick) => 32 << 20,
         (Backend::Modelled, Scale::Full) => 256 << 20,
-        (Backend::Measured, _) => 1 << 30,
+        (Backend::Measured, Scale::Quick) => 256 << 20,
+        (Backend::Measured, Scale::Full) => 1 << 30,
     };
     wished.min(free / 2)
 }
