@@ -103,11 +103,10 @@ fn launched(
     interrupt: &Interrupt,
 ) -> Result<Option<Vec<Record>>> {
     let (module, artefact) = kernels::load_embedded(&gpu.info, driver)?;
-    let backend = gpu.info.backend();
     let memory =
         Memory::allocate(&memory::needed(points), memory::needed_on_host(points), &module, &gpu.info)?;
     let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
-    let mut measurer = Measurer::new(stream, memory, Effort::Once, backend, interrupt.clone())?;
+    let mut measurer = Measurer::new(stream, memory, Effort::Once, &gpu.info, interrupt.clone())?;
     let recorder = Recorder { device: &gpu.info, artefact, copy: None, card: driver.card(), simulated: None };
     let mut rows = Vec::new();
     for point in points {

@@ -198,8 +198,10 @@ pub(super) fn remark(row: &Record) -> String {
     let unfilled = (!is_filled(row)).then(|| format!("{blocks} of {} SMs", row.device.multiprocessors));
     let cached = match row.residence {
         Residence::Dram => None,
-        Residence::L2 => Some("L2".to_string()),
         Residence::Mixed => Some("partly L2".to_string()),
+        Residence::Host => Some("host memory".to_string()),
+        Residence::Constant => Some("constant cache".to_string()),
+        other => Some(other.to_string()),
     };
     cached.into_iter().chain(unfilled).collect::<Vec<_>>().join(", ")
 }

@@ -149,6 +149,8 @@ pub(crate) fn catalog() -> Catalog {
     let kernel = |name| KernelText {
         name,
         experiment: "offset",
+        parameters: vec!["a: &mut f32".to_string()],
+        contract: Vec::new(),
         file: "kernels/src/lesson.rs",
         source: format!(
             "//! Head.\n\n/// Adds <one>.\npub fn {name}(a: &mut f32) {{\n    *a += 1.0; // {HOSTILE}\n}}\n"
