@@ -11,7 +11,7 @@ use record::{Backend, Language, Record};
 use std::fmt::Write;
 
 /// The most bars of a picture.
-const MOST: usize = 20;
+pub(super) const MOST: usize = 20;
 
 /// The widest picture.
 const WIDEST: usize = 120;
@@ -34,9 +34,13 @@ struct Bar {
     figures: [String; 2],
 }
 
-/// Of each kernel, and of each value of the parameters `by` of it, the row of the largest size, and of these the fastest; what
-/// the driver does itself is one of them. A wrong row comes before all others. Of more than [`MOST`] only the first kernel's.
-pub(super) fn representatives<'r>(rows: &[&'r Record], by: &[&str]) -> Vec<&'r Record> {
+/// The rows that stand for all, and the parameters of `by` that tell them apart: of each kernel and of each value of these
+/// parameters the row of the largest size, and of these the fastest; what the driver does itself is one of the kernels. A wrong
+/// row comes before all others. Where that is more than a picture holds, the last of the parameters do not count.
+pub(super) fn representatives<'r, 'b>(
+    rows: &[&'r Record],
+    by: &'b [&'b str],
+) -> (Vec<&'r Record>, &'b [&'b str]) {
     let names = telling(rows, by);
     let key = |row: &Record| (row.kernel.clone(), row.parameters.precision, values(row, &names));
     let own: Vec<&Record> = rows.iter().copied().filter(|row| row.language != Language::CudaCpp).collect();
@@ -45,13 +49,11 @@ pub(super) fn representatives<'r>(rows: &[&'r Record], by: &[&str]) -> Vec<&'r R
         let same = own.iter().copied().filter(|row| key(row) == wanted);
         same.reduce(|best, row| if rank(row) > rank(best) { row } else { best })
     });
-    let mut best: Vec<&Record> = best.collect();
-    // Of more than fit on a screen, those of one kernel show what the parameters do.
-    if best.len() > MOST && !names.is_empty() {
-        let first = &best[0].kernel;
-        best = best.iter().copied().filter(|row| row.kernel == *first).collect();
+    let best: Vec<&Record> = best.collect();
+    match by.split_last() {
+        Some((_, fewer)) if best.len() > MOST => representatives(rows, fewer),
+        _ => (best, by),
     }
-    best
 }
 
 /// The parameters among `by` in which the rows differ.
@@ -238,9 +240,16 @@ mod tests {
         let rows =
             [of("a", 1, 32, 0.1), of("a", 2 << 30, 32, 0.4), of("a", 2 << 30, 64, 0.3), of("b", 1, 32, 0.2)];
         let rows: Vec<&Record> = rows.iter().collect();
-        let labels = |by: &[&str]| labels(&representatives(&rows, by), by);
+        let labels = |by: &[&str]| {
+            let (rows, by) = representatives(&rows, by);
+            labels(&rows, by)
+        };
         assert_eq!(labels(&[]), ["a", "b"]);
-        assert_eq!(representatives(&rows, &[])[0].parameters.block, Some([64, 1, 1].into()));
+        assert_eq!(representatives(&rows, &[]).0[0].parameters.block, Some([64, 1, 1].into()));
         assert_eq!(labels(&["block"]), ["a block 32", "a block 64", "b block 32"]);
+        // More than a picture holds are one of each kernel.
+        let many: Vec<Record> = (1..=24).map(|warps| of("a", 1, 32 * warps, 0.1)).collect();
+        let (kept, by) = representatives(&many.iter().collect::<Vec<_>>(), &["block"]);
+        assert_eq!((kept.len(), by), (1, &[][..]));
     }
 }

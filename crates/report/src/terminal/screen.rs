@@ -102,10 +102,17 @@ fn brief(text: &mut String, rows: &[&Record], lesson: Option<&Lesson>, style: St
         }
         return Some(few(&curves, &drawn, style));
     }
-    let chosen = representatives(rows, by);
+    let curve = matches!(lesson.map(|lesson| lesson.picture), Some(Picture::Curve { .. }));
+    let (mut chosen, mut told) = representatives(rows, by);
+    if curve && told.len() < by.len() {
+        // What tells curves apart is what they are about: of all kernels the first shows it, beside what the driver does itself.
+        let first = rows.iter().find(|row| row.language == Language::Rust).map(|row| &row.kernel);
+        let kept = |row: &&Record| row.language == Language::Driver || Some(&row.kernel) == first;
+        (chosen, told) = representatives(&rows.iter().copied().filter(kept).collect::<Vec<_>>(), by);
+    }
     paragraph(text, Ink::Faint, &setting(&chosen), style);
     if timed && chosen.iter().any(|row| row.time_ms.is_some()) {
-        let _ = write!(text, "\n{}", bars(&chosen, by, style));
+        let _ = write!(text, "\n{}", bars(&chosen, told, style));
         return None;
     }
     let chosen: Vec<&Record> = chosen.into_iter().take(MOST).collect();
