@@ -329,7 +329,7 @@ mod tests {
             ("lost.md", "points to docs/lost.md, which does not exist"),
             (
                 "methodology.md#tim",
-                "names a heading that docs/methodology.md does not have (did you mean `time`?)",
+                "names a heading that docs/methodology.md does not have; did you mean time?",
             ),
             ("results#x", "names a heading of docs/results, which is not a page"),
             (

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use xtask::misuse::{self, Misuse};
-use xtask::nearest::hint;
+use xtask::nearest::hint_or;
 
 pub(crate) use xtask::{cargo, layout, nearest, print, process, tools};
 
@@ -122,7 +122,8 @@ fn unknown_verb(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let definition = CommandLine::command();
     let verbs: Vec<&str> = definition.get_subcommands().map(clap::Command::get_name).collect();
-    Some(format!("there is no command `{wrong}`{} `cargo xtask --help` lists them all", hint(wrong, &verbs)))
+    let hint = hint_or(wrong, &verbs, "`cargo xtask --help` lists them all");
+    Some(format!("there is no command `{wrong}`{hint}"))
 }
 
 #[cfg(test)]

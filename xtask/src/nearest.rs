@@ -26,10 +26,18 @@ fn common_start(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// `; did you mean a, b or c?`, or a semicolon where no name is near: a sentence on where the names are listed goes on from it.
+/// `; did you mean a, b or c?`, and behind it where all names are listed. Where no name is near, that alone.
+pub fn hint_or<N: AsRef<str>>(wanted: &str, names: &[N], list: &str) -> String {
+    match hint(wanted, names) {
+        hint if hint.is_empty() => format!("; {list}"),
+        hint => format!("{hint} {list}"),
+    }
+}
+
+/// `; did you mean a, b or c?`, or nothing where no name is near.
 pub fn hint<N: AsRef<str>>(wanted: &str, names: &[N]) -> String {
     match alike(wanted, names).as_slice() {
-        [] => ";".to_owned(),
+        [] => String::new(),
         [name] => format!("; did you mean {name}?"),
         [names @ .., last] => format!("; did you mean {} or {last}?", names.join(", ")),
     }
@@ -55,6 +63,11 @@ mod tests {
         let names = ["stride_f32", "stride_f64"];
         assert_eq!(hint("strid_f32", &names), "; did you mean stride_f32?");
         assert_eq!(hint("stride", &names), "; did you mean stride_f32 or stride_f64?");
-        assert_eq!(hint("transpose", &names), ";");
+        assert_eq!(hint("transpose", &names), "");
+        assert_eq!(
+            hint_or("strid_f32", &names, "`list` has all"),
+            "; did you mean stride_f32? `list` has all"
+        );
+        assert_eq!(hint_or("transpose", &names, "`list` has all"), "; `list` has all");
     }
 }

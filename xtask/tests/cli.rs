@@ -84,7 +84,7 @@ fn wrong_command_lines_have_exit_status_2() {
         ),
         (
             &["new-kernel", "copy"],
-            "error: `copy` is taken: there is gpu-kernels/src/copy.rs. Choose another name; no file was changed\n",
+            "error: `copy` is taken: gpu-kernels/src/copy.rs exists. Choose another name; no file was changed\n",
         ),
         (
             &["new-project", env!("CARGO_MANIFEST_DIR"), "--path"],

@@ -61,10 +61,8 @@ impl Built {
 
     fn extract_from(&self, module: &Ptx<'_>, kernel: &str) -> Result<String> {
         module.extract(kernel).ok_or_else(|| {
-            Misuse::error(format!(
-                "there is no kernel `{kernel}`{} `cargo xtask list` names them all",
-                nearest::hint(kernel, &self.kernels)
-            ))
+            let hint = nearest::hint_or(kernel, &self.kernels, "`cargo xtask list` names them all");
+            Misuse::error(format!("there is no kernel `{kernel}`{hint}"))
         })
     }
 }
@@ -109,10 +107,8 @@ pub(crate) fn parse_arch(text: &str) -> Result<NvvmArch, String> {
     format!("compute_{number}").parse().map_err(|_| {
         let names: Vec<String> = NvvmArch::ALL.iter().map(ToString::to_string).collect();
         let [first, .., last] = names.as_slice() else { return "there is no architecture at all".to_owned() };
-        let hint = nearest::hint(text, &names);
-        format!(
-            "there is no such architecture{hint} They are named by compute capability, from {first} to {last}"
-        )
+        let hint = nearest::hint_or(text, &names, &format!("`{first}` is the first and `{last}` the last"));
+        format!("there is no such architecture{hint}")
     })
 }
 
@@ -127,8 +123,8 @@ mod tests {
         }
         assert_eq!(
             parse_arch("compute_91").unwrap_err(),
-            "there is no such architecture; did you mean compute_90, compute_61 or compute_90a? They are named by compute \
-             capability, from compute_50 to compute_121a"
+            "there is no such architecture; did you mean compute_90, compute_61 or compute_90a? `compute_50` is the first and \
+             `compute_121a` the last"
         );
     }
 

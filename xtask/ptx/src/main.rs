@@ -67,7 +67,7 @@ mod tests {
         };
         let text = error.to_string();
         let sentence = "error: invalid value 'compute_91' for '--arch <ARCH>': there is no such architecture; did you mean \
-                        compute_90, compute_70 or compute_80? They go from compute_50 to compute_121a";
+                        compute_90, compute_61 or compute_90a? `compute_50` is the first and `compute_121a` the last";
         assert!(text.starts_with(sentence), "{text}");
     }
 
