@@ -36,7 +36,7 @@ pub(crate) const CASES: &[Case] = &[
     case(
         "a size that is not a multiple of the block",
         &["offset", "--bytes", "1000"],
-        &["1000 bytes", "2048"],
+        &["`--bytes 1000` is not a multiple of 2048"],
     ),
     case("a matrix of no columns", &["transpose", "--nx", "0"], &["--nx"]),
     case("a matrix beyond all memory", &["transpose", "--nx", "4294967295"], &["--nx"]),
@@ -54,7 +54,11 @@ pub(crate) const CASES: &[Case] = &[
         &["--allow-oversubscription", "hang"],
     ),
     case("a factor above the limit", &["unified", "--factor", "65"], &["64"]),
-    case("an unknown experiment", &["ofset"], &["ofset", "offset", "stride", "copy"]),
+    case(
+        "an unknown experiment",
+        &["ofset"],
+        &["'ofset'; did you mean offset? `coalesce list` names them all"],
+    ),
     case(
         "an output folder that cannot be made",
         &["offset", "--out", "/proc/coalesce"],
