@@ -43,7 +43,9 @@ pub(super) fn setting(rows: &[&Record]) -> String {
     if samples.is_some() {
         parts.extend(residence(rows).map(|residence| match residence {
             Residence::Mixed => "partly from L2".to_string(),
-            residence => format!("from {residence}"),
+            Residence::Host => "from the host".to_string(),
+            Residence::Constant => "from the constant cache".to_string(),
+            Residence::L1 | Residence::L2 | Residence::Dram => format!("from {residence}"),
         }));
     }
     match (first.backend, samples) {

@@ -70,8 +70,8 @@ fn extremes(rows: &[&Record]) -> Option<String> {
         None => row.gb_per_s,
     };
     let rated: Vec<(f64, String, bool)> =
-        kernels().filter_map(|(label, row)| Some((rate(row)?, label, fills(row)))).collect();
-    let mut crowned: Vec<&(f64, String, bool)> = rated.iter().filter(|(_, _, fills)| *fills).collect();
+        kernels().filter_map(|(label, row)| Some((rate(row)?, label, row.unfilled().is_none()))).collect();
+    let mut crowned: Vec<&(f64, String, bool)> = rated.iter().filter(|(_, _, filled)| *filled).collect();
     crowned.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     let unit = if arithmetic { "GFLOP/s" } else { "GB/s" };
     let told = |(rate, label, _): &(f64, String, bool)| format!("{label} {} {unit}", short(*rate));
@@ -81,11 +81,6 @@ fn extremes(rows: &[&Record]) -> Option<String> {
         [only] => Some(told(only)),
         [best, .., worst] => Some(format!("best {}, worst {}", told(best), told(worst))),
     }
-}
-
-/// Whether a launch has a block for each multiprocessor: otherwise its rate says more about its size than about its kernel.
-fn fills(row: &Record) -> bool {
-    row.parameters.grid.is_none_or(|grid| grid.count() >= u64::from(row.device.multiprocessors))
 }
 
 /// What the rows are and whether they are right, in a sentence.
@@ -106,7 +101,8 @@ fn next(first: &Record, rows: &[(String, &Record)]) -> String {
     }
     // The row that gets least of what the copy gets: the one that has most to explain.
     let part = |row: &Record| {
-        row.percent_of_copy.filter(|_| row.language == Language::Rust && about_bytes(row) && fills(row))
+        row.percent_of_copy
+            .filter(|_| row.language == Language::Rust && about_bytes(row) && row.unfilled().is_none())
     };
     let parts = rows.iter().filter_map(|(label, row)| Some((part(row)?, label, row)));
     let mut text = String::from("Next: ");
