@@ -10,15 +10,16 @@ mod source;
 mod style;
 
 pub use prose::plain;
-pub use style::Style;
 
-use crate::{Catalog, KernelText, Lesson};
+use crate::{
+    Catalog, KernelText, Lesson,
+    terminal::{Ink, Style},
+};
 use record::{
     Counted, Line, Record,
     counters::{Access, AccessKind},
 };
 use std::fmt::Write;
-use style::Ink;
 
 /// The row of a kernel's rows that shows most of it: the one whose requests cost most against what they would cost at best,
 /// of equals the first. `None` where none has counters.

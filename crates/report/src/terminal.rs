@@ -29,6 +29,8 @@ pub use self::{
     summary::{Written, summary},
 };
 
+pub(crate) use style::Ink;
+
 #[cfg(test)]
 pub(crate) use setting::tests;
 

@@ -14,17 +14,18 @@ use crate::{
     kernels,
     measure::{Effort, Measurer},
     memory::{self, Memory},
+    output,
     recording::Recorder,
     simulated,
 };
 use anyhow::{Context, Result, anyhow, bail};
 use cust::stream::{Stream, StreamFlags};
 use record::{Language, Record};
-use report::explain::{self, Style};
+use report::explain;
 use std::{
     collections::BTreeSet,
     env,
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     process::{Command, ExitCode},
 };
 
@@ -33,7 +34,7 @@ use std::{
 /// # Errors
 /// The kernel cannot be simulated.
 pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode> {
-    let style = style();
+    let style = output::style(&io::stdout());
     if let Some(lesson) = catalog().lesson(&options.name) {
         write!(io::stdout().lock(), "{}", explain::experiment(lesson, catalog(), style))?;
         return Ok(ExitCode::SUCCESS);
@@ -139,22 +140,6 @@ fn elsewhere(card: &str) -> Result<ExitCode> {
         .status()
         .context("the program cannot be started, to simulate what it explains")?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
-}
-
-/// The form that suits standard output.
-fn style() -> Style {
-    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    let is_terminal = io::stdout().is_terminal();
-    let columns = set("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
-    let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).map(|locale| locale.to_lowercase());
-    Style {
-        width: columns.or_else(|| terminal().filter(|_| is_terminal)).unwrap_or(80),
-        unicode: locale.is_none_or(|locale| locale.contains("utf-8") || locale.contains("utf8")),
-        colour: is_terminal
-            && set("NO_COLOR").is_none()
-            && set("TERM").is_none_or(|terminal| terminal != "dumb"),
-    }
 }
 
 /// What can be explained, by its name. The error has the names that are most like it.

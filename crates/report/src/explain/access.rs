@@ -12,7 +12,7 @@
 //!
 //! `█` are bytes that lanes ask for and `·` what moves with them unasked. A sector that is not touched is blank.
 
-use super::style::{Ink, Style};
+use crate::terminal::{Ink, Style};
 use record::counters::{Access, AccessKind};
 use std::{collections::BTreeMap, fmt::Write};
 

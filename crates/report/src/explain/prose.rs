@@ -1,6 +1,6 @@
 //! Markdown in a terminal: paragraphs, headings, lists and tables, without the marks that a page would make type of.
 
-use super::style::{Ink, Style};
+use crate::terminal::{Ink, Style};
 
 /// Text of a Markdown paragraph as it is read: code without ticks, emphasis without stars, links by their words.
 pub fn plain(markdown: &str) -> String {

@@ -1,6 +1,6 @@
 //! A kernel's source, with what was counted on each line below it.
 
-use super::style::{Ink, Style};
+use crate::terminal::{Ink, Style};
 use crate::{KernelText, Place};
 use record::{
     Line,

@@ -85,6 +85,12 @@ pub(crate) enum Ink {
     Faint,
     /// A wrong result.
     Wrong,
+    /// What costs much.
+    Hot,
+    /// What costs something.
+    Warm,
+    /// What is as it should be.
+    Cool,
     /// The curve or the bars with this number.
     Series(usize),
 }
@@ -98,6 +104,9 @@ impl Ink {
             Ink::Strong => Some("1"),
             Ink::Faint => Some("2"),
             Ink::Wrong => Some("1;31"),
+            Ink::Hot => Some("31"),
+            Ink::Warm => Some("33"),
+            Ink::Cool => Some("32"),
             Ink::Series(number) => Some(SERIES[number % SERIES.len()]),
         }
     }
