@@ -78,20 +78,34 @@ pub(super) fn is_same_file(one: &str, other: &str) -> bool {
         && long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with(['/', '\\']))
 }
 
-/// The lines to show: the kernel's function, and of others in its file the lines that access memory.
+/// Lines around one that is shown for its counters alone.
+const CONTEXT: usize = 2;
+
+/// The lines to show: the kernel's function, and of the rest of its file those that access memory, with what is around them.
 fn fragments(text: &KernelText, lines: &[Line]) -> Vec<RangeInclusive<usize>> {
-    let source: Vec<&str> = text.source.lines().collect();
-    let mut fragments: Vec<RangeInclusive<usize>> = text.function().into_iter().collect();
-    for line in lines {
-        let number = line.line as usize;
-        let known = fragments.iter().any(|fragment| fragment.contains(&number));
-        let counts = traffic(&line.counts) + line.counts.shared().requests + line.counts.constant.requests;
-        if !known && counts > 0 && (1..=source.len()).contains(&number) && is_same_file(&line.file, text.file)
-        {
-            fragments.push(number..=number);
+    let last = text.source.lines().count();
+    let accesses = lines.iter().filter(|line| {
+        let counts = &line.counts;
+        traffic(counts) + counts.shared().requests + counts.constant.requests > 0
+            && is_same_file(&line.file, text.file)
+    });
+    let around =
+        accesses.map(|line| line.line as usize).filter(|number| (1..=last).contains(number)).map(|number| {
+            let is_own = text.function().is_some_and(|function| function.contains(&number));
+            let context = if is_own { 0 } else { CONTEXT };
+            number.saturating_sub(context).max(1)..=(number + context).min(last)
+        });
+    let mut all: Vec<RangeInclusive<usize>> = text.function().into_iter().chain(around).collect();
+    all.sort_by_key(|fragment| *fragment.start());
+    let mut fragments: Vec<RangeInclusive<usize>> = Vec::new();
+    for fragment in all {
+        match fragments.last_mut() {
+            Some(before) if *fragment.start() <= before.end() + 1 => {
+                *before = *before.start()..=*before.end().max(fragment.end());
+            }
+            _ => fragments.push(fragment),
         }
     }
-    fragments.sort_by_key(|fragment| *fragment.start());
     fragments
 }
 
