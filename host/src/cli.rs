@@ -97,6 +97,19 @@ pub(crate) enum Command {
     /// interval that holds it with a probability of 95%; a change is certain where the interval excludes 1. One of the runs
     /// may be modelled and the other measured: the ratios then say how far the model is off.
     Diff(DiffOptions),
+    /// Write the tables in README.md and docs/ from the records that the repository keeps
+    ///
+    /// README.md, docs/kernels.md and docs/rust-tax.md are made from docs/results; docs/fidelity.md besides from a simulation,
+    /// whose counters have to be those that Nsight Compute read on an H200. Needs a checkout.
+    #[command(args_conflicts_with_subcommands = true)]
+    Pages {
+        /// Change nothing; fail if a table differs from its records, or a counter from the hardware's
+        #[arg(long)]
+        check: bool,
+        /// A page by itself.
+        #[command(subcommand)]
+        page: Option<PageCommand>,
+    },
     /// Make one HTML page of runs: the card, each lesson with its picture, each kernel line by line
     ///
     /// Takes folders that `run --out` wrote, or files of records. The page is one file that needs no network; `run` makes
@@ -118,6 +131,37 @@ pub(crate) struct ReportOptions {
     /// Show the page in a browser
     #[arg(long)]
     pub open: bool,
+}
+
+/// The pages that can be made by themselves.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PageCommand {
+    /// Write the tables of docs/fidelity.md: the simulator beside the hardware's counters and times
+    Fidelity(FidelityOptions),
+}
+
+/// What `pages fidelity` takes.
+#[derive(Debug, Args)]
+pub(crate) struct FidelityOptions {
+    /// Simulate the measured rows at full size too (a quarter of an hour), instead of reading the rows kept from the last time
+    #[arg(long)]
+    pub full: bool,
+    /// Change nothing; fail if a counter differs or docs/fidelity.md is out of date
+    #[arg(long, conflicts_with = "full")]
+    pub check: bool,
+    /// Add the counters that `ncu --csv --page raw` read from a run on an H200; needs --records of the same run
+    #[arg(long, value_name = "NCU.CSV", requires = "records")]
+    pub ncu: Option<PathBuf>,
+    /// The records.jsonl of the run that ncu profiled, or without --ncu of a measured run to keep; given several times, the
+    /// median of each figure is kept
+    #[arg(long, value_name = "RECORDS.JSONL", conflicts_with_all = ["full", "check"])]
+    pub records: Vec<PathBuf>,
+    /// Options of that run, where there are more than --bytes; the simulator gets the same
+    #[arg(long, value_name = "OPTIONS", requires = "records", allow_hyphen_values = true)]
+    pub run: Option<String>,
+    /// Keep that run's rows as measured without simulating them, because that would take too long
+    #[arg(long, requires = "records", conflicts_with = "ncu")]
+    pub only_measured: bool,
 }
 
 /// What to compare and how.
@@ -487,6 +531,28 @@ mod tests {
         assert_eq!(options.range.map(|range| range.values().to_vec()), Some(vec![1, 2, 4]));
         assert_eq!((options.precision.chosen(), options.samples), (vec![Precision::F64], Some(3)));
         assert_eq!((options.format, options.out), (Format::Csv, Some(PathBuf::from("results"))));
+    }
+
+    #[test]
+    fn pages_are_made_together_or_one_by_itself() {
+        let page = |arguments: &[&str]| {
+            let cli = Cli::try_parse_from(["coalesce", "pages"].iter().chain(arguments));
+            cli.map(|cli| match cli.command {
+                Command::Pages { check, page } => (check, page),
+                other => panic!("{other:?}"),
+            })
+        };
+        assert!(matches!(page(&["--check"]), Ok((true, None))));
+        let words = ["fidelity", "--records", "a", "--records", "b", "--run", "--small --once"];
+        let Ok((false, Some(PageCommand::Fidelity(options)))) = page(&words) else {
+            panic!("a page by itself")
+        };
+        assert_eq!((options.records.len(), options.run.as_deref()), (2, Some("--small --once")));
+        for wrong in
+            [&["fidelity", "--full", "--check"][..], &["fidelity", "--ncu", "x"], &["--check", "fidelity"]]
+        {
+            assert!(page(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

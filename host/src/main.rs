@@ -31,7 +31,7 @@ mod symbols;
 mod verify;
 
 use clap::{CommandFactory, Parser};
-use cli::{Cli, Command};
+use cli::{Cli, Command, PageCommand};
 use std::{env, io, process::ExitCode};
 
 fn main() -> ExitCode {
@@ -56,6 +56,10 @@ fn main() -> ExitCode {
         Command::Check(options) => commands::check::run(&options),
         Command::Report(options) => commands::report::run(&options),
         Command::Diff(options) => commands::diff::run(&options),
+        Command::Pages { page: Some(PageCommand::Fidelity(options)), .. } => {
+            commands::pages::fidelity(&options)
+        }
+        Command::Pages { check, page: None } => commands::pages::run(check),
     };
     outcome.unwrap_or_else(|error| {
         // A reader that has seen enough, such as `head`, is no failure.

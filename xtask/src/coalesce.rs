@@ -81,10 +81,15 @@ pub(crate) fn build(root: &Path, packages: &[&str]) -> Result<Vec<PathBuf>> {
     Ok(programs.into_iter().map(|program| program.path).collect())
 }
 
-/// Becomes `coalesce VERB ARGUMENTS..`: its exit status and how it takes Ctrl-C are then this program's own. Returns only
-/// if that fails.
-pub(crate) fn pass_on(verb: &str, arguments: &[OsString]) -> Result<u8> {
-    let mut command = up_to_date(&Layout::find()?)?;
+/// Becomes `coalesce VERB ARGUMENTS..`: its exit status and how it takes Ctrl-C are then this program's own. `compare` is told
+/// where the twins' sources are, unless the arguments name a folder. Returns only if that fails.
+pub(crate) fn pass_on(verb: &str, mut arguments: Vec<OsString>) -> Result<u8> {
+    let layout = Layout::find()?;
+    let named = || arguments.iter().any(|argument| argument.to_string_lossy().starts_with("--reference"));
+    if verb == "compare" && !named() {
+        let _ = arguments.splice(..0, ["--reference".into(), layout.reference().into_os_string()]);
+    }
+    let mut command = up_to_date(&layout)?;
     let error = command.arg(verb).args(arguments).exec();
     Err(error).with_context(|| format!("cannot start {}", command.get_program().display()))
 }

@@ -5,18 +5,14 @@
 mod coalesce;
 mod edited;
 mod elsewhere;
-mod fidelity;
 mod generated;
 mod gpu;
 mod interface;
 mod kernels;
 mod links;
-mod measured;
-mod results;
 mod reuse;
 mod simulated;
 mod steps;
-mod tax;
 mod verbs;
 
 use std::ffi::OsString;
@@ -54,6 +50,18 @@ enum Verb {
     /// Run kernels under the simulated driver's checks: memcheck, racecheck, initcheck, synccheck (`coalesce check`)
     #[command(disable_help_flag = true)]
     Check(PassedOn),
+    /// Compare two runs row by row (`coalesce diff`)
+    #[command(disable_help_flag = true)]
+    Diff(PassedOn),
+    /// Explain a kernel or an experiment (`coalesce explain`)
+    #[command(disable_help_flag = true)]
+    Explain(PassedOn),
+    /// Make one page of the records of runs (`coalesce report`)
+    #[command(disable_help_flag = true)]
+    Report(PassedOn),
+    /// Write the tables in README.md and docs/ from the records in docs/results (`coalesce pages`)
+    #[command(disable_help_flag = true)]
+    Pages(PassedOn),
     /// Run all tests and checks that need no GPU, or with --gpu those that do
     Test(verbs::test::Arguments),
     /// Make a kernel with its experiment, CUDA C++ twin and test, which build and pass unchanged
@@ -70,10 +78,6 @@ enum Verb {
     Doctor,
     /// Make a folder to carry to a GPU machine without Rust
     Dist(verbs::dist::Arguments),
-    /// Write the tables in README.md and docs/ from the records in docs/results
-    Readme(verbs::readme::Arguments),
-    /// Write the tables of docs/fidelity.md: the simulator beside the hardware's counters and times
-    Fidelity(verbs::fidelity::Arguments),
     /// Build the book from docs/, check all links, and print the path of its first page
     Book,
 }
@@ -95,11 +99,15 @@ fn main() -> ExitCode {
         },
     };
     let result = match verb {
-        Verb::Run(arguments) => verbs::run::main(&arguments),
-        Verb::List(arguments) => verbs::list::main(&arguments),
-        Verb::Devices(arguments) => verbs::devices::main(&arguments),
-        Verb::Compare(arguments) => verbs::compare::main(&arguments),
-        Verb::Check(arguments) => verbs::check::main(&arguments),
+        Verb::Run(arguments) => coalesce::pass_on("run", arguments.arguments),
+        Verb::List(arguments) => coalesce::pass_on("list", arguments.arguments),
+        Verb::Devices(arguments) => coalesce::pass_on("devices", arguments.arguments),
+        Verb::Compare(arguments) => coalesce::pass_on("compare", arguments.arguments),
+        Verb::Check(arguments) => coalesce::pass_on("check", arguments.arguments),
+        Verb::Diff(arguments) => coalesce::pass_on("diff", arguments.arguments),
+        Verb::Explain(arguments) => coalesce::pass_on("explain", arguments.arguments),
+        Verb::Report(arguments) => coalesce::pass_on("report", arguments.arguments),
+        Verb::Pages(arguments) => coalesce::pass_on("pages", arguments.arguments),
         Verb::Test(arguments) => verbs::test::main(&arguments),
         Verb::NewKernel(arguments) => verbs::new_kernel::main(&arguments),
         Verb::NewProject(arguments) => verbs::new_project::main(&arguments),
@@ -107,8 +115,6 @@ fn main() -> ExitCode {
         Verb::Sass(arguments) => kernels::pass_on("sass", &arguments.arguments),
         Verb::Doctor => verbs::doctor::main(),
         Verb::Dist(arguments) => verbs::dist::main(&arguments),
-        Verb::Readme(arguments) => verbs::readme::main(&arguments),
-        Verb::Fidelity(arguments) => verbs::fidelity::main(&arguments),
         Verb::Book => verbs::book::main(),
     };
     match result {

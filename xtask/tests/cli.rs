@@ -38,6 +38,10 @@ fn help_lists_every_verb() {
         "devices",
         "compare",
         "check",
+        "diff",
+        "explain",
+        "report",
+        "pages",
         "test",
         "ptx",
         "new-kernel",
@@ -166,6 +170,9 @@ fn arguments_and_exit_status_pass_through() {
         folder.xtask(&["check", "offset", "--tool", "memcheck"]),
         (Some(7), "[check offset --tool memcheck]\n".into())
     );
+    for verb in ["diff", "explain", "report", "pages"] {
+        assert_eq!(folder.xtask(&[verb, "x", "--y"]), (Some(7), format!("[{verb} x --y]\n")));
+    }
     let reference = folder.0.join("reference");
     assert_eq!(
         folder.xtask(&["compare", "offset"]),

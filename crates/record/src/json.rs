@@ -1,6 +1,7 @@
 //! JSON: one object a line.
 
 use crate::{Record, SCHEMA};
+use serde::{Serialize, de::DeserializeOwned};
 
 /// Why a text is no list of records.
 #[derive(Debug, thiserror::Error)]
@@ -34,20 +35,41 @@ pub fn line(record: &Record) -> Result<String, serde_json::Error> {
     Ok(line)
 }
 
+/// A value as one line, with its end and with the names of all objects in order, as kept files have them.
+///
+/// # Errors
+/// A figure is no number that JSON has.
+pub fn sorted_line(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    Ok(format!("{}\n", serde_json::to_value(value)?))
+}
+
 /// The records of a text of one JSON object a line; empty lines are passed over, and so are fields that this version does not
 /// know.
 ///
 /// # Errors
 /// The first line that is no record.
 pub fn read(text: &str) -> Result<Vec<Record>, ReadError> {
-    let lines = text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty());
-    let read = lines.map(|(number, text)| {
-        let line = number + 1;
-        let record: Record = serde_json::from_str(text).map_err(|cause| ReadError::Line { line, cause })?;
-        match record.schema.as_str() {
-            SCHEMA => Ok(record),
-            _ => Err(ReadError::Schema { line, found: record.schema }),
-        }
-    });
-    read.collect()
+    let records: Vec<Record> = read_lines(text)?;
+    match records.iter().position(|record| record.schema != SCHEMA) {
+        Some(other) => Err(ReadError::Schema {
+            line: numbered(text).nth(other).map_or(0, |(line, _)| line),
+            found: records[other].schema.clone(),
+        }),
+        None => Ok(records),
+    }
+}
+
+/// The values of a text of one JSON object a line, of whatever type; empty lines are passed over.
+///
+/// # Errors
+/// The first line that is something else.
+pub fn read_lines<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, ReadError> {
+    numbered(text)
+        .map(|(line, text)| serde_json::from_str(text).map_err(|cause| ReadError::Line { line, cause }))
+        .collect()
+}
+
+/// The lines that are not empty, with their numbers from 1.
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty())
 }

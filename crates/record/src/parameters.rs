@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt};
 ///
 /// In JSON the swept parameter and those in `more` are fields of their own names, and `swept` names the swept one:
 /// `{"bytes": 4096, "swept": "offset", "offset": 3, ..}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Fields", into = "Fields")]
 pub struct Parameters {
     /// The element type, where the experiment has a choice.

@@ -20,7 +20,7 @@ mod html;
 mod interval;
 mod names;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod text;
 
 use record::{Backend, DeviceInfo, Language, Parameters, Record, Run, median};

@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::layout::Layout;
 use crate::steps::Steps;
-use crate::verbs::{book, readme};
+use crate::verbs::book;
 use crate::{cargo, elsewhere, generated, gpu, kernels, process, simulated};
 
 /// What `test` takes.
@@ -82,7 +82,6 @@ fn crates(root: &Path, keep_going: bool, steps: &mut Steps<std::io::Stdout>) -> 
     let mut doc = cargo_with("doc", &["--quiet", "--workspace", "--no-deps"]);
     let _ = doc.env("RUSTDOCFLAGS", "--deny warnings");
     steps.run("documentation (cargo doc)", quiet(doc))?;
-    steps.run("the pages' tables (cargo xtask readme)", || readme::check(root))?;
     steps.run("the book builds and its links hold (cargo xtask book)", || book::check(root))?;
     steps.run_aloud("the crates' tests (cargo test)", || {
         let status = process::pass_through(&mut cargo_with("test", &["--workspace"]))?;

@@ -3,7 +3,7 @@ use crate::testing::{c870, h200};
 use record::{BytesMoved, Method, Precision, Residence, SCHEMA, Times, Timing};
 
 /// A row of `offset` measured on an H200; without a time it is INVALID.
-pub(super) fn row(offset: u32, milliseconds: Option<f64>) -> Record {
+pub(crate) fn row(offset: u32, milliseconds: Option<f64>) -> Record {
     let parameters = Parameters {
         precision: Some(Precision::F32),
         block: Some([256, 1, 1].into()),

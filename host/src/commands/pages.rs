@@ -1,0 +1,199 @@
+//! `coalesce pages`: the tables of README.md and docs/, made from the records that the repository keeps, and
+//! `coalesce pages fidelity`: the simulator beside the hardware.
+//!
+//! Three files say what an H200 did: `counters.jsonl`, Nsight Compute's counters of one launch a row, and `records.jsonl` and
+//! `kernels.jsonl`, measured bandwidths. The simulator runs the same rows, in this same program as another process. Its counters
+//! must be the hardware's; how far its modelled times are off is reported in docs/fidelity.md.
+
+use crate::cli::FidelityOptions;
+use anyhow::{Context, Result, bail};
+use record::{Hardware, Kept, Language, Record};
+use report::pages::{
+    PAGES,
+    fidelity::{
+        self, ncu,
+        rows::{self, CommandLine},
+    },
+};
+use serde::{Serialize, de::DeserializeOwned};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+};
+
+/// Where the hardware's figures and the simulator's full-size rows are kept.
+const FOLDER: &str = "docs/results/h200";
+
+/// The hardware's counters, in the folder.
+const COUNTERS: &str = "counters.jsonl";
+
+/// Measured rows of all kernels, in the folder.
+const KERNELS: &str = "kernels.jsonl";
+
+/// What the simulator makes of them at their full size, in the folder.
+const MODELLED: &str = "modelled.jsonl";
+
+/// The page that needs a simulation.
+const FIDELITY: &str = "docs/fidelity.md";
+
+/// Writes the tables of all pages, or checks them.
+///
+/// # Errors
+/// A file cannot be read or written, rows make no table, a counter of the simulator is not the hardware's, or with `check` a page
+/// differs from what its rows make.
+pub(crate) fn run(check: bool) -> Result<ExitCode> {
+    let root = root()?;
+    for page in PAGES {
+        let old = read(&root, page.path)?;
+        let new = page.rewritten(&old, &|name| fs::read_to_string(root.join(name)));
+        let new = new.with_context(|| format!("the tables of {} cannot be made", page.path))?;
+        settle(&root, page.path, &old, &new, check)?;
+    }
+    update_fidelity(&root, check)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes or checks docs/fidelity.md, or takes in what an H200 did.
+///
+/// # Errors
+/// As [`run`]; or what is to be taken in does not belong together.
+pub(crate) fn fidelity(options: &FidelityOptions) -> Result<ExitCode> {
+    let root = root()?;
+    if options.records.is_empty() {
+        if options.full {
+            model(&root)?;
+        }
+        update_fidelity(&root, options.check)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let run: Option<Vec<String>> =
+        options.run.as_ref().map(|words| words.split_whitespace().map(str::to_string).collect());
+    let taken = match (&options.ncu, &options.records[..]) {
+        (Some(csv), [path]) => {
+            let text = fs::read_to_string(csv).with_context(|| format!("cannot read {}", csv.display()))?;
+            let joined = ncu::join(&text, &record::load(path)?.1, run.as_deref());
+            let apart = || format!("{} and {} are not of the same run", csv.display(), path.display());
+            take_in(&root, COUNTERS, &joined.with_context(apart)?, Hardware::is_same_row)?
+        }
+        (Some(_), _) => bail!("--ncu takes the counters of one run; give one --records with it"),
+        (None, paths) => {
+            let kept = |record: &Record| Kept {
+                run: run.clone(),
+                only_measured: options.only_measured,
+                ..Kept::of(record)
+            };
+            let of_run = |path: &PathBuf| Ok(record::load(path)?.1.iter().map(kept).collect::<Vec<_>>());
+            let rows = rows::middle(paths.iter().map(of_run).collect::<Result<_>>()?)?;
+            take_in(&root, KERNELS, &rows, Kept::is_same_row)?
+        }
+    };
+    println!("{taken}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes docs/fidelity.md from the kept rows and from a simulation, and writes or checks it.
+fn update_fidelity(root: &Path, check: bool) -> Result<()> {
+    let hardware: Vec<Hardware> = rows_in(root, COUNTERS)?;
+    let simulated = simulate(&rows::command_lines(&hardware))?;
+    let (measured, modelled) = (measured(root)?, rows_in(root, MODELLED)?);
+    let old = read(root, FIDELITY)?;
+    let new = fidelity::rewritten(&old, (&hardware, &simulated), (&measured, &modelled))?;
+    settle(root, FIDELITY, &old, &new, check)?;
+    println!("the counters of {} rows equal Nsight Compute's", hardware.len());
+    Ok(())
+}
+
+/// Simulates the measured rows at full size, and keeps what comes out.
+fn model(root: &Path) -> Result<()> {
+    let measured = measured(root)?;
+    let rows: Vec<Kept> = simulate(&rows::command_lines(&measured))?.iter().map(Kept::of).collect();
+    let wanted = rows.into_iter().filter(|row| measured.iter().any(|other| row.is_twin(other)));
+    write_rows(root, MODELLED, &wanted.collect::<Vec<_>>())
+}
+
+/// The measured rows of our own kernels that can be modelled.
+fn measured(root: &Path) -> Result<Vec<Kept>> {
+    let (_, records) = record::load(&root.join(FOLDER))?;
+    let mut rows: Vec<Kept> = records.iter().map(Kept::of).collect();
+    rows.extend(rows_in::<Kept>(root, KERNELS)?);
+    rows.retain(|row| row.language == Language::Rust && row.gb_per_s.is_some() && !row.only_measured);
+    Ok(rows)
+}
+
+/// Makes rows on the simulated H200. A process has one driver, so it is another process that simulates.
+fn simulate(lines: &[CommandLine]) -> Result<Vec<Record>> {
+    let program = env::current_exe().context("the program does not find itself, to simulate the rows")?;
+    let mut records = Vec::new();
+    for CommandLine { options, experiments, kernels } in lines {
+        let mut command = Command::new(&program);
+        command
+            .args(["run", "--device", "sim:h200", "--format", "json", "--kernel", &kernels.join(",")])
+            .args(options)
+            .args(experiments)
+            .stderr(Stdio::piped());
+        let output = command.output().context("the program cannot be started, to simulate the rows")?;
+        if !output.status.success() {
+            bail!(
+                "`coalesce run {}` failed, which simulates the rows. It said: {}",
+                options.iter().chain(experiments).cloned().collect::<Vec<_>>().join(" "),
+                String::from_utf8_lossy(&output.stderr).trim_end(),
+            );
+        }
+        let read = record::read(&String::from_utf8_lossy(&output.stdout));
+        records.extend(read.context("the simulation printed something that is not a record")?);
+    }
+    records.retain(|record| record.language == Language::Rust);
+    Ok(records)
+}
+
+/// The checkout around the current folder, or else the one that this program was built from.
+fn root() -> Result<PathBuf> {
+    let here = env::current_dir().context("the current folder cannot be told")?;
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders = here.ancestors().chain([built.as_path()]);
+    let root = folders.find(|folder| folder.join(FOLDER).is_dir()).map(Path::to_path_buf);
+    root.with_context(|| format!("{} is not in a checkout with {FOLDER}; run this in one", here.display()))
+}
+
+/// Writes a page that has changed; or, where it is checked, fails.
+fn settle(root: &Path, page: &str, old: &str, new: &str, check: bool) -> Result<()> {
+    if old == new {
+        return Ok(());
+    }
+    if check {
+        bail!("the tables in {page} differ from their records; `cargo xtask pages` writes them again");
+    }
+    fs::write(root.join(page), new).with_context(|| format!("cannot write {page}"))?;
+    println!("{page} written");
+    Ok(())
+}
+
+/// Puts rows into a kept file; returns what was done, in words.
+fn take_in<T: Clone + Serialize + DeserializeOwned>(
+    root: &Path,
+    file: &str,
+    rows: &[T],
+    same: impl Fn(&T, &T) -> bool,
+) -> Result<String> {
+    let old = if root.join(FOLDER).join(file).exists() { rows_in(root, file)? } else { Vec::new() };
+    write_rows(root, file, &rows::merged(old, rows, same))?;
+    Ok(format!("{} rows added to {FOLDER}/{file}", rows.len()))
+}
+
+/// Writes a kept file.
+fn write_rows(root: &Path, file: &str, rows: &[impl Serialize]) -> Result<()> {
+    let lines = rows.iter().map(record::sorted_line).collect::<Result<String, _>>();
+    let text = lines.context("a row cannot be written as JSON")?;
+    fs::write(root.join(FOLDER).join(file), text).with_context(|| format!("cannot write {FOLDER}/{file}"))
+}
+
+/// The rows of a kept file.
+fn rows_in<T: DeserializeOwned>(root: &Path, file: &str) -> Result<Vec<T>> {
+    let name = format!("{FOLDER}/{file}");
+    record::read_lines(&read(root, &name)?).with_context(|| format!("{name} cannot be read"))
+}
+
+fn read(root: &Path, name: &str) -> Result<String> {
+    fs::read_to_string(root.join(name)).with_context(|| format!("cannot read {name}"))
+}
