@@ -7,7 +7,7 @@ use crate::{
     mistakes::refused,
 };
 use anyhow::{Context, Result, anyhow};
-use record::{Record, Run};
+use record::{RECORDS_FILE as RECORDS, RUN_FILE as RUN, Record, Run};
 use report::terminal::{self, Shown, Style, Written};
 use std::{
     env,
@@ -39,17 +39,14 @@ struct Folder {
     earlier: bool,
 }
 
-/// The file of records in the folder that `--out` names.
-const RECORDS: &str = "records.jsonl";
-
-/// The file beside it that says what the run as a whole was.
-const RUN: &str = "run.json";
-
 /// The file that has all rows as tables.
 const TABLE: &str = "table.txt";
 
 /// The file that has all rows side by side.
 const CSV: &str = "records.csv";
+
+/// The file that has the same as columns with types, where the program is built with the feature `parquet`.
+const PARQUET: &str = "records.parquet";
 
 /// The form of text that suits a stream.
 pub(crate) fn style(stream: &impl AsFd) -> Style {
@@ -151,6 +148,12 @@ impl Output {
                 write(TABLE, terminal::table(&self.records, run, catalog::catalog(), all))?;
             }
             write(CSV, record::csv(&self.records)?)?;
+            #[cfg(feature = "parquet")]
+            {
+                let path = path.join(PARQUET);
+                let file = record::parquet(&self.records)?;
+                fs::write(&path, file).with_context(|| format!("cannot write {}", path.display()))?;
+            }
         }
         match self.format {
             Format::Json => Ok(()),
@@ -213,7 +216,7 @@ impl Folder {
     fn begin(&self, run: Option<&Run>) -> Result<()> {
         if self.earlier {
             let failed = |name: &str| format!("cannot remove the earlier {}", self.path.join(name).display());
-            for name in [RUN, TABLE, CSV, PAGE, SIMULATED] {
+            for name in [RUN, TABLE, CSV, PARQUET, PAGE, SIMULATED] {
                 match fs::remove_file(self.path.join(name)) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(error).with_context(|| failed(name));

@@ -12,6 +12,7 @@ mod kernels;
 mod links;
 mod reuse;
 mod simulated;
+mod snippets;
 mod steps;
 mod verbs;
 

@@ -21,16 +21,23 @@
 mod counted;
 mod csv;
 mod device;
+#[cfg(test)]
+mod documented;
 mod files;
 mod filling;
+mod flat;
 mod json;
 mod kept;
 mod parameters;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod run;
 mod sizes;
 mod times;
 
 pub use self::csv::{WriteError, csv};
+#[cfg(feature = "parquet")]
+pub use self::parquet::{ParquetError, parquet};
 pub use counted::{Bound, Counted, Line, Parts};
 pub use counters;
 pub use device::{Backend, DeviceInfo};

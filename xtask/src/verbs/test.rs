@@ -12,7 +12,7 @@ use clap::Args;
 use crate::layout::Layout;
 use crate::steps::Steps;
 use crate::verbs::book;
-use crate::{cargo, elsewhere, generated, gpu, kernels, process, simulated};
+use crate::{cargo, elsewhere, generated, gpu, kernels, process, simulated, snippets};
 
 /// What `test` takes.
 #[derive(Args)]
@@ -82,6 +82,7 @@ fn crates(root: &Path, keep_going: bool, steps: &mut Steps<std::io::Stdout>) -> 
     let mut doc = cargo_with("doc", &["--quiet", "--workspace", "--no-deps"]);
     let _ = doc.env("RUSTDOCFLAGS", "--deny warnings");
     steps.run("documentation (cargo doc)", quiet(doc))?;
+    steps.run("the Python of docs/records.md", || snippets::check(root))?;
     steps.run("the book builds and its links hold (cargo xtask book)", || book::check(root))?;
     steps.run_aloud("the crates' tests (cargo test)", || {
         let status = process::pass_through(&mut cargo_with("test", &["--workspace"]))?;
