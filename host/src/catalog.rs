@@ -1,5 +1,7 @@
 //! The [`Catalog`]: what reports say of the experiments and kernels beside records.
 
+mod code;
+
 use crate::experiments;
 use report::{Catalog, KernelText, Lesson};
 use std::{fs, path::Path, sync::LazyLock};
@@ -28,6 +30,7 @@ pub(crate) fn catalog() -> &'static Catalog {
 fn kernels() -> Vec<KernelText> {
     let sources: Vec<(&'static str, String)> =
         SOURCES.iter().map(|(path, _)| (*path, source(path))).collect();
+    let code = code::of_kernels();
     let mut kernels: Vec<KernelText> = Vec::new();
     for experiment in experiments::ALL {
         for kernel in experiment.kernels() {
@@ -42,7 +45,7 @@ fn kernels() -> Vec<KernelText> {
                     contract: kernel.contract(),
                     file: path,
                     source: source.clone(),
-                    ptx: Vec::new(),
+                    ptx: code.get(kernel.name).cloned().unwrap_or_default(),
                 };
                 text.function().is_some().then_some(text)
             };
@@ -92,6 +95,6 @@ mod tests {
         }
         let stride = catalog().kernel("stride_f64").expect("a kernel");
         assert_eq!((stride.file, stride.experiment), ("gpu-kernels/src/coalescing.rs", "stride"));
-        assert_eq!(stride.summary(), "a[i * s] += 1, one thread per element.");
+        assert_eq!(stride.summary(), "`a[i * s] += 1`, one thread per element.");
     }
 }

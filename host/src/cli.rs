@@ -7,7 +7,6 @@ mod options;
 pub(crate) use options::{Choices, Matrices, Pattern};
 
 use crate::{
-    commands::explain,
     device::DeviceChoice,
     experiments::{self, Precision},
     simulated::{self, Card, Check},
@@ -380,7 +379,7 @@ pub(crate) struct CheckOptions {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ExplainOptions {
     /// The kernel or the experiment
-    #[arg(value_name = "KERNEL|EXPERIMENT", value_parser = explain::named)]
+    #[arg(value_name = "KERNEL|EXPERIMENT", value_parser = PossibleValuesParser::new(checkable_names()), hide_possible_values = true)]
     pub name: String,
 
     /// The card to simulate: auto, cuda, cuda:N, sim:CARD or sim:FILE.toml
@@ -461,7 +460,7 @@ fn kernel_names() -> Vec<&'static str> {
     experiments::ALL.iter().flat_map(|experiment| experiment.names()).collect()
 }
 
-/// What `check` can be asked for by name: experiments, and the kernels that are kernels.
+/// What `check` and `explain` can be asked for by name: experiments, and the kernels that are kernels.
 fn checkable_names() -> Vec<&'static str> {
     let kernels = experiments::ALL.iter().flat_map(|experiment| experiment.kernels());
     experiment_names().into_iter().chain(kernels.map(|kernel| kernel.name)).collect()

@@ -71,11 +71,11 @@ pub(crate) fn explain(error: &Error, definition: &Command, first: Option<&str>) 
                 no_value(of.split(' ').next().unwrap_or(of), wrong, &valid)
             })
         }
-        // A device, a card or what to explain that does not exist, which was put in words where it was looked for.
+        // A device or card that does not exist, which was put in words where it was looked for.
         ErrorKind::ValueValidation => {
             let of = text(error, ContextKind::InvalidArg)?;
             let words = std::error::Error::source(error)?.to_string();
-            ["--device", "CARD", "KERNEL|EXPERIMENT"].iter().any(|name| of.contains(name)).then_some(words)
+            (of.starts_with("--device") || of.contains("CARD")).then_some(words)
         }
         _ => None,
     }

@@ -5,6 +5,7 @@
 
 mod access;
 mod limits;
+
 mod prose;
 mod source;
 mod style;

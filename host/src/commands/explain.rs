@@ -9,7 +9,7 @@ use crate::{
     catalog::catalog,
     cli::ExplainOptions,
     device::{self, DeviceChoice, Driver, Gpu},
-    experiments::{self, Point, Scale, Work},
+    experiments::{Point, Scale, Work},
     interrupt::{self, Interrupt},
     kernels,
     measure::{Effort, Measurer},
@@ -23,7 +23,6 @@ use cust::stream::{Stream, StreamFlags};
 use record::{Language, Record};
 use report::explain;
 use std::{
-    collections::BTreeSet,
     env,
     io::{self, Write},
     process::{Command, ExitCode},
@@ -40,7 +39,7 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let text = catalog().kernel(&options.name).with_context(|| {
-        format!("{} is the driver's own work, not a kernel: there is no source to explain", options.name)
+        format!("the source of {} is not in gpu-kernels; build the program again", options.name)
     })?;
     let card = match &options.device {
         DeviceChoice::Simulated(card) => card.clone(),
@@ -140,63 +139,4 @@ fn elsewhere(card: &str) -> Result<ExitCode> {
         .status()
         .context("the program cannot be started, to simulate what it explains")?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
-}
-
-/// What can be explained, by its name. The error has the names that are most like it.
-pub(crate) fn named(name: &str) -> std::result::Result<String, String> {
-    let experiments = experiments::ALL.iter().map(|experiment| experiment.name());
-    let kernels = experiments::ALL.iter().flat_map(|experiment| experiment.names());
-    let names: BTreeSet<&str> = experiments.chain(kernels).collect();
-    if names.contains(name) {
-        return Ok(name.to_string());
-    }
-    let alike = alike(name, &names);
-    let hint = match &alike[..] {
-        [] => String::new(),
-        [one] => format!(" Did you mean {one}?"),
-        [more @ .., last] => format!(" Did you mean {} or {last}?", more.join(", ")),
-    };
-    Err(format!("there is no kernel or experiment '{name}'.{hint} `coalesce list` shows them all"))
-}
-
-/// At most three names that are like a wrong one: those that differ in at most a third of their letters, and those that
-/// contain it or are contained in it, nearest first.
-fn alike<'n>(wrong: &str, names: &BTreeSet<&'n str>) -> Vec<&'n str> {
-    let wrong = wrong.to_ascii_lowercase();
-    let mut alike: Vec<(usize, &str)> = names
-        .iter()
-        .filter_map(|name| {
-            let distance = strsim::osa_distance(&wrong, name);
-            let near = 3 * distance <= wrong.chars().count().max(name.chars().count());
-            let within = wrong.len() >= 3 && (name.contains(&wrong) || wrong.contains(name));
-            (near || within).then_some((distance, *name))
-        })
-        .collect();
-    alike.sort();
-    alike.into_iter().map(|(_, name)| name).take(3).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn at_most_three_names_are_suggested() {
-        let said = |name: &str| named(name).expect_err("a wrong name");
-        assert_eq!(
-            said("naive_rwo"),
-            "there is no kernel or experiment 'naive_rwo'. Did you mean naive_row? `coalesce list` shows them all"
-        );
-        assert!(
-            said("matmul_tiled").contains("Did you mean matmul_tiled_16, matmul_tiled_32 or "),
-            "{}",
-            said("matmul_tiled")
-        );
-        assert_eq!(
-            said("potato"),
-            "there is no kernel or experiment 'potato'. `coalesce list` shows them all"
-        );
-        assert_eq!(named("stride"), Ok("stride".to_string()));
-        assert_eq!(named("copy_vector"), Ok("copy_vector".to_string()));
-    }
 }
