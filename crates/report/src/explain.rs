@@ -4,10 +4,9 @@
 //! that cost most drawn lane by lane, what limits occupancy and time. An experiment's page is its lesson.
 
 mod access;
-mod limits;
-
+pub(crate) mod limits;
 mod prose;
-mod source;
+pub(crate) mod source;
 mod style;
 
 pub use prose::plain;
@@ -31,7 +30,7 @@ pub fn most_telling(rows: &[Record]) -> Option<&Record> {
 }
 
 /// How many times their least cost a launch's requests take, in whichever memory that is most.
-fn excess(counted: &Counted) -> f64 {
+pub(crate) fn excess(counted: &Counted) -> f64 {
     let total = &counted.launch.total;
     let global = total.global() + total.local_loads + total.local_stores;
     let sectors = global.sectors as f64 / global.ideal_sectors().max(1) as f64;

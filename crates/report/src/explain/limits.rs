@@ -4,7 +4,7 @@ use super::source::{grouped, percent};
 use record::{Counted, DeviceInfo, Parts, counters::Residency};
 
 /// How many blocks a multiprocessor holds, what keeps it from holding more, and how much of the card the grid fills.
-pub(super) fn occupancy(counted: &Counted, device: &DeviceInfo) -> String {
+pub(crate) fn occupancy(counted: &Counted, device: &DeviceInfo) -> String {
     let launch = &counted.launch;
     let blocks = u64::from(launch.resident_blocks);
     let per_block = launch.resident_warps / launch.resident_blocks.max(1);
@@ -93,10 +93,10 @@ fn plural(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// Every part of the modelled time over the longest, in order.
-pub(super) fn speed_of_light(parts: &Parts) -> String {
+/// The parts of a modelled time that take any, in microseconds, the longest first.
+pub(crate) fn in_order(parts: &Parts) -> Vec<(&'static str, f64)> {
     let Parts { launch, dram, l2, on_chip, issue, latency, link, migration } = *parts;
-    let mut parts = [
+    let mut parts = vec![
         ("DRAM", dram),
         ("L2", l2),
         ("L1 and shared memory", on_chip),
@@ -106,10 +106,17 @@ pub(super) fn speed_of_light(parts: &Parts) -> String {
         ("host link", link),
         ("page migration", migration),
     ];
+    parts.retain(|(_, time)| *time > 0.0);
     parts.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let longest = parts[0].1;
-    let shown = parts.into_iter().filter(|(_, time)| *time > 0.0).map(|(name, time)| {
-        let share = if longest > 0.0 { time / longest } else { 0.0 };
+    parts
+}
+
+/// Every part of the modelled time over the longest, in order.
+pub(crate) fn speed_of_light(parts: &Parts) -> String {
+    let parts = in_order(parts);
+    let longest = parts.first().map_or(1.0, |(_, time)| *time);
+    let shown = parts.into_iter().map(|(name, time)| {
+        let share = time / longest;
         if share < 0.005 { format!("{name} <1%") } else { format!("{name} {}", percent(share)) }
     });
     shown.collect::<Vec<_>>().join(", ")

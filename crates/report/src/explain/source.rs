@@ -72,7 +72,7 @@ fn is_of(line: &Line, text: &KernelText, number: usize) -> bool {
 }
 
 /// Whether two paths name one file: one as the repository has it, the other perhaps as the compiler was told of it.
-pub(super) fn is_same_file(one: &str, other: &str) -> bool {
+pub(crate) fn is_same_file(one: &str, other: &str) -> bool {
     let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
     !short.is_empty()
         && long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with(['/', '\\']))

@@ -94,11 +94,11 @@ pub(super) fn says(access: &Access) -> String {
     )
 }
 
-/// Whether a request costs more than its bytes have to.
-pub(super) fn is_wasteful(access: &Access) -> bool {
+/// What a request costs over what its bytes cost at best: 1 for one that wastes nothing.
+pub(super) fn waste(access: &Access) -> f64 {
     let asked = lanes(access).count() as u64 * u64::from(access.bytes);
-    let least = if access.sectors > 0 { asked.div_ceil(SECTOR) } else { asked.div_ceil(LINE) };
-    u64::from(access.sectors.max(access.wavefronts)) > least.max(1)
+    let unit = if access.sectors > 0 { SECTOR } else { LINE };
+    f64::from(access.cost()) / asked.div_ceil(unit).max(1) as f64
 }
 
 /// Where the pieces of a lane's access lie, and how long each is. In local memory the words of a lane lie 128 bytes apart.

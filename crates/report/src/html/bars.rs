@@ -194,19 +194,13 @@ impl Bars<'_> {
 
 /// What a reader must know of a row to compare it with others.
 pub(super) fn remark(row: &Record) -> String {
-    let blocks = row.parameters.grid.map_or(0, |grid| grid.count());
-    let unfilled = (!is_filled(row)).then(|| format!("{blocks} of {} SMs", row.device.multiprocessors));
-    let cached = match row.residence {
+    let unfilled = row.unfilled().map(|unfilled| unfilled.to_string());
+    let place = match row.residence {
         Residence::Dram => None,
         Residence::Mixed => Some("partly L2".to_string()),
         Residence::Host => Some("host memory".to_string()),
         Residence::Constant => Some("constant cache".to_string()),
         other => Some(other.to_string()),
     };
-    cached.into_iter().chain(unfilled).collect::<Vec<_>>().join(", ")
-}
-
-/// Whether a launch has a block for each multiprocessor.
-pub(super) fn is_filled(row: &Record) -> bool {
-    row.parameters.grid.is_none_or(|grid| grid.count() >= u64::from(row.device.multiprocessors))
+    place.into_iter().chain(unfilled).collect::<Vec<_>>().join(", ")
 }

@@ -5,9 +5,9 @@ use super::{
     bars::remark,
     limits,
     number::{first_letter_up, rate, time},
-    source::{self, Panes, same_file},
+    source::Panes,
 };
-use crate::explanation;
+use crate::{explain::excess, explanation};
 use maud::{Markup, html};
 use record::{Backend, Bytes, Counted, Line, Record};
 
@@ -35,11 +35,15 @@ pub(super) fn render(report: &Report<'_>, number: usize, name: &str) -> Markup {
     html! {
         details.kernel id={"kernel-" (name)} {
             summary { h3 { code { (name) } } span.says { (summary(report, &rows)) } }
+            @if let Some(text) = text {
+                @if !text.summary().is_empty() { p { (text.summary()) } }
+                @if !text.contract.is_empty() { p.note { "A launch keeps: " (text.contract.join("; ")) "." } }
+            }
             p.back { @if let Some(lesson) = experiment { "Lesson: " a href={"#lesson-" (lesson)} { (lesson) } } }
             @if let Some(telling) = &telling {
                 p.note { (origin(telling)) }
                 p { (first_letter_up(&explanation::of_counters(telling.counted, &telling.row.device))) "." }
-                (limits::render(telling.row, telling.counted, &telling.run.run))
+                (limits::render(telling.row, telling.counted))
             } @else if text.is_some() {
                 p.note { "Nothing was counted of this kernel: a run on a simulated card counts its requests, as in "
                     code { "coalesce run " (experiment.unwrap_or_default()) " --kernel " (name) " --device sim:h200" } "." }
@@ -78,24 +82,15 @@ impl TotalCmp for Option<f64> {
     }
 }
 
-/// Of the first run that counted the kernel, the row with most sectors per request, of equals with the worst bank conflicts.
+/// Of the first run that counted the kernel, the row whose requests cost most against what they would cost at best.
 fn telling<'r>(report: &'r Report<'_>, name: &str) -> Option<Telling<'r>> {
     report.runs.iter().find_map(|run| {
         let counted = run.records.iter().chain(&run.simulated).filter_map(|row| {
             let counted = row.counters.as_deref().filter(|_| row.kernel == name)?;
             Some(Telling { row, counted, run })
         });
-        let merit = |telling: &Telling<'_>| {
-            let total = &telling.counted.launch.total;
-            (total.sectors_per_request(), total.shared().ways(), total.constant.replays)
-        };
-        // Of equals the first: `max_by` gives the last.
-        let mut counted: Vec<Telling<'r>> = counted.collect();
-        counted.reverse();
-        counted.into_iter().max_by(|one, other| {
-            let (one, other) = (merit(one), merit(other));
-            one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)).then(one.2.cmp(&other.2))
-        })
+        // Of equals the first.
+        counted.reduce(|best, other| if excess(other.counted) > excess(best.counted) { other } else { best })
     })
 }
 
@@ -103,7 +98,7 @@ fn origin(telling: &Telling<'_>) -> String {
     let row = telling.row;
     let of = match (row.backend, telling.run.backend()) {
         (Backend::Modelled, Backend::Measured) => "a small launch on a simulated card of the same kind",
-        _ => "the row with the most sectors per request",
+        _ => "the row whose requests cost most against what they would cost at best",
     };
     let time = row.time_ms.map(|times| format!(", modelled time {}", time(times.median))).unwrap_or_default();
     let parameters = format!("{}", row.parameters);
@@ -116,21 +111,21 @@ fn origin(telling: &Telling<'_>) -> String {
     )
 }
 
-/// The worst request of the line that moves most, and those of two others that waste some.
+/// The worst requests of up to three lines, those that cost most against what they would cost at best first; of those that waste
+/// nothing the one that moves most.
 fn worst(name: &str, lines: &[Line]) -> Markup {
-    let total = lines.iter().map(|line| line.counts).sum();
+    let waste = |line: &Line| line.worst.as_ref().map_or(0.0, access::waste);
+    let moved = |line: &Line| line.counts.global().sectors + line.counts.shared().wavefronts;
     let mut kept: Vec<&Line> = lines.iter().filter(|line| line.worst.is_some()).collect();
-    kept.sort_by(|one, other| {
-        source::share(&other.counts, &total).total_cmp(&source::share(&one.counts, &total))
-    });
+    kept.sort_by(|one, other| waste(other).total_cmp(&waste(one)).then(moved(other).cmp(&moved(one))));
     let mut nth = 0;
     kept.retain(|line| {
         nth += 1;
-        nth == 1 || line.worst.as_ref().is_some_and(access::is_wasteful)
+        nth == 1 || nth <= 3 && waste(line) > 1.0
     });
     html! {
         div.charts {
-            @for (nth, line) in kept.iter().take(3).enumerate() {
+            @for (nth, line) in kept.iter().enumerate() {
                 @if let Some(access) = &line.worst {
                     (access::figure(format!("access-{name}-{nth}"), &place(line), access).render())
                 }
@@ -141,6 +136,5 @@ fn worst(name: &str, lines: &[Line]) -> Markup {
 
 fn place(line: &Line) -> String {
     let file = line.file.rsplit(['/', '\\']).next().unwrap_or(&line.file);
-    debug_assert!(same_file(&line.file, file) || file.is_empty(), "a file ends with its name");
     if line.line > 0 { format!("{file}, line {}", line.line) } else { "No line of source".to_string() }
 }

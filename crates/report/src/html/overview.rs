@@ -2,7 +2,7 @@
 
 use super::{
     Report, RunRecords,
-    bars::{Bars, Measure, is_filled, remark},
+    bars::{Bars, Measure, remark},
     lesson::Section,
     number,
 };
@@ -143,8 +143,11 @@ fn best<'r>(rows: &[&'r Record]) -> Vec<&'r Record> {
     let merit = |row: &Record| {
         let rate = row.gflop_per_s.filter(|_| row.arithmetic_intensity.is_some()).or(row.gb_per_s);
         // Arithmetic is rated wherever its data lives.
-        let representative =
-            if row.arithmetic_intensity.is_some() { is_filled(row) } else { remark(row).is_empty() };
+        let representative = if row.arithmetic_intensity.is_some() {
+            row.unfilled().is_none()
+        } else {
+            remark(row).is_empty()
+        };
         (row.verified, representative, rate.unwrap_or(0.0))
     };
     for &row in rows.iter().filter(|row| row.language != Language::CudaCpp) {

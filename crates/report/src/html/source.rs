@@ -1,7 +1,7 @@
 //! A kernel's part of its source file, with what was counted on each line, beside the PTX that it became.
 
 use super::number::{count, percent, plain};
-use crate::{CodeLine, KernelText, Place};
+use crate::{CodeLine, KernelText, Place, explain::source::is_same_file};
 use maud::{Markup, html};
 use record::{
     Line,
@@ -22,17 +22,11 @@ pub(super) struct Panes<'a> {
     pub lines: &'a [Line],
 }
 
-/// Whether two paths name one file: the one as the repository has it, the other perhaps as the compiler was told of it.
-pub(super) fn same_file(one: &str, other: &str) -> bool {
-    let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
-    long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with(['/', '\\']))
-}
-
 impl Panes<'_> {
     /// The panes as an element.
     pub(super) fn render(&self) -> Markup {
         let lines: Vec<&str> = self.text.source.lines().collect();
-        let fragments = fragments(&lines, self.text.name, &self.named());
+        let fragments = fragments(self.text, &lines, &self.named());
         let shown = |line: u32| fragments.iter().any(|fragment| fragment.contains(&line));
         let total: Counts = self.lines.iter().map(|line| line.counts).sum();
         html! {
@@ -63,7 +57,7 @@ impl Panes<'_> {
     /// The line of a place, if it is in the kernel's own file.
     fn own(&self, place: Option<&Place>) -> Option<u32> {
         place
-            .filter(|place| same_file(&place.file, self.text.file))
+            .filter(|place| is_same_file(&place.file, self.text.file))
             .map(|place| place.line)
             .filter(|line| *line > 0)
     }
@@ -71,7 +65,7 @@ impl Panes<'_> {
     /// Lines of the file that PTX or counters name.
     fn named(&self) -> BTreeSet<u32> {
         let counted =
-            self.lines.iter().filter(|line| same_file(&line.file, self.text.file)).map(|line| line.line);
+            self.lines.iter().filter(|line| is_same_file(&line.file, self.text.file)).map(|line| line.line);
         let compiled = self.text.ptx.iter().filter_map(|line| self.own(line.place.as_ref()));
         counted.chain(compiled).filter(|line| *line > 0).collect()
     }
@@ -85,7 +79,7 @@ impl Panes<'_> {
         let counted: Counts = self
             .lines
             .iter()
-            .filter(|line| line.line == number && same_file(&line.file, self.text.file))
+            .filter(|line| line.line == number && is_same_file(&line.file, self.text.file))
             .map(|line| line.counts)
             .sum();
         html! {
@@ -100,7 +94,7 @@ impl Panes<'_> {
     /// What was counted on lines of other files, such as those of the libraries that the kernel calls.
     fn elsewhere(&self, total: &Counts) -> Markup {
         let others =
-            self.lines.iter().filter(|line| !same_file(&line.file, self.text.file) || line.line == 0);
+            self.lines.iter().filter(|line| !is_same_file(&line.file, self.text.file) || line.line == 0);
         html! {
             @for line in others.filter(|line| !says(&line.counts).is_empty()) {
                 div.line.other { b {} code { (place_name(&line.file, line.line)) } }
@@ -160,11 +154,12 @@ fn heat(counts: &Counts, total: &Counts, line: u32) -> Markup {
     if says.is_empty() {
         return html! {};
     }
-    let share = share(counts, total);
+    let shares = shares(counts, total);
+    let most = shares.iter().map(|(share, _)| *share).fold(0.0, f64::max);
     html! {
-        div.heat style={"--share:" (format!("{share:.3}"))} data-line=(line) data-sectors=(sectors(counts))
+        div.heat style={"--share:" (format!("{most:.3}"))} data-line=(line) data-sectors=(sectors(counts))
             data-wavefronts=(counts.shared().wavefronts) {
-            span.share { (percent(share)) " of the traffic" }
+            @for (share, of) in shares { span.share { (percent(share)) " of all " (of) } }
             @for clause in says { span.clause { (clause) } }
         }
     }
@@ -175,14 +170,16 @@ fn sectors(counts: &Counts) -> u64 {
     (counts.global() + counts.local_loads + counts.local_stores).sectors
 }
 
-/// A line's part in what moves: of 128 bytes, as four sectors or a wavefront of shared memory do.
-pub(super) fn share(counts: &Counts, total: &Counts) -> f64 {
-    let traffic = |counts: &Counts| {
-        let constants = counts.constant.requests + counts.constant.replays;
-        sectors(counts) as f64 / 4.0 + counts.shared().wavefronts as f64 + constants as f64 / 4.0
-    };
-    let all = traffic(total);
-    if all > 0.0 { traffic(counts) / all } else { 0.0 }
+/// A line's part in what each memory moves, where it moves any.
+pub(super) fn shares(counts: &Counts, total: &Counts) -> Vec<(f64, &'static str)> {
+    let issues = |counts: &Counts| counts.constant.requests + counts.constant.replays;
+    let parts = [
+        (sectors(counts), sectors(total), "sectors"),
+        (counts.shared().wavefronts, total.shared().wavefronts, "wavefronts"),
+        (issues(counts), issues(total), "constant issues"),
+    ];
+    let moved = parts.into_iter().filter(|(part, _, _)| *part > 0);
+    moved.map(|(part, whole, of)| (part as f64 / whole.max(1) as f64, of)).collect()
 }
 
 /// A clause for each kind of access.
@@ -238,12 +235,16 @@ fn of_memory(kind: &str, counts: &MemoryCounts) -> String {
     )
 }
 
-/// The stretches of a source file that belong to a kernel: its own function, and functions of the file that were compiled into it.
-fn fragments(lines: &[&str], kernel: &str, named: &BTreeSet<u32>) -> Vec<RangeInclusive<u32>> {
+/// The stretches of a source file that belong to a kernel: its own function with what stands above it, and functions of the file
+/// that were compiled into it.
+fn fragments(text: &KernelText, lines: &[&str], named: &BTreeSet<u32>) -> Vec<RangeInclusive<u32>> {
     let number = |index: usize| index as u32 + 1;
     let mut found: Vec<RangeInclusive<u32>> = Vec::new();
-    if let Some((start, _, end)) = own_function(lines, kernel) {
-        found.push(number(start)..=number(end));
+    if let Some(function) = text.function() {
+        // The comment and the attributes.
+        let above = lines[..function.start() - 1].iter().rev();
+        let above = above.take_while(|line| !line.trim().is_empty() && line.trim() != "}").count();
+        found.push((*function.start() - above) as u32..=*function.end() as u32);
     }
     for &line in named {
         let index = line as usize - 1;
@@ -266,39 +267,6 @@ fn fragments(lines: &[&str], kernel: &str, named: &BTreeSet<u32>) -> Vec<RangeIn
     merged
 }
 
-/// The kernel's function with its comment and attributes: first line, line of `fn`, last line, from 0.
-fn own_function(lines: &[&str], kernel: &str) -> Option<(usize, usize, usize)> {
-    let by_name = lines.iter().position(|line| declares(line, kernel));
-    // Instances of a generic kernel are named in its attribute.
-    let by_instance = || {
-        let at = lines.iter().position(|line| {
-            let named = line.find(kernel).is_some_and(|at| {
-                let before = line[..at].chars().next_back();
-                let rest = line[at + kernel.len()..].trim_start();
-                !before.is_some_and(is_word) && rest.starts_with('=') && !rest.starts_with("==")
-            });
-            named && !line.trim_start().starts_with("//")
-        })?;
-        let ahead = lines[at..].iter().position(|line| is_function(line))?;
-        Some(at + ahead)
-    };
-    let function = by_name.or_else(by_instance)?;
-    let mut start = function;
-    while start > 0 {
-        let above = lines[start - 1].trim();
-        let belongs = above.starts_with("//") && !above.starts_with("//!") || above.starts_with("#[");
-        if belongs {
-            start -= 1;
-        } else if above.ends_with(")]") {
-            // An attribute over several lines.
-            start = lines[..start].iter().rposition(|line| line.trim_start().starts_with("#["))?;
-        } else {
-            break;
-        }
-    }
-    Some((start, function, end_of(lines, function)))
-}
-
 /// The function around a line, without its comment: first and last line, from 0.
 fn enclosing(lines: &[&str], index: usize) -> Option<(usize, usize)> {
     let start = lines[..=index].iter().rposition(|line| is_function(line))?;
@@ -316,19 +284,9 @@ fn end_of(lines: &[&str], function: usize) -> usize {
     lines[function..].iter().position(closes).map_or(function, |ahead| function + ahead)
 }
 
-fn is_word(letter: char) -> bool {
-    letter.is_alphanumeric() || letter == '_'
-}
-
 fn is_function(line: &str) -> bool {
     let line = line.trim_start();
     !line.starts_with("//") && (line.starts_with("fn ") || line.contains(" fn "))
-}
-
-/// Whether a line declares the function with this name.
-fn declares(line: &str, name: &str) -> bool {
-    let Some((_, rest)) = line.split_once("fn ").filter(|_| is_function(line)) else { return false };
-    rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(is_word))
 }
 
 #[cfg(test)]
@@ -337,16 +295,15 @@ mod tests {
 
     const SOURCE: &str = "//! Head.\n\n/// Own.\n// PTX: x\n#[kernel(\n    one = <f32>,\n    two = <f64>\n)]\npub fn both<T>(a: T) {\n    help(a);\n}\n\n/// Helps.\nfn help(a: T) {\n    load(a)\n}\n\nfn other() {\n    two();\n}\n";
 
-    fn of(kernel: &str, named: &[u32]) -> Vec<RangeInclusive<u32>> {
+    fn of(name: &'static str, named: &[u32]) -> Vec<RangeInclusive<u32>> {
+        let text = KernelText { name, source: SOURCE.to_string(), ..KernelText::default() };
         let lines: Vec<&str> = SOURCE.lines().collect();
-        fragments(&lines, kernel, &named.iter().copied().collect())
+        fragments(&text, &lines, &named.iter().copied().collect())
     }
 
     #[test]
-    fn a_kernel_is_found_with_its_comment_by_name_and_by_instance() {
-        assert_eq!(of("both", &[]), [3..=11]);
+    fn a_kernel_comes_with_its_comment() {
         assert_eq!(of("two", &[]), [3..=11]);
-        assert_eq!(of("other", &[]), [18..=20]);
         assert_eq!(of("none", &[]), []);
     }
 
@@ -354,12 +311,5 @@ mod tests {
     fn functions_that_were_compiled_into_it_come_along() {
         assert_eq!(of("two", &[10, 15]), [3..=11, 14..=16]);
         assert_eq!(of("none", &[1]), [1..=1]);
-    }
-
-    #[test]
-    fn files_are_the_same_by_their_ends() {
-        assert!(same_file("/home/me/lab/gpu-kernels/src/copy.rs", "gpu-kernels/src/copy.rs"));
-        assert!(!same_file("/home/me/xgpu-kernels/src/copy.rs", "gpu-kernels/src/copy.rs"));
-        assert!(!same_file("src/copy.rs", "src/py.rs"));
     }
 }

@@ -80,7 +80,7 @@ fn the_page_behaves_in_a_browser() {
         assert_eq!(finding["drawn"], finding["charts"], "each chart shows one drawing at {width} pixels");
         assert_eq!(finding["drawing"], json!(if *width == json!(360) { "narrow" } else { "wide" }));
         assert_eq!(finding["themes"], json!(["light", "dark", "auto"]), "the button goes through the themes");
-        assert_eq!(finding["lit"], json!(["L4", "P4"]), "a line and its PTX light up together");
+        assert_eq!(finding["lit"], json!(["L6", "P6"]), "a line and its PTX light up together");
         assert_eq!(finding["opened"], json!(true), "a link opens the kernel that it leads to");
     }
 }

@@ -2,7 +2,7 @@
 
 use record::{
     Backend, Bound, Counted, DeviceInfo, Language, Line, Parameters, Parts, Precision, Record, Run, Times,
-    counters::{Access, AccessKind, Counts, LaunchCounters, MemoryCounts, SharedCounts},
+    counters::{Access, AccessKind, Counts, LaunchCounters, Limiter, MemoryCounts, Residency, SharedCounts},
 };
 use report::{
     Article, Catalog, CodeLine, KernelText, Lesson, Picture, Place,
@@ -61,7 +61,7 @@ pub(crate) fn simulated() -> Vec<Record> {
         let access = access(AccessKind::GlobalLoad, lanes, counts.loads.sectors as u32 / 100, 0);
         let row = row("offset", "offset_f32", 200.0 + f64::from(offset));
         let parameters = Parameters { precision: Some(Precision::F32), ..row.parameters.clone() };
-        let counters = Some(counted(counts, Some(access), 4));
+        let counters = Some(counted(counts, Some(access), 6));
         rows.push(Record { parameters: parameters.swept("offset", offset), counters, ..row });
     }
     let counts =
@@ -69,7 +69,7 @@ pub(crate) fn simulated() -> Vec<Record> {
     let access = access(AccessKind::SharedLoad, (0..32).map(|lane| Some(lane * 128)).collect(), 0, 32);
     let tile = row("transpose", "tile", 400.0);
     rows.push(Record {
-        counters: Some(counted(counts, Some(access), 4)),
+        counters: Some(counted(counts, Some(access), 6)),
         note: Some(HOSTILE.to_string()),
         ..tile
     });
@@ -112,11 +112,22 @@ fn access(kind: AccessKind, lanes: Vec<Option<u64>>, sectors: u32, wavefronts: u
 }
 
 fn counted(counts: Counts, worst: Option<Access>, line: u32) -> Box<Counted> {
+    let residency = Residency {
+        registers: 32,
+        shared_bytes: 0,
+        most_warps: 64,
+        by_warps: 8,
+        by_blocks: 32,
+        by_registers: Some(8),
+        by_shared_memory: None,
+        limiter: Limiter::Warps,
+    };
     let launch = LaunchCounters {
         blocks: 1000,
         warps: 8000,
         resident_blocks: 8,
         resident_warps: 64,
+        residency: Some(residency),
         total: counts,
         ..LaunchCounters::default()
     };
@@ -153,9 +164,9 @@ pub(crate) fn catalog() -> Catalog {
         contract: Vec::new(),
         file: "kernels/src/lesson.rs",
         source: format!(
-            "//! Head.\n\n/// Adds <one>.\npub fn {name}(a: &mut f32) {{\n    *a += 1.0; // {HOSTILE}\n}}\n"
+            "//! Head.\n\n/// Adds <one>.\n#[kernel]\npub fn {name}(a: &mut f32) {{\n    *a += 1.0; // {HOSTILE}\n}}\n"
         ),
-        ptx: [(".visible .entry k(", None), ("ld.global.f32 %f1, [%rd1];", Some(4)), ("ret;", Some(6))]
+        ptx: [(".visible .entry k(", None), ("ld.global.f32 %f1, [%rd1];", Some(6)), ("ret;", Some(7))]
             .map(|(text, line)| CodeLine {
                 text: text.to_string(),
                 place: line.map(|line| Place { file: "kernels/src/lesson.rs".to_string(), line }),
@@ -191,7 +202,7 @@ pub(crate) fn report(catalog: &Catalog) -> Report<'_> {
         simulated,
     };
     let runs = vec![run(measured(), simulated()), run(simulated(), Vec::new())];
-    let place = Place { file: "kernels/src/lesson.rs".to_string(), line: 5 };
+    let place = Place { file: "kernels/src/lesson.rs".to_string(), line: 6 };
     let machine = CodeLine { text: "LDS R0, [R1] ;".to_string(), place: Some(place) };
     Report {
         title: format!("Two cards {HOSTILE}"),

@@ -179,8 +179,8 @@ fn a_kernel_shows_its_lines_and_its_worst_access() {
     let kernel = section(&page, "kernel-offset_f32");
     let kernel = &kernel[..kernel.find("id=\"kernel-tile\"").expect("the next kernel")];
     let lines: Vec<&str> = values(kernel, "data-line");
-    // The comment, the function and its end; the heat of line 4; the two stretches of PTX.
-    assert_eq!(lines, ["3", "4", "4", "5", "6", "4", "6"]);
+    // The comment, the function and its end with the heat of line 6; the two stretches of PTX.
+    assert_eq!(lines, ["3", "4", "5", "6", "6", "7", "6", "7"]);
     let heat = &tags(kernel, "data-sectors")[0];
     assert_eq!((heat["data-sectors"].as_str(), heat["style"].as_str()), ("500", "--share:1.000"));
     assert!(kernel.contains("global loads: 100 requests, 500 sectors (5 per request), 80% efficient"));
@@ -191,11 +191,12 @@ fn a_kernel_shows_its_lines_and_its_worst_access() {
         (drawn["data-kind"].as_str(), drawn["data-addresses"].as_str()),
         ("sectors", addresses.join(" ").as_str())
     );
-    assert!(kernel.contains("device memory 100% · L2 40% · latency 25% · on-chip memory 10% · launch 5%"));
-    assert!(kernel.contains("8 blocks and 64 warps of 64 (100% occupancy)"));
+    assert!(kernel.contains("DRAM 100%, L2 40%, latency 25%, L1 and shared memory 10%, launch 5%."));
+    assert!(kernel.contains("An SM holds 8 blocks of 8 warps, 64 of 64 warps (100%)."));
+    assert!(kernel.contains("Limited by warps;") && kernel.contains("100% of all sectors"));
     let tile = section(&page, "kernel-tile");
     let machine = tile.split("SASS</summary>").nth(1).expect("it was disassembled");
-    assert!(machine.contains("S5\" data-line=\"5\">") && machine.contains("LDS R0, [R1] ;"), "{machine}");
+    assert!(machine.contains("S6\" data-line=\"6\">") && machine.contains("LDS R0, [R1] ;"), "{machine}");
     assert!(tile.contains("up to 32 different words lie in one bank, so the request takes 32 wavefronts."));
     assert!(tile.contains(
         "shared loads: 10 requests, 320 wavefronts (32 per request), 310 of them lost to bank conflicts"
