@@ -1,9 +1,9 @@
 //! The command line.
 
+mod given;
 mod options;
 
-// Those of experiments that are still to come are not named anywhere else yet.
-#[allow(unused_imports)]
+pub(crate) use given::Given;
 pub(crate) use options::{Choices, Matrices, Pattern};
 
 use crate::{
@@ -490,8 +490,8 @@ mod tests {
         let options = options(&[]);
         assert!(options.experiments.is_empty() && options.kernels.is_empty() && options.range.is_none());
         assert_eq!(
-            (options.device, options.bytes, options.choices.given(), options.samples),
-            (DeviceChoice::Auto, None, Vec::new(), None)
+            (options.device, options.bytes, options.choices.given, options.samples),
+            (DeviceChoice::Auto, None, Given::default(), None)
         );
         assert_eq!((options.precision, options.format), (Precisions::Both, Format::Table));
         assert_eq!((options.counters, options.verbose), (None, false));

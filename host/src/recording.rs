@@ -63,7 +63,7 @@ impl Recorder<'_> {
         let about = About { above, language, residence, method: measurement.method };
         let unfilled = Unfilled::of(point.parameters.grid, self.device.multiprocessors);
         let unfilled = unfilled.map(|unfilled| format!("{unfilled}: the card is not filled"));
-        let remarks = times.and_then(|_| about.remark()).into_iter().chain(unfilled);
+        let remarks = about.remark().into_iter().chain(unfilled).filter(|_| times.is_some());
         let remarks: Vec<String> = remarks.chain(self.differences(point, language)).collect();
         let note = measurement.fault.clone().or_else(|| (!remarks.is_empty()).then(|| remarks.join("; ")));
         Record {

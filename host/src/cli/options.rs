@@ -1,5 +1,6 @@
 //! The options that are an experiment's own: which of them it takes, each experiment says itself.
 
+use super::given::{Given, SIZES};
 use crate::{
     experiments::{Block, Placement},
     sizes,
@@ -10,7 +11,7 @@ use std::{fmt, str::FromStr};
 /// What the user chose where experiments leave a choice; what was not chosen is left to the experiment.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Choices {
-    /// Threads a block: 256, 16x16, or several as in 16x16,32x8 [default: 256, or what the experiment says]
+    /// Threads per block: 256, 16x16, or several as in 16x16,32x8 [default: 256, or what the experiment says]
     ///
     /// From 1 to the device's limit in all, 1024 as a rule. What is not a multiple of 32 is allowed, for the sake of seeing
     /// what it costs: the last warp of each block then has idle lanes. Two dimensions are for transpose and matmul.
@@ -18,23 +19,23 @@ pub(crate) struct Choices {
     pub block: Vec<Block>,
 
     /// Elements in a row of the matrix [default: 2048; 1024 on a simulated card]
-    #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = dimension)]
+    #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_name = "N", value_parser = dimension)]
     pub nx: Option<u32>,
 
     /// Rows of the matrix [default: as many as --nx]
-    #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = dimension)]
+    #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_name = "N", value_parser = dimension)]
     pub ny: Option<u32>,
 
     /// Width of the tiles of a matrix multiplication, or several as in 8,16,32
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "W", value_parser = dimension)]
     pub tile: Vec<u32>,
 
-    /// Lanes that a shuffle stays within, or distinct words a request, or several: 1,2,4,8,16,32
+    /// Lanes that a shuffle stays within, or distinct words per request, or several: 1,2,4,8,16,32
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "W", value_parser = dimension)]
     pub width: Vec<u32>,
 
     /// Size of the matrices: N for square ones, or MxNxK for (M by K) times (K by N); or several
-    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "N|MxNxK")]
+    #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_delimiter = ',', value_name = "N|MxNxK")]
     pub size: Vec<Matrices>,
 
     /// What a product of matrices is multiplied by: C = alpha A B + beta C [default: 1]
@@ -46,10 +47,10 @@ pub(crate) struct Choices {
     pub beta: Option<f32>,
 
     /// Oversubscription: the allocation over the memory that counts as the card's, or several as in 0.5,1.0,1.5
-    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "P", value_parser = factor)]
+    #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_delimiter = ',', value_name = "P", value_parser = factor)]
     pub factor: Vec<f64>,
 
-    /// Size of the pages that are dealt out and drawn: 4KiB, 64KiB or 2MiB [default: 2MiB]
+    /// Page size, for partitioning and for random reads: 4KiB, 64KiB or 2MiB [default: 2MiB]
     #[arg(long, allow_hyphen_values = true, value_name = "4KiB|64KiB|2MiB", value_parser = page)]
     pub page: Option<u64>,
 
@@ -62,7 +63,7 @@ pub(crate) struct Choices {
     pub pattern: Vec<Pattern>,
 
     /// Device memory that counts as the card's in the unified memory experiment
-    #[arg(long, allow_hyphen_values = true, value_name = "SIZE", value_parser = sizes::parse)]
+    #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_name = "SIZE", value_parser = sizes::parse)]
     pub budget: Option<u64>,
 
     /// Let managed memory exceed what a GPU has free
@@ -70,36 +71,16 @@ pub(crate) struct Choices {
     /// Pages are then evicted while kernels run. The driver may take minutes for a launch, the card is as good as hung for
     /// everything else meanwhile, and on some systems the machine has to be restarted. A simulated card needs no
     /// leave.
-    #[arg(long)]
+    #[arg(long, help_heading = SIZES)]
     pub allow_oversubscription: bool,
 
     /// The stencil's four coefficients c1,c2,c3,c4 [default: those of the first derivative]
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "C1,C2,C3,C4", value_parser = coefficient)]
     pub coefficients: Vec<f32>,
-}
 
-impl Choices {
-    /// The options that the user gave, by their names.
-    pub(crate) fn given(&self) -> Vec<&'static str> {
-        let given = [
-            ("block", !self.block.is_empty()),
-            ("nx", self.nx.is_some()),
-            ("ny", self.ny.is_some()),
-            ("tile", !self.tile.is_empty()),
-            ("width", !self.width.is_empty()),
-            ("size", !self.size.is_empty()),
-            ("alpha", self.alpha.is_some()),
-            ("beta", self.beta.is_some()),
-            ("factor", !self.factor.is_empty()),
-            ("page", self.page.is_some()),
-            ("placement", !self.placement.is_empty()),
-            ("pattern", !self.pattern.is_empty()),
-            ("budget", self.budget.is_some()),
-            ("allow-oversubscription", self.allow_oversubscription),
-            ("coefficients", !self.coefficients.is_empty()),
-        ];
-        given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
-    }
+    /// Which of these and of the shared ones the user gave.
+    #[command(flatten)]
+    pub given: Given,
 }
 
 /// The order in which the kernels of the unified memory experiment read.
@@ -193,7 +174,7 @@ mod tests {
 
     #[test]
     fn nothing_is_chosen_by_default() {
-        assert_eq!(parse(&[]).map(|choices| choices.given()), Ok(Vec::new()));
+        assert_eq!(parse(&[]).map(|choices| choices.given), Ok(Given::default()));
     }
 
     #[test]
@@ -235,7 +216,7 @@ mod tests {
         assert_eq!(choices.placement, [Placement::ZeroCopy, Placement::Partition]);
         assert_eq!((&choices.pattern[..], choices.budget), (&[Pattern::RandomWarp][..], Some(1 << 30)));
         assert_eq!(choices.coefficients, [-0.8, 0.2, 1e-3, 0.0]);
-        assert_eq!(choices.given().len(), 13);
+        assert_eq!(choices.given.names().count(), 13);
     }
 
     #[test]

@@ -39,18 +39,10 @@ pub(crate) struct Selection {
     range: Option<Sweep>,
     scale: Scale,
     choices: Choices,
-    /// The options of single experiments that the user gave, by their names.
-    given: Vec<&'static str>,
 }
 
 /// Threads a block where the user does not say, of experiments whose blocks have one dimension.
 const BLOCK: u32 = 256;
-
-/// Which options of single experiments the user gave.
-fn given(bytes: bool, precision: Precisions, range: bool, choices: &Choices) -> Vec<&'static str> {
-    let more = [("bytes", bytes), ("precision", precision != Precisions::Both), ("range", range)];
-    more.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).chain(choices.given()).collect()
-}
 
 impl From<&Options> for Selection {
     fn from(options: &Options) -> Selection {
@@ -67,12 +59,6 @@ impl From<&Options> for Selection {
                 _ => Scale::Quick,
             },
             choices: options.choices.clone(),
-            given: given(
-                options.bytes.is_some(),
-                options.precision,
-                options.range.is_some(),
-                &options.choices,
-            ),
         }
     }
 }
@@ -93,12 +79,6 @@ impl From<&CheckOptions> for Selection {
             range: options.range.clone(),
             scale: Scale::Small,
             choices: options.choices.clone(),
-            given: given(
-                options.bytes.is_some(),
-                options.precision,
-                options.range.is_some(),
-                &options.choices,
-            ),
         }
     }
 }
@@ -110,8 +90,6 @@ impl Selection {
             Scale::Small => check_bytes(&options.choices),
             Scale::Quick | Scale::Full => whole_blocks(EXPLAINED_DEFAULT, common_block(&options.choices)),
         };
-        let given =
-            given(options.bytes.is_some(), Precisions::Both, options.range.is_some(), &options.choices);
         Selection {
             experiments: Vec::new(),
             kernels: vec![options.name.clone()],
@@ -121,7 +99,6 @@ impl Selection {
             range: options.range.clone(),
             scale,
             choices: options.choices.clone(),
-            given,
         }
     }
 }
@@ -144,8 +121,8 @@ pub(crate) fn points(selection: &Selection, device: &DeviceInfo) -> Result<Vec<P
 
 /// Refuses options that none of the experiments takes.
 fn understood(selection: &Selection, selected: &[&'static dyn Experiment]) -> Result<()> {
-    let takes = |experiment: &&dyn Experiment, option| experiment.options().contains(option);
-    for option in &selection.given {
+    let takes = |experiment: &&dyn Experiment, option: &str| experiment.options().contains(&option);
+    for option in selection.choices.given.names() {
         if selected.iter().any(|experiment| takes(experiment, option)) {
             continue;
         }
@@ -449,7 +426,6 @@ mod tests {
             range: "0".parse().ok(),
             scale: Scale::Quick,
             choices: Choices { block: vec![Block::linear(96)], ..Choices::default() },
-            given: Vec::new(),
         };
         let sizes = |selection: &Selection| {
             let points = points_of(selection, &selected(selection), bytes, &h200())?;

@@ -62,8 +62,9 @@ impl Experiment for Offset {
     }
 
     fn reading(&self) -> &'static str {
-        "A warp that starts off a 32-byte sector touches one sector more, which its neighbour shares, and one that \
-         straddles 128-byte lines is looked up twice: on cards with a cache, a small dent between the aligned offsets."
+        "From compute capability 2.0 on, a misaligned warp touches one sector or line more, which a cache shares with its \
+         neighbour: a small dent between the aligned offsets. Before, the parts of a misaligned half-warp were transactions \
+         of their own, 16 of them on capability 1.0."
     }
 
     fn module(&self) -> &'static str {

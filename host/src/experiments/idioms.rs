@@ -132,8 +132,8 @@ impl Experiment for Idioms {
     }
 
     fn reading(&self) -> &'static str {
-        "Where memory is what a kernel waits for, a comparison is free. Where instructions are, it costs what they cost, and more \
-         where it keeps loads from being issued together. docs/rust-tax.md says how each check goes away."
+        "A memory-bound kernel hides a comparison; an issue-bound one pays for it, and more where it keeps loads from being \
+         issued together. docs/rust-tax.md says how each check goes away."
     }
 
     fn articles(&self) -> &'static [Article] {

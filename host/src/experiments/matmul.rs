@@ -94,13 +94,13 @@ impl Experiment for Matmul {
     }
 
     fn summary(&self) -> &'static str {
-        "C = alpha A B + beta C: where a number comes from that is used a thousand times"
+        "C = alpha A B + beta C: how often a number is loaded that is used a thousand times"
     }
 
     fn reading(&self) -> &'static str {
-        "GB/s and intensity count what threads load from global memory: two numbers a multiplication without tiles, \
-         16 or 32 times fewer with them. The fewer, the more GFLOP/s, until shared memory is what all wait for; from \
-         there on it is registers."
+        "GB/s and intensity count what threads load from global memory: two numbers per multiplication without tiles, \
+         16 or 32 times fewer with them. The fewer, the more GFLOP/s, until shared memory is the limit; tiles in registers \
+         go beyond it."
     }
 
     fn articles(&self) -> &'static [Article] {

@@ -26,7 +26,7 @@ pub(crate) enum Placement {
     ZeroCopy,
     /// The same with managed memory, by hints, where zero-copy takes pinned memory
     ZeroCopyHints,
-    /// Pages are dealt out between host and device by hints for each of them
+    /// Pages are partitioned between host and card, by hints for each of them
     Partition,
     /// The same by one prefetch of what fits, the rest read over the link
     PartitionPrefetch,

@@ -206,7 +206,7 @@ impl Experiment for Transpose {
     }
 
     fn reading(&self) -> &'static str {
-        "copy_row and copy_col are no transposes: what is above all others, and what is below. In row kernels lanes run \
+        "copy_row and copy_col copy without turning: the upper and the lower bound. In row kernels lanes run \
          along the source's rows and store down columns, in col kernels the other way round. Tiles turn in shared memory, \
          so that both sides go along rows; vectors move 16 bytes a lane on both sides as well."
     }

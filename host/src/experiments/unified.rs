@@ -87,7 +87,7 @@ impl Experiment for Unified {
     }
 
     fn summary(&self) -> &'static str {
-        "memory shared with the host: three orders of access, pages that come, stay or are dealt out"
+        "memory shared with the host: three orders of access, over pages that migrate, stay or are partitioned"
     }
 
     fn reading(&self) -> &'static str {
@@ -95,7 +95,7 @@ impl Experiment for Unified {
          that counts as the card's. host_copy_driver is the driver's own copy from pinned memory, its bytes counted once: the \
          link's ceiling, of which zero-copy gets 93% (H200), since it asks for 128 bytes at a time. Pages on demand are moved \
          for the sake of 128 bytes each when access is random, and moved out again when they are more than fit: then reading \
-         them where they are, or dealing them out, is faster by far."
+         them where they are, or partitioning them, is faster by far."
     }
 
     fn articles(&self) -> &'static [Article] {

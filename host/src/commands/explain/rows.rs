@@ -3,13 +3,12 @@
 
 use crate::recording::Simulated;
 use crate::{
-    cli::{Options, Precisions},
+    cli::Options,
     device::DeviceInfo,
     experiments::{Point, Work},
     simulated::{self, Card},
 };
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
 use std::{env, process::Command};
 
 /// What simulating the kernels of these points in the small tells of them.
@@ -50,9 +49,8 @@ fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<
     let mut command = Command::new(program);
     command.args(["run", "--small", "--format", "json", "--device", &format!("sim:{}", simulated.card)]);
     command.args(&options.experiments).args(["--kernel", &kernels.join(",")]);
-    for (name, value) in arguments(options) {
-        command.args([format!("--{name}"), value]);
-    }
+    // What tells rows apart; at the sizes of a check.
+    command.args(options.choices.given.without_sizes());
     let output = command.output().context("the program cannot be started, to simulate what it explains")?;
     if !output.status.success() {
         let error = String::from_utf8_lossy(&output.stderr);
@@ -64,32 +62,6 @@ fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<
     let rows = record::read(&String::from_utf8_lossy(&output.stdout))
         .context("the simulation printed something that is no record")?;
     Ok(Simulated { rows, ..simulated })
-}
-
-/// The options that tell rows apart, other than by their sizes.
-fn arguments(options: &Options) -> Vec<(&'static str, String)> {
-    fn list<T: ToString>(values: &[T]) -> Option<String> {
-        let values: Vec<String> = values.iter().map(T::to_string).collect();
-        (!values.is_empty()).then(|| values.join(","))
-    }
-    fn names<T: ValueEnum>(values: &[T]) -> Option<String> {
-        let names = values.iter().filter_map(|value| Some(value.to_possible_value()?.get_name().to_string()));
-        list(&names.collect::<Vec<_>>())
-    }
-    let choices = &options.choices;
-    let precision = (options.precision != Precisions::Both).then(|| names(&[options.precision])).flatten();
-    let given = [
-        ("precision", precision),
-        ("range", options.range.as_ref().map(ToString::to_string)),
-        ("block", list(&choices.block)),
-        ("tile", list(&choices.tile)),
-        ("width", list(&choices.width)),
-        ("page", choices.page.map(|page| page.to_string())),
-        ("placement", names(&choices.placement)),
-        ("pattern", names(&choices.pattern)),
-        ("coefficients", list(&choices.coefficients)),
-    ];
-    given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// The card whose requests fall on sectors as the device's do: of the same compute capability, or of the next lower one
