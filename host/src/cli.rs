@@ -3,7 +3,6 @@
 mod given;
 mod options;
 
-pub(crate) use given::Given;
 pub(crate) use options::{Choices, Matrices, Pattern};
 
 use crate::{
