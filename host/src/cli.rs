@@ -467,7 +467,7 @@ fn checkable_names() -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{given::Given, *};
     use crate::experiments::Block;
     use clap::CommandFactory;
 
