@@ -91,7 +91,9 @@ fn head(text: &KernelText, style: Style) -> String {
         let _ = write!(out, "\n  {signature}\n");
     } else {
         let _ = write!(out, "\n  {}(\n", text.name);
-        text.parameters.iter().for_each(|parameter| out += &format!("      {parameter},\n"));
+        text.parameters
+            .iter()
+            .for_each(|parameter| out += &style.wrap("      ", "          ", &format!("{parameter},")));
         out += "  )\n";
     }
     for clause in &text.contract {
@@ -153,9 +155,19 @@ fn worst(access: &Access, style: Style) -> String {
         cost if cost > least => format!("{}, where {} would do", count(cost), least),
         cost => format!("{}, as few as it can", count(cost)),
     };
+    let drawn = match (cost, access::drawn(access)) {
+        (cost, drawn) if cost == drawn => String::new(),
+        (cost, drawn) if cost > drawn => {
+            format!(
+                " The picture has {}: this card serves the warp in parts, some of which want the same.",
+                count(drawn)
+            )
+        }
+        (_, drawn) => format!(" The picture has {}: this card serves some of them together.", count(drawn)),
+    };
     let [x, y, z] = access.block;
     let caption = format!(
-        "A {what} in {memory} memory, {} bytes in each of {lanes} lanes, by warp {} of block ({x}, {y}, {z}): {verdict}.",
+        "A {what} in {memory} memory, {} bytes in each of {lanes} lanes, by warp {} of block ({x}, {y}, {z}): {verdict}.{drawn}",
         access.bytes, access.warp,
     );
     let title = format!("The worst request in {memory} memory");
@@ -176,15 +188,21 @@ fn see_also(text: &KernelText, style: Style) -> String {
         (format!("cargo xtask ptx {name} --lines"), "its PTX by line of Rust"),
     ];
     let width = commands.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
-    let lines =
-        commands.map(|(command, why)| format!("  {command:<width$}  {}\n", style.paint(Ink::Faint, why)));
-    format!("\n{}\n{}", style.paint(Ink::Strong, "See also"), lines.concat())
+    let line = |(command, why): (String, &str)| {
+        let line = format!("  {command:<width$}  {why}");
+        match line.chars().count() <= style.columns() {
+            true => format!("  {command:<width$}  {}\n", style.paint(Ink::Faint, why)),
+            false => format!("  {command}\n"),
+        }
+    };
+    format!("\n{}\n{}", style.paint(Ink::Strong, "See also"), commands.map(line).concat())
 }
 
 /// An experiment as a lesson.
 pub fn experiment(lesson: &Lesson, catalog: &Catalog, style: Style) -> String {
     let title = lesson.prose.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or(lesson.name);
-    let mut out = format!("{}\n", style.paint(Ink::Strong, &plain(title)));
+    let title = style.wrap("", "", &plain(title));
+    let mut out = format!("{}\n", style.paint(Ink::Strong, title.trim_end()));
     let question = format!("{}: {}", lesson.name, lesson.summary);
     let _ = writeln!(out, "{}", style.wrap("", "", &question));
     out += &prose::wrapped(&lesson.prose, style);

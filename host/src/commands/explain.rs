@@ -70,7 +70,7 @@ fn most_telling(options: &ExplainOptions, driver: &Driver) -> Result<Option<Reco
     kernels::edited::compile(plan::kernels(&Selection::explained(options, Scale::Small)), &gpu.info, driver)?;
     let interrupt = Interrupt::listen()?;
     let points = |scale| {
-        let mut points = plan::points(&Selection::explained(options, scale), &gpu.info)?;
+        let mut points = plan::points_alone(&Selection::explained(options, scale), &gpu.info)?;
         points.retain(|point| point.kernel == options.name && matches!(point.work, Work::Kernel(_)));
         Ok::<_, anyhow::Error>(points)
     };

@@ -108,15 +108,32 @@ impl Selection {
 /// # Errors
 /// An experiment cannot be run as the selection asks.
 pub(crate) fn points(selection: &Selection, device: &DeviceInfo) -> Result<Vec<Point>> {
-    let selected = within_range(selection, selected(selection));
-    understood(selection, &selected).map_err(refused)?;
-    let (bytes, points) = sized_points(selection, &selected, device)?;
+    let (selected, bytes, points) = planned(selection, device)?;
     for experiment in &selected {
         for note in experiment.notes(&request(selection, bytes), device) {
             eprintln!("note: {note}");
         }
     }
     Ok(points)
+}
+
+/// The same, without notes of what a whole run leaves out.
+///
+/// # Errors
+/// As [`points`].
+pub(crate) fn points_alone(selection: &Selection, device: &DeviceInfo) -> Result<Vec<Point>> {
+    planned(selection, device).map(|(_, _, points)| points)
+}
+
+/// The experiments selected, the size of those that are about bytes, and the points.
+fn planned(
+    selection: &Selection,
+    device: &DeviceInfo,
+) -> Result<(Vec<&'static dyn Experiment>, u64, Vec<Point>)> {
+    let selected = within_range(selection, selected(selection));
+    understood(selection, &selected).map_err(refused)?;
+    let (bytes, points) = sized_points(selection, &selected, device)?;
+    Ok((selected, bytes, points))
 }
 
 /// Refuses options that none of the experiments takes.

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!      byte  4 sectors of 32 bytes                lanes
-//!         0  ·███████ ████████ ████████ ████████  0-6  7-14  15-22  23-30
+//!         0  ·███████ ████████ ████████ ████████  0-6 7-14 15-22 23-30
 //!       128  █·······                             31
 //! ```
 //!
@@ -45,7 +45,7 @@ pub(super) fn drawing(access: &Access, style: Style) -> String {
         .max(rows.iter().map(|row| row.marks.join(" ").chars().count()).max().unwrap_or(0));
     let mut text = String::new();
     let caption = format!("  {:>9}  {:<width$}  lanes", head[0], head[1]);
-    let _ = writeln!(text, "{}", style.paint(Ink::Faint, caption.trim_end()));
+    let _ = writeln!(text, "{}", style.paint(Ink::Faint, &style.cut(caption.trim_end())));
     let elided = rows.len().saturating_sub(MOST_ROWS);
     for (nth, row) in rows.iter().enumerate() {
         // What is left out stands before the last row, of which the reader learns how far the picture goes.
@@ -61,12 +61,26 @@ pub(super) fn drawing(access: &Access, style: Style) -> String {
             continue;
         }
         let marks = row.marks.join(" ");
-        let lanes =
-            row.lanes.iter().filter(|lanes| !lanes.is_empty()).cloned().collect::<Vec<_>>().join("  ");
+        let lanes = row.lanes.iter().filter(|lanes| !lanes.is_empty()).cloned().collect::<Vec<_>>().join(" ");
         let line = format!("  {:>9}  {marks:<width$}  {lanes}", row.label);
-        let _ = writeln!(text, "{}", cut(line.trim_end(), style));
+        let _ = writeln!(text, "{}", style.cut(line.trim_end()));
     }
     text
+}
+
+/// What a picture of the request has, in the unit of its cost: sectors, wavefronts or issues. A card that serves a warp in parts,
+/// or parts of it together, counts others.
+pub(super) fn drawn(access: &Access) -> u32 {
+    let rows = match access.kind {
+        AccessKind::ConstantLoad => addresses(access).len(),
+        kind if kind.is_shared() => wavefronts(access, Style::default()).len(),
+        _ => lines(access, Style::default())
+            .iter()
+            .flat_map(|row| &row.lanes)
+            .filter(|lanes| !lanes.is_empty())
+            .count(),
+    };
+    u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
 /// Lanes that take part, with their first bytes.
@@ -194,12 +208,90 @@ fn ranges(lanes: &[usize]) -> String {
     text.join(",")
 }
 
-/// As much of a line as fits.
-fn cut(line: &str, style: Style) -> String {
-    let most = style.columns();
-    if line.chars().count() <= most {
-        return line.to_string();
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STYLE: Style = Style { width: 80, unicode: false, colour: false };
+
+    fn access(kind: AccessKind, bytes: u32, address: impl Fn(u64) -> Option<u64>) -> Access {
+        let lanes = (0..32).map(address).collect();
+        Access { site: 0, kind, bytes, lanes, sectors: 0, wavefronts: 0, block: [0; 3], warp: 0 }
     }
-    let end = style.either("…", "..");
-    line.chars().take(most - end.chars().count()).chain(end.chars()).collect()
+
+    /// The rows of a picture, without its caption.
+    fn rows(access: &Access) -> Vec<String> {
+        drawing(access, STYLE).lines().skip(1).map(|line| line.trim_start().to_string()).collect()
+    }
+
+    #[test]
+    fn an_offset_spills_into_the_next_line() {
+        let offset = access(AccessKind::GlobalLoad, 4, |lane| Some((lane + 1) * 4));
+        assert_eq!(
+            drawing(&offset, Style { unicode: true, ..STYLE }),
+            "       byte  4 sectors of 32 bytes                lanes
+          0  ·███████ ████████ ████████ ████████  0-6 7-14 15-22 23-30
+        128  █·······                             31
+"
+        );
+    }
+
+    #[test]
+    fn a_stride_spreads_over_lines() {
+        let stride = access(AccessKind::GlobalStore, 8, |lane| Some(lane * 32));
+        let rows = rows(&stride);
+        assert_eq!(rows.len(), 8);
+        assert_eq!(rows[1], "128  ##...... ##...... ##...... ##......  4 5 6 7");
+        let far = access(AccessKind::GlobalLoad, 4, |lane| Some(lane * 128));
+        let rows = self::rows(&far);
+        assert_eq!(rows.len(), 11, "{rows:?}");
+        assert_eq!(rows[0], "0  #.......                             0");
+        assert_eq!(
+            (rows[9].as_str(), rows[10].split_once(' ')),
+            (":  22 rows more", Some(("3968", " #.......                             31")))
+        );
+    }
+
+    #[test]
+    fn lanes_that_take_no_part_fall_nowhere() {
+        let odd = access(AccessKind::GlobalLoad, 4, |lane| (lane % 2 == 1).then_some(lane * 4));
+        assert_eq!(rows(&odd), ["0  .#.#.#.# .#.#.#.# .#.#.#.# .#.#.#.#  1-7/2 9-15/2 17-23/2 25-31/2"]);
+    }
+
+    #[test]
+    fn a_wavefront_serves_a_word_per_bank() {
+        let column = |pitch: u64| access(AccessKind::SharedLoad, 4, move |lane| Some(lane * pitch * 4));
+        let padded = rows(&column(33));
+        assert_eq!(padded, ["1  ######## ######## ######## ########  0-31"]);
+        let conflicts = rows(&column(32));
+        assert_eq!(conflicts[0], "1  #....... ........ ........ ........  0");
+        assert_eq!(conflicts[9..], [":  22 rows more", "32  #....... ........ ........ ........  31"]);
+        let two = rows(&column(2));
+        assert_eq!(
+            two,
+            ["1  #.#.#.#. #.#.#.#. #.#.#.#. #.#.#.#.  0-15", "2  #.#.#.#. #.#.#.#. #.#.#.#. #.#.#.#.  16-31"]
+        );
+        let wide = access(AccessKind::SharedStore, 8, |lane| Some(lane * 8));
+        assert_eq!(rows(&wide).len(), 2, "a half-warp fills all banks");
+        let atomics = access(AccessKind::SharedAtomic, 4, |lane| Some(lane / 16 * 4));
+        assert_eq!(rows(&atomics)[0], "1  ##...... ........ ........ ........  0,16");
+        assert_eq!(rows(&atomics).len(), 11);
+    }
+
+    #[test]
+    fn constants_and_local_memory() {
+        let constants = access(AccessKind::ConstantLoad, 4, |lane| Some(lane % 3 * 4));
+        assert_eq!(rows(&constants), ["0    0-30/3", "4    1-31/3", "8    2-29/3"]);
+        let words = access(AccessKind::LocalLoad, 8, |lane| Some(lane * 4));
+        let rows = rows(&words);
+        assert_eq!((rows.len(), rows[1].starts_with("128  ########")), (2, true), "{rows:?}");
+    }
+
+    #[test]
+    fn a_picture_fits_the_terminal() {
+        let scattered = access(AccessKind::GlobalLoad, 4, |lane| Some(lane * 7 % 32 * 4));
+        let narrow = Style { width: 60, ..STYLE };
+        assert!(drawing(&scattered, narrow).lines().all(|line| line.chars().count() <= 60));
+        assert!(drawing(&scattered, narrow).contains(".."));
+    }
 }

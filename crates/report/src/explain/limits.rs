@@ -121,3 +121,80 @@ pub(crate) fn speed_of_light(parts: &Parts) -> String {
     });
     shown.collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{c870, h200};
+    use record::{
+        Bound,
+        counters::{LaunchCounters, Limiter},
+    };
+
+    const PARTS: Parts = Parts {
+        launch: 1.0,
+        dram: 4.0,
+        l2: 2.0,
+        on_chip: 0.0,
+        issue: 0.01,
+        latency: 3.0,
+        link: 0.0,
+        migration: 0.0,
+    };
+
+    fn counted(blocks: u64, resident: (u32, u32), residency: Option<Residency>) -> Counted {
+        let (resident_blocks, resident_warps) = resident;
+        Counted {
+            launch: LaunchCounters {
+                blocks,
+                resident_blocks,
+                resident_warps,
+                residency,
+                ..LaunchCounters::default()
+            },
+            dram_bytes: 0,
+            modelled_us: PARTS,
+            bound: Bound::Dram,
+            lines: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn occupancy_names_the_limiter_and_what_the_others_would_allow() {
+        let residency = Residency {
+            registers: 40,
+            shared_bytes: 4096,
+            most_warps: 64,
+            by_warps: 8,
+            by_blocks: 32,
+            by_registers: Some(6),
+            by_shared_memory: Some(45),
+            limiter: Limiter::Registers,
+        };
+        assert_eq!(
+            occupancy(&counted(4096, (6, 48), Some(residency)), &h200()),
+            "an SM holds 6 blocks of 8 warps, 48 of 64 warps (75%). A thread takes 40 registers (estimated) and a block 4,096 \
+             bytes of shared memory. Limited by registers; blocks that each would allow: warps 8, block slots 32, registers 6, \
+             shared memory 45. The grid of 4,096 blocks fills the card in 6 waves, the last 17% full."
+        );
+    }
+
+    #[test]
+    fn a_small_grid_leaves_the_card_idle() {
+        let of = |blocks| occupancy(&counted(blocks, (2, 16), None), &c870());
+        assert_eq!(
+            of(4),
+            "an SM holds 2 blocks of 8 warps. The grid has 4 blocks, which leaves 12 of 16 SMs idle."
+        );
+        assert!(of(20).ends_with("The grid of 20 blocks does not fill the card, which holds 32."));
+        assert!(of(64).ends_with("The grid of 64 blocks fills the card in 2 waves."));
+    }
+
+    #[test]
+    fn the_longest_part_comes_first() {
+        assert_eq!(
+            speed_of_light(&PARTS),
+            "DRAM 100%, latency 75%, L2 50%, launch 25%, instruction issue <1%"
+        );
+    }
+}

@@ -11,6 +11,9 @@ use std::{fmt::Write, ops::RangeInclusive};
 /// Columns before the text of a line: its number, and a bar.
 const MARGIN: usize = 7;
 
+/// Columns before the bar of a share.
+const BEFORE_BAR: usize = 60;
+
 /// The widest bar of a share.
 const BAR: f64 = 10.0;
 
@@ -63,7 +66,7 @@ fn heading(file: &str, style: Style) -> String {
         "     {gutter} {:<14}{:>9}  {:<15}{:>5}  traffic",
         "access", "requests", "per request", "used"
     );
-    format!("{file}\n{}\n", style.paint(Ink::Faint, &columns))
+    format!("{file}\n{}\n", style.paint(Ink::Faint, &style.cut(&columns)))
 }
 
 /// Whether a line's counters belong to this line of the kernel's file.
@@ -175,7 +178,8 @@ fn rows(counts: &Counts, total: u64, style: Style) -> String {
 
 fn memory_row(kind: &str, counts: &MemoryCounts, total: u64, style: Style) -> String {
     let share = if total == 0 { 0.0 } else { counts.sectors as f64 / total as f64 };
-    let bar = style.either("█", "#").repeat((share * BAR).round() as usize);
+    let room = BAR.min(style.columns().saturating_sub(BEFORE_BAR) as f64);
+    let bar = style.either("█", "#").repeat((share * room).round() as usize);
     let traffic = format!("{:>4} {bar}", percent(share));
     let each = per_request(counts.sectors_per_request(), "sector");
     row(kind, counts.requests, &each, counts.efficiency(), &traffic, style)
@@ -197,7 +201,7 @@ fn row(kind: &str, requests: u64, each: &str, used: f64, traffic: &str, style: S
     let share = if used > 1.005 { ">100%".to_string() } else { percent(used) };
     let line = format!("{kind:<14}{:>9}  {each:<15}{share:>5}  {traffic}", grouped(requests));
     let margin = style.paint(Ink::Faint, &format!("     {gutter} "));
-    format!("{margin}{}\n", style.paint(ink, line.trim_end()))
+    format!("{margin}{}\n", style.paint(ink, style.cut(&format!("{}{line}", " ".repeat(MARGIN))).trim()))
 }
 
 /// "4.0 sectors", right-aligned up to the unit.
@@ -225,7 +229,7 @@ fn compiled(text: &KernelText, number: usize, style: Style) -> String {
     for line in text.ptx.iter().filter(|line| line.place.as_ref().is_some_and(is_here)) {
         let gutter = style.either('┆', ';');
         let shown = format!("     {gutter}     {}", line.text.trim());
-        let _ = writeln!(out, "{}", style.paint(Ink::Faint, &shown));
+        let _ = writeln!(out, "{}", style.paint(Ink::Faint, &style.cut(&shown.replace('\t', " "))));
     }
     out
 }

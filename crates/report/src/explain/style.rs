@@ -29,4 +29,14 @@ impl Style {
         }
         out + line.trim_end() + "\n"
     }
+
+    /// As much of a line as fits.
+    pub(super) fn cut(self, line: &str) -> String {
+        let most = self.columns();
+        if line.chars().count() <= most {
+            return line.to_string();
+        }
+        let end = self.either("…", "..");
+        line.chars().take(most - end.chars().count()).chain(end.chars()).collect()
+    }
 }
