@@ -5,6 +5,7 @@
 //! mark of a chart carries its record's numbers as `data-kernel`, `data-x` and `data-y`.
 
 mod access;
+mod axes;
 mod bars;
 mod curve;
 mod figure;

@@ -1,6 +1,7 @@
 //! Curves: bandwidth over a parameter, under the copy ceiling and the peak.
 
 use super::{
+    axes::{Axes, BELOW, margin},
     figure::{Column, Drawing, Figure, scrolling},
     number::{plain, px, rate, tick},
     scale::{Scale, spread},
@@ -107,30 +108,25 @@ impl Curves<'_> {
 
     fn drawing(&self, column: Column, backend: Backend, lines: &[Line]) -> Drawing {
         let (width, plot_height) = (column.width(), if column == Column::Wide { 320.0 } else { 220.0 });
-        let (left, top) = (if column == Column::Wide { 58.0 } else { 44.0 }, 26.0);
+        let top = 26.0;
         let names = self.series.iter().map(|series| series.label.chars().count());
         let longest = names.max().unwrap_or(0).max(14) as f64;
         let right = if column == Column::Wide { (longest * 6.6 + 22.0).clamp(110.0, 230.0) } else { 10.0 };
         let legend = if column == Column::Wide { 0.0 } else { 20.0 * self.series.len() as f64 + 8.0 };
         let (bottom, end) = (top + plot_height, width - right);
-        let x = self.x_scale([left + 12.0, end - 12.0]);
         let y = self.y_scale(lines, [bottom, top]);
-        let (x_ticks, y_ticks) = (self.x_ticks(&x, column), y.ticks(6));
+        let y_ticks = y.ticks(6);
+        let left = margin(&y_ticks);
+        let x = self.x_scale([left + 12.0, end - 12.0]);
+        let axes = Axes {
+            across: [left, end],
+            down: [top, bottom],
+            x: (&x, self.x_ticks(&x, column), self.over),
+            y: (&y, &y_ticks, "GB/s"),
+            backend,
+        };
         let marks = html! {
-            rect.plot x=(px(left)) y=(px(top)) width=(px(end - left)) height=(px(plot_height)) {}
-            @if backend == Backend::Modelled {
-                rect.hatched x=(px(left)) y=(px(top)) width=(px(end - left)) height=(px(plot_height)) {}
-            }
-            text.unit x="2" y="14" { "GB/s" @if backend == Backend::Modelled { ", modelled" } }
-            @for tick_value in &y_ticks {
-                line.grid x1=(px(left)) x2=(px(end)) y1=(px(y.at(*tick_value))) y2=(px(y.at(*tick_value))) {}
-                text.tick.end x=(px(left - 8.0)) y=(px(y.at(*tick_value) + 4.0)) { (tick(*tick_value)) }
-            }
-            @for tick_value in &x_ticks {
-                line.notch x1=(px(x.at(*tick_value))) x2=(px(x.at(*tick_value))) y1=(px(bottom)) y2=(px(bottom + 5.0)) {}
-                text.tick.middle x=(px(x.at(*tick_value))) y=(px(bottom + 19.0)) { (tick(*tick_value)) }
-            }
-            text.unit.middle x=(px(f64::midpoint(left, end))) y=(px(bottom + 38.0)) { (self.over) }
+            (axes.render())
             @for line in lines {
                 line class={"ceiling " (line.name)} data-line=(line.name) data-y=(line.value)
                     x1=(px(left)) x2=(px(end)) y1=(px(y.at(line.value))) y2=(px(y.at(line.value))) {}
@@ -142,10 +138,10 @@ impl Curves<'_> {
                 (labels(&self.labels(lines, &y), end + 8.0, [top + 4.0, bottom + 4.0]))
             } @else {
                 (captions(lines, &y, end))
-                (self.legend(bottom + 52.0))
+                (self.legend(bottom + BELOW + 6.0))
             }
         };
-        Drawing { column, height: bottom + 46.0 + legend, marks }
+        Drawing { column, height: bottom + BELOW + legend, marks }
     }
 
     fn x_scale(&self, places: [f64; 2]) -> Scale {

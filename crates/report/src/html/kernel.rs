@@ -5,6 +5,7 @@ use super::{
     bars::remark,
     limits,
     number::{first_letter_up, rate, time},
+    overview,
     source::Panes,
 };
 use crate::{explain::excess, explanation};
@@ -54,32 +55,21 @@ pub(super) fn render(report: &Report<'_>, number: usize, name: &str) -> Markup {
     }
 }
 
-/// The best rate of each run.
+/// The best row of each run.
 fn summary(report: &Report<'_>, rows: &[(&RunRecords, &Record)]) -> String {
     let best = report.runs.iter().filter_map(|run| {
-        let mine = rows.iter().filter(|(of, _)| std::ptr::eq(*of, run)).map(|(_, row)| *row);
-        let best = mine
-            .filter(|row| row.gb_per_s.is_some())
-            .max_by(|one, other| one.gb_per_s.total_cmp_of(other.gb_per_s))?;
+        let mine: Vec<&Record> =
+            rows.iter().filter(|(of, _)| std::ptr::eq(*of, run)).map(|(_, row)| *row).collect();
+        let best = *overview::best(&mine).first()?;
         let figure = match best.gflop_per_s {
             Some(figure) => format!("{} GFLOP/s", rate(figure)),
             None => format!("{} GB/s", rate(best.gb_per_s?)),
         };
         let place = Some(remark(best)).filter(|place| !place.is_empty());
         let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
-        Some(format!("up to {figure}{place}, {}", report.whose(run)))
+        Some(format!("best {figure}{place}, {}", report.whose(run)))
     });
     best.collect::<Vec<_>>().join("; ")
-}
-
-trait TotalCmp {
-    fn total_cmp_of(self, other: Self) -> std::cmp::Ordering;
-}
-
-impl TotalCmp for Option<f64> {
-    fn total_cmp_of(self, other: Self) -> std::cmp::Ordering {
-        self.unwrap_or(0.0).total_cmp(&other.unwrap_or(0.0))
-    }
 }
 
 /// Of the first run that counted the kernel, the row whose requests cost most against what they would cost at best.

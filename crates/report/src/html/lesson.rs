@@ -47,7 +47,13 @@ impl Section<'_> {
         let Some(lesson) = self.lesson else { return self.name.to_string() };
         let title =
             if self.told_by().is_some() { String::new() } else { Prose::of(&lesson.prose, &|_| false).title };
-        if title.is_empty() { first_letter_up(lesson.summary) } else { title }
+        if title.is_empty() {
+            // A summary begins with what is computed: `a[i * s] += 1: warps spread out`.
+            let said = lesson.summary.split_once(": ").map_or(lesson.summary, |(_, said)| said);
+            first_letter_up(said)
+        } else {
+            title
+        }
     }
 
     /// The lesson before this one with the same text, where there is one: kernels of one module share its comment.
@@ -80,7 +86,7 @@ impl Section<'_> {
             section.lesson id={"lesson-" (self.name)} aria-labelledby={"lesson-" (self.name) "-title"} {
                 p.kicker {
                     code { (self.name) }
-                    @if let Some(lesson) = self.lesson.filter(|lesson| first_letter_up(lesson.summary) != self.title()) { " · " (lesson.summary) }
+                    @if let Some(lesson) = self.lesson.filter(|lesson| lesson.summary != self.title()) { " · " (lesson.summary) }
                 }
                 h2 id={"lesson-" (self.name) "-title"} { (self.title()) }
                 @if let Some(prose) = &prose { div.prose { (prose.lead) } }

@@ -138,7 +138,7 @@ fn bars(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>]) -> Mark
 }
 
 /// The best row of each kernel: from device memory and on a filled card where there is such a row.
-fn best<'r>(rows: &[&'r Record]) -> Vec<&'r Record> {
+pub(super) fn best<'r>(rows: &[&'r Record]) -> Vec<&'r Record> {
     let mut kernels: Vec<&'r Record> = Vec::new();
     let merit = |row: &Record| {
         let rate = row.gflop_per_s.filter(|_| row.arithmetic_intensity.is_some()).or(row.gb_per_s);

@@ -1,8 +1,9 @@
 //! The roofline: rate of arithmetic over arithmetic intensity, under what memory and the arithmetic units allow at most.
 
 use super::{
+    axes::{Axes, BELOW, margin},
     figure::{Column, Drawing, Figure, scrolling},
-    number::{px, rate, tick},
+    number::{px, rate},
     scale::{Scale, spread},
     series::Look,
 };
@@ -108,7 +109,7 @@ impl Roofline<'_> {
 
 fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof]) -> Drawing {
     let wide = column == Column::Wide;
-    let (left, top) = (if wide { 62.0 } else { 50.0 }, 26.0);
+    let top = 26.0;
     let longest = points.iter().map(|point| point.label.chars().count()).max().unwrap_or(0) as f64;
     let (end, bottom) = (
         column.width() - if wide { (longest * 7.0 + 24.0).min(300.0) } else { 10.0 },
@@ -118,31 +119,27 @@ fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof
     let rates = || points.iter().map(|point| point.rate);
     let low = intensities().fold(f64::INFINITY, f64::min).min(1.0) / 2.0;
     let high = intensities().fold(0.0, f64::max) * 2.0;
-    let x = Scale::logarithmic([low, high], [left, end]);
     let roof = |at: f64| roofs.iter().map(|roof| roof.at(at)).fold(f64::INFINITY, f64::min);
     let highest = roofs.iter().filter(|roof| !roof.slanted).map(|roof| roof.value).fold(0.0, f64::max);
     let highest = highest.max(rates().fold(0.0, f64::max) * 4.0);
     let lowest = rates().fold(f64::INFINITY, f64::min).min(roof(low)) / 2.0;
     let y = Scale::logarithmic([lowest, highest * 1.5], [bottom, top]);
+    let y_ticks = y.ticks(6);
+    let left = margin(&y_ticks);
+    let x = Scale::logarithmic([low, high], [left, end]);
+    let axes = Axes {
+        across: [left, end],
+        down: [top, bottom],
+        x: (&x, x.ticks(6), "operations per byte"),
+        y: (&y, &y_ticks, "GFLOP/s"),
+        backend,
+    };
     let legend = if wide { 0.0 } else { 20.0 * points.len() as f64 + 8.0 };
     let place = |point: &Point<'_>| (x.at(point.intensity), y.at(point.rate));
     let ends: Vec<f64> = points.iter().map(|point| place(point).1 + 4.0).collect();
     let label_places = spread(&ends, 16.0, [top + 4.0, bottom + 4.0]);
     let marks = html! {
-        rect.plot x=(px(left)) y=(px(top)) width=(px(end - left)) height=(px(bottom - top)) {}
-        @if backend == Backend::Modelled {
-            rect.hatched x=(px(left)) y=(px(top)) width=(px(end - left)) height=(px(bottom - top)) {}
-        }
-        text.unit x="2" y="14" { "GFLOP/s" @if backend == Backend::Modelled { ", modelled" } }
-        @for value in y.ticks(6) {
-            line.grid x1=(px(left)) x2=(px(end)) y1=(px(y.at(value))) y2=(px(y.at(value))) {}
-            text.tick.end x=(px(left - 8.0)) y=(px(y.at(value) + 4.0)) { (tick(value)) }
-        }
-        @for value in x.ticks(6) {
-            line.notch x1=(px(x.at(value))) x2=(px(x.at(value))) y1=(px(bottom)) y2=(px(bottom + 5.0)) {}
-            text.tick.middle x=(px(x.at(value))) y=(px(bottom + 19.0)) { (tick(value)) }
-        }
-        text.unit.middle x=(px(f64::midpoint(left, end))) y=(px(bottom + 38.0)) { "operations per byte" }
+        (axes.render())
         @for roof in roofs { (self::roof(roof, &x, &y)) }
         @for (nth, (point, label)) in points.iter().zip(&label_places).enumerate() {
             @let (at, value) = place(point);
@@ -152,7 +149,7 @@ fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof
                     polyline.leader points=(format!("{},{} {},{} {},{}", px(at + 5.0), px(value), px(end), px(label - 4.0), px(end + 6.0), px(label - 4.0))) {}
                     text class={"label " (look.class())} x=(px(end + 10.0)) y=(px(*label)) { (point.label) }
                 } @else {
-                    @let line = bottom + 52.0 + 20.0 * nth as f64 + 8.0;
+                    @let line = bottom + BELOW + 6.0 + 20.0 * nth as f64 + 8.0;
                     path.marker d=(look.marker(14.0, line)) {}
                     text.label x="26" y=(px(line + 4.0)) { (point.label) ", " (rate(point.rate)) }
                 }
@@ -163,7 +160,7 @@ fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof
             }
         }
     };
-    Drawing { column, height: bottom + 46.0 + legend, marks }
+    Drawing { column, height: bottom + BELOW + legend, marks }
 }
 
 /// A roof as far as it is within the plot, named along its line.

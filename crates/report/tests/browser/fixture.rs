@@ -9,6 +9,8 @@ use report::{
     html::{Report, RunRecords},
 };
 
+use serde_json::json;
+
 /// What would be an element or end a text if it were not escaped.
 pub(crate) const HOSTILE: &str = "</script><script>alert(\"1\")</script> & 'x'";
 
@@ -201,7 +203,12 @@ pub(crate) fn report(catalog: &Catalog) -> Report<'_> {
         records,
         simulated,
     };
-    let runs = vec![run(measured(), simulated()), run(simulated(), Vec::new())];
+    let mut runs = vec![run(measured(), simulated()), run(simulated(), Vec::new())];
+    let card = json!({
+        "source": "a data sheet", "calibration": "fitted to <nothing>", "multiprocessors": 132, "warp_threads": 32,
+        "clock_mhz": 1980.0, "issue_per_clock": 4.0,
+    });
+    runs[1].run.card = card.as_object().cloned();
     let place = Place { file: "kernels/src/lesson.rs".to_string(), line: 6 };
     let machine = CodeLine { text: "LDS R0, [R1] ;".to_string(), place: Some(place) };
     Report {

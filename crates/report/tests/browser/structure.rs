@@ -127,6 +127,12 @@ fn bars_and_roofs_have_the_numbers_of_their_rows() {
         .collect();
     let point = |kernel: &str, x: &str, y: &str| (kernel.to_string(), x.to_string(), y.to_string());
     assert_eq!(points, [point("matmul_naive", "0.25", "4000"), point("matmul_tiled", "4", "9000")].into());
+    // 132 multiprocessors, 128 lanes, two operations each, 1.98 GHz.
+    let roofs = tags(section(&page, "lesson-matmul"), "data-line");
+    let units =
+        roofs.iter().find(|roof| roof["data-line"] == "f32 units").expect("the card's clock is known");
+    assert_eq!(units["data-y"], "66908.16");
+    assert!(section(&page, "run-1").contains("are from a data sheet; its model: fitted to &lt;nothing&gt;."));
     assert!(section(&page, "lesson-transpose").contains("INVALID"), "a row that did not verify says so");
 }
 
