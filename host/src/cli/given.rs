@@ -96,7 +96,15 @@ mod tests {
     fn what_is_given_is_passed_on_without_sizes() {
         assert_eq!(given(&["--samples", "3", "--device", "sim:c870"]), Given::default());
         let given = given(&[
-            "--range", "1,2", "--bytes", "4MiB", "--block", "32x8,64", "--budget", "1GiB", "--coefficients",
+            "--range",
+            "1,2",
+            "--bytes",
+            "4MiB",
+            "--block",
+            "32x8,64",
+            "--budget",
+            "1GiB",
+            "--coefficients",
             "-0.8,0.2,0,1",
         ]);
         let names: Vec<&str> = given.names().collect();
