@@ -58,7 +58,7 @@ fn every_class_is_verified_and_says_what_reaches_it() {
 #[test]
 fn the_table_names_the_instructions() {
     let Outcome { status, out, err } =
-        outcome(&mut coalesce(&["run", "storage", "--device", "sim:c1060"]).env("COLUMNS", "100"));
+        outcome(coalesce(&["run", "storage", "--device", "sim:c1060"]).env("COLUMNS", "100"));
     assert_eq!(status, Some(0), "{err}");
     assert!(out.contains("As the PTX for compute_75 has it:"), "{out}");
     let line = out.lines().find(|line| line.contains("STORAGE_CONSTANT")).expect("a line of the constant");

@@ -124,7 +124,7 @@ fn few(curves: &Curves<'_>, drawn: &[&Record], style: Style) -> String {
     if is_side_by_side(drawn) && parts(drawn).len() == 1 {
         return tabulated(&ascending(drawn, &carrying(&curves.series, swept)), drawn, style);
     }
-    let rows = carrying(&curves.series, |row| std::ptr::from_ref(row));
+    let rows = carrying(&curves.series, std::ptr::from_ref);
     let kept = drawn.iter().copied().filter(|row| rows.contains(&std::ptr::from_ref(*row)));
     tabulated(&kept.collect::<Vec<_>>(), drawn, style)
 }
