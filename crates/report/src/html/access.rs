@@ -16,6 +16,7 @@ const LINE: u64 = 128;
 const BANKS: u64 = 32;
 const WORD: u64 = 4;
 const LANES: [&str; 2] = ["lane", "lanes"];
+const SECTORS: [&str; 2] = ["sector", "sectors"];
 
 /// The drawing of a request of the line with this name.
 pub(super) fn figure(id: String, whose: &str, access: &Access) -> Figure {
@@ -84,13 +85,27 @@ pub(super) fn says(access: &Access) -> String {
         );
     }
     let moved = u64::from(access.sectors) * SECTOR;
-    let used = if moved > 0 { asked as f64 / moved as f64 } else { 0.0 };
+    let used = if asked > moved {
+        "lanes share them".to_string()
+    } else {
+        format!("{} of them asked for", percent(asked as f64 / moved.max(1) as f64))
+    };
+    let lie = touched(access, SECTOR).len() as u64;
+    let lines = several(touched(access, LINE).len() as u64, ["line of 128 bytes", "lines of 128 bytes"]);
+    // Cards before compute capability 5.0 move more than the sectors that hold the bytes.
+    let taken = match u64::from(access.sectors) {
+        sectors if sectors == lie => format!("touch {} in {lines}", several(lie, SECTORS)),
+        sectors => format!(
+            "lie in {} of {lines}, for which this card moves {} times 32 bytes",
+            several(lie, SECTORS),
+            count(sectors)
+        ),
+    };
     format!(
-        "{} of {whose} ask for {asked} bytes and touch {} in {}: {moved} bytes move, {} of them asked for.",
+        "{} of {whose} ask for {} bytes and {taken}: {} bytes move, {used}.",
         several(taking, LANES),
-        several(access.sectors.into(), ["sector", "sectors"]),
-        several(touched(access, LINE).len() as u64, ["line of 128 bytes", "lines of 128 bytes"]),
-        percent(used),
+        count(asked),
+        count(moved),
     )
 }
 
@@ -275,5 +290,49 @@ fn table(access: &Access, by_sectors: bool) -> Markup {
                 td { @if by_sectors { (count(address / SECTOR)) } @else { (address / WORD % BANKS) } }
             } } }
         } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(bytes: u32, sectors: u32, address: impl Fn(u64) -> u64) -> Access {
+        let lanes = (0..32).map(|lane| Some(address(lane))).collect();
+        Access {
+            site: 0,
+            kind: AccessKind::GlobalLoad,
+            bytes,
+            lanes,
+            sectors,
+            wavefronts: 0,
+            block: [1, 0, 0],
+            warp: 2,
+        }
+    }
+
+    #[test]
+    fn requests_are_told_with_their_numbers() {
+        assert_eq!(
+            says(&load(8, 64, |lane| lane * 64)),
+            "32 lanes of warp 2 of block (1, 0, 0) ask for 256 bytes and lie in 32 sectors of 16 lines of 128 bytes, for which \
+             this card moves 64 times 32 bytes: 2,048 bytes move, 12.5% of them asked for."
+        );
+        assert!(
+            says(&load(4, 1, |_| 0))
+                .ends_with("touch 1 sector in 1 line of 128 bytes: 32 bytes move, lanes share them.")
+        );
+    }
+
+    #[test]
+    fn waste_is_cost_over_the_least() {
+        assert_eq!([4, 5, 32].map(|sectors| waste(&load(4, sectors, |lane| lane * 4))), [1.0, 1.25, 8.0]);
+    }
+
+    #[test]
+    fn words_of_local_memory_lie_apart() {
+        let access = Access { kind: AccessKind::LocalLoad, ..load(8, 8, |lane| lane * 4) };
+        assert_eq!(touched(&access, LINE), [0, 1].into());
+        assert_eq!(touched(&access, SECTOR).len(), 8);
     }
 }

@@ -6,6 +6,7 @@ use super::{
     limits,
     number::{first_letter_up, rate, time},
     overview,
+    prose::Prose,
     source::Panes,
 };
 use crate::{explain::excess, explanation};
@@ -37,7 +38,7 @@ pub(super) fn render(report: &Report<'_>, number: usize, name: &str) -> Markup {
         details.kernel id={"kernel-" (name)} {
             summary { h3 { code { (name) } } span.says { (summary(report, &rows)) } }
             @if let Some(text) = text {
-                @if !text.summary().is_empty() { p { (text.summary()) } }
+                (Prose::of(&text.summary(), &|_| false).lead)
                 @if !text.contract.is_empty() { p.note { "A launch keeps: " (text.contract.join("; ")) "." } }
             }
             p.back { @if let Some(lesson) = experiment { "Lesson: " a href={"#lesson-" (lesson)} { (lesson) } } }

@@ -12,7 +12,7 @@ pub(super) fn render(row: &Record, counted: &Counted) -> Markup {
     html! {
         p.occupancy { strong { "Occupancy. " } (first_letter_up(&occupancy(counted, &row.device))) }
         @if !order.is_empty() {
-            p.limits { strong { "Limits in order, modelled. " } (speed_of_light(&counted.modelled_us)) "." }
+            p.limits { strong { "Limits in order, modelled. " } (first_letter_up(&speed_of_light(&counted.modelled_us))) "." }
             div { table.bars.modelled.small role="table" {
                 caption { "Modelled time of each part of the card, " (row.device.plain_name()) }
                 tbody role="rowgroup" { @for (name, time) in &order {

@@ -99,9 +99,11 @@ pub(super) fn parameters(rows: &[&Record]) -> Vec<String> {
     names
 }
 
-/// The parameters that a label needs for no two rows of one kernel to share a place: `by`, and of the others as few as do.
+/// The parameters that a label needs for no two rows of one kernel to share a place: those of `by` that vary, and of
+/// the others as few as do.
 fn distinguishing(rows: &[&Record], over: Option<&str>, by: &[&str]) -> Vec<String> {
-    let mut names: Vec<String> = by.iter().map(|name| (*name).to_string()).collect();
+    let varies = |name: &&&str| rows.iter().any(|row| text(row, name) != text(rows[0], name));
+    let mut names: Vec<String> = by.iter().filter(varies).map(|name| (*name).to_string()).collect();
     let same = |one: &Record, other: &Record, names: &[String]| {
         one.kernel == other.kernel
             && over.is_none_or(|over| text(one, over) == text(other, over))
@@ -168,5 +170,47 @@ impl Look {
             3 => at(&[(0.0, -4.2), (4.2, 0.0), (0.0, 4.2), (-4.2, 0.0)]),
             _ => at(&[(0.0, 4.0), (3.8, -3.0), (-3.8, -3.0)]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::tests::row;
+    use record::{Parameters, Precision};
+
+    fn of(kernel: &str, block: [u32; 3], nx: u64) -> Record {
+        let row = row(0, Precision::F32, Some(1.0));
+        let parameters =
+            Parameters { swept: None, precision: None, block: Some(block.into()), ..row.parameters.clone() };
+        Record { kernel: kernel.to_string(), parameters: parameters.with("nx", nx), ..row }
+    }
+
+    fn labels(rows: &[Record], by: &[&str]) -> Vec<String> {
+        labelled(&rows.iter().collect::<Vec<_>>(), by).into_iter().map(|(label, _)| label).collect()
+    }
+
+    #[test]
+    fn labels_say_what_tells_rows_apart_and_no_more() {
+        let (square, flat) = ([16, 16, 1], [256, 1, 1]);
+        assert_eq!(labels(&[of("a", square, 64), of("b", square, 64)], &["nx"]), ["a", "b"]);
+        assert_eq!(labels(&[of("a", square, 64), of("a", flat, 64)], &[]), ["a, 16×16", "a, block 256"]);
+        assert_eq!(labels(&[of("a", square, 64), of("b", square, 32)], &["nx"]), ["a, nx 64", "b, nx 32"]);
+        assert_eq!(labels(&[of("a", square, 64), of("b", square, 32)], &[]), ["a", "b"]);
+    }
+
+    #[test]
+    fn series_are_in_order_along_their_parameter() {
+        let rows = [
+            row(8, Precision::F32, Some(2.0)),
+            row(0, Precision::F32, Some(1.0)),
+            row(1, Precision::F64, None),
+        ];
+        let series = over(&rows.iter().collect::<Vec<_>>(), "offset", &[]);
+        let places: Vec<(&str, Vec<f64>)> = series
+            .iter()
+            .map(|one| (one.label.as_str(), one.points.iter().map(|(x, _)| *x).collect()))
+            .collect();
+        assert_eq!(places, [("offset_f32", vec![0.0, 8.0])]);
     }
 }
