@@ -54,9 +54,9 @@ pub(super) fn setting(rows: &[&Record]) -> String {
         }
         (_, None) => {}
         (Backend::Measured, Some(samples)) => parts.push(format!("median of {samples} samples")),
-        (Backend::Modelled, Some(1)) => parts.push("modelled: one launch, after one to warm up".to_string()),
+        (Backend::Modelled, Some(1)) => parts.push("modelled: one launch".to_string()),
         (Backend::Modelled, Some(samples)) => {
-            parts.push(format!("modelled: median of {samples} launches, after one to warm up"));
+            parts.push(format!("modelled: median of {samples} launches"));
         }
     }
     parts.join(", ")
