@@ -3,6 +3,7 @@
 mod given;
 mod options;
 
+pub(crate) use given::Given;
 pub(crate) use options::{Choices, Matrices, Pattern};
 
 use crate::{
@@ -198,6 +199,10 @@ pub(crate) enum DiffFormat {
 /// What to run and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
+    /// Which options of single experiments the user gave. It stands first: the fields after it take their values away.
+    #[command(flatten)]
+    pub given: Given,
+
     /// The experiments to run; all where none is named
     #[arg(value_name = "EXPERIMENT", value_parser = PossibleValuesParser::new(experiment_names()), hide_possible_values = true)]
     pub experiments: Vec<String>,
@@ -325,6 +330,10 @@ pub(crate) enum Detail {
 /// What to check and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CheckOptions {
+    /// Which options of single experiments the user gave. It stands first: the fields after it take their values away.
+    #[command(flatten)]
+    pub given: Given,
+
     /// The kernels and experiments to check; all where none is named
     #[arg(value_name = "KERNEL|EXPERIMENT", value_parser = PossibleValuesParser::new(checkable_names()), hide_possible_values = true)]
     pub names: Vec<String>,
@@ -377,6 +386,10 @@ pub(crate) struct CheckOptions {
 /// What to explain and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ExplainOptions {
+    /// Which options of single experiments the user gave. It stands first: the fields after it take their values away.
+    #[command(flatten)]
+    pub given: Given,
+
     /// The kernel or the experiment
     #[arg(value_name = "KERNEL|EXPERIMENT", value_parser = PossibleValuesParser::new(checkable_names()), hide_possible_values = true)]
     pub name: String,
@@ -467,7 +480,7 @@ fn checkable_names() -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{given::Given, *};
+    use super::*;
     use crate::experiments::Block;
     use clap::CommandFactory;
 
@@ -489,7 +502,7 @@ mod tests {
         let options = options(&[]);
         assert!(options.experiments.is_empty() && options.kernels.is_empty() && options.range.is_none());
         assert_eq!(
-            (options.device, options.bytes, options.choices.given, options.samples),
+            (options.device, options.bytes, options.given, options.samples),
             (DeviceChoice::Auto, None, Given::default(), None)
         );
         assert_eq!((options.precision, options.format), (Precisions::Both, Format::Table));

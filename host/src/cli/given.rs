@@ -87,7 +87,7 @@ mod tests {
     fn given(arguments: &[&str]) -> Given {
         let cli = Cli::try_parse_from(["coalesce", "run"].iter().chain(arguments));
         match cli.unwrap_or_else(|error| panic!("{error}")).command {
-            Command::Run(options) => options.choices.given,
+            Command::Run(options) => options.given,
             other => panic!("{other:?}"),
         }
     }

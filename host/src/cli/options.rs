@@ -1,6 +1,6 @@
 //! The options that are an experiment's own: which of them it takes, each experiment says itself.
 
-use super::given::{Given, SIZES};
+use super::given::SIZES;
 use crate::{
     experiments::{Block, Placement},
     sizes,
@@ -77,10 +77,6 @@ pub(crate) struct Choices {
     /// The stencil's four coefficients c1,c2,c3,c4 [default: those of the first derivative]
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "C1,C2,C3,C4", value_parser = coefficient)]
     pub coefficients: Vec<f32>,
-
-    /// Which of these and of the shared ones the user gave.
-    #[command(flatten)]
-    pub given: Given,
 }
 
 /// The order in which the kernels of the unified memory experiment read.
@@ -174,7 +170,8 @@ mod tests {
 
     #[test]
     fn nothing_is_chosen_by_default() {
-        assert_eq!(parse(&[]).map(|choices| choices.given), Ok(Given::default()));
+        let choices = parse(&[]).expect("nothing is asked for");
+        assert!(choices.block.is_empty() && choices.nx.is_none() && choices.budget.is_none());
     }
 
     #[test]
@@ -216,7 +213,6 @@ mod tests {
         assert_eq!(choices.placement, [Placement::ZeroCopy, Placement::Partition]);
         assert_eq!((&choices.pattern[..], choices.budget), (&[Pattern::RandomWarp][..], Some(1 << 30)));
         assert_eq!(choices.coefficients, [-0.8, 0.2, 1e-3, 0.0]);
-        assert_eq!(choices.given.names().count(), 13);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a run will measure: the options, brought together with the experiments and the device.
 
 use crate::{
-    cli::{CheckOptions, Choices, ExplainOptions, Options, Precisions},
+    cli::{CheckOptions, Choices, ExplainOptions, Given, Options, Precisions},
     device::{Backend, DeviceInfo},
     experiments::{self, Block, Experiment, Point, Precision, Request, Scale, Work},
     memory,
@@ -39,6 +39,8 @@ pub(crate) struct Selection {
     range: Option<Sweep>,
     scale: Scale,
     choices: Choices,
+    /// Which of them the user gave.
+    given: Given,
 }
 
 /// Threads a block where the user does not say, of experiments whose blocks have one dimension.
@@ -59,6 +61,7 @@ impl From<&Options> for Selection {
                 _ => Scale::Quick,
             },
             choices: options.choices.clone(),
+            given: options.given.clone(),
         }
     }
 }
@@ -79,6 +82,7 @@ impl From<&CheckOptions> for Selection {
             range: options.range.clone(),
             scale: Scale::Small,
             choices: options.choices.clone(),
+            given: options.given.clone(),
         }
     }
 }
@@ -99,6 +103,7 @@ impl Selection {
             range: options.range.clone(),
             scale,
             choices: options.choices.clone(),
+            given: options.given.clone(),
         }
     }
 }
@@ -139,7 +144,7 @@ fn planned(
 /// Refuses options that none of the experiments takes.
 fn understood(selection: &Selection, selected: &[&'static dyn Experiment]) -> Result<()> {
     let takes = |experiment: &&dyn Experiment, option: &str| experiment.options().contains(&option);
-    for option in selection.choices.given.names() {
+    for option in selection.given.names() {
         if selected.iter().any(|experiment| takes(experiment, option)) {
             continue;
         }
@@ -443,6 +448,7 @@ mod tests {
             range: "0".parse().ok(),
             scale: Scale::Quick,
             choices: Choices { block: vec![Block::linear(96)], ..Choices::default() },
+            given: Given::default(),
         };
         let sizes = |selection: &Selection| {
             let points = points_of(selection, &selected(selection), bytes, &h200())?;

@@ -50,7 +50,7 @@ fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<
     command.args(["run", "--small", "--format", "json", "--device", &format!("sim:{}", simulated.card)]);
     command.args(&options.experiments).args(["--kernel", &kernels.join(",")]);
     // What tells rows apart; at the sizes of a check.
-    command.args(options.choices.given.without_sizes());
+    command.args(options.given.without_sizes());
     let output = command.output().context("the program cannot be started, to simulate what it explains")?;
     if !output.status.success() {
         let error = String::from_utf8_lossy(&output.stderr);
