@@ -64,15 +64,16 @@ fn telling(rows: &[&Record], by: &[&str]) -> Vec<String> {
 /// What each bar is called: its kernel, and what tells it from the kernel's other bars.
 fn labels(rows: &[&Record], by: &[&str]) -> Vec<String> {
     let names = telling(rows, by);
-    let several = |kernel: &str| {
-        let same = rows.iter().filter(|row| row.kernel == kernel).map(|row| row.parameters.precision);
-        unique(same).len() > 1
-    };
     let label = |row: &&Record| {
-        let precision =
-            row.parameters.precision.filter(|_| several(&row.kernel)).map(|precision| precision.to_string());
-        let more = names.iter().zip(values(row, &names)).filter(|(_, value)| !value.is_empty());
-        let more = more.map(|(name, value)| named(name, &value));
+        let same = || rows.iter().filter(|other| other.kernel == row.kernel);
+        let precisions = unique(same().map(|row| row.parameters.precision));
+        let precision = row.parameters.precision.filter(|_| precisions.len() > 1);
+        let more = names.iter().filter_map(|name| {
+            let value = |row: &Record| values(row, std::slice::from_ref(name)).concat();
+            let several = unique(same().map(|row| value(row))).len() > 1;
+            (several && !value(row).is_empty()).then(|| named(name, &value(row)))
+        });
+        let precision = precision.map(|precision| precision.to_string());
         std::iter::once(row.kernel.clone()).chain(precision).chain(more).collect::<Vec<_>>().join(" ")
     };
     rows.iter().map(label).collect()
@@ -246,7 +247,7 @@ mod tests {
         };
         assert_eq!(labels(&[]), ["a", "b"]);
         assert_eq!(representatives(&rows, &[]).0[0].parameters.block, Some([64, 1, 1].into()));
-        assert_eq!(labels(&["block"]), ["a block 32", "a block 64", "b block 32"]);
+        assert_eq!(labels(&["block"]), ["a block 32", "a block 64", "b"]);
         // More than a picture holds are one of each kernel.
         let many: Vec<Record> = (1..=24).map(|warps| of("a", 1, 32 * warps, 0.1)).collect();
         let (kept, by) = representatives(&many.iter().collect::<Vec<_>>(), &["block"]);

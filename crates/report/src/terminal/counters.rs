@@ -10,10 +10,9 @@ use record::{Counted, Record, counters::Counts};
 use std::fmt::Write;
 
 /// How to read the tables.
-const READING: &str = "Of one launch: instructions of warps, the requests of loads from global memory, the 32-byte sectors \
-                       that they and stores come to, in all and each, by the rules of the card's compute capability; used is the part \
-                       of the bytes moved that lanes asked for. What L2 and DRAM moved, and what bounds the time, is \
-                       modelled.";
+const READING: &str = "Per launch: warp instructions, load requests to global memory, and the 32-byte sectors of loads and stores, in \
+                       all and per request, counted by the rules of the card's compute capability. used: the part of the bytes moved \
+                       that lanes asked for. What L2 and DRAM move, and what bounds the time, is modelled.";
 
 /// The counters of rows, one a row, and where they are known those of each row's lines. Nothing where no row has any.
 pub(super) fn counters(rows: &[&Record], shown: Shown) -> String {
