@@ -27,7 +27,7 @@ fn several_experiments_end_with_a_summary_on_stderr() {
     };
     assert_eq!(line("summary"), "summary, modelled for NVIDIA H200");
     assert!(line("stride ").starts_with("stride   "), "{err}");
-    assert_eq!(line("storage "), "storage  no kernel has a block for each SM, so its rate is not the card's");
+    assert!(line("storage ").starts_with("storage  "), "{err}");
     assert!(err.contains("\nAll 10 rows verified, every element of them.\n"), "{err}");
     assert!(err.contains("\nNext: stride_f32 8 gets "), "{err}");
     assert!(err.lines().count() <= 16, "{err}");
