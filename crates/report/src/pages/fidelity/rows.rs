@@ -72,20 +72,35 @@ impl Made for Hardware {
     }
 }
 
-/// The command lines that make the same rows again. A row that does not say what it was run with was run with its size alone.
+/// The command lines that make the same rows again. A row that does not say what it was run with was run with its size alone,
+/// and of a sweep with the values that the rows have: a run by itself visits fewer.
 pub fn command_lines(rows: &[impl Made]) -> Vec<CommandLine> {
-    let mut lines: BTreeMap<Vec<String>, [BTreeSet<String>; 2]> = BTreeMap::new();
+    #[derive(Default)]
+    struct Wanted<'r> {
+        experiments: BTreeSet<&'r str>,
+        kernels: BTreeSet<&'r str>,
+        values: BTreeSet<u64>,
+    }
+    // Sweeps of different parameters have different ranges.
+    let mut lines: BTreeMap<(Vec<String>, Option<&str>), Wanted<'_>> = BTreeMap::new();
     for (experiment, kernel, parameters, run) in rows.iter().map(Made::by) {
         let of_size = || vec!["--bytes".to_string(), parameters.bytes.to_string()];
-        let [experiments, kernels] = lines.entry(run.map_or_else(of_size, <[String]>::to_vec)).or_default();
-        experiments.insert(experiment.to_string());
-        kernels.insert(kernel.to_string());
+        let swept = parameters.swept.as_ref().filter(|_| run.is_none());
+        let key = (run.map_or_else(of_size, <[String]>::to_vec), swept.map(|swept| swept.name.as_str()));
+        let wanted = lines.entry(key).or_default();
+        let _ = wanted.experiments.insert(experiment);
+        let _ = wanted.kernels.insert(kernel);
+        wanted.values.extend(swept.map(|swept| swept.value));
     }
-    let line = |(options, [experiments, kernels]): (Vec<String>, [BTreeSet<String>; 2])| CommandLine {
-        options,
-        experiments: experiments.into_iter().collect(),
-        kernels: kernels.into_iter().collect(),
-    };
+    let line =
+        |((mut options, _), Wanted { experiments, kernels, values }): ((Vec<String>, _), Wanted<'_>)| {
+            if !values.is_empty() {
+                let values: Vec<String> = values.iter().map(u64::to_string).collect();
+                options.extend(["--range".to_string(), values.join(",")]);
+            }
+            let names = |names: BTreeSet<&str>| names.into_iter().map(str::to_string).collect();
+            CommandLine { options, experiments: names(experiments), kernels: names(kernels) }
+        };
     lines.into_iter().map(line).collect()
 }
 
@@ -147,7 +162,16 @@ mod tests {
 
     #[test]
     fn rows_of_one_command_line_are_run_together() {
-        let rows = [kept("b", None), kept("a", None), kept("c", Some(&["--small"])), kept("a", None)];
+        let swept =
+            |value| Kept { parameters: Parameters::of_bytes(4096).swept("offset", value), ..kept("d", None) };
+        let rows = [
+            kept("b", None),
+            kept("a", None),
+            swept(8),
+            kept("c", Some(&["--small"])),
+            kept("a", None),
+            swept(0),
+        ];
         let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(
             command_lines(&rows),
@@ -156,6 +180,11 @@ mod tests {
                     options: words(&["--bytes", "4096"]),
                     experiments: words(&["offset"]),
                     kernels: words(&["a", "b"])
+                },
+                CommandLine {
+                    options: words(&["--bytes", "4096", "--range", "0,8"]),
+                    experiments: words(&["offset"]),
+                    kernels: words(&["d"])
                 },
                 CommandLine {
                     options: words(&["--small"]),
