@@ -23,8 +23,6 @@ pub(super) struct Curves<'r> {
     pub over: &'static str,
     /// The curves.
     pub series: Vec<Series<'r>>,
-    /// The place of the first curve among those that share the looks.
-    pub first_look: usize,
     /// Whether the curve that sectors predict is drawn behind each.
     pub sectors: bool,
     /// Rows of the simulated card, for the curve by sectors.
@@ -55,8 +53,8 @@ impl Curves<'_> {
         let mut notes = Vec::new();
         if self.sectors {
             notes.push(
-                "Faint dotted curves: what the sectors of a warp's requests alone predict from the series' best point. A curve \
-                 above its own shares sectors through a cache; one below pays for more than sectors."
+                "Faint dotted curves: what the bytes that a warp's requests move predict from the series' best point. A \
+                 curve above its own shares sectors through a cache; one below pays for more than bytes."
                     .to_string(),
             );
         }
@@ -132,7 +130,7 @@ impl Curves<'_> {
                     x1=(px(left)) x2=(px(end)) y1=(px(y.at(line.value))) y2=(px(y.at(line.value))) {}
             }
             @for (nth, series) in self.series.iter().enumerate() {
-                (self.curve(series, Look(self.first_look + nth), &x, &y))
+                (self.curve(series, Look(nth), &x, &y))
             }
             @if column == Column::Wide {
                 (labels(&self.labels(lines, &y), end + 8.0, [top + 4.0, bottom + 4.0]))
@@ -225,7 +223,7 @@ impl Curves<'_> {
         });
         let curves = self.series.iter().enumerate().filter_map(|(nth, series)| {
             let value = series.points.iter().rev().find_map(|(_, row)| row.gb_per_s)?;
-            let look = Look(self.first_look + nth);
+            let look = Look(nth);
             Some(Label {
                 y: y.at(value),
                 class: format!("label {}", look.class()),
@@ -238,7 +236,7 @@ impl Curves<'_> {
     fn legend(&self, top: f64) -> Markup {
         html! {
             @for (nth, series) in self.series.iter().enumerate() {
-                @let look = Look(self.first_look + nth);
+                @let look = Look(nth);
                 @let y = top + 20.0 * nth as f64 + 8.0;
                 g class={"series " (look.class())} {
                     line.curve x1="8" x2="44" y1=(px(y)) y2=(px(y)) stroke-dasharray=(look.dashes()) {}

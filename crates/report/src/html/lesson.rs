@@ -203,7 +203,6 @@ impl Section<'_> {
                 whose: self.report.whose(run),
                 over,
                 series,
-                first_look: 0,
                 sectors,
                 simulated: &run.simulated,
                 bounds,
