@@ -14,6 +14,7 @@ mod lesson;
 mod limits;
 mod number;
 mod overview;
+mod picture;
 mod prose;
 mod roofline;
 mod rows;
@@ -21,6 +22,8 @@ mod scale;
 mod sectors;
 mod series;
 mod source;
+
+pub use picture::picture;
 
 use crate::{Catalog, CodeLine};
 use lesson::Section;

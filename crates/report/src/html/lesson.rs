@@ -145,22 +145,29 @@ impl Section<'_> {
     }
 
     fn picture(&self, nth: usize, run: &RunRecords, rows: &[&Record]) -> Markup {
-        let picture = self.lesson.map_or(Picture::Bars { by: &[] }, |lesson| lesson.picture);
-        let drawn = match picture {
-            Picture::Curve { over, by, sectors } => self.curves(nth, run, rows, over, by, sectors),
-            Picture::Roofline => {
+        let figures = self.figures(nth, run, rows);
+        if !figures.is_empty() {
+            return html! { @for figure in figures { (figure.render()) } };
+        }
+        let by = match self.lesson.map(|lesson| lesson.picture) {
+            Some(Picture::Bars { by } | Picture::Curve { by, .. }) => by,
+            _ => &[],
+        };
+        self.bars(run, rows, by)
+    }
+
+    /// The curves or the roofline of a run; none of a lesson that is drawn as bars.
+    pub(super) fn figures(&self, nth: usize, run: &RunRecords, rows: &[&Record]) -> Vec<Figure> {
+        match self.lesson.map(|lesson| lesson.picture) {
+            Some(Picture::Curve { over, by, sectors }) => self.curves(nth, run, rows, over, by, sectors),
+            Some(Picture::Roofline) => {
                 let rows = series::labelled(rows, &[]);
                 let id = format!("chart-{}-{nth}", self.name);
                 let figure = Roofline { id, whose: self.report.whose(run), run: &run.run, rows }.figure();
-                figure.iter().map(Figure::render).collect()
+                figure.into_iter().collect()
             }
-            Picture::Bars { .. } => Vec::new(),
-        };
-        if !drawn.is_empty() {
-            return html! { @for figure in drawn { (figure) } };
+            Some(Picture::Bars { .. }) | None => Vec::new(),
         }
-        let by = if let Picture::Bars { by } | Picture::Curve { by, .. } = picture { by } else { &[] };
-        self.bars(run, rows, by)
     }
 
     fn curves(
@@ -171,9 +178,11 @@ impl Section<'_> {
         over: &'static str,
         by: &[&str],
         sectors: bool,
-    ) -> Vec<Markup> {
+    ) -> Vec<Figure> {
         let all = series::over(rows, over, by);
-        let all: Vec<_> = all.into_iter().filter(|series| sectors || series.points.len() > 1).collect();
+        if all.iter().all(|series| series.points.len() < 2) {
+            return Vec::new();
+        }
         let rates = || all.iter().flat_map(|series| series.points.iter().filter_map(|(_, row)| row.gb_per_s));
         let bounds = [rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)];
         let mut parts: Vec<(String, Vec<series::Series<'_>>)> = Vec::new();
@@ -207,7 +216,7 @@ impl Section<'_> {
                 simulated: &run.simulated,
                 bounds,
             };
-            curves.figure().map(|figure| figure.render())
+            curves.figure()
         });
         figures.collect()
     }

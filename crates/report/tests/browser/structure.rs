@@ -2,7 +2,7 @@
 
 use super::fixture::{HOSTILE, catalog, measured, report, simulated};
 use record::{Backend, Language, Record};
-use report::html::page;
+use report::html::{page, picture};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most that a page may have.
@@ -260,4 +260,22 @@ fn the_page_is_one_file_of_modest_size() {
     for outside in ["<link", "src=\"", "@import", "url(http"] {
         assert!(!page.contains(outside), "{outside}");
     }
+}
+
+#[test]
+fn lessons_are_drawn_as_a_picture_of_their_own() {
+    let catalog = catalog();
+    let report = report(&catalog);
+    let drawn = picture(&report, &["offset", "stride", "copy"]).expect("offset and stride are curves");
+    assert!(drawn.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+    // Two cards beside each other, two lessons below each other.
+    assert!(drawn.contains("width=\"764\""), "{}", &drawn[..200]);
+    assert_eq!(drawn.matches("text class=\"title\"").count(), 3);
+    assert!(drawn.contains(">Effective bandwidth over offset, Card &lt;X&gt;, modelled</text>"));
+    let marks = tags(&drawn, "data-kernel").len();
+    assert_eq!(marks, 66 + 4 + 64);
+    let style =
+        drawn.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).expect("a style");
+    assert!(!style.contains(['<', '&']), "the style is text of XML");
+    assert_eq!((picture(&report, &["copy"]), picture(&report, &["none"])), (None, None));
 }
