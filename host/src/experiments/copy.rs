@@ -69,7 +69,7 @@ impl Experiment for Copy {
     }
 
     fn summary(&self) -> &'static str {
-        "destination[i] = source[i]: how much bandwidth there is to have"
+        "destination[i] = source[i]: the ceiling that everything else is held against"
     }
 
     fn reading(&self) -> &'static str {

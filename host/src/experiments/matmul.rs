@@ -94,7 +94,7 @@ impl Experiment for Matmul {
     }
 
     fn summary(&self) -> &'static str {
-        "C = alpha A B + beta C: how often a number is loaded that is used a thousand times"
+        "C = alpha A B + beta C: data reuse in shared memory and in registers"
     }
 
     fn reading(&self) -> &'static str {

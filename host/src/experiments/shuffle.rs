@@ -86,7 +86,7 @@ impl Experiment for Shuffle {
     }
 
     fn summary(&self) -> &'static str {
-        "lanes that read each other's registers, and sums by shuffles against sums by shared memory"
+        "lanes that read each other's registers; reductions by shuffles against shared memory"
     }
 
     fn reading(&self) -> &'static str {

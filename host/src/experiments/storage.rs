@@ -61,7 +61,7 @@ impl Experiment for Storage {
     }
 
     fn summary(&self) -> &'static str {
-        "one block and one variable: where it lives, and what reaches it there"
+        "one block and one variable: the memory it lives in and the PTX that reaches it"
     }
 
     fn reading(&self) -> &'static str {

@@ -202,7 +202,7 @@ impl Experiment for Transpose {
     }
 
     fn summary(&self) -> &'static str {
-        "destination[x][y] = source[y][x]: one side of the work is across the grain"
+        "destination[x][y] = source[y][x]: either its reads or its writes are strided"
     }
 
     fn reading(&self) -> &'static str {

@@ -27,7 +27,7 @@ pub(super) struct Placing {
     pub placement: Placement,
     /// Bytes of the allocation, whole pages.
     pub bytes: u64,
-    /// Bytes of a page that is dealt out.
+    /// Bytes of a page in a partition.
     pub page: u64,
     /// The memory that counts as the card's.
     pub budget: u64,
@@ -102,7 +102,7 @@ impl Placing {
                     }
                     at += range.bytes;
                 }
-                // When all is said: the driver may move more than one of the pages that are dealt out at a time.
+                // When all is said: the driver may move more than one page of a partition at a time.
                 ranges.into_iter().try_for_each(|range| range.prefetch(card, stream))?;
             }
         }
