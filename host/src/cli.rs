@@ -127,6 +127,10 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
+    /// Draw only the curves of these experiments, a row for each and a column for each run, as an SVG picture
+    #[arg(long, value_name = "EXPERIMENT", value_delimiter = ',')]
+    pub picture: Vec<String>,
+
     /// Show the page in a browser
     #[arg(long)]
     pub open: bool,

@@ -14,6 +14,9 @@ use std::{
 /// The page's name in a folder of results.
 pub(crate) const PAGE: &str = "report.html";
 
+/// A picture's name in a folder of results.
+const PICTURE: &str = "report.svg";
+
 /// The records of a GPU's kernels on a simulated card, in a folder of results.
 pub(crate) const SIMULATED: &str = "simulated.jsonl";
 
@@ -23,12 +26,16 @@ pub(crate) const SIMULATED: &str = "simulated.jsonl";
 /// A folder or file holds no records, or the page cannot be written.
 pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode> {
     let runs = options.runs.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+    let name = if options.picture.is_empty() { PAGE } else { PICTURE };
     let path = match (&options.out, &options.runs[..]) {
         (Some(path), _) => path.clone(),
-        (None, [only]) if only.is_dir() => only.join(PAGE),
-        _ => PathBuf::from(PAGE),
+        (None, [only]) if only.is_dir() => only.join(name),
+        _ => PathBuf::from(name),
     };
-    write(runs, &path)?;
+    let report = report(runs);
+    let text =
+        if options.picture.is_empty() { html::page(&report) } else { picture(&report, &options.picture)? };
+    save(&text, &path)?;
     println!("{}", path.display());
     if options.open {
         open(&path)?;
@@ -53,12 +60,36 @@ pub(crate) fn place(out: Option<&Path>) -> PathBuf {
 /// # Errors
 /// The page cannot be written: the error names its path.
 pub(crate) fn write(runs: Vec<RunRecords>, path: &Path) -> Result<()> {
-    let report = Report { title: title(&runs), runs, catalog: catalog::catalog(), sass: BTreeMap::new() };
+    save(&html::page(&report(runs)), path)
+}
+
+fn report(runs: Vec<RunRecords>) -> Report<'static> {
+    Report { title: title(&runs), runs, catalog: catalog::catalog(), sass: BTreeMap::new() }
+}
+
+/// The curves of some experiments as SVG.
+///
+/// # Errors
+/// None of them has rows that are drawn as curves or a roofline: the error names those that have.
+fn picture(report: &Report<'_>, experiments: &[String]) -> Result<String> {
+    let names: Vec<&str> = experiments.iter().map(String::as_str).collect();
+    html::picture(report, &names).with_context(|| {
+        let lessons = report.catalog.lessons.iter().map(|lesson| lesson.name);
+        let drawn: Vec<&str> = lessons.filter(|name| html::picture(report, &[name]).is_some()).collect();
+        let others = match drawn[..] {
+            [] => "no experiment in these records is".to_string(),
+            _ => format!("in these records {} can be", drawn.join(", ")),
+        };
+        format!("`--picture {}` is not drawn as curves; {others}", names.join(","))
+    })
+}
+
+fn save(text: &str, path: &Path) -> Result<()> {
     let cannot = || format!("cannot write the report {}. Name another file with --out", path.display());
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(cannot)?;
     }
-    fs::write(path, html::page(&report)).with_context(cannot)
+    fs::write(path, text).with_context(cannot)
 }
 
 /// Shows a page in the user's browser.

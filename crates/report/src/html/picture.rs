@@ -11,7 +11,7 @@ use record::Record;
 
 /// Room around each chart, and for the words above it.
 const GAP: f64 = 28.0;
-const HEAD: f64 = 30.0;
+const HEAD: f64 = 44.0;
 
 /// A figure's drawing for narrow columns.
 fn narrow(figure: &Figure) -> Option<&Drawing> {
@@ -47,7 +47,9 @@ pub fn picture(report: &Report<'_>, lessons: &[&str]) -> Option<String> {
         @for (row, top) in rows.iter().zip(&tops) {
             @for (nth, figure) in row.iter().enumerate() {
                 @let left = px(GAP + nth as f64 * (Column::Narrow.width() + GAP));
-                text.title x=(left) y=(px(top + 12.0)) { (figure.title) }
+                @let (what, whose) = figure.title.split_once(", ").unwrap_or((&figure.title, ""));
+                text.title x=(left) y=(px(top + 12.0)) { (what) }
+                text x=(left) y=(px(top + 29.0)) { (whose) }
                 @if let Some(drawing) = narrow(figure) {
                     svg x=(left) y=(px(top + HEAD)) width=(drawing.column.width()) height=(px(drawing.height))
                         viewBox={"0 0 " (drawing.column.width()) " " (px(drawing.height))} { (drawing.marks) }
