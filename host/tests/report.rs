@@ -36,6 +36,20 @@ fn records_become_a_page() {
     assert!(page.contains("ld.global.b32"), "the kernels' PTX is on the page");
 }
 
+/// README's picture is the one that its records make.
+#[test]
+fn the_picture_of_readme_is_made_of_records() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
+    let (_, picture) =
+        report(&[&format!("{docs}/results/sim-c870/records.jsonl"), "--picture", "offset,stride"]);
+    let kept = fs::read_to_string(format!("{docs}/pictures/offset-stride.svg")).expect("README's picture");
+    assert!(
+        picture == Some(kept),
+        "docs/pictures/offset-stride.svg is outdated: `cargo xtask report docs/results/h200/records.jsonl \
+         docs/results/sim-c870/records.jsonl --picture offset,stride --out docs/pictures/offset-stride.svg` draws it again"
+    );
+}
+
 #[test]
 fn curves_become_a_picture() {
     let (Outcome { status, err, .. }, picture) = report(&["--picture", "offset,stride"]);

@@ -109,7 +109,7 @@ fn each_row_explains_itself() {
     for line in shown.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
-    assert!(shown.contains("16 KiB read and written, nx 64, ny 64, modelled"), "{shown}");
+    assert!(shown.contains("16 KiB read and written, nx 64, ny 64, from L2, modelled"), "{shown}");
 }
 
 #[test]
