@@ -186,6 +186,10 @@ pub(crate) struct DiffOptions {
     #[arg(short, long)]
     pub verbose: bool,
 
+    /// Also write the comparison as a page into this file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
     /// How to print the comparison: for people, or as one JSON object, which docs/records.md describes
     #[arg(long, value_enum, default_value_t = DiffFormat::Text, value_name = "text|json")]
     pub format: DiffFormat,

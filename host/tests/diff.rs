@@ -42,8 +42,13 @@ fn two_runs_are_compared_row_by_row() {
         record["time_ms"]["median"] = (factor * record["time_ms"]["median"].as_f64().expect("a time")).into();
     });
 
-    let Outcome { status, out, err } = outcome(&mut coalesce(&["diff", &before, &after]));
+    let page = folder.path().join("diff.html");
+    let name = page.to_str().expect("a path in UTF-8");
+    let Outcome { status, out, err } = outcome(&mut coalesce(&["diff", &before, &after, "--out", name]));
     assert_eq!((status, err.as_str()), (Some(0), ""));
+    let page = fs::read_to_string(&page).expect("the page was written");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<section id=\"diff\""), "{page}");
+    assert!(page.contains("data-kernel=\"offset_f32\" data-ratio=\"1.5\""), "{page}");
     let lines: Vec<&str> =
         out.lines().filter(|line| !line.starts_with(['A', 'B', ' ']) || line.contains("offset")).collect();
     let words = |line: &str| {

@@ -36,7 +36,8 @@ pub(crate) fn run(layout: &Layout, steps: &mut Steps<std::io::Stdout>) -> Result
         // Which kernels a quick run leaves out for the sake of time is the experiments' own choice.
         let mut listed = listed(&program)?;
         listed.iter_mut().for_each(|experiment| experiment.kernels.clear());
-        judge(&rows(&program, &[])?, &listed)
+        // Its default points, at a size that a program without optimisation verifies in seconds.
+        judge(&rows(&program, &["--bytes", "32MiB"])?, &listed)
     })
 }
 

@@ -26,6 +26,9 @@ pub trait Element: Copy + Send {
 
     /// Writes the pattern's values from index `first` on, of every `step`-th index.
     fn fill_by(first: u64, step: u64, seed: u32, values: &mut [Self]);
+
+    /// Adds a whole number to every `step`-th value, the first included.
+    fn add_by(step: usize, addend: u64, values: &mut [Self]);
 }
 
 macro_rules! elements {
@@ -39,6 +42,10 @@ macro_rules! elements {
             // Not generic, so that it is compiled here and not where it is called.
             fn fill_by(first: u64, step: u64, seed: u32, values: &mut [$element]) {
                 if step == 1 { fill_window(first, seed, values) } else { fill_steps(first, step, seed, values) }
+            }
+
+            fn add_by(step: usize, addend: u64, values: &mut [$element]) {
+                values.iter_mut().step_by(step).for_each(|value| *value += addend as $element);
             }
         }
     )*};
@@ -117,6 +124,15 @@ mod tests {
         for (nth, found) in values.into_iter().enumerate() {
             assert_eq!(found, value((1 << 32) - 7 + 3 * nth as u64, SEED) as f32);
         }
+    }
+
+    #[test]
+    fn every_so_manieth_value_is_added_to() {
+        let mut values = [1.0f64; 7];
+        f64::add_by(3, 5, &mut values);
+        assert_eq!(values, [6.0, 1.0, 1.0, 6.0, 1.0, 1.0, 6.0]);
+        f64::add_by(1, 1, &mut values[5..]);
+        assert_eq!(values[5..], [2.0, 7.0]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Rows of A and B belong together where experiment, kernel, language and parameters are the same; the grid may differ,
 //! since it follows the card. Each pair has the ratio of its median times, B over A, with an interval that holds it with a
-//! probability of 95% ([`interval`]). A change counts as certain where the interval excludes 1, and changes are sorted by
+//! probability of 95% (see `diff/interval.rs`). A change counts as certain where the interval excludes 1, and changes are sorted by
 //! the bound nearest 1: what a row has certainly lost or won. Of 100 rows that did not change, up to 5 show a certain change
 //! all the same, most of them tiny; [`Comparison::slower_by`] passes over these by a threshold.
 //!

@@ -25,7 +25,7 @@ mod source;
 
 pub use picture::picture;
 
-use crate::{Catalog, CodeLine};
+use crate::{Catalog, CodeLine, diff::Comparison};
 use lesson::Section;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use record::{Backend, Record, Run};
@@ -145,13 +145,31 @@ pub fn page(report: &Report<'_>) -> String {
             second; a figure is printed only for a row whose every result verified." } }
         script { (PreEscaped(SCRIPT)) }
     };
+    whole(&report.title, &body)
+}
+
+/// The page of a comparison: what became slower, faster, wrong, new or gone.
+pub fn comparison(comparison: &Comparison<'_>) -> String {
+    let title = format!("{} against {}", comparison.b.name, comparison.a.name);
+    let body = html! {
+        a.skip href="#diff" { "Skip to the rows" }
+        header.top { p.brand { "Coalesce" } h1 { "Two runs compared" } }
+        main { (PreEscaped(comparison.html())) }
+        footer { p { "Made by Coalesce from records alone. A change is certain where the 95% interval of the ratio excludes 1." } }
+        script { (PreEscaped(SCRIPT)) }
+    };
+    whole(&title, &body)
+}
+
+/// A page with its style.
+fn whole(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (report.title) }
+                title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
             body { (body) }

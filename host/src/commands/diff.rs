@@ -6,6 +6,7 @@ use record::{Bytes, Record, Run};
 use report::diff::{Change, Comparison, Side};
 use std::{
     collections::BTreeSet,
+    fs,
     io::{self, Write},
     path::Path,
     process::ExitCode,
@@ -24,6 +25,11 @@ pub(crate) fn run(options: &DiffOptions) -> Result<ExitCode> {
         DiffFormat::Text => comparison.text(options.verbose),
         DiffFormat::Json => comparison.json().context("the comparison cannot be written as JSON")?,
     };
+    if let Some(path) = &options.out {
+        fs::write(path, report::html::comparison(&comparison)).with_context(|| {
+            format!("cannot write the page {}. Name another file with --out", path.display())
+        })?;
+    }
     io::stdout().lock().write_all(text.as_bytes())?;
     Ok(judged(&comparison, options.threshold))
 }

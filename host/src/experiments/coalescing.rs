@@ -8,10 +8,12 @@ use super::{
 use crate::{device::DeviceInfo, sweep::Sweep, verify::Expected};
 use anyhow::{Result, anyhow, bail};
 use cuda_launch::SliceMut;
+use cust::memory::bytemuck::Pod;
 use gpu_kernels::coalescing::{offset_f32, offset_f64, stride_f32, stride_f64};
 use pattern::SEED;
 use record::{Parameters, Record};
 use report::{Article, Picture};
+use std::{fmt::Debug, ops::Range};
 
 /// `a[i + s] += 1`.
 pub(super) struct Offset;
@@ -234,28 +236,26 @@ impl Experiment for Stride {
 
 /// What the array holds after launches that each add one to `count` elements, the first at `start`, `step` apart.
 fn incremented(precision: Precision, start: u64, step: u64, count: u64) -> Expected {
+    fn of<T: pattern::Element + Pod + Debug>(start: u64, step: u64, count: u64) -> Expected {
+        Expected::exactly(move |first, launches, values: &mut [T]| {
+            pattern::fill(first, SEED, values);
+            let touched = touched(first, values.len(), start, step, count);
+            T::add_by(step as usize, launches, &mut values[touched]);
+        })
+    }
     match precision {
-        Precision::F32 => Expected::exactly(move |first, launches, values: &mut [f32]| {
-            pattern::fill(first, SEED, values);
-            for index in touched(first, values.len(), start, step, count) {
-                values[index] += launches as f32;
-            }
-        }),
-        Precision::F64 => Expected::exactly(move |first, launches, values: &mut [f64]| {
-            pattern::fill(first, SEED, values);
-            for index in touched(first, values.len(), start, step, count) {
-                values[index] += launches as f64;
-            }
-        }),
+        Precision::F32 => of::<f32>(start, step, count),
+        Precision::F64 => of::<f64>(start, step, count),
     }
 }
 
-/// Which of the `length` elements from `first` on are `start + i * step` for an `i` below `count`, counted from
-/// `first`.
-fn touched(first: u64, length: usize, start: u64, step: u64, count: u64) -> impl Iterator<Item = usize> {
+/// Where among the `length` elements from `first` on those at `start + i * step` lie, for all `i` below `count`: the range from
+/// the first of them to the last, counted from `first`.
+fn touched(first: u64, length: usize, start: u64, step: u64, count: u64) -> Range<usize> {
     let earlier = first.saturating_sub(start).div_ceil(step);
     let end = (first + length as u64).min(start + (count - 1) * step + 1);
-    (start + earlier * step..end).step_by(step as usize).map(move |index| (index - first) as usize)
+    let begin = (start + earlier * step).min(end.max(first));
+    (begin - first) as usize..(end.max(first) - first) as usize
 }
 
 /// The kernels that the request asks for.
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn touched_elements_are_found_in_any_window() {
         let window = |first, length, start, step, count| {
-            touched(first, length, start, step, count).collect::<Vec<_>>()
+            touched(first, length, start, step, count).step_by(step as usize).collect::<Vec<_>>()
         };
         assert_eq!(window(0, 8, 3, 1, 4), [3, 4, 5, 6]);
         assert_eq!(window(5, 8, 3, 1, 4), [0, 1]);

@@ -90,13 +90,19 @@ pub(crate) trait Experiment: Sync {
     }
 
     /// The articles and books that it comes from.
-    fn articles(&self) -> &'static [Article];
+    fn articles(&self) -> &'static [Article] {
+        &[]
+    }
 
     /// What is drawn of it.
-    fn picture(&self) -> Picture;
+    fn picture(&self) -> Picture {
+        Picture::Bars { by: &[] }
+    }
 
     /// What rows of it show, in a sentence; `None` where they show too little of it to say.
-    fn finding(&self) -> fn(&[&Record]) -> Option<String>;
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        |_| None
+    }
 
     /// The parameter that it sweeps, if it sweeps one.
     fn swept(&self) -> Option<&'static str> {
