@@ -90,7 +90,8 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     let recorder =
         Recorder { device: &gpu.info, artefact, copy, card: driver.card(), simulated: simulated.as_ref() };
     progress.inc(1);
-    output.begin(recorder.run());
+    let run = recorder.run();
+    output.begin(run.clone());
 
     for point in &points {
         progress.set_message(progress::point(point));
@@ -130,8 +131,8 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
             report::keep_simulated(&simulated, folder)?;
         }
         let page = report::place(options.out.as_deref());
-        let run = RunRecords { run: recorder.run(), records: output.records().to_vec(), simulated };
-        report::write(vec![run], &page)?;
+        let records = output.records().to_vec();
+        report::write(vec![RunRecords { run: run.clone(), records, simulated }], &page)?;
         if options.format == Format::Table {
             eprint!("{}", output.summary(&page));
         }
@@ -140,7 +141,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
         }
     }
     let slower = match &baseline {
-        Some(baseline) => baseline.compare(&recorder.run(), output.records(), options)?,
+        Some(baseline) => baseline.compare(&run, output.records(), options)?,
         None => ExitCode::SUCCESS,
     };
     let invalid = output.records().iter().filter(|record| !record.verified).count();
