@@ -23,7 +23,7 @@ pub struct Counted {
 }
 
 /// What each level alone would take, in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
     /// Starting the kernel.
     pub launch: f64,

@@ -1,6 +1,6 @@
-//! Devices for tests.
+//! Devices and counters for tests.
 
-use record::DeviceInfo;
+use record::{Bound, Counted, DeviceInfo, Parts, counters::LaunchCounters};
 
 /// An H200 as the driver describes it.
 pub(crate) fn h200() -> DeviceInfo {
@@ -38,4 +38,10 @@ pub(crate) fn c870() -> DeviceInfo {
         card: Some("c870".to_string()),
         ..h200()
     }
+}
+
+/// The counters of a launch whose time is that of starting it.
+pub(crate) fn counted(launch: LaunchCounters) -> Counted {
+    let modelled_us = Parts { launch: 1.0, ..Parts::default() };
+    Counted { launch, dram_bytes: 0, modelled_us, bound: Bound::Launch, lines: Vec::new() }
 }

@@ -283,8 +283,7 @@ fn splice(text: &str, name: &'static str, content: &str) -> Result<String, Fidel
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diff::tests::row;
-    use record::{Bound, Counted, Parts};
+    use crate::{diff::tests::row, testing::counted};
 
     fn hardware(sectors: u64) -> Hardware {
         let counters = [
@@ -306,19 +305,7 @@ mod tests {
         let mut launch = LaunchCounters { l2_sectors_read: 132, ..LaunchCounters::default() };
         launch.total.loads.requests = 32;
         launch.total.loads.sectors = 160;
-        let parts = Parts {
-            launch: 1.0,
-            dram: 0.0,
-            l2: 0.0,
-            on_chip: 0.0,
-            issue: 0.0,
-            latency: 0.0,
-            link: 0.0,
-            migration: 0.0,
-        };
-        let counted =
-            Counted { launch, dram_bytes: 0, modelled_us: parts, bound: Bound::Launch, lines: Vec::new() };
-        Record { gb_per_s: Some(110.0), counters: Some(Box::new(counted)), ..row(1, Some(0.1)) }
+        Record { gb_per_s: Some(110.0), counters: Some(Box::new(counted(launch))), ..row(1, Some(0.1)) }
     }
 
     #[test]

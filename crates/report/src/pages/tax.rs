@@ -78,24 +78,15 @@ fn instructions(row: &Record) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{diff::tests::row, testing::c870};
-    use record::{Bound, Counted, Parameters, Parts, counters::LaunchCounters};
+    use crate::{
+        diff::tests::row,
+        testing::{c870, counted},
+    };
+    use record::{Parameters, counters::LaunchCounters};
 
     fn idiom(task: &str, way: &str, milliseconds: f64) -> Record {
         let mut launch = LaunchCounters::default();
         launch.total.instructions = 416;
-        let parts = Parts {
-            launch: 1.0,
-            dram: 0.0,
-            l2: 0.0,
-            on_chip: 0.0,
-            issue: 0.0,
-            latency: 0.0,
-            link: 0.0,
-            migration: 0.0,
-        };
-        let counted =
-            Counted { launch, dram_bytes: 0, modelled_us: parts, bound: Bound::Launch, lines: Vec::new() };
         Record {
             experiment: "idioms".to_string(),
             kernel: format!("{way}_{task}"),
@@ -104,7 +95,7 @@ mod tests {
             parameters: Parameters { elements: 1024, ..Parameters::of_bytes(4096) }
                 .with("task", task)
                 .with("way", way),
-            counters: Some(Box::new(counted)),
+            counters: Some(Box::new(counted(launch))),
             ..row(0, Some(milliseconds))
         }
     }

@@ -194,16 +194,8 @@ pub(crate) mod tests {
         launch.total.loads.sectors = 1024;
         launch.total.loads.bytes_requested = 4096;
         launch.total.loads.bytes_moved = 32768;
-        let parts = Parts {
-            launch: 3.0,
-            dram: 9.0,
-            l2: 0.0,
-            on_chip: 1.0,
-            issue: 1.0,
-            latency: 1.0,
-            link: 0.0,
-            migration: 0.0,
-        };
+        let parts =
+            Parts { launch: 3.0, dram: 9.0, on_chip: 1.0, issue: 1.0, latency: 1.0, ..Parts::default() };
         let counters =
             Counted { launch, dram_bytes: 32768, modelled_us: parts, bound: Bound::Dram, lines: Vec::new() };
         Record {
