@@ -231,6 +231,27 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
+/// Whoever lends it watches.
+impl<O: Observation> Observation for &mut O {
+    type Observer = O::Observer;
+
+    fn run_of_blocks(&self) -> u64 {
+        (**self).run_of_blocks()
+    }
+
+    fn in_order(&self) -> bool {
+        (**self).in_order()
+    }
+
+    fn begin(&self, first_block: u64) -> Self::Observer {
+        (**self).begin(first_block)
+    }
+
+    fn end(&mut self, observer: Self::Observer) {
+        (**self).end(observer);
+    }
+}
+
 impl<A: Observation, B: Observation> Observation for (A, B) {
     type Observer = (A::Observer, B::Observer);
 

@@ -2,13 +2,12 @@
 
 use std::io::Write;
 
-use simt::check::{self, Initialisation, Place, Watched};
-use simt::coalescing::{Addresses, BankMode};
-use simt::count::{CounterObservation, L2State, LaunchShape, Modelled};
-use simt::exec::{Executed, LaunchFailure, Program};
+use simt::check::{self, Place};
+use simt::coalescing::BankMode;
+use simt::count::{self, CounterObservation, L2State, LaunchShape, Modelled};
+use simt::exec::LaunchFailure;
 use simt::fault::{Fault, FaultKind};
-use simt::memory::Memory;
-use simt::observe::{Observation, Site};
+use simt::observe::Site;
 
 use super::codes::{
     ASSERT, HARDWARE_STACK_ERROR, ILLEGAL_ADDRESS, ILLEGAL_INSTRUCTION, LAUNCH_FAILED,
@@ -48,19 +47,14 @@ pub(super) fn execute(
     let held = std::mem::replace(&mut *l2, L2State::new(device.card.clone()));
     let mut counters = CounterObservation::new(shape, held);
     let machine = launch.machine(device, occupancy.blocks);
-    let run = Run {
-        program,
-        memory: &device.memory,
-        launch: launch.request(kernel, machine, driver),
-        counters: &mut counters,
-    };
+    let asked = launch.request(kernel, machine, driver);
     let (outcome, found) = match driver.checks {
         Some(checks) => {
-            let shape = check::Shape { grid: launch.grid, block: launch.block };
             let place = |site| place(&launch.loaded, site);
-            check::watch(checks, launch.name(), shape, &Written(&device.memory), &place, run)
+            let watch = check::Watch { checks, kernel: launch.name(), place: &place };
+            check::launch(program, &device.memory, &asked, &mut counters, &watch)
         }
-        None => (run.launch(&mut ()), Vec::new()),
+        None => (count::launch(program, &device.memory, &asked, &mut counters), Vec::new()),
     };
     let finished = counters.finish();
     *l2 = finished.l2;
@@ -108,56 +102,6 @@ pub(super) fn execute(
             super::say(format_args!("the launch of {} was refused: {failure}", launch.name()));
             Err(refusal(&failure))
         }
-    }
-}
-
-/// A launch that can be watched.
-struct Run<'a> {
-    program: &'a Program,
-    memory: &'a Memory,
-    launch: simt::exec::Launch<'a>,
-    counters: &'a mut CounterObservation,
-}
-
-impl Watched for Run<'_> {
-    type Output = Result<Executed, LaunchFailure>;
-
-    fn launch<C: Observation + Send + Sync>(self, checks: &mut C) -> Self::Output {
-        simt::exec::launch(self.program, self.memory, &self.launch, &mut Both(self.counters, checks))
-    }
-}
-
-/// Both watch.
-struct Both<'a, A, B>(&'a mut A, &'a mut B);
-
-impl<A: Observation, B: Observation> Observation for Both<'_, A, B> {
-    type Observer = (A::Observer, B::Observer);
-
-    fn run_of_blocks(&self) -> u64 {
-        // Both are powers of two.
-        self.0.run_of_blocks().max(self.1.run_of_blocks())
-    }
-
-    fn in_order(&self) -> bool {
-        self.0.in_order() || self.1.in_order()
-    }
-
-    fn begin(&self, first_block: u64) -> Self::Observer {
-        (self.0.begin(first_block), self.1.begin(first_block))
-    }
-
-    fn end(&mut self, (first, second): Self::Observer) {
-        self.0.end(first);
-        self.1.end(second);
-    }
-}
-
-/// Which bytes of a device's memory have been written.
-struct Written<'a>(&'a Memory);
-
-impl Initialisation for Written<'_> {
-    fn uninitialised_lanes(&self, addresses: &Addresses, active: u32, bytes: u32) -> u32 {
-        self.0.uninitialised_lanes(addresses, active, bytes)
     }
 }
 

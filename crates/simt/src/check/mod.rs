@@ -1,6 +1,6 @@
 //! Checks: what compute-sanitizer finds on a GPU, and some of what it does not.
 //!
-//! [`watch`] launches with the chosen [`Checks`] observing, and gives [`Finding`]s; a fault that ends a launch becomes one by
+//! [`launch`] executes with the chosen [`Checks`] observing, and gives [`Finding`]s; a fault that ends a launch becomes one by
 //! [`Finding::of_fault`]; what the host did wrong is made by [`Finding::leak`], [`Finding::api_error`] and
 //! [`Finding::invalid_free`]. A [`Report`] gathers them, each once for its instruction, brings together those that one change of
 //! the source would mend ([`Group`]), and writes them in compute-sanitizer's words. Where instructions come from is looked up
@@ -28,7 +28,7 @@ pub use finding::{
     NearAllocation, RacingAccess, Severity, Side, Thread,
 };
 pub use groups::Group;
-pub use observation::{CheckObservation, Watched, watch};
+pub use observation::{CheckObservation, Watch, launch};
 pub use observer::{CheckObserver, Initialisation};
 pub use place::{Place, Positions, SourceLine};
 pub use report::{Report, Reported};

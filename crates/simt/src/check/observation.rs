@@ -10,50 +10,51 @@ use super::observer::{CheckObserver, Initialisation};
 use super::place::Place;
 use super::race::Party;
 use super::shape::Shape;
+use crate::count::{self, CounterObservation};
+use crate::exec::{self, Executed, Launch, LaunchFailure, Program};
+use crate::memory::Memory;
 use crate::observe::{Observation, Site};
 
-/// A launch that can be watched. Whoever launches implements it, and calls [`watch`].
-///
-/// It stands for a function that is generic over the observation, which a closure cannot be.
-pub trait Watched {
-    /// What the launch comes to.
-    type Output;
-
-    /// Launches with `checks` watching, alone or in a pair with other observations.
-    fn launch<C: Observation + Send + Sync>(self, checks: &mut C) -> Self::Output;
+/// What a launch is checked for, and how its instructions are named in what is found.
+pub struct Watch<'a> {
+    /// The checks. memcheck finds faults, which the launch itself returns: see [`Finding::of_fault`].
+    pub checks: Checks,
+    /// The kernel's name in findings.
+    pub kernel: &'a str,
+    /// Tells where a site is. Asked for sites of findings, and for those of atomic and other strong accesses, whose
+    /// opcodes say whether they release.
+    pub place: &'a (dyn Fn(Site) -> Place + Sync),
 }
 
-/// Launches under these checks, and says what they found. memcheck finds faults, which the launch itself returns: see
-/// [`Finding::of_fault`]. Each set of checks costs what it needs to see and no more.
+/// Executes a launch under checks, and says what they found. `counters` count it as [`count::launch`](crate::count::launch)
+/// has it. Each set of checks costs what it needs to see and no more.
 ///
-/// initcheck knows of global memory what [`Memory::track_initialisation`](crate::memory::Memory::track_initialisation)
-/// made it keep, so that must be on before anything is allocated.
-///
-/// `place` tells where a site is; it is asked for sites of findings, and for those of atomic and other strong accesses,
-/// whose opcodes say whether they release.
-pub fn watch<W: Watched>(
-    checks: Checks,
-    kernel: &str,
-    shape: Shape,
-    initialisation: &dyn Initialisation,
-    place: &(dyn Fn(Site) -> Place + Sync),
-    launch: W,
-) -> (W::Output, Vec<Finding>) {
+/// initcheck knows of global memory what [`Memory::track_initialisation`] made it keep, so that must be on before anything
+/// is allocated.
+pub fn launch(
+    program: &Program,
+    memory: &Memory,
+    launch: &Launch<'_>,
+    counters: &mut CounterObservation,
+    watch: &Watch<'_>,
+) -> (Result<Executed, LaunchFailure>, Vec<Finding>) {
+    let shape = Shape { grid: launch.grid, block: launch.block };
+    let (checks, place) = (watch.checks, watch.place);
     if checks.initcheck {
-        let mut checks = CheckObservation::<true, true>::new(checks, shape, initialisation, place);
-        (launch.launch(&mut checks), checks.findings(kernel))
+        let mut both = (counters, CheckObservation::<true, true>::new(checks, shape, memory, place));
+        (exec::launch(program, memory, launch, &mut both), both.1.findings(watch.kernel))
     } else if checks.racecheck {
-        let mut checks = CheckObservation::<true, false>::new(checks, shape, initialisation, place);
-        (launch.launch(&mut checks), checks.findings(kernel))
+        let mut both = (counters, CheckObservation::<true, false>::new(checks, shape, memory, place));
+        (exec::launch(program, memory, launch, &mut both), both.1.findings(watch.kernel))
     } else if checks.synccheck {
-        let mut checks = CheckObservation::<false, false>::new(checks, shape, initialisation, place);
-        (launch.launch(&mut checks), checks.findings(kernel))
+        let mut both = (counters, CheckObservation::<false, false>::new(checks, shape, memory, place));
+        (exec::launch(program, memory, launch, &mut both), both.1.findings(watch.kernel))
     } else {
-        (launch.launch(&mut ()), Vec::new())
+        (count::launch(program, memory, launch, counters), Vec::new())
     }
 }
 
-/// Watches a launch for racecheck, initcheck and synccheck; memcheck needs no watching. [`watch`] chooses the
+/// Watches a launch for racecheck, initcheck and synccheck; memcheck needs no watching. [`launch`] chooses the
 /// parameters: `ACCESSES` for racecheck and initcheck, `REGISTERS` for initcheck.
 ///
 /// With either of these, blocks are executed one after another, so that findings do not depend on the number of workers.

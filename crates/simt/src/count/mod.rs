@@ -38,7 +38,7 @@ pub use counters::{
 };
 pub use l2::L2State;
 pub use launch::{Modelled, SourcePlace};
-pub use observation::{CounterObservation, Finished};
+pub use observation::{CounterObservation, Finished, launch};
 pub use observer::CounterObserver;
 pub use shape::{LaunchShape, Placement, Range};
 pub use slots::Slots;

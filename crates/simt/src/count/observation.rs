@@ -10,6 +10,8 @@ use super::slots::Slots;
 use super::trails::{self, Numbered};
 use super::windows::{ManagedWindow, Windows};
 use super::worst::Worst;
+use crate::exec::{self, Executed, Launch, LaunchFailure, Program};
+use crate::memory::Memory;
 use crate::model::unified::PAGE_BYTES;
 use crate::observe::Observation;
 use counters::Counts;
@@ -28,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// let occupancy = Occupancy::new(&card.limits(), shape)?;
 /// let launch = LaunchShape::new([1024, 1, 1], [256, 1, 1], occupancy, &[]);
 /// let mut counters = CounterObservation::new(launch, L2State::new(card));
-/// // simt::exec::launch(&program, &memory, &launch, &mut counters)?;
+/// // simt::count::launch(&program, &memory, &launch, &mut counters)?;
 /// let observer = counters.begin(0);
 /// counters.end(observer);
 /// let finished = counters.finish();
@@ -53,6 +55,22 @@ pub struct CounterObservation {
     dram_read: DramCounts,
     dram_written: DramCounts,
     link: LinkCounts,
+}
+
+/// Executes a launch, counted by `counters`.
+///
+/// This is [`exec::launch`] for this observation, compiled here. That function is generic, so it is compiled with the crate
+/// that calls it, and runs 4 times slower where that crate is not optimised.
+///
+/// # Errors
+/// As [`exec::launch`].
+pub fn launch(
+    program: &Program,
+    memory: &Memory,
+    launch: &Launch<'_>,
+    counters: &mut CounterObservation,
+) -> Result<Executed, LaunchFailure> {
+    exec::launch(program, memory, launch, counters)
 }
 
 /// What a launch leaves behind.

@@ -3,11 +3,13 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use cuda_builder::{CudaBuilder, NvvmArch};
-use simt::check::{Check, Checks, Finding, Place, Positions, Shape, SourceLine, Watched, watch};
+use simt::cards::{BlockShape, Occupancy, find};
+use simt::check::{self, Check, Checks, Finding, Place, Positions, Shape, SourceLine, Watch};
 use simt::coalescing::ComputeCapability;
-use simt::exec::{self, Executed, Launch, LaunchFailure, Machine, Program};
+use simt::count::{CounterObservation, L2State, LaunchShape};
+use simt::exec::{Launch, LaunchFailure, Machine, Program};
 use simt::memory::{Kind, Memory};
-use simt::observe::{Observation, Site};
+use simt::observe::Site;
 
 /// A device with a module on it.
 pub(crate) struct Lab {
@@ -40,19 +42,6 @@ impl From<u32> for Value {
 impl From<f32> for Value {
     fn from(value: f32) -> Self {
         Self::Word(value.to_bits())
-    }
-}
-
-struct Run<'a> {
-    lab: &'a Lab,
-    launch: Launch<'a>,
-}
-
-impl Watched for Run<'_> {
-    type Output = Result<Executed, LaunchFailure>;
-
-    fn launch<C: Observation + Send + Sync>(self, checks: &mut C) -> Self::Output {
-        exec::launch(&self.lab.program, &self.lab.memory, &self.launch, checks)
     }
 }
 
@@ -129,8 +118,15 @@ impl Lab {
             cooperative: false,
         };
         let place = |site| self.place(site);
+        let card = find("h200").unwrap();
+        let threads =
+            BlockShape { threads: shape.block.iter().product(), registers: 16, shared_bytes: dynamic };
+        let occupancy = Occupancy::new(&card.limits(), threads).unwrap();
+        let counted = LaunchShape::new(shape.grid, shape.block, occupancy, self.program.sites());
+        let mut counters = CounterObservation::new(counted, L2State::new(card));
+        let watch = Watch { checks: self.checks, kernel: name, place: &place };
         let (outcome, mut findings) =
-            watch(self.checks, name, shape, &self.memory, &place, Run { lab: self, launch });
+            check::launch(&self.program, &self.memory, &launch, &mut counters, &watch);
         match outcome {
             Ok(_) => {}
             Err(LaunchFailure::Fault { fault, .. }) => {

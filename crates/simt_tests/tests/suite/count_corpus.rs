@@ -3,8 +3,8 @@
 
 use crate::model_kernels::{Kernel, counters};
 use simt::cards::{BlockShape, Card, Occupancy, find};
-use simt::count::{CounterObservation, Finished, L2State, LaunchShape, Modelled};
-use simt::exec::{Launch, Machine, Program, launch};
+use simt::count::{self, CounterObservation, Finished, L2State, LaunchShape, Modelled};
+use simt::exec::{Launch, Machine, Program};
 use simt::memory::{Kind, Memory};
 use simt::model::Counters;
 
@@ -67,7 +67,7 @@ impl Bench {
         };
         let shape = LaunchShape::new(launched.grid, launched.block, occupancy, self.program.sites());
         let mut observation = CounterObservation::new(shape, L2State::new(card.clone()));
-        let executed = launch(&self.program, &self.memory, &launched, &mut observation).unwrap();
+        let executed = count::launch(&self.program, &self.memory, &launched, &mut observation).unwrap();
         let finished = observation.finish();
         assert_eq!(finished.counters.total.instructions, executed.warp_instructions, "{name}");
         assert_eq!(finished.counters.total.thread_instructions, executed.thread_instructions, "{name}");
@@ -145,7 +145,7 @@ fn lines_of_the_source_have_their_counters() {
     let warps = u64::from(BLOCKS * THREADS / 32);
     let load = lines[&Some(("gpu-kernels/src/copy.rs".into(), 40))];
     assert_eq!((load.loads.requests, load.loads.sectors), (warps, 4 * warps));
-    assert_eq!(lines.values().copied().sum::<simt::count::Counts>(), counters.total);
+    assert_eq!(lines.values().copied().sum::<count::Counts>(), counters.total);
     let branches: u64 = lines.values().map(|counts| counts.branches).sum();
     assert_eq!((branches, counters.total.divergent_branches), (warps, 0));
 }
