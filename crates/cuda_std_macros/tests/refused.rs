@@ -1,6 +1,16 @@
-//! Kernels that must not compile, and what the compiler says about each.
+//! What the attributes refuse, and what they say.
+
+#[path = "../../cuda_safe/tests/support/annotated.rs"]
+mod annotated;
 
 #[test]
-fn refused() {
-    trybuild::TestCases::new().compile_fail("tests/refused/*.rs");
+fn what_cannot_be_a_kernel_is_refused_with_its_reason() {
+    annotated::Programs {
+        name: "refused_attributes",
+        folder: "tests/refused",
+        uses: &["cuda_std"],
+        more: "",
+        on_device: false,
+    }
+    .check();
 }
