@@ -47,7 +47,7 @@ pub(crate) fn run(
     layout: &Layout,
     device: &str,
     with_sanitizer: bool,
-    steps: &mut Steps<std::io::Stdout>,
+    steps: &Steps<std::io::Stdout>,
 ) -> Result<()> {
     let subject = Subject { program: coalesce::program(layout)?, device: device.to_owned() };
     steps.run("driver and device (coalesce devices)", || subject.devices())?;

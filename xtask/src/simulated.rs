@@ -1,43 +1,36 @@
 //! The tests that need the built program but no GPU: every kernel as a user runs it, on the simulated H200.
 
-use std::path::{Path, PathBuf};
+use std::io::Stdout;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
 use crate::gpu::rows::{self, Experiment};
-use crate::layout::Layout;
+use crate::process;
 use crate::steps::Steps;
-use crate::{cargo, process};
 
 /// The card that the tests take.
 const DEVICE: &str = "sim:h200";
 
-/// Runs all steps that need the program and no GPU.
-pub(crate) fn run(layout: &Layout, steps: &mut Steps<std::io::Stdout>) -> Result<()> {
-    let root = layout.root("test")?;
-    let mut program = PathBuf::new();
-    // The one that the crates' tests run. `cargo build --release` would compile everything once more; what executes the
-    // kernels is optimised in both.
-    steps.run("coalesce, as the crates' tests build it", || {
-        program = cargo::tested_program(root, "coalesce")?;
-        Ok(String::new())
-    })?;
+/// Runs all steps that need the program and no GPU. The program is the one that the crates' tests run: `cargo build
+/// --release` would compile everything once more, and what executes the kernels is optimised in both.
+pub(crate) fn run(root: &Path, program: &Path, steps: &Steps<Stdout>) -> Result<()> {
     steps.run(
         "the pages' tables, and the simulator's counters beside the hardware's (coalesce pages)",
-        || process::succeed(command(&program, &["pages", "--check"]).current_dir(root)),
+        || process::succeed(command(program, &["pages", "--check"]).current_dir(root)),
     )?;
-    steps.run("all kernels under all checks (coalesce check)", || check(&program))?;
+    steps.run("all kernels under all checks (coalesce check)", || check(program))?;
     steps.run("all kernels on the simulator, small and ragged", || {
-        let listed = listed(&program)?;
-        judge(&rows(&program, &["--small"])?, &listed)
+        let listed = listed(program)?;
+        judge(&rows(program, &["--small"])?, &listed)
     })?;
     steps.run("all experiments on the simulator (coalesce run)", || {
         // Which kernels a quick run leaves out for the sake of time is the experiments' own choice.
-        let mut listed = listed(&program)?;
+        let mut listed = listed(program)?;
         listed.iter_mut().for_each(|experiment| experiment.kernels.clear());
         // Its default points, at a size that a program without optimisation verifies in seconds.
-        judge(&rows(&program, &["--bytes", "32MiB"])?, &listed)
+        judge(&rows(program, &["--bytes", "8MiB"])?, &listed)
     })
 }
 

@@ -3,10 +3,11 @@
 //! Without a GPU: formatting, lints, documentation, the crates' own tests, every kernel on the [simulated] card, and the gate
 //! that every kernel's PTX passes ([kernels]). With `--gpu`: the built program on the real device, see [`crate::gpu`].
 
+use std::io::Stdout;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::layout::Layout;
@@ -37,23 +38,25 @@ pub(crate) struct Arguments {
 /// Runs the steps and shows how they came out.
 pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let layout = Layout::find()?;
-    let mut steps = Steps::new(arguments.keep_going);
+    let steps = Steps::new(arguments.keep_going);
     if arguments.gpu {
-        gpu::run(&layout, &arguments.device, !arguments.no_sanitizer, &mut steps)?;
+        gpu::run(&layout, &arguments.device, !arguments.no_sanitizer, &steps)?;
     } else {
         let root = layout.root("test")?;
-        if !arguments.ptx {
-            crates(root, arguments.keep_going, &mut steps)?;
-            simulated::run(&layout, &mut steps)?;
+        if arguments.ptx {
+            ptx(root, &steps)?;
+        } else {
+            all(root, arguments.keep_going, &steps)?;
         }
-        ptx(root, &mut steps)?;
     }
     steps.close()?;
     Ok(0)
 }
 
-/// What cargo checks and tests.
-fn crates(root: &Path, keep_going: bool, steps: &mut Steps<std::io::Stdout>) -> Result<()> {
+/// What must hold without a GPU.
+///
+/// In two lanes where one leaves a core idle: cargo runs test programs one after the other, and many have one thread.
+fn all(root: &Path, keep_going: bool, steps: &Steps<Stdout>) -> Result<()> {
     let cargo_with = |verb: &str, words: &[&str]| {
         let mut command = cargo::command(root);
         let _ = command.arg(verb);
@@ -68,57 +71,78 @@ fn crates(root: &Path, keep_going: bool, steps: &mut Steps<std::io::Stdout>) -> 
         let _ = command.args(words);
         command
     };
-    let quiet = |mut command: Command| move || process::succeed(&mut command).map(|_| String::new());
+    let quiet = |mut command: Command| process::succeed(&mut command).map(|_| String::new());
 
     steps.run("formatting (cargo fmt)", || {
         // The files' names alone: `cargo fmt --all` puts them right.
-        process::succeed(&mut cargo_with("fmt", &["--all", "--check", "--", "--files-with-diff"]))
-            .map(|_| String::new())
+        quiet(cargo_with("fmt", &["--all", "--check", "--", "--files-with-diff"]))
             .context("`cargo fmt --all` puts these files right")
     })?;
-    let clippy =
-        cargo_with("clippy", &["--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]);
-    steps.run("lints (cargo clippy)", quiet(clippy))?;
-    let mut doc = cargo_with("doc", &["--quiet", "--workspace", "--no-deps"]);
-    let _ = doc.env("RUSTDOCFLAGS", "--deny warnings");
-    steps.run("documentation (cargo doc)", quiet(doc))?;
-    steps.run("the Python of docs/records.md", || snippets::check(root))?;
-    steps.run("the book builds and its links hold (cargo xtask book)", || book::check(root))?;
-    steps.run_aloud("the crates' tests (cargo test)", || {
-        let status = process::pass_through(&mut cargo_with("test", &["--workspace"]))?;
-        if !status.success() {
-            bail!("cargo test failed ({status}); its output above says what");
-        }
-        Ok(())
+    // The second lane waits for the network more than it computes.
+    steps.beside(
+        || {
+            steps.run("lints (cargo clippy)", || {
+                let words = ["--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"];
+                quiet(cargo_with("clippy", &words))
+            })?;
+            steps.run("documentation (cargo doc)", || {
+                let mut doc = cargo_with("doc", &["--quiet", "--workspace", "--no-deps"]);
+                let _ = doc.env("RUSTDOCFLAGS", "--deny warnings");
+                quiet(doc)
+            })
+        },
+        || {
+            steps.run("the Python of docs/records.md", || snippets::check(root))?;
+            steps.run("the book builds and its links hold (cargo xtask book)", || book::check(root))
+        },
+    )?;
+    // Stays `None` where the tests do not compile, which is said by then.
+    let mut coalesce = None;
+    steps.run("the tests compile (cargo test --no-run)", || {
+        coalesce = Some(cargo::tested_program(root, "coalesce")?);
+        Ok(String::new())
     })?;
-    // The tests that the GPU has to pass, on the simulated driver. cargo chooses features for all selected packages
-    // together; with all others selected too, everything is compiled already. cuda_driver's tests of the same name are for
-    // NVIDIA's driver alone.
-    let device_tests = |words: &[&str]| {
-        let which = ["--quiet", "--workspace", "--exclude", "cuda_driver", "--test", "gpu"];
-        let mut command = cargo_with("test", &[&which, words].concat());
-        let _ = command.env("COALESCE_SIMULATE", "h200");
-        process::succeed(&mut command).map(|_| String::new())
-    };
-    // Their many small launches keep one core busy for a minute. They run beside the steps that compile in folders of
-    // their own, once this folder is no longer written to: those steps copy from it.
-    let built = if steps.goes_on() { device_tests(&["--no-run"]) } else { Err(anyhow!("not run")) };
-    std::thread::scope(|scope| {
-        let beside = scope.spawn(|| built.and_then(|_| device_tests(&["--", "--ignored"])));
-        steps.run("a generated kernel builds and passes (cargo xtask new-kernel)", || {
-            generated::check(root)
-        })?;
-        steps.run("a project elsewhere builds and runs (cargo xtask new-project)", || {
-            elsewhere::check(root)
-        })?;
-        steps.run("cuda_std's device tests, on a simulated H200", || {
-            beside.join().unwrap_or_else(|_| bail!("the thread that runs them panicked"))
-        })
-    })
+    steps.beside(
+        || {
+            steps.run_aloud("the crates' tests (cargo test)", || {
+                let status = process::pass_through(&mut cargo_with("test", &["--workspace"]))?;
+                if !status.success() {
+                    bail!("cargo test failed ({status}); its output says what");
+                }
+                Ok(())
+            })
+        },
+        || {
+            ptx(root, steps)?;
+            coalesce.map_or(Ok(()), |program| simulated::run(root, &program, steps))
+        },
+    )?;
+    // These compile in folders of their own, and copy from this one, which is no longer written to.
+    steps.beside(
+        || {
+            // The tests that the GPU has to pass, on the simulated driver. cargo chooses features for all selected packages
+            // together; with all others selected too, everything is compiled already. cuda_driver's tests of the same name
+            // are for NVIDIA's driver alone.
+            steps.run("cuda_std's device tests, on a simulated H200", || {
+                let packages = ["--quiet", "--workspace", "--exclude", "cuda_driver", "--test", "gpu"];
+                let mut command = cargo_with("test", &[&packages[..], &["--", "--ignored"]].concat());
+                let _ = command.env("COALESCE_SIMULATE", "h200");
+                quiet(command)
+            })
+        },
+        || {
+            steps.run("a generated kernel builds and passes (cargo xtask new-kernel)", || {
+                generated::check(root)
+            })?;
+            steps.run("a project elsewhere builds and runs (cargo xtask new-project)", || {
+                elsewhere::check(root)
+            })
+        },
+    )
 }
 
 /// What every kernel's PTX must pass.
-fn ptx(root: &Path, steps: &mut Steps<std::io::Stdout>) -> Result<()> {
+fn ptx(root: &Path, steps: &Steps<Stdout>) -> Result<()> {
     steps.run("kernels to PTX, all architectures", || {
         let built = kernels::build(root, None)?;
         Ok(built.into_iter().map(|one| one.arch).collect::<Vec<_>>().join(" "))
