@@ -4,8 +4,8 @@ pub mod cargo;
 pub mod layout;
 pub mod misuse;
 pub mod nearest;
-pub mod process;
-pub mod tools;
+
+use tools::process;
 
 /// Prints to standard output. A reader that closed the pipe early, such as `head`, is not an error.
 ///

@@ -24,7 +24,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use xtask::misuse::{self, Misuse};
 use xtask::nearest::hint_or;
 
-pub(crate) use xtask::{cargo, layout, nearest, print, process, tools};
+pub(crate) use tools::process;
+pub(crate) use xtask::{cargo, layout, nearest, print};
 
 /// Run Coalesce's experiments and look after its code.
 #[derive(Parser)]

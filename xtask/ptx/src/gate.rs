@@ -7,7 +7,7 @@ use cuda_builder::NvvmArch;
 
 use crate::expectations::{Expectations, Law};
 use crate::kernels::Built;
-use crate::ptxas::{self, Usage};
+use tools::ptxas::{self, Usage};
 
 /// Holds every kernel's PTX to its promises and returns a line about what was checked.
 pub(crate) fn check_promises(built: &[Built], expectations: &Expectations) -> Result<String> {
@@ -62,7 +62,7 @@ pub(crate) fn check_assembly(
     let mut failures = Vec::new();
     for one in built {
         let cubin = scratch.join(format!("kernels.{}.cubin", one.arch));
-        match ptxas::assemble(ptxas, one.arch, &one.path, &cubin, false) {
+        match ptxas::assemble(ptxas, &one.arch.to_string(), &one.path, &cubin, false) {
             Ok(usages) => {
                 lines.push(summary(one.arch, &usages));
                 failures.extend(judge(one.arch, &one.kernels, &usages, expectations));

@@ -10,7 +10,6 @@ mod kernels;
 mod lines;
 mod pattern;
 mod print;
-mod ptxas;
 mod sass;
 mod steps;
 

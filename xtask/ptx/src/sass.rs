@@ -1,18 +1,17 @@
 //! `sass`: prints a kernel's machine code and what it uses.
 
-use std::process::Command;
-
 use anyhow::{Context, Result};
 use clap::Args;
 use cuda_builder::NvvmArch;
 use ptx::lines::in_library;
+use tools::ptxas::{self, Usage};
+use tools::sass::{self, Line};
+use tools::{Program, find_or_fetch};
+use xtask::cargo;
 use xtask::layout::Layout;
-use xtask::tools::{self, Program};
-use xtask::{cargo, process};
 
 use crate::kernels;
 use crate::lines::{Headings, Shown};
-use crate::ptxas::{self, Usage};
 
 /// What `sass` takes.
 #[derive(Args)]
@@ -35,28 +34,25 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let built = kernels::build_one(root, &target, arguments.arch)?;
     let alone = built.extract(&arguments.kernel)?;
 
+    let arch = arguments.arch.to_string();
     let scratch = target.join("cuda-tools/scratch");
-    let ptxas = tools::find_or_fetch(Program::Ptxas, &target, |ptxas| {
-        ptxas::accepts(ptxas, arguments.arch, &built.isa, &scratch)
-    })?;
-    let ptx = scratch.join(format!("{}.{}.ptx", arguments.kernel, arguments.arch));
+    let ptxas =
+        find_or_fetch(Program::Ptxas, &target, |ptxas| ptxas::accepts(ptxas, &arch, &built.isa, &scratch))?;
+    let ptx = scratch.join(format!("{}.{arch}.ptx", arguments.kernel));
     let cubin = ptx.with_extension("cubin");
     std::fs::write(&ptx, alone).with_context(|| format!("cannot write {}", ptx.display()))?;
-    let usages = ptxas::assemble(&ptxas.path, arguments.arch, &ptx, &cubin, arguments.lines)?;
+    let usages = ptxas::assemble(&ptxas.path, &arch, &ptx, &cubin, arguments.lines)?;
     let usage = usages.first().context("ptxas reports no kernel")?;
 
-    let nvdisasm = tools::find_or_fetch(Program::Nvdisasm, &target, |_| Ok(()))?;
-    let mut command = Command::new(&nvdisasm.path);
-    let _ = command.arg("--print-code");
-    let _ = if arguments.lines { command.arg("--print-line-info-inline") } else { &mut command };
-    let code = process::succeed(command.arg(&cubin))?;
-    let shown = Shown::new(root);
-    let code = if arguments.lines { with_lines(&code, &shown) } else { instructions(&code) };
-    xtask::print(&format!("{}\n{code}\n", headline(arguments.arch, usage)))
+    let nvdisasm = find_or_fetch(Program::Nvdisasm, &target, |_| Ok(()))?;
+    let mut kernels = sass::read(&sass::disassemble(&nvdisasm.path, &cubin)?);
+    let lines = kernels.remove(&usage.kernel).context("nvdisasm prints no code of the kernel")?;
+    let code = text(&lines, arguments.lines.then_some(&Shown::new(root)));
+    xtask::print(&format!("{}\n{code}", headline(&arch, usage)))
 }
 
 /// `// copy_vector for sm_90: 10 registers, 0 bytes shared, 0 barriers, 0 bytes stack, 0 + 0 bytes spilled`.
-fn headline(arch: NvvmArch, usage: &Usage) -> String {
+fn headline(arch: &str, usage: &Usage) -> String {
     format!(
         "// {} for {}: {} registers, {} bytes of shared memory, {} barriers, {} bytes of stack, {} bytes of spills",
         usage.kernel,
@@ -69,68 +65,20 @@ fn headline(arch: NvvmArch, usage: &Usage) -> String {
     )
 }
 
-/// The instructions and labels alone, without the file's sections and the padding behind the last instruction.
-fn instructions(disassembly: &str) -> String {
-    let lines = disassembly.lines().filter(|line| is_instruction(line) || is_label(line)).collect();
-    without_padding(lines).join("\n")
-}
-
-fn is_instruction(line: &str) -> bool {
-    line.trim_start().starts_with("/*")
-}
-
-fn is_label(line: &str) -> bool {
-    line.starts_with(".L") && line.ends_with(':')
-}
-
-/// Lines without the `NOP`s behind the last instruction, their labels and what is said of their source.
-fn without_padding(mut lines: Vec<&str>) -> Vec<&str> {
-    let is_padding = |line: &&str| {
-        line.ends_with("NOP;") || line.ends_with("NOP ;") || is_label(line) || source_of(line).is_some()
-    };
-    while lines.last().is_some_and(is_padding) {
-        let _ = lines.pop();
-    }
-    lines
-}
-
-/// The instructions and labels, with headings in the place of nvdisasm's lines on where they come from.
-///
-/// Of those there is one for each inlined call, innermost first, and they hold until there are others.
-fn with_lines(disassembly: &str, shown: &Shown<'_>) -> String {
-    let lines = disassembly.lines();
-    let lines = lines.filter(|line| is_instruction(line) || is_label(line) || source_of(line).is_some());
-    let mut headings = Headings::new(shown);
-    let mut chain: Vec<(&str, u32)> = Vec::new();
-    let mut begun = false;
+/// The instructions and labels, below the source lines that they come from where these are to be shown.
+fn text(lines: &[Line], shown: Option<&Shown<'_>>) -> String {
+    let mut headings = shown.map(Headings::new);
     let mut text = String::new();
-    for line in without_padding(lines.collect()) {
-        if let Some(source) = source_of(line) {
-            // The first line of another chain.
-            if std::mem::take(&mut begun) {
-                chain.clear();
-            }
-            chain.push(source);
-            continue;
+    for line in lines {
+        if let (Some(headings), [_, ..]) = (&mut headings, &line.chain[..]) {
+            let place = |at: usize| line.chain.get(at).map(|(file, line)| (file.as_str(), *line));
+            let own = line.chain.iter().position(|(file, _)| !in_library(file)).unwrap_or(0);
+            text += &headings.above(place(own), own.checked_sub(1).and_then(place));
         }
-        if is_instruction(line) {
-            begun = true;
-            let own = chain.iter().position(|(file, _)| !in_library(file)).unwrap_or(0);
-            let inlined = own.checked_sub(1).map(|inlined| chain[inlined]);
-            text += &headings.above(chain.get(own).copied(), inlined);
-        }
-        text += line;
+        text += &line.text;
         text.push('\n');
     }
-    text.trim_end().to_owned()
-}
-
-/// The place that a line such as `//## File "a.rs", line 7 inlined at "b.rs", line 3` says that the next instructions come
-/// from. Where they were inlined has a line of its own.
-fn source_of(line: &str) -> Option<(&str, u32)> {
-    let (file, rest) = line.trim().strip_prefix("//## File \"")?.split_once("\", line ")?;
-    let digits = rest.find(|digit: char| !digit.is_ascii_digit()).unwrap_or(rest.len());
-    Some((file, rest[..digits].parse().ok()?))
+    text
 }
 
 #[cfg(test)]
@@ -139,21 +87,13 @@ mod tests {
     use crate::lines::tests::Checkout;
 
     #[test]
-    fn only_instructions_are_kept() {
-        let text = "\t.target\tsm_90\n\n\t.section\t.text.k,\"ax\",@progbits\nk:\n.text.k:\n        /*0000*/  LDC R1 ;\n\
-                    .L_x_2:\n        /*0010*/  NOP;\n        /*0020*/  EXIT ;\n        /*0030*/  NOP;\n.L_x_4:\n\n//--- SYMBOLS\n";
-        assert_eq!(
-            instructions(text),
-            "        /*0000*/  LDC R1 ;\n.L_x_2:\n        /*0010*/  NOP;\n        /*0020*/  EXIT ;"
-        );
-    }
-
-    #[test]
     fn instructions_stand_below_the_lines_that_they_come_from() {
         // What nvdisasm 13.5 prints of `offset_f32`.
         let disassembly = include_str!("../fixtures/offset_f32.sass");
         let checkout = Checkout::new("sass");
-        let text = with_lines(&checkout.placed(disassembly), &Shown::new(&checkout.0));
+        let code = sass::read(&checkout.placed(disassembly));
+        let lines = &code["offset_f32"];
+        let with_lines = text(lines, Some(&Shown::new(&checkout.0)));
         let expected = "\
 // gpu-kernels/src/coalescing.rs:40  #[kernel(offset_f32 = <f32>, offset_f64 = <f64>)]
         /*0000*/                   LDC R1, c[0x0][0x28] ;
@@ -184,11 +124,12 @@ mod tests {
 // gpu-kernels/src/coalescing.rs:40  #[kernel(offset_f32 = <f32>, offset_f64 = <f64>)]
         /*0110*/                   EXIT ;
 .L_x_0:
-        /*0120*/                   BRA `(.L_x_0);";
-        assert_eq!(text, expected);
+        /*0120*/                   BRA `(.L_x_0);
+";
+        assert_eq!(with_lines, expected);
         // Without lines it is the same code.
-        let bare: Vec<&str> = text.lines().filter(|line| !line.starts_with("//")).collect();
-        assert_eq!(instructions(disassembly), bare.join("\n"));
+        let bare = with_lines.lines().filter(|line| !line.starts_with("//"));
+        assert_eq!(text(lines, None), bare.map(|line| format!("{line}\n")).collect::<String>());
     }
 
     #[test]
@@ -196,7 +137,7 @@ mod tests {
         let usage =
             Usage { kernel: "tile".into(), registers: 40, shared: 4224, barriers: 1, ..Usage::default() };
         assert_eq!(
-            headline(NvvmArch::Compute90a, &usage),
+            headline("compute_90a", &usage),
             "// tile for sm_90a: 40 registers, 4224 bytes of shared memory, 1 barriers, 0 bytes of stack, 0 bytes of spills"
         );
     }

@@ -7,14 +7,13 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 use cuda_builder::toolchain;
 use serde_json::json;
+use tools::{Program, process, ptxas};
 use xtask::cargo;
 use xtask::layout::Layout;
-use xtask::process;
-use xtask::tools::{self, Program};
 
 use crate::expectations::Expectations;
+use crate::gate;
 use crate::kernels::{self, Built};
-use crate::{gate, ptxas};
 
 /// One step.
 #[derive(Subcommand)]
@@ -71,7 +70,9 @@ fn assemble(built: &[Built], expectations: &Expectations, target: &Path) -> Resu
     let isa = kernels::highest_isa(built)?;
     let scratch = target.join("cuda-tools/scratch");
     let ptxas = tools::find_or_fetch(Program::Ptxas, target, |ptxas| {
-        kernels::ARCHITECTURES.iter().try_for_each(|&arch| ptxas::accepts(ptxas, arch, &isa, &scratch))
+        kernels::ARCHITECTURES
+            .iter()
+            .try_for_each(|&arch| ptxas::accepts(ptxas, &arch.to_string(), &isa, &scratch))
     })?;
     let lines = gate::check_assembly(&ptxas.path, built, expectations, &scratch)?;
     Ok(format!("ptxas {} ({}, {})\n{lines}", ptxas.version, ptxas.path.display(), ptxas.origin))
@@ -112,7 +113,7 @@ fn ptxas_state(target: &Path) -> (&'static str, String) {
     let kept = tools::fetched_path(Program::Ptxas, target);
     let scratch = target.join("cuda-tools").join("scratch");
     let newest = kernels::ARCHITECTURES[kernels::ARCHITECTURES.len() - 1];
-    let suits = |path: &Path| ptxas::accepts(path, newest, kernels::NEWEST_ISA, &scratch);
+    let suits = |path: &Path| ptxas::accepts(path, &newest.to_string(), kernels::NEWEST_ISA, &scratch);
     match tools::find(Program::Ptxas, Some(&kept), suits) {
         Ok(tool) => ("found", tool.to_string()),
         Err(_) if can_fetch() => {

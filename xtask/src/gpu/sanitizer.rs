@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use super::Subject;
 use super::rows::{self, Experiment, Kind};
 use crate::process;
-use crate::tools::{self, Program, Tool};
+use tools::{Program, Tool};
 
 /// The sanitizer's tools: out-of-bounds and misaligned accesses, races in shared memory, reads of memory that nobody wrote,
 /// and misused barriers.

@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::layout::Layout;
-use crate::tools::{self, Program};
-use crate::{cargo, links, process};
+use crate::{cargo, links};
+use tools::{Program, process};
 
 /// The table of contents, in `docs/`.
 const SUMMARY: &str = "SUMMARY.md";

@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::layout::Layout;
-use crate::tools::{self, Program};
 use crate::{cargo, kernels, process};
+use tools::Program;
 
 /// What one line says.
 enum State {

@@ -4,49 +4,46 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-use cuda_builder::NvvmArch;
-use xtask::process;
+
+use crate::process;
 
 /// What ptxas reports of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
+pub struct Usage {
     /// The kernel's name.
-    pub(crate) kernel: String,
+    pub kernel: String,
     /// Registers a thread.
-    pub(crate) registers: u32,
+    pub registers: u32,
     /// Bytes of stack frame a thread: variables in local memory.
-    pub(crate) stack: u32,
+    pub stack: u32,
     /// Bytes of register spills stored a thread.
-    pub(crate) spill_stores: u32,
+    pub spill_stores: u32,
     /// Bytes of register spills loaded a thread.
-    pub(crate) spill_loads: u32,
+    pub spill_loads: u32,
     /// Bytes of static shared memory a block.
-    pub(crate) shared: u32,
+    pub shared: u32,
     /// Named barriers.
-    pub(crate) barriers: u32,
+    pub barriers: u32,
 }
 
 impl Usage {
     /// The two figures together: what a spill costs is both.
-    pub(crate) fn spills(&self) -> u32 {
+    pub fn spills(&self) -> u32 {
         self.spill_stores + self.spill_loads
     }
 }
 
-/// `sm_90a` for `compute_90a`.
-pub(crate) fn sm(arch: NvvmArch) -> String {
-    arch.to_string().replace("compute_", "sm_")
+/// `sm_90a` for `compute_90a`, by which PTX and its compilers call the same architecture.
+pub fn sm(arch: &str) -> String {
+    arch.replace("compute_", "sm_")
 }
 
 /// Assembles `ptx` for `arch` (`compute_90`) into `cubin`, with source lines if they are wanted, and returns what each kernel
 /// uses.
-pub(crate) fn assemble(
-    ptxas: &Path,
-    arch: NvvmArch,
-    ptx: &Path,
-    cubin: &Path,
-    lines: bool,
-) -> Result<Vec<Usage>> {
+///
+/// # Errors
+/// ptxas does not start, or rejects the PTX: the error has what it says.
+pub fn assemble(ptxas: &Path, arch: &str, ptx: &Path, cubin: &Path, lines: bool) -> Result<Vec<Usage>> {
     let mut command = Command::new(ptxas);
     if lines {
         command.arg("--generate-line-info");
@@ -60,7 +57,10 @@ pub(crate) fn assemble(
 }
 
 /// Whether this ptxas knows `arch` and the PTX version `isa` (`7.8`): it is given an empty module of both.
-pub(crate) fn accepts(ptxas: &Path, arch: NvvmArch, isa: &str, scratch: &Path) -> Result<()> {
+///
+/// # Errors
+/// It does not, or it does not start.
+pub fn accepts(ptxas: &Path, arch: &str, isa: &str, scratch: &Path) -> Result<()> {
     std::fs::create_dir_all(scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
     let probe = scratch.join(format!("probe-{}.ptx", std::process::id()));
     let sm = sm(arch);
@@ -78,7 +78,7 @@ pub(crate) fn accepts(ptxas: &Path, arch: NvvmArch, isa: &str, scratch: &Path) -
 }
 
 /// Reads the output of `ptxas -v`.
-pub(crate) fn parse(text: &str) -> Result<Vec<Usage>> {
+fn parse(text: &str) -> Result<Vec<Usage>> {
     let mut kernels: Vec<Usage> = Vec::new();
     // Device functions that were not inlined report properties too; those belong to no kernel.
     let mut of_kernel = false;
@@ -170,7 +170,7 @@ ptxas info    : Compile time = 1.408 ms
 
     #[test]
     fn architectures_by_their_real_name() {
-        assert_eq!(sm(NvvmArch::Compute75), "sm_75");
-        assert_eq!(sm(NvvmArch::Compute90a), "sm_90a");
+        assert_eq!(sm("compute_75"), "sm_75");
+        assert_eq!(sm("compute_90a"), "sm_90a");
     }
 }

@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_program_is_taken_from_a_folder_of_programs() {
-        let folder = std::env::temp_dir().join(format!("xtask-tools-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("tools-{}", std::process::id()));
         let bin = folder.join("nvidia/cu13/bin");
         std::fs::create_dir_all(&bin).unwrap();
         std::fs::write(folder.join("nvidia/ptxas"), "not this").unwrap();
