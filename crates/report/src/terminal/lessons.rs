@@ -7,23 +7,43 @@ use super::{
 use record::{Language, Record};
 use serde_json::Value;
 
-/// The further tables of an experiment, with an empty line before each; nothing where it has none.
-pub(super) fn further(experiment: &str, rows: &[&Record], style: Style) -> String {
-    match experiment {
-        "storage" => storage(rows, style),
-        "idioms" => tax(rows, style),
-        _ => String::new(),
+/// A table of rows that have certain parameters.
+struct Further {
+    /// The parameters without which a row has no place in the table.
+    needs: &'static [&'static str],
+    /// The parameters that it shows: the table that all rows have leaves them out.
+    told: &'static [&'static str],
+    /// Writes it.
+    text: fn(&[&Record], Style) -> String,
+}
+
+/// The tables that there are.
+static TABLES: [Further; 2] = [
+    Further {
+        needs: &["class", "space", "host_access"],
+        told: &["class", "host_access", "loads", "space", "stores", "variable", "variable_bytes"],
+        text: storage,
+    },
+    Further { needs: &["task", "way"], told: &["task", "way", "nx", "ny", "m", "n", "k"], text: tax },
+];
+
+impl Further {
+    /// The table that a row has a place in.
+    fn of(row: &Record) -> Option<&'static Self> {
+        let has = |name: &&str| row.parameters.more.contains_key(*name);
+        TABLES.iter().find(|table| table.needs.iter().all(has))
     }
 }
 
-/// Parameters of an experiment's rows that its further tables tell, or its kernels' names: the table that all have leaves
-/// them out.
-pub(super) fn told(experiment: &str) -> &'static [&'static str] {
-    match experiment {
-        "storage" => &["class", "host_access", "loads", "space", "stores", "variable", "variable_bytes"],
-        "idioms" => &["task", "way", "nx", "ny", "m", "n", "k"],
-        _ => &[],
-    }
+/// The further table of an experiment's rows, with an empty line before it; nothing where they have none.
+pub(super) fn further(rows: &[&Record], style: Style) -> String {
+    let table = rows.iter().find_map(|row| Further::of(row));
+    table.map_or_else(String::new, |table| (table.text)(rows, style))
+}
+
+/// Parameters of a row that its further table shows.
+pub(super) fn told(row: &Record) -> &'static [&'static str] {
+    Further::of(row).map_or(&[], |table| table.told)
 }
 
 /// A parameter as text; nothing where the row has none.
@@ -168,7 +188,7 @@ mod tests {
             idiom("unchecked", 0.4, product()),
         ];
         records[0].ratio_to_reference = Some(1.51);
-        let text = further("idioms", &records.iter().collect::<Vec<_>>(), Style::default());
+        let text = further(&records.iter().collect::<Vec<_>>(), Style::default());
         let rows = lines(&text);
         let starting =
             |start: &[&str]| rows.iter().find(|row| row.starts_with(start)).cloned().unwrap_or_default();
@@ -191,11 +211,11 @@ mod tests {
             .with("stores", "")
             .with("host_access", "copies it");
         let record = Record { parameters, ..base };
-        let text = further("storage", &[&record], Style::default());
+        let text = further(&[&record], Style::default());
         assert!(text.starts_with("\nAs the PTX for compute_90 has it:\n"), "{text}");
         let last: Vec<&str> = text.lines().last().unwrap_or_default().split_whitespace().collect();
         assert_eq!(last[..5], ["constant", "STORAGE_CONSTANT", ".const", "16", "ld.const.b32"]);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert_eq!(further("copy", &[&record], Style::default()), "");
+        assert_eq!(further(&[&row(0, Precision::F32, Some(0.2))], Style::default()), "");
     }
 }

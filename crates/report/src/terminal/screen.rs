@@ -52,7 +52,7 @@ pub fn section(rows: &[&Record], catalog: &Catalog, shown: Shown) -> String {
     }
     text.push('\n');
     text.push_str(&notes(rows, shown));
-    text.push_str(&further(name, rows, style));
+    text.push_str(&further(rows, style));
     if shown.explanations {
         text.push_str(&explanations(rows, style));
     }

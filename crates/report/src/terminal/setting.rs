@@ -23,10 +23,11 @@ pub(super) fn setting(rows: &[&Record]) -> String {
     }
     let varying = varying(rows);
     let kernel = rows.iter().find(|row| row.language != Language::Driver).unwrap_or(first);
-    let fixed =
-        kernel.parameters.more.iter().filter(|(name, _)| {
-            !varying.contains(name) && !told(&kernel.experiment).contains(&name.as_str())
-        });
+    let fixed = kernel
+        .parameters
+        .more
+        .iter()
+        .filter(|(name, _)| !varying.contains(name) && !told(kernel).contains(&name.as_str()));
     parts.extend(fixed.map(|(name, value)| named(name, &shown(name, value))));
     let block = rows
         .iter()
@@ -78,7 +79,7 @@ pub(super) fn varying(rows: &[&Record]) -> Vec<String> {
     names.sort();
     names.dedup();
     // What another table of the experiment tells is not told here.
-    names.retain(|name| rows.iter().all(|row| !told(&row.experiment).contains(&name.as_str())));
+    names.retain(|name| rows.iter().all(|row| !told(row).contains(&name.as_str())));
     let differs =
         |value: &dyn Fn(&Record) -> Option<String>| kernels.iter().any(|row| value(row) != value(kernels[0]));
     let mut varying: Vec<String> = names
