@@ -1,6 +1,7 @@
 //! The [`Catalog`]: what reports say of the experiments and kernels beside records.
 
 mod code;
+pub(crate) mod sass;
 
 use crate::experiments;
 use report::{Catalog, KernelText, Lesson};

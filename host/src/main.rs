@@ -4,8 +4,7 @@
 //! ([`experiments`]) states what it launches and what must come out; [`measure`] times and verifies it; the outcome is
 //! a [`record`], and everything that is shown is made by [`report`] from records alone.
 
-#![allow(dead_code, reason = "parts of the framework that the experiments to come are made of")]
-
+mod built;
 mod cards;
 mod catalog;
 mod cli;

@@ -181,6 +181,7 @@ pub(crate) fn merge(a: Option<Findings>, b: Option<Findings>) -> Option<Findings
 }
 
 /// Compares the elements in `found`, which begins at the element with the index `first`, with what `element` says of each.
+#[cfg(test)]
 pub(crate) fn compare<T: Pod + fmt::Debug>(
     first: u64,
     found: &[u8],

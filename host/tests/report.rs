@@ -5,7 +5,7 @@ mod support;
 #[path = "support/without_driver.rs"]
 mod without_driver;
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use support::{Outcome, outcome};
 use without_driver::coalesce;
 
@@ -34,6 +34,42 @@ fn records_become_a_page() {
         assert!(page.contains(part), "{part}");
     }
     assert!(page.contains("ld.global.b32"), "the kernels' PTX is on the page");
+}
+
+/// Programs that stand for ptxas and nvdisasm: the second prints what nvdisasm 13.5 prints of one kernel.
+#[test]
+fn sass_is_shown_where_ptxas_and_nvdisasm_are_at_hand() {
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../xtask/ptx/fixtures/offset_f32.sass");
+    // What is kept of the tools' work is found again by their version.
+    let version = format!("0.0.{}", fs::metadata(fixture).expect("the fixture").len());
+    let folder = tempfile::tempdir().expect("a folder");
+    let tool = |name: &str, otherwise: &str| {
+        let path = folder.path().join(name);
+        let script = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo V{version} && exit\n{otherwise}\n");
+        fs::write(&path, script).expect("a script");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it can be executed");
+        path
+    };
+    let page = |ptxas: &Path, nvdisasm: &Path| {
+        let out = folder.path().join("page.html");
+        let mut command = coalesce(&["report", RECORDS, "--out", out.to_str().expect("UTF-8")]);
+        let outcome = outcome(command.env("PTXAS", ptxas).env("NVDISASM", nvdisasm));
+        (outcome, fs::read_to_string(out).expect("the page"))
+    };
+    let ptxas = tool("ptxas", "exit 0");
+    let (Outcome { status, err, .. }, with) = page(&ptxas, &tool("nvdisasm", &format!("cat '{fixture}'")));
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    assert!(with.contains(&format!("The SASS is that of ptxas {version} for sm_90.")));
+    let kernel = with.split("id=\"kernel-offset_f32\"").nth(1).expect("the kernel");
+    let sass = kernel.split("SASS</summary>").nth(1).and_then(|rest| rest.split("</details>").next());
+    let update =
+        sass.and_then(|sass| sass.split("S42\" data-line=\"42\">").nth(1)).expect("the update's code");
+    assert!(update.contains("/*00e0*/ LDG.E R0, desc[UR4][R2.64] ;"), "{update}");
+
+    let (Outcome { status, err, .. }, without) = page(&ptxas, &folder.path().join("absent"));
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    assert!(without.contains("There is no SASS, since ptxas and nvdisasm were not found"));
+    assert!(!without.contains("SASS</summary>"));
 }
 
 /// README's picture is the one that its records make.

@@ -40,8 +40,17 @@ pub struct Report<'a> {
     pub runs: Vec<RunRecords>,
     /// The lessons and kernels.
     pub catalog: &'a Catalog,
-    /// The SASS of kernels by their names, of those that were disassembled.
-    pub sass: BTreeMap<String, Vec<CodeLine>>,
+    /// The kernels' SASS, where it was disassembled.
+    pub sass: Option<Sass>,
+}
+
+/// What an assembler made of the kernels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sass {
+    /// Which assembler, and for what: `ptxas 13.5.37 for sm_90`.
+    pub origin: String,
+    /// The lines of kernels by their names.
+    pub kernels: BTreeMap<String, Vec<CodeLine>>,
 }
 
 /// A run and its rows.
@@ -135,7 +144,11 @@ pub fn page(report: &Report<'_>) -> String {
                     section #kernels aria-labelledby="kernels-title" {
                         h2 #kernels-title { "Kernels, line by line" }
                         p { "Each kernel's Rust source beside the PTX that it became. Below a line stands what its requests cost; a line's
-                            number leads to its PTX, and the other way round." }
+                            number leads to its PTX, and the other way round. "
+                            @match &report.sass {
+                                Some(sass) => { "The SASS is that of " (sass.origin) "." }
+                                None => { "There is no SASS, since ptxas and nvdisasm were not found where this page was made." }
+                            } }
                         @for (number, name) in kernels.iter().enumerate() { (kernel::render(report, number, name)) }
                     }
                 }

@@ -1,12 +1,11 @@
 //! `coalesce report`: the records of runs as one HTML page; and the page that `run` ends with.
 
-use crate::{catalog, cli::ReportOptions};
+use crate::{built, catalog, cli::ReportOptions};
 use anyhow::{Context, Result};
 use record::Record;
 use report::html::{self, Report, RunRecords};
 use std::{
-    collections::BTreeMap,
-    env, fs, io,
+    fs, io,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
 };
@@ -46,13 +45,7 @@ pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode> {
 /// Where a run's page goes: into the folder of its records; without one beside the program's build, or into the folder for
 /// temporary files.
 pub(crate) fn place(out: Option<&Path>) -> PathBuf {
-    if let Some(folder) = out {
-        return folder.join(PAGE);
-    }
-    let program = env::current_exe().ok();
-    let target =
-        program.as_deref().and_then(|program| program.ancestors().find(|folder| folder.ends_with("target")));
-    target.map_or_else(env::temp_dir, Path::to_path_buf).join("coalesce").join(PAGE)
+    out.map_or_else(built::folder, Path::to_path_buf).join(PAGE)
 }
 
 /// Writes the page of some runs.
@@ -64,7 +57,11 @@ pub(crate) fn write(runs: Vec<RunRecords>, path: &Path) -> Result<()> {
 }
 
 fn report(runs: Vec<RunRecords>) -> Report<'static> {
-    Report { title: title(&runs), runs, catalog: catalog::catalog(), sass: BTreeMap::new() }
+    let sass = catalog::sass::of_kernels().unwrap_or_else(|error| {
+        eprintln!("note: the page has no SASS: {error:#}");
+        None
+    });
+    Report { title: title(&runs), runs, catalog: catalog::catalog(), sass }
 }
 
 /// The curves of some experiments as SVG.

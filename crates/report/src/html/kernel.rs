@@ -33,7 +33,7 @@ pub(super) fn render(report: &Report<'_>, number: usize, name: &str) -> Markup {
         .collect();
     let experiment =
         rows.first().map(|(_, row)| row.experiment.as_str()).or_else(|| text.map(|text| text.experiment));
-    let sass = report.sass.get(name).map(Vec::as_slice).unwrap_or_default();
+    let sass = report.sass.as_ref().and_then(|sass| sass.kernels.get(name)).map_or(&[][..], Vec::as_slice);
     html! {
         details.kernel id={"kernel-" (name)} {
             summary { h3 { code { (name) } } span.says { (summary(report, &rows)) } }

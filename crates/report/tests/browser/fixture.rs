@@ -6,7 +6,7 @@ use record::{
 };
 use report::{
     Article, Catalog, CodeLine, KernelText, Lesson, Picture, Place,
-    html::{Report, RunRecords},
+    html::{Report, RunRecords, Sass},
 };
 
 use serde_json::json;
@@ -215,6 +215,9 @@ pub(crate) fn report(catalog: &Catalog) -> Report<'_> {
         title: format!("Two cards {HOSTILE}"),
         runs,
         catalog,
-        sass: [("tile".to_string(), vec![machine])].into(),
+        sass: Some(Sass {
+            origin: "ptxas 13.5.37 for sm_90".to_string(),
+            kernels: [("tile".to_string(), vec![machine])].into(),
+        }),
     }
 }
