@@ -1,82 +1,82 @@
-//! What ends a launch before its time.
+//! Faults: errors that end a launch.
 
 use std::time::Duration;
 
 use crate::observe::{Operation, Site, Space};
 
-/// What went wrong, where, and who did it.
+/// A fault: its kind, the instruction and the thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// What.
+    /// Kind of the fault.
     pub kind: FaultKind,
-    /// The instruction.
+    /// The instruction that faulted.
     pub site: Site,
     /// The block's coordinates in the grid.
     pub block: [u32; 3],
-    /// The coordinates in the block of the first thread that it happened to.
+    /// Coordinates in the block of the lowest faulting thread.
     pub thread: [u32; 3],
 }
 
-/// What went wrong.
+/// The kinds of fault.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FaultKind {
-    /// An address that nothing may be accessed at.
+    /// An access outside of every allocation.
     OutOfBounds {
-        /// Where it was thought to be.
+        /// State space that the instruction addresses.
         space: Space,
-        /// What was wanted.
+        /// Operation that was attempted.
         operation: Operation,
-        /// The address; in shared and local memory from 0.
+        /// The address; in shared and local memory an offset from 0.
         address: u64,
-        /// Bytes wanted.
+        /// Size of the access in bytes.
         bytes: u32,
-        /// What is known of the address, as in "is 4 bytes after the nearest allocation at 0x.. of size 64 bytes".
+        /// The nearest allocation, as in "is 4 bytes after the nearest allocation at 0x.. of size 64 bytes".
         nearest: Option<Nearest>,
     },
-    /// An address that is no multiple of the access's size.
+    /// An address that is not a multiple of the access's size.
     Misaligned {
-        /// Where it is.
+        /// State space of the address.
         space: Space,
-        /// What was wanted.
+        /// Operation that was attempted.
         operation: Operation,
         /// The address.
         address: u64,
-        /// Bytes wanted.
+        /// Size of the access in bytes.
         bytes: u32,
     },
-    /// A write to memory that is only read: constants, parameters.
+    /// A write to read-only memory: constants or parameters.
     ReadOnly {
         /// The address.
         address: u64,
-        /// Bytes wanted.
+        /// Size of the access in bytes.
         bytes: u32,
     },
-    /// `trap`: what a Rust panic becomes. The site's source says which.
+    /// `trap`, to which a Rust panic compiles. The site's source line tells which panic.
     Trap,
     /// `brkpt` without a debugger.
     Breakpoint,
-    /// `__assertfail` was called; the words are printed by then.
+    /// `__assertfail` was called; its message has been printed.
     AssertFailed,
-    /// Nobody can go on: threads wait for others that wait too, or have left.
+    /// No thread can make progress: every live thread waits for threads that wait too or have exited.
     Deadlock {
-        /// Who waits where, in words.
+        /// The waiting warps and where they wait, as text.
         waiting: String,
     },
-    /// More local memory or deeper calls than the stack has.
+    /// The stack is too small for the kernel's local memory or its call depth.
     StackOverflow {
-        /// Bytes wanted.
+        /// Bytes needed.
         wanted: u64,
-        /// Bytes that there are.
+        /// Bytes available.
         limit: u64,
     },
-    /// No warp has come to its end for so long that a loop without end is likely: the launch's limit.
+    /// No warp has ended within the launch's limit, so an endless loop is likely.
     Endless {
-        /// Warp instructions.
+        /// Warp instructions since a warp last ended.
         instructions: u64,
-        /// The time, where that is what was limited.
+        /// The time limit, if that is the limit that was reached.
         patience: Option<Duration>,
     },
-    /// An instruction that cannot be done as asked, found while executing: `brx.idx` beyond its list, ...
+    /// An instruction that cannot execute with its run-time operands, such as `brx.idx` beyond its list.
     Illegal(String),
 }
 
@@ -87,19 +87,19 @@ pub struct Nearest {
     pub address: u64,
     /// Its size.
     pub bytes: u64,
-    /// How far the access lies from it: before it, within it (it reaches over the end) or after it.
+    /// Position of the access relative to the allocation.
     pub place: Place,
-    /// It was freed.
+    /// True if the allocation has been freed.
     pub freed: bool,
 }
 
-/// Where an address lies, seen from an allocation.
+/// Position of an address relative to an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// So many bytes before its first.
+    /// Distance in bytes from the address to the first byte.
     Before(u64),
-    /// So many bytes from its first; the access reaches over its end, or the allocation is freed.
+    /// Offset in bytes from the first byte; the access crosses the end, or the allocation has been freed.
     Inside(u64),
-    /// So many bytes behind its last.
+    /// Distance in bytes of the address from the last byte.
     After(u64),
 }

@@ -1,31 +1,31 @@
-//! The registers of a warp: one column of 32 lanes each, side by side in the warp's frame.
+//! The registers of a warp: each is a column of 32 lanes in the warp's frame.
 //!
-//! A frame is a row of 64-bit words. A register is a [`Slot`] of it: where its column begins, and how wide it is.
-//! Predicates are one bit a lane; 8, 16 and 32-bit registers are 32 words of 32 bits, whose unused high bits are 0;
-//! 64-bit registers are 32 words of 64 bits; 128-bit registers are two such columns, the low halves first. Columns begin
-//! at multiples of 64 bytes. Immediates, addresses of symbols and special registers are columns like any other, filled
-//! beforehand, so whoever executes an instruction sees registers only.
+//! A frame is an array of 64-bit cells. A [`Slot`] is a register's first cell and its width. Predicates are one bit per
+//! lane. 8, 16 and 32-bit registers are 32 words of 32 bits, whose unused high bits are 0. 64-bit registers are 32
+//! words of 64 bits, and 128-bit registers two such columns, low halves first. Columns begin at multiples of 64 bytes.
+//! Immediates, addresses of symbols and special registers are columns too, filled before execution, so instructions
+//! read nothing but columns.
 
 use crate::ptx::ScalarType;
 
-/// A frame's unit.
+/// The unit of a frame: 64 bits.
 pub type Cell = u64;
 
-/// How wide a column is.
+/// Width of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
-    /// One bit a lane, in the low half of one cell.
+    /// One bit per lane, in the low half of one cell.
     Predicate,
-    /// 8, 16 or 32 bits a lane: `[u32; 32]`.
+    /// 8, 16 or 32 bits per lane: `[u32; 32]`.
     Word,
-    /// `[u64; 32]`.
+    /// 64 bits per lane: `[u64; 32]`.
     Double,
-    /// Two of `[u64; 32]`: low halves, high halves.
+    /// 128 bits per lane: two of `[u64; 32]`, low halves and high halves.
     Quad,
 }
 
 impl Width {
-    /// The width of a register of this type.
+    /// Returns the width of a register of this type.
     pub fn of(scalar: ScalarType) -> Self {
         match scalar.size() {
             None => Self::Predicate,
@@ -35,7 +35,7 @@ impl Width {
         }
     }
 
-    /// Cells that a column takes, a multiple of eight.
+    /// Returns the cells of a column, a multiple of eight.
     pub fn cells(self) -> u32 {
         match self {
             Self::Predicate => 8,
@@ -46,17 +46,17 @@ impl Width {
     }
 }
 
-/// A register's place in a frame.
+/// Position and width of a register in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
-    /// In cells from the frame's beginning, a multiple of eight.
+    /// Index of the first cell in the frame, a multiple of eight.
     pub cell: u32,
-    /// How wide the register is, which may be wider than what an instruction reads or writes of it.
+    /// Width of the register, which may exceed what an instruction reads or writes of it.
     pub width: Width,
 }
 
 impl Slot {
-    /// Where the column of 32-bit lanes begins.
+    /// Returns a pointer to the column of 32-bit lanes.
     ///
     /// # Safety
     /// `frame` is a warp's frame of the function that the slot belongs to, and the slot is a [`Width::Word`].
@@ -66,7 +66,7 @@ impl Slot {
         unsafe { frame.add(self.cell as usize).cast() }
     }
 
-    /// Where the column of 64-bit lanes begins.
+    /// Returns a pointer to the column of 64-bit lanes.
     ///
     /// # Safety
     /// As for [`Slot::words`], of a [`Width::Double`] or the low half of a [`Width::Quad`].
@@ -76,7 +76,7 @@ impl Slot {
         unsafe { frame.add(self.cell as usize).cast() }
     }
 
-    /// Where the lanes' bits are.
+    /// Returns a pointer to the lanes' bits.
     ///
     /// # Safety
     /// As for [`Slot::words`], of a [`Width::Predicate`].

@@ -1,4 +1,9 @@
-//! Barriers of a block, and of a cluster of one block.
+//! Executes the barriers of a block, and of a cluster of one block.
+//!
+//! A barrier completes when every live warp, or the requested number of threads, has arrived. A warp has arrived when
+//! all of its live lanes have, by whatever instruction; that is Volta's rule. Lanes that wait are set aside as
+//! fragments and become ready when the barrier completes. A warp whose lanes come from different instructions to an
+//! aligned barrier (`bar.sync`) is reported as misuse, since hardware hangs or corrupts there.
 
 use super::block::BARRIERS;
 use super::frame::{lanes_of, read_lane, write_lane};
@@ -8,11 +13,11 @@ use super::warp::{Fragment, Wait, Waiting};
 use crate::fault::FaultKind;
 use crate::observe::{Misuse, Observer};
 
-/// The number by which observers know the barrier of the cluster: those of the block come before it.
+/// Barrier number that observers see for the cluster's barrier, one past those of the block.
 const CLUSTER: u32 = BARRIERS as u32;
 
 impl<O: Observer> Runner<'_, O> {
-    /// `bar` and `barrier`, for the lanes of a mask, of which there are some.
+    /// Executes `bar` and `barrier` for the lanes of a mask that is not empty.
     pub(super) fn barrier(
         &mut self,
         index: usize,
@@ -23,7 +28,7 @@ impl<O: Observer> Runner<'_, O> {
     ) -> Result<Next, Stop> {
         let pc = fragment.pc;
         let cells = self.block.warps[index].activation(fragment.activation).frame.cells();
-        // SAFETY: columns are of the function that the lanes are in.
+        // SAFETY: the slots are columns of the function that the lanes are in.
         let of = |slot, lane| unsafe { read_lane(cells, slot, lane) } as u32;
         let first = mask.trailing_zeros();
         let illegal = |what: String| Err(self.fault(index, pc, first, FaultKind::Illegal(what)));
@@ -72,7 +77,7 @@ impl<O: Observer> Runner<'_, O> {
         Ok(next)
     }
 
-    /// Opens the barriers that all have arrived at that they wait for; this warp has just done something about that.
+    /// Completes the barriers for which all awaited threads have arrived, after a change in this warp.
     pub(super) fn check_barriers(&mut self, index: usize, pc: u32) {
         let mut open = self.block.in_use;
         while open != 0 {
@@ -104,7 +109,7 @@ impl<O: Observer> Runner<'_, O> {
             let here = warp.waiting.iter().filter(|waiting| is_it(&waiting.wait));
             let mut here = here.map(|waiting| waiting.fragment);
             let Some(first) = here.next() else { continue };
-            // Who came by another way, and who left only after the others had come.
+            // Lanes that came by another instruction, and lanes that exited after the others had arrived.
             let elsewhere =
                 here.filter(|other| other.pc != first.pc).fold(0, |lanes, other| lanes | other.lanes)
                     | state.there[index as usize] & !state.arrived[index as usize];
@@ -149,14 +154,14 @@ impl<O: Observer> Runner<'_, O> {
         self.block.in_use &= !(1 << number);
     }
 
-    /// `barrier.cluster.arrive`
+    /// Executes `barrier.cluster.arrive`.
     pub(super) fn cluster_arrive(&mut self, index: usize, pc: u32, mask: u32) {
         self.block.cluster.arrived[index] |= mask;
         self.block.warps[index].cluster_phase = self.block.cluster.phase + 1;
         self.check_cluster(index, pc);
     }
 
-    /// `barrier.cluster.wait`
+    /// Executes `barrier.cluster.wait`.
     pub(super) fn cluster_wait(&mut self, index: usize, fragment: &mut Fragment, mask: u32) -> Next {
         let phase = self.block.warps[index].cluster_phase;
         if mask == 0 || self.block.cluster.phase >= phase {

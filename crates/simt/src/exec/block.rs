@@ -1,50 +1,50 @@
-//! A block while it runs: its warps, its shared memory, its barriers.
+//! State of a running block: its warps, shared memory and barriers.
 
 use super::step::Combine;
 use super::warp::Warp;
 use crate::memory::SharedMemory;
 
-/// Barriers of a block, without that of its cluster.
+/// Barriers of a block, without its cluster's.
 pub(super) const BARRIERS: usize = 16;
 
-/// A block while it runs.
+/// State of a running block.
 pub(super) struct Block {
-    /// In the grid, x first.
+    /// Index in the grid, x fastest.
     pub(super) index: u64,
     pub(super) shared: SharedMemory,
     pub(super) warps: Vec<Warp>,
-    /// Bits of the warps that have not ended.
+    /// Warps that have not ended, a bit each.
     pub(super) alive: u32,
     pub(super) barriers: Vec<BarrierState>,
-    /// Bits of the barriers that someone has arrived at.
+    /// Barriers at which a thread has arrived, a bit each.
     pub(super) in_use: u32,
     pub(super) cluster: ClusterBarrier,
     pub(super) printed: Vec<u8>,
 }
 
-/// One of a block's barriers, since it was last passed.
+/// State of one of a block's barriers since it last completed.
 #[derive(Clone, Default)]
 pub(super) struct BarrierState {
-    /// Who has arrived, by warp.
+    /// Lanes that have arrived, by warp.
     pub(super) arrived: Vec<u32>,
-    /// Who was there when the first of the warp arrived, by warp.
+    /// Lanes that were live when the first of the warp arrived, by warp.
     pub(super) there: Vec<u32>,
-    /// Bits of the warps of which all lanes have arrived.
+    /// Warps of which all lanes have arrived, a bit each.
     pub(super) full: u32,
-    /// Threads that it waits for; none: all.
+    /// Threads that the barrier waits for; None for all.
     pub(super) threads: Option<u32>,
-    /// Of the predicates of those who have arrived.
+    /// Threads that arrived with a true predicate. `all` and `any` combine the same predicates.
     pub(super) count: u32,
     pub(super) all: bool,
     pub(super) any: bool,
 }
 
-/// The barrier of a cluster of one block.
+/// State of the barrier of a cluster of one block.
 #[derive(Default)]
 pub(super) struct ClusterBarrier {
-    /// How often it has been passed.
+    /// Times that the barrier has completed.
     pub(super) phase: u64,
-    /// Who has arrived, by warp.
+    /// Lanes that have arrived, by warp.
     pub(super) arrived: Vec<u32>,
 }
 
@@ -93,7 +93,7 @@ impl BarrierState {
         self.any = false;
     }
 
-    /// What `bar.red` gives.
+    /// Returns the result of `bar.red`.
     pub(super) fn combined(&self, combine: Combine) -> u128 {
         match combine {
             Combine::Count => u128::from(self.count),
@@ -102,11 +102,12 @@ impl BarrierState {
         }
     }
 
-    /// Whether all that it waits for have arrived; `alive` are the block's warps that have not ended.
+    /// Returns true if all threads that the barrier waits for have arrived; `alive` are the block's warps that have not
+    /// ended.
     pub(super) fn is_complete(&self, alive: u32) -> bool {
         match self.threads {
             None => self.full != 0 && alive & !self.full == 0,
-            // Warps count whole, whatever number of threads the last one has.
+            // A warp counts as 32 threads, even a last one that has fewer.
             Some(threads) => self.full.count_ones() * 32 >= threads,
         }
     }

@@ -1,22 +1,22 @@
-//! Where lanes that part meet again.
+//! Finds reconvergence points: where lanes that diverge at a branch meet again.
 
 use super::step::{AT_RETURN, NOWHERE};
 use crate::ptx::Body;
 use crate::ptx::cfg::Cfg;
 
-/// The place where lanes meet that part at the instruction of this index, which ends its block; `first` is the place
-/// of the function's first.
+/// Returns the pc at which lanes reconverge that diverge at instruction `index`, the last of its basic block. `first`
+/// is the pc of the function's first instruction.
 pub(super) fn meets(cfg: &Cfg, body: &Body, index: u32, first: u32, is_entry: bool) -> u32 {
     let block = cfg.block_of(index).and_then(|block| cfg.block(block).meets);
     let Some(meets) = block.map(|block| cfg.block(block).instructions.start) else {
         return if is_entry { NOWHERE } else { AT_RETURN };
     };
-    // At the end of a kernel there is nothing left to do together: who comes there has left, as threads have on the
-    // hardware that leave early.
+    // At the end of a kernel nothing is left to execute together: a lane that comes there exits, as threads on the
+    // hardware do.
     if is_entry && leaves(body, meets) { NOWHERE } else { first + meets }
 }
 
-/// Whether a kernel's lanes leave here, and do nothing else.
+/// Returns true if a kernel's lanes exit at this instruction and do nothing else.
 pub(super) fn leaves(body: &Body, index: u32) -> bool {
     match body.instructions.get(index as usize) {
         None => true,

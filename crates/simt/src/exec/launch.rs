@@ -1,4 +1,4 @@
-//! Launches: what is asked for, what comes back.
+//! Launches: their parameters and their result.
 
 use std::time::Duration;
 
@@ -10,69 +10,71 @@ use crate::coalescing::ComputeCapability;
 use crate::memory::Memory;
 use crate::observe::Observation;
 
-/// What a kernel can see of the card that it runs on.
+/// Properties of the card that a kernel can observe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
-    /// How many multiprocessors it has.
+    /// Number of multiprocessors.
     pub multiprocessors: u32,
-    /// What it is capable of.
+    /// Compute capability.
     pub capability: ComputeCapability,
-    /// Of its multiprocessors: cycles of `%clock64` a nanosecond of `%globaltimer`.
+    /// Clock of the multiprocessors: cycles of `%clock64` per nanosecond of `%globaltimer`.
     pub clock_ghz: f64,
-    /// Blocks of this launch that the card has room for at a time: so many can wait for each other. 0 counts as 1.
+    /// Blocks of this launch that are resident on the card at a time, and so can wait for each other. 0 counts as 1.
     pub resident_blocks: u64,
-    /// Shared memory that a block can have, static and dynamic together.
+    /// Most shared memory of a block in bytes, static and dynamic together.
     pub shared_bytes_per_block: u32,
 }
 
-/// A launch: what the host asks for.
+/// A launch of a kernel, as the host requests it.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
-    /// Of the program that is launched.
+    /// Kernel of the program to launch.
     pub kernel: &'a Kernel,
-    /// Blocks, in x, y and z.
+    /// Blocks of the grid, in x, y and z.
     pub grid: [u32; 3],
     /// Threads of a block, in x, y and z.
     pub block: [u32; 3],
-    /// Blocks of a cluster, in x, y and z; only 1, 1, 1 is possible.
+    /// Blocks of a cluster, in x, y and z; only 1, 1, 1 is supported.
     pub cluster: [u32; 3],
-    /// Shared memory beyond what the kernel declares.
+    /// Dynamic shared memory in bytes, beyond what the kernel declares.
     pub dynamic_shared_bytes: u32,
-    /// As [`Kernel::parameters`] lays them out, [`Kernel::parameter_bytes`] together.
+    /// Parameters, laid out by [`Kernel::parameters`] in [`Kernel::parameter_bytes`].
     pub parameters: &'a [u8],
-    /// Local memory of a thread beyond what the kernel itself declares, for recursion and calls through addresses.
+    /// Local memory per thread in bytes beyond what the kernel itself declares, for recursion and indirect calls.
     pub stack_bytes: u32,
-    /// The card.
+    /// Card that the launch runs on.
     pub machine: Machine,
-    /// Threads of this computer to use; 0 counts as 1. One stays on the caller's thread.
+    /// Host threads to use, the caller's included; 0 counts as 1.
     pub workers: usize,
-    /// When a worker has executed so many warp instructions without one of its warps coming to its end, the launch ends with
-    /// a fault: a loop without end cannot be told from a long one. None: never.
+    /// Limit in warp instructions that a worker executes without one of its warps ending. Beyond it the launch fails
+    /// with [`FaultKind::Endless`](crate::fault::FaultKind::Endless), since an endless loop cannot be told from a long
+    /// one. None for no limit.
     pub instruction_limit: Option<u64>,
-    /// When for so long no warp has come to its end and no barrier of a block was passed, the launch ends with a fault; ten
-    /// times that where barriers are passed. None: never.
+    /// Limit on the time without progress: no warp ends and no block passes a barrier. While only barriers are passed,
+    /// ten times as long. Beyond it the launch fails with [`FaultKind::Endless`](crate::fault::FaultKind::Endless).
+    /// None for no limit.
     pub patience: Option<Duration>,
-    /// Whether all blocks run at once and may wait for each other: then `%envreg1` and `%envreg2` have the address of the
-    /// grid's barrier.
+    /// True if all blocks are resident together and may wait for each other. `%envreg1` and `%envreg2` then hold the
+    /// address of the grid's barrier.
     pub cooperative: bool,
 }
 
-/// What a launch did.
+/// Result of a launch that succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     /// Instructions that warps issued.
     pub warp_instructions: u64,
-    /// The same, counted for each thread whose guard let it take part.
+    /// The same, counted once for each thread whose guard is true.
     pub thread_instructions: u64,
-    /// What `vprintf` and failed assertions printed, block after block.
+    /// Output of `vprintf`, block after block.
     pub printed: Vec<u8>,
 }
 
-/// Executes a launch on a program whose variables are in `memory`, watched by `observation`.
+/// Executes a launch of a program whose variables are in `memory`, watched by `observation`.
 ///
 /// # Errors
-/// The launch is not possible, or something went wrong in the kernel: then the first block's, in the order of blocks,
-/// of all faults that were found. What other blocks wrote by then stays written.
+/// Fails if the launch is impossible or a kernel faults. Of several faults, returns that of the first block in the
+/// grid's order. Writes of other blocks up to then remain.
 pub fn launch<O: Observation + Send + Sync>(
     program: &Program,
     memory: &Memory,

@@ -1,4 +1,4 @@
-//! Which registers hold values that are still wanted, block by block from the end.
+//! Register liveness: a backward data-flow analysis over basic blocks.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use super::uses::Uses;
 use crate::ptx::cfg::Cfg;
 use crate::registers::{Slot, Width};
 
-/// What is known of a function's registers.
+/// Liveness of a function's registers.
 pub(super) struct Liveness {
-    /// Registers that may be read before anything has been written to them.
+    /// Registers that may be read before they are written.
     pub(super) at_start: Vec<Slot>,
-    /// The most 32-bit registers that hold wanted values at once.
+    /// Register pressure: most 32-bit registers live at once.
     pub(super) most: u32,
-    /// The same at the calls of other functions.
+    /// The same at calls of other functions.
     pub(super) at_calls: u32,
 }
 
@@ -31,7 +31,7 @@ impl Registers {
         self.numbers.get(&slot.cell).copied()
     }
 
-    /// 32-bit registers of the machine that one takes.
+    /// Returns the 32-bit machine registers that one takes.
     fn weight(&self, number: usize) -> u32 {
         match self.slots[number].width {
             Width::Predicate => 0,
@@ -67,8 +67,8 @@ impl Liveness {
         let numbers = slots.iter().enumerate().map(|(number, slot)| (slot.cell, number)).collect();
         let registers = Registers { numbers, slots };
         let empty: Set = vec![0; registers.slots.len().div_ceil(64)];
-        // Backwards through an instruction. A guarded one leaves what it writes alive, for some lanes keep the old value.
-        // Gives back what the live registers weigh, if it is told what they weighed behind the instruction.
+        // Steps backwards through an instruction and returns the new weight of the live registers, given the old one. A
+        // guarded instruction does not end the life of its result, since some lanes keep the old value.
         let step = |live: &mut Set, index: usize, mut weight: u32| {
             if steps[index].guard == 0 {
                 for number in uses.results(index).iter().filter_map(|slot| registers.number(*slot)) {
@@ -127,7 +127,7 @@ impl Liveness {
     }
 }
 
-/// Whether an instruction is a call of a function of the program.
+/// Returns true if an instruction calls a function of the program.
 fn is_call(step: &Step, rare: &[Rare]) -> bool {
     matches!(step.action, Action::Rare(index) if matches!(rare[index as usize], Rare::Call(_)))
 }

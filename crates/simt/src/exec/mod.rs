@@ -1,9 +1,9 @@
-//! Programs and their execution: a module decoded, laid out and launched.
+//! Loads and launches programs: decodes a module, lays out its memory and executes a grid.
 //!
-//! [`Program::load`] decodes every instruction that a kernel can reach, once, and gives the module's variables their
-//! memory. [`launch`] executes a grid: warps of 32 lanes whose registers are columns, blocks on several threads of this
-//! computer. Lanes of a warp that go different ways are scheduled independently, as NVIDIA's cards do since Volta, and
-//! come together again where all ways meet.
+//! [`Program::load`] decodes every instruction that a kernel can reach, once, and allocates the module's variables.
+//! [`launch`] executes a grid: warps of 32 lanes whose registers are columns, and blocks on several threads of the
+//! host. Divergent lanes of a warp are scheduled independently, as on NVIDIA's cards since Volta, and reconverge at the
+//! immediate post-dominator.
 
 mod barrier;
 mod block;

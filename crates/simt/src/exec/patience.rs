@@ -1,23 +1,23 @@
-//! Telling a loop without end from a long one, by time.
+//! Detects endless loops by time without progress.
 //!
-//! A kernel gets further when one of its warps ends or one of its blocks passes a barrier. When none has for as long as the
-//! launch allows, it is taken to be without end. A loop with a barrier in it passes barriers for ever, so barriers alone
-//! count for ten times as long. Blocks that end on another worker count too: a block may wait for that one.
+//! A kernel makes progress when a warp ends or a block passes a barrier. Without progress for the time that the launch
+//! allows, it is taken to be endless. An endless loop may contain a barrier, so barriers alone extend the time only
+//! tenfold. Blocks that end on other workers count, since a block may wait for one of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Barriers alone are progress for so many times the time allowed.
+/// Factor by which the time is extended while only barriers are passed.
 const BARRIERS_ALONE: u32 = 10;
 
-/// What the workers of a launch tell each other of how far they get.
+/// Progress that the workers of a launch share.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     ends: AtomicU64,
     barriers: AtomicU64,
 }
 
-/// When a worker last saw progress. It looks at the clock only when one of its warps has had its turn.
+/// Time at which a worker last saw progress. It reads the clock only when one of its warps yields.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Patience {
     seen: (u64, u64),
@@ -26,12 +26,12 @@ pub(super) struct Patience {
 }
 
 impl Progress {
-    /// A block has ended.
+    /// Counts an ended block.
     pub(super) fn block_ended(&self) {
         self.ends.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A block has passed a barrier.
+    /// Counts a passed barrier.
     pub(super) fn barrier_passed(&self) {
         self.barriers.fetch_add(1, Ordering::Relaxed);
     }
@@ -42,14 +42,14 @@ impl Progress {
 }
 
 impl Patience {
-    /// A warp of this worker's has ended.
+    /// Records that a warp of this worker has ended.
     #[inline]
     pub(super) fn warp_ended(&mut self) {
         self.since_end = None;
         self.since_barrier = None;
     }
 
-    /// Whether nothing has got any further for as long as is allowed.
+    /// Returns true if there has been no progress for the time allowed.
     pub(super) fn is_over(&mut self, progress: &Progress, allowed: Duration) -> bool {
         let now = progress.now();
         if now.0 != self.seen.0 {

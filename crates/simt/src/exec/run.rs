@@ -1,4 +1,21 @@
-//! The heart: a warp executes steps until it waits, ends, or has had its turn.
+//! The interpreter's main loop: executes a warp until it ends, blocks, spins or has used its time slice.
+//!
+//! The innermost loop executes the steps of one fragment ([`warp`](super::warp) defines fragments and joins). Whatever
+//! changes the fragment leaves that loop: `'fragment` continues with other lanes or another pc, and `'fragments` picks
+//! the next one. Lanes that diverge become two fragments. One goes on at once and the other becomes ready; ready
+//! fragments are a stack, so a branch's second side runs when the first side has arrived at the join.
+//!
+//! A spin loop must not starve the thread that it waits for. Two limits prevent that, and both apply at backward
+//! branches:
+//!
+//! - A loop whose end another thread may decide ([`spins`](super::spins)) yields after [`SPINS`] iterations.
+//! - Any loop yields once the warp has issued [`TURN`] instructions.
+//!
+//! A fragment that yields goes to the bottom of the stack, and lanes that have arrived at joins are released, since one
+//! of them may hold the lock. Only a warp without another ready fragment pauses for the other warps of its block. For
+//! example, lane 0 takes a lock that lane 1 spins for, and the join lies behind the loop: lane 0 leaves the loop and
+//! waits at the join with the lock; after 64 iterations lane 1 yields, the join releases lane 0, lane 0 unlocks, and
+//! lane 1 gets the lock.
 
 use std::time::Duration;
 
@@ -12,63 +29,63 @@ use crate::fault::{Fault, FaultKind};
 use crate::memory::{Environment, LookupCache, Progress};
 use crate::observe::{At, Observer, Site};
 
-/// Frames that are not in use, by function.
+/// Unused frames, by function.
 #[derive(Default)]
 pub(super) struct Pools {
     frames: Vec<Vec<Frame>>,
 }
 
-/// What a worker has executed.
+/// Counts of a worker's instructions, and its progress.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) warp_instructions: u64,
     pub(super) thread_instructions: u64,
-    /// Cycles slept.
+    /// Clock cycles spent in `nanosleep`.
     pub(super) slept: u64,
-    /// `warp_instructions` when one of its warps last came to its end.
+    /// Value of `warp_instructions` when one of its warps last ended.
     last_end: u64,
     patience: Patience,
 }
 
-/// Why a warp stops for now.
+/// Reason for which a warp pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// All its lanes have left.
+    /// All its lanes have exited.
     Ended,
     /// All its lanes wait for other warps.
     Blocked,
-    /// It goes round a loop that others may have to end.
+    /// It is in a spin loop that another warp may have to end.
     Spinning,
-    /// It has had its turn.
+    /// It has used its time slice.
     Tired,
 }
 
-/// Why a block stops for good.
+/// Reason for which a block stops.
 #[derive(Debug)]
 pub(super) enum Stop {
     Fault(Box<Fault>),
-    /// A block before it has failed.
+    /// An earlier block has failed.
     Cancelled,
 }
 
-/// How a fragment goes on after a rare instruction.
+/// How the warp goes on after a rare instruction.
 pub(super) enum Next {
-    /// From its new place.
+    /// With the same fragment, at its new pc.
     Go,
-    /// It is not there any more: the warp's next goes on.
+    /// With another fragment; this one has been set aside.
     Other,
-    /// Other warps first: it waits for something that they may do.
+    /// After other warps have run, for which it may be waiting.
     Yield,
 }
 
-/// Rounds of loops that may wait for others before others get their turn.
+/// Iterations of spin loops before a warp yields.
 const SPINS: u32 = 64;
 
-/// Instructions before others get their turn in any case. So long do lanes that left a loop wait at its end for those
-/// that are still in it, where nothing in the loop looks as if these waited for them.
+/// Warp instructions of a time slice. Lanes that have left a loop wait this long at most for lanes still in it, if the
+/// loop is not recognised as a spin loop.
 const TURN: u64 = 1 << 24;
 
-/// Whoever executes the warps of a block.
+/// Executes the warps of one block.
 pub(super) struct Runner<'w, O: Observer> {
     pub(super) context: &'w Context<'w>,
     pub(super) pools: &'w mut Pools,
@@ -76,12 +93,12 @@ pub(super) struct Runner<'w, O: Observer> {
     pub(super) counts: &'w mut Counts,
     pub(super) block: &'w mut Block,
     pub(super) observer: &'w mut O,
-    /// Says whether to give up, when asked now and then.
+    /// Returns true if the launch has been cancelled; polled at yields.
     pub(super) is_cancelled: &'w dyn Fn() -> bool,
 }
 
 impl Pools {
-    /// A frame for a function, with what does not change during a launch.
+    /// Returns a frame for a function, filled with the values that are constant for a launch.
     pub(super) fn take(&mut self, function: u32, context: &Context<'_>) -> Frame {
         let index = function as usize;
         if self.frames.len() <= index {
@@ -103,7 +120,7 @@ impl<O: Observer> Runner<'_, O> {
     pub(super) fn warp(&mut self, index: usize) -> Result<Pause, Stop> {
         #[cfg(target_arch = "x86_64")]
         if self.context.program.level == crate::decode::Level::Avx2 {
-            // SAFETY: the computer has what the level stands for.
+            // SAFETY: the computer has the features of this level.
             return unsafe { self.warp_avx2(index) };
         }
         self.warp_at_any_level(index)
@@ -132,7 +149,7 @@ impl<O: Observer> Runner<'_, O> {
                 return Ok(if self.block.warps[index].live == 0 { Pause::Ended } else { Pause::Blocked });
             };
             'fragment: loop {
-                // Whatever is done about the fragment as a whole begins anew here.
+                // The frame's cells and the join belong to the fragment: look them up again.
                 let warp = &mut self.block.warps[index];
                 let frame = warp.activation(fragment.activation).frame.cells();
                 let meeting_place = warp.meeting_place(&fragment);
@@ -148,7 +165,7 @@ impl<O: Observer> Runner<'_, O> {
                                 continue 'fragment;
                             }
                             Some(together) => {
-                                // All are out of the loop that they may have gone round.
+                                // All lanes have left the loop that they may have been spinning in.
                                 spins = 0;
                                 fragment = together;
                                 continue 'fragment;
@@ -304,7 +321,7 @@ impl<O: Observer> Runner<'_, O> {
         self.block.warps[index].begin(lanes, code.first, entry);
     }
 
-    /// The fragment that goes on; none: all lanes have left or wait for other warps.
+    /// Returns the fragment to execute next; None if all lanes have exited or wait for other warps.
     fn next(&mut self, index: usize) -> Option<Fragment> {
         loop {
             let warp = &mut self.block.warps[index];
@@ -322,14 +339,14 @@ impl<O: Observer> Runner<'_, O> {
         }
     }
 
-    /// A branch that some lanes take and others do not: the fragment that goes on now.
+    /// Splits a fragment at a divergent branch and returns the part that goes on now.
     #[inline(never)]
     fn part(&mut self, index: usize, fragment: Fragment, branch: &Branch, jump: u32) -> Fragment {
         let warp = &mut self.block.warps[index];
         let join = warp.join_at(&fragment, branch.meets);
         let jumping = Fragment { pc: branch.target, lanes: jump, join, ..fragment };
         let going_on = Fragment { pc: fragment.pc + 1, lanes: fragment.lanes & !jump, join, ..fragment };
-        // Who only leaves does so first, as on the hardware; else the text's order.
+        // Lanes that only exit go first, as on the hardware; otherwise the lower pc does.
         let leaves = |pc: u32| {
             let program = self.context.program;
             let step = &program.steps[pc as usize];
@@ -347,8 +364,8 @@ impl<O: Observer> Runner<'_, O> {
         now
     }
 
-    /// A fragment has had its turn, or does not expect to get any further. Whether other warps come first; if not,
-    /// other fragments of this one do.
+    /// Moves a fragment that yields behind all other ready ones. Returns true if there are none, so that other warps
+    /// should run.
     pub(super) fn give_way(&mut self, index: usize, fragment: Fragment, release: bool) -> Result<bool, Stop> {
         if (self.is_cancelled)() {
             return Err(Stop::Cancelled);
@@ -359,12 +376,12 @@ impl<O: Observer> Runner<'_, O> {
             warp.release_joins();
         }
         let is_alone = warp.ready.is_empty();
-        // The last one is the next to go on: this one comes after all others.
+        // The last one runs next: this one runs after all others.
         warp.ready.insert(0, fragment);
         Ok(is_alone)
     }
 
-    /// The warp has no lanes left.
+    /// Ends a warp without live lanes and gives its frames back.
     pub(super) fn end(&mut self, index: usize) {
         let warp = &mut self.block.warps[index];
         for activation in warp.activations.drain(..).flatten() {
@@ -379,7 +396,7 @@ impl<O: Observer> Runner<'_, O> {
         At { block: self.block.index, warp: index as u32, site: Site(pc) }
     }
 
-    /// Something went wrong in a lane.
+    /// Returns the fault of a lane.
     #[cold]
     pub(super) fn fault(&self, index: usize, pc: u32, lane: u32, kind: FaultKind) -> Stop {
         Stop::Fault(Box::new(Fault {
@@ -390,7 +407,7 @@ impl<O: Observer> Runner<'_, O> {
         }))
     }
 
-    /// Ends the launch if nothing has got any further for as long as it allows.
+    /// Ends the launch with a fault if there has been no progress for as long as it allows.
     pub(super) fn endure(&mut self, index: usize, pc: u32) -> Result<(), Stop> {
         let context = self.context;
         match context.launch.patience {
@@ -413,7 +430,7 @@ impl<O: Observer> Runner<'_, O> {
         self.fault(index, pc, lane, FaultKind::Endless { instructions, patience })
     }
 
-    /// Cycles since the worker began.
+    /// Returns the clock cycles since the worker began.
     pub(super) fn cycles(&self) -> u64 {
         self.counts.warp_instructions + self.counts.slept
     }

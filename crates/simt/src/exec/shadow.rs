@@ -1,4 +1,4 @@
-//! Which lanes of which registers are undefined: kept only where an observer asks.
+//! Tracks the undefined lanes of registers, if an observer asks for it.
 
 use super::layout::Place;
 use super::run::Runner;
@@ -8,7 +8,7 @@ use crate::observe::Observer;
 use crate::registers::Slot;
 
 impl<O: Observer> Runner<'_, O> {
-    /// Before an instruction: tells the observer of guards and addresses that nothing has written.
+    /// Reports guards and addresses that are undefined, before an instruction.
     #[inline(never)]
     pub(super) fn before(&mut self, index: usize, fragment: &Fragment, pc: u32, mask: u32) {
         let uses = &self.context.program.uses;
@@ -22,7 +22,7 @@ impl<O: Observer> Runner<'_, O> {
         }
     }
 
-    /// After an instruction: what it wrote is as undefined as what it read.
+    /// Marks the results of an instruction undefined where a source is.
     #[inline(never)]
     pub(super) fn after(&mut self, index: usize, activation: u32, pc: u32, mask: u32) {
         let program = self.context.program;
@@ -33,7 +33,7 @@ impl<O: Observer> Runner<'_, O> {
         let undefined = &mut activation.frame.undefined;
         let of = |slot: &Slot| undefined[slot.cell as usize / 8];
         let read = match (sources, &program.steps[pc].action) {
-            // Only the one that was selected counts.
+            // Only the selected source counts.
             ([_, yes, no, by], Action::Arithmetic(_)) if program.sites()[pc].opcode.starts_with("selp.") => {
                 // SAFETY: the column is a predicate of the function that the frame is of.
                 let selected = unsafe { *by.predicate(cells) };
@@ -47,7 +47,7 @@ impl<O: Observer> Runner<'_, O> {
         }
     }
 
-    /// After a memory instruction: what it loaded is as undefined as the memory was.
+    /// Marks loaded registers undefined where the memory is.
     #[inline(never)]
     pub(super) fn loaded(&mut self, index: usize, fragment: &Fragment, pc: u32, mask: u32, undefined: u32) {
         let program = self.context.program;
@@ -58,7 +58,7 @@ impl<O: Observer> Runner<'_, O> {
         }
     }
 
-    /// Parameters or results have been copied from one activation to another.
+    /// Copies the undefined lanes of parameters or results from one activation to another.
     pub(super) fn pass_undefined(
         &mut self,
         index: usize,

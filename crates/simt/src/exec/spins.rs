@@ -1,15 +1,15 @@
-//! Loops that may wait for another thread.
+//! Recognises spin loops: loops that may wait for another thread.
 //!
-//! Such a loop ends when a value changes that others write: its end depends on an atomic operation or a strong load, or
-//! on any load where the loop has a fence in it. Whoever goes round it is to let the others run now and then; lanes that
-//! go round any other loop keep the lanes waiting that left it before.
+//! A spin loop ends when another thread changes a value. So its exit depends on an atomic or a strong load, or on any
+//! load if the loop contains a fence or `nanosleep`. A warp in a spin loop yields now and then. In any other loop the
+//! lanes that have left wait at the join for those that are still in it.
 
 use std::ops::Range;
 
 use super::compile::Compiler;
 use super::step::{Action, Rare};
 
-/// Marks the branches that close such loops, among these steps.
+/// Marks the branches among these steps that close spin loops.
 pub(super) fn mark(compiler: &mut Compiler<'_>, range: Range<usize>) {
     for at in range.clone() {
         let Action::Branch(branch) = &compiler.steps[at].action else { continue };
@@ -23,12 +23,12 @@ pub(super) fn mark(compiler: &mut Compiler<'_>, range: Range<usize>) {
     }
 }
 
-/// Whether a load of this opcode sees what other threads write meanwhile.
+/// Returns true if a load of this opcode sees other threads' writes while it is repeated.
 pub(super) fn is_strong(opcode: &str) -> bool {
     opcode.split('.').any(|word| matches!(word, "volatile" | "relaxed" | "acquire" | "mmio"))
 }
 
-/// Whether what others write can decide when this part of the code is left.
+/// Returns true if other threads' writes can decide when these instructions are left.
 fn may_wait(compiler: &Compiler<'_>, range: Range<usize>) -> bool {
     let opcode = |at: usize| &*compiler.sites[at].opcode;
     let base = |at: usize| opcode(at).split('.').next().unwrap_or("");
@@ -40,7 +40,7 @@ fn may_wait(compiler: &Compiler<'_>, range: Range<usize>) -> bool {
             let own = opcode(at).split('.').any(|word| matches!(word, "param" | "local" | "const" | "nc"));
             !own && (!weak || fenced)
         }
-        // What a function does is not looked into.
+        // Callees are not analysed.
         "call" => true,
         _ => false,
     };

@@ -1,52 +1,52 @@
-//! Instructions as they are executed.
+//! Decoded instructions in the form in which they are executed.
 
 use super::layout::{Bytes, Place};
 use super::special::Special;
 use crate::alu::{Arithmetic, Collective};
 use crate::registers::Slot;
 
-/// No place in the code: what nobody reaches.
+/// A pc that no lane reaches.
 pub(super) const NOWHERE: u32 = u32::MAX;
-/// The place that lanes meet at which part in a called function and leave it in different ways.
+/// Reconvergence point of lanes that diverge in a called function and return at different instructions.
 pub(super) const AT_RETURN: u32 = u32::MAX - 1;
 
-/// One instruction; its index among the program's steps is its site.
+/// One instruction. Its index among the program's steps is its pc and its site.
 pub(super) struct Step {
-    /// Where the predicate is that says for which lanes it is.
+    /// Cell of the guard's predicate.
     pub(super) guard: u32,
-    /// All ones where it is for those whose predicate is false.
+    /// All ones if the guard is negated, else 0.
     pub(super) flip: u32,
     pub(super) action: Action,
 }
 
-/// What it does.
+/// What an instruction does.
 pub(super) enum Action {
     Arithmetic(Arithmetic),
-    /// An index among the program's memory instructions.
+    /// A memory instruction: its index among the program's.
     Memory(u32),
-    /// From a kernel's parameters, the same for all lanes.
+    /// A load from a kernel's parameters, the same for all lanes.
     Parameter(ParameterLoad),
     Branch(Branch),
-    /// An index among the program's rarer instructions.
+    /// A rarer instruction: its index among the program's.
     Rare(u32),
 }
 
-/// `ld.param` of a kernel.
+/// `ld.param` of a kernel's parameter.
 #[derive(Clone, Copy)]
 pub(super) struct ParameterLoad {
-    /// Among the parameters' bytes.
+    /// Offset in the parameters, in bytes.
     pub(super) offset: u32,
     pub(super) result: Slot,
     pub(super) load: Load,
 }
 
-/// How bytes become a register: so many of them, then extended to the register's size by sign or by zeros.
+/// Conversion of loaded bytes to a register: sign- or zero-extended to its size.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
-    /// 1, 2, 4, 8 or 16.
+    /// Bytes loaded: 1, 2, 4, 8 or 16.
     pub(super) bytes: u8,
     pub(super) signed: bool,
-    /// Of the register, in bytes.
+    /// Size of the register in bytes.
     pub(super) register: u8,
 }
 
@@ -65,18 +65,18 @@ impl Load {
 #[derive(Clone, Copy)]
 pub(super) struct Branch {
     pub(super) target: u32,
-    /// Where lanes that part here meet again; [`NOWHERE`]: at the end of the kernel; [`AT_RETURN`]: of the function.
+    /// Reconvergence point; [`NOWHERE`] at the end of the kernel, [`AT_RETURN`] at that of a called function.
     pub(super) meets: u32,
     pub(super) is_guarded: bool,
-    /// Goes back or stays.
+    /// The target is this instruction or an earlier one.
     pub(super) is_backward: bool,
-    /// Closes a loop whose end another thread may decide.
+    /// The branch closes a loop whose end another thread may decide.
     pub(super) spins: bool,
-    /// In a function whose loops have several ways in.
+    /// The function has irreducible loops: loops with several entries.
     pub(super) is_tangled: bool,
 }
 
-/// What is rare, or takes long enough anyway.
+/// Instructions that are rare, or slow in any case.
 pub(super) enum Rare {
     Collective(Collective, Option<u32>),
     /// `bar.warp.sync`
@@ -96,7 +96,7 @@ pub(super) enum Rare {
     Call(Box<CallSite>),
     /// `ret`
     Return,
-    /// `exit`, and `ret` of a kernel.
+    /// `exit`, and a kernel's `ret`.
     Exit,
     Trap,
     Breakpoint,
@@ -113,26 +113,26 @@ pub(super) enum Rare {
     },
     /// `nanosleep`
     Sleep(Slot),
-    /// `pmevent` and others that change nothing that a program can see.
+    /// `pmevent` and others without an effect that a program can see.
     Nothing,
 }
 
 /// `bar` and `barrier`.
 pub(super) struct Barrier {
     pub(super) number: Slot,
-    /// Threads to wait for; none: all.
+    /// Threads to wait for; None for all of the block.
     pub(super) threads: Option<Slot>,
     pub(super) kind: BarrierKind,
-    /// All lanes of a warp must execute the same one.
+    /// True if all lanes of a warp must execute the same instruction.
     pub(super) is_aligned: bool,
 }
 
-/// What happens at a barrier.
+/// What a thread does at a barrier.
 #[derive(Clone, Copy)]
 pub(super) enum BarrierKind {
     Sync,
     Arrive,
-    /// With a predicate to combine; the flag is for `!p`.
+    /// Waits and combines a predicate of all threads; `negated` is for `!p`.
     Reduce {
         combine: Combine,
         result: Slot,
@@ -141,7 +141,7 @@ pub(super) enum BarrierKind {
     },
 }
 
-/// How predicates are combined.
+/// How a barrier combines predicates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Combine {
     Count,
@@ -156,16 +156,16 @@ pub(super) struct CallSite {
     pub(super) returns: Box<[Place]>,
 }
 
-/// Who is called.
+/// The callee of a call.
 pub(super) enum CallTarget {
-    /// A function by its number.
+    /// A function, by its number.
     Function(u32),
-    /// The functions whose addresses are there.
+    /// The function whose address each lane has there.
     Address(Slot),
     Builtin(Builtin),
 }
 
-/// Functions that the machine brings with it.
+/// Functions of the device runtime that the interpreter implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Builtin {
     Print,
@@ -175,7 +175,7 @@ pub(super) enum Builtin {
 }
 
 impl Builtin {
-    /// By name, with how many arguments and results it has.
+    /// Returns the function of this name with the numbers of its arguments and its results.
     pub(super) fn new(name: &str) -> Option<(Self, usize, usize)> {
         Some(match name {
             "vprintf" => (Self::Print, 2, 1),

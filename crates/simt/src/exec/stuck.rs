@@ -1,4 +1,4 @@
-//! When nobody in a block can go on.
+//! Reports deadlock: no thread of a block can make progress.
 
 use std::fmt::Write;
 
@@ -8,8 +8,8 @@ use crate::fault::FaultKind;
 use crate::observe::{Misuse, Observer};
 
 impl<O: Observer> Runner<'_, O> {
-    /// All warps of the block wait, and nothing that they wait for can happen: says so to the observer, and who waits
-    /// where.
+    /// Returns the fault of a deadlock, with each waiting warp and where it waits. Reports the barriers' misuse to the
+    /// observer.
     pub(super) fn deadlock(&mut self) -> Stop {
         let mut words = String::new();
         let mut first = None;
@@ -52,7 +52,7 @@ impl<O: Observer> Runner<'_, O> {
         }
         for (index, pc, number) in &barriers {
             let state = &self.block.barriers[*number as usize];
-            // A warp counts only when all of its lanes are there.
+            // A warp has arrived only once all of its lanes have.
             let elsewhere = self.block.warps[*index].live & !state.arrived[*index];
             let is_for_all = state.threads.is_none();
             let at = self.at(*index, *pc);

@@ -1,28 +1,28 @@
-//! Which columns each instruction reads and writes.
+//! The columns that each instruction reads and writes.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::registers::Slot;
 
-/// For each of a row of instructions, by index.
+/// Columns read and written by each instruction of a program, by index.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
     slots: Vec<Slot>,
-    /// Where those of an instruction begin, first what it reads; where its results begin.
+    /// For each instruction, the start of its sources and the start of its results among the slots.
     starts: Vec<(u32, u32)>,
-    /// The columns that memory is addressed by.
+    /// For each instruction, the column that holds the memory address.
     addresses: Vec<Option<Slot>>,
 }
 
-/// Of one instruction.
+/// Columns read and written by one instruction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Use {
     /// Columns read, the guard's included.
     pub(super) sources: Vec<Slot>,
     /// Columns written.
     pub(super) results: Vec<Slot>,
-    /// Of the sources, the one that memory is addressed by.
+    /// Column among the sources that holds the memory address.
     pub(super) address: Option<Slot>,
 }
 
@@ -39,23 +39,24 @@ impl Uses {
         self.starts.get(index + 1).map_or(self.slots.len(), |(start, _)| *start as usize)
     }
 
-    /// What the instruction of this index reads.
+    /// Returns the columns that this instruction reads.
     pub(super) fn sources(&self, index: usize) -> &[Slot] {
         let (start, results) = self.starts[index];
         &self.slots[start as usize..results as usize]
     }
 
-    /// What the instruction of this index writes.
+    /// Returns the columns that this instruction writes.
     pub(super) fn results(&self, index: usize) -> &[Slot] {
         &self.slots[self.starts[index].1 as usize..self.end(index)]
     }
 
-    /// Whether the instruction of this index reads one of these columns.
+    /// Returns true if this instruction reads one of these columns.
     pub(super) fn reads(&self, index: usize, cells: &HashSet<u32>) -> bool {
         self.sources(index).iter().any(|slot| cells.contains(&slot.cell))
     }
 
-    /// Columns that the results of some instructions among these can get into, from turn to turn where they are a loop.
+    /// Returns the columns that depend on results of the source instructions in a range, over all iterations if it is a
+    /// loop.
     pub(super) fn depending(&self, range: Range<usize>, is_source: impl Fn(usize) -> bool) -> HashSet<u32> {
         let mut depending: HashSet<u32> = HashSet::new();
         loop {
@@ -71,7 +72,7 @@ impl Uses {
         }
     }
 
-    /// What the instruction of this index addresses memory by.
+    /// Returns the column that holds this instruction's memory address.
     pub(super) fn address(&self, index: usize) -> Option<Slot> {
         self.addresses[index]
     }

@@ -1,34 +1,46 @@
-//! Where warps wait for memory: the first uses of what loads from global memory give.
+//! Finds where warps wait for memory: at the first use of a value loaded from global memory.
+//!
+//! This approximates the scoreboard of the hardware, for the [model](crate::model)'s latency term. Loads are issued
+//! without waiting; the first instruction that reads an outstanding result waits, and by then the other outstanding
+//! loads have arrived too. For example, two round trips:
+//!
+//! ```text
+//! ld.global a, [p]      outstanding: a
+//! ld.global b, [q]      outstanding: a, b
+//! add c, a, 1           waits for both: round trip 1
+//! ld.global d, [c]      outstanding: d, an address that depends on a
+//! add e, d, b           waits: round trip 2; b has arrived
+//! ```
 
 use super::spins::is_strong;
 use super::uses::Uses;
 use crate::ptx::cfg::{Block, Cfg};
 use crate::ptx::{Body, Instruction};
 
-/// What is found of a function.
+/// Waits of a function.
 pub(super) struct Waits {
-    /// Instructions that a warp waits before, and of how many turns of a loop it then has the loads.
+    /// Instructions before which a warp waits, each with the loop iterations whose loads it waits for together.
     pub(super) sites: Vec<(u32, u32)>,
-    /// The most of them on one way through the function that goes through no block twice.
+    /// Most waits on a path through the function that passes no basic block twice.
     pub(super) round_trips: u32,
-    /// Whether a store to global memory can come behind a barrier that comes behind a load.
+    /// True if a store to global memory can follow a barrier that follows a load.
     pub(super) phased: bool,
 }
 
-/// What an instruction does to global memory, as far as its opcode says. Generic addresses count as global: compilers
-/// name the other spaces where they know them.
+/// Effect of an instruction on global memory, from its opcode. Generic addresses count as global, since compilers name
+/// the other spaces where they know them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Load,
     Store,
-    /// Asynchronous copies, and waiting for them.
+    /// Start of an asynchronous copy, and the wait for it.
     CopyBegins,
     CopyAwaited,
     Barrier,
     Other,
 }
 
-/// The column that stands for asynchronous copies that have not been waited for.
+/// Index of the scoreboard entry for outstanding `cp.async` groups.
 const COPIES: u32 = u32::MAX;
 
 fn kind(instruction: &Instruction) -> Kind {
@@ -48,13 +60,13 @@ fn kind(instruction: &Instruction) -> Kind {
     }
 }
 
-/// What is true before an instruction.
+/// Scoreboard before an instruction.
 #[derive(Clone, Default, PartialEq)]
 struct State {
-    /// Columns of results that nobody has waited for.
+    /// Columns of results that are still outstanding.
     outstanding: Vec<u32>,
     loaded: bool,
-    /// A barrier came behind a load.
+    /// True if a barrier has followed a load.
     second_phase: bool,
 }
 
@@ -76,7 +88,7 @@ pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, first: u32) -> Waits {
     let mut before: Vec<State> = vec![State::default(); cfg.blocks.len()];
     let mut waits = vec![false; body.instructions.len()];
     let mut phased = false;
-    // Once in the order of the text, and once more for what goes round loops.
+    // The first pass follows the text; the second adds what loops carry round.
     for _ in 0..2 {
         for (index, block) in cfg.blocks.iter().enumerate() {
             let mut state = before[index].clone();
@@ -110,7 +122,7 @@ pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, first: u32) -> Waits {
             }
         }
     }
-    // The longest way, forwards in the text: edges that go back close loops.
+    // The longest path, forwards in the text: backward edges close loops.
     let mut longest = vec![0u32; cfg.blocks.len()];
     let mut round_trips = 0;
     for (index, block) in cfg.blocks.iter().enumerate() {
@@ -131,15 +143,15 @@ pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, first: u32) -> Waits {
     Waits { sites, round_trips, phased }
 }
 
-/// Values that ptxas has under way at least in a loop that it unrolls. Seen in what it makes for an H200 of `random_warp`
-/// (one value a turn, 8 turns), of the plain product of matrices (4 values, 8 turns), and of `grid_stride_vector` (16
+/// Values in flight to which ptxas unrolls a loop, at least. Seen in its code for an H200 of `random_warp` (one value
+/// per iteration, 8 iterations), of the plain matrix product (4 values, 8 iterations), and of `grid_stride_vector` (16
 /// values, not unrolled).
 const UNROLLED_VALUES: u32 = 8;
 
-/// Of how many turns of a loop the loads are under way together, because ptxas unrolls it and moves them up: those of a
-/// loop that is one basic block, where nothing stands between a load and those of the next turn. Nothing does if there are
-/// no stores, no barriers and no calls, if other threads have no part in the loads, and if neither addresses nor the end of
-/// the loop depend on what is loaded.
+/// Returns the iterations of a loop whose loads are in flight together because ptxas unrolls it and hoists them.
+///
+/// The loop must be one basic block in which nothing stops a load from moving above those of the iteration before: no
+/// stores, barriers or calls, no loads that synchronise, and neither addresses nor the exit depend on loaded values.
 fn turns_together(
     index: usize,
     block: &Block,

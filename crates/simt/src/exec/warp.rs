@@ -1,87 +1,106 @@
-//! A warp: its lanes in fragments, each with its place in the code, and where fragments meet again.
+//! Divergence and reconvergence of a warp's lanes.
 //!
-//! Lanes that part at a branch share a join: the place where their ways come together. Who comes there waits until all
-//! lanes of the join that have not left are there, and all go on as one fragment. When the others do not come, for they
-//! wait themselves or go round a loop that only those who have arrived can end, the join lets go whom it has.
+//! A [`Fragment`] is a set of lanes that share a program counter (pc) and an [`Activation`], which is one call of a
+//! function. A warp executes one fragment at a time. Its other lanes are ready, wait for a barrier or a collective, or
+//! have arrived at a join.
+//!
+//! A branch that diverges opens a [`Join`] at its reconvergence point, the immediate post-dominator. A fragment that
+//! reaches the join's pc arrives there. Once all expected lanes have arrived, they go on as one fragment within the
+//! join's parent, so joins nest as branches do. For example, lanes 0 and 1 of four take the branch at 10:
+//!
+//! ```text
+//! pc  instruction   active mask
+//! 10  @%p bra 13    {0,1,2,3}   opens a join at 14 that expects {0,1,2,3}; {0,1} become ready at 13
+//! 11  add           {2,3}
+//! 12  bra 14        {2,3}       arrive at the join, {0,1} are missing: the next ready fragment runs
+//! 13  sub           {0,1}       falls through to 14 and arrives: the join is complete and closes
+//! 14  st            {0,1,2,3}
+//! ```
+//!
+//! Lanes that exit are no longer expected by any join ([`Warp::forget`]), and lanes that return no longer by those of
+//! the function that they leave ([`Warp::leave_joins`]). A join can also release the lanes that it has before the
+//! others arrive ([`Warp::release_joins`]): the missing lanes may wait for a barrier, or spin in a loop that only an
+//! arrived lane can end. This gives the forward progress of Volta's independent thread scheduling; lanes released apart
+//! execute the code behind the join twice.
 
 use super::frame::Frame;
 use super::step::{AT_RETURN, NOWHERE};
 
-/// Lanes of a warp at one place.
+/// Lanes of a warp at one pc of one activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fragment {
     pub(super) pc: u32,
     pub(super) lanes: u32,
-    /// Which of the warp's activations they are in.
+    /// Index of the lanes' activation among the warp's.
     pub(super) activation: u32,
-    /// Where they meet others; [`NO_JOIN`]: nobody.
+    /// Index of the join where the lanes reconverge; [`NO_JOIN`] if there is none.
     pub(super) join: u32,
 }
 
 pub(super) const NO_JOIN: u32 = u32::MAX;
 
-/// A place where lanes meet that have parted.
+/// A reconvergence point of lanes that have diverged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Join {
     pub(super) pc: u32,
     pub(super) activation: u32,
-    /// Who parted and has not left since. None: the join is free.
+    /// Lanes that diverged and have not left since; 0 if the join is free.
     pub(super) expected: u32,
     pub(super) arrived: u32,
-    /// The join of those who parted.
+    /// Join of the lanes before they diverged.
     pub(super) parent: u32,
 }
 
-/// A function that lanes of the warp are in.
+/// A call of a function that lanes of the warp are in.
 pub(super) struct Activation {
     pub(super) frame: Frame,
     pub(super) function: u32,
-    /// Calls between the kernel and it.
+    /// Call depth: 0 for the kernel.
     pub(super) depth: u32,
-    /// None: the activation has ended.
+    /// Lanes in the activation; 0 once it has ended.
     pub(super) lanes: u32,
 }
 
-/// Lanes that wait for others.
+/// Lanes that wait for other threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) fragment: Fragment,
     pub(super) wait: Wait,
 }
 
-/// What lanes wait for.
+/// Reason for which lanes wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Lanes of this mask at an instruction of the same kind: an index among the rare ones.
+    /// Lanes of this mask are to execute the same kind of collective: its index among the rare instructions.
     Collective { mask: u32, rare: u32 },
-    /// Lanes of this mask at a `bar.warp.sync`.
+    /// Lanes of this mask are to reach a `bar.warp.sync`.
     WarpBarrier { mask: u32 },
-    /// The block's barrier of this number.
+    /// The block's barrier of this number is to complete.
     Barrier { number: u32, rare: u32 },
-    /// The end of this phase of the cluster's barrier.
+    /// This phase of the cluster's barrier is to complete.
     Cluster { phase: u64 },
 }
 
-/// The lanes of a warp.
+/// State of one warp: its fragments, joins and activations.
 #[derive(Default)]
 pub(super) struct Warp {
     pub(super) has_begun: bool,
-    /// Lanes that have not left.
+    /// Lanes that have not exited.
     pub(super) live: u32,
-    /// Lanes that it began with.
+    /// Lanes at the start: fewer than 32 in a block's last warp.
     pub(super) lanes: u32,
-    /// Who can go on, the last one first.
+    /// Fragments that can execute; the last one runs next.
     pub(super) ready: Vec<Fragment>,
     pub(super) waiting: Vec<Waiting>,
     joins: Vec<Join>,
-    /// By index; ended ones are used again.
+    /// Activations by index; the entries of ended ones are reused.
     pub(super) activations: Vec<Option<Activation>>,
-    /// The phase of the cluster's barrier in which its lanes last arrived, after the first.
+    /// Phase of the cluster's barrier at which its lanes last arrived, from 1.
     pub(super) cluster_phase: u64,
 }
 
 impl Warp {
-    /// All its lanes begin at once.
+    /// Starts all lanes as one fragment at `pc`.
     pub(super) fn begin(&mut self, lanes: u32, pc: u32, entry: Activation) {
         self.has_begun = true;
         self.live = lanes;
@@ -95,7 +114,7 @@ impl Warp {
         self.activations.push(Some(entry));
     }
 
-    /// The place of a fragment's join, if it is in the function that the fragment is in.
+    /// Returns the pc of a fragment's join if it lies in the fragment's activation, else [`NOWHERE`].
     pub(super) fn meeting_place(&self, fragment: &Fragment) -> u32 {
         match self.joins.get(fragment.join as usize) {
             Some(join) if join.activation == fragment.activation => join.pc,
@@ -116,7 +135,7 @@ impl Warp {
         }
     }
 
-    /// The join for lanes of a fragment that part here and meet at `meets`.
+    /// Returns the join for lanes of a fragment that diverge here and reconverge at `meets`.
     pub(super) fn join_at(&mut self, fragment: &Fragment, meets: u32) -> u32 {
         if meets == NOWHERE || self.meeting_place(fragment) == meets {
             return fragment.join;
@@ -130,7 +149,7 @@ impl Warp {
         })
     }
 
-    /// Lanes of a fragment go on elsewhere, later.
+    /// Sets a fragment aside: it arrives if it is at its join, and becomes ready otherwise.
     pub(super) fn later(&mut self, fragment: Fragment) {
         if fragment.pc != NOWHERE && self.meeting_place(&fragment) == fragment.pc {
             self.joins[fragment.join as usize].arrived |= fragment.lanes;
@@ -139,7 +158,7 @@ impl Warp {
         }
     }
 
-    /// A fragment is where its join is, in the same function. Who goes on, if all are there.
+    /// Counts a fragment at its join as arrived. Returns the fragment to go on with once all lanes are there.
     pub(super) fn arrive(&mut self, mut fragment: Fragment) -> Option<Fragment> {
         while self.meeting_place(&fragment) == fragment.pc {
             let join = &mut self.joins[fragment.join as usize];
@@ -155,7 +174,7 @@ impl Warp {
         Some(fragment)
     }
 
-    /// Joins let go whom they have. Whether there was anyone.
+    /// Makes the arrived lanes of all joins ready. Returns true if there were any.
     pub(super) fn release_joins(&mut self) -> bool {
         let mut released = false;
         for index in 0..self.joins.len() {
@@ -172,12 +191,12 @@ impl Warp {
         released
     }
 
-    /// Whether lanes have arrived at some join and wait there.
+    /// Returns true if lanes have arrived at a join and wait there.
     pub(super) fn has_arrivals(&self) -> bool {
         self.joins.iter().any(|join| join.expected != 0 && join.arrived != 0)
     }
 
-    /// Lanes leave for good: nobody waits for them. Joins that waited for them only let the others go on.
+    /// Removes exited lanes from all joins; joins that waited only for them complete.
     pub(super) fn forget(&mut self, lanes: u32) {
         for index in 0..self.joins.len() {
             let join = &mut self.joins[index];
@@ -194,8 +213,8 @@ impl Warp {
         }
     }
 
-    /// A fragment returns from the function that it is in: joins within that it has not come to no longer expect it.
-    /// The join that is left for it.
+    /// Removes a returning fragment from the joins of its function that it has not reached. Returns its next join, in
+    /// the caller or at the function's return.
     pub(super) fn leave_joins(&mut self, fragment: &Fragment) -> u32 {
         let mut next = fragment.join;
         let mut open = Vec::new();
@@ -219,7 +238,7 @@ impl Warp {
         next
     }
 
-    /// A fragment goes on, together with any that is in the same place.
+    /// Makes a fragment ready, merged with a ready one at the same pc.
     pub(super) fn wake(&mut self, fragment: Fragment) {
         let same = |other: &&mut Fragment| {
             (other.pc, other.activation, other.join) == (fragment.pc, fragment.activation, fragment.join)
@@ -230,8 +249,10 @@ impl Warp {
         }
     }
 
-    /// Of this fragment and those in the same function that can go on too, the one that is furthest behind; the others
-    /// wait, and those in one place become one.
+    /// Picks the fragment with the lowest pc from `fragment` and the ready ones of its activation and join.
+    ///
+    /// The others stay ready, and fragments at one pc merge. Used in functions with irreducible loops, whose fragments
+    /// would not otherwise meet before the loop's end.
     pub(super) fn furthest_behind(&mut self, mut fragment: Fragment) -> Fragment {
         let mut index = 0;
         while index < self.ready.len() {
@@ -245,7 +266,7 @@ impl Warp {
                 if other.pc < fragment.pc {
                     self.ready[index] = fragment;
                     fragment = other;
-                    // The new one may be where another is.
+                    // The new fragment may be at the pc of one that was passed over.
                     index = 0;
                     continue;
                 }
@@ -255,12 +276,13 @@ impl Warp {
         fragment
     }
 
-    /// The activation of a fragment.
+    /// Returns the activation of this index.
     pub(super) fn activation(&mut self, index: u32) -> &mut Activation {
         self.activations[index as usize].as_mut().expect("fragments are in activations that have not ended")
     }
 
-    /// An activation of a function, at a depth, that lanes may join; a new one from `frame` if there is none.
+    /// Returns the activation of a function at a depth and adds the lanes to it; creates it from `frame` if there is
+    /// none.
     pub(super) fn activate(
         &mut self,
         function: u32,

@@ -1,4 +1,14 @@
-//! Workers: each executes runs of blocks, one block after another, and several at a time where blocks wait for others.
+//! Distributes a launch's blocks over workers, which are threads of the host.
+//!
+//! A worker takes a *run* of consecutive blocks and executes it block after block. Usually a block runs to its end. A
+//! block that waits for another one, as in a grid barrier, does not end by itself: [`Runner::turn`] reports that its
+//! warps spin. The worker then starts another block beside it and executes its resident blocks in turn, as many as
+//! would be resident on the card. For example, with runs of 16 blocks and one worker, block 0 spins until block 1 sets
+//! a flag: the run 0..16 is split into 0..1 and 1..16, each with an observer of its own, and both make progress.
+//!
+//! Runs end in any order, but their observers and output are handed back in the order of their blocks, so that results
+//! do not depend on the number of workers. After a fault, later runs are cancelled and earlier ones complete, so that
+//! the first block's fault is the one reported.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,24 +23,24 @@ use crate::fault::Fault;
 use crate::memory::LookupCache;
 use crate::observe::{Observation, Observer};
 
-/// What the workers of a launch hand round.
+/// State that the workers of a launch share.
 struct Office<'a, 'o, O: Observation> {
     context: &'a Context<'a>,
     observation: RwLock<&'o mut O>,
-    /// The first block that nobody has taken.
+    /// First block that no worker has taken.
     next: AtomicU64,
-    /// The first block of the run in which something went wrong: later ones need not run.
+    /// First block of the earliest run that failed; later runs are cancelled.
     failed: AtomicU64,
     ended: Mutex<Ended<O::Observer>>,
     run_of_blocks: u64,
-    /// Blocks that a worker may have begun at a time.
+    /// Most blocks that a worker may execute in turn.
     most_residents: usize,
 }
 
-/// Runs that have ended and wait for those before them to be handed back.
+/// Ended runs that wait for earlier ones before they are handed back.
 struct Ended<T> {
     runs: BTreeMap<u64, EndedRun<T>>,
-    /// The first block that has not been handed back.
+    /// First block that has not been handed back.
     next: u64,
     printed: Vec<u8>,
     counts: Counts,
@@ -38,17 +48,17 @@ struct Ended<T> {
 }
 
 struct EndedRun<T> {
-    /// The first block behind it.
+    /// The block after the run's last.
     end: u64,
     observer: T,
     printed: Vec<u8>,
     failed: bool,
 }
 
-/// A run of blocks that is being executed, and the one block of it that is.
+/// A run of blocks in execution, with its current block.
 struct Resident<T> {
     first: u64,
-    /// The first block of the run that has not begun.
+    /// First block of the run that has not begun.
     next: u64,
     end: u64,
     observer: T,
@@ -99,7 +109,7 @@ pub(super) fn execute<O: Observation + Send + Sync>(
 }
 
 impl<O: Observation + Send + Sync> Office<'_, '_, O> {
-    /// A worker's whole work.
+    /// Executes runs until none is left.
     fn work(&self) {
         let mut worker = Worker {
             pools: Pools::default(),
@@ -124,7 +134,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
                 }
                 Ok(false) => {
                     turn += 1;
-                    // Whoever has been round all of its blocks and got nowhere begins another.
+                    // All resident blocks wait: start another one beside them.
                     if turn == residents.len() && residents.len() < self.most_residents {
                         let more = self.another(&mut worker, &mut residents);
                         residents.extend(more);
@@ -145,7 +155,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
         ended.counts.thread_instructions += worker.counts.thread_instructions;
     }
 
-    /// The next run of blocks that nobody has taken.
+    /// Takes the next run, unless none is left or an earlier one failed.
     fn take_run(&self, worker: &mut Worker) -> Option<Resident<O::Observer>> {
         let first = self.next.fetch_add(self.run_of_blocks, Ordering::Relaxed);
         if first >= self.context.blocks || first > self.failed.load(Ordering::Relaxed) {
@@ -163,8 +173,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
         resident
     }
 
-    /// One more block to execute beside those that wait: the next of a run that one of them is in, so that the rest of
-    /// the run becomes a run of its own, or that of a run that nobody has taken.
+    /// Starts one more run: the rest of a run whose current block waits, else one that no worker has taken.
     fn another(
         &self,
         worker: &mut Worker,
@@ -181,7 +190,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
         }
     }
 
-    /// Executes a run until it ends or its block waits for another: whether it has ended.
+    /// Executes a run until it ends (true) or its current block waits for another block (false).
     fn go_on(&self, worker: &mut Worker, resident: &mut Resident<O::Observer>) -> Result<bool, Stop> {
         let context = self.context;
         let first = resident.first;
@@ -217,7 +226,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
         }
     }
 
-    /// Something went wrong in a run: what comes behind it need not be executed.
+    /// Records the fault of a run and cancels later ones.
     fn fail(&self, resident: &Resident<O::Observer>, fault: Box<Fault>) {
         self.failed.fetch_min(resident.first, Ordering::Relaxed);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,7 +235,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
         }
     }
 
-    /// Hands a run back, and those behind it that have waited for that.
+    /// Ends a run, and hands back in order all runs that are complete up to here.
     fn end(&self, worker: &mut Worker, resident: Resident<O::Observer>, failed: bool) {
         let Resident { first, end, observer, mut block, printed, .. } = resident;
         for warp in &mut block.warps {
@@ -246,21 +255,20 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
     }
 }
 
-/// Full turns of warps before a block is taken to wait for others.
+/// Time slices used up by a block's warps before the block is taken to wait for others.
 const PATIENCE: u32 = 16;
 
-/// What a worker keeps from block to block.
+/// State that a worker keeps from block to block.
 struct Worker {
     pools: Pools,
     cache: LookupCache,
     counts: Counts,
-    /// Blocks to use again.
+    /// Ended blocks for reuse.
     spare: Vec<Block>,
 }
 
 impl<O: Observer> Runner<'_, O> {
-    /// Executes the block's warps until all have ended, or none gets any further without other blocks: whether all have
-    /// ended.
+    /// Executes the block's warps until all have ended (true) or none makes progress without other blocks (false).
     fn turn(&mut self) -> Result<bool, Stop> {
         let mut rounds = 0;
         loop {
@@ -283,10 +291,10 @@ impl<O: Observer> Runner<'_, O> {
             if self.block.alive == 0 {
                 return Ok(true);
             }
-            // Whoever takes so long may wait for another block in a way that does not show.
+            // A block that takes this long may wait for another one in a loop that is not recognised as a spin loop.
             rounds += u32::from(tired);
             if spinning || rounds >= PATIENCE {
-                // Who sleeps has not been asked so far.
+                // Sleeping warps have not checked the limit so far.
                 let waits = self
                     .block
                     .warps

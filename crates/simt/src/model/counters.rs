@@ -1,67 +1,66 @@
-//! What a launch did, as far as its time depends on it.
+//! The counters of a launch on which its modelled time depends.
 
-/// Distinct pieces of device memory that were moved, each counted once for every time that a cache had to fetch it or
-/// write it back. On 1.x, which has no cache, `granules` are the bytes of all transactions over 32.
+/// Amounts of device memory moved. Each unit counts once for each time that a cache fetches it or writes it back. On
+/// 1.x, which has no cache, `granules` are the bytes of all transactions over 32.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Touched {
-    /// Pieces of the card's `dram_granule_bytes`.
+    /// Granules: units of the card's `dram_granule_bytes`.
     pub granules: f64,
     /// Lines of 128 bytes.
     pub lines: f64,
-    /// Pages of the card's `dram_page_bytes`, each counted once until as much has come in as L2 holds, and on 1.x once in a
-    /// window of the resident blocks. There, where nothing gathers the transactions of a request that lie in many pages
-    /// before other requests come between, it is the sum over half-warps of the pages beyond the first, where that is
-    /// more.
+    /// Pages of the card's `dram_page_bytes`. A page counts again once L2's size in other data has come in since. On
+    /// 1.x it counts once per window of resident blocks; there the sum over half-warps of the pages beyond the first
+    /// counts instead where it is greater, since other requests come between the transactions of a request that lie in
+    /// many pages.
     pub pages: f64,
 }
 
-/// A launch's counters. They are floating-point numbers, for they may be scaled up from a sample of the blocks.
+/// Counters of a launch. They are floating-point numbers because they may be scaled up from a sample of the blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counters {
-    /// Blocks of the launch; 0 where they are not told, which then cost nothing.
+    /// Blocks of the launch; 0 if unknown, and then starting them takes no time.
     pub blocks: f64,
     /// Warps of the launch.
     pub warps: f64,
     /// Warps resident on a multiprocessor, from its [occupancy](crate::cards::Occupancy).
     pub resident_warps: f64,
-    /// Loads that a warp waits for one after another: 1 when all its loads are issued before the first is used. A
-    /// thread with four loads in flight has its four in one round trip, which is how more bytes in flight shorten the
-    /// latency term; where ptxas unrolls a loop, so have the loads of
-    /// [several turns](crate::exec::SiteInfo::turns_together).
+    /// Dependent loads of a warp: 1 when all its loads are issued before the first is used. Four loads in flight make
+    /// one round trip, so more bytes in flight shorten the latency term. Where ptxas unrolls a loop, so do the loads of
+    /// [several iterations](crate::exec::SiteInfo::turns_together).
     pub round_trips: f64,
     /// Barriers that a block passes.
     pub barriers: f64,
-    /// Warp instructions of the machine that are issued.
+    /// Machine instructions that warps issue.
     pub instructions: f64,
-    /// Of these, additions, comparisons, logic and shifts of integers.
+    /// Integer additions, comparisons, logic and shifts among these.
     pub integer: f64,
     /// Requests to global memory, loads and stores.
     pub requests: f64,
-    /// Of these, those that [straddle](crate::coalescing::Traffic::straddles) lines.
+    /// Requests that [straddle](crate::coalescing::Traffic::straddles) lines, among these.
     pub straddling: f64,
-    /// Turns that L1 takes for the requests.
+    /// L1 cycles of these requests.
     pub l1_turns: f64,
-    /// The share of the loads' requests for which L1 has everything.
+    /// Share of the loads' requests that hit in L1 with all their sectors.
     pub l1_hit_share: f64,
-    /// Lines of a load's request.
+    /// Lines per request of a load.
     pub lines_a_load: f64,
     /// Requests of stores.
     pub stores: f64,
-    /// Sectors of stores that the same block has written before.
+    /// Sectors of stores to sectors that the same block has already written.
     pub rewritten: f64,
-    /// Addresses that are asked of constant memory, each once a request.
+    /// Distinct constant-memory addresses, summed over requests.
     pub constant_turns: f64,
     /// Sectors of loads that reach L2: misses of L1, or all of them where there is none.
     pub l2_sectors_read: f64,
     /// Sectors of stores that reach L2.
     pub l2_sectors_written: f64,
-    /// Read from device memory.
+    /// Data read from device memory.
     pub dram_read: Touched,
-    /// Written to device memory.
+    /// Data written to device memory.
     pub dram_written: Touched,
-    /// How unevenly reads fall on partitions, 1 for evenly; see [`PartitionTraffic`](super::PartitionTraffic).
+    /// Imbalance of reads over memory partitions, 1 if balanced; see [`PartitionTraffic`](super::PartitionTraffic).
     pub camping_read: f64,
-    /// The same for writes.
+    /// Imbalance of writes, in the same unit.
     pub camping_written: f64,
     /// Shared-memory wavefronts.
     pub shared_wavefronts: f64,
@@ -70,7 +69,7 @@ pub struct Counters {
 }
 
 impl Default for Counters {
-    /// Nothing done, evenly spread.
+    /// Counters of an empty launch with balanced partitions.
     fn default() -> Self {
         Self {
             blocks: 0.0,

@@ -1,47 +1,61 @@
-//! Who of a block knows what of whom: vector clocks of its warps, and of the lanes within a warp.
+//! Vector clocks of a block's warps, and of the lanes within a warp.
+//!
+//! A warp's clock counts what other warps can learn about: it advances at each barrier, fence and strong write to
+//! shared memory. `known[a][b]` is the greatest clock of warp `b` whose accesses happen before whatever warp `a` does
+//! next. An access of warp `b` stamped with clock `c` happens before the next access of warp `a` if `known[a][b] >= c`.
+//! The parent module has an example.
+//!
+//! Within a warp, lanes are ordered by warp barriers, which a warp counts in `count`. Mostly all lanes take part, so
+//! one number suffices: an access stamped with `sync < all` happens before all that any lane does next. After a barrier
+//! of some lanes only, `pairs[a][b]` holds the same number for each pair of lanes. For example, lanes 0 and 1
+//! synchronise first, then all:
+//!
+//! ```text
+//! start               count 0, all 0               accesses are stamped with 0
+//! bar.warp.sync 0x3   count 1, pairs[0][1] = 1     0 < 1: lane 1's earlier accesses precede lane 0's next one;
+//!                              pairs[0][2] = 0     lane 2's do not
+//! bar.warp.sync -1    count 2, all 2, no pairs     all accesses stamped with 0 or 1 precede all that follows
+//! ```
 
 use std::sync::Arc;
 
 use super::order::Known;
 use crate::coalescing::LANES;
 
-/// The clocks of a block's warps.
-///
-/// A warp's own clock moves on whenever others may learn of what it has done so far. It knows of each warp up to which
-/// of its clocks everything lies before whatever it does next.
+/// The vector clocks of a block's warps.
 #[derive(Debug)]
 pub(in super::super) struct Clocks {
     block: u32,
     warps: usize,
-    /// Row by row: what this warp knows of that one; in its own column the warp's clock.
+    /// Row by row, what this warp knows of that one; in its own column the warp's clock.
     known: Vec<u32>,
     within: Vec<Within>,
-    /// What each warp knew at its last fence.
+    /// Each warp's row at its last fence.
     fenced: Vec<Option<Arc<[u32]>>>,
-    /// What each warp took over through global memory.
+    /// What each warp acquired through global memory.
     pub(super) taken: Vec<Known>,
 }
 
-/// How far the lanes of a warp know of each other. They count warp barriers, all of the warp together.
+/// Happens-before between the lanes of one warp.
 #[derive(Debug)]
 struct Within {
-    /// Lanes that the warp has.
+    /// Lanes of the warp, a bit each.
     lanes: u32,
-    /// Warp barriers and fences so far, of whichever lanes.
+    /// Number of warp barriers and fences so far, of any lanes.
     count: u32,
-    /// What lies before the barrier of this number lies before everything, for all lanes.
+    /// Accesses stamped below this number happen before everything that any lane does next.
     all: u32,
-    /// The same for each lane of each other lane, if some lanes had a barrier of their own since.
+    /// The same number for each lane (row) of each other lane (column), if only some lanes have synchronised since.
     pairs: Option<Box<[Row; LANES]>>,
-    /// What each lane knew at its last fence; all 0 for those that had none.
+    /// Each lane's row at its last fence; all 0 for lanes without one.
     fenced: Option<Box<[Row; LANES]>>,
 }
 
-/// What a lane knows of each lane of its warp: what that one did before the barrier or fence of this number.
+/// For each lane of a warp, the number below which one lane knows its accesses.
 pub(super) type Row = [u32; LANES];
 
 impl Clocks {
-    /// Of a block with so many threads, all of which know nothing of each other.
+    /// Starts the clocks of a block of `threads`, which nothing orders yet.
     pub(in super::super) fn new(block: u64, threads: u32) -> Self {
         let warps = threads.div_ceil(LANES as u32) as usize;
         let mut known = vec![0; warps * warps];
@@ -78,17 +92,18 @@ impl Clocks {
         self.within[warp as usize].count
     }
 
-    /// What a warp's lanes did before so many of its barriers lies before all that any of them does next.
+    /// Returns n such that all accesses of the warp stamped below n happen before all that its lanes do next.
     pub(super) fn settled(&self, warp: u32) -> u32 {
         self.within[warp as usize].all
     }
 
-    /// Whether all that a warp did up to this clock of its own lies before what another does next.
+    /// Returns true if the accesses of `other` up to `clock` happen before what `warp` does next.
     pub(super) fn knows(&self, warp: u32, other: u32, clock: u32) -> bool {
         self.known[warp as usize * self.warps + other as usize] >= clock
     }
 
-    /// Of lanes that did something after so many of their warp's barriers: one that a lane does not know of.
+    /// Returns one of the lanes `others`, whose accesses are stamped `sync`, that is not ordered before `lane`'s next
+    /// access.
     pub(super) fn unordered_lane(&self, warp: u32, lane: usize, others: u32, sync: u32) -> Option<u32> {
         let within = &self.within[warp as usize];
         if sync < within.all {
@@ -111,12 +126,12 @@ impl Clocks {
         self.known[warp as usize * (self.warps + 1)] += 1;
     }
 
-    /// The warp learns what these clocks stand for.
+    /// Joins `clocks` into the warp's row.
     pub(super) fn learn(&mut self, warp: u32, clocks: &[u32]) {
         self.row(warp).iter_mut().zip(clocks).for_each(|(known, clock)| *known = (*known).max(*clock));
     }
 
-    /// Adds what the warp knows to what is handed on.
+    /// Joins the warp's row into the clocks that a word releases.
     pub(super) fn hand_on(&mut self, warp: u32, clocks: &mut Box<[u32]>) {
         let row = self.row(warp);
         if clocks.is_empty() {
@@ -126,7 +141,7 @@ impl Clocks {
         }
     }
 
-    /// These warps have waited for each other, with all their lanes.
+    /// Orders these warps at a barrier of all their lanes.
     pub(in super::super) fn barrier(&mut self, warps: u64) {
         let waited: Vec<u32> =
             (0..self.warps as u32).filter(|warp| *warp >= 64 || warps >> warp & 1 != 0).collect();
@@ -144,7 +159,7 @@ impl Clocks {
         }
     }
 
-    /// These lanes of a warp have waited for each other.
+    /// Orders these lanes at a warp barrier.
     pub(in super::super) fn warp_barrier(&mut self, warp: u32, lanes: u32) {
         let within = &mut self.within[warp as usize];
         within.count += 1;
@@ -166,8 +181,8 @@ impl Clocks {
         }
     }
 
-    /// A warp's fence: what it hands on through global memory from now on is what it knows now. Its lanes count fences as
-    /// they count barriers, so that what one of them hands to another is what lies before the fence.
+    /// Records a fence. The warp's later strong writes to global memory release what it knows now. Lanes count fences
+    /// as they count barriers, so a lane releases what precedes its fence.
     pub(in super::super) fn fence(&mut self, warp: u32, lanes: u32) {
         let within = &mut self.within[warp as usize];
         within.count += 1;
@@ -182,7 +197,8 @@ impl Clocks {
         self.advance(warp);
     }
 
-    /// What the lanes that had a fence hand on to others of their warp, joined; none: no lane of the warp had one.
+    /// Returns what the fenced lanes among `lanes` release to other lanes of their warp; None if no lane of the warp
+    /// has fenced.
     pub(super) fn fenced_lanes(&self, warp: u32, lanes: u32) -> Option<Row> {
         let fenced = self.within[warp as usize].fenced.as_ref()?;
         let mut together = [0; LANES];
@@ -190,14 +206,14 @@ impl Clocks {
         Some(together)
     }
 
-    /// Lanes of a warp learn what others of it have handed on.
+    /// Joins what lanes of the warp have released into these lanes' rows.
     pub(super) fn learn_lanes(&mut self, warp: u32, lanes: u32, row: &Row) {
         let within = &mut self.within[warp as usize];
         let pairs = within.pairs.get_or_insert_with(|| Box::new([[within.all; LANES]; LANES]));
         super::lanes(lanes).for_each(|lane| join(&mut pairs[lane], row));
     }
 
-    /// Whether a lane of the warp has had a fence, without which its lanes hand nothing on.
+    /// Returns true if a lane of the warp has fenced; without a fence, lanes release nothing.
     pub(super) fn has_fenced_lanes(&self, warp: u32) -> bool {
         self.within[warp as usize].fenced.is_some()
     }
@@ -207,7 +223,7 @@ impl Clocks {
     }
 }
 
-/// Adds what another row knows.
+/// Sets each entry to the greater of the two rows.
 pub(super) fn join(known: &mut Row, more: &Row) {
     known.iter_mut().zip(more).for_each(|(known, more)| *known = (*known).max(*more));
 }

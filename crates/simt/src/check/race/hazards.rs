@@ -1,4 +1,4 @@
-//! Hazards that were found, each pair of instructions once.
+//! Collects the hazards found, one for each pair of instructions.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ impl Party {
         }
     }
 
-    /// What it did.
+    /// Returns the kind of the access.
     pub(in super::super) fn access(&self) -> AccessKind {
         match self.kind {
             kind if kind & ATOMIC != 0 => AccessKind::Atomic,
@@ -38,7 +38,7 @@ impl Party {
     }
 }
 
-/// A hazard, as it was found first, and how often it was.
+/// A hazard as first found, and how often it occurred.
 #[derive(Clone, Debug)]
 pub(in super::super) struct FoundHazard {
     pub(in super::super) hazard: Hazard,
@@ -50,7 +50,7 @@ pub(in super::super) struct FoundHazard {
     pub(in super::super) count: u64,
 }
 
-/// All of them.
+/// The hazards of a launch.
 #[derive(Debug, Default)]
 pub(super) struct Hazards {
     found: Vec<FoundHazard>,

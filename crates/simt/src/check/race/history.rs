@@ -1,37 +1,40 @@
-//! What each word of memory remembers: the accesses that a later one may race with.
+//! The access history of memory: for each word, the accesses that a later one may race with.
+//!
+//! Most words are accessed by one thread, so a word holds one [`Mark`] in place and further ones in a list. Marks are
+//! dropped when no later access can race with them alone: [`History::add`] has the rules.
 
 use std::collections::HashMap;
 
-/// It reads.
+/// The access reads.
 pub(super) const READ: u8 = 1;
-/// It writes.
+/// The access writes.
 pub(super) const WRITE: u8 = 2;
-/// It does not race with its like.
+/// The access is strong: it does not race with other strong ones.
 pub(super) const STRONG: u8 = 4;
-/// It does both at once.
+/// The access reads and writes atomically.
 pub(super) const ATOMIC: u8 = 8;
 
-/// An access to a word, or several that come to the same: of one warp, to the same bytes, between two of its barriers.
+/// An access to a word, or equivalent ones merged: of one warp, to the same bytes, between two of its barriers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// The instruction, of several the last.
+    /// The instruction; of merged accesses the last one.
     pub(super) site: u32,
-    /// The warp's clock.
+    /// Clock of the warp at the access.
     pub(super) clock: u32,
-    /// Barriers that the warp's lanes had had among themselves.
+    /// Warp barriers and fences of the warp before the access.
     pub(super) sync: u32,
-    /// Who did it, a bit a lane.
+    /// Lanes that accessed, a bit each.
     pub(super) lanes: u32,
     pub(super) block: u32,
     pub(super) warp: u8,
-    /// The bytes of the word, a bit each.
+    /// Bytes of the word that were accessed, a bit each.
     pub(super) bytes: u8,
-    /// [`READ`], [`WRITE`], and what more; 0: no access at all.
+    /// [`READ`] or [`WRITE`] with further bits; 0 for an empty mark.
     pub(super) kind: u8,
 }
 
 impl Mark {
-    /// Whether the two touch one byte, and not in a way that both may.
+    /// Returns true if both touch one byte, at least one writes and not both are strong.
     pub(super) fn conflicts(&self, other: &Self) -> bool {
         self.bytes & other.bytes != 0
             && (self.kind | other.kind) & WRITE != 0
@@ -39,25 +42,25 @@ impl Mark {
     }
 }
 
-/// Words in a page.
+/// Words per page.
 const PAGE: usize = 1024;
 
-/// What the words of a memory remember, by their numbers: addresses divided by four.
+/// The access history of one memory, by word number: the address divided by four.
 #[derive(Debug, Default)]
 pub(super) struct History {
     pages: HashMap<u64, usize>,
-    /// Side by side, [`PAGE`] words each.
+    /// Pages of [`PAGE`] words each.
     words: Vec<Box<[Word]>>,
     last: Option<(u64, usize)>,
-    /// What did not fit in words.
+    /// Further marks of words that have more than one.
     more: Vec<Vec<Mark>>,
 }
 
-/// Most words are accessed by one thread only.
+/// The history of one word: one mark in place, since most words are accessed by one thread only.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     mark: Mark,
-    /// The place of the others in [`History::more`], from 1; 0: there are none.
+    /// Index of the further marks in [`History::more`], plus 1; 0 if there are none.
     more: u32,
 }
 
@@ -76,7 +79,7 @@ impl History {
         page
     }
 
-    /// What is remembered of a word.
+    /// Returns the accesses kept for a word.
     pub(super) fn marks(&mut self, word: u64) -> impl Iterator<Item = &Mark> {
         let page = self.page(word);
         let word = &self.words[page][(word % PAGE as u64) as usize];
@@ -87,11 +90,12 @@ impl History {
         std::iter::once(&word.mark).chain(more).filter(|mark| mark.kind != 0)
     }
 
-    /// Remembers an access. `settled` is what [`Clocks::settled`](super::Clocks::settled) says of its warp.
+    /// Adds an access. `settled` is [`Clocks::settled`](super::Clocks::settled) of its warp.
     ///
-    /// A plain write makes what was before it unimportant: who races with that races with the write, or has been found
-    /// to. Of a warp's accesses of one kind to the same bytes the last is enough, as whoever knows of that knows of
-    /// those before. Of other blocks one access of each kind is kept.
+    /// A plain write replaces earlier accesses to its bytes: an access that races with one of those either races with
+    /// the write too, or the race between the two was found already. Of a warp's accesses of one kind to the same bytes
+    /// the last suffices, since an access ordered after it is ordered after the earlier ones. Of other blocks, one
+    /// access of each kind is kept.
     pub(super) fn add(&mut self, word: u64, mark: Mark, settled: u32) {
         let page = self.page(word);
         let word = &mut self.words[page][(word % PAGE as u64) as usize];
@@ -118,7 +122,7 @@ impl History {
                     return;
                 }
                 more.retain(|old| old.kind != 0);
-                // Of other blocks the last one of this kind stays.
+                // Of other blocks, only the last access of this kind stays.
                 let mut others = more.iter().filter(|old| elsewhere(old, &mark)).count();
                 more.retain(|old| {
                     let goes = elsewhere(old, &mark) && others > 1;
@@ -146,13 +150,13 @@ fn forget(old: &mut Mark, bytes: u8) {
     }
 }
 
-/// Whether both are of one kind, but of different blocks.
+/// Returns true if both are of one kind to the same bytes, but of different blocks.
 fn elsewhere(old: &Mark, mark: &Mark) -> bool {
     (old.kind, old.bytes) == (mark.kind, mark.bytes) && old.block != mark.block
 }
 
-/// Puts an access into an old one of the same warp and kind, if nothing gets lost. What the warp's lanes did before
-/// `settled` of its barriers lies before all that they do now.
+/// Merges an access into an older one of the same warp, kind and bytes, if no race is lost. The warp's accesses before
+/// its barrier `settled` happen before this one.
 fn merge(old: &mut Mark, mark: &Mark, settled: u32) -> bool {
     let same = (old.kind, old.bytes, old.block, old.warp) == (mark.kind, mark.bytes, mark.block, mark.warp);
     if !same {
@@ -166,7 +170,7 @@ fn merge(old: &mut Mark, mark: &Mark, settled: u32) -> bool {
         *old = Mark { lanes: old.lanes | mark.lanes, ..*mark };
         return true;
     }
-    // Who knows of a lane's last access knows of those before.
+    // An access ordered after a lane's last access is ordered after its earlier ones.
     old.lanes &= !mark.lanes;
     if old.lanes == 0 {
         old.kind = 0;

@@ -1,22 +1,32 @@
-//! racecheck: accesses to one byte, at least one of them a write, that nothing orders.
+//! Implements racecheck: finds conflicting accesses to one byte that happens-before does not order.
 //!
-//! Every access of a warp is stamped with the warp's clock ([`clocks`]), and every word of memory keeps the last
-//! accesses to it that may still race ([`history`]). An access races with a kept one if no chain of barriers and
-//! synchronising accesses leads from that one to it. What is found thus does not depend on the order in which the
-//! simulator happens to execute warps.
+//! Two accesses conflict if they touch one byte, at least one writes, and not both are strong. Each access is stamped
+//! with its warp's clock ([`clocks`]), and each word of memory keeps the earlier accesses that may still race
+//! ([`history`]). An access races with a kept one unless a chain of barriers and synchronising accesses leads from the
+//! kept one to it ([`order`] for different blocks). So the findings do not depend on the order in which the simulator
+//! executes warps.
 //!
-//! What counts:
-//! - Warps of a block are ordered by the block's barriers; a barrier of some warps orders those only. `bar.arrive` counts
-//!   as if it waited.
-//! - Lanes of a warp are ordered by warp barriers and all other `.sync` instructions. Two instructions of one warp that race
-//!   without one are a warning, as they would not if its lanes ran in step. Lanes of one store that write one byte
-//!   race in earnest: which of them wins is undefined, and Rust has no benign races.
-//! - Atomic and other strong accesses do not race with each other.
-//! - Lanes of a warp hand on to each other as warps do, through shared memory too if a fence stood before the strong write:
-//!   a lock that one lane gives back and the next one takes orders what they do while they hold it.
-//! - Through shared memory a strong access that reads what a strong access wrote is ordered behind it, which covers
-//!   `mbarrier`. Through global memory it is if a fence stood before the writing one.
-//! - In global memory, which NVIDIA's racecheck does not watch, blocks are ordered by nothing else.
+//! The rules of happens-before are:
+//! - A block's barrier orders the warps that take part. `bar.arrive` counts as if it waited.
+//! - A warp barrier orders its lanes, and so does every other `.sync` instruction. Two instructions of one warp that
+//!   race for lack of one are a warning, since they would not race if the lanes ran in step. Lanes of one store that
+//!   write one byte are an error: which of them wins is undefined, and Rust has no benign races.
+//! - Atomics and other strong accesses do not race with each other.
+//! - Lanes of one warp synchronise as warps do, through shared memory too if a fence precedes the strong write. So a
+//!   lock that one lane releases and another acquires orders what they do while they hold it.
+//! - Through shared memory, a strong access that reads what a strong access wrote is ordered after it, `mbarrier`
+//!   included. Through global memory it is if a fence precedes the strong write.
+//! - Blocks are ordered by nothing else. NVIDIA's racecheck does not watch global memory.
+//!
+//! For example, warp 0 stores to a shared word and warp 1 loads it. The clocks begin as (1, 0) for warp 0 and (0, 1)
+//! for warp 1: each row is what the warp knows of (warp 0, warp 1). The store is stamped with warp 0's clock, 1.
+//!
+//! ```text
+//! without a barrier:  warp 1 knows 0 of warp 0; 0 < 1, so the load races
+//! with bar.sync:      both rows become their maximum, (1, 1); then each warp's own clock advances: (2, 1) and (1, 2).
+//!                     warp 1 knows 1 of warp 0; 1 >= 1, so the load is ordered after the store
+//! a second store:     is stamped with 2, of which warp 1 does not know: it races with a load before the next barrier
+//! ```
 
 mod clocks;
 mod hazards;
@@ -35,7 +45,7 @@ pub(super) use hazards::{FoundHazard, Party};
 use history::{ATOMIC, History, Mark, READ, STRONG, WRITE};
 use order::Released;
 
-/// All that is known of a launch's accesses.
+/// Races of a launch: the history of global memory, releases to other blocks, and hazards found.
 #[derive(Debug, Default)]
 pub(super) struct Races {
     global: History,
@@ -43,19 +53,19 @@ pub(super) struct Races {
     hazards: Hazards,
 }
 
-/// What is known of a block's.
+/// Races of one block: the history of its shared memory and what its threads released there.
 #[derive(Debug, Default)]
 pub(super) struct BlockRaces {
     shared: History,
-    /// Clocks that strong accesses to shared words handed on.
+    /// Clocks that strong writes to shared words have released, by word.
     handed_on: HashMap<u64, Box<[u32]>>,
-    /// What lanes of a warp handed on to others of it: by whether the word is a global one, by word and warp.
+    /// What lanes of a warp released to other lanes of it, by (word is global, word, warp).
     between_lanes: HashMap<(bool, u64, u32), Row>,
     seen: Vec<u32>,
 }
 
 impl Races {
-    /// A warp accesses memory.
+    /// Checks an access of a warp against the history, then adds it there.
     pub(super) fn access(
         &mut self,
         at: At,
@@ -74,7 +84,7 @@ impl Races {
             Space::Local | Space::Constant => return,
         };
         if kind & STRONG != 0 {
-            // Taking over what was handed on comes first, so that the access itself is ordered too.
+            // Acquire before the check, so that this access is ordered too.
             for lane in lanes(access.active) {
                 let word = access.addresses[lane] >> 2;
                 if global {
@@ -154,7 +164,7 @@ impl Races {
         }
     }
 
-    /// Lanes of one store that write one byte.
+    /// Reports lanes of one store that write one byte.
     fn within_store(&mut self, at: At, access: &Access<'_>, global: bool) {
         let Some((lane, other, address)) = overlap(access.addresses, access.active, access.bytes) else {
             return;
@@ -163,18 +173,18 @@ impl Races {
         self.hazards.add(party(lane), party(other), global, address, false);
     }
 
-    /// What was found, in the order in which it was.
+    /// Returns the hazards in the order in which they were found.
     pub(super) fn hazards(&self) -> impl Iterator<Item = &FoundHazard> {
         self.hazards.found()
     }
 }
 
-/// The lanes of a mask, lowest first.
+/// Returns the lanes of a mask, lowest first.
 fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..LANES).filter(move |lane| mask >> lane & 1 != 0)
 }
 
-/// The words of four bytes that an access touches, and which bytes of each, as bits.
+/// Splits an access into words of four bytes, each with a mask of the bytes that it touches.
 fn words(address: u64, bytes: u32) -> impl Iterator<Item = (u64, u8)> {
     let end = address + u64::from(bytes);
     (address >> 2..end.div_ceil(4)).map(move |word| {
@@ -184,7 +194,7 @@ fn words(address: u64, bytes: u32) -> impl Iterator<Item = (u64, u8)> {
     })
 }
 
-/// Two lanes that touch one byte, and that byte.
+/// Returns two lanes that touch one byte, and the byte's address.
 fn overlap(addresses: &Addresses, active: u32, bytes: u32) -> Option<(u32, u32, u64)> {
     let mut order = [(0_u64, 0_u32); LANES];
     let mut count = 0;

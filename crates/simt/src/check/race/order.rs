@@ -1,4 +1,19 @@
-//! What orders accesses of different blocks: a fence, then a strong write, and a strong read of what it wrote.
+//! Happens-before between blocks: a fence and a strong write release, and a strong read of that word acquires.
+//!
+//! These are the release and acquire patterns of the PTX ISA's memory consistency model. Each global word used for
+//! synchronisation keeps a numbered list of releases, each with the releasing warp's vector clock at its last fence. A
+//! warp that acquires only remembers the word and how many releases it had ([`Known`]); clocks are compared when a
+//! conflict is found. That keeps acquiring cheap. For example, warp 0 of block 0 publishes data to block 1:
+//!
+//! ```text
+//! block 0: st.data          stamped with clock 1 of warp 0
+//! block 0: fence            warp 0's row at its fence is (1, ..)
+//! block 0: st.relaxed flag  release 0 of `flag`: (1, ..)
+//! block 1: ld.relaxed flag  acquires (flag, 1): release 0 is the only one
+//! block 1: ld.data          release 0 knows 1 >= 1 of warp 0: ordered; without the fence there is no release, and it races
+//! ```
+//!
+//! A release also carries what its warp had acquired from other words, so that happens-before is transitive.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,9 +21,9 @@ use std::sync::Arc;
 use super::clocks::Clocks;
 use super::history::Mark;
 
-/// What a warp took over: from each word that it read, all that was handed on there before.
+/// What a warp acquired: pairs of a word and the number of its releases at the time.
 ///
-/// Few words are read for synchronisation, so that this is short. It is shared between those who know the same.
+/// Few words are used for synchronisation, so the list is short. Warps that acquired the same share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known(Option<Arc<[(u64, u32)]>>);
 
@@ -27,7 +42,7 @@ impl Known {
         }
     }
 
-    /// What both know.
+    /// Returns what either of the two has acquired.
     pub(super) fn joined(&self, other: &Self) -> Self {
         let same = match (&self.0, &other.0) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -40,36 +55,36 @@ impl Known {
     }
 }
 
-/// What was handed on through the words of global memory.
+/// The releases through each word of global memory.
 #[derive(Debug, Default)]
 pub(super) struct Released {
     words: HashMap<u64, Word>,
 }
 
-/// What was handed on through one word, numbered from 0.
+/// The releases through one word, numbered from 0.
 #[derive(Debug, Default)]
 struct Word {
     count: u32,
-    /// By block.
+    /// Releases by block.
     blocks: HashMap<u32, Vec<Told>>,
-    /// What they had taken over from other words.
+    /// For some releases, by number: what the warp had acquired from other words.
     carried: Vec<(u32, Known)>,
 }
 
-/// The number of something that was handed on, and what that warp knew of its block's warps.
+/// A release's number, and the vector clock of its block's warps that it carries.
 type Told = (u32, Arc<[u32]>);
 
-/// An access that is not ordered behind an earlier one.
+/// An access that does not happen after an earlier one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unordered {
-    /// A lane of the earlier one.
+    /// A lane of the earlier access.
     pub(super) lane: u32,
-    /// Both are of one warp.
+    /// True if both accesses are of one warp.
     pub(super) same_warp: bool,
 }
 
 impl Released {
-    /// A warp writes a word with a strong access.
+    /// Records the release of a warp's strong write to a word, if the warp has fenced.
     pub(super) fn hand_on(&mut self, word: u64, clocks: &Clocks, warp: u32) {
         let Some(fenced) = clocks.fenced(warp) else { return };
         let released = self.words.entry(word).or_default();
@@ -85,7 +100,7 @@ impl Released {
         released.count += 1;
     }
 
-    /// A warp reads a word with a strong access.
+    /// Records the acquire of a warp's strong read of a word.
     pub(super) fn take_over(&self, word: u64, clocks: &mut Clocks, warp: u32) {
         if let Some(released) = self.words.get(&word) {
             let taken = &mut clocks.taken[warp as usize];
@@ -93,7 +108,7 @@ impl Released {
         }
     }
 
-    /// Whether nothing orders a lane's access behind an earlier one.
+    /// Returns the earlier access's lane if happens-before does not order it before a lane's next access.
     pub(super) fn unordered(
         &self,
         clocks: &Clocks,
@@ -125,7 +140,7 @@ impl Released {
             let (word, count) = *entry;
             let Some(released) = self.words.get(&word) else { return false };
             let of_block = released.blocks.get(&before.block).map(Vec::as_slice).unwrap_or_default();
-            // The later ones know more, as a rule.
+            // Later releases mostly know more.
             let of_block = &of_block[..of_block.partition_point(|(number, _)| *number < count)];
             let told =
                 of_block.iter().rev().any(|(_, clocks)| clocks[usize::from(before.warp)] >= before.clock);
