@@ -1,83 +1,83 @@
-//! What decoding an instruction needs to know of the function it stands in, and what can go wrong.
+//! The interface between decoding instructions and laying out a function's frame.
 
 use crate::ptx::{Address, Instruction, Operand, ScalarType};
 use crate::registers::{Slot, Width};
 
-/// Gives operands their columns. Implemented by whoever lays out a function's frame.
+/// Assigns columns to operands. Implemented by the layout of a function's frame.
 pub trait Columns {
-    /// The column to read an operand from: a register, a special register, an immediate as `scalar` has it (in every
-    /// lane), the address of a symbol. Not for `!p`: whoever decodes takes that apart.
+    /// Returns the column to read an operand from: a register, a special register, an immediate in the type `scalar`
+    /// (in every lane) or the address of a symbol. Callers resolve `!p` beforehand.
     ///
     /// # Errors
-    /// The operand is nothing that has a value.
+    /// Fails if the operand has no value.
     fn source(&mut self, operand: &Operand, scalar: ScalarType) -> Result<Slot, DecodeError>;
 
-    /// The column to write a result to; `_` has one that nobody reads.
+    /// Returns the column to write a result to; `_` has one that is never read.
     ///
     /// # Errors
-    /// The operand is no register.
+    /// Fails if the operand is not a register.
     fn result(&mut self, operand: &Operand, scalar: ScalarType) -> Result<Slot, DecodeError>;
 
-    /// The column of `[base+offset]`, and what to add to each lane of it. A symbol's is its address in its own space:
-    /// in the shared or local window from 0, elsewhere as the host sees it.
+    /// Returns the column of `[base+offset]` and the offset to add in each lane. A symbol's address is that in its own
+    /// space: from 0 in shared and local memory, elsewhere as the host sees it.
     ///
     /// # Errors
-    /// The base has no address.
+    /// Fails if the base has no address.
     fn address(&mut self, address: &Address) -> Result<(Slot, i64), DecodeError>;
 
-    /// How many bits the register of a result has, which may be fewer than its column's: 16 for a `.b16`. None: not a
-    /// register. Loads that extend a sign ask, for the column of a `.b16` and that of a `.b32` look the same.
+    /// Returns the bits of a result's register, which may be fewer than its column's: 16 for a `.b16`; None if it is
+    /// not a register. Sign-extending loads need it, since a `.b16` and a `.b32` have the same kind of column.
     fn register_bits(&mut self, operand: &Operand) -> Option<u32> {
         let _ = operand;
         None
     }
 
-    /// A column that this instruction alone uses.
+    /// Allocates a column for this instruction alone.
     fn scratch(&mut self, width: Width) -> Slot;
 
-    /// The carry flag of extended-precision arithmetic, a predicate.
+    /// Returns the carry flag of extended-precision arithmetic, a predicate.
     fn carry(&mut self) -> Slot;
 }
 
-/// Why an instruction cannot be executed.
+/// Reasons why an instruction cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The simulator does not know it.
+    /// The simulator does not know the instruction.
     #[error("unsupported instruction {0}")]
     Unsupported(String),
-    /// The simulator knows it, but not with such operands.
+    /// The simulator knows the instruction, but not with these operands.
     #[error("{opcode}: {what}")]
     Operands {
         /// The whole opcode.
         opcode: String,
-        /// What is wrong with them.
+        /// What is wrong with the operands.
         what: String,
     },
 }
 
 impl DecodeError {
-    /// The simulator does not know this instruction.
+    /// Returns the error for an instruction that the simulator does not know.
     pub fn unsupported(instruction: &Instruction) -> Self {
         Self::Unsupported(instruction.opcode.as_str().to_owned())
     }
 
-    /// The operands are not what the instruction takes.
+    /// Returns the error for operands that the instruction does not take.
     pub fn operands(instruction: &Instruction, what: impl Into<String>) -> Self {
         Self::Operands { opcode: instruction.opcode.as_str().to_owned(), what: what.into() }
     }
 }
 
-/// Which machine instructions the simulator may use on this computer.
+/// Level of machine instructions that the simulator may use on this computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// What every computer of the architecture has.
+    /// Instructions that every computer of the architecture has.
     Portable,
     /// AVX2, FMA, BMI1 and 2, F16C, LZCNT and POPCNT.
     Avx2,
 }
 
 impl Level {
-    /// The best that this computer has.
+    /// Returns the highest level that this computer supports.
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2")

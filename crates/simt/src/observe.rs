@@ -1,169 +1,170 @@
-//! How execution is watched: one interface for counters and for checks.
+//! Observes execution: one interface for counters and for checks.
 //!
-//! The executor is generic over its observer, and whatever an observer's constants switch off is not compiled in, so
-//! watching costs nothing where nobody watches.
+//! The executor is generic over its observer. Callbacks that an observer's constants switch off are not compiled in, so
+//! an execution without an observer pays nothing.
 
 use crate::coalescing::Addresses;
 
-/// An instruction of a program: an index in its list of sites, which gives its line in the PTX and in the source.
+/// An instruction of a program: an index in its list of sites, which give the line in the PTX and in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site(pub u32);
 
-/// Who executes: a warp of a block, at an instruction.
+/// A point of execution: a warp of a block at an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// The block's index in the grid: x fastest, then y, then z.
     pub block: u64,
-    /// The warp's index in its block: thread x fastest, 32 threads a warp.
+    /// Index of the warp in its block: thread x fastest, 32 threads per warp.
     pub warp: u32,
     /// The instruction.
     pub site: Site,
 }
 
-/// A state space, as far as memory behaves differently in it. Generic addresses have been resolved to one of these.
+/// State space of an access. Generic addresses have been resolved to one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
     /// Device, managed and pinned memory: addresses as the host sees them.
     Global,
-    /// The block's own: offsets from 0.
+    /// Shared memory of the block: offsets from 0.
     Shared,
-    /// The thread's own: offsets from 0.
+    /// Local memory of the thread: offsets from 0.
     Local,
     /// `.const`: addresses as the host sees them.
     Constant,
 }
 
-/// What an access does.
+/// Operation of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Reads.
     Load,
     /// Writes.
     Store,
-    /// Reads, computes and writes in one, and gives the old value back.
+    /// Reads, computes and writes atomically, and returns the old value.
     Atomic,
-    /// The same without giving anything back.
+    /// Reads, computes and writes atomically, without a result.
     Reduction,
 }
 
-/// One memory instruction of one warp in one space, all of its lanes within bounds and aligned.
+/// An access of one warp by one memory instruction in one space. All its lanes are within bounds and aligned.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
-    /// Where.
+    /// State space.
     pub space: Space,
-    /// What.
+    /// Operation.
     pub operation: Operation,
-    /// Of each lane; those of lanes that take no part are never looked at.
+    /// Address of each lane; those of inactive lanes are meaningless.
     pub addresses: &'a Addresses,
-    /// Bit `k` is set when lane `k` takes part.
+    /// Active mask: bit `k` is set if lane `k` takes part.
     pub active: u32,
-    /// Bytes a lane, those of a vector together: 1, 2, 4, 8, 16 or 32. Bulk copies come as several accesses.
+    /// Bytes per lane, of all elements of a vector: 1, 2, 4, 8, 16 or 32. A bulk copy comes as several accesses.
     pub bytes: u32,
-    /// Through the read-only path: `ld.global.nc`.
+    /// True for the read-only path: `ld.global.nc`.
     pub read_only: bool,
-    /// Past L1: `.cg`, `.cv`, `.volatile`, `.relaxed` and stronger at a scope beyond the block, asynchronous and bulk
-    /// copies.
+    /// True if the access bypasses L1: `.cg`, `.cv`, `.volatile`, `.relaxed` and stronger at a scope beyond the block,
+    /// asynchronous and bulk copies.
     pub past_l1: bool,
-    /// `.relaxed`, `.acquire`, `.release`, `.volatile`: no data race with its like. True of atomics.
+    /// True for `.relaxed`, `.acquire`, `.release`, `.volatile` and atomics: strong accesses do not race with each
+    /// other.
     pub strong: bool,
 }
 
-/// Watches the blocks of a launch that one worker executes, in their order, one after another.
+/// Observes the blocks of a run, which one worker executes in order.
 ///
-/// All methods do nothing unless they are overridden.
+/// Each method does nothing unless it is overridden.
 #[allow(unused_variables, reason = "the names say what there is to see")]
 pub trait Observer {
-    /// Whether [`Observer::issue`] is wanted.
+    /// True to receive [`Observer::issue`].
     const ISSUES: bool = false;
-    /// Whether [`Observer::access`] is wanted.
+    /// True to receive [`Observer::access`].
     const ACCESSES: bool = false;
-    /// Whether [`Observer::branch`] is wanted.
+    /// True to receive [`Observer::branch`].
     const BRANCHES: bool = false;
-    /// Whether barriers and other synchronisation are wanted.
+    /// True to receive barriers and other synchronisation.
     const SYNCHRONISATION: bool = false;
-    /// Whether undefined registers are tracked, and [`Observer::undefined`] is wanted.
+    /// True to track undefined registers and receive [`Observer::undefined`].
     const REGISTERS: bool = false;
 
     /// A block begins.
     fn block_begins(&mut self, block: u64, warps: u32) {}
     /// The block has ended, with all its warps.
     fn block_ends(&mut self, block: u64) {}
-    /// A warp issues an instruction for these lanes (0: guarded off for all).
+    /// A warp issues an instruction with this active mask (0 if its guard is false in all lanes).
     fn issue(&mut self, at: At, active: u32) {}
     /// A warp is about to access memory.
     fn access(&mut self, at: At, access: &Access<'_>) {}
     /// A conditional branch: the lanes that jump and those that go on.
     fn branch(&mut self, at: At, jump: u32, go_on: u32) {}
-    /// All warps that a barrier waits for have arrived: what they did before is over. `barrier` is its number, `warps`
-    /// the bits of those that took part where it is a barrier of some warps only, else all ones.
+    /// A barrier completes: accesses before it happen before those after it. `barrier` is its number. `warps` are the
+    /// bits of the warps that took part if it is a barrier of some warps only, else all ones.
     fn barrier(&mut self, at: At, barrier: u32, warps: u64) {}
-    /// Lanes of a warp have waited for each other (`bar.warp.sync`, and all `.sync` instructions).
+    /// Lanes of a warp have synchronised (`bar.warp.sync`, and all `.sync` instructions).
     fn warp_barrier(&mut self, at: At, lanes: u32) {}
-    /// Loads say so after [`Observer::access`] if some lanes read bytes that nothing has written: the answer is which
-    /// lanes' results are undefined. Asked only with [`Observer::REGISTERS`].
+    /// Returns the lanes whose loaded bytes are uninitialised, after [`Observer::access`] of a load. Called only with
+    /// [`Observer::REGISTERS`].
     fn undefined_lanes(&mut self) -> u32 {
         0
     }
-    /// An instruction depends on a register that nothing has written: a branch by it, or an address by it.
+    /// An instruction branches on, or addresses memory by, an undefined register.
     fn undefined(&mut self, at: At, lanes: u32) {}
-    /// A fence of these lanes, at the scope of a block, a device or the system.
+    /// Lanes execute a fence, at the scope of a block, a device or the system.
     fn fence(&mut self, at: At, lanes: u32, beyond_block: bool) {}
-    /// Something that is wrong with synchronisation; the launch goes on if it can.
+    /// Synchronisation is misused; the launch goes on if it can.
     fn misuse(&mut self, at: At, misuse: Misuse) {}
 }
 
-/// Wrong synchronisation, as synccheck reports it.
+/// Misuse of synchronisation, as synccheck reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
-    /// `bar.sync` by a part of a warp while other lanes of it are elsewhere: their bits.
+    /// Part of a warp executed `bar.sync` while other lanes were elsewhere.
     DivergentWarp {
         /// Lanes that are elsewhere.
         elsewhere: u32,
     },
-    /// Some threads of the block left, or wait at another barrier, while others wait here for all.
+    /// Some threads of the block exited, or wait at another barrier, while others wait here for all.
     DivergentBlock,
-    /// The caller of a `.sync` instruction is not in its own mask, or the mask names no lane.
+    /// A caller of a `.sync` instruction is not in its own mask, or the mask is empty.
     NotInMask {
         /// The mask.
         mask: u32,
         /// Callers that it leaves out.
         callers: u32,
     },
-    /// The mask names lanes that never come.
+    /// The mask names lanes that never arrive.
     NeverArrive {
         /// The mask.
         mask: u32,
-        /// Who does not come.
+        /// Lanes that do not arrive.
         missing: u32,
     },
 }
 
-/// Watches a launch: gives each run of blocks an observer, and takes it back.
+/// Observes a launch: provides an observer for each run of blocks, and takes it back.
 pub trait Observation {
-    /// Who watches a run of blocks.
+    /// The observer of a run of blocks.
     type Observer: Observer + Send;
 
-    /// How many consecutive blocks make a run: all of the run is executed by one worker, in order. Runs are executed
-    /// in parallel unless [`Observation::in_order`].
+    /// Returns the length of a run in consecutive blocks. One worker executes a run in order; runs are executed in
+    /// parallel unless [`Observation::in_order`].
     ///
-    /// Where a block waits for one that has not begun, its run ends with it, and what is left of the run is one of its
-    /// own, with an observer of its own, executed in turns with it.
+    /// If a block waits for one that has not begun, its run ends with it. The rest of the run becomes a run of its own,
+    /// with an observer of its own, and both are executed in turn.
     fn run_of_blocks(&self) -> u64;
 
-    /// Whether one run must end before the next begins.
+    /// Returns true if each run must end before the next begins.
     fn in_order(&self) -> bool {
         false
     }
 
-    /// The observer for a run that begins with this block. Called from several threads.
+    /// Creates the observer of a run that begins with this block. Called from several threads.
     fn begin(&self, first_block: u64) -> Self::Observer;
 
-    /// Takes back the observers of runs, in the order of their blocks, whatever order they ended in. Not called for
-    /// runs of a launch that failed before them.
+    /// Takes back a run's observer. Runs come in the order of their blocks, in whatever order they ended. After a
+    /// failed launch, runs behind the failed one are left out.
     fn end(&mut self, observer: Self::Observer);
 }
 
-/// Watches nothing.
+/// Observes nothing.
 impl Observer for () {}
 
 impl Observation for () {
@@ -178,7 +179,7 @@ impl Observation for () {
     fn end(&mut self, (): ()) {}
 }
 
-/// Both watch.
+/// Calls both observers.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     const ISSUES: bool = A::ISSUES || B::ISSUES;
     const ACCESSES: bool = A::ACCESSES || B::ACCESSES;
@@ -231,7 +232,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// Whoever lends it watches.
+/// Observes through a reference.
 impl<O: Observation> Observation for &mut O {
     type Observer = O::Observer;
 
@@ -255,7 +256,7 @@ impl<O: Observation> Observation for &mut O {
 impl<A: Observation, B: Observation> Observation for (A, B) {
     type Observer = (A::Observer, B::Observer);
 
-    /// The larger of the two; both are powers of two, or the larger is a multiple of the other.
+    /// Returns the longer of the two runs; both are powers of two, or the longer is a multiple of the shorter.
     fn run_of_blocks(&self) -> u64 {
         self.0.run_of_blocks().max(self.1.run_of_blocks())
     }

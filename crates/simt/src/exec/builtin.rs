@@ -1,4 +1,4 @@
-//! Functions that the machine brings with it: printing, assertions, the heap.
+//! Implements the functions that CUDA provides to kernels: printing, assertions, the heap.
 
 use super::format;
 use super::frame::{lane_bytes, lanes_of, read_lane, write_lane};
@@ -11,11 +11,11 @@ use crate::memory::{Kind, LOCAL_WINDOW, SHARED_WINDOW, in_local_window, in_share
 use crate::observe::{Observer, Operation, Space};
 use crate::registers::Cell;
 
-/// The longest text that is read from a kernel's memory.
+/// Most bytes of a string that are read from a kernel's memory.
 const LONGEST: u64 = 64 << 10;
 
 impl<O: Observer> Runner<'_, O> {
-    /// Calls one of them for the lanes of a mask, one after another.
+    /// Calls a built-in function for the lanes of a mask, one after another.
     pub(super) fn builtin(
         &mut self,
         index: usize,
@@ -57,7 +57,7 @@ impl<O: Observer> Runner<'_, O> {
                 }
                 Builtin::Allocate => match argument(0) {
                     0 => 0,
-                    // A heap that is full gives a null pointer, as in C.
+                    // A full heap gives a null pointer, as in C.
                     bytes => self.context.memory.allocate(bytes, Kind::Heap).unwrap_or(0),
                 },
                 Builtin::Free => {
@@ -86,7 +86,7 @@ impl<O: Observer> Runner<'_, O> {
         Ok(())
     }
 
-    /// Reads what a lane sees at a generic address.
+    /// Reads bytes at a lane's generic address.
     fn bytes(
         &mut self,
         index: usize,
@@ -121,7 +121,7 @@ impl<O: Observer> Runner<'_, O> {
         })
     }
 
-    /// Reads a text that ends with a zero.
+    /// Reads a string up to its terminating zero.
     fn text(&mut self, index: usize, pc: u32, lane: usize, address: u64) -> Result<Vec<u8>, Stop> {
         let mut text = Vec::new();
         for at in address..address.saturating_add(LONGEST) {
@@ -136,7 +136,7 @@ impl<O: Observer> Runner<'_, O> {
     }
 }
 
-/// An argument of at most 64 bits.
+/// Reads an argument of at most 64 bits.
 ///
 /// # Safety
 /// The place is of the function that the frame is of.
@@ -155,7 +155,7 @@ unsafe fn value(cells: *mut Cell, place: Place, lane: usize) -> u64 {
     }
 }
 
-/// Sets a result of at most 64 bits.
+/// Writes a result of at most 64 bits.
 ///
 /// # Safety
 /// As for [`value`].

@@ -1,4 +1,9 @@
-//! Calls and returns.
+//! Executes calls and returns.
+//!
+//! Lanes enter a function by joining its [`Activation`] at their call depth, or a new one. Its frame holds one column
+//! per register for all 32 lanes, so lanes that call the function apart share a frame and can reconverge inside it.
+//! Each lane keeps its own return address and caller. At the end of the function, lanes that diverged inside reconverge
+//! at [`AT_RETURN`], then go back in groups that share a return address.
 
 use super::frame::{lane_bytes, lanes_of, read_lane, write_lane};
 use super::layout::Place;
@@ -12,7 +17,7 @@ use crate::observe::Observer;
 use crate::registers::Cell;
 
 impl<O: Observer> Runner<'_, O> {
-    /// `call`, for the lanes of a mask, of which there are some.
+    /// Executes `call` for the lanes of a mask that is not empty.
     pub(super) fn call(
         &mut self,
         index: usize,
@@ -50,7 +55,7 @@ impl<O: Observer> Runner<'_, O> {
                         .map_err(|what| self.fault(index, fragment.pc, first, FaultKind::Illegal(what)))?;
                     groups.push((function, lanes));
                 }
-                // Who calls different functions meets behind the call.
+                // Lanes that call different functions reconverge behind the call.
                 let join = match groups.as_slice() {
                     [(_, lanes)] => self.set_aside(index, fragment, *lanes),
                     _ => {
@@ -80,7 +85,7 @@ impl<O: Observer> Runner<'_, O> {
         Ok(Next::Go)
     }
 
-    /// The function at an address, if it takes and gives what the call does.
+    /// Returns the function at an address, if its parameters and results have the sizes that the call gives.
     fn callable(&self, address: u64, site: &CallSite) -> Result<u32, String> {
         let program = self.context.program;
         let found = function_at(address).and_then(|number| Some((number, program.function(number)?)));
@@ -96,7 +101,7 @@ impl<O: Observer> Runner<'_, O> {
         Ok(number)
     }
 
-    /// Lanes of a fragment enter a function from the call at which they are.
+    /// Enters a function with the lanes of a fragment, which are at the call.
     fn enter(
         &mut self,
         index: usize,
@@ -113,7 +118,7 @@ impl<O: Observer> Runner<'_, O> {
         let depth = from.depth + 1;
         let from_cells = from.frame.cells();
         let from_code = program.function(from.function).expect("only functions with code are entered");
-        // Where the callee's local memory begins, by lane.
+        // Start of the callee's local memory, by lane.
         let mut tops = [0; 32];
         match &from.frame.links {
             None => tops.fill(from_code.local_bytes.next_multiple_of(16)),
@@ -188,8 +193,8 @@ impl<O: Observer> Runner<'_, O> {
         Ok(Fragment { pc: function.first, activation, ..caller })
     }
 
-    /// Lanes that are at the end of a function go back to where they came from; those that came from elsewhere than the
-    /// first follow later. None: they wait for others of the same call.
+    /// Returns lanes at the end of a function to their call sites, one group at once and others later. None if they
+    /// wait for other lanes of the same call.
     pub(super) fn come_back(&mut self, index: usize, mut fragment: Fragment) -> Option<Fragment> {
         let program = self.context.program;
         let warp = &mut self.block.warps[index];
@@ -239,7 +244,7 @@ impl<O: Observer> Runner<'_, O> {
     }
 }
 
-/// Copies a parameter or a result from frame to frame, in the lanes of a mask.
+/// Copies a parameter or a result between frames, in the lanes of a mask.
 ///
 /// # Safety
 /// The places are of the functions whose frames these are.

@@ -1,4 +1,9 @@
-//! Lanes of a warp that wait for each other: `.sync` instructions with a mask of members.
+//! Executes `.sync` instructions: lanes of a warp wait for the members of a mask.
+//!
+//! Each waiting lane names the lanes that it waits for in its member mask. A group executes once all live members wait
+//! with the same mask, at one instruction or at different ones that do the same ([`Runner::meet`]), as Volta's rules
+//! allow. Members that have exited are not waited for, but reported as misuse, and so are callers that their own mask
+//! leaves out.
 
 use super::frame::{lanes_of, read_lane, write_lane};
 use super::run::{Next, Runner, Stop};
@@ -9,7 +14,7 @@ use crate::observe::{Misuse, Observer};
 use crate::registers::{Cell, Slot};
 
 impl<O: Observer> Runner<'_, O> {
-    /// An instruction by which lanes exchange values, for the lanes of a mask, of which there are some.
+    /// Executes a value exchange, such as `shfl.sync`, for the lanes of a mask that is not empty.
     pub(super) fn collective(
         &mut self,
         index: usize,
@@ -52,7 +57,7 @@ impl<O: Observer> Runner<'_, O> {
         Ok(Next::Other)
     }
 
-    /// `bar.warp.sync`, for the lanes of a mask, of which there are some.
+    /// Executes `bar.warp.sync` for the lanes of a mask that is not empty.
     pub(super) fn warp_barrier(
         &mut self,
         index: usize,
@@ -76,7 +81,7 @@ impl<O: Observer> Runner<'_, O> {
         Ok(Next::Other)
     }
 
-    /// What is wrong with a mask of members: who calls and is not in it, who is in it and has left.
+    /// Reports misuse of a member mask: callers that are not in it, and members that have exited.
     fn check_members(&mut self, index: usize, pc: u32, members: u32, callers: u32) {
         let outside = callers & !members;
         let warp = &self.block.warps[index];
@@ -89,7 +94,7 @@ impl<O: Observer> Runner<'_, O> {
         }
     }
 
-    /// The lanes wait, by their masks, and go on as far as those that they wait for are there.
+    /// Sets lanes aside by their member masks, then executes the groups that are complete.
     fn wait_for_members(
         &mut self,
         index: usize,
@@ -113,7 +118,7 @@ impl<O: Observer> Runner<'_, O> {
         }
         let warp = &mut self.block.warps[index];
         let others = fragment.lanes & !mask;
-        // Whoever goes on first waits for the others behind the instruction.
+        // Lanes that go on first wait for the others behind the instruction.
         let join = if groups.len() > 1 || others != 0 {
             warp.join_at(fragment, fragment.pc + 1)
         } else {
@@ -129,7 +134,7 @@ impl<O: Observer> Runner<'_, O> {
         self.settle(index)
     }
 
-    /// Lets all lanes go on that wait for members that are all there.
+    /// Executes all groups whose members all wait.
     pub(super) fn settle(&mut self, index: usize) -> Result<(), Stop> {
         let mut from = 0;
         while let Some(first) = self.block.warps[index].waiting.get(from).copied() {
@@ -174,8 +179,8 @@ impl<O: Observer> Runner<'_, O> {
         Ok(())
     }
 
-    /// Whether two groups wait for each other: with the same mask, at barriers of the warp wherever they are, at other
-    /// instructions if these do the same.
+    /// Returns true if two groups meet: they have the same mask, and both are at warp barriers, wherever, or at
+    /// equivalent collectives.
     fn meet(&self, one: &Waiting, other: &Waiting) -> bool {
         match (one.wait, other.wait) {
             (Wait::WarpBarrier { mask }, Wait::WarpBarrier { mask: others }) => mask == others,
@@ -201,14 +206,15 @@ impl<O: Observer> Runner<'_, O> {
             && widths(&mut one.results()) == widths(&mut other.results())
     }
 
-    /// Executes an instruction for fragments in one function that are at it, or at others that do the same.
+    /// Executes a collective for fragments of one activation that are at it or at equivalent ones.
     fn exchange(&mut self, index: usize, collective: &Collective, fragments: &[Fragment]) {
         let Some(first) = fragments.first() else { return };
         let cells = self.block.warps[index].activation(first.activation).frame.cells();
         let own: Vec<Slot> = collective.sources().chain(collective.results()).collect();
         let mut saved = Vec::new();
         let mut results = Vec::new();
-        // Those at other places bring their operands to the first one's columns, and take their results from there.
+        // Fragments at another instruction copy their operands to the first one's columns and take their results from
+        // there.
         for fragment in fragments {
             let Some(theirs) = self.collective_at(fragment.pc) else { continue };
             let slots: Vec<Slot> = theirs.sources().chain(theirs.results()).collect();
@@ -257,7 +263,7 @@ impl<O: Observer> Runner<'_, O> {
     }
 }
 
-/// The mask of members, if it is the same for all lanes of `mask`.
+/// Returns the member mask if all lanes of `mask` have the same one.
 fn uniform(cells: *mut Cell, members: Slot, constant: Option<u32>, mask: u32) -> Option<u32> {
     if constant.is_some() {
         return constant;

@@ -1,4 +1,4 @@
-//! What the workers of a launch share.
+//! State of a launch that its workers share.
 
 use super::error::LaunchFailure;
 use super::launch::Launch;
@@ -7,33 +7,33 @@ use super::program::{KernelCode, Program};
 use super::special::Special;
 use crate::memory::{Kind, Memory};
 
-/// A launch that has been found possible.
+/// A launch that has been validated.
 pub(super) struct Context<'a> {
     pub(super) program: &'a Program,
     pub(super) memory: &'a Memory,
     pub(super) launch: &'a Launch<'a>,
     pub(super) code: &'a KernelCode,
-    /// Where the parameters are in memory, for kernels that take their address.
+    /// Address of the parameters in memory, for kernels that take it.
     pub(super) parameter_address: u64,
-    /// Of all threads of a block: coordinates, by warp, axis and lane.
+    /// Coordinates of a block's threads, by warp, axis and lane.
     pub(super) threads: Vec<[[u32; 32]; 3]>,
-    /// Which lanes of the last warp there are.
+    /// Lanes of the last warp that are threads, a bit each.
     pub(super) last_warp: u32,
     pub(super) blocks: u64,
     pub(super) shared_bytes: u64,
-    /// Local memory of a thread: the stack.
+    /// Local memory per thread in bytes, the stack included.
     pub(super) local_bytes: u64,
     pub(super) progress: Progress,
-    /// Of a cooperative launch: where its blocks' barrier is.
+    /// Address of a cooperative launch's grid barrier; 0 in other launches.
     pub(super) grid_barrier: u64,
 }
 
-/// The most threads of a block, on every card since Fermi.
+/// Most threads of a block, on every card since Fermi.
 const MOST_THREADS: u32 = 1024;
 
 impl<'a> Context<'a> {
     /// # Errors
-    /// The launch is not possible.
+    /// Fails if the launch is impossible.
     pub(super) fn new(
         program: &'a Program,
         memory: &'a Memory,
@@ -65,7 +65,7 @@ impl<'a> Context<'a> {
             return Err(LaunchFailure::Parameters { given, wanted: kernel.parameter_bytes });
         }
         let dynamic = launch.dynamic_shared_bytes;
-        // Who asks for none gets what is declared, not what lies before the arrays that are not there.
+        // Without dynamic shared memory its arrays are absent, and so is the padding before them.
         let start = if dynamic == 0 { kernel.static_shared_bytes } else { code.dynamic_start };
         let shared_bytes = u64::from(start) + u64::from(dynamic);
         let limit = launch.machine.shared_bytes_per_block;
@@ -78,7 +78,7 @@ impl<'a> Context<'a> {
         };
         let bytes = launch.parameters.len().max(1) as u64;
         let failed = |why: String| LaunchFailure::Memory { what: "the kernel's parameters", why };
-        // Where the hardware has them: in constant memory, which loads of parameters by address read.
+        // In constant memory, as on the hardware; loads of parameters by address read it there.
         let parameter_address = if program.takes_parameter_address(kernel) {
             let address =
                 memory.allocate(bytes, Kind::Constant).map_err(|error| failed(error.to_string()))?;
@@ -116,23 +116,23 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The lanes of a warp that are threads of the block.
+    /// Returns the lanes of a warp that are threads of the block.
     pub(super) fn lanes(&self, warp: u32) -> u32 {
         if warp as usize + 1 == self.threads.len() { self.last_warp } else { u32::MAX }
     }
 
-    /// Where a block is in the grid.
+    /// Returns a block's coordinates in the grid.
     pub(super) fn block(&self, block: u64) -> [u32; 3] {
         let [x, y, _] = self.launch.grid.map(u64::from);
         [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32]
     }
 
-    /// Where a thread is in its block.
+    /// Returns a thread's coordinates in its block.
     pub(super) fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
         self.threads[warp as usize].map(|column| column[lane as usize])
     }
 
-    /// A special register that is the same for all lanes of a warp.
+    /// Returns the value of a special register that is the same for all lanes of a warp.
     pub(super) fn special(&self, special: Special, block: u64, warp: u32, cycles: u64) -> u64 {
         let Launch { grid, block: shape, machine, .. } = self.launch;
         let value = match special {
@@ -162,7 +162,7 @@ impl<'a> Context<'a> {
 impl Drop for Context<'_> {
     fn drop(&mut self) {
         if self.parameter_address != 0 {
-            // It was allocated by this launch, and kernels cannot free it.
+            // This launch allocated it, and kernels cannot free it.
             let _ = self.memory.free(self.parameter_address);
         }
         if self.grid_barrier != 0 {
@@ -172,8 +172,8 @@ impl Drop for Context<'_> {
     }
 }
 
-/// A barrier for all blocks of a grid, as device code that is compiled with cooperative groups finds it: the size of what
-/// there is, then the word that blocks count in.
+/// Allocates the barrier of a cooperative grid in the layout that compiled cooperative groups expect: the structure's
+/// size, then the word in which blocks count.
 fn grid_barrier(memory: &Memory) -> Result<u64, LaunchFailure> {
     let failed = |why: String| LaunchFailure::Memory { what: "the grid's barrier", why };
     let mut words = [0; GRID_BARRIER_BYTES];

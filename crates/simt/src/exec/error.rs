@@ -1,25 +1,25 @@
-//! Why a program cannot be loaded or launched, and what ended a launch.
+//! Errors of loading and launching a program.
 
 use crate::decode::DecodeError;
 use crate::fault::{Fault, FaultKind};
 
-/// Why a module cannot become a program.
+/// An error in turning a module into a program.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The simulator does not know an instruction that a kernel can reach, or cannot do it so.
+    /// An instruction that a kernel can reach is unknown to the simulator, or has an unsupported form.
     #[error("{error}, line {line}{} in `{function}`", place(source_line))]
     Instruction {
         /// What is wrong with it.
         error: DecodeError,
         /// Its line in the PTX.
         line: u32,
-        /// Its place in the source, as in "src/copy.rs:12:9", where the PTX says so.
+        /// Line in the source, such as "src/copy.rs:12:9", if the PTX gives it.
         source_line: Option<String>,
-        /// The function that it stands in.
+        /// Function that contains it.
         function: String,
     },
-    /// A kernel calls a function that only another module could define.
+    /// A kernel calls a function that the module declares but does not define.
     #[error(
         "`{name}` is declared, but not defined: called on line {line} in `{function}`; link the module that defines it"
     )]
@@ -28,10 +28,10 @@ pub enum LoadError {
         name: String,
         /// The line of the call.
         line: u32,
-        /// Who calls it.
+        /// Function that calls it.
         function: String,
     },
-    /// A variable that only another module could define.
+    /// The module declares a variable `.extern`, but does not define it.
     #[error(
         "the variable `{name}` is declared `.extern`, line {line}, but not defined; link the module that defines it"
     )]
@@ -41,7 +41,7 @@ pub enum LoadError {
         /// The line of its declaration.
         line: u32,
     },
-    /// A variable that cannot be laid out.
+    /// A variable cannot be laid out.
     #[error("the variable `{name}`, line {line}: {what}")]
     Variable {
         /// Its name.
@@ -51,7 +51,7 @@ pub enum LoadError {
         /// What is wrong with it.
         what: String,
     },
-    /// A function that cannot be laid out.
+    /// A function cannot be laid out.
     #[error("the function `{name}`, line {line}: {what}")]
     Function {
         /// Its name.
@@ -61,14 +61,14 @@ pub enum LoadError {
         /// What is wrong with it.
         what: String,
     },
-    /// There is no room for the module's variables.
+    /// The device has too little memory for the module's variables.
     #[error("no memory for the variable `{name}` of {bytes} bytes: {what}")]
     Memory {
         /// Its name.
         name: String,
-        /// Its size.
+        /// Its size in bytes.
         bytes: u64,
-        /// Why not.
+        /// Reason, from the allocator.
         what: String,
     },
 }
@@ -77,81 +77,81 @@ fn place(source_line: &Option<String>) -> String {
     source_line.as_ref().map_or_else(String::new, |place| format!(" ({place})"))
 }
 
-/// Why a launch did not end well.
+/// An error of a launch.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchFailure {
-    /// A block of no threads, or of more than can be.
+    /// The block has no threads or too many.
     #[error("a block of {} x {} x {} threads: at most {most} are possible, 64 of them in z, and not 0", block[0], block[1], block[2])]
     Block {
-        /// As asked for.
+        /// Shape that was requested.
         block: [u32; 3],
-        /// The most threads.
+        /// Most threads of a block.
         most: u32,
     },
-    /// A grid of no blocks, or of more than can be.
+    /// The grid has no blocks or too many.
     #[error("a grid of {} x {} x {} blocks: at most 2147483647 x 65535 x 65535 are possible, and not 0", grid[0], grid[1], grid[2])]
     Grid {
-        /// As asked for.
+        /// Shape that was requested.
         grid: [u32; 3],
     },
-    /// The kernel is compiled for one shape of block only.
+    /// The kernel requires another shape of block.
     #[error("a block of {} x {} x {} threads: `.reqntid` of the kernel asks for {} x {} x {}", block[0], block[1], block[2], required[0], required[1], required[2])]
     RequiredBlock {
-        /// As asked for.
+        /// Shape that was requested.
         block: [u32; 3],
-        /// What the kernel wants.
+        /// Shape that the kernel requires.
         required: [u32; 3],
     },
-    /// The kernel is not one of the program's.
+    /// The kernel belongs to another program.
     #[error("the kernel `{kernel}` belongs to another program than the one that is launched")]
     OtherProgram {
         /// Its name.
         kernel: String,
     },
-    /// Clusters of several blocks.
+    /// The cluster has more than one block.
     #[error("clusters of {} x {} x {} blocks: the simulator knows clusters of one block only", cluster[0], cluster[1], cluster[2])]
     Cluster {
-        /// As asked for.
+        /// Shape that was requested.
         cluster: [u32; 3],
     },
-    /// The parameters' bytes are not as many as the kernel takes.
+    /// The parameters' size differs from what the kernel takes.
     #[error("{given} bytes of parameters: the kernel takes {wanted}")]
     Parameters {
-        /// As given.
+        /// Bytes given.
         given: usize,
-        /// What the kernel takes.
+        /// Bytes that the kernel takes.
         wanted: u32,
     },
-    /// More shared memory than a block can have.
+    /// The launch needs more shared memory than a block can have.
     #[error("{bytes} bytes of shared memory, {dynamic} of them dynamic: a block can have {limit}")]
     SharedMemory {
-        /// Static and dynamic together.
+        /// Static and dynamic shared memory in bytes.
         bytes: u64,
-        /// What the launch asked for.
+        /// Dynamic shared memory that the launch requests, in bytes.
         dynamic: u32,
-        /// What there is.
+        /// Most shared memory of a block in bytes.
         limit: u32,
     },
-    /// The simulator's own memory has no room for what the launch needs.
+    /// The simulated device has too little memory for what the launch needs.
     #[error("no memory for {what}: {why}")]
     Memory {
-        /// For what.
+        /// Purpose of the memory.
         what: &'static str,
-        /// Why not.
+        /// Reason, from the allocator.
         why: String,
     },
-    /// Something went wrong in the kernel.
+    /// The kernel faulted.
     #[error("{}", words(&fault.kind))]
     Fault {
-        /// What, where and who.
+        /// The fault.
         fault: Box<Fault>,
-        /// What was printed by then, block after block.
+        /// Output up to the fault, block after block.
         printed: Vec<u8>,
     },
 }
 
-/// In short; whoever reports findings says more.
+/// Describes a fault in one clause; findings say more.
 fn words(kind: &FaultKind) -> String {
     match kind {
         FaultKind::OutOfBounds { address, bytes, .. } => {

@@ -1,11 +1,11 @@
-//! `printf`'s formats, over the buffer in which a kernel leaves its arguments.
+//! Formats the output of `printf` from the buffer that holds a kernel's arguments.
 //!
-//! Arguments lie in the buffer one after another, each at a multiple of its own size: numbers of 4 or 8 bytes (smaller
-//! ones are promoted, `float` to `double`), texts as generic addresses.
+//! Arguments lie in the buffer one after another, each aligned to its own size: numbers of 4 or 8 bytes (smaller ones
+//! are promoted, `float` to `double`), strings as generic addresses.
 
 use super::run::Stop;
 
-/// One conversion: `%-8.3lld`.
+/// A conversion specification, such as `%-8.3lld`.
 #[derive(Default)]
 struct Conversion {
     left: bool,
@@ -15,18 +15,18 @@ struct Conversion {
     zero: bool,
     width: Option<usize>,
     precision: Option<usize>,
-    /// Of the argument, if it is a number: 4 or 8.
+    /// Size of the argument if it is a number: 4 or 8 bytes.
     bytes: u64,
 }
 
-/// Reads a kernel's memory.
+/// A function that reads a kernel's memory.
 type Read<'a> = dyn FnMut(u64, &mut [u8]) -> Result<(), Stop> + 'a;
 
-/// The arguments that are left.
+/// The arguments not consumed yet.
 struct Arguments<'a, 'b> {
     address: u64,
     read: &'a mut Read<'b>,
-    /// How many were taken.
+    /// Arguments consumed.
     count: i32,
 }
 
@@ -41,10 +41,10 @@ impl Arguments<'_, '_> {
     }
 }
 
-/// The most that a width or a precision asks for; more is nobody's wish.
+/// Upper limit of widths and precisions; larger ones are clamped.
 const WIDEST: usize = 4096;
 
-/// Prints, and says how many arguments were taken, as the device's `vprintf` does: not how many characters.
+/// Formats to `out` and returns the number of arguments consumed, as the device's `vprintf` does, not the characters.
 pub(super) fn print(format: &[u8], buffer: u64, out: &mut Vec<u8>, read: &mut Read<'_>) -> Result<i32, Stop> {
     let mut arguments = Arguments { address: buffer, read, count: 0 };
     let mut rest = format;
@@ -72,7 +72,7 @@ pub(super) fn print(format: &[u8], buffer: u64, out: &mut Vec<u8>, read: &mut Re
         };
         rest = behind;
         if !conversion.print(*letter, &mut arguments, out)? {
-            // What is no conversion stands for itself.
+            // Text that is not a conversion is printed as it is.
             out.push(b'%');
             out.extend_from_slice(&whole[..whole.len() - rest.len()]);
         }
@@ -80,7 +80,7 @@ pub(super) fn print(format: &[u8], buffer: u64, out: &mut Vec<u8>, read: &mut Re
     Ok(arguments.count)
 }
 
-/// Digits, or `*` for an argument.
+/// Reads digits, or `*` for an argument.
 fn number<'a>(
     text: &'a [u8],
     arguments: &mut Arguments<'_, '_>,
@@ -127,7 +127,7 @@ impl Conversion {
         text
     }
 
-    /// Whether the letter is one of a conversion.
+    /// Prints one conversion. Returns false if the letter is not one.
     fn print(&self, letter: u8, arguments: &mut Arguments<'_, '_>, out: &mut Vec<u8>) -> Result<bool, Stop> {
         match letter {
             b'%' => out.push(b'%'),
@@ -192,7 +192,7 @@ impl Conversion {
         }
     }
 
-    /// A sign, a prefix, zeros, digits.
+    /// Prints a sign, a prefix, zeros and digits.
     fn number(&self, negative: bool, prefix: &str, digits: &str, zeros: bool, out: &mut Vec<u8>) {
         let sign = match (negative, self.plus, self.space) {
             (true, _, _) => "-",
@@ -236,7 +236,7 @@ impl Conversion {
         self.number(negative, "", &digits, self.zero && value.is_finite(), out);
     }
 
-    /// `%g`: whichever of `%e` and `%f` is shorter, without zeros at the end.
+    /// Formats `%g`: as the shorter of `%e` and `%f`, without trailing zeros.
     fn shortest(&self, magnitude: f64) -> String {
         let precision = self.precision.unwrap_or(6).max(1);
         let scientific = exponential(magnitude, precision - 1);
@@ -257,7 +257,7 @@ impl Conversion {
     }
 }
 
-/// `%e`: C writes at least two digits of exponent, and its sign.
+/// Formats `%e`: C writes a signed exponent of at least two digits.
 fn exponential(magnitude: f64, precision: usize) -> String {
     let text = format!("{magnitude:.precision$e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -266,7 +266,7 @@ fn exponential(magnitude: f64, precision: usize) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
 
-/// `%a`
+/// Formats `%a`.
 fn hexadecimal(magnitude: f64, precision: Option<usize>) -> String {
     let bits = magnitude.to_bits();
     let (mut exponent, fraction) = ((bits >> 52) as i32 - 1023, bits & ((1 << 52) - 1));
@@ -301,7 +301,7 @@ fn hexadecimal(magnitude: f64, precision: Option<usize>) -> String {
 mod tests {
     use super::print;
 
-    /// Prints with a buffer of these arguments, each in eight bytes unless it is given in four.
+    /// Formats with a buffer of these arguments.
     fn printed(format: &str, arguments: &[&[u8]]) -> String {
         let mut buffer = Vec::new();
         for argument in arguments {
@@ -328,7 +328,7 @@ mod tests {
         );
         let long = i64::MIN.to_le_bytes();
         let one = 1i32.to_le_bytes();
-        // The long one lies at a multiple of eight, behind a gap.
+        // The `long long` is aligned to eight bytes, after a gap.
         assert_eq!(printed("%d %lld %hd", &[&one, &long, &one]), "1 -9223372036854775808 1");
         assert_eq!(
             printed("%.3d|%.0d|%*d|", &[&one, &0i32.to_le_bytes(), &4i32.to_le_bytes(), &one]),

@@ -1,4 +1,4 @@
-//! Frames: where a warp's registers are while it is in a function.
+//! Frames: the columns of a warp's registers in one activation of a function.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -11,29 +11,29 @@ use super::step::ParameterLoad;
 use crate::memory::LocalMemory;
 use crate::registers::{Cell, Slot, Width};
 
-/// A function's registers, for the lanes of one warp.
+/// The columns of a function's registers, for the lanes of one warp.
 pub(super) struct Frame {
     cells: NonNull<Cell>,
     memory: Layout,
-    /// By column, at its cell over eight: the lanes whose value nothing has written. Empty where nobody asks.
+    /// For each column, at its cell over eight, the lanes that are undefined. Empty unless an observer tracks them.
     pub(super) undefined: Vec<u32>,
-    /// The warp's local memory; of kernels' frames only.
+    /// The warp's local memory; only in frames of kernels.
     pub(super) local: LocalMemory,
-    /// Of called functions' frames only.
+    /// Return addresses; only in frames of called functions.
     pub(super) links: Option<Box<Links>>,
-    /// For which block and warp the columns are filled that change with them.
+    /// Block and warp for which the columns that depend on them are filled.
     block: u64,
     warp: u32,
 }
 
-/// Where each lane of a called function came from.
+/// For each lane of a called function, where it returns to.
 #[derive(Default)]
 pub(super) struct Links {
-    /// Where it goes on after the return.
+    /// The pc after the call.
     pub(super) places: [u32; 32],
-    /// The caller's activation.
+    /// Index of the caller's activation.
     pub(super) callers: [u32; 32],
-    /// Where the function's local memory begins.
+    /// Start of the function's local memory, in bytes from that of the thread.
     pub(super) locals: [u32; 32],
 }
 
@@ -48,7 +48,7 @@ impl Drop for Frame {
 }
 
 impl Frame {
-    /// With the columns filled that do not change during a launch.
+    /// Creates a frame and fills the columns that are constant during a launch.
     pub(super) fn new(function: &FunctionCode, context: &Context<'_>) -> Self {
         let bytes = function.cells as usize * size_of::<Cell>();
         let memory =
@@ -88,12 +88,13 @@ impl Frame {
         frame
     }
 
-    /// Where its columns are counted from.
+    /// Returns a pointer to the frame's first cell.
     pub(super) fn cells(&self) -> *mut Cell {
         self.cells.as_ptr()
     }
 
-    /// Fills what changes with the block and the warp, and the registers that may be read before they are written.
+    /// Fills the columns that depend on the block and the warp, and the registers that may be read before they are
+    /// written.
     pub(super) fn begin(&mut self, function: &FunctionCode, context: &Context<'_>, block: u64, warp: u32) {
         if self.block != block {
             self.block = block;
@@ -112,7 +113,7 @@ impl Frame {
         }
     }
 
-    /// Begins to keep which lanes are undefined: all but what is filled.
+    /// Starts to track undefined lanes: all columns are undefined except filled ones.
     pub(super) fn track(&mut self, function: &FunctionCode) {
         self.undefined.clear();
         self.undefined.resize(function.cells.div_ceil(8) as usize, u32::MAX);
@@ -169,7 +170,7 @@ impl Frame {
     }
 }
 
-/// One lane of a column.
+/// Reads one lane of a column.
 ///
 /// # Safety
 /// `frame` is a frame of the function that the slot belongs to, and `lane` is below 32.
@@ -188,7 +189,7 @@ pub(super) unsafe fn read_lane(frame: *mut Cell, slot: Slot, lane: usize) -> u12
     }
 }
 
-/// Sets one lane of a column.
+/// Writes one lane of a column.
 ///
 /// # Safety
 /// As for [`read_lane`].
@@ -211,7 +212,7 @@ pub(super) unsafe fn write_lane(frame: *mut Cell, slot: Slot, lane: usize, bits:
     }
 }
 
-/// Gives a register what a parameter holds, in the lanes of a mask.
+/// Loads a kernel's parameter into a register, in the lanes of a mask.
 ///
 /// # Safety
 /// The register is one of the function that the frame is of, and the parameter lies within the bytes.
@@ -226,7 +227,7 @@ pub(super) unsafe fn load_parameter(frame: *mut Cell, load: &ParameterLoad, para
     unsafe { fill_lanes(frame, result, mask, value) };
 }
 
-/// Gives a column the same value in all lanes of a mask.
+/// Writes the same value to all lanes of a mask.
 ///
 /// # Safety
 /// The column is one of the function that the frame is of.
@@ -250,7 +251,7 @@ pub(super) unsafe fn fill_lanes(frame: *mut Cell, slot: Slot, mask: u32, value: 
     }
 }
 
-/// Where a lane's bytes of a parameter are.
+/// Returns a pointer to a lane's bytes of a parameter.
 ///
 /// # Safety
 /// As for [`read_lane`].
@@ -259,7 +260,7 @@ pub(super) unsafe fn lane_bytes(frame: *mut Cell, bytes: Bytes, lane: usize) -> 
     unsafe { frame.add(bytes.cell as usize).cast::<u8>().add(lane * bytes.stride as usize) }
 }
 
-/// The lanes of a mask, from the lowest.
+/// Returns the lanes of a mask, lowest first.
 pub(super) fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
     let mut left = mask;
     std::iter::from_fn(move || {

@@ -1,11 +1,11 @@
-//! Numbers in the text as the bits of a type.
+//! Converts the numbers of PTX text to the bits of a type.
 
 use crate::ptx::{Immediate, ScalarType};
 
-/// The bits of a number as a type has it, cut to its size; all ones or none for a predicate.
+/// Returns the bits of a number in a type, truncated to its size; all ones or none for a predicate.
 ///
 /// # Errors
-/// The type has no such number, in words.
+/// Describes why the type cannot represent the number.
 pub(super) fn bits_of(immediate: Immediate, scalar: ScalarType) -> Result<u128, String> {
     let is_integer = scalar.word().starts_with(['u', 's']);
     let is_small_float = scalar.word().contains('f') && !matches!(scalar, ScalarType::F32 | ScalarType::F64);
@@ -14,7 +14,7 @@ pub(super) fn bits_of(immediate: Immediate, scalar: ScalarType) -> Result<u128, 
             return Ok(if bits == 0 { 0 } else { u128::MAX });
         }
         (Immediate::Integer { bits, unsigned }, ScalarType::F32) => {
-            // An integer where a floating-point number is wanted stands for its value.
+            // An integer where a floating-point number is expected stands for its value.
             let value = if unsigned { bits as f32 } else { bits as i64 as f32 };
             u64::from(value.to_bits())
         }

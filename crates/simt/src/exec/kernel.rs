@@ -1,4 +1,4 @@
-//! What a host program must know of a kernel to launch it.
+//! The properties of a kernel that a host program needs in order to launch it.
 
 use std::sync::Arc;
 
@@ -7,61 +7,61 @@ use crate::ptx::Function;
 /// One parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParameterLayout {
-    /// Where it begins among the parameters' bytes.
+    /// Offset in the parameter buffer, in bytes.
     pub offset: u32,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u32,
-    /// Its alignment, in bytes.
+    /// Alignment in bytes.
     pub align: u32,
 }
 
-/// An entry of a program.
+/// A kernel: an entry of a program.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// By which the host asks for it.
+    /// Name by which the host requests it.
     pub name: Arc<str>,
-    /// In order.
+    /// Layout of the parameters, in order.
     pub parameters: Vec<ParameterLayout>,
-    /// Of all of them, with the gaps between them.
+    /// Size of the parameter buffer, padding included.
     pub parameter_bytes: u32,
-    /// Shared memory that the kernel and the functions that it calls declare, a block.
+    /// Static shared memory in bytes per block, of the kernel and the functions that it calls.
     pub static_shared_bytes: u32,
-    /// Local memory that the kernel and the functions that it calls declare, a thread; with recursion or calls through
-    /// addresses, of the deepest chain that is known.
+    /// Local memory in bytes per thread, of the kernel and the functions that it calls. With recursion or indirect
+    /// calls, of the deepest known chain.
     pub local_bytes: u32,
     /// Constant memory of the module, in bytes.
     pub constant_bytes: u32,
-    /// Registers a thread: an estimate, the most 32-bit registers that are live at once and a few for the machine's
-    /// own needs, rounded up to 8. What NVIDIA's assembler would take may differ either way.
+    /// Registers per thread, an estimate: the most live 32-bit registers plus a few for the machine, rounded up to 8.
+    /// NVIDIA's assembler may need more or fewer.
     pub registers: u32,
-    /// The most threads that a block may have, from `.maxntid`.
+    /// Most threads of a block, from `.maxntid`.
     pub max_threads: Option<u32>,
-    /// The only shape that a block may have, from `.reqntid`.
+    /// Required shape of a block, from `.reqntid`.
     pub required_block: Option<[u32; 3]>,
-    /// The only shape that a cluster may have, from `.reqnctapercluster`.
+    /// Required shape of a cluster, from `.reqnctapercluster`.
     pub required_cluster: Option<[u32; 3]>,
-    /// Loads from global memory that a warp waits for one after another, on one way through the kernel with each loop
-    /// gone through once: see [`Counters::round_trips`](crate::model::Counters::round_trips). For the number in a
-    /// launch, count the sites with [`waits_before`](super::SiteInfo::waits_before) that a warp issues.
+    /// Dependent loads from global memory on a path through the kernel that passes each loop once: see
+    /// [`Counters::round_trips`](crate::model::Counters::round_trips). For the number in a launch, count the sites with
+    /// [`waits_before`](super::SiteInfo::waits_before) that a warp issues.
     pub round_trips: u32,
-    /// Whether a barrier stands between loads from global memory and the stores to it: see
+    /// True if a barrier stands between loads from global memory and stores to it: see
     /// [`Counters::phased`](crate::model::Counters::phased).
     pub phased: bool,
     pub(super) function: u32,
 }
 
-/// A variable of a module, as the host can reach it.
+/// A variable of a module, as the host accesses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its first byte.
+    /// Address of its first byte.
     pub address: u64,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Where it lives.
+    /// Kind of memory that holds it.
     pub kind: VariableKind,
 }
 
-/// Where a module's variable lives.
+/// Kind of memory that holds a module's variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableKind {
     /// `.global`
@@ -72,13 +72,13 @@ pub enum VariableKind {
     Managed,
 }
 
-/// Local memory that a thread can have at most, on every card.
+/// Most local memory of a thread in bytes, on every card.
 pub(super) const MOST_LOCAL_BYTES: u64 = 512 << 10;
 
-/// The places of a kernel's parameters, and how many bytes they take together.
+/// Lays out a kernel's parameters. Returns each one's layout and the size of the buffer in bytes.
 ///
 /// # Errors
-/// What is wrong with them, in words.
+/// Describes what is wrong with the parameters.
 pub(super) fn parameters(function: &Function) -> Result<(Vec<ParameterLayout>, u32), String> {
     let mut bytes = 0u64;
     let mut layouts = Vec::new();
@@ -88,7 +88,7 @@ pub(super) fn parameters(function: &Function) -> Result<(Vec<ParameterLayout>, u
         let align = parameter.alignment().max(1);
         let offset = bytes.next_multiple_of(u64::from(align));
         bytes = offset.saturating_add(size);
-        // Today's cards take 32764 bytes.
+        // Current cards take 32764 bytes.
         if bytes > 1 << 16 {
             return Err(format!("its parameters take {bytes} bytes"));
         }

@@ -1,4 +1,4 @@
-//! A function's frame: which column is what.
+//! Lays out a function's frame: assigns a column to each register and constant.
 
 use std::collections::HashMap;
 
@@ -12,82 +12,82 @@ use crate::ptx::{
 };
 use crate::registers::{Slot, Width};
 
-/// What a column holds that is filled beforehand.
+/// Value of a column that is filled before execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Fill {
     /// The same bits in every lane.
     Bits(u128),
-    /// The address of a shared variable, and so many bytes on.
+    /// Address of a shared variable plus an offset in bytes.
     Shared(u32, i64),
-    /// The address of the kernel's parameters, and so many bytes on.
+    /// Address of the kernel's parameters plus an offset in bytes.
     Parameters(i64),
-    /// So many bytes from the beginning of the function's local memory.
+    /// Offset from the start of the function's local memory, in bytes.
     Local(i64),
-    /// A special register, cut to so many bytes.
+    /// A special register, truncated to this many bytes.
     Special(Special, u8),
 }
 
-/// Bytes of a `.param` variable, each lane's together: lane `k`'s are at `k * stride` from the cell on.
+/// Bytes of a `.param` variable for all lanes: lane `k`'s start `k * stride` bytes after the cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bytes {
     pub(super) cell: u32,
-    /// A multiple of 8.
+    /// Distance between lanes in bytes, a multiple of 8.
     pub(super) stride: u32,
-    /// How many of them count.
+    /// Bytes in use per lane.
     pub(super) size: u32,
 }
 
 impl Bytes {
-    /// A column that stands for the bytes where only what depends on what matters.
+    /// Returns a column that stands for the bytes in dependency analysis.
     pub(super) fn column(self) -> Slot {
         Slot { cell: self.cell, width: Width::Predicate }
     }
 }
 
-/// A frame while it is laid out.
+/// A frame during its layout.
 pub(super) struct Layout<'a> {
     pub(super) names: &'a Names<'a>,
     pub(super) function: &'a Function,
     pub(super) body: &'a Body,
     pub(super) is_entry: bool,
-    /// Offsets of the kernel's parameters; of a function's, unused.
+    /// Offsets of a kernel's parameters; unused for other functions.
     parameter_offsets: Vec<u32>,
-    /// Of a kernel's parameters together.
+    /// Size of a kernel's parameters in bytes.
     pub(super) parameter_bytes: u32,
     cells: u32,
     registers: HashMap<(RegisterId, u8), Slot>,
     fills: HashMap<(Fill, Width), Slot>,
-    /// In the order in which they were asked for.
+    /// Filled columns, in the order in which they were requested.
     pub(super) filled: Vec<(Slot, Fill)>,
     carry: Option<Slot>,
     sinks: [Option<Slot>; 4],
-    /// By index of [`Body::variables`]: those in `.param`.
+    /// Columns of `.param` variables, by index in [`Body::variables`].
     variables: Vec<Option<Bytes>>,
-    /// By index of [`Body::variables`]: where those in `.local` begin.
+    /// Offsets of `.local` variables, by index in [`Body::variables`].
     locals: Vec<Option<u32>>,
-    /// Bytes of local memory.
+    /// Size of local memory in bytes.
     pub(super) local_bytes: u32,
-    /// Parameters whose address the function takes, and where in local memory their copies are.
+    /// Parameters whose address the function takes, with the offset of their copy in local memory.
     pub(super) copies: Vec<(u32, u32)>,
     pub(super) returns: Vec<Place>,
     pub(super) parameters: Vec<Place>,
-    /// Columns that must be filled just before the instruction that is being decoded.
+    /// Columns to fill just before the instruction that is being decoded.
     pub(super) always: Vec<Slot>,
-    /// Of the instruction that is being decoded.
+    /// Opcode of the instruction that is being decoded.
     opcode: String,
 }
 
-/// Where a parameter or result of a function is.
+/// Location of a function's parameter or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// `.reg`, of so many bytes; 0 for a predicate.
+    /// A `.reg` of this many bytes; 0 for a predicate.
     Register(Slot, u32),
-    /// `.param`
+    /// A `.param` variable.
     Bytes(Bytes),
 }
 
 impl Place {
-    /// The column that it is, or that stands for its bytes.
+    /// Returns the column itself, or the one that stands for the bytes.
     pub(super) fn column(self) -> Slot {
         match self {
             Self::Register(slot, _) => slot,
@@ -95,7 +95,7 @@ impl Place {
         }
     }
 
-    /// In bytes, of one lane.
+    /// Returns the size per lane in bytes.
     pub(super) fn size(self) -> u32 {
         match self {
             Self::Register(_, size) => size.max(1),
@@ -104,17 +104,17 @@ impl Place {
     }
 }
 
-/// The column of ones that unguarded instructions have as their guard.
+/// Column of ones: the guard of unguarded instructions.
 pub(super) const ALWAYS: Slot = Slot { cell: 0, width: Width::Predicate };
 
-/// Beyond what any compiler makes, and little enough to have a frame for each warp.
+/// Most cells of a frame: more than compilers need, and few enough for a frame per warp.
 const MOST_CELLS: u32 = 1 << 24;
 
 impl<'a> Layout<'a> {
-    /// With the places of parameters, results and the function's own variables.
+    /// Lays out the parameters, results and variables of a function.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// Describes what is wrong.
     pub(super) fn new(
         names: &'a Names<'a>,
         function: &'a Function,
@@ -184,9 +184,9 @@ impl<'a> Layout<'a> {
         Ok(layout)
     }
 
-    /// Room for a parameter's bytes.
+    /// Allocates the bytes of a parameter.
     fn bytes(&mut self, size: u64) -> Result<Bytes, String> {
-        // Parameters of functions are at most a few kilobytes by the manual.
+        // The manual limits functions' parameters to a few kilobytes.
         if size > 1 << 16 {
             return Err(format!("{size} bytes for one parameter"));
         }
@@ -218,10 +218,10 @@ impl<'a> Layout<'a> {
         Slot { cell: self.take(width.cells()), width }
     }
 
-    /// How large the frame is, if that is not too large.
+    /// Returns the size of the frame in cells.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// Describes what is wrong if the frame is too large.
     pub(super) fn cells(&self) -> Result<u32, String> {
         if self.cells > MOST_CELLS {
             return Err(format!("its registers take {} bytes a warp", u64::from(self.cells) * 8));
@@ -229,19 +229,19 @@ impl<'a> Layout<'a> {
         Ok(self.cells)
     }
 
-    /// The registers that have a column, and the columns of scratch that carry nothing from one instruction to the next.
+    /// Returns the registers that have a column, and the carry flag.
     pub(super) fn register_slots(&self) -> impl Iterator<Item = Slot> + '_ {
         self.registers.values().copied().chain(self.carry)
     }
 
-    /// Begins with an instruction, whose name is for complaints.
+    /// Begins an instruction; its opcode is for error messages.
     pub(super) fn begin(&mut self, instruction: &Instruction) {
         self.opcode.clear();
         self.opcode.push_str(instruction.opcode.as_str());
         self.always.clear();
     }
 
-    /// A complaint about the instruction that is being decoded.
+    /// Returns an error about the instruction that is being decoded.
     pub(super) fn misfit(&self, what: impl Into<String>) -> DecodeError {
         DecodeError::Operands { opcode: self.opcode.clone(), what: what.into() }
     }
@@ -265,7 +265,7 @@ impl<'a> Layout<'a> {
         Ok(slot)
     }
 
-    /// The column that holds this, filled beforehand.
+    /// Returns the column that is filled with this value, allocated at first use.
     pub(super) fn fill(&mut self, fill: Fill, width: Width) -> Slot {
         if let Some(slot) = self.fills.get(&(fill, width)) {
             return *slot;
@@ -276,7 +276,7 @@ impl<'a> Layout<'a> {
         slot
     }
 
-    /// What the column holds in every lane, if that is the same in every launch.
+    /// Returns the value of a column in every lane, if all launches share it.
     pub(super) fn constant(&self, slot: Slot) -> Option<u128> {
         self.filled.iter().find(|(other, _)| *other == slot).and_then(|(_, fill)| match fill {
             Fill::Bits(bits) => Some(*bits),
@@ -284,7 +284,7 @@ impl<'a> Layout<'a> {
         })
     }
 
-    /// Bytes of a `.param` variable, parameter or result of a function.
+    /// Returns the bytes of a `.param` variable, parameter or result.
     pub(super) fn parameter(&self, symbol: &Symbol) -> Result<Bytes, DecodeError> {
         let place = match symbol.meaning {
             SymbolMeaning::Parameter(index) => self.parameters.get(index as usize).copied(),
@@ -300,7 +300,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Where a kernel's parameter begins among the parameters' bytes.
+    /// Returns the offset of a kernel's parameter in the parameter buffer.
     pub(super) fn entry_parameter(&self, symbol: &Symbol) -> Option<u32> {
         match symbol.meaning {
             SymbolMeaning::Parameter(index) if self.is_entry => {
@@ -346,7 +346,7 @@ impl<'a> Layout<'a> {
                 }
             }
         };
-        // An entry's local memory begins where the thread's does.
+        // A kernel's local memory starts where the thread's does.
         let fill = match fill {
             Fill::Local(offset) if self.is_entry => Fill::Bits(u128::from(offset as u64)),
             fill => fill,
@@ -354,7 +354,7 @@ impl<'a> Layout<'a> {
         Ok(self.fill(fill, width))
     }
 
-    /// The manual has a parameter whose address is taken copied to local memory.
+    /// Allocates the local copy of a parameter whose address is taken, as the manual prescribes.
     fn copy(&mut self, index: u32, symbol: &Symbol) -> Result<u32, DecodeError> {
         if let Some((_, start)) = self.copies.iter().find(|(other, _)| *other == index) {
             return Ok(*start);

@@ -1,4 +1,4 @@
-//! What a module's names stand for: variables, which get their memory here, and functions.
+//! Resolves a module's names: allocates and initialises its variables, and numbers its functions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,12 +8,12 @@ use super::kernel::{Variable, VariableKind};
 use crate::memory::{Kind, Memory};
 use crate::ptx::{self, Attribute, Index, Initializer, Item, Linkage, Module, ScalarType, Space};
 
-/// What a name is where an address is wanted.
+/// What a name means where an address is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// As the host sees it; of a function, a number that stands for it.
+    /// A variable's address, as the host sees it, or a function's number as an address.
     Address(u64),
-    /// A shared variable, whose place depends on the kernel.
+    /// A shared variable, whose offset depends on the kernel.
     Shared(u32),
 }
 
@@ -22,40 +22,39 @@ pub(super) enum Meaning {
 pub(super) struct SharedVariable {
     pub(super) bytes: u64,
     pub(super) align: u32,
-    /// `.extern`: where the dynamic part begins.
+    /// `.extern`: it begins where dynamic shared memory does.
     pub(super) is_dynamic: bool,
 }
 
-/// Where the numbers that stand for functions begin: nothing can be stored there.
+/// Start of the addresses that stand for functions: no memory lies there.
 const FUNCTION_ADDRESSES: u64 = 0xF000_0000_0000_0000;
 
-/// The names of a module.
+/// The names of a module and their meanings.
 #[derive(Debug)]
 pub(super) struct Names<'a> {
     pub(super) index: Index<'a>,
-    /// Functions by number, definitions where there are any.
+    /// Functions by number: the definition, where there is one.
     pub(super) functions: Vec<&'a ptx::Function>,
     numbers: HashMap<&'a str, u32>,
     meanings: HashMap<&'a str, Meaning>,
     in_bodies: HashMap<(&'a str, usize), Meaning>,
     pub(super) shared: Vec<SharedVariable>,
     pub(super) variables: HashMap<String, Variable>,
-    /// What must be freed again.
+    /// Allocations to free when the program is unloaded.
     pub(super) allocated: Vec<u64>,
     pub(super) constant_bytes: u32,
-    /// Functions that variables have the addresses of.
+    /// Functions whose addresses variables hold.
     pub(super) in_variables: Vec<u32>,
 }
 
-/// The function that an address stands for, if it is the number of one.
+/// Returns the function for which an address stands.
 pub(super) fn function_at(address: u64) -> Option<u32> {
     let number = address.checked_sub(FUNCTION_ADDRESSES)?;
     if number.is_multiple_of(16) { u32::try_from(number / 16).ok() } else { None }
 }
 
 impl<'a> Names<'a> {
-    /// Gives all variables their memory and what they start with. Whatever was taken is in `allocated` of the result,
-    /// also when there is an error.
+    /// Allocates and initialises all variables. `allocated` of the result has all allocations, after an error too.
     pub(super) fn new(module: &'a Module, memory: &Memory) -> (Self, Result<(), LoadError>) {
         let mut names = Self {
             index: Index::new(module),
@@ -96,17 +95,17 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The number of a function.
+    /// Returns the number of a function.
     pub(super) fn function(&self, name: &str) -> Option<u32> {
         self.numbers.get(name).copied()
     }
 
-    /// What a name of the module stands for as an address.
+    /// Returns the meaning of a module's name as an address.
     pub(super) fn meaning(&self, name: &str) -> Option<Meaning> {
         self.meanings.get(name).copied()
     }
 
-    /// The same of a variable that stands in a function's body.
+    /// Returns the meaning of a variable declared in a function's body.
     pub(super) fn body_variable(&self, function: &str, index: usize) -> Option<Meaning> {
         self.in_bodies.get(&(function, index)).copied()
     }
@@ -139,7 +138,7 @@ impl<'a> Names<'a> {
                 }
             }
         }
-        // Now that all have addresses, some may start with the addresses of others.
+        // All variables have addresses now, so initial values may contain the addresses of others.
         for (variable, meaning) in placed {
             if let Meaning::Address(address) = meaning {
                 self.initialise(variable, address, memory)?;
@@ -187,7 +186,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Writes what the variable starts with: zeros where the module does not say.
+    /// Writes a variable's initial value: zero where the module gives none.
     fn initialise(
         &mut self,
         variable: &ptx::Variable,
@@ -203,7 +202,7 @@ impl<'a> Names<'a> {
         let Some(initializer) = &variable.initializer else {
             return memory.fill(address, &[0], size.max(1)).map_err(|error| wrong(error.to_string()));
         };
-        // The text has each of the bytes that are not 0, so there are not more of them than it is long.
+        // The text names each byte that is not 0, so it is at least as long as they are many.
         memory.fill(address, &[0], size.max(1)).map_err(|error| wrong(error.to_string()))?;
         let mut lengths: Vec<u64> =
             variable.dimensions.iter().map(|length| length.unwrap_or(u64::MAX)).collect();
@@ -234,7 +233,8 @@ struct Writer<'a, 'b> {
 }
 
 impl Writer<'_, '_> {
-    /// One element of an array of these lengths, at an offset; gives back which functions it has the addresses of.
+    /// Writes one element of an array of these lengths, at an offset. Returns the functions whose addresses it
+    /// contains.
     fn element(
         &mut self,
         initializer: &Initializer,

@@ -1,4 +1,4 @@
-//! A module that is ready to run.
+//! Programs: modules decoded and laid out, ready to launch.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,70 +18,68 @@ use crate::memory::{Memory, MemoryInstruction};
 use crate::ptx::{Function, FunctionKind, Module, NoSuchEntry};
 use crate::registers::Slot;
 
-/// A module, decoded and laid out, with its variables in a device's memory.
-///
-/// It is shared by reference; launches do not change it.
+/// A decoded module with its variables in a device's memory. Launches share it and do not change it.
 pub struct Program {
     pub(super) steps: Vec<Step>,
     pub(super) rare: Vec<Rare>,
     pub(super) memory: Vec<MemoryInstruction>,
     pub(super) uses: Uses,
     sites: Vec<SiteInfo>,
-    /// By number; none: no kernel can reach it, or it has no body.
+    /// Functions by number; None if no kernel can reach the function or it has no body.
     pub(super) functions: Vec<Option<FunctionCode>>,
     kernels: Vec<Kernel>,
-    /// By index of the kernel.
+    /// Launch data of each kernel, by its index.
     pub(super) codes: Vec<KernelCode>,
     variables: HashMap<String, Variable>,
     allocated: Vec<u64>,
     pub(super) level: Level,
 }
 
-/// A function that can be executed.
+/// A decoded function.
 #[derive(Debug)]
 pub(super) struct FunctionCode {
     pub(super) name: Arc<str>,
-    /// Where it begins among the steps.
+    /// Index of its first step.
     pub(super) first: u32,
-    /// Of its frame.
+    /// Size of its frame in cells.
     pub(super) cells: u32,
     pub(super) is_entry: bool,
-    /// Registers that are read before they are written, perhaps.
+    /// Registers that may be read before they are written.
     pub(super) undefined_at_start: Vec<Slot>,
     pub(super) most_live: u32,
     pub(super) live_at_calls: u32,
     pub(super) round_trips: u32,
     pub(super) phased: bool,
-    /// Columns that are filled beforehand, once for a launch.
+    /// Columns that are filled once per launch.
     pub(super) filled: Vec<(Slot, Fill)>,
-    /// Columns that are filled for each block and for each warp: special registers, cut to so many bytes.
+    /// Columns filled for each block and for each warp: special registers, truncated to this many bytes.
     pub(super) by_block: Vec<(Slot, Special, u8)>,
     pub(super) by_warp: Vec<(Slot, Special, u8)>,
-    /// Columns with addresses in the function's own local memory, which are filled for each call.
+    /// Columns with addresses in the function's own local memory, filled at each call, with the offset.
     pub(super) locals: Vec<(Slot, i64)>,
     pub(super) local_bytes: u32,
-    /// Parameters that have a copy in local memory, and where.
+    /// Parameters that are copied to local memory, with the offset of the copy.
     pub(super) copies: Vec<(u32, u32)>,
     pub(super) parameters: Vec<Place>,
     pub(super) returns: Vec<Place>,
 }
 
 impl FunctionCode {
-    /// What a call of it takes of the stack: its own and a return address, in units as large as the alignment of the
-    /// largest register.
+    /// Returns the stack bytes of a call: local memory and a return address, rounded up to the alignment of the largest
+    /// register.
     pub(super) fn stack(&self) -> u32 {
         (self.local_bytes + 8).next_multiple_of(16)
     }
 }
 
-/// What a kernel needs that its functions do not say.
+/// Launch data of a kernel that its functions do not hold.
 #[derive(Clone, Debug)]
 pub(super) struct KernelCode {
-    /// By number of the shared variable; none: no function that the kernel reaches uses it.
+    /// Offset of each shared variable, by number; None if no function that the kernel reaches uses it.
     pub(super) shared: Vec<Option<u32>>,
-    /// Where its dynamic shared memory begins.
+    /// Offset of its dynamic shared memory.
     pub(super) dynamic_start: u32,
-    /// Local memory of the deepest chain of calls; none: only a limit ends it.
+    /// Local memory of the deepest chain of calls in bytes; None if recursion or indirect calls leave it unbounded.
     pub(super) stack: Option<u32>,
 }
 
@@ -96,23 +94,23 @@ impl std::fmt::Debug for Program {
     }
 }
 
-/// What a function refers to.
+/// Other functions to which a function refers.
 struct References {
     functions: Vec<u32>,
     by_address: bool,
 }
 
 impl Program {
-    /// Decodes what the kernels of a module can reach, and gives its variables their memory and their first values.
-    /// Functions that no kernel reaches are not looked at.
+    /// Decodes all that a module's kernels can reach, and allocates and initialises its variables. Functions that no
+    /// kernel reaches are not decoded.
     ///
     /// # Errors
-    /// See [`LoadError`]; nothing is allocated then.
+    /// Fails as [`LoadError`] says; nothing stays allocated.
     pub fn load(module: Module, memory: &Memory) -> Result<Self, LoadError> {
         Self::load_at(module, memory, Level::detect())
     }
 
-    /// The same with no better machine instructions than those of `level`, which this computer must have: to compare.
+    /// Loads with the machine instructions of `level`, which this computer must have. Tests compare levels by it.
     pub(super) fn load_at(mut module: Module, memory: &Memory, level: Level) -> Result<Self, LoadError> {
         runtime::add(&mut module);
         let (names, outcome) = Names::new(&module, memory);
@@ -195,18 +193,18 @@ impl Program {
         })
     }
 
-    /// Gives the memory of the module's variables back. The same memory as it was loaded into.
+    /// Frees the module's variables, in the memory into which it was loaded.
     pub fn unload(&self, memory: &Memory) {
-        // What someone else has freed meanwhile is free.
+        // Errors do not matter: a variable that the program freed itself is free already.
         for address in &self.allocated {
             let _ = memory.free(*address);
         }
     }
 
-    /// The kernel of that name.
+    /// Returns the kernel of this name.
     ///
     /// # Errors
-    /// There is none; the error says which there are.
+    /// Fails if there is none; the error lists the kernels that there are.
     pub fn kernel(&self, name: &str) -> Result<&Kernel, NoSuchEntry> {
         self.kernels.iter().find(|kernel| &*kernel.name == name).ok_or_else(|| NoSuchEntry {
             name: name.to_owned(),
@@ -214,33 +212,33 @@ impl Program {
         })
     }
 
-    /// All kernels, in the order of the file.
+    /// Returns all kernels, in the order of the file.
     pub fn kernels(&self) -> &[Kernel] {
         &self.kernels
     }
 
-    /// The `.global`, `.const` or managed variable of that name, of the module itself.
+    /// Returns the module's own `.global`, `.const` or managed variable of this name.
     pub fn variable(&self, name: &str) -> Option<Variable> {
         self.variables.get(name).copied()
     }
 
-    /// All of them, by name.
+    /// Returns all variables with their names.
     pub fn variables(&self) -> impl Iterator<Item = (&str, Variable)> {
         self.variables.iter().map(|(name, variable)| (name.as_str(), *variable))
     }
 
-    /// All instructions, by [`Site`](crate::observe::Site).
+    /// Returns all instructions, by [`Site`](crate::observe::Site).
     pub fn sites(&self) -> &[SiteInfo] {
         &self.sites
     }
 
-    /// The code of a kernel of this program; none: it is another's.
+    /// Returns the launch data of a kernel; None if it belongs to another program.
     pub(super) fn code(&self, kernel: &Kernel) -> Option<&KernelCode> {
         let index = self.kernels.iter().position(|other| other.function == kernel.function)?;
         (self.kernels[index].name == kernel.name).then(|| &self.codes[index])
     }
 
-    /// Whether a kernel uses its parameters in any other way than to load them by name.
+    /// Returns true if a kernel uses its parameters other than by loading them by name.
     pub(super) fn takes_parameter_address(&self, kernel: &Kernel) -> bool {
         let function = self.function(kernel.function);
         function.is_some_and(|function| {
@@ -248,13 +246,13 @@ impl Program {
         })
     }
 
-    /// A function that an instruction of this program names.
+    /// Returns the function of this number.
     pub(super) fn function(&self, number: u32) -> Option<&FunctionCode> {
         self.functions.get(number as usize)?.as_ref()
     }
 }
 
-/// What follows from the functions that a kernel reaches.
+/// Derives a kernel's properties from the functions that it reaches.
 fn kernel_of(
     names: &Names<'_>,
     number: u32,
@@ -323,13 +321,14 @@ fn kernel_of(
     Ok((kernel, KernelCode { shared, dynamic_start, stack }))
 }
 
-/// What ptxas gives a thread at least.
+/// Fewest registers that ptxas assigns to a thread.
 const FEWEST_REGISTERS: u32 = 16;
 
-/// What the machine needs for itself, added to the estimate of a kernel's registers.
+/// Registers that the machine itself needs, added to the estimate.
 const OWN_REGISTERS: u32 = 4;
 
-/// Where the shared variables are that a kernel uses; how many bytes the static ones take; where the others begin.
+/// Lays out the shared variables that a kernel uses: their offsets, the static size in bytes, and the start of dynamic
+/// memory.
 #[allow(clippy::type_complexity, reason = "named where it is taken apart")]
 fn place_shared(
     variables: &[SharedVariable],
@@ -356,7 +355,7 @@ fn place_shared(
     Ok((places, end as u32, start))
 }
 
-/// The most local memory that a chain of calls takes from this function on. None: there is a ring, or a call by address.
+/// Returns the most local memory that a chain of calls from this function takes; None with recursion or indirect calls.
 fn deepest(
     number: u32,
     functions: &[Option<FunctionCode>],
@@ -364,14 +363,14 @@ fn deepest(
     known: &mut HashMap<u32, Option<u32>>,
     depth: u32,
 ) -> Option<u32> {
-    // Deeper than what people write, and less deep than this thread's own stack.
+    // Deeper than real code nests, and shallow enough for this thread's own stack.
     if depth > 256 {
         return None;
     }
     if let Some(known) = known.get(&number) {
         return *known;
     }
-    // Until it is known, whoever comes here again has gone round a ring.
+    // Until the result is known: a path that comes here again is recursive.
     known.insert(number, None);
     let code = functions[number as usize].as_ref()?;
     let called = references[number as usize].as_ref().filter(|references| !references.by_address)?;
@@ -379,7 +378,7 @@ fn deepest(
     for callee in &called.functions {
         below = below.max(deepest(*callee, functions, references, known, depth + 1)?);
     }
-    // Calls begin at multiples of 16.
+    // Calls are aligned to 16 bytes.
     let alone = called.functions.is_empty();
     let own = match code.is_entry {
         true if alone => code.local_bytes,

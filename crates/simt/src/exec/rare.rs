@@ -1,4 +1,4 @@
-//! What is rare, or takes long enough anyway.
+//! Executes the instructions that are rare, or slow in any case.
 
 use super::frame::{lane_bytes, lanes_of, load_parameter, read_lane, write_lane};
 use super::layout::Bytes;

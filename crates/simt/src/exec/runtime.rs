@@ -1,4 +1,4 @@
-//! The part of NVIDIA's device runtime library that the simulator brings with it, as PTX of its own.
+//! Provides the part of NVIDIA's device runtime library that kernels need, as PTX of its own.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ pub(super) fn add(module: &mut Module) {
     }
 }
 
-/// The program's own lines have numbers from 1; these are none of them.
+/// Clears line numbers: the program's own lines count from 1, and these are not among them.
 fn nowhere(function: &mut Function) {
     function.position = ptx::Position::default();
     if let Some(body) = &mut function.body {

@@ -1,4 +1,4 @@
-//! Where a program's instructions come from, for whoever shows them to people.
+//! Source positions of a program's instructions, for messages and reports.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,34 +6,34 @@ use std::sync::Arc;
 use crate::ptx::lines::in_library;
 use crate::ptx::{Index, Instruction};
 
-/// An instruction of a program, found by its [`Site`](crate::observe::Site).
+/// An instruction of a program; its index is its [`Site`](crate::observe::Site).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteInfo {
-    /// The function that it stands in, by its name in the PTX.
+    /// Name of its function in the PTX.
     pub function: Arc<str>,
-    /// The whole opcode: `ld.global.b32`.
+    /// The whole opcode, such as `ld.global.b32`.
     pub opcode: Arc<str>,
-    /// Its line in the PTX, from 1.
+    /// Line in the PTX, from 1.
     pub line: u32,
-    /// Its places in the source, innermost inlined function first; empty without line information.
+    /// Lines of the source, innermost inlined function first; empty without line information.
     pub source: Vec<SourceLine>,
-    /// Whether it reads the result of a load from global memory for the first time since the load: a warp waits here,
-    /// for all the loads that it has issued by then. On one way through the code; where ways join, any of them.
+    /// True if a warp waits here for its outstanding loads: the instruction is the first on some path to read the
+    /// result of a load from global memory.
     pub waits_before: bool,
-    /// Of how many turns of a loop it then has the loads, because ptxas unrolls the loop; 1 elsewhere.
+    /// Loop iterations whose loads it waits for together, because ptxas unrolls the loop; 1 elsewhere.
     pub turns_together: u32,
 }
 
-/// A place in the source.
+/// A line of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
-    /// As the compiler names it.
+    /// File, as the compiler names it.
     pub file: Arc<str>,
-    /// From 1; 0: none in particular.
+    /// Line from 1; 0 if unknown.
     pub line: u32,
-    /// From 1; 0: none in particular.
+    /// Column from 1; 0 if unknown.
     pub column: u32,
-    /// The inlined function that this is in, as a person writes it; none: the function itself, or not said.
+    /// Inlined function that contains the line, demangled; None for the function itself or if unknown.
     pub function: Option<Arc<str>>,
 }
 
@@ -45,8 +45,8 @@ impl fmt::Display for SourceLine {
 }
 
 impl SourceLine {
-    /// Whether the line is in a library's source rather than in that of the kernels: Rust's own, what kernels are written
-    /// with, and what cargo fetched.
+    /// Returns true if the line is in a library: Rust's own, the kernels' device library, or a dependency that cargo
+    /// fetched.
     pub fn is_library(&self) -> bool {
         in_library(&self.file)
     }
@@ -55,7 +55,7 @@ impl SourceLine {
 impl SiteInfo {
     pub(super) fn new(index: &Index<'_>, function: &Arc<str>, instruction: &Instruction) -> Self {
         let source = index.source(instruction).into_iter().filter_map(|place| {
-            // Line 0 is what compilers write where nothing in the source corresponds.
+            // Compilers write line 0 where nothing in the source corresponds.
             (place.line > 0).then(|| SourceLine {
                 file: place.file.unwrap_or_else(|| "?".into()),
                 line: place.line,
@@ -73,20 +73,20 @@ impl SiteInfo {
         }
     }
 
-    /// The line of the user's own code: the innermost that is in no library, else the innermost.
+    /// Returns the innermost line that is in no library, else the innermost line.
     pub fn user_line(&self) -> Option<&SourceLine> {
         self.source.iter().find(|line| !line.is_library()).or(self.source.first())
     }
 
-    /// What kind of panic a `trap` is, if the inlined functions around it say so: in words such as "index out of
-    /// bounds".
+    /// Returns the kind of panic that a `trap` is, such as "index out of bounds", if the inlined functions around it
+    /// tell.
     pub fn panic(&self) -> Option<&'static str> {
         let names = self.source.iter().filter_map(|line| line.function.as_deref());
         let names = names.chain(std::iter::once(&*self.function));
         let named = names
             .into_iter()
             .find_map(|name| PANICS.iter().find(|(part, _)| name.contains(part)).map(|(_, words)| *words));
-        // Without names, the file says what it can.
+        // Without names, the file tells the kind.
         named.or_else(|| {
             let file = self.source.first()?.file.replace('\\', "/");
             FILES.iter().find(|(part, _)| file.ends_with(part)).map(|(_, words)| *words)
@@ -95,15 +95,15 @@ impl SiteInfo {
 }
 
 impl fmt::Display for SiteInfo {
-    /// `ld.global.b32, line 17 (src/copy.rs:12:9)`
+    /// Writes `ld.global.b32, line 17 (src/copy.rs:12:9)`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}, line {}", self.opcode, self.line)?;
         self.user_line().map_or(Ok(()), |place| write!(formatter, " ({place})"))
     }
 }
 
-/// Functions of `core::panicking` and others that a panic goes through, by a part of their names, and what they mean.
-/// The more telling stand first.
+/// Functions of `core::panicking` and others on the way of a panic, by a part of their names, with the kind of panic.
+/// More specific ones come first.
 const PANICS: [(&str, &str); 32] = [
     ("panic_bounds_check", "index out of bounds"),
     ("panic_misaligned_pointer", "misaligned pointer dereference"),
@@ -139,7 +139,7 @@ const PANICS: [(&str, &str); 32] = [
     ("panicking", "panic"),
 ];
 
-/// Files of Rust's library that panics are raised in, and what that tells.
+/// Files of Rust's library that raise panics, with the kind of panic.
 const FILES: [(&str, &str); 7] = [
     ("core/src/panicking.rs", "panic"),
     ("core/src/slice/index.rs", "range out of range for slice"),
@@ -150,8 +150,8 @@ const FILES: [(&str, &str); 7] = [
     ("alloc/src/alloc.rs", "memory allocation failed"),
 ];
 
-/// Rust's mangled names without what only the linker needs: `_ZN4core9panicking18panic_bounds_check17h0123456789abcdefE`
-/// is `core::panicking::panic_bounds_check`. Names of other kinds stay as they are.
+/// Demangles Rust's names and drops the hash: `_ZN4core9panicking18panic_bounds_check17h0123456789abcdefE` becomes
+/// `core::panicking::panic_bounds_check`. Other names stay as they are.
 fn readable(name: &Arc<str>) -> Arc<str> {
     parts_of(name).map_or_else(|| name.clone(), |parts| parts.join("::").into())
 }

@@ -1,8 +1,8 @@
-//! Special registers: which there are, and when their values change.
+//! Special registers: the supported ones, and when their values change.
 
 use crate::ptx::{Component, SpecialRegister};
 
-/// When a column has to be filled again.
+/// How often a column has to be filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Changes {
     /// Never during a launch.
@@ -11,11 +11,11 @@ pub(super) enum Changes {
     ByBlock,
     /// With each warp of a block.
     ByWarp,
-    /// All the time: it is read when an instruction asks.
+    /// At any time: the register is read at each instruction that uses it.
     Always,
 }
 
-/// What a special register holds. Axes are 0 for x to 2 for z.
+/// Value of a special register. Axes are 0 for x to 2 for z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Special {
     Thread(u8),
@@ -29,20 +29,20 @@ pub(super) enum Special {
     Multiprocessor,
     Multiprocessors,
     Grid,
-    /// The address of a cooperative launch's barrier, moved down by so many bits; 0 in other launches.
+    /// Address of a cooperative launch's barrier, shifted right by this many bits; 0 in other launches.
     GridBarrier(u8),
     SharedBytes,
     DynamicSharedBytes,
-    /// Cycles, moved down by so many bits.
+    /// Clock cycles, shifted right by this many bits.
     Clock(u8),
-    /// Nanoseconds, moved down by so many bits.
+    /// Nanoseconds, shifted right by this many bits.
     Timer(u8),
-    /// The same for all: performance counters and environment registers, which nobody sets, and clusters, which are of
+    /// A constant: performance counters and environment registers, which are never set, and coordinates in a cluster of
     /// one block.
     Constant(u8),
 }
 
-/// Which lanes a mask has, seen from the lane that reads it.
+/// Lanes of a mask register, relative to the lane that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum LaneMask {
     Equal,
@@ -53,14 +53,14 @@ pub(super) enum LaneMask {
 }
 
 impl Special {
-    /// None: a register that the simulator does not know.
+    /// Returns None if the simulator does not know the register.
     pub(super) fn new(register: SpecialRegister) -> Option<Self> {
         let axis = match register.component {
             None => None,
             Some(Component::X | Component::R) => Some(0),
             Some(Component::Y | Component::G) => Some(1),
             Some(Component::Z | Component::B) => Some(2),
-            // The fourth is there and always 0.
+            // The fourth component exists and is always 0.
             Some(Component::W | Component::A) => return Some(Self::Constant(0)),
         };
         let of_axis = |special: fn(u8) -> Self| axis.map(special);
@@ -94,7 +94,7 @@ impl Special {
             "%envreg1" => Self::GridBarrier(32),
             "%envreg2" => Self::GridBarrier(0),
             name if name.starts_with("%pm") || name.starts_with("%envreg") => Self::Constant(0),
-            // The driver's own part of shared memory, which the simulated one does not have.
+            // The driver's reserved part of shared memory, which the simulated driver does not have.
             name if name.starts_with("%reserved_smem_offset") => Self::Constant(0),
             _ => return None,
         })

@@ -1,4 +1,4 @@
-//! `bar` and `barrier`.
+//! Compiles `bar` and `barrier`.
 
 use super::super::step::{Barrier, BarrierKind, Combine, Rare};
 use super::super::uses::Use;

@@ -1,4 +1,4 @@
-//! `call`.
+//! Compiles `call`.
 
 use super::super::layout::Place;
 use super::super::names::Names;
@@ -115,7 +115,7 @@ impl Unit<'_, '_> {
     }
 }
 
-/// The functions that a body refers to by name, and whether it calls any by address.
+/// Returns the functions that a body names, and whether it calls any by address.
 pub(in super::super) fn references(names: &Names<'_>, body: &Body) -> (Vec<(u32, u32)>, bool) {
     let mut found = Vec::new();
     let mut by_address = false;

@@ -1,4 +1,4 @@
-//! From a function's body to steps.
+//! Compiles a function's body to steps.
 
 mod barrier;
 mod call;
@@ -28,7 +28,7 @@ use crate::registers::{Slot, Width};
 pub(super) use call::references;
 use parameter::is_parameter;
 
-/// A program while it is compiled, function by function.
+/// Compilation of a program, function by function.
 pub(super) struct Compiler<'a> {
     pub(super) names: &'a Names<'a>,
     pub(super) level: Level,
@@ -39,14 +39,14 @@ pub(super) struct Compiler<'a> {
     pub(super) sites: Vec<SiteInfo>,
 }
 
-/// A function while it is compiled.
+/// Compilation of one function.
 struct Unit<'a, 'b> {
     compiler: &'b mut Compiler<'a>,
     layout: Layout<'a>,
     body: &'a Body,
     cfg: Cfg,
     is_entry: bool,
-    /// Where the function begins among the steps.
+    /// Index of the function's first step.
     first: u32,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Compiler<'a> {
     /// Adds a function's steps to the program's.
     ///
     /// # Errors
-    /// An instruction cannot be executed, or the function cannot be laid out.
+    /// Fails if an instruction cannot be executed or the function cannot be laid out.
     pub(super) fn function(
         &mut self,
         function: &'a ptx::Function,
@@ -127,8 +127,8 @@ impl<'a> Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Compilers say of a panic only where in the library it was raised, and of the branch that leads to it where in the
-    /// program: so the branch's line becomes the last of the lines of a `trap` that has none of its own.
+    /// Gives a `trap` without a line of the program that of the branch that leads to it. For a panic, compilers only
+    /// give the line in the library at the `trap`, and that of the program at the branch.
     fn blame(&mut self, cfg: &Cfg, body: &Body, first: u32) {
         let says = |site: &SiteInfo| site.source.iter().any(|line| !line.is_library());
         let mut predecessors: Option<Vec<Vec<BlockId>>> = None;
@@ -139,7 +139,7 @@ impl Compiler<'_> {
             }
             let predecessors = predecessors.get_or_insert_with(|| cfg.predecessors());
             let mut block = cfg.block_of(index);
-            // Ways that meet before they come here are told apart by nothing: then there is no line.
+            // If paths merge before the `trap`, its branch is ambiguous, and it gets no line.
             let mut seen = HashSet::new();
             while let Some(here) = block.filter(|here| seen.insert(*here)) {
                 let [before] = predecessors[here.0 as usize].as_slice() else { break };
@@ -156,7 +156,7 @@ impl Compiler<'_> {
 }
 
 impl Unit<'_, '_> {
-    /// Behind the last instruction a function returns.
+    /// Adds the return behind the last instruction.
     fn end(&mut self, name: &Arc<str>) {
         let rare = if self.is_entry { Rare::Exit } else { Rare::Return };
         let action = self.rare(rare);
@@ -201,7 +201,7 @@ impl Unit<'_, '_> {
         Ok(())
     }
 
-    /// What belongs to this room.
+    /// Compiles control flow and synchronisation, which the executor implements itself.
     fn control(
         &mut self,
         instruction: &Instruction,
@@ -267,7 +267,7 @@ impl Unit<'_, '_> {
         flow::meets(&self.cfg, self.body, index, self.first, self.is_entry)
     }
 
-    /// A 32-bit operand that is read.
+    /// Returns the column of a 32-bit source operand.
     fn word(&mut self, operand: &Operand, uses: &mut Use) -> Result<Slot, DecodeError> {
         let slot = self.layout.source(operand, ScalarType::U32)?;
         if slot.width != Width::Word {
@@ -281,7 +281,7 @@ impl Unit<'_, '_> {
         self.layout.misfit(what)
     }
 
-    /// What the other rooms execute.
+    /// Compiles arithmetic, collectives and memory instructions.
     fn other(&mut self, instruction: &Instruction, uses: &mut Use) -> Result<Action, DecodeError> {
         let rewritten = self.rewritten(instruction);
         let instruction = rewritten.as_ref().unwrap_or(instruction);
@@ -324,7 +324,7 @@ impl Unit<'_, '_> {
         self.layout.always.iter().filter_map(fill).collect()
     }
 
-    /// Vector registers as lists of their elements; parameters by address as the constants that they are.
+    /// Rewrites vector registers as lists of their elements, and parameters by address as constants.
     fn rewritten(&self, instruction: &Instruction) -> Option<Instruction> {
         let vector = |operand: &Operand| match operand {
             Operand::Register(register) => {

@@ -1,4 +1,4 @@
-//! `ld.param` and `st.param`.
+//! Compiles `ld.param` and `st.param`.
 
 use super::super::layout::Bytes;
 use super::super::step::{Action, Load, ParameterLoad, Rare};
@@ -9,7 +9,7 @@ use crate::ptx::{self, Address, AddressBase, Instruction, Operand, RegisterId, S
 use crate::registers::{Slot, Width};
 
 impl Unit<'_, '_> {
-    /// None: by an address in a register, which is memory like any other.
+    /// Returns None for an address in a register, which is an ordinary memory access.
     pub(super) fn load_parameter(
         &mut self,
         instruction: &Instruction,
@@ -86,7 +86,7 @@ impl Unit<'_, '_> {
         Ok(Rare::StoreBytes(stores.into()))
     }
 
-    /// The elements of a vector, or the one value; the bytes of each; whether they have a sign.
+    /// Returns the elements of a vector or the one value, the bytes of each, and whether they are signed.
     fn elements(
         &self,
         instruction: &Instruction,
@@ -134,7 +134,7 @@ impl Unit<'_, '_> {
     }
 }
 
-/// Where in a parameter, in bytes.
+/// Returns the offset of an access in a parameter, in bytes.
 fn inside(instruction: &Instruction, place: Bytes, offset: i64, bytes: u8) -> Result<u32, DecodeError> {
     if offset < 0 || offset + i64::from(bytes) > i64::from(place.size) {
         let what = format!("{bytes} bytes at {offset} of a parameter of {} bytes", place.size);
