@@ -1,25 +1,26 @@
-//! The memory that a block has touched so far: what it finds in L1, and what it asks of L2.
+//! The memory that a block has touched: its hits in L1 and its requests to L2.
 
 use super::request::{Sink, whole_lines};
 
-/// Bytes of a group, the unit of the table: 32 sectors, one bit each in a mask.
+/// Log2 of the bytes of a group, the unit of the table: 32 sectors, one bit each in a mask.
 pub(super) const GROUP_SHIFT: u32 = 10;
 
-/// Groups that the table holds before it is emptied to the list.
+/// Groups that the table holds before it is emptied into the list.
 const MOST_GROUPS: usize = 1 << 13;
 
 const FEWEST_SLOTS: usize = 1 << 8;
 
 const FREE: u64 = u64::MAX;
 
-/// A group of sectors, and which of them a block read from L2 or memory (before writing them itself) and wrote.
+/// A group of sectors with the sectors that a block wrote, and those that it read from L2 or memory before writing
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     /// Address over 1024.
     pub(super) index: u64,
-    /// A bit for each sector.
+    /// Sectors read, a bit each.
     pub(super) read: u32,
-    /// The same.
+    /// Sectors written, a bit each.
     pub(super) written: u32,
 }
 
@@ -35,14 +36,14 @@ struct Slot {
 
 const EMPTY: Slot = Slot { index: FREE, read: 0, written: 0, cached: 0, time: 0 };
 
-/// A hash table of groups. It forgets at the end of a block.
+/// A hash table of groups, emptied at the end of a block.
 pub(super) struct BlockMemory {
     slots: Vec<Slot>,
     /// `64 - log2(slots.len())`.
     shift: u32,
-    /// Where the groups are.
+    /// Indices of the slots in use.
     occupied: Vec<u32>,
-    /// How far each warp has come, in sectors that were brought into L1: see [`load_cached`](Self::load_cached).
+    /// Progress of each warp, in sectors brought into L1: see [`load_cached`](Self::load_cached).
     clocks: Vec<u32>,
     /// See [`L1::share`](super::l1::L1::share).
     share: u32,
@@ -61,7 +62,7 @@ impl BlockMemory {
         self.shift = 64 - slots.trailing_zeros();
     }
 
-    /// The slot of a group, a new one if need be.
+    /// Returns the slot of a group, a new one if needed.
     #[inline(always)]
     fn slot(&mut self, index: u64, list: &mut Vec<Group>) -> &mut Slot {
         let mask = self.slots.len() - 1;
@@ -89,7 +90,8 @@ impl BlockMemory {
         &mut self.slots[at]
     }
 
-    /// Grows, or where it has grown enough, empties the table to the list but for what is in L1. Where the group goes.
+    /// Grows the table, or at its full size empties it into the list, except for sectors in L1. Returns the group's
+    /// slot.
     #[cold]
     fn make_room(&mut self, index: u64, list: &mut Vec<Group>) -> usize {
         let mut kept: Vec<Slot> = self.occupied.iter().map(|&at| self.slots[at as usize]).collect();
@@ -124,11 +126,11 @@ impl BlockMemory {
         at
     }
 
-    /// A load through L1: how many of the sectors are not there.
+    /// Loads sectors through L1 and returns how many miss.
     ///
-    /// On a card the warps of a block go side by side, whereas here one may run far ahead of the next. So each has a
-    /// clock of its own, which goes on with what it brings, and to the time of what it finds: a warp that follows another
-    /// finds what that one brought when it was at the same point.
+    /// On a card the warps of a block run side by side, but here one may run far ahead of the next. So each warp has a
+    /// clock of its own, which advances by the sectors that it misses, and to the time of the sectors that it hits. A
+    /// warp that follows another one thus hits what that one loaded when it was at the same point.
     #[inline(always)]
     fn load_cached(&mut self, warp: u32, index: u64, sectors: u32, list: &mut Vec<Group>) -> u32 {
         let warp = warp as usize;
@@ -151,7 +153,8 @@ impl BlockMemory {
         count
     }
 
-    /// An access past L1: how many of the sectors the block has written before. Those are not read from memory.
+    /// Accesses sectors past L1 and returns how many of them the block has written before. Those are not read from
+    /// memory.
     #[inline(always)]
     fn access(&mut self, index: u64, sectors: u32, reads: bool, writes: bool, list: &mut Vec<Group>) -> u32 {
         let slot = self.slot(index, list);
@@ -161,7 +164,7 @@ impl BlockMemory {
         rewritten
     }
 
-    /// Ends the block: what it touched goes to the list, and is forgotten.
+    /// Ends the block: moves what it touched to the list.
     pub(super) fn end(&mut self, list: &mut Vec<Group>) {
         for &at in &self.occupied {
             let slot = &mut self.slots[at as usize];
@@ -183,15 +186,15 @@ fn push(list: &mut Vec<Group>, slot: &Slot) {
     }
 }
 
-/// Loads through L1.
+/// A sink for loads through L1.
 pub(super) struct CachedLoads<'a> {
     pub(super) memory: &'a mut BlockMemory,
     pub(super) list: &'a mut Vec<Group>,
-    /// Who loads.
+    /// Warp that loads.
     pub(super) warp: u32,
-    /// L1 is filled by lines.
+    /// True if L1 is filled by lines.
     pub(super) lines: bool,
-    /// Sectors that were not there.
+    /// Sectors that missed.
     pub(super) missed: u32,
 }
 
@@ -203,15 +206,15 @@ impl Sink for CachedLoads<'_> {
     }
 }
 
-/// Accesses that L1 has no part in.
+/// A sink for accesses that bypass L1.
 pub(super) struct Uncached<'a> {
     pub(super) memory: &'a mut BlockMemory,
     pub(super) list: &'a mut Vec<Group>,
     pub(super) reads: bool,
     pub(super) writes: bool,
-    /// Sectors that the block has written before, as often as they come.
+    /// Sectors that the block has written before, counted each time.
     pub(super) rewritten: u32,
-    /// Sectors that have come, as often as they do.
+    /// Sectors accessed, counted each time.
     pub(super) taken: u32,
 }
 

@@ -1,5 +1,11 @@
-//! How warps go about in the host's memory: which pages they want, for the card has to find the addresses of pinned ones
-//! before it can ask the host for them, and what crosses the ends of lines, which go over the link one by one.
+//! Counts kernels' accesses to the host's memory that cost the link more than their bytes.
+//!
+//! Two effects matter. The card has to translate the addresses of pinned memory before it can send a request to the
+//! host, and its TLB reaches only so many pages of 2 MiB: each request to another page than the warp's last may miss.
+//! And requests that straddle lines go over the link in parts. For the model, a launch's misses are `changes`, and the
+//! number of pages in use at a time is sampled from the first window: the most distinct pages that its warps access in
+//! their n-th requests, for n below 32. For example, 1000 warps that each start in a page of their own have 1000 pages
+//! in use.
 
 use super::shape::{Placement, Range};
 use crate::coalescing::Addresses;
@@ -7,21 +13,21 @@ use std::collections::BTreeSet;
 use std::ops;
 use std::sync::Arc;
 
-/// Log2 of the bytes of a page, as far as translation is concerned.
+/// Log2 of the bytes of a page, the unit of translation.
 const PAGE_SHIFT: u32 = 21;
 
-/// Requests of each warp of the first window that are looked at for what is wanted at once.
+/// Requests of each warp of the first window that are sampled.
 const STEPS: usize = 32;
 
-/// Addresses of the host's memory.
+/// An address range of the host's memory.
 #[derive(Clone, Debug)]
 pub(super) struct OfHost {
     addresses: ops::Range<u64>,
-    /// It is no managed memory.
+    /// True if it is pinned, not managed.
     pinned: bool,
 }
 
-/// What of these ranges is the host's.
+/// Returns those of the ranges that are in the host's memory.
 pub(super) fn of_host(ranges: &[Range]) -> Arc<[OfHost]> {
     let of_host = ranges.iter().filter(|range| range.placement != Placement::Managed);
     let known = |range: &Range| OfHost {
@@ -31,18 +37,18 @@ pub(super) fn of_host(ranges: &[Range]) -> Arc<[OfHost]> {
     of_host.map(known).collect()
 }
 
-/// What blocks want of the host's memory.
+/// Counters of accesses to the host's memory.
 pub(super) struct HostPages {
     ranges: Arc<[OfHost]>,
-    /// The request under way is to the host's memory.
+    /// True if the current request is to the host's memory.
     here: bool,
     /// Requests that [straddle](crate::coalescing::Traffic::straddles) lines: loads, stores.
     pub(super) split: [u64; 2],
-    /// Of the block under way, by warp: the page that it was at last, and how many requests it has had.
+    /// For each warp of the current block, its last page and its number of requests.
     warps: Vec<(u64, usize)>,
-    /// Requests that went to another page than their warp's last.
+    /// Requests to another page than their warp's last.
     pub(super) changes: u64,
-    /// The pages that warps of the first window wanted in their first request, in their second, and so on.
+    /// Distinct pages that warps of the first window access in their first request, in their second, and so on.
     pub(super) steps: Vec<BTreeSet<u64>>,
 }
 
@@ -51,13 +57,13 @@ impl HostPages {
         Self { ranges, here: false, split: [0; 2], warps: Vec::new(), changes: 0, steps: Vec::new() }
     }
 
-    /// Whether there is memory of the host's.
+    /// Returns true if a range of the host's memory is known.
     #[inline(always)]
     pub(super) fn any(&self) -> bool {
         !self.ranges.is_empty()
     }
 
-    /// A warp's request, of which the first lane's address stands for all.
+    /// Notes a request of a warp; its first lane's address stands for all.
     #[inline(never)]
     pub(super) fn note(&mut self, window: u64, warp: u32, addresses: &Addresses, active: u32) {
         let address = addresses[(active.trailing_zeros() & 31) as usize];
@@ -83,18 +89,18 @@ impl HostPages {
         *step += 1;
     }
 
-    /// The request that was noted last straddles lines.
+    /// Notes that the current request straddles lines.
     #[inline(always)]
     pub(super) fn note_split(&mut self, store: bool) {
         self.split[usize::from(store)] += u64::from(self.here);
     }
 
-    /// The block has ended.
+    /// Ends the block.
     pub(super) fn end_block(&mut self) {
         self.warps.clear();
     }
 
-    /// What another has noted is noted here too.
+    /// Adds the counters of another worker.
     pub(super) fn add(&mut self, other: &Self) {
         self.changes += other.changes;
         self.split = std::array::from_fn(|way| self.split[way] + other.split[way]);
@@ -102,7 +108,7 @@ impl HostPages {
         self.steps.iter_mut().zip(&other.steps).for_each(|(all, pages)| all.extend(pages));
     }
 
-    /// The most pages that are wanted in one step.
+    /// Returns the most pages that are in use in one step.
     pub(super) fn at_once(&self) -> u64 {
         self.steps.iter().map(|pages| pages.len() as u64).max().unwrap_or(0)
     }

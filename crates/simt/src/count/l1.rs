@@ -1,13 +1,13 @@
-//! Which accesses L1 serves, and how much of it a block has.
+//! The rules of L1 by compute capability: the accesses that it caches, and its size per block.
 
 use crate::cards::{Card, Occupancy};
 use crate::coalescing::ComputeCapability;
 
 const KIB: u64 = 1 << 10;
 
-/// Bytes of L1 of a multiprocessor, by capability, with `shared_bytes` of shared memory in use on it. From 7.0 on both
-/// are cut from the same memory (CUDA C Programming Guide, "Technical Specifications per Compute Capability", "Unified
-/// data cache size"); 2.x is taken as it comes, with 48 KiB shared and 16 KiB of L1; 3.x has 48 KiB of read-only cache.
+/// Returns the bytes of L1 per multiprocessor, with `shared_bytes` of shared memory in use on it. From 7.0 on both
+/// share one memory (CUDA C Programming Guide, "Technical Specifications per Compute Capability", "Unified data cache
+/// size"). 2.x has its default split, 48 KiB shared and 16 KiB of L1; 3.x has 48 KiB of read-only cache.
 fn bytes(capability: ComputeCapability, shared_bytes: u64) -> u64 {
     let unified = match (capability.major, capability.minor) {
         (1, _) => return 0,
@@ -21,28 +21,28 @@ fn bytes(capability: ComputeCapability, shared_bytes: u64) -> u64 {
         (8, _) | (12, _) => 128 * KIB,
         _ => 256 * KIB,
     };
-    // What is left when shared memory has taken all that it can.
+    // The remainder when shared memory has its largest size is the minimum.
     unified.saturating_sub(shared_bytes).max(28 * KIB)
 }
 
-/// L1's part in global accesses.
+/// The rules of L1 for global accesses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct L1 {
-    /// Plain loads look there.
+    /// True if plain loads go through L1.
     pub(super) loads: bool,
-    /// Loads through the read-only path do.
+    /// True if loads through the read-only path do.
     pub(super) read_only: bool,
-    /// It is filled by lines of 128 bytes, not by sectors.
+    /// True if L1 is filled by lines of 128 bytes, false for sectors.
     pub(super) lines: bool,
-    /// Sectors that a block may load before one that it loaded is gone.
+    /// Sectors that a block may load before an earlier one is evicted.
     pub(super) share: u32,
 }
 
 impl L1 {
-    /// The rules of a card, for blocks with `shared_bytes` each.
+    /// Returns the rules of a card for blocks with `shared_bytes` each.
     ///
-    /// 2.x keeps global loads, by lines (CUDA C Programming Guide 5.0, F.4.2). 3.x does not, but from 3.2 on it has the
-    /// read-only path. From 5.0 on both are one.
+    /// 2.x caches global loads, by lines (CUDA C Programming Guide 5.0, F.4.2). 3.x does not, but has the read-only
+    /// path from 3.2 on. From 5.0 on both are one.
     pub(super) fn new(card: &Card, occupancy: &Occupancy, shared_bytes: u64) -> Self {
         let capability = card.compute_capability;
         let blocks = u64::from(occupancy.blocks.max(1));

@@ -1,9 +1,24 @@
-//! L2 and the device memory behind it, from launch to launch.
+//! Models reuse in L2 and traffic of the device memory behind it, from launch to launch.
 //!
-//! The lines that were touched last are there, as many as the cache has room for. Parts, a few blocks each, are the ticks
-//! of the clock that tells which those are: within one, everything counts as touched at the same time, so the order in
-//! which its blocks were executed does not matter beyond what they read after having written it. Of each tick is known
-//! how many bytes were last touched in it, and when there are more than the cache holds, the oldest ticks go.
+//! The model is a fully associative LRU cache of lines, with a coarse clock. A *tick* of that clock is one or more
+//! *parts*, which are groups of a few blocks; it ends once 1/4096 of the cache's size has been touched in it. All
+//! accesses in a tick count as simultaneous, so the order in which workers execute the blocks of a part does not change
+//! the counters. For each tick the model keeps the bytes last touched in it (`held`). When their sum exceeds the
+//! cache's size, the oldest ticks are dropped, and `horizon` moves to the first that is left. A line hits if its last
+//! tick is not before the horizon.
+//!
+//! For example, a cache that holds two lines of 128 bytes:
+//!
+//! ```text
+//!             held by tick          state
+//! tick 1      {1: 256}              lines A and B touched
+//! tick 2      {1: 128, 2: 128}      A touched again: its bytes move from tick 1 to tick 2
+//! tick 3      {2: 128, 3: 128}      C touched: 384 bytes exceed 256, so tick 1 is dropped, and with it B; horizon 2
+//! tick 4      reads A: hit (last tick 2); reads B: miss (last tick 1), fetched from device memory
+//! ```
+//!
+//! A dirty sector counts as one write to device memory per stay in L2, when it becomes dirty. Pages of device memory
+//! count once per *page window*, which lasts until as much has come in as the cache holds.
 
 use super::block::{GROUP_SHIFT, Group};
 use crate::cards::Card;
@@ -12,64 +27,64 @@ use counters::DramCounts;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-/// Groups of a region, the unit in which state is allocated: 2 MiB.
+/// Groups per region, the unit in which state is allocated: 2 MiB.
 const REGION_GROUPS: usize = 1 << 11;
 const REGION_SHIFT: u32 = REGION_GROUPS.trailing_zeros();
 
-/// Ticks in which one filling of the cache is told apart, as a rule.
+/// Ticks in which the cache's size is touched, as a rule.
 const TICKS: u64 = 4096;
 
-/// Regions that are found without hashing.
+/// Regions found without hashing.
 const RECENT: usize = 16;
 const NONE: (u64, u32) = (u64::MAX, 0);
 
-/// One bit for each line of a group, in its lowest sector's place.
+/// A mask with one bit for each line of a group, at its lowest sector.
 const LINES: u32 = 0x1111_1111;
 
-/// What L2 holds of 32 sectors.
+/// State of 32 sectors in L2.
 #[derive(Clone, Copy)]
 struct State {
-    /// When each line was last touched; 0: never.
+    /// Tick of each line's last access; 0 if there was none.
     touched: [u32; 8],
-    /// Sectors read from memory in this stay.
+    /// Sectors fetched from memory during this stay.
     fetched: u32,
-    /// Sectors written in this stay, which go back to memory at its end.
+    /// Sectors written during this stay, which are written back at its end.
     dirty: u32,
 }
 
 struct Region {
     number: u64,
     groups: Vec<State>,
-    /// The page window in which each page was last read from and written to.
+    /// Page window in which each page was last read and last written.
     pages: Vec<[u32; 2]>,
     last: u32,
 }
 
-/// What a card's L2 holds, which the next launch finds there. A device keeps one and lends it to each launch's
+/// State of a card's L2, which the next launch finds. A device keeps one and lends it to each launch's
 /// [`CounterObservation`](super::CounterObservation).
 ///
-/// A card of 1.x has no L2: then it holds nothing, and serves to count each line and page once a window.
+/// A card of 1.x has no L2: its state holds nothing and serves to count each line and page once per window.
 pub struct L2State {
     card: Card,
     regions: Vec<Region>,
-    /// Where each region is.
+    /// Index of each region by its number.
     places: HashMap<u64, u32>,
-    /// The same of some that were asked for last.
+    /// The same for the regions accessed last.
     recent: [(u64, u32); RECENT],
     /// The current tick.
     now: u32,
-    /// Lines touched before this tick are gone.
+    /// First tick whose lines are still in the cache.
     horizon: u32,
-    /// Bytes that were last touched in each tick from `horizon` to now.
+    /// Bytes last touched in each tick from `horizon` to now.
     held: VecDeque<u64>,
-    /// Their sum: what the cache holds.
+    /// Sum of `held`: bytes in the cache.
     holds: u64,
-    /// Bytes that were touched anew in this tick.
+    /// Bytes that moved to this tick or came in during it.
     renewed: u64,
-    /// Bytes that have come in.
+    /// Bytes that have come into the cache.
     brought: u64,
     page_window: u32,
-    /// `brought` when the page window began.
+    /// Value of `brought` at the start of the page window.
     page_window_start: u64,
     page_shift: u32,
     level: Level,
@@ -88,7 +103,7 @@ impl std::fmt::Debug for L2State {
 }
 
 impl L2State {
-    /// The empty L2 of a card.
+    /// Creates the empty L2 of a card.
     pub fn new(card: Card) -> Self {
         // Pages larger than a region are counted by regions; no card has them.
         let page_shift = card.dram_page_bytes.trailing_zeros().min(REGION_SHIFT + GROUP_SHIFT);
@@ -110,12 +125,12 @@ impl L2State {
         }
     }
 
-    /// Whose it is.
+    /// Returns the card.
     pub fn card(&self) -> &Card {
         &self.card
     }
 
-    /// Empties it, as though other work had gone through.
+    /// Empties the cache, as after unrelated work.
     pub fn clear(&mut self) {
         self.regions.clear();
         self.index();
@@ -125,7 +140,7 @@ impl L2State {
         (self.now, self.horizon, self.brought, self.page_window_start) = (1, 1, 0, 0);
     }
 
-    /// Forgets memory that is freed, in whole groups of 1 KiB: what is allocated there later is not found.
+    /// Evicts freed memory, in whole groups of 1 KiB, so that new allocations there do not hit.
     pub fn forget(&mut self, range: Range<u64>) {
         let (mut group, end) = (range.start >> GROUP_SHIFT, range.end.div_ceil(1 << GROUP_SHIFT));
         while group < end {
@@ -148,7 +163,7 @@ impl L2State {
         }
     }
 
-    /// Begins a launch: nothing is open any more.
+    /// Begins a launch with a new page window.
     pub(super) fn begin_launch(&mut self) {
         if self.card.l2_bytes == 0 || self.now > u32::MAX / 2 {
             self.clear();
@@ -156,7 +171,7 @@ impl L2State {
         self.end_page_window();
     }
 
-    /// Ends a launch: drops what no line of is there any more.
+    /// Ends a launch and drops the state of regions without lines in the cache.
     pub(super) fn end_launch(&mut self) {
         self.end_part();
         let horizon = self.horizon;
@@ -167,16 +182,16 @@ impl L2State {
         }
     }
 
-    /// Notes anew where regions are.
+    /// Rebuilds the index of regions.
     fn index(&mut self) {
         self.recent = [NONE; RECENT];
         self.places = (0..).zip(&self.regions).map(|(place, region)| (region.number, place)).collect();
     }
 
-    /// Where a region is.
+    /// Returns the index of a region.
     #[inline(always)]
     fn region(&mut self, number: u64) -> usize {
-        // The high bits tell allocations apart.
+        // The high bits differ between allocations.
         let way = (number ^ number >> 4 ^ number >> 9) as usize % RECENT;
         if self.recent[way].0 != number {
             self.recent[way] = (number, self.find_region(number));
@@ -198,12 +213,13 @@ impl L2State {
         })
     }
 
-    /// Ends a part: what it touched was touched before what follows.
+    /// Ends a part, and with it the tick if enough has been touched in it. Evicts the oldest ticks beyond the cache's
+    /// size.
     pub(super) fn end_part(&mut self) {
         if self.card.l2_bytes == 0 {
             return;
         }
-        // Where lines stay for very long while others come and go, the ticks become longer and stay few.
+        // If some lines stay long while others come and go, ticks become longer, so that few are kept.
         let ticks = self.held.len() as u64;
         if self.renewed > self.card.l2_bytes / TICKS * (ticks / TICKS).max(1) {
             self.tick();
@@ -212,8 +228,7 @@ impl L2State {
             self.holds -= self.held.pop_front().unwrap_or(0);
             self.horizon += 1;
         }
-        // What is asked of a page so much later finds it closed, whoever asks: blocks that stay resident from the first to
-        // the last, too.
+        // A DRAM page has been closed by then, for every block, those that stay resident throughout included.
         if self.brought - self.page_window_start >= self.card.l2_bytes {
             self.end_page_window();
         }
@@ -221,7 +236,7 @@ impl L2State {
 
     fn tick(&mut self) {
         if self.now == u32::MAX {
-            // After terabytes in one launch; a cache that starts cold once more is all that is noticed.
+            // This takes terabytes in one launch, and costs no more than another cold start.
             self.clear();
         }
         self.now += 1;
@@ -229,7 +244,7 @@ impl L2State {
         self.renewed = 0;
     }
 
-    /// Ends a window of blocks that are resident together. Where nothing is kept, what comes next is read anew.
+    /// Ends a window of resident blocks. Without an L2, the next window reads everything again.
     pub(super) fn end_resident_window(&mut self) {
         if self.card.l2_bytes == 0 {
             self.end_page_window();
@@ -240,17 +255,17 @@ impl L2State {
         self.page_window = self.page_window.wrapping_add(1);
         self.page_window_start = self.brought;
         if self.card.l2_bytes == 0 {
-            // Nothing stays.
+            // Without an L2, nothing stays.
             self.now += 1;
             self.horizon = self.now;
         }
     }
 
-    /// Blocks read and write sectors: what comes from memory, and what will have to go there.
+    /// Accesses groups of sectors, and adds the resulting reads and writes of device memory.
     pub(super) fn touch(&mut self, groups: &[Group], read: &mut DramCounts, written: &mut DramCounts) {
         #[cfg(target_arch = "x86_64")]
         if self.level == Level::Avx2 {
-            // SAFETY: whoever says this level has found that the computer has it.
+            // SAFETY: this level is set only where the computer supports it.
             unsafe { self.touch_avx2(groups, read, written) };
             return;
         }
@@ -330,27 +345,27 @@ impl L2State {
     }
 }
 
-/// Bytes of sectors.
+/// Returns the bytes of a mask of sectors.
 #[inline(always)]
 fn bytes_of(sectors: u32) -> u64 {
     32 * u64::from(sectors.count_ones())
 }
 
-/// The bytes of the current tick, which is always there.
+/// Returns the bytes of the current tick, which is always in the list.
 #[inline(always)]
 fn newest(held: &mut VecDeque<u64>) -> &mut u64 {
     let last = held.len() - 1;
     &mut held[last]
 }
 
-/// The lines that sectors lie in, one bit each.
+/// Returns the lines of a mask of sectors, one bit each.
 #[inline(always)]
 fn lines_of(sectors: u32) -> u32 {
     let pairs = sectors | sectors >> 1;
     (pairs | pairs >> 2) & LINES
 }
 
-/// The granules that sectors lie in, one bit each, and all sectors of these.
+/// Returns the granules of a mask of sectors, one bit each, and all sectors of these granules.
 #[inline(always)]
 fn granules_of(sectors: u32, granule_bytes: u32) -> (u32, u32) {
     match granule_bytes {
@@ -363,7 +378,7 @@ fn granules_of(sectors: u32, granule_bytes: u32) -> (u32, u32) {
     }
 }
 
-/// How many of the pages that sectors of a group lie in are new to the page window.
+/// Opens the pages of a group's sectors and returns how many are new in this page window.
 #[inline(always)]
 fn open_pages(
     pages: &mut [[u32; 2]],

@@ -1,4 +1,4 @@
-//! What a launch's counters come to on a card: the model's input, its time, and sums by source line.
+//! Derives results from a launch's counters: the model's input, the time, and sums by source line.
 
 use crate::cards::Card;
 use crate::exec::SiteInfo;
@@ -13,31 +13,31 @@ impl From<DramCounts> for Touched {
     }
 }
 
-/// A line of the user's source: file and line. `None` where no line is known.
+/// A line of the user's source: file and line. `None` if unknown.
 pub type SourcePlace = Option<(Arc<str>, u32)>;
 
-/// The line that an instruction comes from.
+/// Returns the source line of an instruction.
 fn place(sites: &[SiteInfo], site: u32) -> SourcePlace {
     let place = sites.get(site as usize)?.user_line()?;
     Some((place.file.clone(), place.line))
 }
 
-/// Counters of a launch on the card that they were counted for.
+/// Results derived from counters, for the card on which they were counted.
 pub trait Modelled {
-    /// What the [model](crate::model) takes.
+    /// Returns the input of the [model](crate::model).
     fn model(&self) -> Counters;
 
-    /// The modelled time on the card that was counted for.
+    /// Returns the modelled time on the card.
     fn time(&self, card: &Card) -> LaunchTime;
 
-    /// The share of the bytes that loads asked of L2 which L2 had, 0 where DRAM's granules make it negative or where
-    /// there is nothing to ask.
+    /// Returns the hit rate of loads in L2 by bytes, from 0 to 1. It is 0 if DRAM's granules would make it negative or
+    /// nothing is loaded.
     fn l2_hit_share(&self, card: &Card) -> f64;
 
-    /// Sums by line of the user's source; `None` has what no line is known of.
+    /// Sums the counters by line of the user's source; `None` collects instructions without a known line.
     fn by_line(&self, sites: &[SiteInfo]) -> BTreeMap<SourcePlace, Counts>;
 
-    /// The worst request of each line of the user's source: of its instructions' the dearest, of equals the first.
+    /// Returns the most expensive request of each line of the user's source; of equal ones the first.
     fn worst_by_line(&self, sites: &[SiteInfo]) -> BTreeMap<SourcePlace, &Access>;
 }
 
@@ -52,7 +52,7 @@ impl Modelled for LaunchCounters {
             resident_warps: f64::from(self.resident_warps),
             round_trips: self.round_trips,
             barriers: share(total.barriers, self.blocks),
-            // Counters that were written down before there were slots have none.
+            // Records from before slots were counted have none.
             instructions: if self.issue_slots == 0 { total.instructions } else { self.issue_slots } as f64,
             integer: self.integer_slots as f64,
             requests: memory.requests as f64,

@@ -1,9 +1,10 @@
-//! Local memory: each thread's own, laid out so that the same word of 32 threads makes a line.
+//! Traffic of local memory, which is interleaved so that one word of 32 threads makes a line.
 
 use crate::coalescing::{Addresses, LANES, Traffic};
 
-/// The traffic of a request at these offsets: word `w` of lane `l` lies `128 w + 4 l` bytes into the warp's local memory
-/// (CUDA C Programming Guide 5.0, 5.3.2.2). From 5.0 on a whole warp is a request; it is taken so for all cards.
+/// Returns the traffic of a request at these offsets: word `w` of lane `l` lies `128 w + 4 l` bytes into the warp's
+/// local memory (CUDA C Programming Guide 5.0, 5.3.2.2). From 5.0 on a whole warp is one request; the model assumes so
+/// for all cards.
 pub(super) fn traffic(addresses: &Addresses, active: u32, bytes: u32) -> Traffic {
     let words = bytes.div_ceil(4).max(1) as usize;
     let mut sectors = [0_u64; LANES * 8];
@@ -15,7 +16,7 @@ pub(super) fn traffic(addresses: &Addresses, active: u32, bytes: u32) -> Traffic
         let first = addresses[lane] / 4;
         for word in first..first + words as u64 {
             let sector = word * 4 + lane as u64 / 8;
-            // Lanes that agree come one after another.
+            // Lanes in one sector come one after another.
             if count < words || sectors[count - words] != sector {
                 sectors[count] = sector;
                 count += 1;

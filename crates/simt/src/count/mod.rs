@@ -1,18 +1,19 @@
-//! Counters of a launch: what hardware profilers count, per launch and per source line, and what the [model](crate::model)
-//! needs to turn it into time.
+//! Counts a launch: what hardware profilers count, per launch and per source line, and the input of the
+//! [model](crate::model).
 //!
-//! [`CounterObservation`] watches a launch through [`observe`](crate::observe) and ends in [`LaunchCounters`]. Requests,
-//! sectors, bank conflicts and replays follow the rules of [`coalescing`](crate::coalescing), exactly. What lies behind
-//! them is approximate, and simple enough to be the same for any number of workers:
+//! [`CounterObservation`] observes a launch through [`observe`](crate::observe) and returns [`LaunchCounters`].
+//! Requests, sectors, bank conflicts and replays follow the rules of [`coalescing`](crate::coalescing) exactly. The
+//! levels behind them are approximations, chosen so that the result does not depend on the number of workers:
 //!
 //! | level | rule | error |
 //! | --- | --- | --- |
-//! | L1 | a block finds a sector that it has loaded before, unless it has since loaded more than its share of the cache; stores pass through | blocks of a multiprocessor do not share; warps of a block run in the simulator's order |
-//! | L2 | one cache for all; a sector is found unless more than the cache's size has come in since its line was last touched; carried from launch to launch by [`L2State`] | real ones are not fully associative and not strictly LRU: their cliff at the cache's size is a slope; a few blocks at a time count as one moment |
-//! | device memory | reads by granules of the card; a sector that becomes dirty is written back once for each stay in L2, which is counted when it becomes dirty | the launch that dirties a sector pays for it, not the one that evicts it |
+//! | L1 | a block hits a sector that it has loaded before, unless it has since loaded more than its share of the cache; stores pass through | blocks of a multiprocessor do not share; warps of a block run in the simulator's order |
+//! | L2 | one cache for all; a sector hits unless more than the cache's size has come in since its line was last touched; carried from launch to launch by [`L2State`] | hardware is neither fully associative nor strictly LRU: its cliff at the cache's size is a slope; a few blocks at a time count as one moment |
+//! | device memory | reads by granules of the card; a dirty sector is written back once per stay in L2, and counted when it becomes dirty | the launch that dirties a sector pays for it, not the one that evicts it |
 //!
-//! Blocks of a *window*, as many as are resident on the card at once, are taken to run at the same time, and windows one
-//! after another. Local memory stays in L1 from 2.0 on, and goes to device memory before; constants stay in their cache.
+//! Blocks of a *window*, as many as are resident on the card at once, are taken to run at the same time, and windows
+//! one after another. Local memory stays in L1 from 2.0 on, and goes to device memory before; constants stay in their
+//! cache.
 
 mod block;
 mod host_pages;

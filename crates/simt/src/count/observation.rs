@@ -1,4 +1,4 @@
-//! Watches a launch: puts together, in the order of blocks, what the observers of runs hand in.
+//! Observes a launch for counting: combines the results of its runs in the order of blocks.
 
 use super::block::{GROUP_SHIFT, Group};
 use super::host_pages::{self, HostPages, OfHost};
@@ -18,7 +18,7 @@ use counters::Counts;
 use counters::{DramCounts, LaunchCounters, LinkCounts, SiteCounts};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Counts a launch.
+/// Counts a launch: the observation to pass to [`launch`].
 ///
 /// ```
 /// use simt::cards::{BlockShape, Occupancy, find};
@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// let observer = counters.begin(0);
 /// counters.end(observer);
 /// let finished = counters.finish();
-/// println!("{} sectors a request", finished.counters.sectors_per_request());
+/// println!("{} sectors per request", finished.counters.sectors_per_request());
 /// let for_the_next_launch: L2State = finished.l2;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -42,28 +42,28 @@ pub struct CounterObservation {
     shape: LaunchShape,
     rules: Rules,
     l2: L2State,
-    /// Workers' notes, waiting for their next run.
+    /// Workers' records, waiting for their next run.
     #[expect(clippy::vec_box, reason = "runs move to workers and back; their boxes are cheap to move")]
     pool: Mutex<Vec<Box<Run>>>,
-    /// The part that is under way.
+    /// The current part.
     part: Option<u64>,
     windows: Windows,
-    /// Managed memory, for those who note trails.
+    /// Managed memory, for workers that record trails.
     managed: Arc<[Numbered]>,
-    /// The host's memory, for those who note what is wanted of it.
+    /// The host's memory, for workers that count accesses to it.
     of_host: Arc<[OfHost]>,
     dram_read: DramCounts,
     dram_written: DramCounts,
     link: LinkCounts,
 }
 
-/// Executes a launch, counted by `counters`.
+/// Executes a launch and counts it in `counters`.
 ///
-/// This is [`exec::launch`] for this observation, compiled here. That function is generic, so it is compiled with the crate
+/// This is [`exec::launch`] compiled for this observation. That function is generic, so it is compiled with the crate
 /// that calls it, and runs 4 times slower where that crate is not optimised.
 ///
 /// # Errors
-/// As [`exec::launch`].
+/// Fails as [`exec::launch`] does.
 pub fn launch(
     program: &Program,
     memory: &Memory,
@@ -73,14 +73,14 @@ pub fn launch(
     exec::launch(program, memory, launch, counters)
 }
 
-/// What a launch leaves behind.
+/// Results of a counted launch.
 #[derive(Debug)]
 pub struct Finished {
-    /// Its counters.
+    /// The counters.
     pub counters: LaunchCounters,
-    /// For the next launch on the same device.
+    /// State of L2, for the next launch on the same device.
     pub l2: L2State,
-    /// Which pages of managed memory each window touched, and in which order, for whoever moves them.
+    /// Pages of managed memory that each window touched, with their order, for the code that migrates them.
     pub managed: Vec<ManagedWindow>,
 }
 
@@ -95,7 +95,7 @@ impl std::fmt::Debug for CounterObservation {
 }
 
 impl CounterObservation {
-    /// For one launch, on the card whose L2 this is.
+    /// Prepares to count one launch on the card to which `l2` belongs.
     pub fn new(shape: LaunchShape, mut l2: L2State) -> Self {
         let rules = Rules::new(l2.card(), &shape);
         l2.begin_launch();
@@ -114,7 +114,7 @@ impl CounterObservation {
         }
     }
 
-    /// The counters. Those of a launch that failed have what its runs before the failure handed in.
+    /// Returns the results. After a failed launch they cover the runs before the failure.
     pub fn finish(mut self) -> Finished {
         if let Some(part) = self.part {
             self.windows.end_managed_window(self.rules.cut.window_of_part(part));
@@ -188,7 +188,7 @@ impl CounterObservation {
         }
     }
 
-    /// The part of which groups come next.
+    /// Begins the part to which the next groups belong.
     fn begin_part(&mut self, part: u64) {
         let Some(before) = self.part.replace(part).filter(|&before| before != part) else { return };
         let cut = &self.rules.cut;
@@ -199,13 +199,13 @@ impl CounterObservation {
         }
     }
 
-    /// Counts groups in managed and pinned memory; the groups in which device memory has a part.
+    /// Counts groups in managed and pinned memory, and returns the groups that are in device memory.
     fn of_device(&mut self, groups: &[Group]) -> Vec<Group> {
         let mut of_device = Vec::with_capacity(groups.len());
         for &group in groups {
             let address = group.index << GROUP_SHIFT;
             let first = self.shape.ranges.partition_point(|range| range.addresses.end <= address);
-            // A group may reach into a range from before it.
+            // A group may reach into a range that begins before it.
             let range = self.shape.ranges.get(first);
             let range = range.filter(|range| range.addresses.start < address + (1 << GROUP_SHIFT));
             match range.map(|range| range.placement) {

@@ -1,4 +1,4 @@
-//! Watches one run of blocks.
+//! Counts one run of blocks.
 
 use super::block::{CachedLoads, Uncached};
 use super::local;
@@ -12,36 +12,36 @@ use crate::decode::Level;
 use crate::observe::{Access, At, Observer, Operation, Space};
 use counters::MemoryCounts;
 
-/// Counts what the blocks of one run do. Made by [`CounterObservation`](super::CounterObservation).
+/// Counts the blocks of one run. Created by [`CounterObservation`](super::CounterObservation).
 ///
-/// Blocks come one after another. Where a worker alternates between blocks that wait for each other, everything is
-/// counted too, but L1 forgets at each change.
+/// Blocks come one after another. If a worker alternates between blocks that wait for each other, all is counted too,
+/// but L1 is emptied at each change.
 pub struct CounterObserver {
     rules: Rules,
     pub(super) run: Box<Run>,
     block: u64,
-    /// How far the block has come from loads over a barrier to stores.
+    /// State of the search for loads, then a barrier, then stores.
     phase: Phase,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Phase {
     loaded: bool,
-    /// A barrier after loads.
+    /// True once a barrier has followed loads.
     passed: bool,
     stored: bool,
-    /// A store after that barrier.
+    /// True once a store has followed that barrier.
     phased: bool,
 }
 
-/// What a request comes to beside its traffic.
+/// Costs of a request beside its traffic.
 #[derive(Clone, Copy)]
 struct Extent {
     /// Sectors that go on to L2.
     l2_sectors: u32,
-    /// A load to which nothing was missing in L1.
+    /// True for a load that hits L1 with all its sectors.
     in_l1: bool,
-    /// Sectors that its block has written before.
+    /// Sectors that the block has written before.
     rewritten: u32,
     /// Turns of L1.
     turns: u32,
@@ -54,7 +54,7 @@ impl CounterObserver {
         Self { rules, run, block: NO_BLOCK, phase: Phase::default() }
     }
 
-    /// Ends the block that is under way, if there is one.
+    /// Ends the current block, if there is one.
     pub(super) fn end_block(&mut self) {
         if self.block != NO_BLOCK {
             self.run.end_block(self.block / self.rules.cut.window);
@@ -80,7 +80,7 @@ impl CounterObserver {
     fn global(&mut self, at: At, access: &Access<'_>) {
         #[cfg(target_arch = "x86_64")]
         if self.rules.level == Level::Avx2 {
-            // SAFETY: whoever says this level has found that the computer has it.
+            // SAFETY: this level is set only where the computer supports it.
             unsafe { self.global_avx2(at, access) };
             return;
         }
@@ -129,7 +129,7 @@ impl CounterObserver {
         }
     }
 
-    /// Whether a load goes through L1.
+    /// Returns true if a load goes through L1.
     #[inline(always)]
     fn is_cached(&self, access: &Access<'_>) -> bool {
         let l1 = &self.rules.l1;
@@ -138,7 +138,7 @@ impl CounterObserver {
             && (l1.loads || (access.read_only && l1.read_only))
     }
 
-    /// From 5.0 on, lanes anywhere.
+    /// Counts a request with arbitrary addresses, from 5.0 on.
     #[inline(never)]
     fn scattered(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
         let lanes = AnyLanes { addresses: access.addresses, active: access.active };
@@ -146,7 +146,7 @@ impl CounterObserver {
         self.touch(at, access, request, &lanes, traffic);
     }
 
-    /// 2.x and 3.x, lanes anywhere.
+    /// Counts a request with arbitrary addresses on 2.x and 3.x.
     #[inline(never)]
     fn parts(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
         let coalescer = if self.is_cached(access) { self.rules.cached } else { self.rules.uncached };
@@ -154,7 +154,7 @@ impl CounterObserver {
         self.touch(at, access, request, &lanes, coalescer.traffic(request));
     }
 
-    /// 1.x: transactions go straight to memory.
+    /// Counts a request on 1.x, whose transactions go straight to memory.
     #[inline(never)]
     fn segments(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
         let rules = self.rules;
@@ -173,7 +173,7 @@ impl CounterObserver {
         self.touch(at, access, request, &transactions, traffic);
     }
 
-    /// Looks in L1, notes what goes on to L2, and counts.
+    /// Looks up L1, records what goes on to L2, and counts.
     #[inline(always)]
     fn touch(
         &mut self,
@@ -202,7 +202,7 @@ impl CounterObserver {
             let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };
             groups.each(&mut uncached);
             if access.operation == Operation::Store {
-                // What the request itself writes twice, it writes once.
+                // Sectors that one request writes twice are written once.
                 extent.rewritten = uncached.rewritten - uncached.taken.saturating_sub(traffic.sectors);
             }
         }
@@ -238,7 +238,7 @@ impl CounterObserver {
 
     fn local(&mut self, at: At, access: &Access<'_>) {
         let traffic = local::traffic(access.addresses, access.active, access.bytes);
-        // Before 2.0 nothing keeps it.
+        // Before 2.0, no cache holds local memory.
         let l2_sectors = if self.rules.generation == Generation::Segments { traffic.sectors } else { 0 };
         let counts = self.run.site(at.site.0);
         let memory = match access.operation {

@@ -1,4 +1,4 @@
-//! The addresses of one request, and the sectors that they lie in.
+//! The addresses of one request, and their sectors.
 
 use super::block::GROUP_SHIFT;
 use super::turns;
@@ -8,36 +8,36 @@ use crate::decode::Level;
 const SECTOR_SHIFT: u32 = SECTOR_BYTES.trailing_zeros();
 const LINE_SHIFT: u32 = LINE_BYTES.trailing_zeros();
 
-/// Sectors that a request touches, by groups of 32.
+/// A request's sectors, by groups of 32.
 pub(super) trait Groups {
-    /// Gives the sink groups and those of their sectors that are touched. A group may come more than once.
+    /// Passes each group and its touched sectors to the sink. A group may come more than once.
     fn each(&self, sink: &mut impl Sink);
 
-    /// The turns that L1 takes for the request, which has this traffic: see [`turns`](super::turns).
+    /// Returns the turns of L1 for the request, which has this traffic: see [`turns`](super::turns).
     fn turns(&self, traffic: &Traffic, distinct: &mut Distinct) -> u32;
 }
 
-/// Takes sectors. A closure would not be compiled for the same machine as its surroundings.
+/// Receives sectors. A closure would not be compiled with its surroundings' machine features.
 pub(super) trait Sink {
-    /// Some sectors of a group.
+    /// Receives some sectors of a group.
     fn take(&mut self, group: u64, sectors: u32);
 }
 
-/// Addresses at one distance, of 32 lanes or of fewer next to each other, as nearly all requests of real kernels are.
+/// Addresses at a constant distance, of 32 lanes or of fewer adjacent ones. Nearly all requests of real kernels are so.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steady {
-    /// Of the lane with the lowest address.
+    /// Lowest address.
     pub(super) low: u64,
-    /// Of the lane with the highest.
+    /// Highest address.
     pub(super) high: u64,
-    /// From lane to lane, up or down.
+    /// Distance between adjacent lanes in bytes, up or down.
     pub(super) step: u64,
-    /// How many lanes.
+    /// Number of lanes.
     pub(super) lanes: u32,
 }
 
 impl Steady {
-    /// The request's addresses, if they are steady. Becomes vector code as wide as the caller's.
+    /// Returns the addresses if their distance is constant. Vectorises with the caller's machine features.
     #[inline(always)]
     pub(super) fn find(addresses: &Addresses, active: u32) -> Option<Self> {
         if active != u32::MAX {
@@ -48,7 +48,7 @@ impl Steady {
             .then(|| Self::between(addresses[0], addresses[LANES - 1], step, LANES as u32))
     }
 
-    /// Fewer lanes, next to each other.
+    /// Handles fewer than 32 lanes, if they are adjacent.
     fn of_some(addresses: &Addresses, active: u32) -> Option<Self> {
         let first = active.trailing_zeros() as usize;
         let lanes = (active >> first).trailing_ones();
@@ -73,10 +73,10 @@ impl Steady {
         }
     }
 
-    /// Pieces of `1 << shift` bytes, none smaller than what a lane accesses, that the lanes touch.
+    /// Returns how many pieces of `1 << shift` bytes, none smaller than a lane's access, the lanes touch.
     #[inline(always)]
     fn pieces(&self, shift: u32) -> u32 {
-        // Lanes that are nearer to each other leave none out.
+        // Lanes closer than a piece touch every piece in between.
         if self.step >> shift > 0 {
             self.lanes
         } else {
@@ -84,7 +84,7 @@ impl Steady {
         }
     }
 
-    /// [`Coalescer::traffic`](crate::coalescing::Coalescer::traffic) from 5.0 on.
+    /// Returns [`Coalescer::traffic`](crate::coalescing::Coalescer::traffic) for 5.0 and later.
     #[inline(always)]
     pub(super) fn traffic(&self, bytes: u32) -> Traffic {
         let sectors = self.pieces(SECTOR_SHIFT);
@@ -98,8 +98,8 @@ impl Steady {
         }
     }
 
-    /// The same for 2.x and 3.x, for all 32 lanes: up to 4 bytes at once, 8 by half-warps, 16 by quarters, in
-    /// transactions of whole lines or of sectors.
+    /// Returns the traffic on 2.x and 3.x for all 32 lanes. Up to 4 bytes per lane go at once, 8 by half-warps, 16 by
+    /// quarters, in transactions of whole lines or of sectors.
     pub(super) fn traffic_in_parts(&self, bytes: u32, by_lines: bool) -> Traffic {
         let parts = (bytes / 4).max(1);
         let lanes = self.lanes / parts;
@@ -172,7 +172,7 @@ impl Steady {
     }
 }
 
-/// True when some lane is not `step` from the one before. Without a branch, so that it becomes vector code.
+/// Returns true if the distance of some lanes is not `step`. Free of branches, so that it vectorises.
 #[inline(always)]
 fn differs(addresses: &Addresses, step: u64) -> bool {
     let mut differs = 0;
@@ -182,10 +182,10 @@ fn differs(addresses: &Addresses, step: u64) -> bool {
     differs != 0
 }
 
-/// Any addresses.
+/// Arbitrary addresses.
 pub(super) struct AnyLanes<'a> {
     pub(super) addresses: &'a Addresses,
-    /// Not 0.
+    /// Active mask, not 0.
     pub(super) active: u32,
 }
 
@@ -220,7 +220,7 @@ impl Groups for AnyLanes<'_> {
 }
 
 impl AnyLanes<'_> {
-    /// [`Coalescer::traffic`](crate::coalescing::Coalescer::traffic) from 5.0 on.
+    /// Returns [`Coalescer::traffic`](crate::coalescing::Coalescer::traffic) for 5.0 and later.
     pub(super) fn traffic(&self, bytes: u32, distinct: &mut Distinct, level: Level) -> Traffic {
         let (sectors, lines) = if self.active == u32::MAX
             && let (sectors, lines, true) = ascending(self.addresses, level)
@@ -240,19 +240,19 @@ impl AnyLanes<'_> {
     }
 }
 
-/// Distinct sectors and lines of addresses that do not decrease, and whether they do not.
+/// Counts distinct sectors and lines of addresses that do not decrease; false if some do.
 fn ascending(addresses: &Addresses, level: Level) -> (u32, u32, bool) {
     #[cfg(target_arch = "x86_64")]
     if level == Level::Avx2 {
-        // SAFETY: whoever says this level has found that the computer has it.
+        // SAFETY: this level is set only where the computer supports it.
         return unsafe { changes_avx2(addresses) };
     }
     let _ = level;
     changes(addresses)
 }
 
-/// How often the sector and the line change from lane to lane, and whether no address decreases. Without a branch, so
-/// that it becomes vector code; a number below 2^63 plus 2^63 - 1 has its top bit set when it is not 0.
+/// Counts changes of sector and of line from lane to lane, and checks that no address decreases. Free of branches, so
+/// that it vectorises: a number below 2^63 plus 2^63 - 1 has its top bit set if it is not 0.
 #[inline(always)]
 fn changes(addresses: &Addresses) -> (u32, u32, bool) {
     let (mut decreases, mut sectors, mut lines) = (0, 1, 1);
@@ -271,9 +271,9 @@ fn changes_avx2(addresses: &Addresses) -> (u32, u32, bool) {
     changes(addresses)
 }
 
-/// Counts distinct numbers by hashing, which beats sorting 32 of them.
+/// Counts distinct numbers by hashing, which is faster than sorting 32 of them.
 pub(super) struct Distinct {
-    /// A number over the turn that it was put in.
+    /// Numbers, each with the count of the call that inserted it.
     seen: [(u64, u32); 64],
     turn: u32,
 }
@@ -283,14 +283,14 @@ impl Distinct {
         Self { seen: [(0, 0); 64], turn: 0 }
     }
 
-    /// How many values `address >> shift` takes.
+    /// Returns the number of distinct values of `address >> shift`.
     fn count(&mut self, lanes: &AnyLanes<'_>, shift: u32) -> u32 {
         let mut count = 0;
         self.each(lanes, shift, |_| count += 1);
         count
     }
 
-    /// Every value that `address >> shift` takes, once.
+    /// Passes each distinct value of `address >> shift` to `found`.
     #[inline(always)]
     fn each(&mut self, lanes: &AnyLanes<'_>, shift: u32, mut found: impl FnMut(u64)) {
         self.turn = self.turn.wrapping_add(1);
@@ -335,14 +335,14 @@ impl Groups for Transactions {
     }
 }
 
-/// All sectors of the lines that sectors lie in.
+/// Returns all sectors of the lines of a mask of sectors.
 #[inline(always)]
 pub(super) fn whole_lines(sectors: u32) -> u32 {
     let pairs = sectors | sectors >> 1;
     ((pairs | pairs >> 2) & 0x1111_1111) * 15
 }
 
-/// Pages that each half-warp touches beyond its first, summed.
+/// Sums the pages that each half-warp touches beyond its first.
 pub(super) fn scattered_pages(request: &Request<'_>, page_shift: u32) -> u64 {
     let halves = [request.active & 0xFFFF, request.active & 0xFFFF_0000];
     let pages = halves.map(|mut lanes| {

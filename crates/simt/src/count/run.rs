@@ -1,4 +1,4 @@
-//! What a worker gathers over a run of blocks, and hands in at its end.
+//! The records that a worker collects over a run of blocks.
 
 use super::block::{BlockMemory, Group};
 use super::host_pages::{HostPages, OfHost};
@@ -11,13 +11,13 @@ use counters::Counts;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
-/// Groups of one part in a row before they are put together.
+/// Groups of one part before they are merged.
 const MOST_GROUPS: usize = 1 << 20;
 
 /// Bytes of transactions by partition, of one window's blocks.
 pub(super) struct WindowPartitions {
     pub(super) window: u64,
-    /// Reads, writes.
+    /// Bytes read, bytes written.
     pub(super) bytes: [Vec<u64>; 2],
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Totals {
     pub(super) warps: u64,
     /// Blocks that store to global memory.
     pub(super) storing: u64,
-    /// Of these, those that do so behind a barrier behind loads.
+    /// Blocks among these that do so after loads and a barrier.
     pub(super) phased: u64,
     /// Pages of half-warps beyond their first: loads, stores.
     pub(super) scattered: [u64; 2],
@@ -44,15 +44,15 @@ impl AddAssign for Totals {
     }
 }
 
-/// A worker's notes. Sums go on from run to run; what must be put in order is handed in with each run.
+/// Records of a worker. Sums continue from run to run; ordered data is handed in with each run.
 pub(super) struct Run {
     pub(super) counts: Vec<Counts>,
     pub(super) worst: Worst,
     pub(super) totals: Totals,
     pub(super) memory: BlockMemory,
-    /// What blocks touched, block after block.
+    /// Groups that blocks touched, block after block.
     pub(super) groups: Vec<Group>,
-    /// Parts in order, and where the groups of each begin.
+    /// Parts in order, with the index of each one's first group.
     pub(super) parts: Vec<(u64, usize)>,
     pub(super) partitions: Vec<WindowPartitions>,
     pub(super) trails: Trails,
@@ -80,7 +80,7 @@ impl Run {
         }
     }
 
-    /// The counters of a site.
+    /// Returns the counters of a site.
     #[inline(always)]
     pub(super) fn site(&mut self, site: u32) -> &mut Counts {
         if site as usize >= self.counts.len() {
@@ -94,7 +94,7 @@ impl Run {
         self.counts.resize(site as usize + 1, Counts::default());
     }
 
-    /// What follows is of this part.
+    /// Begins a part.
     pub(super) fn begin_part(&mut self, part: u64) {
         if self.parts.last().is_none_or(|last| last.0 != part) {
             self.parts.push((part, self.groups.len()));
@@ -102,7 +102,7 @@ impl Run {
         }
     }
 
-    /// The partitions of a window.
+    /// Returns the partitions' traffic of a window.
     pub(super) fn partitions(&mut self, window: u64, partitions: u32) -> &mut WindowPartitions {
         let at = self.partitions.iter().rposition(|known| known.window == window).unwrap_or_else(|| {
             let none = || vec![0; partitions as usize];
@@ -112,7 +112,7 @@ impl Run {
         &mut self.partitions[at]
     }
 
-    /// The block has ended, which was of this window.
+    /// Ends a block of this window.
     pub(super) fn end_block(&mut self, window: u64) {
         self.memory.end(&mut self.groups);
         self.trails.end_block(window);
@@ -123,8 +123,8 @@ impl Run {
         }
     }
 
-    /// Puts groups of the last part that came several times into one each. Reads of what a block before has written
-    /// stay no reads of memory.
+    /// Merges groups of the last part that occur several times. Reads of sectors that an earlier block wrote stay
+    /// excluded from reads of memory.
     #[cold]
     fn put_together(&mut self, start: usize) {
         self.groups[start..].sort_by_key(|group| group.index);

@@ -1,4 +1,4 @@
-//! What is known of a launch before it begins, and how it is cut.
+//! The shape of a launch, as counting needs it beforehand, and its division into windows, parts and runs.
 
 use super::l1::L1;
 use super::slots::Slots;
@@ -7,52 +7,52 @@ use crate::coalescing::{BankMode, BankRule, Coalescer, LANES};
 use crate::decode::Level;
 use crate::exec::SiteInfo;
 
-/// What lies at addresses that are not the card's own memory.
+/// Placement of memory that is not the card's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Managed memory: pages that are touched are counted a window. On the card it is memory like any other.
+    /// Managed memory: touched pages are counted per window. On the card it is like any other memory.
     Managed,
-    /// The host's, pinned: every sector goes over the host link, and none to device memory.
+    /// Pinned memory of the host: every sector goes over the host link, and none to device memory.
     Host,
-    /// Managed memory that the card reaches over the link, where the host has it: the same.
+    /// Managed memory that stays with the host and is accessed over the link, as pinned memory is.
     Linked,
 }
 
-/// Addresses of one placement.
+/// An address range with its placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// From the first to behind the last.
+    /// Addresses, as a half-open range.
     pub addresses: std::ops::Range<u64>,
-    /// What lies there.
+    /// Placement of the memory.
     pub placement: Placement,
 }
 
-/// A launch, as far as counting needs to know it beforehand.
+/// The shape of a launch.
 #[derive(Clone, Debug)]
 pub struct LaunchShape {
-    /// Blocks, in x, y and z.
+    /// Blocks of the grid, in x, y and z.
     pub grid: [u32; 3],
     /// Threads of a block, in x, y and z.
     pub block: [u32; 3],
-    /// Blocks and warps that are resident on a multiprocessor.
+    /// Blocks and warps resident on a multiprocessor.
     pub occupancy: Occupancy,
-    /// Shared memory of a block, static and dynamic together.
+    /// Shared memory per block in bytes, static and dynamic together.
     pub shared_bytes: u32,
-    /// How 3.x lays out its banks.
+    /// Width of the banks on 3.x.
     pub bank_mode: BankMode,
-    /// How many sites the program has.
+    /// Number of the program's sites.
     pub sites: usize,
-    /// Sites before which a warp waits for the loads that it has issued, and of how many turns of a loop these are, for
-    /// [`Counters::round_trips`](crate::model::Counters::round_trips).
+    /// Sites before which a warp waits for outstanding loads, each with the loop iterations that it waits for together.
+    /// For [`Counters::round_trips`](crate::model::Counters::round_trips).
     pub waits: Vec<(u32, u32)>,
-    /// What each site takes, for [`Counters::instructions`](crate::model::Counters::instructions).
+    /// Issue slots of each site, for [`Counters::instructions`](crate::model::Counters::instructions).
     pub slots: Vec<Slots>,
-    /// Managed and pinned memory, ascending. Costs nothing when empty.
+    /// Managed and pinned memory, ascending. An empty list costs nothing.
     pub ranges: Vec<Range>,
 }
 
 impl LaunchShape {
-    /// A launch of a program with these sites, without managed or pinned memory.
+    /// Describes a launch of a program with these sites, without managed or pinned memory.
     pub fn new(grid: [u32; 3], block: [u32; 3], occupancy: Occupancy, sites: &[SiteInfo]) -> Self {
         let waiting = (0..).zip(sites).filter(|(_, site)| site.waits_before);
         let waits = waiting.map(|(number, site)| (number, site.turns_together));
@@ -78,51 +78,51 @@ impl LaunchShape {
     }
 }
 
-/// How blocks are gathered: in windows, and these in parts. A part never spans windows.
+/// The division of a launch: windows of resident blocks, divided into parts. A part lies in one window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
-    /// Blocks that are resident on the card at once.
+    /// Blocks resident on the card at once.
     pub(super) window: u64,
-    /// Blocks of a part, the tick of L2's clock.
+    /// Blocks of a part, the unit of L2's clock.
     part: u64,
     parts_of_window: u64,
-    /// Blocks of a run, which has no bearing on any number.
+    /// Blocks of a run, which does not influence the counters.
     pub(super) run: u64,
 }
 
 impl Cut {
-    /// About so many warps a part.
+    /// Approximate number of warps per part.
     const WARPS: u64 = 128;
-    /// A launch is cut in so many runs at least, where it has as many blocks, so that all workers have some.
+    /// Fewest runs of a launch with enough blocks, so that all workers have work.
     const RUNS: u64 = 64;
 
     pub(super) fn new(card: &Card, shape: &LaunchShape) -> Self {
         let window = (u64::from(shape.occupancy.blocks) * u64::from(card.multiprocessors)).max(1);
         let part = (Self::WARPS / shape.warps_of_block()).clamp(1, 64);
-        // Powers of two, as `Observation` wants them for pairs.
+        // Powers of two, as `Observation` requires for pairs.
         let part = 1 << part.ilog2();
         let run = part.min(1 << (shape.blocks() / Self::RUNS).max(1).ilog2());
         Self { window, part, parts_of_window: window.div_ceil(part), run }
     }
 
-    /// The part of a block.
+    /// Returns the part of a block.
     pub(super) fn part_of(&self, block: u64) -> u64 {
         let (window, block) = (block / self.window, block % self.window);
         window * self.parts_of_window + block / self.part
     }
 
-    /// The window of a part.
+    /// Returns the window of a part.
     pub(super) fn window_of_part(&self, part: u64) -> u64 {
         part / self.parts_of_window
     }
 }
 
-/// The rules of a card, as an observer needs them at every access.
+/// The rules of a card, as an observer needs them at each access.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// Requests that use L1.
+    /// Rules for requests through L1.
     pub(super) cached: Coalescer,
-    /// Requests that do not.
+    /// Rules for requests that bypass L1.
     pub(super) uncached: Coalescer,
     pub(super) generation: Generation,
     pub(super) l1: L1,
@@ -134,7 +134,7 @@ pub(super) struct Rules {
     pub(super) level: Level,
 }
 
-/// Which way a request goes through the code.
+/// Code path of a request, by compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Generation {
     /// 1.x: half-warps, transactions of three sizes, no cache.

@@ -1,25 +1,25 @@
-//! Shared memory's wavefronts: [`BankRule::wavefronts`], with a memory.
+//! Counts shared-memory wavefronts by [`BankRule::wavefronts`], with a cache of results.
 
 use crate::coalescing::{Access, Addresses, BankRule, LANES, Request, Wavefronts};
 use crate::decode::Level;
 use crate::observe::Site;
 
-/// Instructions whose last request is remembered.
+/// Instructions whose last request is cached.
 const SITES: usize = 64;
 
-/// The wavefronts of each instruction's last request. They depend on nothing but the lanes' distances from each other,
-/// and on where among the banks the request begins, and most instructions ask for the same pattern all the time.
+/// A cache of the wavefronts of each instruction's last request. They depend only on the lanes' distances and on the
+/// bank at which the request begins, and most instructions repeat one pattern.
 pub(super) struct SharedMemory {
     rule: BankRule,
     level: Level,
-    /// Bytes by which all lanes may move without a change.
+    /// Bytes by which all lanes may move without a change of the result.
     period: u64,
     known: Vec<Known>,
 }
 
 #[derive(Clone)]
 struct Known {
-    /// Of each lane from the first active one.
+    /// Distance of each lane from the first active one.
     distances: Addresses,
     begin: u64,
     active: u32,
@@ -39,7 +39,7 @@ impl SharedMemory {
             wavefronts: Wavefronts::default(),
         };
         let period = match rule {
-            // Two words meet in a bank by their distance alone.
+            // A conflict of two words depends on their distance alone.
             BankRule::Sixteen | BankRule::Fermi | BankRule::ThirtyTwo => 4,
             // Words that share a bank's width lie in the same 256 bytes.
             BankRule::Kepler(_) => 256,
@@ -47,7 +47,7 @@ impl SharedMemory {
         Self { rule, level, period, known: vec![nothing; SITES] }
     }
 
-    /// The wavefronts of a request with at least one active lane.
+    /// Returns the wavefronts of a request with at least one active lane.
     #[inline]
     pub(super) fn wavefronts(&mut self, site: Site, request: &Request<'_>) -> Wavefronts {
         let first = request.addresses[(request.active.trailing_zeros() & 31) as usize];
@@ -78,14 +78,15 @@ impl SharedMemory {
         wavefronts
     }
 
-    /// Wavefronts of an atomic: those of a store, or where more lanes than that share an address, one for each of them.
+    /// Returns the wavefronts of an atomic: those of a store, or one per lane on the most shared address if that is
+    /// more.
     pub(super) fn atomic_wavefronts(&mut self, site: Site, request: &Request<'_>, rounds: u32) -> Wavefronts {
         let wavefronts = self.wavefronts(site, &Request { access: Access::Store, ..*request });
         Wavefronts { taken: wavefronts.taken.max(rounds), ..wavefronts }
     }
 }
 
-/// Whether all active lanes lie at these distances from the first.
+/// Returns true if all active lanes lie at these distances from the first.
 #[inline(always)]
 fn is_same(distances: &Addresses, first: u64, request: &Request<'_>, level: Level) -> bool {
     if request.active != u32::MAX {
@@ -95,14 +96,14 @@ fn is_same(distances: &Addresses, first: u64, request: &Request<'_>, level: Leve
     }
     #[cfg(target_arch = "x86_64")]
     if level == Level::Avx2 {
-        // SAFETY: whoever says this level has found that the computer has it.
+        // SAFETY: this level is set only where the computer supports it.
         return unsafe { all_same_avx2(distances, first, request.addresses) };
     }
     let _ = level;
     all_same(distances, first, request.addresses)
 }
 
-/// Without a branch, so that it becomes vector code.
+/// Free of branches, so that it vectorises.
 #[inline(always)]
 fn all_same(distances: &Addresses, first: u64, addresses: &Addresses) -> bool {
     let mut differs = 0;

@@ -1,20 +1,22 @@
-//! How many machine instructions an instruction of PTX becomes, and how many of them the integer units execute.
+//! Estimates how many machine instructions a PTX instruction becomes, and how many of them are integer instructions.
 //!
-//! Multiprocessors work in 32 bits: 64 bits of an address are two additions, two comparisons, or three multiplications.
-//! Parameters are operands from constant memory, and moves and conversions of whole registers mostly vanish. Of 83 kernels
-//! at small sizes on an H200, `smsp__inst_executed.sum` is within 20% of the sum of these weights for four in five.
+//! Multiprocessors work in 32 bits: 64 bits of an address take two additions, two comparisons, or three
+//! multiplications. Parameters are operands from constant memory, and moves and conversions of whole registers mostly
+//! vanish. For four in five of 83 kernels at small sizes on an H200, `smsp__inst_executed.sum` is within 20% of the sum
+//! of these weights.
 
-/// What an instruction takes of its multiprocessor.
+/// Issue slots of a PTX instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
     /// Machine instructions.
     pub issued: u8,
-    /// Of these, those of the units for integer addition, comparison, logic and shifts, which multiplication does without.
+    /// Instructions among them that use the units for integer addition, comparison, logic and shifts; multiplication
+    /// does not.
     pub integer: u8,
 }
 
 impl Slots {
-    /// For an opcode with its modifiers: `add.s64`.
+    /// Returns the slots of an opcode with its modifiers, such as `add.s64`.
     pub fn of(opcode: &str) -> Self {
         let slots = |issued, integer| Self { issued, integer };
         let mut words = opcode.split('.');

@@ -1,24 +1,24 @@
-//! In which order warps touch managed memory, for whoever moves its pages while they wait.
+//! Records the order in which warps touch managed memory, so that their pages can be migrated while they wait.
 
 use super::shape::{Placement, Range};
 use crate::coalescing::Addresses;
 use crate::model::unified::PAGE_BYTES;
 use std::sync::Arc;
 
-/// What a warp touched, page by page: a touch of the page that it touched before is none.
+/// The pages that a warp touched, in order, without immediate repetitions.
 ///
-/// Warps next to each other in the grid that went the same way share a trail, for what one of them waits for, all do.
+/// Adjacent warps with the same sequence share a trail: what one of them waits for, all do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trail(Box<[u32]>);
 
 /// A step of a [`Trail`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// The page's number in the launch: see [`numbered`].
+    /// Number of the page in the launch: see [`numbered`].
     pub page: u32,
-    /// Whether it is written.
+    /// True if it is written.
     pub written: bool,
-    /// Whether the same request touches this and the one before, so that they are wanted at the same time.
+    /// True if the request of the previous step touches this page too, so that both are requested together.
     pub with_previous: bool,
 }
 
@@ -27,7 +27,7 @@ const WITH_PREVIOUS: u32 = 2;
 const PAGE_SHIFT: u32 = 2;
 
 impl Trail {
-    /// A step.
+    /// Returns a step.
     pub fn touch(&self, step: usize) -> Option<Touch> {
         self.0.get(step).map(|&bits| Touch {
             page: bits >> PAGE_SHIFT,
@@ -36,7 +36,7 @@ impl Trail {
         })
     }
 
-    /// All steps.
+    /// Returns all steps.
     pub fn touches(&self) -> impl Iterator<Item = Touch> {
         (0..self.0.len()).filter_map(|step| self.touch(step))
     }
@@ -52,8 +52,8 @@ impl FromIterator<Touch> for Trail {
     }
 }
 
-/// The managed ones of a launch's ranges, each with the number of its first page. Pages of 64 KiB are counted from each
-/// range's start, and numbered through all of them; the last page of a range may be shorter.
+/// Returns the managed ranges, each with the number of its first page. Pages of 64 KiB are counted from each range's
+/// start and numbered through all ranges; the last page of a range may be shorter.
 pub fn numbered(ranges: &[Range]) -> impl Iterator<Item = (u32, &Range)> {
     let managed = ranges.iter().filter(|range| range.placement == Placement::Managed);
     managed.scan(0_u32, |next, range| {
@@ -65,7 +65,7 @@ pub fn numbered(ranges: &[Range]) -> impl Iterator<Item = (u32, &Range)> {
     })
 }
 
-/// Addresses of managed memory, and the number of their first page.
+/// A managed address range, and the number of its first page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbered {
     start: u64,
@@ -85,11 +85,11 @@ pub(super) fn managed(ranges: &[Range]) -> Arc<[Numbered]> {
 /// The trails of a run of blocks.
 pub(super) struct Trails {
     managed: Arc<[Numbered]>,
-    /// The range that was touched last.
+    /// Index of the range touched last.
     last: usize,
-    /// Of the block under way, by warp.
+    /// Steps of the current block's warps.
     warps: Vec<Vec<u32>>,
-    /// Of the blocks that have ended, with their window.
+    /// Trails of ended blocks, with their window.
     pub(super) done: Vec<(u64, Trail)>,
 }
 
@@ -98,13 +98,13 @@ impl Trails {
         Self { managed, last: 0, warps: Vec::new(), done: Vec::new() }
     }
 
-    /// Whether there is managed memory.
+    /// Returns true if there is managed memory.
     #[inline(always)]
     pub(super) fn any(&self) -> bool {
         !self.managed.is_empty()
     }
 
-    /// The range of an address.
+    /// Returns the range that contains an address.
     fn find(&mut self, address: u64) -> Option<Numbered> {
         let within = |range: &Numbered| (range.start..range.end).contains(&address);
         if let Some(last) = self.managed.get(self.last).filter(|range| within(range)) {
@@ -122,7 +122,7 @@ impl Trails {
         self.find(address).map(|range| range.first + ((address - range.start) / PAGE_BYTES) as u32)
     }
 
-    /// A warp's request. No lane's access spans pages, for ranges begin at multiples of what a lane accesses.
+    /// Records a warp's request. No lane's access spans pages, since ranges are aligned to the size of accesses.
     #[inline(never)]
     pub(super) fn note(&mut self, warp: u32, addresses: &Addresses, active: u32, written: bool) {
         if self.warps.len() <= warp as usize {
@@ -164,7 +164,7 @@ impl Trails {
         }
     }
 
-    /// The block has ended.
+    /// Ends the block.
     pub(super) fn end_block(&mut self, window: u64) {
         for warp in self.warps.iter_mut().filter(|warp| !warp.is_empty()) {
             let known = self.done.last().is_some_and(|(of, trail)| *of == window && *trail.0 == warp[..]);

@@ -1,4 +1,4 @@
-//! What is summed up window by window: partitions before Fermi, and pages of managed memory.
+//! Sums traffic by windows of resident blocks: partitions before Fermi, and pages of managed memory.
 
 use super::run::WindowPartitions;
 use super::trails::Trail;
@@ -11,37 +11,37 @@ use std::collections::BTreeMap;
 pub struct PageTouch {
     /// Its address over [`PAGE_BYTES`].
     pub page: u64,
-    /// Whether it was read.
+    /// True if it was read.
     pub read: bool,
-    /// Whether it was written.
+    /// True if it was written.
     pub written: bool,
 }
 
 /// The pages of managed memory that one window of resident blocks touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManagedWindow {
-    /// Which window of the launch.
+    /// Number of the window in the launch.
     pub window: u64,
-    /// Its pages, ascending, each once.
+    /// The pages, ascending, each once.
     pub pages: Vec<PageTouch>,
-    /// The order in which its warps touched them, in the order of blocks and of their warps.
+    /// The sequences in which warps touched them, in the order of blocks and of their warps.
     pub trails: Vec<Trail>,
 }
 
 impl ManagedWindow {
-    /// The distinct blocks of [`BLOCK_BYTES`] that the pages lie in.
+    /// Returns the number of distinct blocks of [`BLOCK_BYTES`] among the pages.
     pub fn blocks(&self) -> u64 {
         let block = |page: &PageTouch| page.page / (BLOCK_BYTES / PAGE_BYTES);
         self.pages.chunk_by(|a, b| block(a) == block(b)).count() as u64
     }
 }
 
-/// The window that is being summed up, and those that have been.
+/// The current window and the results of earlier ones.
 pub(super) struct Windows {
     partitions: [PartitionTraffic; 2],
     partition_window: Option<u64>,
     pages: BTreeMap<u64, (bool, bool)>,
-    /// By window, of which a run may have several.
+    /// Trails by window; a run may span several.
     trails: BTreeMap<u64, Vec<Trail>>,
     pub(super) managed: Vec<ManagedWindow>,
 }
@@ -57,7 +57,7 @@ impl Windows {
         }
     }
 
-    /// Traffic of a window, of which more may follow.
+    /// Adds partition traffic of a window, of which more may follow.
     pub(super) fn add_partitions(&mut self, traffic: &WindowPartitions) {
         if self.partition_window != Some(traffic.window) {
             self.end_partition_window();
@@ -73,13 +73,13 @@ impl Windows {
         self.partitions.iter_mut().for_each(PartitionTraffic::end_window);
     }
 
-    /// A page of managed memory is touched in the present window.
+    /// Touches a page of managed memory in the current window.
     pub(super) fn touch_page(&mut self, page: u64, read: bool, written: bool) {
         let known = self.pages.entry(page).or_default();
         *known = (known.0 | read, known.1 | written);
     }
 
-    /// Ends the window as far as managed memory goes.
+    /// Ends the current window of managed memory.
     pub(super) fn end_managed_window(&mut self, window: u64) {
         if !self.pages.is_empty() {
             let pages = std::mem::take(&mut self.pages);
@@ -88,7 +88,7 @@ impl Windows {
         }
     }
 
-    /// Trails of a run of blocks. Where cuts between runs are has no bearing on what comes together.
+    /// Adds the trails of a run of blocks. The result does not depend on the division into runs.
     pub(super) fn add_trails(&mut self, trails: impl Iterator<Item = (u64, Trail)>) {
         for (window, trail) in trails {
             let known = self.trails.entry(window).or_default();
@@ -98,7 +98,7 @@ impl Windows {
         }
     }
 
-    /// After the last window: what is known of each.
+    /// Returns all windows, after the last one has ended.
     pub(super) fn finish_managed(&mut self) -> Vec<ManagedWindow> {
         let mut windows = std::mem::take(&mut self.managed);
         for window in &mut windows {
@@ -107,7 +107,7 @@ impl Windows {
         windows
     }
 
-    /// How unevenly reads and writes fell on partitions, after the last window.
+    /// Returns the camping factors of reads and of writes, after the last window.
     pub(super) fn camping(&mut self) -> [f64; 2] {
         self.end_partition_window();
         self.partitions.each_ref().map(PartitionTraffic::camping)

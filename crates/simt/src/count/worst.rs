@@ -1,10 +1,10 @@
-//! Keeps the request of each instruction that cost most, for pictures of how lanes fall on sectors and banks.
+//! Keeps the most expensive request of each instruction, for pictures of its lanes' sectors and banks.
 //!
-//! The cost of a request is what [`counters::Access`] says. Most requests of an instruction cost the same, so the usual
-//! case has to be one comparison: cost, block and warp are packed into a *rank*, the cost above the complements of the
-//! block's number and of the warp's. Of two requests the one with the higher rank is kept: the dearer one, of equals that of
-//! the earlier block, and in a block that of the earlier warp. Of a warp's own the first is kept, for a later one has the same
-//! rank. A warp's requests depend on nothing that is left to chance, so what is kept is the same for any number of workers.
+//! [`counters::Access`] defines the cost of a request. Most requests of an instruction cost the same, so the common
+//! case must be one comparison. Cost, block and warp are packed into a *rank*: the cost in the high bits, then the
+//! complements of the block's and the warp's number. The request with the highest rank is kept: the most expensive,
+//! then that of the earliest block, then that of the earliest warp. Of a warp's own requests of equal rank the first is
+//! kept. A warp's requests are deterministic, so the result does not depend on the number of workers.
 
 use crate::observe::{Access, At, Operation, Space};
 use counters::AccessKind;
@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 /// Bits of a rank for the warp: a block has at most 32.
 const WARP_BITS: u32 = 6;
 
-/// Bits of a rank below the cost. More blocks than they can tell apart take years to execute.
+/// Bits of a rank below the cost. A launch with more blocks would take years.
 const ORDER_BITS: u32 = 48;
 
-/// Addresses in global, local and constant memory are given from the line of this size on which the request begins.
+/// Unit in bytes: addresses in global, local and constant memory are relative to the line on which the request begins.
 const LINE_BYTES: u64 = 128;
 
-/// What a request came to: one of the two is 0.
+/// Cost of a request.
 #[derive(Clone, Copy)]
 pub(super) enum Cost {
     /// Sectors in global or local memory.
@@ -28,10 +28,10 @@ pub(super) enum Cost {
     Wavefronts(u32),
 }
 
-/// The dearest requests so far, by site.
+/// The most expensive requests so far, by site.
 #[derive(Default)]
 pub(super) struct Worst {
-    /// The rank of what is kept; 0 for nothing.
+    /// Rank of each site's kept request; 0 for none.
     ranks: Vec<u64>,
     kept: BTreeMap<u32, Kept>,
 }
@@ -48,7 +48,7 @@ impl Worst {
         Self { ranks: vec![0; sites], kept: BTreeMap::new() }
     }
 
-    /// Keeps a request if none before it at its site ranks as high.
+    /// Keeps a request if no earlier one of its site ranks as high.
     #[inline(always)]
     pub(super) fn note(&mut self, at: At, access: &Access<'_>, cost: Cost) {
         let (Cost::Sectors(units) | Cost::Wavefronts(units)) = cost;
@@ -84,7 +84,7 @@ impl Worst {
         self.kept.insert(site, Kept { rank, block: at.block, access });
     }
 
-    /// Adds what another worker has kept.
+    /// Adds the requests that another worker has kept.
     pub(super) fn add(&mut self, other: &Worst) {
         for (&site, kept) in &other.kept {
             if self.kept.get(&site).is_none_or(|known| kept.rank > known.rank) {
@@ -93,7 +93,7 @@ impl Worst {
         }
     }
 
-    /// All requests that were kept, by site, of a launch with this grid.
+    /// Returns all kept requests by site, of a launch with this grid.
     pub(super) fn into_accesses(self, grid: [u32; 3]) -> Vec<counters::Access> {
         let [x, y] = [grid[0], grid[1]].map(u64::from);
         let placed = |Kept { block, access, .. }| {
@@ -118,12 +118,12 @@ fn kind(access: &Access<'_>) -> AccessKind {
     }
 }
 
-/// Addresses by lane, from where [`counters::Access::lanes`] counts them.
+/// Returns the addresses by lane, relative to the origin of [`counters::Access::lanes`].
 fn lanes(access: &Access<'_>) -> Vec<Option<u64>> {
     let address = |lane: usize| {
         let address = access.addresses[lane];
         let laid_out = match access.space {
-            // The same word of 32 threads makes a line: see `local`.
+            // One word of 32 threads makes a line: see `local`.
             Space::Local => address / 4 * 128 + lane as u64 * 4 + address % 4,
             _ => address,
         };
