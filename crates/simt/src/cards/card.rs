@@ -1,34 +1,34 @@
-//! A card's description, and what no card can be.
+//! A card's description and its validation.
 
 use super::limits::Limits;
 use crate::coalescing::ComputeCapability;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-/// From one list of fields: the struct, the same with every field optional (what a file may say), how the second
-/// changes the first, and the list of names.
+/// Generates from one list of fields: the struct, the same with every field optional (the content of a file), the
+/// application of the second to the first, and the list of names.
 macro_rules! card {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)*) => {
-        /// A card, as far as its memory behaviour and its occupancy need it.
+        /// A card, as far as its memory behaviour and its occupancy depend on it.
         ///
-        /// The fields are the keys of a card file. Where the figures of a built-in card come from stands in its
-        /// `source` and `calibration`, and figure by figure where the card is written down.
+        /// The fields are the keys of a card file. The sources of a built-in card's figures are in `source` and
+        /// `calibration`, and beside each figure where the card is defined.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         pub struct Card {
             /// Short name on the command line, such as `h200`.
             pub key: String,
-            /// Full name, as the driver would say it.
+            /// Full name, as the driver reports it.
             pub name: String,
             /// Compute capability.
             pub compute_capability: ComputeCapability,
-            /// Where the data-sheet figures are from.
+            /// Source of the data-sheet figures.
             pub source: String,
             /// What the calibration constants were fitted to, or that they are assumed.
             pub calibration: String,
             $($(#[$doc])* pub $field: $type,)*
         }
 
-        /// What a card file may say.
+        /// The content of a card file.
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         pub(super) struct Stated {
@@ -42,19 +42,19 @@ macro_rules! card {
         }
 
         impl Stated {
-            /// Numbers that are not stated, by name.
+            /// Returns the names of numbers that the file does not state.
             pub(super) fn missing(&self) -> Vec<&'static str> {
                 let mut missing = Vec::new();
                 $(if self.$field.is_none() { missing.push(stringify!($field)); })*
                 missing
             }
 
-            /// Puts the stated numbers into the card.
+            /// Copies the stated numbers into the card.
             pub(super) fn change(&self, card: &mut Card) {
                 $(if let Some(value) = &self.$field { card.$field = *value.get_ref(); })*
             }
 
-            /// Where in the file a field is stated.
+            /// Returns the position in the file at which a field is stated.
             pub(super) fn position(&self, field: &str) -> Option<usize> {
                 match field {
                     "key" => self.key.as_ref().map(|value| value.span().start),
@@ -66,7 +66,7 @@ macro_rules! card {
         }
 
         impl Card {
-            /// A card without numbers, to be filled in.
+            /// Returns a card without numbers, to be filled in.
             pub(super) fn blank(compute_capability: ComputeCapability) -> Self {
                 Self {
                     key: String::new(),
@@ -78,7 +78,7 @@ macro_rules! card {
                 }
             }
 
-            /// The card as a card file, from which [`from_toml`](super::from_toml) makes it again.
+            /// Writes the card as a card file, which [`from_toml`](super::from_toml) reads back.
             pub fn to_toml(&self) -> String {
                 use std::fmt::Write;
                 let mut text = String::new();
@@ -100,17 +100,17 @@ macro_rules! card {
 }
 
 card! {
-    /// Multiprocessors.
+    /// Number of multiprocessors.
     multiprocessors: u32,
-    /// Threads in a warp: 32.
+    /// Threads of a warp: 32.
     warp_threads: u32,
     /// Highest clock of the multiprocessors in MHz; on 1.x and 2.x that of the shaders.
     clock_mhz: f64,
-    /// Warp instructions that a multiprocessor issues a clock.
+    /// Warp instructions issued per clock and multiprocessor.
     issue_per_clock: f64,
-    /// Of these, integer additions, comparisons, logic and shifts that it executes a clock.
+    /// Integer additions, comparisons, logic and shifts among these, per clock and multiprocessor.
     integer_per_clock: f64,
-    /// Shared-memory wavefronts that a multiprocessor serves a clock.
+    /// Shared-memory wavefronts per clock and multiprocessor.
     wavefronts_per_clock: f64,
     /// Device memory in bytes.
     memory_bytes: u64,
@@ -118,81 +118,82 @@ card! {
     dram_gb_per_s: f64,
     /// Width of the memory bus in bits.
     dram_bus_bits: u32,
-    /// Memory partitions of 256 bytes that addresses go round; 0 where addresses are hashed, which is from 2.0 on.
+    /// Memory partitions over which addresses are interleaved in units of 256 bytes; 0 if addresses are hashed, as from
+    /// 2.0 on.
     dram_partitions: u32,
-    /// Bytes of L2; 0 without one.
+    /// Size of L2 in bytes; 0 without one.
     l2_bytes: u64,
     /// Bandwidth of L2 in GB/s, reads and writes together; 0 without one.
     l2_gb_per_s: f64,
-    /// What the host link gives a large copy from pinned memory, in GB/s, one direction.
+    /// Bandwidth of the host link in GB/s for a large copy from pinned memory, one direction.
     host_link_gb_per_s: f64,
     /// Fixed time of a copy over the host link, in microseconds.
     host_link_latency_us: f64,
-    /// Calibration: the share of it that is left when a kernel reads or writes the host's memory itself.
+    /// Calibration: the share of the link's bandwidth that kernels reach when they access the host's memory.
     host_access_share: f64,
-    /// Calibration: what the driver on the host takes for a page of 64 KiB of managed memory that is faulted in, in
-    /// microseconds, beside [the batch and the link](crate::model::unified).
+    /// Calibration: the driver's time on the host to fault in a page of 64 KiB of managed memory, in microseconds,
+    /// beside [the batch and the link](crate::model::unified).
     fault_page_us: f64,
-    /// Calibration: the same for each piece of memory that comes together.
+    /// Calibration: the same per contiguous piece of memory.
     fault_piece_us: f64,
     /// Fixed time of a launch, in microseconds.
     launch_us: f64,
-    /// From a load that misses all caches to its data, in nanoseconds.
+    /// Latency in nanoseconds of a load that misses all caches.
     dram_latency_ns: f64,
-    /// From a load that hits in L2 to its data, in nanoseconds; 0 without an L2.
+    /// Latency in nanoseconds of a load that hits in L2; 0 without an L2.
     l2_latency_ns: f64,
-    /// From a load that hits in L1 to its data, in clocks.
+    /// Latency in clocks of a load that hits in L1.
     l1_clocks: f64,
-    /// Calibration: clocks that an integer instruction takes of its warp, where no other warp's hides it.
+    /// Calibration: clocks by which an integer instruction delays its warp, if no other warp hides it.
     integer_clocks: f64,
-    /// Calibration: how much later the last of several loads comes with every doubling of their number, in nanoseconds.
+    /// Calibration: delay of the last of several loads for each doubling of their number, in nanoseconds.
     straggler_ns: f64,
     /// Calibration: clocks between the starts of two blocks on a multiprocessor.
     block_clocks: f64,
-    /// Calibration: clocks that constant memory takes for each address of a request.
+    /// Calibration: clocks of constant memory for each address of a request.
     constant_clocks: f64,
-    /// Calibration: how many sectors' time L2 takes more for one that a block writes again.
+    /// Calibration: extra time of L2 for a sector that a block writes again, in sectors.
     rewrite_sectors: f64,
-    /// Calibration: time that a warp's slot takes beside the latencies, in nanoseconds: block start, arithmetic, exit.
+    /// Calibration: time of a warp beside its latencies, in nanoseconds: block start, arithmetic, exit.
     warp_overhead_ns: f64,
-    /// Calibration: the share of the peak that reads without gaps reach, and, less
+    /// Calibration: the share of the peak bandwidth that reads without gaps reach, and, less
     /// [`dram_turnaround`](Self::dram_turnaround), a copy.
     dram_share: f64,
-    /// Bytes that DRAM moves at least, a power of two from 32 to 128.
+    /// Smallest transfer of DRAM in bytes, a power of two from 32 to 128.
     dram_granule_bytes: u32,
-    /// Bytes that DRAM opens at once, as far as the model is concerned, a power of two.
+    /// Page size of DRAM in bytes, as the model sees it, a power of two.
     dram_page_bytes: u32,
-    /// Calibration: the part of the time of a sequential access that goes by lines of 128 bytes.
+    /// Calibration: share of a sequential access's time that depends on lines of 128 bytes.
     dram_line_weight: f64,
-    /// Calibration: the part that goes by pages. The rest goes by granules.
+    /// Calibration: share that depends on pages. The rest depends on granules.
     dram_page_weight: f64,
-    /// Calibration: what is lost, of the time of both, when as much is written as is read.
+    /// Calibration: share of both times that is lost if as much is written as is read.
     dram_turnaround: f64,
-    /// Calibration: what is lost when every request looks up a line that a neighbour has too.
+    /// Calibration: share that is lost if every request looks up a line that a neighbour looks up too.
     straddle_penalty: f64,
-    /// Calibration: how sharply the slowest level dominates, 1 for a sum of all, more for nearly the slowest alone.
+    /// Calibration: how sharply the slowest level dominates: 1 for the sum of all, more for nearly the slowest alone.
     sharpness: f64,
-    /// Calibration: the share of bandwidth that is left when a barrier stands between a block's loads and its stores.
+    /// Calibration: the share of bandwidth that is left if a barrier stands between a block's loads and its stores.
     phase_share: f64,
 }
 
-/// Why a description is of no card that can be.
+/// Why a description fits no possible card.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {reason}", fields[0])]
 pub struct Impossible {
-    /// The fields that say so, the one to blame first.
+    /// The fields concerned, the most likely culprit first.
     pub fields: Vec<&'static str>,
     /// What is wrong.
     pub reason: String,
 }
 
 impl Card {
-    /// Limits of a multiprocessor, by compute capability.
+    /// Returns the limits of a multiprocessor, by compute capability.
     pub fn limits(&self) -> Limits {
         Limits::of(self.compute_capability)
     }
 
-    /// Refuses what cannot be.
+    /// Checks that the values are possible.
     ///
     /// # Errors
     /// The first field found to be impossible, and why.

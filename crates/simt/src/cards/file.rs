@@ -1,4 +1,4 @@
-//! A user's own card, as a TOML file: `extends = "h200"` and what is different, or everything.
+//! Reads a user's own card from a TOML file: `extends = "h200"` and the differences, or all fields.
 
 use super::card::{Card, Impossible, Stated};
 use super::known::{UnknownCard, find};
@@ -9,18 +9,18 @@ use toml::Spanned;
 /// too.
 #[derive(Debug, thiserror::Error)]
 pub enum CardFileError {
-    /// Not TOML, a key that no card has, or a value of another type.
+    /// The file is not TOML, has an unknown key, or a value of the wrong type.
     #[error("card file: {0}")]
     Syntax(#[from] toml::de::Error),
-    /// `extends` names no card.
+    /// `extends` names an unknown card.
     #[error("card file, line {line}: extends: {cause}")]
     Extends {
         /// Line in the file, from 1.
         line: usize,
-        /// The name, and which there are.
+        /// The name, and the known cards.
         cause: UnknownCard,
     },
-    /// The compute capability is none.
+    /// The compute capability does not exist.
     #[error("card file, line {line}: compute_capability: {cause}")]
     Capability {
         /// Line in the file, from 1.
@@ -28,10 +28,10 @@ pub enum CardFileError {
         /// What is wrong with it.
         cause: CapabilityError,
     },
-    /// A card that extends no other must say everything.
+    /// A card that extends no other must state all fields.
     #[error("card file: without extends = \"...\" a card needs every value, and lacks {}", .0.join(", "))]
     Missing(Vec<&'static str>),
-    /// A value that no card can have.
+    /// A value is impossible.
     #[error("card file, line {line}: {cause}")]
     Impossible {
         /// Line in the file, from 1.
@@ -43,8 +43,8 @@ pub enum CardFileError {
 
 /// Reads a card file.
 ///
-/// A card that extends another and says neither key nor name has the key `custom` and the other's name with
-/// ", changed" behind it.
+/// A card that extends another and states neither key nor name gets the key `custom` and the other's name followed by
+/// ", changed".
 ///
 /// # Errors
 /// [`CardFileError`] with the line.

@@ -1,5 +1,5 @@
-//! The built-in cards, which are written down in [`tesla_to_kepler`](old) and [`volta_to_hopper`](new). There, behind
-//! each figure stands its source; what has no source is an estimate and says so.
+//! The built-in cards, which are defined in [`tesla_to_kepler`](old) and [`volta_to_hopper`](new). A comment beside
+//! each figure gives its source; figures without one are estimates and marked so.
 //!
 //! Sources in short: *sheet*, NVIDIA's data sheet or board specification; *query*, what `deviceQuery` or the driver
 //! reports on such a card; *guide*, CUDA C Programming Guide; *gpu-benches*, measurements published in
@@ -10,19 +10,19 @@
 use super::card::Card;
 use super::{tesla_to_kepler as old, volta_to_hopper as new};
 
-/// No built-in card has this key.
+/// The error that no built-in card has this key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no card \"{wanted}\"; nearest is \"{nearest}\", and there are {}", keys.join(", "))]
 pub struct UnknownCard {
-    /// What was asked for.
+    /// The key requested.
     pub wanted: String,
-    /// The key most like it.
+    /// The most similar key.
     pub nearest: String,
     /// All keys.
     pub keys: Vec<String>,
 }
 
-/// All built-in cards, oldest first.
+/// Returns all built-in cards, oldest first.
 pub fn all() -> Vec<Card> {
     vec![
         old::c870(),
@@ -41,10 +41,10 @@ pub fn all() -> Vec<Card> {
     ]
 }
 
-/// The card with this key; capitals do not matter.
+/// Returns the card with this key, in upper or lower case.
 ///
 /// # Errors
-/// [`UnknownCard`] with the nearest key and all others.
+/// [`UnknownCard`] with the most similar key and all others.
 pub fn find(key: &str) -> Result<Card, UnknownCard> {
     let wanted = key.to_lowercase();
     let cards = all();
@@ -56,7 +56,7 @@ pub fn find(key: &str) -> Result<Card, UnknownCard> {
     Err(UnknownCard { wanted: key.to_owned(), nearest, keys })
 }
 
-/// Insertions, deletions and replacements that make one word of another.
+/// Returns the edit distance of two words: insertions, deletions and replacements.
 fn edits(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

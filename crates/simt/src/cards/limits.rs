@@ -1,42 +1,42 @@
-//! What fits on a multiprocessor, by compute capability.
+//! Limits of a multiprocessor, by compute capability.
 
 use crate::coalescing::ComputeCapability;
 
 /// Limits of one multiprocessor and of one block.
 ///
 /// From the tables "Technical Specifications per Compute Capability" of the CUDA C Programming Guide, and for the units
-/// of allocation from the data of NVIDIA's occupancy calculator. 8.8, 10.1, 10.3, 11.0 and 12.1 are assumed to be like
+/// of allocation from the data of NVIDIA's occupancy calculator. 8.8, 10.1, 10.3, 11.0 and 12.1 are assumed to equal
 /// their nearest relatives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Warps resident at once.
+    /// Most resident warps.
     pub warps: u32,
-    /// Blocks resident at once.
+    /// Most resident blocks.
     pub blocks: u32,
-    /// 32-bit registers.
+    /// Number of 32-bit registers.
     pub registers: u32,
-    /// Registers are handed out in multiples of this, to a block on 1.x and to a warp later.
+    /// Unit of register allocation: per block on 1.x, per warp later.
     pub register_unit: u32,
-    /// True on 1.x.
+    /// True if registers are allocated per block, as on 1.x.
     pub registers_by_block: bool,
-    /// Most registers of a thread.
+    /// Most registers per thread.
     pub registers_per_thread: u32,
-    /// Warps are handed out in multiples of this.
+    /// Unit of warp allocation.
     pub warp_unit: u32,
-    /// Bytes of shared memory.
+    /// Shared memory in bytes.
     pub shared_bytes: u32,
-    /// Most shared memory of a block, with the opt-in where there is one.
+    /// Most shared memory per block in bytes, with the opt-in if there is one.
     pub shared_bytes_per_block: u32,
-    /// Shared memory is handed out in multiples of this.
+    /// Unit of shared-memory allocation in bytes.
     pub shared_unit: u32,
-    /// Shared memory that the system takes from each block's share.
+    /// Shared memory in bytes that the system reserves for each block.
     pub shared_reserved: u32,
-    /// Most threads of a block.
+    /// Most threads per block.
     pub threads_per_block: u32,
 }
 
 impl Limits {
-    /// The limits of a compute capability.
+    /// Returns the limits of a compute capability.
     pub fn of(capability: ComputeCapability) -> Self {
         let tesla = Self {
             warps: 24,

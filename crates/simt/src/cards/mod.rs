@@ -1,7 +1,8 @@
-//! The cards that are modelled: what their data sheets say, what was measured, and what had to be assumed.
+//! Describes the modelled cards: data-sheet figures, measured constants and assumptions.
 //!
 //! [`find`] looks a card up by its key, such as `h200`; [`from_toml`] reads a user's own; [`Card::to_toml`] prints
-//! either. What fits on a multiprocessor at once is [`Limits`], which go by compute capability, and [`Occupancy`].
+//! either. [`Limits`] are the resources of a multiprocessor by compute capability, and [`Occupancy`] is how many blocks
+//! fit into them.
 
 mod card;
 mod file;

@@ -1,17 +1,17 @@
-//! How many blocks of a kernel are resident on a multiprocessor.
+//! Computes occupancy: how many blocks of a kernel are resident on a multiprocessor.
 
 use super::limits::Limits;
 use crate::coalescing::LANES;
 use counters::{Limiter, Residency};
 
-/// What a block takes.
+/// Resources of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockShape {
-    /// Threads.
+    /// Threads per block.
     pub threads: u32,
-    /// Registers a thread; 0 when unknown, which limits nothing.
+    /// Registers per thread; 0 if unknown, which limits nothing.
     pub registers: u32,
-    /// Bytes of shared memory, static and dynamic together.
+    /// Shared memory per block in bytes, static and dynamic together.
     pub shared_bytes: u32,
 }
 
@@ -21,7 +21,7 @@ pub enum OccupancyError {
     /// Too many threads or none.
     #[error("a block of {0} threads: 1 to {1} are possible on this card")]
     Threads(u32, u32),
-    /// Too many registers for a thread, or for the block as a whole.
+    /// Too many registers per thread, or for the block as a whole.
     #[error("{0} registers a thread do not fit: take fewer registers or smaller blocks")]
     Registers(u32),
     /// Too much shared memory.
@@ -29,22 +29,22 @@ pub enum OccupancyError {
     SharedMemory(u32, u32),
 }
 
-/// Residency of a kernel on one multiprocessor.
+/// Occupancy of one multiprocessor by a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
     /// Resident blocks.
     pub blocks: u32,
     /// Resident warps.
     pub warps: u32,
-    /// What limits the blocks.
+    /// The resource that limits the blocks.
     pub residency: Residency,
 }
 
 impl Occupancy {
-    /// The occupancy of blocks of this shape, as NVIDIA's calculator computes it.
+    /// Computes the occupancy of blocks of this shape, as NVIDIA's calculator does.
     ///
     /// # Errors
-    /// [`OccupancyError`] when not even one block fits.
+    /// [`OccupancyError`] if not even one block fits.
     pub fn new(limits: &Limits, block: BlockShape) -> Result<Self, OccupancyError> {
         let BlockShape { threads, registers, shared_bytes } = block;
         if threads == 0 || threads > limits.threads_per_block {
@@ -97,7 +97,7 @@ impl Occupancy {
         Ok(Self { blocks, warps: blocks * warps, residency })
     }
 
-    /// Resident warps over possible ones.
+    /// Returns the share of possible warps that is resident.
     pub fn share(&self) -> f64 {
         f64::from(self.warps) / f64::from(self.residency.most_warps)
     }

@@ -1,4 +1,4 @@
-//! The built-in cards of 1.x, 2.x and 3.x. For the words in the comments see [`known`](super::known).
+//! The built-in cards of 1.x, 2.x and 3.x. [`known`](super::known) defines the words of the comments.
 
 use super::card::Card;
 use crate::coalescing::ComputeCapability;
@@ -7,19 +7,19 @@ const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 const KIB: u64 = 1 << 10;
 
-/// What is taken to be alike on all cards here.
+/// Returns the constants that all cards here share.
 fn before_volta(capability: ComputeCapability) -> Card {
     Card {
         // Estimate.
         warp_overhead_ns: 100.0,
-        // Not told apart: what they cost is in what is fitted.
+        // Not separate: the fitted constants include these costs.
         l1_clocks: 40.0,
         integer_clocks: 0.0,
         straggler_ns: 0.0,
         block_clocks: 0.0,
         constant_clocks: 1.0,
         rewrite_sectors: 0.0,
-        // Nothing faults.
+        // No page faults.
         fault_page_us: 0.0,
         fault_piece_us: 0.0,
         // Taken over from the H200.
@@ -30,13 +30,13 @@ fn before_volta(capability: ComputeCapability) -> Card {
     }
 }
 
-/// What the cards of 1.x have in common.
+/// Returns the constants that the cards of 1.x share.
 fn tesla(minor: u8) -> Card {
     Card {
         warp_threads: 32,
-        // Guide 5.0, 5.4.1: 8 cores, an instruction of a warp every four clocks.
+        // Guide 5.0, 5.4.1: 8 cores, one instruction per warp every four clocks.
         issue_per_clock: 0.25,
-        // All cores take integers.
+        // All cores execute integers.
         integer_per_clock: 0.25,
         // Guide 5.0, F.3.3: a half-warp every two clocks.
         wavefronts_per_clock: 0.5,
@@ -49,7 +49,7 @@ fn tesla(minor: u8) -> Card {
         launch_us: 7.0,
         // Transpose: a copy on a GTX 280 gets 96.9 of 141.7 GB/s. Taken over for the other two.
         dram_share: 0.7,
-        // Guide 5.0, F.3.2: the smallest transaction. There is no cache, so transactions are all that DRAM sees.
+        // Guide 5.0, F.3.2: the smallest transaction. There is no cache, so DRAM sees all transactions.
         dram_granule_bytes: 32,
         dram_page_bytes: 1024,
         dram_line_weight: 0.0,
@@ -72,7 +72,7 @@ pub(super) fn c870() -> Card {
         key: "c870".to_owned(),
         name: "Tesla C870".to_owned(),
         source: "data sheet; pinned copies over PCIe 1 estimated".to_owned(),
-        // Sheet: 128 cores of 8 a multiprocessor, 1350 MHz.
+        // Sheet: 128 cores, 8 per multiprocessor, 1350 MHz.
         multiprocessors: 16,
         clock_mhz: 1350.0,
         // Sheet: 1.5 GB GDDR3 at 1.6 GT/s on 384 bits.
@@ -93,7 +93,7 @@ pub(super) fn c1060() -> Card {
         key: "c1060".to_owned(),
         name: "Tesla C1060".to_owned(),
         source: "data sheet; pinned copies over PCIe 2 estimated".to_owned(),
-        // Sheet: 240 cores of 8 a multiprocessor, 1296 MHz.
+        // Sheet: 240 cores, 8 per multiprocessor, 1296 MHz.
         multiprocessors: 30,
         clock_mhz: 1296.0,
         // Sheet: 4 GB GDDR3 at 800 MHz on 512 bits.
@@ -120,13 +120,13 @@ pub(super) fn gtx280() -> Card {
     }
 }
 
-/// What the cards of 2.x and 3.x have in common.
+/// Returns the constants that the cards of 2.x and 3.x share.
 fn fermi() -> Card {
     Card {
         warp_threads: 32,
         // Guide 5.0, F.4.1: two schedulers, each every second shader clock.
         issue_per_clock: 1.0,
-        // All cores take integers.
+        // All cores execute integers.
         integer_per_clock: 1.0,
         // Guide 5.0, F.4.3: a bank has 32 bits every two clocks.
         wavefronts_per_clock: 0.5,
@@ -162,7 +162,7 @@ pub(super) fn c2050() -> Card {
         key: "c2050".to_owned(),
         name: "Tesla C2050".to_owned(),
         source: "data sheet; pinned copies over PCIe 2 estimated".to_owned(),
-        // Sheet: 448 cores of 32 a multiprocessor, 1150 MHz.
+        // Sheet: 448 cores, 32 per multiprocessor, 1150 MHz.
         multiprocessors: 14,
         clock_mhz: 1150.0,
         // Sheet: 3 GB GDDR5 at 1500 MHz on 384 bits, without ECC.
@@ -181,7 +181,7 @@ pub(super) fn m2090() -> Card {
         key: "m2090".to_owned(),
         name: "Tesla M2090".to_owned(),
         source: "data sheet; pinned copies over PCIe 2 estimated".to_owned(),
-        // Sheet: 512 cores of 32 a multiprocessor, 1300 MHz.
+        // Sheet: 512 cores, 32 per multiprocessor, 1300 MHz.
         multiprocessors: 16,
         clock_mhz: 1300.0,
         // Sheet: 6 GB GDDR5 at 1850 MHz on 384 bits, without ECC.
@@ -201,12 +201,12 @@ pub(super) fn k20x() -> Card {
         name: "Tesla K20X".to_owned(),
         source: "data sheet; pinned copies over PCIe 2 estimated".to_owned(),
         compute_capability: ComputeCapability { major: 3, minor: 5 },
-        // Sheet: 2688 cores of 192 a multiprocessor, 732 MHz.
+        // Sheet: 2688 cores, 192 per multiprocessor, 732 MHz.
         multiprocessors: 14,
         clock_mhz: 732.0,
         // Guide 5.0, F.5.1: four schedulers.
         issue_per_clock: 4.0,
-        // Guide 5.0, 5.4.1: 160 lanes a clock, more than are issued.
+        // Guide 5.0, 5.4.1: 160 lanes per clock, more than are issued.
         integer_per_clock: 4.0,
         // Guide 5.0, F.5.3: every clock.
         wavefronts_per_clock: 1.0,

@@ -1,4 +1,4 @@
-//! The built-in cards from 7.0 on. For the words in the comments see [`known`](super::known).
+//! The built-in cards from 7.0 on. [`known`](super::known) defines the words of the comments.
 
 use super::card::Card;
 use crate::coalescing::ComputeCapability;
@@ -6,13 +6,13 @@ use crate::coalescing::ComputeCapability;
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-/// What the cards from 7.0 on have in common.
+/// Returns the constants that the cards from 7.0 on share.
 fn volta(major: u8, minor: u8) -> Card {
     Card {
         warp_threads: 32,
-        // Guide: four schedulers, one instruction a clock each; one wavefront of 32 banks a clock.
+        // Guide: four schedulers, one instruction per clock each; one wavefront of 32 banks per clock.
         issue_per_clock: 4.0,
-        // Guide, throughput of arithmetic instructions: 64 lanes a clock.
+        // Guide, throughput of arithmetic instructions: 64 lanes per clock.
         integer_per_clock: 2.0,
         wavefronts_per_clock: 1.0,
         // Records: fitted on an H200, see there; assumed for the others.
@@ -26,7 +26,7 @@ fn volta(major: u8, minor: u8) -> Card {
         sharpness: 3.35,
         // Records: fitted on an H200; assumed for the others.
         host_access_share: 0.935,
-        // What is published has no such part, see `unified`.
+        // Published figures have no such part, see `unified`.
         fault_page_us: 0.0,
         fault_piece_us: 0.0,
         // Estimates.
@@ -182,8 +182,8 @@ pub(super) fn h200() -> Card {
         clock_mhz: 1980.0,
         // Records, fitted: reads and writes together. Gpu-benches reads up to 34 MB with 9600.
         l2_gb_per_s: 6270.0,
-        // Gpu-benches has 275: 123 GB/s with 4224 threads of 8 bytes in flight. That memory is 200 farther than L2 is
-        // chosen between fits.
+        // Gpu-benches has 275: 123 GB/s with 4224 threads of 8 bytes in flight. The difference of 200 to L2 was chosen
+        // between fits.
         dram_latency_ns: 300.0,
         l2_latency_ns: 100.0,
         // Measured on an H200: pinned memory to the device.

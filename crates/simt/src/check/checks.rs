@@ -1,32 +1,33 @@
-//! Which checks are wanted.
+//! Names the checks and sets of them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
 
-/// One of compute-sanitizer's tools.
+/// A check, named as the tool of compute-sanitizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Check {
-    /// Addresses out of bounds and misaligned, panics, wrong calls of the driver.
+    /// Finds accesses out of bounds or misaligned, panics, and wrong driver calls.
     Memcheck,
-    /// Accesses to one place that nothing orders.
+    /// Finds conflicting accesses that happens-before does not order.
     Racecheck,
-    /// Reads of what nothing has written.
+    /// Finds reads of uninitialised memory.
     Initcheck,
-    /// Barriers that not all threads reach.
+    /// Finds barriers that not all threads reach.
     Synccheck,
-    /// Memory that is left when its context or the program ends: what compute-sanitizer says with `--leak-check full`.
+    /// Finds memory that is not freed when its context or the program ends, as compute-sanitizer does with
+    /// `--leak-check full`.
     Leakcheck,
 }
 
 impl Check {
-    /// All of them.
+    /// All checks.
     pub const ALL: [Self; 5] =
         [Self::Memcheck, Self::Racecheck, Self::Initcheck, Self::Synccheck, Self::Leakcheck];
 
-    /// As it is written on a command line.
+    /// Returns the name used on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Memcheck => "memcheck",
@@ -60,15 +61,15 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// All that look at kernels: without leakcheck, for many programs leave freeing to the end of the process.
+    /// All checks of kernels. leakcheck is left out, since many programs leave freeing to the end of the process.
     pub const ALL: Self =
         Self { memcheck: true, racecheck: true, initcheck: true, synccheck: true, leakcheck: false };
 
-    /// None of them.
+    /// The empty set.
     pub const NONE: Self =
         Self { memcheck: false, racecheck: false, initcheck: false, synccheck: false, leakcheck: false };
 
-    /// Whether this one is among them.
+    /// Returns true if the set contains this check.
     pub const fn has(self, check: Check) -> bool {
         match check {
             Check::Memcheck => self.memcheck,
@@ -79,7 +80,7 @@ impl Checks {
         }
     }
 
-    /// These and one more.
+    /// Adds a check to the set.
     #[must_use]
     pub const fn with(mut self, check: Check) -> Self {
         match check {
@@ -92,12 +93,12 @@ impl Checks {
         self
     }
 
-    /// No check at all.
+    /// Returns true if the set is empty.
     pub fn is_empty(self) -> bool {
         self == Self::NONE
     }
 
-    /// Those that are wanted, in the order of [`Check::ALL`].
+    /// Returns the checks of the set, in the order of [`Check::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Check> {
         Check::ALL.into_iter().filter(move |check| self.has(*check))
     }
@@ -116,21 +117,21 @@ impl fmt::Display for Checks {
     }
 }
 
-/// A name that no check has.
+/// An unknown name of a check.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no check {name:?}; there are memcheck, racecheck, initcheck, synccheck and leakcheck, separated by commas, `all` of \
      them but leakcheck, and `none`"
 )]
 pub struct UnknownCheck {
-    /// As it was given.
+    /// The name, as given.
     pub name: String,
 }
 
 impl FromStr for Checks {
     type Err = UnknownCheck;
 
-    /// Names separated by commas, spaces around them left out; `all` but leakcheck, `none`.
+    /// Parses names separated by commas and optional spaces; `all` for [`Checks::ALL`], `none` for the empty set.
     fn from_str(text: &str) -> Result<Self, UnknownCheck> {
         let mut checks = Self::NONE;
         for name in text.split(',').map(str::trim) {

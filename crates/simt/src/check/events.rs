@@ -1,4 +1,4 @@
-//! What the observers of a launch bring back: races, and what else happened, counted by instruction.
+//! Collects what the observers of a launch find: races, and other events counted by instruction.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,7 +8,7 @@ use super::finding::BarrierProblem;
 use super::race::Races;
 use crate::observe::{Misuse, Site, Space};
 
-/// What has been found so far; observers bring it back even if their launch fails.
+/// Findings of a launch so far; observers return them even if the launch fails.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) races: Races,
@@ -16,7 +16,7 @@ pub(super) struct Found {
 }
 
 pub(super) fn lock(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
-    // What a worker that panicked has found is found all the same.
+    // Findings of a worker that panicked count too.
     found.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -31,10 +31,10 @@ impl From<Misuse> for BarrierProblem {
     }
 }
 
-/// By instruction and kind.
+/// Events by instruction and class.
 pub(super) type Events = HashMap<(Site, u8), Event>;
 
-/// Something other than a race.
+/// A finding other than a race.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
     pub(super) kind: EventKind,
@@ -43,11 +43,11 @@ pub(super) struct Event {
     pub(super) warp: u32,
     pub(super) lane: u32,
     pub(super) count: u64,
-    /// How many kinds of events its observer had seen before.
+    /// Number of kinds of events that its observer had seen before.
     pub(super) order: usize,
 }
 
-/// Adds an event to those of its kind. The thread that is shown is the lowest, whoever came first.
+/// Adds an event to those of its kind. The thread shown is the lowest, in whatever order they came.
 pub(super) fn add(events: &mut Events, event: Event) {
     match events.entry((event.site, event.kind.class())) {
         Entry::Vacant(vacant) => {
@@ -72,7 +72,7 @@ pub(super) enum EventKind {
 }
 
 impl EventKind {
-    /// Events of one instruction are counted together if they are of one class.
+    /// Returns the class: events of one instruction and class are counted together.
     fn class(self) -> u8 {
         match self {
             Self::Read { space: Space::Shared, .. } => 1,

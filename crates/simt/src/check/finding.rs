@@ -1,4 +1,4 @@
-//! What a check has to say.
+//! Findings: what a check reports.
 
 use std::time::Duration;
 
@@ -9,36 +9,35 @@ use super::place::Place;
 use crate::fault;
 use crate::observe::{Operation, Space};
 
-/// Something that is wrong: what, where, who did it, and how often.
+/// A finding: what is wrong, where, in which thread, and how often.
 ///
-/// Written out it has compute-sanitizer's words, one line each, without the prefix that a [`Report`](super::Report)
-/// puts before them.
+/// Its text uses compute-sanitizer's words, without the prefix that a [`Report`](super::Report) puts before each line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Who found it.
+    /// Check that found it.
     pub check: Check,
-    /// Errors count; warnings are shown.
+    /// Severity: errors count, warnings are only shown.
     pub severity: Severity,
-    /// What it is.
+    /// What is wrong.
     pub kind: FindingKind,
-    /// The kernel that was launched; none for what the host did.
+    /// Kernel of the launch; None for findings about the host's calls.
     pub kernel: Option<String>,
-    /// The instruction, where there is one.
+    /// Position of the instruction, if there is one.
     pub place: Option<Place>,
-    /// The first thread that it happened to.
+    /// First thread that it concerns.
     pub thread: Option<Thread>,
-    /// How often it happened at this place: threads, or accesses of threads for races. Bytes and blocks do not count
+    /// How often it occurred at this place: threads, or for races accesses of threads. Bytes and blocks do not count
     /// apart.
     pub count: u64,
 }
 
 impl Finding {
-    /// Something that happened once, to nobody in particular.
+    /// Creates a finding that occurred once, without place and thread.
     pub(super) fn new(check: Check, kind: FindingKind) -> Self {
         Self { check, severity: Severity::Error, kind, kernel: None, place: None, thread: None, count: 1 }
     }
 
-    /// Whether both are the same thing again: at one instruction, whoever it happened to and whichever address it was.
+    /// Returns true if both are the same finding: at one instruction, for any thread and address.
     pub fn repeats(&self, other: &Self) -> bool {
         let sites = self.check == other.check
             && self.severity == other.severity
@@ -49,36 +48,36 @@ impl Finding {
     }
 }
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// It works as long as the lanes of a warp happen to run in step.
+    /// Correct only if the lanes of a warp happen to run in step.
     Warning,
-    /// It is wrong.
+    /// Wrong.
     Error,
 }
 
 /// A thread of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Thread {
-    /// Its coordinates in its block: x, y, z.
+    /// Coordinates in its block: x, y, z.
     pub thread: [u32; 3],
-    /// The block's in the grid.
+    /// Coordinates of its block in the grid.
     pub block: [u32; 3],
 }
 
-/// Where memory is.
+/// Memory space of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Memory {
-    /// Addresses as the host sees them.
+    /// Global memory: addresses as the host sees them.
     Global,
-    /// From 0 in each block.
+    /// Shared memory: offsets from 0 in each block.
     Shared,
-    /// From 0 in each thread.
+    /// Local memory: offsets from 0 in each thread.
     Local,
-    /// Addresses as the host sees them.
+    /// Constant memory: addresses as the host sees them.
     Constant,
 }
 
@@ -93,7 +92,7 @@ impl From<Space> for Memory {
     }
 }
 
-/// What was wanted of memory.
+/// Kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessKind {
@@ -119,39 +118,39 @@ impl From<Operation> for AccessKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessProblem {
-    /// Nothing may be accessed there.
+    /// The address lies in no allocation.
     OutOfBounds,
-    /// The address is no multiple of the size.
+    /// The address is not a multiple of the access's size.
     Misaligned,
-    /// It may only be read.
+    /// The memory is read-only.
     ReadOnly,
 }
 
 /// An allocation near an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct NearAllocation {
-    /// Its first byte.
+    /// Address of its first byte.
     pub address: u64,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Where the access lies, seen from it.
+    /// Position of the access relative to it.
     pub side: Side,
-    /// How many bytes it lies before its first, from its first, or behind its last; as compute-sanitizer counts, 1 byte
-    /// after is the first that is not in it.
+    /// Distance in bytes to the first byte, from the first byte, or from the last byte. As in compute-sanitizer, 1 byte
+    /// after is the first byte outside.
     pub distance: u64,
-    /// It has been freed.
+    /// True if it has been freed.
     pub freed: bool,
 }
 
-/// A side of an allocation.
+/// Position of an access relative to an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     /// Before its first byte.
     Before,
-    /// It begins within it.
+    /// Inside: the access begins within it.
     Inside,
-    /// Behind its last byte.
+    /// After its last byte.
     After,
 }
 
@@ -166,24 +165,24 @@ impl From<fault::Nearest> for NearAllocation {
     }
 }
 
-/// What a free was wrong about.
+/// What is wrong with a free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FreeProblem {
-    /// It has been freed before.
+    /// The memory has been freed before.
     AlreadyFreed,
-    /// Nothing was ever allocated there.
+    /// The address was never allocated.
     NotAllocated,
-    /// It is in the middle of an allocation.
+    /// The address lies inside an allocation, after its start.
     Inside {
-        /// The allocation's first byte.
+        /// Address of the allocation.
         allocation: u64,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
     },
 }
 
-/// The order in which two accesses came, of which at least one writes.
+/// Order of two racing accesses, at least one of which writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Hazard {
@@ -196,7 +195,7 @@ pub enum Hazard {
 }
 
 impl Hazard {
-    /// As it is written in reports.
+    /// Returns the abbreviation used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Raw => "RAW",
@@ -206,14 +205,14 @@ impl Hazard {
     }
 }
 
-/// One of two accesses that race.
+/// One of two racing accesses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RacingAccess {
-    /// What it did.
+    /// Kind of the access.
     pub access: AccessKind,
-    /// Its instruction.
+    /// Position of its instruction.
     pub place: Place,
-    /// Who did it.
+    /// Thread that accessed.
     pub thread: Thread,
 }
 
@@ -221,151 +220,151 @@ pub struct RacingAccess {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case", tag = "problem")]
 pub enum BarrierProblem {
-    /// A part of the warp waits at a barrier of the block; the rest is elsewhere.
+    /// Part of a warp waits at a block barrier while the rest is elsewhere.
     DivergentWarp {
         /// Lanes that are elsewhere, a bit each.
         elsewhere: u32,
     },
-    /// Some threads of the block are gone, or wait at another barrier.
+    /// Some threads of the block have exited, or wait at another barrier.
     DivergentBlock,
-    /// The caller is not in the mask that it gives, or the mask names nobody.
+    /// The caller is not in its own member mask, or the mask is empty.
     NotInMask {
         /// The mask.
         mask: u32,
-        /// Callers that it leaves out.
+        /// Callers that the mask leaves out.
         callers: u32,
     },
-    /// The mask names lanes that never come.
+    /// The mask names lanes that never arrive.
     NeverArrive {
         /// The mask.
         mask: u32,
-        /// Who does not come.
+        /// Lanes that do not arrive.
         missing: u32,
     },
-    /// Everybody waits for somebody.
+    /// Deadlock: no thread can make progress.
     Deadlock {
-        /// Who waits where, separated by semicolons.
+        /// The waiting warps and where they wait, separated by semicolons.
         waiting: String,
     },
 }
 
-/// What is wrong, with all that is known of it.
+/// What is wrong, with its details.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum FindingKind {
     /// memcheck: an access that ended the launch.
     InvalidAccess {
-        /// Where.
+        /// Memory space.
         memory: Memory,
-        /// What was wanted.
+        /// Kind of the access.
         access: AccessKind,
-        /// In shared and local memory from 0.
+        /// Address; in shared and local memory an offset from 0.
         address: u64,
-        /// Bytes wanted.
+        /// Size of the access in bytes.
         bytes: u32,
         /// What is wrong with it.
         problem: AccessProblem,
-        /// What lies near.
+        /// The nearest allocation.
         nearest: Option<NearAllocation>,
     },
-    /// memcheck: `trap`, which is what a panic becomes.
+    /// memcheck: `trap`, to which a panic compiles.
     Panicked {
-        /// What the panic would have said, as far as that is known.
+        /// Text of the panic, as far as known.
         says: Option<String>,
     },
     /// memcheck: an assertion of the kernel failed.
     AssertFailed,
     /// memcheck: a breakpoint without a debugger.
     Breakpoint,
-    /// memcheck: more local memory or deeper calls than there is stack.
+    /// memcheck: the stack is too small for local memory or the call depth.
     StackOverflow {
-        /// Bytes wanted.
+        /// Bytes needed.
         wanted: u64,
-        /// Bytes that there are.
+        /// Bytes available.
         limit: u64,
     },
-    /// memcheck: a loop without end, or one that takes so long that it cannot be told from one.
+    /// memcheck: a loop that is endless, or too long to tell.
     Endless {
-        /// Warp instructions without one warp coming to its end.
+        /// Warp instructions since a warp last ended.
         instructions: u64,
-        /// The time without progress, where that is what was limited.
+        /// Time without progress, if that was the limit.
         patience: Option<Duration>,
     },
-    /// memcheck: an instruction that cannot be done as asked.
+    /// memcheck: an instruction that cannot execute with its run-time operands.
     IllegalInstruction {
         /// What is wrong.
         what: String,
     },
-    /// memcheck: memory that nobody freed.
+    /// memcheck: memory that was not freed.
     Leak {
-        /// Its first byte.
+        /// Address of its first byte.
         address: u64,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// The call that it came from.
+        /// The call that allocated it.
         allocated_by: String,
     },
-    /// memcheck: a call of the driver that failed.
+    /// memcheck: a driver call that failed.
     ApiError {
-        /// The call's name.
+        /// Name of the call.
         function: String,
-        /// The result's name: `CUDA_ERROR_INVALID_VALUE`.
+        /// Name of the result, such as `CUDA_ERROR_INVALID_VALUE`.
         name: String,
-        /// Its number.
+        /// Number of the result.
         code: u32,
-        /// What it means.
+        /// Meaning of the result.
         description: String,
     },
-    /// memcheck: a free of what cannot be freed.
+    /// memcheck: an invalid free.
     InvalidFree {
-        /// What was to be freed.
+        /// Address that was to be freed.
         address: u64,
-        /// The call.
+        /// Name of the call.
         function: String,
         /// What is wrong with it.
         problem: FreeProblem,
     },
-    /// racecheck: two accesses to one place, at least one of them a write, that nothing orders.
+    /// racecheck: two conflicting accesses that happens-before does not order.
     Race {
-        /// Which came first here.
+        /// Their order in this execution.
         hazard: Hazard,
-        /// Where.
+        /// Memory space.
         memory: Memory,
-        /// The first byte that both touch.
+        /// The first byte that both access.
         address: u64,
-        /// The one that came first here; the finding's place is its too.
+        /// The access that came first in this execution; its place is the finding's.
         first: Box<RacingAccess>,
-        /// The one that came second.
+        /// The access that came second.
         second: Box<RacingAccess>,
     },
-    /// initcheck: a read of bytes that nothing has written.
+    /// initcheck: a read of uninitialised bytes.
     UninitialisedRead {
-        /// Where.
+        /// Memory space.
         memory: Memory,
-        /// Bytes that a thread reads at once, some of which are not initialised.
+        /// Size of the access in bytes, some of which are uninitialised.
         bytes: u32,
-        /// The first of them.
+        /// Address of its first byte.
         address: u64,
-        /// Whether the instruction writes too.
+        /// True if the instruction writes too.
         atomic: bool,
     },
-    /// initcheck: memory that nothing has written when its context goes; a warning.
+    /// initcheck, a warning: memory that was not written completely before its context ended.
     UnusedMemory {
-        /// Its first byte.
+        /// Address of its first byte.
         address: u64,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// Of the first byte that nothing has written.
+        /// Offset of the first byte that was not written.
         offset: u64,
-        /// How many there are.
+        /// Number of bytes that were not written.
         unwritten: u64,
     },
-    /// initcheck: a branch or an address depends on what nothing has written.
+    /// initcheck: a branch or an address depends on uninitialised values.
     UninitialisedRegister {
-        /// It is a branch that does.
+        /// True for a branch, false for an address.
         branch: bool,
     },
-    /// synccheck: a barrier that does not work.
+    /// synccheck: a misused barrier.
     Barrier {
         /// What is wrong with it.
         #[serde(flatten)]
@@ -374,8 +373,8 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    /// Whether both are the same mistake as their author sees it: whatever the address, the size, the order of a race, and
-    /// the lanes concerned.
+    /// Returns true if both are one mistake to its author: whatever the address, the size, the order of a race, and the
+    /// lanes.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -391,7 +390,7 @@ impl FindingKind {
         }
     }
 
-    /// Whether both are the same but for addresses and threads.
+    /// Returns true if both are equal except for addresses and threads.
     fn repeats(&self, other: &Self) -> bool {
         match (self, other) {
             (

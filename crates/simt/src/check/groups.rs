@@ -1,4 +1,4 @@
-//! Findings that one change of the source would mend, brought together.
+//! Groups the findings that one change of the source would mend.
 //!
 //! The checks tell findings apart by instruction, and a line of source is many instructions. Where the barrier is missing in
 //!
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! there are up to 32 pairs of instructions that race, most of them in both orders, between lanes of one warp (warnings) as
-//! between warps (errors), and reads of what nothing has written yet. Their author has made one mistake, at three lines.
-//! Three rules bring them together:
+//! between warps (errors), and reads of uninitialised memory. Their author has made one mistake, at three lines.
+//! Three rules group them:
 //!
 //! 1. Findings of one kind at one line are a group, whichever instruction, kernel and launch they are of. Races are at two
 //!    lines, in either order.
@@ -19,7 +19,7 @@
 //!    above it against the rest, so it separates each pair of lines that has line 40 between the first (38 or 39) and the
 //!    second (43). The fewest barriers that separate all pairs are the fewest points that stab a set of intervals: take the
 //!    interval that ends first, put a barrier right before its end, leave out all that it separates, and begin again.
-//! 3. A read of shared memory that nothing has written yet belongs to the race at its line: the write is there, and came later.
+//! 3. A read of uninitialised shared memory belongs to the race at its line: the write exists, and came later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,49 +27,49 @@ use super::finding::{FindingKind, Memory, Severity};
 use super::place::Place;
 use super::report::Reported;
 
-/// Findings that belong together, at least one.
+/// A group of findings, at least one.
 #[derive(Clone, Debug)]
 pub struct Group<'r> {
-    /// The first is the one to show.
+    /// Findings; the first is the one to show.
     findings: Vec<&'r Reported>,
-    /// Reads that a race explains.
+    /// Uninitialised reads that a race explains.
     explained: Vec<&'r Reported>,
-    /// Which of all findings came first.
+    /// Index of the group's first finding among all.
     order: usize,
 }
 
 impl<'r> Group<'r> {
-    /// The one to show: the first that is an error, or else the first.
+    /// Returns the finding to show: the first error, or else the first finding.
     pub fn shown(&self) -> &'r Reported {
         self.findings[0]
     }
 
-    /// All of them, the one to show first. Reads that a race explains are not among them.
+    /// Returns all findings, the one to show first, without reads that a race explains.
     pub fn findings(&self) -> &[&'r Reported] {
         &self.findings
     }
 
-    /// Reads of shared memory that nothing had written yet, which the group's race explains.
+    /// Returns the reads of uninitialised shared memory that the group's race explains.
     pub fn explained(&self) -> &[&'r Reported] {
         &self.explained
     }
 
-    /// An error if any of them is one.
+    /// Returns [`Severity::Error`] if any finding is an error.
     pub fn severity(&self) -> Severity {
         self.shown().finding.severity
     }
 
-    /// How often all of them happened.
+    /// Returns the sum of the findings' counts.
     pub fn accesses(&self) -> u64 {
         self.findings.iter().map(|known| known.finding.count).sum()
     }
 
-    /// The kernels that they were found in, by name.
+    /// Returns the names of the kernels with these findings.
     pub fn kernels(&self) -> BTreeSet<&'r str> {
         self.findings.iter().filter_map(|known| known.finding.kernel.as_deref()).collect()
     }
 
-    /// The first instruction at each line that the shown finding does not name, by line.
+    /// Returns the first instruction at each line that the shown finding does not name, by line.
     pub fn other_places(&self) -> Vec<&'r Place> {
         let shown: BTreeSet<Spot<'_>> = spots(self.shown()).into_iter().collect();
         let mut others = BTreeMap::new();
@@ -86,7 +86,7 @@ impl<'r> Group<'r> {
         Self { findings: vec![known], explained: Vec::new(), order }
     }
 
-    /// Whether a finding is of the same kind, at the same lines.
+    /// Returns true if a finding is of the same kind at the same lines.
     fn has_the_lines_of(&self, known: &Reported) -> bool {
         let (mine, other) = (&self.shown().finding, &known.finding);
         mine.place.is_some()
@@ -101,7 +101,7 @@ impl<'r> Group<'r> {
         self.order = self.order.min(other.order);
     }
 
-    /// The lines of a race in shared memory, if it is one: smaller first.
+    /// Returns the lines of a race in shared memory, smaller first; None for other findings.
     fn shared_race(&self) -> Option<[Spot<'r>; 2]> {
         match self.shown().finding.kind {
             FindingKind::Race { memory: Memory::Shared, .. } => spots(self.shown()).try_into().ok(),
@@ -110,10 +110,10 @@ impl<'r> Group<'r> {
     }
 }
 
-/// A line that a finding is at: of the source, or where that is not known of the PTX.
+/// A line of a finding: of the source, or of the PTX if the source is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Spot<'r> {
-    /// The source's file, or the function in the PTX.
+    /// File of the source, or function of the PTX.
     scope: &'r str,
     line: u32,
 }
@@ -127,7 +127,7 @@ impl<'r> Spot<'r> {
     }
 }
 
-/// The instructions that a finding names: two for a race, none for what the host did.
+/// Returns the instructions that a finding names: two for a race, none for a host call.
 fn places(known: &Reported) -> Vec<&Place> {
     match &known.finding.kind {
         FindingKind::Race { first, second, .. } => vec![&first.place, &second.place],
@@ -135,14 +135,14 @@ fn places(known: &Reported) -> Vec<&Place> {
     }
 }
 
-/// Their lines, smaller first.
+/// Returns their lines, smaller first.
 fn spots(known: &Reported) -> Vec<Spot<'_>> {
     let mut spots: Vec<Spot<'_>> = places(known).into_iter().map(Spot::of).collect();
     spots.sort_unstable();
     spots
 }
 
-/// Brings findings together, in the order in which the first of each group was found.
+/// Groups findings, in the order of each group's first.
 pub(super) fn groups(findings: &[Reported]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (order, known) in findings.iter().enumerate() {
@@ -160,9 +160,9 @@ pub(super) fn groups(findings: &[Reported]) -> Vec<Group<'_>> {
     groups
 }
 
-/// The second rule.
+/// Applies the second rule.
 fn merge_by_barrier(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
-    // Pairs of lines of one file, with the group's number: those that one barrier can separate at all.
+    // Pairs of lines of one file that a barrier can separate, with the group's number.
     let mut pairs: Vec<(&str, u32, u32, usize)> = Vec::new();
     for (number, group) in groups.iter().enumerate() {
         if let Some([one, other]) = group.shared_race()
@@ -173,7 +173,7 @@ fn merge_by_barrier(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
         }
     }
     pairs.sort_unstable();
-    // By number, the group that each becomes part of.
+    // For each merged group, the number of the group that it joins.
     let mut joins: BTreeMap<usize, usize> = BTreeMap::new();
     let mut barrier: Option<(&str, u32, Vec<usize>)> = None;
     let mut close = |barrier: Option<(&str, u32, Vec<usize>)>| {
@@ -199,7 +199,7 @@ fn merge_by_barrier(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
     merged.into_values().collect()
 }
 
-/// The third rule.
+/// Applies the third rule.
 fn explain_reads(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
     let is_read = |group: &Group<'_>| {
         matches!(group.shown().finding.kind, FindingKind::UninitialisedRead { memory: Memory::Shared, .. })

@@ -1,4 +1,4 @@
-//! Faults, leaks and wrong calls as findings.
+//! Makes findings of faults, leaks and wrong driver calls.
 
 use super::checks::Check;
 use super::finding::{
@@ -11,7 +11,7 @@ use crate::memory::{Allocation, FreeError};
 use crate::observe::{Operation, Space};
 
 impl Finding {
-    /// What ended a launch. A deadlock is synccheck's finding, all else memcheck's.
+    /// Makes a finding of the fault that ended a launch. A deadlock is synccheck's, all others are memcheck's.
     pub fn of_fault(fault: &Fault, kernel: &str, place: Option<Place>) -> Self {
         let access = |space: Space, operation: Operation, address, bytes, problem, nearest| {
             let (memory, access) = (Memory::from(space), AccessKind::from(operation));
@@ -53,13 +53,14 @@ impl Finding {
         }
     }
 
-    /// An allocation that is still there when the context goes. `allocated_by` names the call that made it.
+    /// Makes a finding of an allocation that was not freed before its context ended. `allocated_by` names the call that
+    /// made it.
     pub fn leak(address: u64, bytes: u64, allocated_by: impl Into<String>) -> Self {
         Self::new(Check::Leakcheck, FindingKind::Leak { address, bytes, allocated_by: allocated_by.into() })
     }
 
-    /// A call of the driver that failed, as in `Program hit CUDA_ERROR_INVALID_VALUE (error 1) due to "invalid argument"
-    /// on CUDA API call to cuMemAlloc_v2.`
+    /// Makes a finding of a failed driver call, as in `Program hit CUDA_ERROR_INVALID_VALUE (error 1) due to "invalid
+    /// argument" on CUDA API call to cuMemAlloc_v2.`
     pub fn api_error(
         function: impl Into<String>,
         name: impl Into<String>,
@@ -70,14 +71,14 @@ impl Finding {
         Self::new(Check::Memcheck, FindingKind::ApiError { function, name, code, description })
     }
 
-    /// Device memory that no launch and no copy has written completely: `unwritten` bytes have not been, the first
-    /// of them at `offset`. What compute-sanitizer says with `--track-unused-memory`.
+    /// Makes a finding of device memory that was not written completely: `unwritten` bytes were not, the first of them
+    /// at `offset`. This is compute-sanitizer's `--track-unused-memory`.
     pub fn unused(address: u64, bytes: u64, offset: u64, unwritten: u64) -> Self {
         let kind = FindingKind::UnusedMemory { address, bytes, offset, unwritten };
         Self { severity: Severity::Warning, ..Self::new(Check::Initcheck, kind) }
     }
 
-    /// A free that memory refused, by a call of the driver.
+    /// Makes a finding of a free that the memory refused.
     pub fn of_free_error(function: impl Into<String>, error: &FreeError) -> Self {
         let (address, problem) = match *error {
             FreeError::NotAllocated { address } => (address, FreeProblem::NotAllocated),
@@ -90,7 +91,7 @@ impl Finding {
         Self::invalid_free(function, address, problem)
     }
 
-    /// A free, by a call of the driver, of what cannot be freed.
+    /// Makes a finding of an invalid free by a driver call.
     pub fn invalid_free(function: impl Into<String>, address: u64, problem: FreeProblem) -> Self {
         Self::new(Check::Memcheck, FindingKind::InvalidFree { address, function: function.into(), problem })
     }

@@ -1,10 +1,10 @@
-//! Checks: what compute-sanitizer finds on a GPU, and some of what it does not.
+//! Checks executions for the errors that compute-sanitizer finds on a GPU, and for some more.
 //!
-//! [`launch`] executes with the chosen [`Checks`] observing, and gives [`Finding`]s; a fault that ends a launch becomes one by
-//! [`Finding::of_fault`]; what the host did wrong is made by [`Finding::leak`], [`Finding::api_error`] and
-//! [`Finding::invalid_free`]. A [`Report`] gathers them, each once for its instruction, brings together those that one change of
-//! the source would mend ([`Group`]), and writes them in compute-sanitizer's words. Where instructions come from is looked up
-//! in [`Positions`].
+//! [`launch`] executes under the chosen [`Checks`] and returns [`Finding`]s. A fault that ends a launch becomes one by
+//! [`Finding::of_fault`], and errors of the host by [`Finding::leak`], [`Finding::api_error`] and
+//! [`Finding::invalid_free`]. A [`Report`] collects findings, each once per instruction, groups those that one change
+//! of the source would mend ([`Group`]), and prints them in compute-sanitizer's words. [`Positions`] maps instructions
+//! to source lines.
 
 mod checks;
 mod events;

@@ -1,4 +1,4 @@
-//! A launch under checks, and what they found.
+//! Executes a launch under checks.
 
 use std::mem;
 use std::sync::{Arc, Mutex};
@@ -15,14 +15,14 @@ use crate::exec::{self, Executed, Launch, LaunchFailure, Program};
 use crate::memory::Memory;
 use crate::observe::{Observation, Site};
 
-/// What a launch is checked for, and how its instructions are named in what is found.
+/// What to check in a launch, and how findings name its instructions.
 pub struct Watch<'a> {
     /// The checks. memcheck finds faults, which the launch itself returns: see [`Finding::of_fault`].
     pub checks: Checks,
-    /// The kernel's name in findings.
+    /// Name of the kernel in findings.
     pub kernel: &'a str,
-    /// Tells where a site is. Asked for sites of findings, and for those of atomic and other strong accesses, whose
-    /// opcodes say whether they release.
+    /// Returns the place of a site. Called for sites of findings, and for atomic and other strong accesses, whose
+    /// opcodes tell whether they release.
     pub place: &'a (dyn Fn(Site) -> Place + Sync),
 }
 
@@ -54,10 +54,11 @@ pub fn launch(
     }
 }
 
-/// Watches a launch for racecheck, initcheck and synccheck; memcheck needs no watching. [`launch`] chooses the
+/// Observes a launch for racecheck, initcheck and synccheck; memcheck needs no observer. [`launch`] chooses the
 /// parameters: `ACCESSES` for racecheck and initcheck, `REGISTERS` for initcheck.
 ///
-/// With either of these, blocks are executed one after another, so that findings do not depend on the number of workers.
+/// With either of these, blocks are executed one after another, so that findings do not depend on the number of
+/// workers.
 pub struct CheckObservation<'m, const ACCESSES: bool, const REGISTERS: bool> {
     checks: Checks,
     shape: Shape,
@@ -67,7 +68,7 @@ pub struct CheckObservation<'m, const ACCESSES: bool, const REGISTERS: bool> {
 }
 
 impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObservation<'m, ACCESSES, REGISTERS> {
-    /// For one launch.
+    /// Prepares to observe one launch.
     pub fn new(
         checks: Checks,
         shape: Shape,
@@ -77,7 +78,7 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObservation<'m, ACCES
         Self { checks, shape, initialisation, place, found: Arc::default() }
     }
 
-    /// What was found, for a report. Also after a launch that failed.
+    /// Returns the findings for a report, also after a launch that failed.
     pub fn findings(self, kernel: &str) -> Vec<Finding> {
         let place = self.place;
         let found = mem::take(&mut *lock(&self.found));
@@ -157,7 +158,7 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> Observation
         CheckObserver::new(self.checks, self.shape, self.initialisation, self.place, found)
     }
 
-    /// Observers bring back what they found by themselves when they are dropped.
+    /// Observers return their findings when they are dropped.
     fn end(&mut self, observer: Self::Observer) {
         drop(observer);
     }

@@ -1,4 +1,4 @@
-//! What watches the blocks of a launch for the checks.
+//! Observes the blocks of a launch for the checks.
 
 use std::collections::HashMap;
 use std::mem;
@@ -14,9 +14,9 @@ use crate::coalescing::Addresses;
 use crate::memory::Memory;
 use crate::observe::{Access, At, Misuse, Observer, Operation, Site, Space};
 
-/// Knows which bytes of global memory nothing has written.
+/// Knows which bytes of global memory are uninitialised.
 pub trait Initialisation: Sync {
-    /// Those of the active lanes that would read a byte that nothing has written, of `bytes` a lane.
+    /// Returns the active lanes that would read an uninitialised byte, with `bytes` per lane.
     fn uninitialised_lanes(&self, addresses: &Addresses, active: u32, bytes: u32) -> u32;
 }
 
@@ -26,31 +26,31 @@ impl Initialisation for Memory {
     }
 }
 
-/// Everything is initialised.
+/// Treats all memory as initialised.
 impl Initialisation for () {
     fn uninitialised_lanes(&self, _: &Addresses, _: u32, _: u32) -> u32 {
         0
     }
 }
 
-/// Watches a run of blocks for a [`CheckObservation`](super::CheckObservation).
+/// Observes a run of blocks for a [`CheckObservation`](super::CheckObservation).
 pub struct CheckObserver<'m, const ACCESSES: bool, const REGISTERS: bool> {
     checks: Checks,
     shape: Shape,
     initialisation: &'m dyn Initialisation,
     place: &'m (dyn Fn(Site) -> Place + Sync),
-    /// Which strong accesses release what came before them.
+    /// Sites of strong accesses that release what precedes them.
     releases: HashMap<Site, bool>,
-    /// Where it all goes in the end.
+    /// Shared findings, to which this observer's are added at its end.
     home: Arc<Mutex<Found>>,
     races: Races,
     events: Events,
-    /// Blocks that have begun and not ended. As a rule one.
+    /// Blocks that have begun and not ended; mostly one.
     blocks: HashMap<u64, Box<Block>>,
     undefined: u32,
 }
 
-/// What is known of a block while it is executed.
+/// State of a block during execution.
 #[derive(Debug)]
 struct Block {
     clocks: Clocks,
@@ -59,8 +59,8 @@ struct Block {
 }
 
 impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES, REGISTERS> {
-    /// For the runs of a launch, one after another if `racecheck` is wanted: what is known of accesses so far goes from one
-    /// to the next.
+    /// Creates the observer of a run. With `racecheck`, runs come one after another, and the access history passes from
+    /// one to the next.
     pub(super) fn new(
         checks: Checks,
         shape: Shape,
@@ -92,7 +92,7 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
         add(&mut self.events, new);
     }
 
-    /// Whether a strong access is a fence to what came before it.
+    /// Returns true if a strong access releases what precedes it, as a fence would.
     fn releases(&mut self, site: Site) -> bool {
         let place = self.place;
         *self.releases.entry(site).or_insert_with(|| {
@@ -101,7 +101,7 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
         })
     }
 
-    /// The lanes that a block's warp has.
+    /// Returns the lanes of a block's warp.
     fn lanes(&self, warp: u32) -> u32 {
         let left = self.shape.threads().saturating_sub(warp * 32);
         if left >= 32 { u32::MAX } else { (1 << left) - 1 }
@@ -213,7 +213,7 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Observer for CheckObserver<'_,
     }
 }
 
-/// Whether the launch goes well or not, what was found goes home.
+/// Adds its findings to the launch's, whether the launch succeeds or fails.
 impl<const ACCESSES: bool, const REGISTERS: bool> Drop for CheckObserver<'_, ACCESSES, REGISTERS> {
     fn drop(&mut self) {
         let mut home = lock(&self.home);

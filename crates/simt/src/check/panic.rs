@@ -1,21 +1,21 @@
-//! Which panic a `trap` was.
+//! Finds out which panic a `trap` was.
 //!
-//! Kernels are built without panic messages: what is left of a panic is a `trap` in the function of Rust's library that
-//! would have said the words. Its line tells which function that was.
+//! Kernels are built without panic messages: all that is left of a panic is a `trap` in the function of Rust's library
+//! that would have printed it. Its line tells which function that was.
 
 use super::place::{Place, SourceLine};
 
-/// Functions of `library/core/src/panicking.rs` of Rust 1.95 by their first and last lines, and what they say. The
+/// Functions of `library/core/src/panicking.rs` of Rust 1.95 with their first and last lines, and their messages. The
 /// toolchain is pinned by rust-toolchain.toml; a test compares this with the source that comes with it.
 ///
-/// Nearly all panics end in `panic_fmt`, whatever they say, and get no words from here.
+/// Nearly all panics end in `panic_fmt`, whatever their message, and get none from here.
 pub const PANICKING: [(u32, u32, &str, Option<&str>); 3] = [
     (60, 81, "panic_fmt", None),
     (95, 125, "panic_nounwind_fmt", Some("undefined behaviour was about to happen")),
     (266, 272, "panic_bounds_check", Some("index out of bounds")),
 ];
 
-/// What functions say that have names of their own in the PTX.
+/// Messages of functions that have names of their own in the PTX.
 const NAMED: [(&str, &str); 14] = [
     ("panic_bounds_check", "index out of bounds"),
     ("panic_misaligned_pointer_dereference", "misaligned pointer dereference"),
@@ -33,7 +33,7 @@ const NAMED: [(&str, &str); 14] = [
     ("unreachable_display", "entered unreachable code"),
 ];
 
-/// What other files of the library panic about.
+/// Kinds of panics of other files of the library.
 const FILES: [(&str, &str); 6] = [
     ("core/src/slice/index.rs", "slice index out of range"),
     ("core/src/slice/mod.rs", "slice operation out of range"),
@@ -43,7 +43,7 @@ const FILES: [(&str, &str); 6] = [
     ("alloc/src/raw_vec/mod.rs", "allocation failed"),
 ];
 
-/// The kind of a panic, none if the place does not tell.
+/// Returns the kind of a panic; None if the place does not tell.
 pub fn kind(place: &Place) -> Option<&'static str> {
     let functions = place.source.iter().filter_map(|line| line.function.as_deref());
     let mut functions = functions.chain([place.function.as_str()]);

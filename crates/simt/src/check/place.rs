@@ -1,4 +1,4 @@
-//! Where in the source an instruction comes from, put so that its author finds it.
+//! Source positions of instructions, as their author looks for them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,19 +12,19 @@ use crate::ptx::lines::{self, Origin, in_library, origins};
 /// A line of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct SourceLine {
-    /// As the compiler wrote it.
+    /// File, as the compiler names it.
     pub file: String,
-    /// From 1.
+    /// Line from 1.
     pub line: u32,
-    /// From 1; 0: none in particular.
+    /// Column from 1; 0 if unknown.
     pub column: u32,
-    /// The linker's name of the inlined function that the line is in, where the PTX says so.
+    /// Linker name of the inlined function that contains the line, if the PTX gives it.
     pub function: Option<String>,
 }
 
 impl SourceLine {
-    /// Whether it is in a library's source rather than in that of the kernels: Rust's own, what kernels are written
-    /// with, and what cargo fetched.
+    /// Returns true if the line is in a library: Rust's own, the kernels' device library, or a dependency that cargo
+    /// fetched.
     pub fn in_library(&self) -> bool {
         in_library(&self.file)
     }
@@ -51,35 +51,36 @@ impl fmt::Display for SourceLine {
     }
 }
 
-/// An instruction, in the PTX and in the source.
+/// Position of an instruction in the PTX and in the source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Place {
-    /// The kernel or function that it stands in.
+    /// Kernel or function that contains it.
     pub function: String,
-    /// Its line in the PTX, from 1.
+    /// Line in the PTX, from 1.
     pub ptx_line: u32,
-    /// Its opcode.
+    /// Opcode.
     pub instruction: String,
-    /// Innermost first; behind it the calls that were inlined, where the PTX says so. Empty without line information.
+    /// Lines of the source, innermost first, then the inlined calls if the PTX gives them. Empty without line
+    /// information.
     pub source: Vec<SourceLine>,
-    /// Where all of `source` is in libraries: the line of the kernel's own source that leads there, as far as the
-    /// instructions around tell.
+    /// If all of `source` is in libraries: the line of the kernel's own source that leads there, as far as nearby
+    /// instructions tell.
     pub leads_there: Option<SourceLine>,
 }
 
 impl Place {
-    /// The line to show first: the first that is not in a library, or else the innermost.
+    /// Returns the line to show first: the first that is not in a library, or else the innermost.
     pub fn line(&self) -> Option<&SourceLine> {
         let own = self.source.iter().find(|line| !line.in_library());
         own.or(self.leads_there.as_ref()).or(self.source.first())
     }
 
-    /// What was inlined in [`Place::line`] and led to the instruction, outermost first.
+    /// Returns the inlined lines between [`Place::line`] and the instruction, outermost first.
     pub fn inlined(&self) -> impl Iterator<Item = &SourceLine> {
         self.source[..self.shown()].iter().rev()
     }
 
-    /// The calls that [`Place::line`] was itself inlined at, innermost first.
+    /// Returns the calls into which [`Place::line`] was inlined, innermost first.
     pub fn callers(&self) -> impl Iterator<Item = &SourceLine> {
         self.source.get(self.shown() + 1..).unwrap_or_default().iter()
     }
@@ -90,7 +91,7 @@ impl Place {
     }
 }
 
-/// As far as a program knows by itself: without looking at the code around.
+/// Converts what a program knows by itself, without the code around the instruction.
 impl From<&SiteInfo> for Place {
     fn from(site: &SiteInfo) -> Self {
         let line = |line: &exec::SourceLine| SourceLine {
@@ -110,7 +111,7 @@ impl From<&SiteInfo> for Place {
 }
 
 impl fmt::Display for Place {
-    /// `copy+line 57 of the PTX in src/copy.rs:12:5`
+    /// Writes `copy+line 57 of the PTX in src/copy.rs:12:5`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}+line {} of the PTX", self.function, self.ptx_line)?;
         match self.line() {
@@ -139,7 +140,7 @@ pub struct Positions {
 }
 
 impl Positions {
-    /// Of a whole module.
+    /// Finds the places of a whole module.
     pub fn new(module: &Module) -> Self {
         let mut places = BTreeMap::new();
         for origin in origins(module) {
@@ -148,12 +149,12 @@ impl Positions {
         Self { places }
     }
 
-    /// The instruction at a line of the PTX; of several, the first.
+    /// Returns the instruction at a line of the PTX; of several, the first.
     pub fn at_line(&self, line: u32) -> Option<&Place> {
         self.places.get(&line)
     }
 
-    /// An instruction of the program that was made of the module.
+    /// Returns the place of an instruction of the program that was made of the module.
     pub fn place(&self, site: &SiteInfo) -> Place {
         match self.at_line(site.line) {
             Some(place) => Place { instruction: site.opcode.to_string(), ..place.clone() },

@@ -1,4 +1,4 @@
-//! A group of findings in compute-sanitizer's words, with the source lines concerned.
+//! Writes a group of findings in compute-sanitizer's words, with the source lines concerned.
 //!
 //! ```text
 //! Error: Race reported between Write access at tile+line 57 of the PTX in src/tile.rs:38:5
@@ -23,10 +23,10 @@ use super::report::{Report, plural};
 use super::words;
 use crate::ptx::Sources;
 
-/// Further lines that are quoted at most.
+/// Most further lines that are quoted.
 const MOST_LINES: usize = 8;
 
-/// The group's text, without the prefix that a [`Report`] puts before each line.
+/// Returns the group's text, without the prefix that a [`Report`] puts before each line.
 pub(super) fn text(group: &Group<'_>, report: &Report, sources: &Sources) -> String {
     let mut text = match &group.shown().finding.kind {
         FindingKind::Race { memory, first, second, .. } => race(group, *memory, [first, second], sources),
@@ -38,7 +38,7 @@ pub(super) fn text(group: &Group<'_>, report: &Report, sources: &Sources) -> Str
         let _ = write!(text, "\n    in {} kernels: {}", names.len(), names.join(", "));
     }
     let known = group.findings().iter().chain(group.explained());
-    // Only the first launch of each finding is known, and in how many it was found.
+    // Of each finding only the first launch is known, and the number of launches.
     let first: BTreeSet<u64> = known.clone().filter_map(|known| known.launch).collect();
     let launches = known.map(|known| known.launches).max().unwrap_or(0).max(first.len() as u64);
     if let Some(&first) = first.first() {
@@ -71,7 +71,7 @@ fn race(group: &Group<'_>, memory: Memory, sides: [&RacingAccess; 2], sources: &
     for (number, side) in sides.into_iter().enumerate() {
         let quoted = quote(at[number], width, sources);
         let margin = if quoted.is_empty() { String::new() } else { format!("{:width$} | ", "") };
-        // Two accesses at one line need it once.
+        // Two accesses at one line share its quotation.
         if number == 0 || at[0].map(key) != at[1].map(key) {
             text += &quoted;
         }
@@ -140,18 +140,18 @@ fn other(group: &Group<'_>, sources: &Sources) -> String {
     text
 }
 
-/// The line with its number and text, on a line of its own; nothing where its file is not here.
+/// Quotes a line with its number on a line of its own; returns an empty text if its file is not available.
 fn quote(line: Option<&SourceLine>, width: usize, sources: &Sources) -> String {
     let text = line.and_then(|line| Some((line.line, sources.line(&line.file, line.line)?)));
     text.map_or_else(String::new, |(number, text)| format!("\n    {number:width$} | {text}"))
 }
 
-/// What tells lines apart.
+/// Returns the key by which lines are compared.
 fn key(line: &SourceLine) -> (&str, u32) {
     (&line.file, line.line)
 }
 
-/// Digits of the largest line number.
+/// Returns the digits of the largest line number.
 fn width(lines: impl IntoIterator<Item = u32>) -> usize {
     lines.into_iter().max().unwrap_or(0).to_string().len()
 }

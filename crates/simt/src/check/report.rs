@@ -1,4 +1,4 @@
-//! All findings of a program's run, and the sums below them.
+//! The report: all findings of a program's run, and their sums.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,20 +11,20 @@ use super::groups::{Group, groups};
 use super::quoted;
 use crate::ptx::Sources;
 
-/// The findings of a run, each once however often it was found: those of launches by where they are, those of the host's
-/// calls as they come.
+/// The findings of a run, each once however often it occurred: those of launches by place, those of host calls in
+/// order.
 ///
-/// Written out it is a report in compute-sanitizer's words. It shows a [`Group`] of findings at a time, with the source lines
-/// concerned; after [`Report::show_all`], each finding as compute-sanitizer would.
+/// Its text is a report in compute-sanitizer's words. It shows [`Group`]s of findings with the source lines concerned;
+/// after [`Report::show_all`], each finding as compute-sanitizer would.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     checks: Checks,
     launches: u64,
     findings: Vec<Reported>,
-    /// Of launches, by number.
+    /// Names of launches, by number.
     #[serde(skip)]
     names: BTreeMap<u64, String>,
-    /// How many findings or groups of them are shown at most.
+    /// Most findings or groups to show.
     shown: usize,
     #[serde(skip)]
     each: bool,
@@ -33,23 +33,23 @@ pub struct Report {
 /// A finding, and where it was found first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reported {
-    /// The launch that it was first found in, from 1 in the order of the run; none for what the host did.
+    /// First launch with this finding, from 1 in the order of the run; None for a host call.
     pub launch: Option<u64>,
-    /// In how many launches it was found.
+    /// Number of launches with this finding.
     pub launches: u64,
-    /// The launch that it was found in last.
+    /// Last launch with this finding.
     #[serde(skip)]
     last: Option<u64>,
-    /// What was found, with the count of all launches.
+    /// The finding, with the count of all launches.
     #[serde(flatten)]
     pub finding: Finding,
 }
 
 impl Report {
-    /// How many findings are shown unless [`Report::show`] says otherwise.
+    /// Findings that are shown unless [`Report::show`] changes it.
     pub const SHOWN: usize = 100;
 
-    /// Nothing found so far.
+    /// Creates an empty report.
     pub fn new(checks: Checks) -> Self {
         Self {
             checks,
@@ -61,17 +61,17 @@ impl Report {
         }
     }
 
-    /// Shows at most so many findings, or groups of them; all are counted.
+    /// Shows at most this many findings or groups; all are counted.
     pub fn show(&mut self, findings: usize) {
         self.shown = findings;
     }
 
-    /// Shows each finding in all detail, instead of groups of them.
+    /// Shows each finding in full, instead of groups.
     pub fn show_all(&mut self) {
         self.each = true;
     }
 
-    /// Adds what a launch's checks found, which may be nothing. Its number, from 1, is the answer.
+    /// Adds the findings of a launch, if any, and returns its number, from 1.
     pub fn launch(&mut self, findings: impl IntoIterator<Item = Finding>) -> u64 {
         self.launches += 1;
         for finding in findings {
@@ -80,19 +80,19 @@ impl Report {
         self.launches
     }
 
-    /// Adds what a launch's checks found, which may be nothing, under a name for the launch. Its number, from 1, is the answer.
+    /// Adds the findings of a named launch, if any, and returns its number, from 1.
     pub fn named_launch(&mut self, name: &str, findings: impl IntoIterator<Item = Finding>) -> u64 {
         let number = self.launch(findings);
         self.names.insert(number, name.to_owned());
         number
     }
 
-    /// The name of a launch, by its number; none: it has none.
+    /// Returns the name of a launch; None if it has none.
     pub fn name_of(&self, launch: u64) -> Option<&str> {
         self.names.get(&launch).map(String::as_str)
     }
 
-    /// Adds something that no launch did.
+    /// Adds a finding about a host call.
     pub fn api(&mut self, finding: Finding) {
         self.add(finding, None);
     }
@@ -108,28 +108,27 @@ impl Report {
         }
     }
 
-    /// All of them, in the order in which they were first found.
+    /// Returns all findings, in the order in which they were first found.
     pub fn findings(&self) -> &[Reported] {
         &self.findings
     }
 
-    /// Brings together the findings that one change of the source would mend, in the order in which the first of each was
-    /// found.
+    /// Groups the findings that one change of the source would mend, in the order of each group's first finding.
     pub fn groups(&self) -> Vec<Group<'_>> {
         groups(&self.findings)
     }
 
-    /// Launches that were checked.
+    /// Returns the number of launches checked.
     pub fn launches(&self) -> u64 {
         self.launches
     }
 
-    /// Nothing was found, not even anything to warn of.
+    /// Returns true if nothing was found, warnings included.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// Errors of memcheck, initcheck and synccheck, each as often as it happened.
+    /// Returns the errors of memcheck, initcheck and synccheck, each as often as it occurred.
     pub fn errors(&self) -> u64 {
         let counted = self.findings.iter().filter(|known| {
             known.finding.check != Check::Racecheck && known.finding.severity == Severity::Error
@@ -137,13 +136,13 @@ impl Report {
         counted.map(|known| known.finding.count).sum()
     }
 
-    /// Pairs of instructions that race: errors and warnings.
+    /// Returns the pairs of instructions that race: errors and warnings.
     pub fn races(&self) -> (u64, u64) {
         let races = self.findings.iter().filter(|known| known.finding.check == Check::Racecheck);
         by_severity(races.map(|known| known.finding.severity))
     }
 
-    /// Leaked bytes, and the allocations that they are in.
+    /// Returns the leaked bytes, and the number of their allocations.
     pub fn leaks(&self) -> (u64, u64) {
         self.findings.iter().fold((0, 0), |(sum, count), known| match known.finding.kind {
             FindingKind::Leak { bytes, .. } => (sum + bytes, count + 1),
@@ -152,11 +151,11 @@ impl Report {
     }
 }
 
-/// What compute-sanitizer puts before each line.
+/// Prefix of each line, as in compute-sanitizer.
 const PREFIX: &str = "=========";
 
 impl fmt::Display for Report {
-    /// All groups of findings or all findings, each line with its prefix, then the sums of the checks that were made.
+    /// Writes all groups or findings with the prefix before each line, then the sums of the checks made.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{PREFIX} COMPUTE-SANITIZER (simulated: {})", self.checks)?;
         if self.each {
@@ -173,7 +172,7 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// As many texts as are to be shown, each line with its prefix, and how many are left.
+    /// Writes texts with the prefix before each line, up to the limit, and returns how many are left.
     fn shown(
         &self,
         formatter: &mut fmt::Formatter<'_>,
@@ -192,7 +191,7 @@ impl Report {
         }
     }
 
-    /// A finding in all detail.
+    /// Returns the full text of a finding.
     fn with_launches(&self, known: &Reported) -> String {
         let text = known.finding.to_string();
         match known.launches {
@@ -227,7 +226,7 @@ impl Report {
     }
 }
 
-/// How many errors and warnings there are.
+/// Counts errors and warnings.
 fn by_severity(severities: impl Iterator<Item = Severity>) -> (u64, u64) {
     severities.fold((0, 0), |(errors, warnings), severity| match severity {
         Severity::Error => (errors + 1, warnings),

@@ -1,10 +1,10 @@
-//! The shape of a launch, by which threads and blocks get their coordinates.
+//! The shape of a launch, which determines the coordinates of threads and blocks.
 
 use serde::Serialize;
 
 use super::finding::Thread;
 
-/// A launch's grid and block.
+/// Grid and block of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// Blocks in x, y and z.
@@ -14,12 +14,12 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Threads of a block.
+    /// Returns the number of threads of a block.
     pub fn threads(&self) -> u32 {
         self.block.iter().product()
     }
 
-    /// The thread that is this lane of a block's warp. Blocks and threads are counted with x running fastest, then y.
+    /// Returns the thread at a lane of a block's warp. Blocks and threads are numbered with x fastest, then y.
     pub fn thread(&self, block: u64, warp: u32, lane: u32) -> Thread {
         Thread {
             thread: coordinates(u64::from(warp) * 32 + u64::from(lane), self.block),

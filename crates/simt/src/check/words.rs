@@ -1,7 +1,7 @@
-//! Findings in compute-sanitizer's words.
+//! Writes findings in compute-sanitizer's words.
 //!
-//! The first line says what, the lines below it where, who and what else is known. What compute-sanitizer has no words
-//! for is said in the same manner. Its `+0x..`, an offset in machine code, is here the line of the PTX.
+//! The first line says what is wrong; the lines below it say where, in which thread, and further details. Findings that
+//! compute-sanitizer lacks follow its style. Its `+0x..`, an offset in machine code, is here the line of the PTX.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ impl AccessKind {
 }
 
 impl fmt::Display for Thread {
-    /// `thread (1,0,0) in block (0,0,0)`
+    /// Writes `thread (1,0,0) in block (0,0,0)`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "thread {} in block {}", Coordinates(self.thread), Coordinates(self.block))
     }
@@ -59,7 +59,7 @@ impl fmt::Display for Coordinates {
 }
 
 impl fmt::Display for NearAllocation {
-    /// `is 1 bytes after the nearest allocation at 0x.. of size 64 bytes`
+    /// Writes `is 1 bytes after the nearest allocation at 0x.. of size 64 bytes`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, bytes, distance, .. } = self;
         match self.side {
@@ -130,24 +130,24 @@ fn word(severity: Severity) -> &'static str {
     }
 }
 
-/// The first line of a race.
+/// Writes the first line of a race.
 pub(super) fn first_side(out: &mut dyn fmt::Write, severity: Severity, first: &RacingAccess) -> fmt::Result {
     let (word, access) = (word(severity), first.access.capitalised());
     write!(out, "{word}: Race reported between {access} access at {}", first.place)
 }
 
-/// The second line of a race, found so many times.
+/// Writes the second line of a race with the number of hazards.
 pub(super) fn second_side(out: &mut dyn fmt::Write, second: &RacingAccess, hazards: u64) -> fmt::Result {
     write!(out, "\n    and {} access at {} [{hazards} hazards]", second.access.capitalised(), second.place)
 }
 
-/// What lies between the shown line and the instruction, and the calls outside of it, each on a line of its own.
+/// Writes the inlined lines between the shown line and the instruction, and the calls around them, one per line.
 fn around(formatter: &mut fmt::Formatter<'_>, place: &Place) -> fmt::Result {
     place.inlined().try_for_each(|line| write!(formatter, "\n        by way of {line}"))?;
     place.callers().try_for_each(|line| write!(formatter, "\n        called at {line}"))
 }
 
-/// The first line of a finding that is no race.
+/// Writes the first line of a finding that is not a race.
 pub(super) fn headline(out: &mut dyn fmt::Write, kind: &FindingKind) -> fmt::Result {
     match kind {
         FindingKind::InvalidAccess { memory, access, bytes, .. } => {
@@ -195,7 +195,7 @@ pub(super) fn headline(out: &mut dyn fmt::Write, kind: &FindingKind) -> fmt::Res
     }
 }
 
-/// The lines that say more of it, behind where it is and who did it.
+/// Writes the details of a finding, which follow its place and thread.
 pub(super) fn details(out: &mut dyn fmt::Write, kind: &FindingKind) -> fmt::Result {
     match kind {
         FindingKind::InvalidAccess { address, problem, nearest, .. } => {

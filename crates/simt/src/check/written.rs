@@ -1,15 +1,15 @@
-//! Which bytes of a block's shared memory have been written.
+//! Records which bytes of a block's shared memory have been written.
 
 use crate::coalescing::{Addresses, LANES};
 
-/// A bit a byte, as far up as anything was written.
+/// One bit per byte, up to the last one written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Written {
     bits: Vec<u64>,
 }
 
 impl Written {
-    /// These lanes write so many bytes each.
+    /// Marks the bytes that these lanes write as written.
     pub(super) fn write(&mut self, addresses: &Addresses, active: u32, bytes: u32) {
         for lane in (0..LANES).filter(|lane| active >> lane & 1 != 0) {
             let end = (addresses[lane] + u64::from(bytes)).div_ceil(64) as usize;
@@ -21,7 +21,7 @@ impl Written {
         }
     }
 
-    /// Those of the lanes that would read a byte that nothing has written.
+    /// Returns the lanes that would read a byte that has not been written.
     pub(super) fn missing(&self, addresses: &Addresses, active: u32, bytes: u32) -> u32 {
         (0..LANES).filter(|lane| active >> lane & 1 != 0).fold(0, |missing, lane| {
             let (cell, mask) = cell(addresses[lane], bytes);
@@ -31,7 +31,7 @@ impl Written {
     }
 }
 
-/// Accesses are aligned, so that each lies within 64 bytes.
+/// Returns the cell and the mask of an access. Accesses are aligned, so each lies within 64 bytes.
 fn cell(address: u64, bytes: u32) -> (usize, u64) {
     ((address / 64) as usize, (u64::MAX >> (64 - bytes)) << (address % 64))
 }

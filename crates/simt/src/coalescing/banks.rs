@@ -1,7 +1,9 @@
-//! Shared memory: the banks that a request's lanes meet in, and how many wavefronts it takes to serve them all.
+//! Shared memory: maps a request's lanes to banks and counts the wavefronts that serve them.
 //!
-//! Addresses are offsets in the block's shared memory. A *wavefront* is what all banks deliver at once; a request
-//! without conflicts takes the *ideal* number, and the excess is the price of conflicts.
+//! Addresses are offsets in the block's shared memory. In a *wavefront* each bank delivers one word. A request without
+//! conflicts takes the *ideal* number of wavefronts, and the excess is the cost of bank conflicts. For example, 32
+//! lanes that load one column of a `[f32; 32]` row-major tile all access bank 0 at different words: 32 wavefronts, of
+//! which 1 is ideal. With rows padded to 33 elements, the lanes access 32 different banks: 1 wavefront.
 
 use super::capability::ComputeCapability;
 use super::request::{Access, LANES, Request};
@@ -16,23 +18,23 @@ pub enum BankMode {
     EightBytes,
 }
 
-/// How many wavefronts one instruction of one warp takes in shared memory.
+/// Wavefronts of one shared-memory instruction of one warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wavefronts {
     /// Wavefronts taken.
     pub taken: u32,
-    /// Wavefronts that it takes when no two lanes meet in a bank.
+    /// Wavefronts without any bank conflict.
     pub ideal: u32,
 }
 
 impl Wavefronts {
-    /// Wavefronts lost to conflicts.
+    /// Returns the wavefronts lost to conflicts.
     pub fn excess(&self) -> u32 {
         self.taken - self.ideal
     }
 }
 
-/// How a card's shared memory is laid out in banks.
+/// Layout of a card's shared memory in banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BankRule {
     /// 1.x: 16 banks of 4 bytes, half-warps (CUDA C Programming Guide 5.0, F.3.3).
@@ -46,7 +48,7 @@ pub enum BankRule {
 }
 
 impl BankRule {
-    /// The rule of a compute capability; `mode` matters to 3.x alone.
+    /// Returns the rule of a compute capability; `mode` matters on 3.x alone.
     pub fn new(capability: ComputeCapability, mode: BankMode) -> Self {
         match capability.major {
             1 => Self::Sixteen,
@@ -56,15 +58,16 @@ impl BankRule {
         }
     }
 
-    /// The request's wavefronts.
+    /// Returns the request's wavefronts.
     ///
-    /// Lanes that touch the same word never conflict from 2.0 on, in loads and in stores. Accesses of 8 and 16 bytes
-    /// are judged by half-warps and quarter-warps, as the guide says for 2.x. From 5.0 on two of these parts are judged
-    /// as one in a load whose neighbouring lanes, or whose next but one, want the same: so it is on an H200, where 138
-    /// patterns were counted (`tests/shared_h200.jsonl`), and is taken to be from 5.0 on. On 2.x each quarter of a 16-byte access takes one wavefront more than its worst bank. The banks of 3.x are twice
-    /// as wide, so there 8 bytes go in one and 16 in two; the guide does not say so, it follows from the width. In
-    /// 8-byte mode the rule is applied literally, which makes a stride of three 4-byte words two-way, though the guide
-    /// elsewhere claims that no pattern gets worse than on 2.x.
+    /// From 2.0 on, lanes that access the same word never conflict, in loads and in stores. Accesses of 8 and 16 bytes
+    /// are divided into half-warps and quarter-warps, as the guide says for 2.x. From 5.0 on, two of these parts are
+    /// one if each lane of a load accesses what its neighbour does, or the lane after next. That was measured with 138
+    /// patterns on an H200 (`tests/shared_h200.jsonl`) and is assumed for all cards from 5.0 on. On 2.x each quarter of
+    /// a 16-byte access takes one wavefront more than its worst bank. The banks of 3.x are twice as wide, so 8 bytes go
+    /// in one part and 16 in two; the guide does not say so, but it follows from the width. In 8-byte mode the rule is
+    /// applied literally, which makes a stride of three 4-byte words two-way, although the guide claims elsewhere that
+    /// no pattern is worse than on 2.x.
     pub fn wavefronts(self, request: &Request<'_>) -> Wavefronts {
         let bytes = request.bytes as usize;
         match self {
@@ -92,8 +95,8 @@ impl BankRule {
     }
 }
 
-/// Whether it is a load in which each lane wants what its neighbour does, or each what the next but one does: lanes 0 and 1,
-/// 2 and 3, ..., or lanes 0 and 2, 1 and 3, ...
+/// Returns true for a load in which each lane accesses what its neighbour does, or each what the lane after next does:
+/// lanes 0 and 1, 2 and 3, ..., or lanes 0 and 2, 1 and 3, ...
 fn is_paired(request: &Request<'_>) -> bool {
     let with = |distance: usize| {
         (0..LANES).all(|lane| {
@@ -105,15 +108,14 @@ fn is_paired(request: &Request<'_>) -> bool {
     request.access == Access::Load && (with(1) || with(2))
 }
 
-/// The bank of a byte, and which of the bank's contents it belongs to: two lanes conflict when the bank is the same and
-/// the contents differ.
+/// Maps an address to its bank and to the word in it: two lanes conflict in one bank at different words.
 type Cell = fn(u64) -> (usize, u64);
 
 fn four_byte_word(address: u64) -> (usize, u64) {
     ((address / 4 % 32) as usize, address / 128)
 }
 
-/// Words `i` and `i + 32` of the same 64 sit side by side in a bank of 8 bytes.
+/// Words `i` and `i + 32` of the same 64 lie side by side in a bank of 8 bytes.
 fn kepler_four_byte_word(address: u64) -> (usize, u64) {
     ((address / 4 % 32) as usize, address / 256)
 }
@@ -122,11 +124,11 @@ fn kepler_eight_byte_word(address: u64) -> (usize, u64) {
     ((address / 8 % 32) as usize, address / 256)
 }
 
-/// Parts of `width` lanes, each taking as many wavefronts as its worst bank has different contents asked for.
+/// Counts the wavefronts of parts of `width` lanes: in each part, the most distinct words of one bank.
 fn thirty_two(request: &Request<'_>, width: usize, cell: Cell) -> Wavefronts {
     let mut wavefronts = Wavefronts::default();
     for start in (0..LANES).step_by(width) {
-        // Each lane touches at most four words, and 32 lanes of four words are in four parts of eight lanes.
+        // Each lane accesses at most four words, and 32 lanes of four words are in four parts of eight lanes.
         let mut seen = [[0_u64; LANES]; 32];
         let mut count = [0_usize; 32];
         let mut worst = 0;
@@ -147,8 +149,8 @@ fn thirty_two(request: &Request<'_>, width: usize, cell: Cell) -> Wavefronts {
     wavefronts
 }
 
-/// 1.x. A half-warp is a request; 8 and 16 bytes are two and four requests of one 4-byte word a lane, which lie two and
-/// four words apart and so conflict of themselves.
+/// Counts the wavefronts on 1.x. A half-warp is a request. Accesses of 8 and 16 bytes are two and four requests of one
+/// 4-byte word per lane, which lie two and four words apart and so conflict by themselves.
 fn sixteen(request: &Request<'_>) -> Wavefronts {
     let mut wavefronts = Wavefronts::default();
     for half in [0..LANES / 2, LANES / 2..LANES] {
@@ -168,16 +170,16 @@ fn sixteen(request: &Request<'_>) -> Wavefronts {
     wavefronts
 }
 
-/// Loads on 1.x: in each step one word is broadcast to all lanes that want it, and every other bank serves one lane.
-/// Which word is broadcast and which lane is served the guide leaves open; here it is the word that most lanes
-/// still want, and the lowest lane.
+/// Counts the steps of a load on 1.x. In each step one word is broadcast to all lanes that access it, and every other
+/// bank serves one lane. The guide leaves open which word and which lane; here it is the word of most remaining lanes,
+/// and the lowest lane.
 fn steps_with_one_broadcast(addresses: &[u64]) -> u32 {
     let mut unserved = (1_u32 << addresses.len()) - 1;
     let mut steps = 0;
     while unserved != 0 {
         let waiting = |unserved: u32| (0..addresses.len()).filter(move |lane| unserved >> lane & 1 == 1);
         let wanted_by = |word: u64| waiting(unserved).filter(|&lane| addresses[lane] / 4 == word).count();
-        // `rev`, because of equals the last is the maximum, and the first is wanted.
+        // `rev`, since `max_by_key` returns the last of equals, and the first is wanted.
         let broadcast =
             waiting(unserved).rev().map(|lane| addresses[lane] / 4).max_by_key(|&word| wanted_by(word));
         let Some(broadcast) = broadcast else { break };
@@ -195,8 +197,8 @@ fn steps_with_one_broadcast(addresses: &[u64]) -> u32 {
     steps
 }
 
-/// Stores on 1.x: lanes that write the same location count once, since only one of them wins; other bytes of the same
-/// word conflict.
+/// Counts the steps of a store on 1.x. Lanes that write the same location count once, since only one of them wins;
+/// other bytes of the same word conflict.
 fn locations_in_worst_bank(addresses: &[u64]) -> u32 {
     let mut locations = [0; LANES];
     let locations = &mut locations[..addresses.len()];

@@ -1,4 +1,4 @@
-//! The compute capability, by which all rules are chosen.
+//! The compute capability, which determines the rules.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -49,7 +49,7 @@ const KNOWN: [(u8, u8); 31] = [
     (12, 1),
 ];
 
-/// Why a text or a pair of numbers is no compute capability.
+/// Why a text or a pair of numbers is not a compute capability.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CapabilityError {
     /// The text is not of the form `major.minor`.
@@ -65,10 +65,10 @@ fn known() -> String {
 }
 
 impl ComputeCapability {
-    /// The capability `major.minor`, if there are cards of it.
+    /// Returns the capability `major.minor`.
     ///
     /// # Errors
-    /// [`CapabilityError::Unknown`] when there are none.
+    /// [`CapabilityError::Unknown`] if no card has it.
     pub fn new(major: u8, minor: u8) -> Result<Self, CapabilityError> {
         if KNOWN.contains(&(major, minor)) {
             Ok(Self { major, minor })
@@ -77,13 +77,13 @@ impl ComputeCapability {
         }
     }
 
-    /// True from `major.minor` on.
+    /// Returns true from `major.minor` on.
     pub fn at_least(self, major: u8, minor: u8) -> bool {
         (self.major, self.minor) >= (major, minor)
     }
 }
 
-/// As it is written: `"9.0"`.
+/// Serialises as text, such as `"9.0"`.
 impl Serialize for ComputeCapability {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

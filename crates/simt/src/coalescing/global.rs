@@ -1,11 +1,11 @@
-//! Global memory: which rule a card follows, and what a request costs under it.
+//! Global memory: the rule of each compute capability, and the traffic of a request under it.
 
 use super::capability::ComputeCapability;
 use super::request::{Access, LANES, Request, Traffic, Transactions};
 use super::sectors::{LINE_BYTES, SECTOR_BYTES, distinct_ascending, sectors_and_lines};
 use super::segments;
 
-/// Turns requests to global memory into traffic, by the rule of one compute capability.
+/// Converts requests to global memory into traffic, by the rule of one compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coalescer {
     rule: Rule,
@@ -17,21 +17,21 @@ enum Rule {
     Strict,
     /// 1.2 and 1.3.
     Segmented,
-    /// 2.x and 3.x: wide accesses are split in halves or quarters of the warp.
+    /// 2.x and 3.x: wide accesses are split into halves or quarters of the warp.
     Split { cached: bool },
     /// From 5.0 on.
     Sectors,
 }
 
 impl Coalescer {
-    /// The rule of a card as it comes: 2.x caches global loads in L1 (`-dlcm=ca`); 3.x does not, L1 being kept for
-    /// local memory (CUDA C Programming Guide 5.0, F.5.2; the Kepler tuning guide for 3.5).
+    /// Returns the rule of a card with default settings: 2.x caches global loads in L1 (`-dlcm=ca`), 3.x does not,
+    /// since its L1 serves local memory (CUDA C Programming Guide 5.0, F.5.2; the Kepler tuning guide for 3.5).
     pub fn new(capability: ComputeCapability) -> Self {
         Self::with_l1(capability, capability.major == 2)
     }
 
-    /// The same with L1 for global loads on or off, as `-dlcm=ca` and `-dlcm=cg` had it on 2.x, 3.5 and 3.7. It makes
-    /// no difference to other cards: those of 1.x have no L1, and those from 5.0 on move sectors either way.
+    /// Returns the rule with L1 for global loads on or off, as `-dlcm=ca` and `-dlcm=cg` set it on 2.x, 3.5 and 3.7.
+    /// Other cards do not differ: those of 1.x have no L1, and those from 5.0 on move sectors either way.
     pub fn with_l1(capability: ComputeCapability, cached: bool) -> Self {
         let rule = match (capability.major, capability.minor) {
             (1, 0 | 1) => Rule::Strict,
@@ -42,12 +42,12 @@ impl Coalescer {
         Self { rule }
     }
 
-    /// What the request costs.
+    /// Returns the traffic of a request.
     ///
     /// From 5.0 on (CUDA Programming Guide, "Device Memory Accesses"; Best Practices Guide, 10.2.1) a warp's request
-    /// moves the distinct 32-byte sectors that its lanes touch, in any order. Nsight Compute's sectors a request on an
-    /// H200 are these numbers for 4 and 8 bytes a lane at every offset and stride; that 16-byte accesses are not
-    /// counted by quarters of the warp either is assumed from them.
+    /// moves the distinct 32-byte sectors that its lanes touch, in any order. On an H200, Nsight Compute's sectors per
+    /// request equal these numbers for 4 and 8 bytes per lane at every offset and stride. It is assumed that 16-byte
+    /// accesses are not counted by quarters of the warp either.
     #[inline]
     pub fn traffic(&self, request: &Request<'_>) -> Traffic {
         match self.rule {
@@ -68,8 +68,8 @@ impl Coalescer {
         }
     }
 
-    /// The request's transactions with their addresses and sizes: in the order in which they are issued on 1.x,
-    /// ascending within a request on later cards.
+    /// Returns the request's transactions with addresses and sizes: on 1.x in the order of issue, later ascending
+    /// within a request.
     pub fn transactions(&self, request: &Request<'_>) -> Transactions {
         match self.rule {
             Rule::Strict => segments::strict(request),
@@ -91,13 +91,14 @@ impl Coalescer {
     }
 }
 
-/// Compute capability 2.x and 3.x (CUDA C Programming Guide 5.0, F.4.2): loads through L1 move whole lines of 128
-/// bytes; loads past it and all stores, which L1 never keeps, move segments of 32.
+/// Returns the bytes of a transaction on 2.x and 3.x (CUDA C Programming Guide 5.0, F.4.2). Loads through L1 move whole
+/// lines of 128 bytes; loads past it and all stores, which L1 never keeps, move segments of 32.
 fn granule(access: Access, cached: bool) -> u64 {
     if cached && access == Access::Load { LINE_BYTES } else { SECTOR_BYTES }
 }
 
-/// The parts in which 2.x and 3.x take a warp: one up to 4 bytes a lane, two for 8, four for 16 (the same place).
+/// Returns the parts into which 2.x and 3.x divide a warp: one up to 4 bytes per lane, two for 8, four for 16 (the same
+/// place).
 fn parts(bytes: u32) -> impl Iterator<Item = std::ops::Range<usize>> {
     let width = LANES / (bytes as usize / 4).max(1);
     (0..LANES).step_by(width).map(move |start| start..start + width)

@@ -1,7 +1,7 @@
-//! How memory serves a warp: from the addresses of its 32 lanes to transactions, sectors, bank conflicts and replays.
+//! Computes how memory serves a warp: from its lanes' addresses to transactions, sectors, bank conflicts and replays.
 //!
 //! All of it is arithmetic on addresses; nothing is executed, stored or timed here. The rules depend on the compute
-//! capability, and each stands next to the document it comes from:
+//! capability, and each names its source:
 //!
 //! | what | where | rule's source |
 //! | --- | --- | --- |
@@ -10,8 +10,8 @@
 //! | constant memory | [`constant_replays`] | CUDA C Programming Guide 5.0, 5.3.2.4 |
 //! | atomics | [`AtomicConflicts`] | CUDA C Programming Guide 5.0, 4.1 and F.3 |
 //!
-//! An address is a multiple of the access's own size: anything else faults on a GPU, and whoever executes has said so
-//! before it asks here. An access is 1, 2, 4, 8 or 16 bytes a lane.
+//! An address is a multiple of the access's size: misaligned accesses fault on a GPU, and callers report them before.
+//! An access is 1, 2, 4, 8 or 16 bytes per lane.
 
 mod banks;
 mod capability;

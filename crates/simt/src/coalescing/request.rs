@@ -1,12 +1,12 @@
-//! What goes in, a warp's addresses, and what comes out, its traffic.
+//! Requests and traffic: a warp's addresses, and what they cost.
 
-/// Lanes in a warp, on every card so far.
+/// Lanes of a warp, on every card so far.
 pub const LANES: usize = 32;
 
-/// One address a lane. Entries of lanes that are not active are never looked at.
+/// One address per lane. Entries of inactive lanes are never read.
 pub type Addresses = [u64; LANES];
 
-/// Which way the bytes go.
+/// Direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// From memory to the lanes.
@@ -18,23 +18,23 @@ pub enum Access {
 /// One memory instruction of one warp.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Where each lane's access starts, a multiple of `bytes`.
+    /// First byte of each lane's access, a multiple of `bytes`.
     pub addresses: &'a Addresses,
-    /// Bit `k` is set when lane `k` takes part.
+    /// Active mask: bit `k` is set if lane `k` takes part.
     pub active: u32,
-    /// Bytes a lane: 1, 2, 4, 8 or 16.
+    /// Bytes per lane: 1, 2, 4, 8 or 16.
     pub bytes: u32,
     /// Load or store.
     pub access: Access,
 }
 
 impl Request<'_> {
-    /// Bytes that the active lanes ask for, those asked for twice counted twice, as the profilers count them.
+    /// Returns the bytes that active lanes access, counted for each lane, as profilers count them.
     pub fn bytes_requested(&self) -> u32 {
         self.active.count_ones() * self.bytes
     }
 
-    /// The active lanes in `lanes`, packed to the front of an array, and how many they are.
+    /// Returns the active lanes' addresses in a range of lanes, packed to the front of an array, and their number.
     pub(super) fn packed(&self, lanes: std::ops::Range<usize>) -> ([u64; LANES], usize) {
         let mut packed = [0; LANES];
         let mut count = 0;
@@ -49,48 +49,48 @@ impl Request<'_> {
     }
 }
 
-/// What one instruction of one warp costs the memory system. Sums over many instructions are sums of these.
+/// Cost of one instruction of one warp in the memory system. Sums over instructions are sums of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Pieces in which the hardware takes the instruction: half-warps on 1.x; on 2.x and 3.x one for up to 4 bytes a
-    /// lane, two for 8, four for 16; always one from 5.0 on. Pieces without an active lane are not counted.
+    /// Requests into which the hardware divides the instruction: half-warps on 1.x; on 2.x and 3.x one for up to 4
+    /// bytes per lane, two for 8, four for 16; one from 5.0 on. Requests without an active lane are not counted.
     pub requests: u32,
-    /// Transfers between the SM and what lies behind it, each of the size that the rule gives.
+    /// Transfers between the multiprocessor and the next level, each of the size that the rule gives.
     pub transactions: u32,
-    /// The same in units of 32 bytes.
+    /// Sectors: the same in units of 32 bytes.
     pub sectors: u32,
-    /// 128-byte lines touched, counted a request: look-ups of L1's tags where there is an L1.
+    /// 128-byte lines touched, summed over requests: look-ups of L1's tags if there is an L1.
     pub lines: u32,
     /// Bytes of all transactions.
     pub bytes_moved: u32,
-    /// Bytes that lanes asked for.
+    /// Bytes that lanes access.
     pub bytes_used: u32,
 }
 
 impl Traffic {
-    /// Bytes asked for over bytes moved, the profilers' `gld_efficiency` and `gst_efficiency`. It passes 1 where lanes
-    /// share addresses, and is 1 where nothing was moved at all.
+    /// Returns bytes accessed over bytes moved: the profilers' `gld_efficiency` and `gst_efficiency`. It exceeds 1 if
+    /// lanes share addresses, and is 1 if nothing was moved.
     pub fn efficiency(&self) -> f64 {
         if self.bytes_moved == 0 { 1.0 } else { f64::from(self.bytes_used) / f64::from(self.bytes_moved) }
     }
 
-    /// True when lanes next to each other cross the end of a line that they need not cross: more lines than their bytes
-    /// fill, though at most one sector more. Such requests look up a line that the neighbouring warp looks up too.
+    /// Returns true if adjacent lanes cross the end of a line needlessly: they touch more lines than their bytes fill,
+    /// but at most one sector more. Such a request looks up a line that the neighbouring warp looks up too.
     pub fn straddles(&self) -> bool {
         self.lines > self.bytes_used.div_ceil(128) && self.sectors <= self.bytes_used.div_ceil(32) + 1
     }
 }
 
-/// One transfer: `bytes` from `address`, which is a multiple of `bytes`.
+/// A transfer of `bytes` from `address`, which is a multiple of `bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Transaction {
-    /// Its first byte.
+    /// Address of the first byte.
     pub address: u64,
-    /// 32, 64 or 128.
+    /// Size in bytes: 32, 64 or 128.
     pub bytes: u32,
 }
 
-/// The transactions of one instruction, at most one a lane, without an allocation. A slice in all but name.
+/// The transactions of one instruction, at most one per lane, without an allocation. It derefs to a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Transactions {
     list: [Transaction; LANES],
@@ -107,7 +107,7 @@ impl Transactions {
         self.count += 1;
     }
 
-    /// Bytes of all of them.
+    /// Returns the bytes of all transactions.
     pub fn bytes(&self) -> u32 {
         self.iter().map(|transaction| transaction.bytes).sum()
     }

@@ -1,15 +1,15 @@
-//! Compute capability 1.x: no cache, half-warps, and a controller that either recognises the pattern or does not.
+//! Compute capability 1.x: no cache, half-warps, and two rules of coalescing.
 
 use super::request::{LANES, Request, Transactions};
 
 const HALF: usize = LANES / 2;
 
-/// Compute capability 1.0 and 1.1 (CUDA C Programming Guide 5.0, F.3.2.1).
+/// Returns the transactions on 1.0 and 1.1 (CUDA C Programming Guide 5.0, F.3.2.1).
 ///
-/// A half-warp is coalesced when its words have 4, 8 or 16 bytes, lane `k` accesses word `k` (lanes may be idle), and
-/// the 16 words lie in one segment of 64 bytes (4-byte words), one of 128 (8-byte words), or two of 128 next to each
-/// other (16-byte words), aligned to their size. The transactions are then those segments. Otherwise every active
-/// lane has a transaction of its own, of 32 bytes; also when the lanes merely come in another order.
+/// A half-warp is coalesced if its words have 4, 8 or 16 bytes, lane `k` accesses word `k` (lanes may be idle), and the
+/// 16 words lie in one aligned segment of 64 bytes (4-byte words), one of 128 (8-byte words), or two adjacent ones of
+/// 128 (16-byte words). The transactions are then those segments. Otherwise every active lane has a transaction of its
+/// own, of 32 bytes, even if the lanes access the same words in another order.
 pub(super) fn strict(request: &Request<'_>) -> Transactions {
     let mut transactions = Transactions::none();
     for half in 0..2 {
@@ -38,11 +38,11 @@ pub(super) fn strict(request: &Request<'_>) -> Transactions {
     transactions
 }
 
-/// Compute capability 1.2 and 1.3 (CUDA C Programming Guide 5.0, F.3.2.2).
+/// Returns the transactions on 1.2 and 1.3 (CUDA C Programming Guide 5.0, F.3.2.2).
 ///
-/// For a half-warp, in any order: take the segment in which the lowest unserved lane falls (32 bytes for 1-byte words,
-/// 64 for 2-byte words, 128 for more), serve all lanes in it, and shrink it to the half that is used, from 128 to 64
-/// and from 64 to 32, where only one half is. Repeat.
+/// For a half-warp, in any order: take the segment of the lowest unserved lane (32 bytes for 1-byte words, 64 for
+/// 2-byte words, 128 for more), serve all lanes in it, and shrink it to the half that is used, from 128 to 64 and from
+/// 64 to 32, if only one half is. Repeat.
 pub(super) fn segmented(request: &Request<'_>) -> Transactions {
     let segment = match request.bytes {
         1 => 32,

@@ -1,11 +1,11 @@
-//! Requests that are served one address after another: constant memory and atomics.
+//! Requests that are served one address at a time: constant memory and atomics.
 
 use super::capability::ComputeCapability;
 use super::request::{Addresses, LANES, Request};
 
-/// How many times a load from constant memory is issued: once for each distinct address, on 1.x once for each in each
-/// half-warp. All lanes at one address is the broadcast that the constant cache is made for (CUDA C Programming Guide
-/// 5.0, 5.3.2.4).
+/// Returns how often a load from constant memory is issued: once per distinct address, on 1.x once per distinct address
+/// of each half-warp. If all lanes share one address, the constant cache broadcasts it (CUDA C Programming Guide 5.0,
+/// 5.3.2.4).
 pub fn constant_replays(capability: ComputeCapability, addresses: &Addresses, active: u32) -> u32 {
     if capability.major == 1 {
         longest_and_distinct(addresses, active & 0xFFFF).1
@@ -15,18 +15,18 @@ pub fn constant_replays(capability: ComputeCapability, addresses: &Addresses, ac
     }
 }
 
-/// How lanes of one atomic instruction get in each other's way.
+/// Conflicts between the lanes of one atomic instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AtomicConflicts {
-    /// Distinct addresses, each of which is a transaction at least.
+    /// Distinct addresses, each of which is at least one transaction.
     pub addresses: u32,
-    /// Lanes that share the most wanted address: they are served one after another, so this many rounds it takes.
+    /// Rounds: lanes that share the most contended address, which are served one after another.
     pub rounds: u32,
 }
 
 impl AtomicConflicts {
-    /// The conflicts of a request. Updates of one address by several lanes are serialised (CUDA C Programming Guide
-    /// 5.0, 4.1); that hardware may first combine them within the warp, as `red` without a result often is, is not
+    /// Returns the conflicts of a request. Updates of one address by several lanes are serialised (CUDA C Programming
+    /// Guide 5.0, 4.1). Hardware may first combine them within the warp, as it often does for `red`; that is not
     /// counted here.
     pub fn new(request: &Request<'_>) -> Self {
         let (rounds, addresses) = longest_and_distinct(request.addresses, request.active);
@@ -34,7 +34,7 @@ impl AtomicConflicts {
     }
 }
 
-/// The most lanes at one address, and how many distinct addresses there are.
+/// Returns the most lanes at one address, and the number of distinct addresses.
 fn longest_and_distinct(addresses: &Addresses, active: u32) -> (u32, u32) {
     let mut packed = [0; LANES];
     let mut count = 0;
