@@ -26,11 +26,10 @@ pub struct Watch<'a> {
     pub place: &'a (dyn Fn(Site) -> Place + Sync),
 }
 
-/// Executes a launch under checks, and says what they found. `counters` count it as [`count::launch`](crate::count::launch)
-/// has it. Each set of checks costs what it needs to see and no more.
+/// Executes a launch under checks, and returns its findings.
 ///
-/// initcheck knows of global memory what [`Memory::track_initialisation`] made it keep, so that must be on before anything
-/// is allocated.
+/// `counters` count the launch, as [`count::launch`](fn@crate::count::launch) does. Each set of checks pays only for
+/// what it observes. initcheck relies on [`Memory::track_initialisation`], which must be on before memory is allocated.
 pub fn launch(
     program: &Program,
     memory: &Memory,

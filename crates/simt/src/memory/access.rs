@@ -1,4 +1,4 @@
-//! The way of every access: which space each lane means, whether it may, telling the observer, doing it.
+//! The common path of every access: resolve each lane's space, check it, tell the observer, perform it.
 
 use super::allocation::rights;
 use super::device::Memory;
@@ -9,21 +9,21 @@ use super::shared::SharedMemory;
 use super::windows::{LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES, in_local_window, in_shared_window};
 use crate::observe::{Access, At, Observer, Operation, Space};
 
-/// Whatever a memory instruction may touch, and who watches it.
+/// The memories that an instruction may access, and its observer.
 pub struct Environment<'a, O: Observer> {
-    /// The device's.
+    /// The device's global memory.
     pub memory: &'a Memory,
-    /// The block's.
+    /// The block's shared memory.
     pub shared: &'a mut SharedMemory,
-    /// The warp's.
+    /// The warp's local memory.
     pub local: &'a mut LocalMemory,
-    /// The worker's; see there.
+    /// The worker's cache of allocations; see there.
     pub cache: &'a mut LookupCache,
-    /// Who watches.
+    /// The observer.
     pub observer: &'a mut O,
-    /// Who executes what.
+    /// The point of execution.
     pub at: At,
-    /// Left by each instruction: the lanes whose results are undefined, as the observer says. Stays as it was without
+    /// Lanes whose results are undefined, which each instruction sets from the observer. Unchanged without
     /// [`Observer::REGISTERS`].
     pub undefined: u32,
 }
@@ -38,7 +38,7 @@ pub(super) enum AddressSpace {
     Constant,
 }
 
-/// What an instruction does to memory, apart from its data.
+/// An instruction's access, apart from its data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) space: AddressSpace,
@@ -49,11 +49,11 @@ pub(super) struct Request {
     pub(super) strong: bool,
 }
 
-/// Where the data is that the lanes of one space access.
+/// Location of the data that the lanes of one space access.
 pub(super) enum Target<'a> {
-    /// In host memory, at `base` plus the prepared addresses.
+    /// Host memory at `base` plus the prepared addresses.
     Host { base: u64, space: Space },
-    /// In the lanes' own memory.
+    /// The lanes' local memory.
     Local(&'a mut LocalMemory),
 }
 
@@ -67,11 +67,11 @@ impl Request {
         Wanted { space, operation: self.operation, bytes: self.bytes, needed }
     }
 
-    /// Checks, tells the observer, and has `perform` do it: once, or once for each space that generic addresses mean.
+    /// Checks an access, tells the observer, and calls `perform`: once, or once for each space of generic addresses.
     ///
     /// # Safety
-    /// `prepared` has the addresses of `mask`, which is not 0. `perform` is given addresses that may be accessed by
-    /// `bytes` a lane in the lanes that it is given.
+    /// `prepared` has the addresses of `mask`, which is not 0. `perform` is called only with addresses of which `bytes`
+    /// may be accessed in each of its lanes.
     #[inline(always)]
     pub(super) unsafe fn access<O: Observer>(
         &self,
@@ -120,7 +120,7 @@ impl Request {
         Ok(())
     }
 
-    /// Generic addresses that the cache does not know: any space, or several.
+    /// Accesses generic addresses that miss the cache, in one space or several.
     #[inline(never)]
     fn generic<O: Observer>(
         &self,
@@ -160,7 +160,7 @@ impl Request {
         let part = |lanes: u32, window| (lanes != 0).then(|| prepared.part(lanes, window, self.bytes));
         let (shared_part, local_part, global_part) =
             (part(shared, SHARED_WINDOW), part(local, LOCAL_WINDOW), part(global, 0));
-        // All checks before anything is done, and the lowest lane's fault, whatever its space.
+        // Check all lanes before any access; report the lowest lane's fault, whatever its space.
         let mut fault: Option<AccessFault> = None;
         let mut keep = |found: AccessFault| {
             if fault.as_ref().is_none_or(|fault| found.lane < fault.lane) {
@@ -282,7 +282,7 @@ impl Request {
         }
     }
 
-    /// What was written is known to be from now on.
+    /// Marks the bytes as written.
     #[cold]
     fn mark(&self, prepared: &Prepared, mask: u32, memory: &Memory) {
         let bytes = u64::from(self.bytes);

@@ -1,15 +1,15 @@
-//! What an allocation is, and what may be done with it.
+//! Allocations, and the rights of kernels to them.
 
 use std::fmt;
 
-/// What memory is for.
+/// Purpose of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The device's own: `cuMemAlloc`.
+    /// Device memory: `cuMemAlloc`.
     Device,
-    /// Of host and device: `cuMemAllocManaged`.
+    /// Managed memory of host and device: `cuMemAllocManaged`.
     Managed,
-    /// The host's, for the device to reach: `cuMemHostAlloc`.
+    /// Pinned memory of the host, mapped to the device: `cuMemHostAlloc`.
     Pinned,
     /// `.const` variables.
     Constant,
@@ -17,24 +17,24 @@ pub enum Kind {
     Module,
     /// Kernel parameters.
     Parameters,
-    /// The host's, registered later: `cuMemHostRegister`.
+    /// Memory of the host, registered later: `cuMemHostRegister`.
     Registered,
-    /// A kernel's own: `malloc` in device code.
+    /// Heap memory of kernels: `malloc` in device code.
     Heap,
 }
 
 impl Kind {
-    /// Whether it takes of the device's memory; the others are the host's, or move between the two.
+    /// Returns true if it takes device memory; the other kinds are in the host's memory or migrate.
     pub fn on_device(self) -> bool {
         !matches!(self, Self::Managed | Self::Pinned | Self::Registered)
     }
 
-    /// Whether kernels may write to it.
+    /// Returns true if kernels may write to it.
     pub fn writable(self) -> bool {
         !matches!(self, Self::Constant | Self::Parameters)
     }
 
-    /// Whether its bytes count as written only once something wrote them. Host code writes to the others unseen.
+    /// Returns true if its bytes are uninitialised until written. Host code can write to the other kinds unobserved.
     pub(super) fn tracked(self) -> bool {
         matches!(self, Self::Device | Self::Heap)
     }
@@ -55,26 +55,26 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A range of the device's addresses.
+/// A range of device addresses in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
-    /// Its first byte.
+    /// Address of its first byte.
     pub address: u64,
-    /// Its size, as asked for.
+    /// Size in bytes, as requested.
     pub bytes: u64,
-    /// What it is for.
+    /// Purpose.
     pub kind: Kind,
-    /// Counts the allocations of a [`Memory`](super::Memory), from 1: two at one address are told apart by it.
+    /// Number of the allocation in its [`Memory`](super::Memory), from 1. It distinguishes two at the same address.
     pub id: u64,
 }
 
 impl Allocation {
-    /// Where it ends.
+    /// Returns the address after its last byte.
     pub fn end(&self) -> u64 {
         self.address + self.bytes
     }
 
-    /// Whether all these bytes are within it.
+    /// Returns true if it contains all of these bytes.
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         address >= self.address
             && address - self.address <= self.bytes.saturating_sub(bytes)
@@ -82,14 +82,14 @@ impl Allocation {
     }
 }
 
-/// What may be done with an allocation, and what must be kept up: bits.
+/// Rights to an allocation, and its tracking, as bits.
 pub(super) mod rights {
-    /// Loads.
+    /// May be loaded.
     pub(in super::super) const READ: u32 = 1;
-    /// Stores and atomics.
+    /// May be stored to and updated atomically.
     pub(in super::super) const WRITE: u32 = 2;
-    /// Loads as constants.
+    /// May be loaded as constants.
     pub(in super::super) const CONSTANT: u32 = 4;
-    /// Which bytes have been written is kept.
+    /// Records which bytes have been written.
     pub(in super::super) const TRACKED: u32 = 8;
 }

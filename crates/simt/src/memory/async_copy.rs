@@ -1,7 +1,7 @@
-//! `cp.async`: a few bytes a lane from global to shared memory, without a register.
+//! Executes `cp.async`: copies a few bytes per lane from global to shared memory, without a register.
 //!
-//! The copy is complete at once, which is one of the orders of events that a GPU may choose. So its groups are always
-//! complete, and whoever waits for them goes on.
+//! The copy completes at once, which is one of the orders that a GPU may choose. So its groups are always complete, and
+//! waiting for them returns at once.
 
 use std::mem::MaybeUninit;
 
@@ -19,16 +19,16 @@ use crate::observe::{Observer, Operation};
 use crate::ptx::{Immediate, Instruction, Operand, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 
-/// A copy, decoded.
+/// A decoded copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AsyncCopy {
     load: Request,
     store: Request,
     to: AddressOperand,
     from: AddressOperand,
-    /// How many bytes of the source to copy: the others become 0, and are not read.
+    /// Bytes of the source to copy; the others become 0 and are not read.
     source_bytes: Option<Slot>,
-    /// Lanes that copy zeros alone.
+    /// Lanes that only write zeros.
     ignored: Option<Slot>,
 }
 
@@ -106,7 +106,7 @@ impl AsyncCopy {
     }
 }
 
-/// Decodes `cp.async` but for bulk copies; `modifiers` are those behind `async`.
+/// Decodes `cp.async` except bulk copies; `modifiers` are those after `async`.
 pub(super) fn decode(
     instruction: &Instruction,
     columns: &mut dyn Columns,
@@ -150,7 +150,7 @@ pub(super) fn decode(
             .source(operand, ScalarType::U32)
             .or_else(|_| columns.source(operand, ScalarType::Pred))?;
         sources.push(slot);
-        // A predicate says which lanes to leave out, a number how many bytes to take.
+        // A predicate gives the lanes to ignore, a number the bytes to copy.
         if slot.width == Width::Predicate {
             ignored = Some(slot);
         } else {

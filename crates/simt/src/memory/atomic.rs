@@ -1,4 +1,4 @@
-//! `atom` and `red`.
+//! Executes `atom` and `red`.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, fence};
@@ -18,22 +18,22 @@ use crate::observe::{Observer, Operation, Space};
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot};
 
-/// An atomic operation or a reduction, decoded.
+/// A decoded atomic operation or reduction.
 #[derive(Clone, Debug)]
 pub(super) struct Atomic {
     request: Request,
     address: AddressOperand,
-    /// Where old values go: one an element, or none.
+    /// Registers of the old values: one per element, or none.
     results: Vec<Slot>,
-    /// One an element.
+    /// Registers of the operands, one per element.
     sources: Vec<Slot>,
-    /// The third operand of `cas`, which is the new value; the source is what is compared with.
+    /// Third operand of `cas`, the new value; the source is the value to compare with.
     new: Option<Slot>,
     element: u32,
     update: Kind,
     order: Order,
     beyond_block: bool,
-    /// `red.async`: whom to tell of the bytes.
+    /// `red.async`: the barrier that counts the bytes.
     transactions: Option<Transactions>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Atomic {
 enum Kind {
     Words {
         global: Update,
-        /// In shared and local memory.
+        /// The same operation in shared and local memory.
         own: Update,
     },
     /// `exch` and `cas` of 16 bytes.
@@ -49,7 +49,7 @@ enum Kind {
 }
 
 impl Atomic {
-    /// Lane after lane, ascending; of a vector element after element.
+    /// Executes lane after lane, ascending; of a vector, element after element.
     ///
     /// # Safety
     /// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
@@ -73,7 +73,7 @@ impl Atomic {
                     self.lanes(frame, lanes, |lane| base + prepared.addresses[lane], space);
                 }
                 Target::Local(local) => {
-                    // Nobody else can see it: taken out, changed and put back.
+                    // Local memory is private to the lane: load, update and store.
                     let bytes = self.request.bytes;
                     let mut buffer = Buffer::new();
                     local.load(prepared, lanes, bytes, &mut buffer);
@@ -104,7 +104,7 @@ impl Atomic {
                 lanes::each(mask).for_each(|lane| self.lane(frame, lane, at(lane), space));
                 return;
             };
-            // By far the most frequent: one element.
+            // The common case: one element.
             let update = if space == Space::Global { global } else { own };
             let (source, new, result) = (*source, self.new, self.results.first().copied());
             for lane in lanes::each(mask) {
@@ -127,7 +127,7 @@ impl Atomic {
                 Kind::Words { global, own } => {
                     let update = if space == Space::Global { global } else { own };
                     let new = self.new.map_or(0, |slot| read_lane(slot, frame, lane));
-                    // All operands first: a result may be the register of a later element.
+                    // Read all operands first: a result may be the register of a later element.
                     let mut operands = [0; 8];
                     for (operand, slot) in operands.iter_mut().zip(&self.sources) {
                         *operand = read_lane(*slot, frame, lane);

@@ -1,4 +1,4 @@
-//! `mbarrier`: barriers that live in shared memory, and count threads and bytes.
+//! Executes `mbarrier`: barrier objects in shared memory, which count threads and bytes.
 
 use std::mem::MaybeUninit;
 
@@ -17,24 +17,24 @@ use crate::observe::{Observer, Operation, Space};
 use crate::ptx::Instruction;
 use crate::registers::{Cell, Slot};
 
-/// The number that [`Observer::barrier`] is told of for barriers in shared memory; those of `bar` are 0 to 15.
+/// Barrier number that [`Observer::barrier`] receives for barriers in shared memory; those of `bar` are 0 to 15.
 pub const MBARRIER: u32 = 16;
 
-/// The object of an instruction.
+/// Address operand of a barrier object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Object {
     request: Request,
     address: AddressOperand,
 }
 
-/// What a lane did to an object, as far as others may wait for it.
+/// Effect of a lane on an object that matters to waiting threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// Nothing of that kind.
+    /// No such effect.
     None,
-    /// Arrived, or brought bytes; the phase is complete or not.
+    /// It arrived, or its bytes did; the phase is complete or not.
     Arrived { completes: bool },
-    /// Saw that the phase that it waited for is complete.
+    /// It found the phase that it waited for complete.
     Passed,
 }
 
@@ -57,7 +57,7 @@ impl Object {
         self.address.slot()
     }
 
-    /// Visits the object of each lane, ascending; the bits that `visit` leaves are written back.
+    /// Visits the object of each lane, ascending, and writes back the bits that `visit` returns.
     unsafe fn each<O: Observer>(
         &self,
         frame: *mut Cell,
@@ -135,12 +135,12 @@ fn word(bits: u64) -> Result<BarrierWord, String> {
     BarrierWord::decode(bits).ok_or_else(|| "mbarrier used before mbarrier.init, or overwritten".to_owned())
 }
 
-/// The barrier that bytes are counted to, of an instruction that copies asynchronously.
+/// The barrier that counts the bytes of an asynchronous copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transactions(Object);
 
 impl Transactions {
-    /// Operand `index` is the barrier's address in shared memory.
+    /// Decodes operand `index`, the barrier's address in shared memory.
     pub(super) fn new(
         instruction: &Instruction,
         index: usize,
@@ -154,7 +154,7 @@ impl Transactions {
         self.0.slot()
     }
 
-    /// So many bytes of a lane have come.
+    /// Counts bytes of a lane as transferred.
     pub(super) unsafe fn complete<O: Observer>(
         &self,
         frame: *mut Cell,
@@ -174,7 +174,7 @@ impl Transactions {
     }
 }
 
-/// What a barrier instruction does to its object.
+/// Operation of a barrier instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     Init {
@@ -194,7 +194,7 @@ pub(super) enum Action {
         drop: bool,
         may_complete: bool,
     },
-    /// `cp.async.mbarrier.arrive`: without `.noinc` it adds to the count what it takes off.
+    /// `cp.async.mbarrier.arrive`: without `.noinc` it first adds to the pending count what its arrival subtracts.
     Copied {
         counted: bool,
     },
@@ -208,7 +208,7 @@ pub(super) enum Action {
     },
 }
 
-/// A barrier instruction, decoded.
+/// A decoded barrier instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Barrier {
     object: Object,
@@ -303,7 +303,7 @@ impl Barrier {
     }
 }
 
-/// `mbarrier.pending_count`: of a state that an arrival gave.
+/// Executes `mbarrier.pending_count` of a state that an arrival returned.
 ///
 /// # Safety
 /// The slots are of this frame.

@@ -1,4 +1,4 @@
-//! Reading `mbarrier` and `cp.async.mbarrier.arrive`.
+//! Decodes `mbarrier` and `cp.async.mbarrier.arrive`.
 
 use super::access::AddressSpace;
 use super::barrier::{Action, Barrier, Object};

@@ -1,7 +1,7 @@
-//! Bulk copies: a lane moves a whole range between global and shared memory, and a barrier or a group counts it.
+//! Executes bulk copies: a lane copies a range between global and shared memory, counted by a barrier or a group.
 //!
-//! They are complete at once, as `cp.async` is: groups are always complete, and a barrier hears of the bytes when the
-//! copy is issued. The observer sees them as accesses of a full warp, 16 bytes a lane.
+//! Copies complete at once, as `cp.async` does: groups are always complete, and a barrier counts the bytes when the
+//! copy is issued. The observer sees accesses of a full warp, 16 bytes per lane.
 
 use std::mem::MaybeUninit;
 
@@ -20,23 +20,23 @@ use crate::observe::{Observer, Operation};
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot};
 
-/// Bytes of a piece, which addresses and sizes are multiples of.
+/// Bytes of a piece; addresses and sizes are multiples of it.
 const PIECE: u64 = 16;
 
-/// A bulk copy, decoded.
+/// A decoded bulk copy.
 #[derive(Clone, Debug)]
 pub(super) struct BulkCopy {
     to: AddressOperand,
-    /// None: zeros, `st.bulk`.
+    /// Source; None for the zeros of `st.bulk`.
     from: Option<AddressOperand>,
     size: Slot,
     load: Request,
     store: Request,
-    /// Which bytes of each piece are copied, one bit each.
+    /// Bytes of each piece that are copied, one bit each.
     byte_mask: Option<Slot>,
-    /// Which blocks of the cluster get it.
+    /// Blocks of the cluster that receive the data.
     blocks: Option<Slot>,
-    /// What is done to each element, of how many bytes; none: it is replaced.
+    /// Operation on each element and the element's bytes; None replaces the destination.
     reduction: Option<(Update, usize)>,
     transactions: Option<Transactions>,
 }
@@ -88,7 +88,7 @@ impl BulkCopy {
         unsafe { transactions.complete(frame, mask, environment, |lane| value(self.size, lane)) }
     }
 
-    /// One lane's range, in pieces of 512 bytes.
+    /// Copies one lane's range, in pieces of 512 bytes.
     unsafe fn range<O: Observer>(
         &self,
         to: u64,
@@ -155,7 +155,7 @@ impl BulkCopy {
     }
 }
 
-/// Decodes `cp.async.bulk` and `cp.reduce.async.bulk`, whose modifiers but `async`, `bulk` and `reduce` are given.
+/// Decodes `cp.async.bulk` and `cp.reduce.async.bulk`; `modifiers` are those besides `async`, `bulk` and `reduce`.
 pub(super) fn decode<'a>(
     instruction: &'a Instruction,
     modifiers: impl Iterator<Item = &'a str>,
@@ -257,7 +257,7 @@ pub(super) fn decode<'a>(
     Ok(decoded.addresses(&[to.slot(), from.slot()]).addresses(barrier.as_slice()))
 }
 
-/// Decodes `st.bulk`: zeros in shared memory.
+/// Decodes `st.bulk`, which writes zeros to shared memory.
 pub(super) fn decode_zeros(
     instruction: &Instruction,
     columns: &mut dyn Columns,

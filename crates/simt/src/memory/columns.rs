@@ -1,7 +1,7 @@
-//! Moving a warp's data between memory and the columns of its registers.
+//! Moves a warp's data between memory and the columns of its registers.
 //!
-//! In memory, and in the buffer between, the bytes of a lane are together: lane after lane, in each of them element
-//! after element. In registers each element has a column.
+//! In memory and in the buffer, the bytes of a lane are contiguous: lane after lane, and within a lane element after
+//! element. In registers, each element has a column.
 
 use std::mem::MaybeUninit;
 
@@ -29,16 +29,16 @@ impl Buffer {
     }
 }
 
-/// The registers of an instruction's data, an element each.
+/// The registers of an instruction's data, one per element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Registers {
     slots: [Slot; 8],
-    /// The element's sign goes into the register's bits above it, as many as the register really has.
+    /// Bits of the register that a signed element's sign fills; 0 if it does not.
     sign_bits: u8,
 }
 
 impl Registers {
-    /// `sign_bits`: for signed elements narrower than their registers, how wide these are; else 0.
+    /// Creates the list. `sign_bits` is the width of the registers if signed elements are narrower, else 0.
     pub(super) fn new(list: &[Slot], sign_bits: u8) -> Self {
         let mut slots = [list[0]; 8];
         slots[..list.len()].copy_from_slice(list);
@@ -46,25 +46,25 @@ impl Registers {
     }
 }
 
-/// Moves the data of all lanes of a mask between registers and host addresses (`base` plus the prepared ones).
+/// Moves the data of a mask's lanes between registers and host addresses (`base` plus the prepared ones).
 pub(super) type Move =
     unsafe fn(registers: &Registers, frame: *mut Cell, prepared: &Prepared, base: u64, mask: u32);
-/// Moves the data of the lanes of a mask between registers and a buffer.
+/// Moves the data of a mask's lanes between registers and a buffer.
 pub(super) type Convert = unsafe fn(registers: &Registers, frame: *mut Cell, buffer: *mut u8, mask: u32);
 
-/// What moves the data of one shape: so many elements of such a size a lane.
+/// The functions that move data of one shape: elements per lane and their size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mover {
     pub(super) load: Move,
     pub(super) store: Move,
-    /// From a buffer to the registers.
+    /// Copies from a buffer to the registers.
     pub(super) spread: Convert,
-    /// From the registers to a buffer, of all lanes.
+    /// Copies from the registers of all lanes to a buffer.
     pub(super) collect: Convert,
 }
 
 impl Mover {
-    /// None: there is no such shape.
+    /// Returns the functions of a shape; None if there is no such shape.
     pub(super) fn new(element: u32, count: usize, level: Level) -> Option<Self> {
         macro_rules! shapes {
             ($(($element:literal, $count:literal, $bytes:literal)),*) => {
@@ -219,7 +219,7 @@ unsafe fn store<const E: usize, const N: usize, const BYTES: usize, const AVX: b
 
 #[inline(always)]
 unsafe fn element<const E: usize>(from: *const u8) -> u64 {
-    // SAFETY: the caller has so many bytes there.
+    // SAFETY: the caller has this many bytes there.
     unsafe {
         match E {
             1 => u64::from(from.read()),
@@ -230,14 +230,14 @@ unsafe fn element<const E: usize>(from: *const u8) -> u64 {
     }
 }
 
-/// Whether all elements' registers are just as wide as they are: what the quick ways are for.
+/// Returns true if all registers are as wide as their elements, as the fast paths require.
 #[inline(always)]
 fn fitting<const E: usize, const N: usize>(registers: &Registers) -> bool {
     let width = if E == 4 { Width::Word } else { Width::Double };
     registers.slots[..N].iter().all(|slot| slot.width == width)
 }
 
-/// Whether the shape is one that the quick ways know.
+/// Returns true if there is a fast path for the shape.
 const fn is_quick(element: usize, count: usize) -> bool {
     matches!((element, count), (4 | 8, 1) | (4, 2) | (4, 4) | (8, 2))
 }
@@ -298,7 +298,7 @@ unsafe fn spread<const E: usize, const N: usize, const BYTES: usize, const AVX: 
     }
 }
 
-/// Signed elements into wider registers.
+/// Sign-extends elements into wider registers.
 unsafe fn spread_signed<const E: usize, const N: usize, const BYTES: usize>(
     registers: &Registers,
     frame: *mut Cell,

@@ -1,4 +1,4 @@
-//! The device's memory: allocating, freeing, finding.
+//! Global memory: allocates, frees and finds.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -11,43 +11,44 @@ use super::reservation::Reservation;
 use super::table::{Entry, GRANULE, Table};
 use crate::fault::{Nearest, Place};
 
-/// From this many bytes on, alone or since last asked, the computer is asked whether it has the memory.
+/// Bytes, of one allocation or since the last check, from which the host's available memory is checked.
 const ASK_HOST_EVERY: u64 = 1 << 20;
 
-/// A simulated device's global memory, shared by reference among all who use it.
+/// Global memory of a simulated device, shared by reference among all its users.
 ///
-/// Device addresses are host addresses: what is pinned, managed or registered is where the host has it, and the rest is
-/// in a range of the host's address space that is this object's own. Nothing takes host memory before it is touched. A
-/// kernel's bad address is found by looking it up among the allocations, never by touching it.
+/// Device addresses are host addresses: pinned, managed and registered memory is where the host has it, and the rest is
+/// in a reserved range of the host's address space. Pages take host memory when they are first touched. An invalid
+/// address of a kernel is found by looking it up among the allocations, never by touching it.
 ///
-/// Allocations are 256-byte aligned (2 MiB from 1 MiB on), at least 256 bytes apart, so that bounds are exact unless
-/// [`Memory::round_up_bounds`] says otherwise, and their addresses are used again only when all others have been, so that use after free is recognised.
+/// Allocations are 256-byte aligned (2 MiB from 1 MiB on) and at least 256 bytes apart, so bounds are exact unless
+/// [`Memory::round_up_bounds`] says otherwise. Addresses are reused only when all others have been used, so that use
+/// after free is recognised.
 ///
 /// # While a launch runs
-/// Workers look allocations up under a read lock, and each remembers what it found in its own
-/// [`LookupCache`](super::LookupCache), so that the lock is taken once for each allocation that an instruction
-/// uses, not once an access. Allocating and freeing at the same time, from kernels or from the host, is safe: caches
-/// notice frees, and freed pages stay accessible to this process, so a kernel that races with a free reads zeros.
+/// Workers look allocations up under a read lock, and each keeps the results in its own
+/// [`LookupCache`](super::LookupCache). So the lock is taken once for each allocation that an instruction accesses, not
+/// once per access. Kernels and the host may allocate and free at the same time: caches notice frees, and freed pages
+/// stay accessible to this process, so a kernel that races with a free reads zeros.
 #[derive(Debug)]
 pub struct Memory {
     addresses: Reservation,
     pub(super) shadow: Shadow,
     capacity: u64,
     table: RwLock<Table>,
-    /// How often something was removed: what caches remember is good as long as this does not change.
+    /// Number of removals: cached look-ups are valid while it does not change.
     removals: AtomicU64,
     tracking: AtomicBool,
     asked_host_at: AtomicU64,
 }
 
 impl Memory {
-    /// The memory of a device that has `capacity` bytes of it.
+    /// Creates the memory of a device with `capacity` bytes.
     ///
     /// # Errors
     /// [`MemoryError::Reserve`] if there is no address space for it.
     pub fn new(capacity: u64) -> Result<Self, MemoryError> {
         let host = HostMemory::now().map_or(64 << 30, |host| host.total);
-        // Twice the device's and twice the host's, for addresses not to be used again soon.
+        // Twice the device's and twice the host's size, so that addresses are not reused soon.
         let bytes = capacity.saturating_mul(2).saturating_add(host.saturating_mul(2)).saturating_add(1 << 30);
         let refused = |source| MemoryError::Reserve { bytes, source };
         let addresses = Reservation::new(bytes).map_err(refused)?;
@@ -64,10 +65,10 @@ impl Memory {
         })
     }
 
-    /// Takes memory, 256-byte aligned. What is in it is undefined.
+    /// Allocates memory, 256-byte aligned, with undefined content.
     ///
-    /// [`Kind::Managed`] and [`Kind::Pinned`] memory is not counted against the device's capacity, for it need not be
-    /// on the device; host code may use it by its address.
+    /// [`Kind::Managed`] and [`Kind::Pinned`] memory does not count against the device's capacity, since it need not be
+    /// on the device; host code may access it by its address.
     ///
     /// # Errors
     /// See [`MemoryError`]: 0 bytes, more than the device has, or more than this computer has.
@@ -96,7 +97,7 @@ impl Memory {
         Ok(address)
     }
 
-    /// Whether the computer has memory for `wanted` bytes more. Small allocations ask only now and then.
+    /// Checks that the host has `wanted` more bytes. Small allocations check only now and then.
     fn ask_host(&self, wanted: u64, live: impl Iterator<Item = Allocation>) -> Result<(), MemoryError> {
         let since = self.asked_host_at.fetch_add(wanted, Ordering::Relaxed).saturating_add(wanted);
         if since < ASK_HOST_EVERY {
@@ -113,11 +114,11 @@ impl Memory {
         Ok(())
     }
 
-    /// Gives memory back; says what it was.
+    /// Frees an allocation and returns it.
     ///
     /// # Errors
-    /// See [`FreeError`]: never allocated, freed already, or not the beginning of an allocation. Host ranges are for
-    /// [`Memory::release`].
+    /// See [`FreeError`]: never allocated, freed already, or not the start of an allocation. [`Memory::release`] is for
+    /// host ranges.
     pub fn free(&self, address: u64) -> Result<Allocation, FreeError> {
         self.remove(address, |kind| kind != Kind::Registered)
     }
@@ -142,14 +143,14 @@ impl Memory {
         }
     }
 
-    /// Lets kernels use memory of the host (`cuMemHostRegister`), by its own address.
+    /// Registers memory of the host for kernels, at its own address (`cuMemHostRegister`).
     ///
     /// # Errors
     /// [`MemoryError::Zero`] or [`MemoryError::Overlap`].
     ///
     /// # Safety
-    /// From now until [`Memory::release`], these bytes may be read and written, by any thread; while a launch runs,
-    /// the host leaves them alone, but for what atomic operations do.
+    /// Until [`Memory::release`], any thread may read and write these bytes. While a launch runs, the host accesses
+    /// them only by atomic operations.
     pub unsafe fn adopt(&self, host: *mut u8, bytes: u64) -> Result<(), MemoryError> {
         let address = host.expose_provenance() as u64;
         if bytes == 0 {
@@ -164,23 +165,23 @@ impl Memory {
         Ok(())
     }
 
-    /// Ends what [`Memory::adopt`] began. No launch that uses the range may be running.
+    /// Unregisters what [`Memory::adopt`] registered. No running launch may use the range.
     ///
     /// # Errors
-    /// As for [`Memory::free`].
+    /// Fails as [`Memory::free`] does.
     pub fn release(&self, host: *const u8) -> Result<Allocation, FreeError> {
         self.remove(host.addr() as u64, |kind| kind == Kind::Registered)
     }
 
-    /// The allocation in use that an address is in.
+    /// Returns the live allocation that contains an address.
     pub fn find(&self, address: u64) -> Option<Allocation> {
         self.table().containing(address).map(|entry| entry.allocation)
     }
 
-    /// The allocation closest to a range that is not within one, in use or lately freed.
+    /// Returns the allocation closest to an invalid range, live or recently freed.
     pub fn nearest(&self, address: u64, bytes: u64) -> Option<Nearest> {
         let table = self.table();
-        // An access that begins in nothing but reaches into something is before that, whatever else is near.
+        // An access that begins outside and reaches into an allocation lies before it, whatever else is near.
         let last = address.saturating_add(bytes.saturating_sub(1));
         match table.containing(last).map(|entry| entry.allocation) {
             Some(reached) if address < reached.address => Some(Nearest {
@@ -193,30 +194,29 @@ impl Memory {
         }
     }
 
-    /// All allocations in use, by address.
+    /// Returns all live allocations, by address.
     pub fn allocations(&self) -> Vec<Allocation> {
         self.table().live().map(|entry| entry.allocation).collect()
     }
 
-    /// Bytes in use of the device's own.
+    /// Returns the device memory in use, in bytes.
     pub fn used(&self) -> u64 {
         self.table().used()
     }
 
-    /// Bytes that the device has.
+    /// Returns the size of the device's memory in bytes.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// From the next allocation on, lets kernels touch all of an allocation's last granule of 512 bytes, as a GPU does:
-    /// an overrun of a few bytes goes unnoticed. Otherwise bounds are exact.
+    /// Rounds the bounds of later allocations up to granules of 512 bytes, as on a GPU: an overrun of a few bytes goes
+    /// unnoticed. Bounds are exact otherwise.
     pub fn round_up_bounds(&self) {
         self.table_mut().round_up_to(GRANULE);
     }
 
-    /// Whether to keep, for each byte of what is allocated from now on, if it has been written: for initcheck. Only of
-    /// [`Kind::Device`] and [`Kind::Heap`] memory; variables have values from the start, and host code writes unseen
-    /// to the rest.
+    /// Sets whether later allocations record which bytes have been written, for initcheck. Only [`Kind::Device`] and
+    /// [`Kind::Heap`] memory does: variables have initial values, and host code can write to the rest unobserved.
     pub fn track_initialisation(&self, on: bool) {
         self.tracking.store(on, Ordering::Relaxed);
     }
@@ -226,7 +226,7 @@ impl Memory {
     }
 
     pub(super) fn table(&self) -> RwLockReadGuard<'_, Table> {
-        // The table is whole whenever its lock is free: nothing panics half-way through a change.
+        // A panic cannot leave the table half changed, so a poisoned lock is harmless.
         self.table.read().unwrap_or_else(PoisonError::into_inner)
     }
 

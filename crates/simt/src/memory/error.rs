@@ -1,110 +1,110 @@
-//! What can go wrong with the device's memory, seen from the host.
+//! Errors of device memory, as the host sees them.
 
 use super::allocation::Allocation;
 use crate::fault::{Nearest, Place};
 
-/// Why memory could not be had.
+/// Why an allocation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
-    /// The operating system gives no address space.
+    /// The operating system refuses the address space.
     #[error(
         "cannot reserve {bytes} bytes of address space for the simulated device: {source}; give it less memory, or raise `ulimit -v`"
     )]
     Reserve {
-        /// Bytes wanted.
+        /// Bytes requested.
         bytes: u64,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The device has not that much left.
+    /// The device has too little memory left.
     #[error(
         "out of device memory: {wanted} bytes wanted, {used} of {capacity} in use; free something or allocate less"
     )]
     OutOfMemory {
-        /// Bytes wanted.
+        /// Bytes requested.
         wanted: u64,
         /// Bytes in use.
         used: u64,
-        /// Bytes that the device has.
+        /// Size of the device's memory in bytes.
         capacity: u64,
     },
-    /// The simulated device has it, but the computer that simulates it has not.
+    /// The simulated device has enough memory, but the host has not.
     #[error(
         "the simulated device has the memory, this computer does not: {wanted} bytes wanted, {available} available \
          of {total}; use smaller buffers, or simulate on a computer with more memory"
     )]
     HostMemory {
-        /// Bytes wanted, of this allocation.
+        /// Bytes of this allocation.
         wanted: u64,
-        /// Bytes that the computer could give now.
+        /// Bytes available on the host now.
         available: u64,
-        /// Bytes that it has.
+        /// Memory of the host in bytes.
         total: u64,
     },
-    /// All addresses are in use, or in pieces too small.
+    /// No free range of addresses is large enough.
     #[error("no {wanted} consecutive bytes of device addresses are left; free something")]
     AddressSpace {
-        /// Bytes wanted.
+        /// Bytes requested.
         wanted: u64,
     },
-    /// Nothing was asked for.
+    /// The allocation has 0 bytes.
     #[error("an allocation of 0 bytes was asked for; at least 1 is needed")]
     Zero,
-    /// A host range that is known already, in whole or in part.
+    /// A host range overlaps one that is registered or allocated.
     #[error(
         "host range {address:#x} of {bytes} bytes overlaps the {} at {:#x} of {} bytes; release that first",
         .other.kind, .other.address, .other.bytes
     )]
     Overlap {
-        /// The range's first byte.
+        /// Address of the range.
         address: u64,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// What it overlaps.
+        /// The allocation that it overlaps.
         other: Allocation,
     },
-    /// The operating system does not make reserved pages usable.
+    /// The operating system refuses to make reserved pages accessible.
     #[error(
         "the operating system refuses {bytes} bytes of memory: {source}; free something or allocate less"
     )]
     Refused {
-        /// Bytes wanted.
+        /// Bytes requested.
         bytes: u64,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
 }
 
-/// Why an address could not be freed.
+/// Why a free failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FreeError {
-    /// Nothing is or was there.
+    /// The address was never allocated.
     #[error("{address:#x} was never allocated")]
     NotAllocated {
         /// The address.
         address: u64,
     },
-    /// Something was there.
+    /// The allocation has been freed before.
     #[error("{:#x}, {} bytes, was freed before", .0.address, .0.bytes)]
     AlreadyFreed(Allocation),
-    /// It lies behind the beginning of an allocation: only that may be freed.
+    /// The address is not the start of its allocation; only that can be freed.
     #[error("{address:#x} lies within the allocation at {:#x} of {} bytes; free that", .allocation.address, .allocation.bytes)]
     Inside {
         /// The address.
         address: u64,
-        /// What it lies in.
+        /// The allocation that contains it.
         allocation: Allocation,
     },
 }
 
-/// Why a range of device memory could not be read or written by the host.
+/// Why the host cannot access a range of device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct RangeError {
-    /// The range's first byte.
+    /// Address of the range.
     pub address: u64,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// What is near it.
+    /// The nearest allocation.
     pub nearest: Option<Nearest>,
 }
 

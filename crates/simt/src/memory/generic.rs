@@ -1,4 +1,4 @@
-//! Addresses between spaces: `cvta`, `isspacep`, `mapa`, `getctarank`.
+//! Executes address conversions between spaces: `cvta`, `isspacep`, `mapa`, `getctarank`.
 
 use super::access::Environment;
 use super::allocation::Kind;
@@ -14,26 +14,26 @@ use crate::observe::Observer;
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 
-/// A conversion or a question about addresses, decoded.
+/// A decoded conversion or query of addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conversion {
     question: Question,
     result: Slot,
     source: Slot,
-    /// `mapa`: the block's rank in its cluster.
+    /// `mapa`: rank of the block in its cluster.
     rank: Option<Slot>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Question {
-    /// The address with this added.
+    /// The address plus this number.
     Moved(u64),
     InShared,
     InLocal,
     InConstant,
     InParameters,
     InGlobal,
-    /// Of the block that an address belongs to: 0, for clusters have one block.
+    /// Rank of the block that owns an address: 0, since clusters have one block.
     Rank,
 }
 
@@ -83,7 +83,7 @@ impl Conversion {
     }
 }
 
-/// Adds a number to all lanes: conversions are as frequent as pointers are.
+/// Adds a number in all lanes. A fast path, since conversions are frequent.
 ///
 /// # Safety
 /// The slots are of this frame, both 64 bits wide.
@@ -127,7 +127,7 @@ pub(super) fn decode(instruction: &Instruction, columns: &mut dyn Columns) -> Re
     }
     let (question, results, sources) = match base {
         "cvta" => {
-            // In 32 bits there is no room for windows.
+            // A 32-bit address space has no room for the windows.
             if scalar != Some(ScalarType::U64) {
                 return Err(unsupported());
             }

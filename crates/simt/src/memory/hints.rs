@@ -1,4 +1,4 @@
-//! What only advises the caches, and what only orders: prefetches, policies, fences.
+//! Decodes cache hints and fences: prefetches, policies, `fence` and `membar`.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -9,11 +9,11 @@ use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Observer;
 use crate::ptx::{Instruction, ScalarType};
 
-/// What `createpolicy` gives: a number without meaning, for all policies are alike where no cache is simulated.
+/// Result of `createpolicy`: an arbitrary number, since no policy has an effect here.
 pub(super) const POLICY: u64 = 0x1000_0000_0000_0000;
 
-/// Decodes `prefetch`, `prefetchu`, `applypriority`, `discard`: nothing but an address comes of them. `discard` may
-/// leave what was there.
+/// Decodes `prefetch`, `prefetchu`, `applypriority` and `discard`, which only check their operands. `discard` may leave
+/// memory as it was.
 pub(super) fn decode_advice(
     instruction: &Instruction,
     columns: &mut dyn Columns,
@@ -70,7 +70,7 @@ pub(super) fn decode_fence(instruction: &Instruction) -> Result<Decoded, DecodeE
             "cta" => {}
             "cluster" | "gpu" | "gl" | "sys" => beyond_block = true,
             "sc" | "acq_rel" | "acquire" | "release" | "mbarrier_init" => {}
-            // Between ways to reach memory, of which there is one here.
+            // A proxy fence orders different ways to access memory, of which there is one here.
             "proxy"
             | "alias"
             | "async"
@@ -91,7 +91,7 @@ pub(super) fn decode_fence(instruction: &Instruction) -> Result<Decoded, DecodeE
     Ok(Decoded::new(Decode::Fence { beyond_block }))
 }
 
-/// What comes before a fence is seen by all who see what comes after it.
+/// Executes a fence: a thread that sees what follows it sees what precedes it.
 pub(super) fn execute_fence<O: Observer>(
     mask: u32,
     beyond_block: bool,
@@ -101,7 +101,7 @@ pub(super) fn execute_fence<O: Observer>(
     tell(mask, beyond_block, environment);
 }
 
-/// Tells the observer of a fence, or of what has a fence in it.
+/// Tells the observer of a fence, or of an instruction that implies one.
 pub(super) fn tell<O: Observer>(mask: u32, beyond_block: bool, environment: &mut Environment<'_, O>) {
     if O::SYNCHRONISATION {
         environment.observer.fence(environment.at, mask, beyond_block);

@@ -1,18 +1,18 @@
-//! How much memory the computer has that simulates the device.
+//! Finds out how much memory the host has.
 
 use std::fs;
 
-/// Bytes.
+/// Memory of the host, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HostMemory {
-    /// Could be had now.
+    /// Bytes available now.
     pub(super) available: u64,
-    /// Are there at all.
+    /// Bytes in total.
     pub(super) total: u64,
 }
 
 impl HostMemory {
-    /// What Linux says, with the limit of this process's control group where there is one. None where nobody says.
+    /// Reads Linux's figures, limited by this process's control group if it has one. None if they are not available.
     pub(super) fn now() -> Option<Self> {
         let mut memory = Self::parse(&fs::read_to_string("/proc/meminfo").ok()?)?;
         let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();

@@ -1,4 +1,4 @@
-//! Which bytes have been written: one bit a byte, for initcheck.
+//! Records which bytes have been written: one bit per byte, for initcheck.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,12 +8,12 @@ use super::device::Memory;
 use super::reservation::Reservation;
 use crate::coalescing::Addresses;
 
-/// The bits, an eighth of the device's addresses: those of a byte are found by arithmetic. Allocations are multiples of
+/// The bits, an eighth of the device's address range; a byte's bit is found by arithmetic. Allocations are multiples of
 /// 64 bytes apart, so no two share a word of bits.
 #[derive(Debug)]
 pub(super) struct Shadow {
     bits: Reservation,
-    /// The device address that the first bit is for.
+    /// Device address of the first bit.
     origin: u64,
 }
 
@@ -22,7 +22,7 @@ impl Shadow {
         Ok(Self { bits: Reservation::new(bytes / 8)?, origin })
     }
 
-    /// Readies the bits of an allocation: nothing in it has been written.
+    /// Prepares the bits of an allocation, all of which is unwritten.
     pub(super) fn begin(&self, address: u64, bytes: u64) -> io::Result<()> {
         let first = self.bits.base() + (address - self.origin) / 8;
         let size = bytes.div_ceil(64) * 8;
@@ -36,7 +36,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// These bytes have been written.
+    /// Marks bytes as written.
     pub(super) fn mark(&self, address: u64, bytes: u64) {
         self.each_word(address, bytes, |word, mask| {
             if mask == u64::MAX {
@@ -47,14 +47,14 @@ impl Shadow {
         });
     }
 
-    /// Whether all of these bytes have been.
+    /// Returns true if all of these bytes have been written.
     pub(super) fn all(&self, address: u64, bytes: u64) -> bool {
         let mut all = true;
         self.each_word(address, bytes, |word, mask| all &= word.load(Ordering::Relaxed) & mask == mask);
         all
     }
 
-    /// Hands out the words of a range that [`Shadow::begin`] has readied, each with the bits that belong to it.
+    /// Passes the words of a prepared range to `visit`, each with the mask of bits in the range.
     #[inline]
     fn each_word(&self, address: u64, bytes: u64, mut visit: impl FnMut(&AtomicU64, u64)) {
         let (mut bit, end) = (address - self.origin, address - self.origin + bytes);
@@ -71,13 +71,13 @@ impl Shadow {
 }
 
 impl Memory {
-    /// These bytes of a tracked allocation have been written.
+    /// Marks bytes of a tracked allocation as written.
     pub(super) fn mark_written(&self, address: u64, bytes: u64) {
         self.shadow.mark(address, bytes);
     }
 
-    /// The lanes of a load that read a byte that nothing has written, as far as that is known: of allocations made
-    /// while [`Memory::track_initialisation`] was on.
+    /// Returns the lanes of a load that read an unwritten byte. Known only of allocations made while
+    /// [`Memory::track_initialisation`] was on.
     pub fn uninitialised_lanes(&self, addresses: &Addresses, active: u32, bytes: u32) -> u32 {
         let table = self.table();
         let bytes = u64::from(bytes);
@@ -96,8 +96,8 @@ impl Memory {
         })
     }
 
-    /// Whether some byte of a tracked allocation has never been written: its first such byte's offset and how many
-    /// there are. None for all others, and where every byte has been written.
+    /// Returns the offset of a tracked allocation's first unwritten byte and the number of unwritten bytes; None if
+    /// there are none or it is not tracked.
     pub fn unwritten(&self, address: u64) -> Option<(u64, u64)> {
         let table = self.table();
         let entry = table.containing(address).filter(|entry| entry.rights & rights::TRACKED != 0)?;

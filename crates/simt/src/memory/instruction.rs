@@ -1,4 +1,4 @@
-//! A decoded memory instruction.
+//! Decodes and executes memory instructions.
 
 use super::access::Environment;
 use super::async_copy::{self, AsyncCopy};
@@ -18,14 +18,14 @@ use crate::observe::Observer;
 use crate::ptx::Instruction;
 use crate::registers::{Cell, Slot};
 
-/// An instruction of this room, decoded: to be executed any number of times, for any frame of its function.
+/// A decoded memory instruction. It can be executed any number of times, for any frame of its function.
 #[derive(Clone, Debug)]
 pub struct MemoryInstruction {
     operation: Operation,
     registers: Box<Lists>,
 }
 
-/// The registers of an instruction, by what it does with them.
+/// The registers of an instruction, by use.
 #[derive(Clone, Debug, Default)]
 struct Lists {
     results: Vec<Slot>,
@@ -33,13 +33,13 @@ struct Lists {
     addresses: Vec<Slot>,
 }
 
-/// What has come of executing an instruction.
+/// Outcome of executing an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It is done.
+    /// The instruction is done.
     Done,
-    /// It is done, and its answer to some lane is that what the lane waits for has not happened: others should be let
-    /// run before this warp asks again.
+    /// The instruction is done and told some lane that what it polls for has not happened. Other warps should run
+    /// before it polls again.
     Wait,
 }
 
@@ -47,7 +47,7 @@ pub enum Progress {
 pub(super) enum Operation {
     Load(Transfer),
     Store(Transfer),
-    /// `st.async`, and the barrier that counts its bytes.
+    /// `st.async`, with the barrier that counts its bytes.
     StoreAndCount(Box<(Transfer, Transactions)>),
     Atomic(Box<Atomic>),
     Barrier(Box<Barrier>),
@@ -62,11 +62,11 @@ pub(super) enum Operation {
     Fence {
         beyond_block: bool,
     },
-    /// Advice to caches, and waiting for what is complete.
+    /// Cache hints, and waits for what is always complete.
     Nothing,
 }
 
-/// An instruction in the making: what it does and its registers.
+/// An instruction during decoding: its operation and its registers.
 pub(super) struct Decoded(MemoryInstruction);
 
 impl Decoded {
@@ -95,7 +95,7 @@ impl Decoded {
     }
 }
 
-/// Decodes an instruction that accesses memory. None: it is another room's (`ld.param` and `st.param` are too).
+/// Decodes an instruction that accesses memory. None if it does not; `ld.param` and `st.param` do not either.
 ///
 /// # Errors
 /// See [`DecodeError`].
@@ -118,7 +118,7 @@ pub fn decode(
         "fence" | "membar" => hints::decode_fence(instruction)?,
         "mbarrier" => barrier_decode::decode(instruction, columns, level)?,
         "cp" => decode_copy(instruction, columns, level)?,
-        // Of this room too, and not done: memory of several devices, tensors, and the memory of tensor cores.
+        // Memory instructions without support: memory of several devices, tensors, and the memory of tensor cores.
         "multimem" | "tensormap" | "ldmatrix" | "stmatrix" | "tex" | "tld4" | "txq" | "suld" | "sust"
         | "sured" | "suq" => return Err(DecodeError::unsupported(instruction)),
         _ => return Ok(None),
@@ -126,7 +126,7 @@ pub fn decode(
     Ok(Some(decoded.0))
 }
 
-/// `cp.async` with all that follows.
+/// Decodes the family of `cp.async`.
 fn decode_copy(
     instruction: &Instruction,
     columns: &mut dyn Columns,
@@ -152,16 +152,16 @@ fn decode_copy(
 }
 
 impl MemoryInstruction {
-    /// Executes it for the lanes of `mask`. Other lanes' registers stay as they are.
+    /// Executes the instruction for the lanes of `mask`. Other lanes' registers are unchanged.
     ///
     /// # Errors
-    /// The first lane that may not do what it wants. Nothing has been performed then, but for instructions of several
-    /// accesses (bulk copies) and atomics on several spaces at once, which have been performed in part.
+    /// The fault of the lowest faulting lane. No access has been performed then, except for instructions of several
+    /// accesses (bulk copies) and atomics on several spaces at once, which may have been performed in part.
     ///
     /// # Safety
-    /// `frame` is a frame of the function that the instruction was decoded for, all of its columns initialised memory,
-    /// and nobody else uses it. The allocations of `environment.memory` are as its documentation says; `Level::Avx2` was
-    /// given only where the computer has it.
+    /// `frame` is a frame of the function for which the instruction was decoded, all of its columns are initialised,
+    /// and no other code uses it meanwhile. The allocations of `environment.memory` are as its documentation says;
+    /// `Level::Avx2` was given only where the computer supports it.
     #[inline]
     pub unsafe fn execute<O: Observer>(
         &self,
@@ -225,17 +225,17 @@ impl MemoryInstruction {
         Ok(Progress::Done)
     }
 
-    /// The registers that it writes, in the lanes of its mask.
+    /// Returns the registers that it writes in the lanes of its mask.
     pub fn results(&self) -> &[Slot] {
         &self.registers.results
     }
 
-    /// The registers whose values it reads, addresses apart.
+    /// Returns the registers whose values it reads, except addresses.
     pub fn sources(&self) -> &[Slot] {
         &self.registers.sources
     }
 
-    /// The registers that it reads addresses from.
+    /// Returns the registers from which it reads addresses.
     pub fn addresses(&self) -> &[Slot] {
         &self.registers.addresses
     }

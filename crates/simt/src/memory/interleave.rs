@@ -1,4 +1,4 @@
-//! Between lanes of vectors, as they lie in memory, and columns of elements, as registers are: with AVX2.
+//! Converts between vectors of lanes, as in memory, and columns of elements, as in registers, by AVX2.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_loadu_si128, _mm_storeu_si128, _mm256_and_si256, _mm256_blendv_epi8,
@@ -9,7 +9,7 @@ use std::arch::x86_64::{
     _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
 };
 
-/// Four rows of four words, twice, turned into columns; and back.
+/// Transposes two 4 x 4 matrices of words; its own inverse.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn turn(rows: [__m256i; 4]) -> [__m256i; 4] {
@@ -24,10 +24,11 @@ fn turn(rows: [__m256i; 4]) -> [__m256i; 4] {
     ]
 }
 
-/// Takes lanes of `N` elements of `E` bytes apart: two or four of 4, or two of 8.
+/// Splits lanes of `N` elements of `E` bytes into columns: two or four of 4, or two of 8.
 ///
 /// # Safety
-/// `from` has the bytes of 32 lanes, and there is room for a column at each of `N` of `into`; the computer has AVX2.
+/// `from` has the bytes of 32 lanes, and each of the first `N` pointers of `into` has room for a column; the computer
+/// has AVX2.
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) unsafe fn split<const E: usize, const N: usize>(from: *const u8, into: [*mut u8; 4]) {
@@ -52,7 +53,7 @@ pub(super) unsafe fn split<const E: usize, const N: usize>(from: *const u8, into
                 for eight in 0..4 {
                     let low = _mm256_loadu_si256(wide.add(2 * eight));
                     let high = _mm256_loadu_si256(wide.add(2 * eight + 1));
-                    // Lanes 0 1 4 5 and 2 3 6 7: pairs of the same element come together in two steps.
+                    // Lanes 0 1 4 5 and 2 3 6 7: elements of one column come together in two steps.
                     let first = _mm256_permute2x128_si256::<0x20>(low, high);
                     let second = _mm256_permute2x128_si256::<0x31>(low, high);
                     let even = _mm256_unpacklo_epi32(first, second);
@@ -75,10 +76,11 @@ pub(super) unsafe fn split<const E: usize, const N: usize>(from: *const u8, into
     }
 }
 
-/// Puts columns together to lanes, of the same shapes.
+/// Joins columns into lanes, of the same shapes.
 ///
 /// # Safety
-/// There is a column of 32 lanes at each of `N` of `from`, and room for all of them at `to`; the computer has AVX2.
+/// Each of the first `N` pointers of `from` has a column of 32 lanes, and `to` has room for all of them; the computer
+/// has AVX2.
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) unsafe fn join<const E: usize, const N: usize>(from: [*const u8; 4], to: *mut u8) {

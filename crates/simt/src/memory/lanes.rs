@@ -1,39 +1,39 @@
-//! The addresses of a warp's lanes: gathered from their register, and what they look like together.
+//! Gathers the addresses of a warp's lanes, and recognises their pattern.
 
 use crate::coalescing::Addresses;
 use crate::decode::Level;
 use crate::registers::{Cell, Slot, Width};
 
-/// What a warp's addresses look like together.
+/// Pattern of a warp's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
-    /// All 32 lanes, each right behind the one before.
+    /// Contiguous: all 32 lanes, each right after the one before.
     Row,
-    /// All active lanes have the same.
+    /// Uniform: all active lanes have the same address.
     One,
-    /// Anything.
+    /// Any other pattern.
     Any,
 }
 
-/// The addresses of an instruction's lanes. Lanes that are not active have the first active lane's, so that they may
-/// be read along.
+/// The addresses of an instruction's lanes. Inactive lanes hold the first active lane's address, so that they can be
+/// read too.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prepared {
     pub(super) addresses: Addresses,
-    /// The lowest of them.
+    /// The lowest address.
     pub(super) lowest: u64,
-    /// The highest.
+    /// The highest address.
     pub(super) highest: u64,
-    /// All of them, or-ed: bits that are 0 are so in each.
+    /// All addresses or-ed, to check alignment.
     pub(super) bits: u64,
     pub(super) pattern: Pattern,
 }
 
-/// Where an instruction's address comes from.
+/// The register and offset of an address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AddressOperand {
     slot: Slot,
-    /// Added to each lane; in 32 bits to 32-bit registers of shared and local addresses.
+    /// Offset added in each lane; modulo 2^32 for 32-bit registers of shared and local addresses.
     offset: i64,
     gather: Gather,
 }
@@ -42,7 +42,8 @@ type Gather =
     unsafe fn(frame: *mut Cell, operand: &AddressOperand, mask: u32, bytes: u32, into: *mut Prepared);
 
 impl AddressOperand {
-    /// `narrow`: addresses of a space of 32 bits, where sums of 32-bit registers wrap around. None: no such column.
+    /// Creates the operand. `narrow` is for spaces of 32-bit addresses, where sums of 32-bit registers wrap around.
+    /// None if the column's width is impossible.
     pub(super) fn new((slot, offset): (Slot, i64), narrow: bool, level: Level) -> Option<Self> {
         let gather: Gather = match (slot.width, narrow, level) {
             #[cfg(target_arch = "x86_64")]
@@ -59,15 +60,15 @@ impl AddressOperand {
         Some(Self { slot, offset, gather })
     }
 
-    /// The register.
+    /// Returns the register.
     pub(super) fn slot(&self) -> Slot {
         self.slot
     }
 
-    /// Fills `into` with the addresses of an access of `bytes` a lane.
+    /// Fills `into` with the addresses of an access of `bytes` per lane.
     ///
     /// # Safety
-    /// `frame` is the one that the slot belongs to; `mask` is not 0; `into` may be written.
+    /// `frame` is the one to which the slot belongs; `mask` is not 0; `into` may be written.
     #[inline(always)]
     pub(super) unsafe fn prepare(&self, frame: *mut Cell, mask: u32, bytes: u32, into: *mut Prepared) {
         // SAFETY: the caller's promise; AVX2 was there when the instruction was decoded.
@@ -86,7 +87,7 @@ mod wide {
 
     use super::{AddressOperand, Cell, Pattern, Prepared};
 
-    /// As [`super::gather`], four lanes at a time.
+    /// Gathers as [`super::gather`] does, four lanes at a time.
     ///
     /// # Safety
     /// As there, and the computer has AVX2.
@@ -154,14 +155,14 @@ mod wide {
         }
     }
 
-    /// The lowest and the highest address, and the bits of all.
+    /// Computes the lowest and the highest address, and all addresses or-ed.
     #[target_feature(enable = "avx2,bmi1,bmi2")]
     #[inline]
     unsafe fn span(into: *mut Prepared) {
         // SAFETY: the addresses are there, and `into` may be written.
         unsafe {
             let from = (&raw const (*into).addresses).cast::<__m256i>();
-            // Compared as signed numbers, with the highest bit turned over.
+            // Compares as signed numbers, with the highest bit flipped.
             let turn = _mm256_set1_epi64x(i64::MIN);
             let first = _mm256_xor_si256(_mm256_loadu_si256(from), turn);
             let (mut lowest, mut highest, mut bits) = (first, first, _mm256_loadu_si256(from));
@@ -190,7 +191,7 @@ mod wide {
     }
 }
 
-/// One pass over the lanes finds whether they are a row; only if not are the lowest and the highest sought.
+/// Gathers addresses. One pass finds out whether they are contiguous; only if not are the lowest and highest computed.
 unsafe fn gather<const WIDE: bool, const NARROW: bool>(
     frame: *mut Cell,
     operand: &AddressOperand,
@@ -214,7 +215,7 @@ unsafe fn gather<const WIDE: bool, const NARROW: bool>(
 }
 
 impl Prepared {
-    /// What addresses look like that come from anywhere.
+    /// Classifies arbitrary addresses.
     pub(super) fn of(mut addresses: Addresses, mask: u32, bytes: u32) -> Self {
         let bytes = u64::from(bytes);
         let base = addresses[0];
@@ -241,24 +242,24 @@ impl Prepared {
         Self { addresses, lowest, highest, bits, pattern }
     }
 
-    /// A part of the lanes, with all their addresses moved down by `origin`.
+    /// Returns part of the lanes, with `origin` subtracted from all addresses.
     pub(super) fn part(&self, mask: u32, origin: u64, bytes: u32) -> Self {
         Self::of(self.addresses.map(|address| address.wrapping_sub(origin)), mask, bytes)
     }
 
-    /// All lanes, with all their addresses moved down by `origin`, which none of them is below.
+    /// Returns all lanes, with `origin`, which is at most the lowest address, subtracted.
     pub(super) fn moved(&self, origin: u64) -> Self {
         Self {
             addresses: self.addresses.map(|address| address.wrapping_sub(origin)),
             lowest: self.lowest.wrapping_sub(origin),
             highest: self.highest.wrapping_sub(origin),
-            // Origins are far larger than accesses: the low bits, which are what is looked at, stay.
+            // Origins are far more aligned than accesses: the low bits, which are all that is read, stay.
             ..*self
         }
     }
 }
 
-/// The numbers of the lanes in a mask, ascending.
+/// Returns the lanes of a mask, ascending.
 #[inline(always)]
 pub(super) fn each(mut mask: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! `ld`, `ldu`, `st`.
+//! Decodes and executes `ld`, `ldu` and `st`.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, fence};
@@ -16,7 +16,7 @@ use crate::observe::{Observer, Operation};
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 
-/// A load or a store, decoded.
+/// A decoded load or store.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     request: Request,
@@ -28,12 +28,12 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// Bytes a lane.
+    /// Returns the bytes per lane.
     pub(super) fn bytes(&self) -> u64 {
         u64::from(self.request.bytes)
     }
 
-    /// Loads: memory to registers.
+    /// Loads from memory into registers.
     ///
     /// # Safety
     /// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
@@ -65,7 +65,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// Stores: registers to memory.
+    /// Stores from registers to memory.
     ///
     /// # Safety
     /// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
@@ -99,7 +99,7 @@ impl Transfer {
     }
 }
 
-/// What the modifiers of `ld` and `st` say.
+/// Modifiers of `ld` and `st`.
 struct Modifiers {
     space: AddressSpace,
     order: Order,
@@ -157,7 +157,7 @@ impl Modifiers {
             }
         }
         modifiers.scalar = scalar.ok_or_else(unsupported)?;
-        // `.relaxed` and stronger have a scope; `.volatile` is as `.relaxed.sys`.
+        // `.relaxed` and stronger have a scope; `.volatile` is like `.relaxed.sys`.
         modifiers.past_l1 |= match modifiers.order {
             Order::Weak => false,
             Order::Volatile => true,
@@ -229,7 +229,7 @@ fn decode(
     }
     let address = opcode::address_operand(instruction, address, modifiers.space, columns, level)?;
     let request = Request {
-        // The asynchronous store that a barrier counts is one to shared memory, whether it says so or not.
+        // An asynchronous store that a barrier counts is to shared memory, whether it says so or not.
         space: if modifiers.counted { AddressSpace::Shared } else { modifiers.space },
         operation,
         bytes: element * modifiers.count as u32,
@@ -253,7 +253,7 @@ fn decode(
     Ok(decoded.address(address.slot()))
 }
 
-/// How wide the register is that a signed element's sign must fill; 0 if there is nothing to fill.
+/// Returns the width of the register that a signed element's sign must fill; 0 if it need not.
 fn sign_bits_of(
     instruction: &Instruction,
     operand: &ptx::Operand,

@@ -1,12 +1,12 @@
-//! A warp's local memory: what its threads have for themselves.
+//! Local memory of a warp: private to each of its threads.
 
 use super::columns::Buffer;
 use super::lanes::{self, Pattern, Prepared};
 
-/// The local memory of the 32 lanes of a warp: the same offsets from 0 in each.
+/// The local memory of a warp's 32 lanes, each with offsets from 0.
 ///
-/// Words of 32 bits are interleaved as on the hardware: word `w` of lane `k` is the host's word `32 w + k`, so that
-/// lanes that access the same offset access one row. Contents are undefined until written (0, at first).
+/// Words of 32 bits are interleaved as on the hardware: word `w` of lane `k` is the host's word `32 w + k`, so lanes
+/// that access one offset access one row. Content is undefined until written (0, at first).
 #[derive(Debug, Default)]
 pub struct LocalMemory {
     words: Vec<u32>,
@@ -14,13 +14,14 @@ pub struct LocalMemory {
 }
 
 impl LocalMemory {
-    /// So many bytes a lane, at most [`WINDOW_BYTES`](super::WINDOW_BYTES). Host memory is taken as it is touched.
+    /// Creates `bytes` per lane, at most [`WINDOW_BYTES`](super::WINDOW_BYTES). Pages take host memory when they are
+    /// touched.
     pub fn new(bytes: u64) -> Self {
         let bytes = bytes.min(super::WINDOW_BYTES);
         Self { words: vec![0; bytes.div_ceil(4) as usize * 32], bytes }
     }
 
-    /// Sees to it that there are at least so many bytes a lane; what has been written stays.
+    /// Grows to at least `bytes` per lane; the content stays.
     pub fn grow(&mut self, bytes: u64) {
         let bytes = bytes.min(super::WINDOW_BYTES);
         if bytes > self.bytes {
@@ -34,7 +35,7 @@ impl LocalMemory {
         }
     }
 
-    /// Bytes a lane.
+    /// Returns the bytes per lane.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -44,7 +45,7 @@ impl LocalMemory {
         offset < self.bytes && self.bytes - offset >= bytes
     }
 
-    /// Copies a lane's range out; none if there is no such lane or range.
+    /// Copies a lane's range out; None if there is no such lane or range.
     pub fn read(&self, lane: usize, offset: u64, into: &mut [u8]) -> Option<()> {
         if lane >= 32 || !self.has(offset, into.len() as u64) {
             return None;
@@ -55,7 +56,7 @@ impl LocalMemory {
         Some(())
     }
 
-    /// Copies a lane's range in; none if there is no such lane or range.
+    /// Copies a lane's range in; None if there is no such lane or range.
     pub fn write(&mut self, lane: usize, offset: u64, from: &[u8]) -> Option<()> {
         if lane >= 32 || !self.has(offset, from.len() as u64) {
             return None;
@@ -68,7 +69,7 @@ impl LocalMemory {
         Some(())
     }
 
-    /// Loads `bytes` a lane, of offsets within bounds and aligned, lane after lane into a buffer.
+    /// Loads `bytes` per lane into a buffer, lane after lane. Offsets are within bounds and aligned.
     #[inline(always)]
     pub(super) fn load(&self, prepared: &Prepared, mask: u32, bytes: u32, buffer: &mut Buffer) {
         match bytes {
@@ -113,7 +114,7 @@ impl LocalMemory {
         }
     }
 
-    /// Stores `bytes` a lane, to offsets within bounds and aligned, lane after lane from a buffer.
+    /// Stores `bytes` per lane from a buffer, lane after lane. Offsets are within bounds and aligned.
     #[inline(always)]
     pub(super) fn store(&mut self, prepared: &Prepared, mask: u32, bytes: u32, buffer: &mut Buffer) {
         match bytes {

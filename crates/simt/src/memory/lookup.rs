@@ -1,4 +1,4 @@
-//! Whether the lanes of a request may access what they want to: bounds, alignment, rights.
+//! Checks the bounds, alignment and rights of a request's lanes.
 
 use super::allocation::rights;
 use super::device::Memory;
@@ -10,12 +10,11 @@ use crate::observe::{Operation, Site, Space};
 /// Entries of a [`LookupCache`].
 const ENTRIES: usize = 16;
 
-/// The allocations that a worker's instructions last hit: each instruction has an entry, shared with those whose site
-/// is a multiple of 16 apart.
+/// A cache of the allocations that a worker's instructions last hit. Each instruction has an entry, shared with those
+/// whose site is a multiple of 16 away.
 ///
-/// It is best kept by whoever executes blocks one after another, from warp to warp and from block to block, for a new
-/// one has to learn the allocations again. It is good for one [`Memory`] and notices what is freed; for another
-/// memory, begin a new one.
+/// Keep one per thread that executes blocks, from warp to warp and from block to block, since a new one starts empty.
+/// It is valid for one [`Memory`] and notices frees; for another memory, create a new one.
 #[derive(Clone, Debug)]
 pub struct LookupCache {
     entries: [Cached; ENTRIES],
@@ -36,13 +35,13 @@ impl Default for LookupCache {
 }
 
 impl LookupCache {
-    /// Knows nothing yet.
+    /// Creates an empty cache.
     pub fn new() -> Self {
         Self { entries: [Cached { start: 0, bytes: 0, rights: 0 }; ENTRIES], removals: u64::MAX }
     }
 
-    /// The rights of the allocation that the instruction last hit, if that holds all lanes' bytes. All but alignment
-    /// is known to be in order then.
+    /// Returns the rights of the allocation that the instruction last hit, if that contains all lanes' bytes. Only
+    /// alignment remains to be checked then.
     #[inline(always)]
     pub(super) fn hit(
         &self,
@@ -72,22 +71,22 @@ impl LookupCache {
     }
 }
 
-/// What ends a launch, and the first lane that it happened to. Lanes below it have not been performed either.
+/// A fault of an access, with the first lane concerned. Lanes below it have not accessed memory either.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccessFault {
-    /// The lane.
+    /// The faulting lane.
     pub lane: u32,
-    /// What.
+    /// Kind of the fault.
     pub kind: FaultKind,
 }
 
-/// What a memory instruction wants of one space.
+/// An instruction's request in one space.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) space: Space,
     pub(super) operation: Operation,
     pub(super) bytes: u32,
-    /// The rights that it takes.
+    /// Rights that it needs.
     pub(super) needed: u32,
 }
 
@@ -106,7 +105,7 @@ impl Wanted {
         AccessFault { lane: lane as u32, kind: FaultKind::Misaligned { space, operation, address, bytes } }
     }
 
-    /// Of shared or local memory of `limit` bytes, where the quick check has failed.
+    /// Checks offsets in shared or local memory of `limit` bytes, lane by lane, after the fast check has failed.
     #[cold]
     pub(super) fn offsets(&self, prepared: &Prepared, mask: u32, limit: u64) -> Result<(), AccessFault> {
         let bytes = u64::from(self.bytes);
@@ -122,7 +121,8 @@ impl Wanted {
         Ok(())
     }
 
-    /// Of global memory, where the quick check has failed: lane by lane. All rights of all allocations that are hit.
+    /// Checks addresses in global memory, lane by lane, after the fast check has failed. Returns the union of
+    /// the rights of all allocations hit.
     #[cold]
     #[inline(never)]
     pub(super) fn addresses(
@@ -134,7 +134,7 @@ impl Wanted {
         mask: u32,
     ) -> Result<u32, AccessFault> {
         let bytes = u64::from(self.bytes);
-        // Read before the table: what is freed in between makes the cache stale, not wrong.
+        // Read before the table: a free in between makes the cache stale, not wrong.
         let table = memory.table();
         let mut hit: Option<Cached> = None;
         let mut all = 0;
@@ -170,7 +170,7 @@ impl Wanted {
             }
         }
         if let Some(cached) = hit {
-            // Under the table's lock, so that the count of removals belongs to what was found.
+            // Under the table's lock, so that the count of removals matches the result.
             cache.remember(memory, site, cached);
         }
         Ok(all)

@@ -1,10 +1,9 @@
 //! The device's memory and the instructions that access it.
 //!
-//! [`Memory`] is global memory with all that lives in it, shared by all; [`SharedMemory`] is a block's and
-//! [`LocalMemory`] a warp's. [`decode`] turns an instruction of PTX into a [`MemoryInstruction`], which executes for a
-//! warp in an [`Environment`]: it gathers the lanes' addresses, checks them (one look at their span where the
-//! [`LookupCache`] knows the allocation, each lane by itself where that does not do), tells the observer, and moves the
-//! data.
+//! [`Memory`] is global memory, shared by all; [`SharedMemory`] is a block's and [`LocalMemory`] a warp's. [`decode`]
+//! turns a PTX instruction into a [`MemoryInstruction`], which executes for a warp in an [`Environment`]. It gathers
+//! the lanes' addresses, checks them, tells the observer, and moves the data. The check is one comparison of their span
+//! if the [`LookupCache`] knows the allocation, and lane by lane otherwise.
 
 mod access;
 mod allocation;

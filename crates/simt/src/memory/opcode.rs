@@ -1,4 +1,4 @@
-//! Reading opcodes: the modifiers that memory instructions have in common.
+//! Parses opcodes: the modifiers that memory instructions share.
 
 use super::access::AddressSpace;
 use super::lanes::AddressOperand;
@@ -6,7 +6,7 @@ use crate::decode::{Columns, DecodeError, Level};
 use crate::ptx::{Address, Instruction, Operand, ScalarType};
 use crate::registers::{Slot, Width};
 
-/// The space that a modifier names, `.param` apart.
+/// Returns the space that a modifier names, except `.param`.
 pub(super) fn space(modifier: &str) -> Option<AddressSpace> {
     Some(match modifier {
         "global" => AddressSpace::Global,
@@ -17,7 +17,7 @@ pub(super) fn space(modifier: &str) -> Option<AddressSpace> {
     })
 }
 
-/// Whether the instruction is about kernel parameters, which are no memory here.
+/// Returns true if the instruction accesses kernel parameters, which are not memory here.
 pub(super) fn is_parameter(instruction: &Instruction) -> bool {
     instruction
         .opcode
@@ -25,7 +25,7 @@ pub(super) fn is_parameter(instruction: &Instruction) -> bool {
         .any(|modifier| matches!(modifier, "param" | "param::entry" | "param::func"))
 }
 
-/// How strongly an access is ordered.
+/// Memory order of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Order {
     #[default]
@@ -37,7 +37,7 @@ pub(super) enum Order {
     AcquireRelease,
 }
 
-/// Who shall see an access in order.
+/// Scope of an access's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Block,
@@ -64,7 +64,7 @@ pub(super) fn scope(modifier: &str) -> Option<Scope> {
     })
 }
 
-/// Hints of where in the caches a line should stay or how much to fetch along, which change no result.
+/// Returns true for cache hints: eviction priority and prefetch size, which change no result.
 pub(super) fn is_hint(modifier: &str) -> bool {
     matches!(
         modifier,
@@ -92,7 +92,7 @@ pub(super) fn vector(modifier: &str) -> Option<usize> {
     })
 }
 
-/// The address operand of an instruction.
+/// Returns the address operand of an instruction.
 fn address(instruction: &Instruction, index: usize) -> Result<&Address, DecodeError> {
     match instruction.operands.get(index) {
         Some(Operand::Address(address)) if address.more.is_empty() => Ok(address),
@@ -101,7 +101,7 @@ fn address(instruction: &Instruction, index: usize) -> Result<&Address, DecodeEr
     }
 }
 
-/// Where the address of an access comes from.
+/// Decodes the address of an access.
 pub(super) fn address_operand(
     instruction: &Instruction,
     index: usize,
@@ -115,7 +115,7 @@ pub(super) fn address_operand(
         .ok_or_else(|| DecodeError::operands(instruction, "the address is no number"))
 }
 
-/// The operand of this index.
+/// Returns the operand of this index.
 pub(super) fn operand(instruction: &Instruction, index: usize) -> Result<&Operand, DecodeError> {
     instruction.operands.get(index).ok_or_else(|| missing(instruction, index))
 }
@@ -125,7 +125,7 @@ fn missing(instruction: &Instruction, index: usize) -> DecodeError {
     DecodeError::operands(instruction, format!("operand {} is missing; there are {there}", index + 1))
 }
 
-/// The instruction has between so and so many operands.
+/// Checks that the instruction has `least` to `most` operands.
 pub(super) fn count(instruction: &Instruction, least: usize, most: usize) -> Result<(), DecodeError> {
     let there = instruction.operands.len();
     if there < least {
@@ -137,7 +137,7 @@ pub(super) fn count(instruction: &Instruction, least: usize, most: usize) -> Res
     Ok(())
 }
 
-/// The elements of an operand: of a vector as many as stated, of a vector register its first ones.
+/// Returns the elements of an operand: all of a vector, or the first ones of a vector register.
 pub(super) fn elements(
     instruction: &Instruction,
     operand: &Operand,
@@ -159,7 +159,7 @@ pub(super) fn elements(
     }
 }
 
-/// A column to read, wide enough for the type.
+/// Returns a column to read, wide enough for the type.
 pub(super) fn source(
     instruction: &Instruction,
     operand: &Operand,
@@ -170,7 +170,7 @@ pub(super) fn source(
     wide_enough(instruction, slot, scalar)
 }
 
-/// A column to write, wide enough for the type.
+/// Returns a column to write, wide enough for the type.
 pub(super) fn result(
     instruction: &Instruction,
     operand: &Operand,

@@ -1,12 +1,12 @@
-//! Reading and writing memory that others may read and write at the same time.
+//! Reads and writes memory that other threads may access at the same time.
 //!
-//! Blocks of a launch run in parallel, and a kernel may let them race. For a GPU that is a wrong program; for the
-//! program that simulates it, it must be no undefined behaviour. So a lane's access is one relaxed atomic access (two or
-//! four of 64 bits for 16 and 32 bytes a lane, which a GPU does not promise to do at once either). Where a whole warp's
-//! bytes lie in a row they are moved by wider machine instructions in inline assembly, which the compiler takes to be
-//! like any code elsewhere that does atomic accesses: on x86-64 each aligned 8 bytes of them are one access, and on other
-//! architectures the copies are made of atomic accesses. What this leaves open is that accesses of different sizes to the
-//! same bytes may race, of which Rust's memory model says nothing; machines do.
+//! Blocks of a launch run in parallel, and a kernel may let them race. On a GPU that is a wrong program; in the
+//! simulator it must not be undefined behaviour. So a lane's access is one relaxed atomic access (two or four of 64
+//! bits for 16 and 32 bytes per lane, which a GPU does not promise to do at once either). If a whole warp's bytes are
+//! contiguous, wider machine instructions in inline assembly move them, which the compiler treats as foreign code that
+//! does atomic accesses. On x86-64 each aligned 8 bytes of them are one access; on other architectures the copies
+//! consist of atomic accesses. One gap remains: accesses of different sizes to the same bytes may race, which Rust's
+//! memory model leaves undefined but machines define.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -62,10 +62,10 @@ pub(super) unsafe fn store<const BYTES: usize>(address: u64, from: *const u8) {
     }
 }
 
-/// Reads the bytes of a warp's 32 lanes in a row, `BYTES` each, by AVX if the caller has it.
+/// Reads the contiguous bytes of a warp's 32 lanes, `BYTES` each, with AVX if the caller has it.
 ///
 /// # Safety
-/// As for [`load`], of all of them; with `AVX`, the computer has it.
+/// As for [`load`], of all of them; with `AVX`, the computer supports it.
 #[inline(always)]
 pub(super) unsafe fn load_row<const BYTES: usize, const AVX: bool>(address: u64, into: *mut u8) {
     // SAFETY: the caller's promise.
@@ -83,10 +83,10 @@ pub(super) unsafe fn load_row<const BYTES: usize, const AVX: bool>(address: u64,
     }
 }
 
-/// Writes the bytes of a warp's 32 lanes in a row, `BYTES` each, by AVX if the caller has it.
+/// Writes the contiguous bytes of a warp's 32 lanes, `BYTES` each, with AVX if the caller has it.
 ///
 /// # Safety
-/// As for [`store`], of all of them; with `AVX`, the computer has it.
+/// As for [`store`], of all of them; with `AVX`, the computer supports it.
 #[inline(always)]
 pub(super) unsafe fn store_row<const BYTES: usize, const AVX: bool>(address: u64, from: *const u8) {
     // SAFETY: the caller's promise.

@@ -1,8 +1,8 @@
-//! One lane of a register at a time, whatever its width.
+//! Reads and writes one lane of a register of any width.
 
 use crate::registers::{Cell, Slot, Width};
 
-/// The low 64 bits of a lane.
+/// Returns the low 64 bits of a lane.
 ///
 /// # Safety
 /// The slot is of this frame.
@@ -18,7 +18,7 @@ pub(super) unsafe fn read_lane(slot: Slot, frame: *mut Cell, lane: usize) -> u64
     }
 }
 
-/// Sets a lane to a value, as far as it has bits for it.
+/// Writes a lane, truncated to the register's width.
 ///
 /// # Safety
 /// The slot is of this frame.
@@ -38,7 +38,7 @@ pub(super) unsafe fn write_lane(slot: Slot, frame: *mut Cell, lane: usize, value
     }
 }
 
-/// All bits of a lane of a 128-bit register.
+/// Returns all bits of a lane of a 128-bit register.
 ///
 /// # Safety
 /// The slot is of this frame, and [`Width::Quad`].
@@ -48,7 +48,7 @@ pub(super) unsafe fn read_lane_128(slot: Slot, frame: *mut Cell, lane: usize) ->
     u128::from(low) | u128::from(high) << 64
 }
 
-/// Sets a lane of a 128-bit register.
+/// Writes a lane of a 128-bit register.
 ///
 /// # Safety
 /// The slot is of this frame, and [`Width::Quad`].

@@ -1,16 +1,16 @@
-//! Address space without memory behind it, until it is asked for.
+//! Reserves address space without memory behind it.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where the first reservation goes if the operating system agrees, so that addresses are the same in each run.
+/// Address requested for the first reservation, so that addresses are the same in each run.
 const FIRST: u64 = 0x1000_0000_0000;
-/// Where to begin again.
+/// Address after which requests start again at the first.
 const LAST: u64 = 0x5000_0000_0000;
-/// Reservations begin at multiples of this, so that counts of pages and partitions do not depend on the run.
+/// Alignment of reservations, so that counts of pages and partitions do not depend on the run.
 const ALIGNMENT: u64 = 1 << 30;
 
-/// A range of addresses that is this process's and that nothing else can be at. Given back when dropped.
+/// A range of addresses reserved for this process, and released when dropped.
 #[derive(Debug)]
 pub(super) struct Reservation {
     mapped: *mut libc::c_void,
@@ -19,8 +19,8 @@ pub(super) struct Reservation {
     bytes: u64,
 }
 
-// SAFETY: it owns a range of addresses, which is as good in one thread as in another; whoever accesses what is there
-// answers for how.
+// SAFETY: it owns a range of addresses, which is valid in every thread; code that accesses the content is responsible
+// for races.
 unsafe impl Send for Reservation {}
 // SAFETY: as above.
 unsafe impl Sync for Reservation {}
@@ -56,17 +56,17 @@ impl Reservation {
         Ok(Self { mapped, mapped_bytes, base, bytes })
     }
 
-    /// The first address.
+    /// Returns the first address.
     pub(super) fn base(&self) -> u64 {
         self.base
     }
 
-    /// How many there are.
+    /// Returns the number of bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Makes the pages of a range accessible. They are 0 until written, and take memory once touched.
+    /// Makes the pages of a range accessible. They read as 0 until written, and take memory when touched.
     pub(super) fn open(&self, address: u64, bytes: u64) -> io::Result<()> {
         let (first, last) = (address & !(page() - 1), (address + bytes).next_multiple_of(page()));
         debug_assert!(first >= self.base && last <= self.base + self.bytes);
@@ -77,15 +77,15 @@ impl Reservation {
         }
         #[cfg(target_os = "linux")]
         if length >= 4 << 20 {
-            // Fewer page faults; if the system does not do that, all works the same.
-            // SAFETY: as above; the advice changes nothing that can be read.
+            // Huge pages cause fewer page faults; a failure does not matter. SAFETY: as above; the advice changes no
+            // content.
             unsafe { libc::madvise(start, length, libc::MADV_HUGEPAGE) };
         }
         Ok(())
     }
 
-    /// Gives back the memory of those pages that lie wholly within the range. They stay accessible, as zeros: somebody
-    /// who races with this does not bring the process down.
+    /// Releases the memory of pages wholly within the range. They stay accessible and read as zeros, so that a racing
+    /// access does not crash the process.
     pub(super) fn discard(&self, address: u64, bytes: u64) {
         let (first, last) = (address.next_multiple_of(page()), (address + bytes) & !(page() - 1));
         if first < last {
@@ -109,7 +109,7 @@ impl Drop for Reservation {
     }
 }
 
-/// Bytes of a page.
+/// Returns the bytes of a page.
 fn page() -> u64 {
     static PAGE: AtomicU64 = AtomicU64::new(0);
     match PAGE.load(Ordering::Relaxed) {

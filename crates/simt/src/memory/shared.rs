@@ -1,38 +1,38 @@
-//! A block's shared memory.
+//! Shared memory of a block.
 
 use std::collections::BTreeMap;
 
 use super::racing;
 
-/// What shared memory is filled with when a block begins: read as `f32` or `f64` it is no number, and as an index it
-/// is out of all bounds.
+/// Word with which shared memory is filled when a block begins. As `f32` or `f64` it is a NaN, and as an index it is
+/// out of bounds.
 pub const SHARED_POISON: u32 = 0xFFFA_DBAD;
 
-/// The shared memory of the block that a worker executes, used again for the next: offsets from 0.
+/// The shared memory of the block that a worker executes, reused for the next one: offsets from 0.
 #[derive(Debug, Default)]
 pub struct SharedMemory {
     words: Vec<u128>,
     bytes: u64,
-    /// Of barrier objects by their offsets; kept up for observers only.
+    /// Warps that have arrived at barrier objects, by offset; recorded for observers only.
     arrivals: BTreeMap<u64, Arrivals>,
 }
 
-/// The warps, a bit each, that have arrived at a barrier object.
+/// Warps that have arrived at a barrier object, a bit each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arrivals {
-    /// In the phase under way.
+    /// Arrivals in the current phase.
     pub(super) phase: u64,
-    /// In the one before, which is complete.
+    /// Arrivals in the previous phase, which is complete.
     pub(super) before: u64,
 }
 
 impl SharedMemory {
-    /// None yet.
+    /// Creates empty shared memory.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A block begins that has so many bytes, static and dynamic: all of them are [`SHARED_POISON`].
+    /// Begins a block with `bytes` of shared memory, static and dynamic, all of them [`SHARED_POISON`].
     pub fn begin(&mut self, bytes: u64) {
         let poison = u128::from(SHARED_POISON);
         let poison = poison | poison << 32 | poison << 64 | poison << 96;
@@ -42,17 +42,17 @@ impl SharedMemory {
         self.arrivals.clear();
     }
 
-    /// Who has arrived at a barrier object.
+    /// Returns the warps that have arrived at a barrier object.
     pub(super) fn arrivals(&mut self, offset: u64) -> &mut Arrivals {
         self.arrivals.entry(offset).or_default()
     }
 
-    /// How many bytes the block has.
+    /// Returns the block's bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Where the host has them, a multiple of 16.
+    /// Returns the host's address of the first byte, a multiple of 16.
     #[inline(always)]
     pub(super) fn base(&mut self) -> u64 {
         self.words.as_mut_ptr().expose_provenance() as u64
@@ -63,7 +63,7 @@ impl SharedMemory {
         offset < self.bytes && self.bytes - offset >= bytes
     }
 
-    /// Copies a range out; none if the block has no such range.
+    /// Copies a range out; None if the block has no such range.
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Option<()> {
         let length = into.len() as u64;
         if !self.has(offset, length) {
@@ -74,7 +74,7 @@ impl SharedMemory {
         Some(())
     }
 
-    /// Copies a range in; none if the block has no such range.
+    /// Copies a range in; None if the block has no such range.
     pub fn write(&mut self, offset: u64, from: &[u8]) -> Option<()> {
         let length = from.len() as u64;
         if !self.has(offset, length) {

@@ -1,44 +1,43 @@
-//! Which addresses are in use, were, or are free.
+//! The table of addresses: in use, freed, or free.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::allocation::{Allocation, Kind, rights};
 use crate::fault::{Nearest, Place};
 
-/// Allocations begin at multiples of this, as `cuMemAlloc` promises.
+/// Alignment of allocations, as `cuMemAlloc` promises.
 const ALIGNMENT: u64 = 256;
-/// Between an allocation's end and the next one's beginning there are at least so many bytes that are nobody's.
+/// Unused bytes between allocations, at least.
 const GAP: u64 = 256;
-/// NVIDIA's driver gives out memory in granules of so many bytes. One that begins at a multiple of [`ALIGNMENT`] ends
-/// within [`GAP`], so that what kernels reach of two allocations never overlaps.
+/// Granule of NVIDIA's driver in bytes. One that begins at a multiple of [`ALIGNMENT`] ends within [`GAP`], so the
+/// bytes of two allocations that kernels can reach never overlap.
 pub(super) const GRANULE: u64 = ALIGNMENT + GAP;
-/// Allocations from this size on begin at multiples of a large page of the device.
+/// Size from which allocations are aligned to large pages.
 const LARGE: u64 = 1 << 20;
-/// A large page of the device.
+/// Size of a large page of the device.
 const LARGE_ALIGNMENT: u64 = 2 << 20;
-/// Freed allocations that are remembered, the latest.
+/// Number of freed allocations that are remembered, the latest ones.
 const REMEMBERED: usize = 4096;
 
-/// An allocation in use.
+/// A live allocation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) allocation: Allocation,
-    /// Bytes from its beginning that kernels may touch: its own, and the rest of its last granule where bounds are not
-    /// exact.
+    /// Bytes from its start that kernels may touch: its own, and the rest of its last granule if bounds are not exact.
     pub(super) reach: u64,
     pub(super) rights: u32,
 }
 
-/// All of a device's addresses.
+/// The table of a device's addresses.
 #[derive(Debug)]
 pub(super) struct Table {
     live: BTreeMap<u64, Entry>,
     freed: BTreeMap<u64, Allocation>,
     freed_order: VecDeque<(u64, u64)>,
-    /// Beginnings and sizes of ranges to allocate from, none touching another.
+    /// Start and size of free ranges, which do not touch each other.
     free: BTreeMap<u64, u64>,
-    /// Where the last allocation's gap ended: the search goes on from here, so that what was freed is not soon
-    /// allocated again, and an access to it is found to be one.
+    /// End of the last allocation's gap, where the search continues. So freed addresses are not soon allocated again,
+    /// and accesses to them are recognised.
     cursor: u64,
     used: u64,
     count: u64,
@@ -60,12 +59,12 @@ impl Table {
         }
     }
 
-    /// From now on, kernels may touch the whole of an allocation's last granule of so many bytes, up to [`GRANULE`].
+    /// Lets kernels touch the last granule of later allocations, of up to [`GRANULE`] bytes, completely.
     pub(super) fn round_up_to(&mut self, granule: u64) {
         self.granule = granule.min(GRANULE);
     }
 
-    /// Bytes in use of the device's own.
+    /// Returns the device memory in use, in bytes.
     pub(super) fn used(&self) -> u64 {
         self.used
     }
@@ -74,28 +73,28 @@ impl Table {
         self.live.values()
     }
 
-    /// The one that this address is in.
+    /// Returns the allocation that contains an address.
     #[inline]
     pub(super) fn containing(&self, address: u64) -> Option<&Entry> {
         let (_, entry) = self.live.range(..=address).next_back()?;
         (address - entry.allocation.address < entry.allocation.bytes).then_some(entry)
     }
 
-    /// The one that kernels reach at this address.
+    /// Returns the allocation that kernels reach at an address.
     #[inline]
     pub(super) fn reaching(&self, address: u64) -> Option<&Entry> {
         let (_, entry) = self.live.range(..=address).next_back()?;
         (address - entry.allocation.address < entry.reach).then_some(entry)
     }
 
-    /// Any that shares a byte with the range.
+    /// Returns an allocation that overlaps the range.
     pub(super) fn overlapping(&self, address: u64, bytes: u64) -> Option<&Entry> {
         let last = address.saturating_add(bytes - 1);
         let (_, entry) = self.live.range(..=last).next_back()?;
         (entry.allocation.end() > address).then_some(entry)
     }
 
-    /// Takes addresses; none if no range is left that is large enough.
+    /// Allocates addresses; None if no free range is large enough.
     pub(super) fn allocate(&mut self, bytes: u64, kind: Kind, tracked: bool) -> Option<Entry> {
         let alignment = if bytes >= LARGE { LARGE_ALIGNMENT } else { ALIGNMENT };
         let taken = bytes.checked_next_multiple_of(ALIGNMENT)?.checked_add(GAP)?;
@@ -121,7 +120,7 @@ impl Table {
         Some(self.insert(address, bytes, kind, tracked))
     }
 
-    /// Enters a range that is not of this table's own addresses, or that has just been taken of them.
+    /// Inserts a range of other addresses than this table's own, or one that has just been allocated from them.
     pub(super) fn insert(&mut self, address: u64, bytes: u64, kind: Kind, tracked: bool) -> Entry {
         self.count += 1;
         let allocation = Allocation { address, bytes, kind, id: self.count };
@@ -136,12 +135,12 @@ impl Table {
         entry
     }
 
-    /// The entry that begins at this very address.
+    /// Returns the allocation that starts at exactly this address.
     pub(super) fn starting(&self, address: u64) -> Option<&Entry> {
         self.live.get(&address)
     }
 
-    /// Takes an entry out; its addresses are free again unless they are not of this table's own.
+    /// Removes an allocation; its addresses are free again if they are this table's own.
     pub(super) fn remove(&mut self, address: u64) -> Option<Entry> {
         let entry = self.live.remove(&address)?;
         let Allocation { address, bytes, kind, id } = entry.allocation;
@@ -171,13 +170,13 @@ impl Table {
         Some(entry)
     }
 
-    /// The freed one that this address was in.
+    /// Returns the freed allocation that contained an address.
     pub(super) fn freed_containing(&self, address: u64) -> Option<Allocation> {
         let (_, freed) = self.freed.range(..=address).next_back()?;
         freed.contains(address, 1).then_some(*freed)
     }
 
-    /// Forgets what was freed between these addresses: they are in use again.
+    /// Forgets freed allocations between these addresses, which are in use again.
     pub(super) fn forget(&mut self, address: u64, end: u64) {
         let before = self.freed.range(..address).next_back().filter(|(_, freed)| freed.end() > address);
         let stale: Vec<u64> =
@@ -187,7 +186,7 @@ impl Table {
         }
     }
 
-    /// The allocation closest to an access that is not within one. Of two equally close ones, that in use.
+    /// Returns the allocation closest to an invalid access; of two equally close ones, the live one.
     pub(super) fn nearest(&self, address: u64) -> Option<Nearest> {
         let live =
             |address| self.live.range(..=address).next_back().map(|(_, entry)| (entry.allocation, false));

@@ -1,4 +1,4 @@
-//! Device memory as the host uses it: reading, writing, filling, copying whole ranges.
+//! The host's access to device memory: reads, writes, fills and copies of ranges.
 
 use super::allocation::rights;
 use super::device::Memory;
@@ -6,12 +6,12 @@ use super::error::RangeError;
 use super::racing;
 
 impl Memory {
-    /// The rights of the one allocation that holds a whole range.
+    /// Returns the rights of the allocation that contains a whole range.
     fn range(&self, address: u64, bytes: u64) -> Result<u32, RangeError> {
         let table = self.table();
         match table.containing(address) {
             Some(entry) if entry.allocation.contains(address, bytes) => Ok(entry.rights),
-            // Nothing of nothing is anywhere, if only at an allocation's end.
+            // A copy of zero bytes is valid at any address, one past the end included.
             _ if bytes == 0 => Ok(0),
             _ => Err(RangeError { address, bytes, nearest: table.nearest(address) }),
         }
@@ -26,7 +26,7 @@ impl Memory {
     /// Copies device memory to the host.
     ///
     /// # Errors
-    /// The range is not within one allocation.
+    /// Fails if the range is not within one allocation.
     pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), RangeError> {
         self.range(address, into.len() as u64)?;
         // SAFETY: the range is within an allocation, and the slice is another one's.
@@ -34,10 +34,10 @@ impl Memory {
         Ok(())
     }
 
-    /// Copies host memory to the device; constants too may be written so.
+    /// Copies host memory to the device, constants included.
     ///
     /// # Errors
-    /// The range is not within one allocation.
+    /// Fails if the range is not within one allocation.
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), RangeError> {
         let may = self.range(address, from.len() as u64)?;
         // SAFETY: as in `read`.
@@ -49,14 +49,14 @@ impl Memory {
     /// Writes `pattern` `count` times in a row.
     ///
     /// # Errors
-    /// The range is not within one allocation.
+    /// Fails if the range is not within one allocation.
     pub fn fill(&self, address: u64, pattern: &[u8], count: u64) -> Result<(), RangeError> {
         let bytes = (pattern.len() as u64).saturating_mul(count);
         let may = self.range(address, bytes)?;
         if bytes == 0 {
             return Ok(());
         }
-        // A block of whole patterns, copied as often as it fits: memory is not read to be filled.
+        // Copies a buffer of whole patterns repeatedly, so that the memory is not read.
         let whole =
             pattern.repeat((4096 / pattern.len()).max(1).min(usize::try_from(count).unwrap_or(usize::MAX)));
         let source = whole.as_ptr().expose_provenance() as u64;
@@ -74,12 +74,12 @@ impl Memory {
     /// Copies within the device; the ranges may overlap.
     ///
     /// # Errors
-    /// One of the ranges is not within one allocation.
+    /// Fails if one of the ranges is not within one allocation.
     pub fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), RangeError> {
         self.range(from, bytes)?;
         let may = self.range(to, bytes)?;
         if from < to && to - from < bytes {
-            // From the end, in pieces that do not overlap themselves.
+            // Copy from the end, in pieces that do not overlap themselves.
             let piece = to - from;
             let mut left = bytes;
             while left > 0 {

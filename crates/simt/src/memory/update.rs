@@ -1,5 +1,5 @@
-//! What atomic operations do to one element of memory: real atomics in global memory, for blocks run in parallel.
-//! Shared memory is a block's own, and a block is executed by one worker: there a load and a store do.
+//! Implements atomic operations on one element: by atomics in global memory, since blocks run in parallel. Shared
+//! memory belongs to one block, which one worker executes, so a load and a store suffice.
 
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use half::{bf16, f16};
 
 use crate::ptx::ScalarType;
 
-/// Does one operation on the element at an address, with one or two operands in their low bits, and gives its old value.
+/// Updates the element at an address with one or two operands, given in the low bits, and returns its old value.
 ///
 /// # Safety
 /// The address is a multiple of the element's size, and the element may be read and written.
@@ -15,9 +15,9 @@ pub(super) type Update = unsafe fn(address: u64, b: u64, c: u64) -> u64;
 
 const RELAXED: Ordering = Ordering::Relaxed;
 
-/// The operation of this name on elements of this type, in global memory (`GLOBAL`) or in what a worker has for itself.
+/// Returns the operation of this name on elements of this type, in global memory (`GLOBAL`) or in private memory.
 ///
-/// In global memory `add.f32` takes subnormal numbers for 0 and gives none, in shared memory not: so the PTX ISA,
+/// In global memory `add.f32` flushes subnormal operands and results to 0, in shared memory it does not: PTX ISA,
 /// "Parallel Synchronization and Communication Instructions: atom".
 pub(super) fn select<const GLOBAL: bool>(operation: &str, scalar: ScalarType) -> Option<Update> {
     use ScalarType::{B16, B32, B64, Bf16, Bf16x2, F16, F16x2, F32, F64, S32, S64, U16, U32, U64};
@@ -80,7 +80,7 @@ pub(super) fn select<const GLOBAL: bool>(operation: &str, scalar: ScalarType) ->
         ("add", Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, |x, y| x + y)),
         ("min", Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, smaller)),
         ("max", Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, larger)),
-        // The halves of a packed pair are atomic each, and so may be so together.
+        // Each half of a packed pair is atomic by itself; both together is stronger.
         ("add", F16x2) => {
             |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, |x, y| x + y)))
         }
@@ -99,7 +99,7 @@ pub(super) fn select<const GLOBAL: bool>(operation: &str, scalar: ScalarType) ->
 
 macro_rules! ways {
     ($atomic:ident, $integer:ident, $fetch:ident, $each:ident) => {
-        /// By one machine instruction where others may be at it.
+        /// Updates by one atomic machine instruction in global memory.
         fn $fetch<const GLOBAL: bool>(
             address: u64,
             operate: impl FnOnce(&$atomic) -> $integer,
@@ -116,7 +116,7 @@ macro_rules! ways {
 
 macro_rules! tries {
     ($atomic:ident, $integer:ident, $each:ident) => {
-        /// By as many tries as it takes where others may be at it.
+        /// Updates by a compare-and-exchange loop in global memory.
         fn $each<const GLOBAL: bool>(address: u64, new: impl Fn($integer) -> $integer) -> u64 {
             // SAFETY: as above.
             let word = unsafe { $atomic::from_ptr(address as usize as *mut $integer) };
@@ -141,9 +141,9 @@ tries!(AtomicU16, u16, each_16);
 tries!(AtomicU32, u32, each_32);
 tries!(AtomicU64, u64, each_64);
 
-/// The one NaN that arithmetic on `f32` gives (PTX ISA, "Floating-Point Instructions").
+/// The NaN that arithmetic on `f32` gives (PTX ISA, "Floating-Point Instructions").
 const NAN_32: u32 = 0x7FFF_FFFF;
-/// The same of 16-bit floating-point numbers.
+/// The NaN of 16-bit floating-point numbers.
 const NAN_16: u16 = 0x7FFF;
 
 fn add_f32(a: u32, b: u32) -> u32 {
@@ -151,7 +151,7 @@ fn add_f32(a: u32, b: u32) -> u32 {
     if sum.is_nan() { NAN_32 } else { sum.to_bits() }
 }
 
-/// Of `f64`, a NaN that goes in comes out.
+/// Adds `f64`; a NaN operand is passed on.
 fn add_f64(a: u64, b: u64) -> u64 {
     let (x, y) = (f64::from_bits(a), f64::from_bits(b));
     let sum = x + y;
@@ -163,8 +163,7 @@ fn add_f32_flushing(a: u32, b: u32) -> u32 {
     flush(add_f32(flush(a), flush(b)))
 }
 
-/// Through `f32`, in which sums of both kinds of 16-bit numbers are rounded harmlessly: it has more than twice their
-/// digits and two.
+/// Computes in `f32`: it has more than twice the digits of the 16-bit formats plus two, so rounding twice is harmless.
 fn f16_of(a: u16, b: u16, operate: impl Fn(f32, f32) -> f32) -> u16 {
     let result = operate(f16::from_bits(a).to_f32(), f16::from_bits(b).to_f32());
     if result.is_nan() { NAN_16 } else { f16::from_f32(result).to_bits() }
@@ -175,7 +174,7 @@ fn bf16_of(a: u16, b: u16, operate: impl Fn(f32, f32) -> f32) -> u16 {
     if result.is_nan() { NAN_16 } else { bf16::from_f32(result).to_bits() }
 }
 
-/// The number where one of them is none; -0 is less than +0.
+/// Returns the smaller number, or the number if the other is a NaN; -0 is less than +0.
 fn smaller(a: f32, b: f32) -> f32 {
     match (a.is_nan(), b.is_nan()) {
         (true, _) => b,
@@ -207,7 +206,7 @@ fn halves(old: u32, b: u64, operate: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(low) | u32::from(high) << 16
 }
 
-/// Exchanges 16 bytes; with `expected`, only if they are those. Gives the old ones.
+/// Exchanges 16 bytes; with `expected`, only if they equal it. Returns the old ones.
 ///
 /// # Safety
 /// As for an [`Update`].
@@ -224,7 +223,7 @@ pub(super) unsafe fn exchange_128(address: u64, expected: Option<u128>, new: u12
             guess = old;
         }
     }
-    // No machine instruction: one at a time, which other 16-byte atomics see, if nobody else does.
+    // Without a machine instruction, a lock makes it atomic to other 16-byte atomics, though not to other accesses.
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     // SAFETY: as above.
