@@ -202,10 +202,15 @@ impl NvvmArch {
     /// The PTX version (80 for 8.0) that is written for this architecture unless the user asks for another.
     ///
     /// The oldest that has the architecture, so that old drivers take it, but at least 7.4 (CUDA 11.4, driver 470), the
-    /// first with cache hints on loads and stores; 8.0 (CUDA 12.0, driver 525) from 9.0 on, for bulk copies. Inline
+    /// first with cache hints on loads and stores; 8.0 (CUDA 12.0, driver 525) from 9.0 on, for bulk copies; 8.3 (CUDA 12.3,
+    /// driver 545) for 9.0a, whose kernels use tensor maps, for the fence of maps in device memory. Inline
     /// assembly is what needs this: LLVM itself would pick the oldest alone.
     pub(crate) fn default_ptx_version(self) -> u32 {
-        let floor = if self.capability_value() >= 90 { 80 } else { 74 };
+        let floor = match self {
+            Self::Compute90a => 83,
+            _ if self.capability_value() >= 90 => 80,
+            _ => 74,
+        };
         self.oldest_ptx_version().max(floor)
     }
 
@@ -313,7 +318,7 @@ mod tests {
             (NvvmArch::Compute86, 74),
             (NvvmArch::Compute89, 78),
             (NvvmArch::Compute90, 80),
-            (NvvmArch::Compute90a, 80),
+            (NvvmArch::Compute90a, 83),
             (NvvmArch::Compute100, 86),
             (NvvmArch::Compute120, 87),
         ];

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::cargo::{self, Compile, Compiled};
 use crate::llvm::Optimise;
 use crate::passes::{FloatOptions, PassOptions};
-use crate::pipeline::{self, Outcome, Request, with_arch, write_if_changed};
+use crate::pipeline::{self, Outcome, Request, Target, with_arch, write_if_changed};
 use crate::stamp::Stamp;
 use crate::toolchain::{self, Toolchain, processors::Processors};
 use crate::{CudaBuilder, CudaBuilderError, DebugInfo, EmitOption, NvvmArch, crate_attributes, environment};
@@ -14,7 +14,7 @@ use crate::{CudaBuilder, CudaBuilderError, DebugInfo, EmitOption, NvvmArch, crat
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Build {
-    /// One for each architecture, in the order asked for.
+    /// One for each architecture, in the order asked for, those of [`own_kernels`](CudaBuilder::own_kernels) last.
     pub artifacts: Vec<Artifact>,
     /// Whether nothing had changed since the last time, so that linking and optimising was left out.
     pub fresh: bool,
@@ -56,16 +56,27 @@ pub(crate) fn run(options: &CudaBuilder, single: bool) -> Result<Build, CudaBuil
     std::fs::create_dir_all(&folder).map_err(CudaBuilderError::file(&folder, "created"))?;
     let toolchain = toolchain::find(krate, &folder)?;
     let processors = Processors::ask(&toolchain)?;
-    let outputs = arches.iter().map(|arch| Ok((*arch, processors.check(*arch, options.ptx_version)?)));
+    if options.own_kernels.iter().any(|arch| arches.contains(arch)) {
+        return Err(CudaBuilderError::UnsupportedOption {
+            option: "own_kernels(..)",
+            reason: "its architecture is also given to `arch` or `arches`, whose PTX has these kernels already; name it in one of \
+                     the two",
+        });
+    }
+    let wanted = arches.iter().map(|arch| (*arch, false));
+    let wanted = wanted.chain(options.own_kernels.iter().map(|arch| (*arch, true)));
+    let outputs = wanted.map(|(arch, own_kernels)| {
+        Ok(Target { arch, ptx_version: processors.check(arch, options.ptx_version)?, own_kernels })
+    });
     let outputs = outputs.collect::<Result<Vec<_>, CudaBuilderError>>()?;
-    let outputs = match &options.part {
+    let outputs: Vec<Target> = match &options.part {
         None => outputs,
-        Some(part) => outputs.into_iter().filter(|(arch, _)| *arch == part.arch).collect(),
+        Some(part) => outputs.into_iter().filter(|output| output.arch == part.arch).collect(),
     };
     if outputs.is_empty() {
         return Err(CudaBuilderError::UnsupportedOption {
             option: "only(..)",
-            reason: "its architecture is none of those given to `arch` or `arches`; name one of them",
+            reason: "its architecture is none of those given to `arch`, `arches` or `own_kernels`; name one of them",
         });
     }
     let compiled = cargo::compile(
@@ -73,7 +84,7 @@ pub(crate) fn run(options: &CudaBuilder, single: bool) -> Result<Build, CudaBuil
         &Compile {
             krate,
             target_dir: &folder,
-            arch: compile_arch(&arches),
+            arch: compile_arch(&[arches, options.own_kernels.clone()].concat()),
             release: options.release,
             line_info: options.generate_line_info || options.debug == DebugInfo::LineTables,
             arguments: &options.build_args,
@@ -169,7 +180,7 @@ impl Files {
             stamp: folder.join("stamp"),
             warnings: folder.join("warnings"),
             linked: options.final_module_path.as_ref().map(|_| folder.join(format!("{name}.linked.ll"))),
-            artifacts: request.outputs.iter().map(|(arch, _)| artifact(*arch)).collect(),
+            artifacts: request.outputs.iter().map(|output| artifact(output.arch)).collect(),
         }
     }
 

@@ -50,6 +50,7 @@ pub struct CudaBuilder {
     pub arch: NvvmArch,
     /// See [`arches`](Self::arches); empty means [`arch`](Self::arch) alone.
     pub arches: Vec<NvvmArch>,
+    pub(crate) own_kernels: Vec<NvvmArch>,
     /// See [`ftz`](Self::ftz).
     pub ftz: bool,
     /// See [`fast_sqrt`](Self::fast_sqrt).
@@ -97,6 +98,7 @@ impl CudaBuilder {
             nvvm_opts: true,
             arch: NvvmArch::default(),
             arches: Vec::new(),
+            own_kernels: Vec::new(),
             ftz: false,
             fast_sqrt: false,
             fast_div: false,
@@ -165,6 +167,19 @@ impl CudaBuilder {
             if !self.arches.contains(&arch) {
                 self.arches.push(arch);
             }
+        }
+        self
+    }
+
+    /// Adds PTX for `arch` that holds only the kernels with that architecture in their attribute
+    /// (`#[kernel(arch = "90a")]`), for [`build_all`](Self::build_all).
+    ///
+    /// PTX for an architecture of [`arches`](Self::arches) holds every kernel that runs there. This is for programs that
+    /// load such kernels beside the others, on the devices which have their instructions, and where nothing else may read
+    /// them: what interprets PTX need not know them. A build fails if the architecture is one of `arches` too.
+    pub fn own_kernels(mut self, arch: NvvmArch) -> Self {
+        if !self.own_kernels.contains(&arch) {
+            self.own_kernels.push(arch);
         }
         self
     }
@@ -243,7 +258,7 @@ impl CudaBuilder {
     /// The PTX version to write: `(8, 0)`. It decides which drivers take the PTX (8.0 needs CUDA 12.0, driver 525) and which
     /// instructions `asm!` may hold.
     ///
-    /// Unless given, it is 7.4 (driver 470) below compute capability 9.0 and 8.0 from there on, or the first that has the
+    /// Unless given, it is 7.4 (driver 470) below compute capability 9.0 and 8.0 from there on (8.3 for 9.0a), or the first that has the
     /// architecture, if that is later.
     pub fn ptx_version(mut self, major: u32, minor: u32) -> Self {
         self.ptx_version = Some((major, minor));
@@ -270,9 +285,13 @@ impl CudaBuilder {
     /// Compiles for the one architecture and returns the PTX file: the one given to [`copy_to`](Self::copy_to), if any. In a
     /// build script, also tells cargo which files the PTX depends on.
     pub fn build(self) -> Result<PathBuf, CudaBuilderError> {
-        if self.arches.len() > 1 {
+        if self.arches.len() > 1 || !self.own_kernels.is_empty() {
             return Err(CudaBuilderError::UnsupportedOption {
-                option: "arches(..).build()",
+                option: if self.own_kernels.is_empty() {
+                    "arches(..).build()"
+                } else {
+                    "own_kernels(..).build()"
+                },
                 reason: "`build` makes one PTX file; use `build_all` for several architectures",
             });
         }

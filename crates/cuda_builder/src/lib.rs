@@ -36,7 +36,7 @@
 //! - [`arches`](CudaBuilder::arches) and [`build_all`](CudaBuilder::build_all) make PTX for several architectures from one compile.
 //!   `cfg(target_feature = "compute_..")` is then that of the lowest.
 //! - The PTX version is not that of a toolkit, but one that old drivers load: 7.4 below compute capability 9.0, and 8.0 from
-//!   there on, or the first that has the architecture. [`ptx_version`](CudaBuilder::ptx_version) asks for another.
+//!   there on (8.3 for 9.0a), or the first that has the architecture. [`ptx_version`](CudaBuilder::ptx_version) asks for another.
 //! - [`debug`](CudaBuilder::debug) gives line tables at most: ptxas does not take the DWARF that LLVM writes. They say of each
 //!   inlined instruction by which calls it came (`inlined_at`), from PTX 7.2 on.
 //! - [`nvvm_opts(false)`](CudaBuilder::nvvm_opts) still optimises as far as memories need it.
@@ -45,6 +45,8 @@
 //!   defines, a write to constant memory, a shared static behind a generic pointer, statics larger than their memory. Kernels that
 //!   are safe functions are held to more, before optimisation: no static that can change, and no barrier that only some
 //!   threads of a block reach.
+//! - [`own_kernels`](CudaBuilder::own_kernels) makes PTX of the kernels that name their architecture, `#[kernel(arch = "90a")]`,
+//!   without the others. A kernel is in no PTX for a device that lacks its instructions.
 //! - [`target_dir`](CudaBuilder::target_dir) is where a build keeps its files; unless given, `cuda-builder` in the target folder.
 
 #![allow(

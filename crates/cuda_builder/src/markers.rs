@@ -10,9 +10,9 @@
 
 use std::collections::HashSet;
 
-use crate::CudaBuilderError;
 use crate::llvm::{Linkage, Module, Value};
 use crate::names::readable;
+use crate::{CudaBuilderError, NvvmArch, UnknownArch};
 
 /// A memory that a static can be put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ const EXPORT: &str = ".cuda.export";
 /// The external symbol that stands for dynamic shared memory.
 pub(crate) const DYNAMIC_SHARED: &str = "__cuda_std_dynamic_shared";
 
-/// A kernel's description, in the static's bytes: `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`, and for a safe kernel `\0 safe`
-/// after that.
+/// A kernel's description, in the static's bytes: `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`, followed by `\0 safe` for a safe
+/// kernel and by `\0 arch=compute_90a` for one that names the oldest architecture with its instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
     /// Symbol of the kernel.
@@ -49,6 +49,8 @@ pub(crate) struct Kernel {
     pub(crate) read_only: Vec<bool>,
     /// Whether the kernel is a safe function, which the audit then holds to what its types cannot say.
     pub(crate) safe: bool,
+    /// The oldest architecture that has its instructions; every architecture where this is `None`.
+    pub(crate) arch: Option<NvvmArch>,
 }
 
 impl Kernel {
@@ -56,17 +58,29 @@ impl Kernel {
         let wrong = |reason: &str| {
             CudaBuilderError::Marker(format!(
                 "a static in section {KERNEL} does not describe a kernel ({reason}): it holds {:?}, where \
-                 NAME\\0THREADS\\0MIN_BLOCKS\\0ACCESS, or that and \\0safe, is expected. Leave these statics to `#[kernel]`, of a `cuda_std` that \
+                 NAME\\0THREADS\\0MIN_BLOCKS\\0ACCESS is expected, and after it \\0safe or \\0arch=ARCHITECTURE or both. Leave these statics to `#[kernel]`, of a `cuda_std` that \
                  matches this `cuda_builder`.",
                 String::from_utf8_lossy(bytes)
             ))
         };
         let text = std::str::from_utf8(bytes).map_err(|_| wrong("not text"))?;
-        let (name, threads, blocks, access, safe) = match text.split('\0').collect::<Vec<_>>()[..] {
-            [name, threads, blocks, access] => (name, threads, blocks, access, false),
-            [name, threads, blocks, access, "safe"] => (name, threads, blocks, access, true),
-            [_, _, _, _, _] => return Err(wrong("the fifth part is not `safe`")),
-            _ => return Err(wrong("neither four parts nor five")),
+        let parts: Vec<&str> = text.split('\0').collect();
+        let [name, threads, blocks, access, ref rest @ ..] = parts[..] else {
+            return Err(wrong("fewer than four parts"));
+        };
+        let (safe, rest) = match rest {
+            ["safe", rest @ ..] => (true, rest),
+            rest => (false, rest),
+        };
+        let arch = match rest {
+            [] => None,
+            [only] => {
+                let name = only
+                    .strip_prefix("arch=")
+                    .ok_or_else(|| wrong("a part after the fourth is neither `safe` nor `arch=..`"))?;
+                Some(name.parse().map_err(|unknown: UnknownArch| wrong(&unknown.to_string()))?)
+            }
+            _ => return Err(wrong("parts after the architecture")),
         };
         if name.is_empty() {
             return Err(wrong("no name"));
@@ -83,7 +97,13 @@ impl Kernel {
             blocks: number(blocks)?,
             read_only: read_only.collect::<Result<_, _>>()?,
             safe,
+            arch,
         })
+    }
+
+    /// Whether PTX for this architecture can hold the kernel.
+    pub(crate) fn runs_on(&self, arch: NvvmArch) -> bool {
+        self.arch.is_none_or(|needed| needed.is_contained_in(arch))
     }
 }
 
@@ -190,19 +210,39 @@ mod tests {
                 blocks: 2,
                 read_only: vec![true, false, false],
                 safe: false,
+                arch: None,
             }
         );
+        let hopper = Kernel::parse(b"product\x00384\x001\0--\0arch=compute_90a").unwrap();
+        assert_eq!((hopper.safe, hopper.arch), (false, Some(NvvmArch::Compute90a)));
+        let both = Kernel::parse(b"product\x00384\x001\0--\0safe\0arch=compute_80").unwrap();
+        assert_eq!((both.safe, both.arch), (true, Some(NvvmArch::Compute80)));
         assert!(Kernel::parse(b"none\x000\x000\0\0safe").unwrap().safe);
         assert_eq!(Kernel::parse(b"none\x000\x000\0").unwrap().read_only, [false; 0]);
     }
 
     #[test]
+    fn a_kernel_runs_where_its_architecture_is_contained() {
+        let kernel = |arch: &str| Kernel::parse(format!("k\00\00\0\0arch={arch}").as_bytes()).unwrap();
+        let on = |kernel: &Kernel| {
+            [NvvmArch::Compute75, NvvmArch::Compute90, NvvmArch::Compute90a, NvvmArch::Compute100]
+                .map(|arch| kernel.runs_on(arch))
+        };
+        assert_eq!(on(&kernel("compute_90a")), [false, false, true, false]);
+        assert_eq!(on(&kernel("compute_80")), [false, true, true, true]);
+        assert_eq!(on(&Kernel::parse(b"k\x000\x000\0").unwrap()), [true; 4]);
+    }
+
+    #[test]
     fn anything_else_is_refused() {
-        let cases: [(&[u8], &str); 8] = [
-            (b"name", "neither four parts nor five"),
-            (b"a\x001\x001\0r\0", "the fifth part is not `safe`"),
-            (b"a\x001\x001\0r\0unsafe", "the fifth part is not `safe`"),
-            (b"a\x001\x001\0r\0safe\0", "neither four parts nor five"),
+        let neither = "a part after the fourth is neither `safe` nor `arch=..`";
+        let cases: [(&[u8], &str); 10] = [
+            (b"name", "fewer than four parts"),
+            (b"a\x001\x001\0r\0", neither),
+            (b"a\x001\x001\0r\0unsafe", neither),
+            (b"a\x001\x001\0r\0safe\0", neither),
+            (b"a\x001\x001\0r\0arch=compute_91", "`compute_91` is no architecture"),
+            (b"a\x001\x001\0r\0arch=compute_90a\0safe", "parts after the architecture"),
             (b"\x001\x001\0r", "no name"),
             (b"a\x00x\x001\0r", "no number"),
             (b"a\x001\x00-1\0r", "no number"),

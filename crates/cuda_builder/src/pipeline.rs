@@ -6,19 +6,35 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::link::{Rlib, link};
 use crate::llvm::{Context, Llvm, Module, Optimise, TargetMachine};
-use crate::passes::{self, PassOptions};
+use crate::markers::Kernel;
+use crate::passes::{self, PassOptions, Prepared};
 use crate::{CudaBuilderError, EmitOption, NvvmArch, audit, inlined};
 
 /// What to make of the rlibs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// Architecture and PTX version of each output.
-    pub(crate) outputs: Vec<(NvvmArch, u32)>,
+    pub(crate) outputs: Vec<Target>,
     pub(crate) passes: PassOptions,
     pub(crate) optimise: Optimise,
     pub(crate) emit: Option<EmitOption>,
     /// The kernels to keep; all where this is `None`.
     pub(crate) only: Option<BTreeSet<String>>,
+}
+
+/// An output that is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) arch: NvvmArch,
+    /// The version of the PTX language: 80 for 8.0.
+    pub(crate) ptx_version: u32,
+    /// Whether it holds only the kernels that name this architecture, or all that run there.
+    pub(crate) own_kernels: bool,
+}
+
+impl Target {
+    fn takes(self, kernel: &Kernel) -> bool {
+        if self.own_kernels { kernel.arch == Some(self.arch) } else { kernel.runs_on(self.arch) }
+    }
 }
 
 /// What came of a request.
@@ -49,18 +65,19 @@ pub(crate) fn run(
     let mut module = link(&context, rlibs)?;
     let first = request.outputs.first().copied().unwrap_or_default();
     let machine = machine(llvm, first, request.optimise)?;
-    let mut warnings =
-        passes::prepare(&mut module, &machine, first.0, request.passes, request.only.as_ref())?;
+    let Prepared { kernels, mut warnings } =
+        passes::prepare(&mut module, &machine, first.arch, request.passes, request.only.as_ref())?;
     if passes::has_no_kernels(&module) {
         warnings.push(String::from(
             "the crate has no kernels: the PTX holds no entry point. Mark functions with `#[kernel]` in the crate itself or in a \
              dependency.",
         ));
     }
+    warnings.extend(unplaced(&kernels, &request.outputs));
     let linked = wants_linked.then(|| module.to_text());
     let outputs = match request.outputs[..] {
-        [output] => vec![finish(llvm, module, output, request)?],
-        _ => finish_all(llvm, &module, request, &mut warnings)?,
+        [output] => vec![finish(llvm, module, output, &kernels, request)?],
+        _ => finish_all(llvm, &module, &kernels, request, &mut warnings)?,
     };
     warnings.extend(context.take_warnings());
     Ok(Outcome { outputs, linked, warnings })
@@ -71,6 +88,7 @@ pub(crate) fn run(
 fn finish_all(
     llvm: Llvm,
     module: &Module<'_>,
+    kernels: &[Kernel],
     request: &Request,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Output>, CudaBuilderError> {
@@ -79,7 +97,7 @@ fn finish_all(
         let context = Context::new(llvm);
         let module = Module::from_bitcode(&context, &bitcode, "kernels")
             .map_err(CudaBuilderError::llvm("copying the linked module"))?;
-        Ok((finish(llvm, module, output, request)?, context.take_warnings()))
+        Ok((finish(llvm, module, output, kernels, request)?, context.take_warnings()))
     };
     let next = AtomicUsize::new(0);
     let work = || -> Vec<_> {
@@ -104,14 +122,43 @@ fn finish_all(
     Ok(outputs)
 }
 
-/// Optimises, audits and emits one architecture.
+/// What is likely not meant about the architectures that kernels name.
+fn unplaced(kernels: &[Kernel], outputs: &[Target]) -> Vec<String> {
+    let nowhere = kernels.iter().filter_map(|kernel| {
+        let arch = kernel.arch.filter(|_| !outputs.iter().any(|output| output.takes(kernel)))?;
+        Some(format!(
+            "the kernel `{}` is for {arch} and is in no PTX of this build. Ask for that architecture by `arches(..)` or \
+             `own_kernels(..)`.",
+            kernel.name
+        ))
+    });
+    let empty = outputs.iter().filter(|output| output.own_kernels).filter_map(|output| {
+        let none = !kernels.iter().any(|kernel| output.takes(kernel));
+        none.then(|| {
+            format!(
+                "no kernel has `arch = \"{}\"` in its attribute: the PTX of `own_kernels({:?})` holds no entry point.",
+                output.arch.name().trim_start_matches("compute_"),
+                output.arch
+            )
+        })
+    });
+    nowhere.chain(empty).collect()
+}
+
+/// Optimises, audits and emits one architecture, with the kernels that are for it.
 pub(crate) fn finish(
     llvm: Llvm,
     mut module: Module<'_>,
-    (arch, ptx_version): (NvvmArch, u32),
+    output: Target,
+    kernels: &[Kernel],
     request: &Request,
 ) -> Result<Output, CudaBuilderError> {
-    let machine = machine(llvm, (arch, ptx_version), request.optimise)?;
+    let Target { arch, ptx_version, .. } = output;
+    let machine = machine(llvm, output, request.optimise)?;
+    let left_out: Vec<&str> =
+        kernels.iter().filter(|kernel| !output.takes(kernel)).map(|kernel| kernel.name.as_str()).collect();
+    passes::leave_out(&mut module, &machine, &left_out)
+        .map_err(CudaBuilderError::llvm(format!("choosing the kernels for {arch}")))?;
     passes::optimise(&mut module, &machine, request.optimise)
         .map_err(CudaBuilderError::llvm(format!("optimising for {arch}")))?;
     let findings = audit::module(&module);
@@ -135,7 +182,7 @@ pub(crate) fn finish(
 
 fn machine(
     llvm: Llvm,
-    (arch, ptx_version): (NvvmArch, u32),
+    Target { arch, ptx_version, .. }: Target,
     optimise: Optimise,
 ) -> Result<TargetMachine, CudaBuilderError> {
     TargetMachine::new(llvm, &arch.processor(), &format!("+ptx{ptx_version}"), optimise)

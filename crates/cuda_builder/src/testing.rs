@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::llvm::{Context, Llvm, Module, Optimise, TargetMachine};
 use crate::passes::{self, PassOptions};
-use crate::pipeline::{self, Request};
+use crate::pipeline::{self, Request, Target};
 use crate::toolchain::{self, Compiler};
 use crate::{CudaBuilderError, Finding, NvvmArch, audit};
 
@@ -33,8 +33,8 @@ pub(crate) fn prepare(text: &str, options: PassOptions) -> Result<(String, Vec<S
     let context = Context::new(llvm);
     let mut module = Module::from_text(&context, text).unwrap();
     let machine = TargetMachine::new(llvm, "sm_75", "+ptx74", Optimise::Most).unwrap();
-    let warnings = passes::prepare(&mut module, &machine, NvvmArch::Compute75, options, None)?;
-    Ok((module.to_text(), warnings))
+    let prepared = passes::prepare(&mut module, &machine, NvvmArch::Compute75, options, None)?;
+    Ok((module.to_text(), prepared.warnings))
 }
 
 /// What the audits find in the linked module, before optimisation; nothing if it passes them.
@@ -51,9 +51,13 @@ pub(crate) fn prepared(text: &str) -> String {
     prepare(text, PassOptions::default()).unwrap().0
 }
 
-/// PTX for compute capability 7.5, of the kernels `only` where that is given.
+/// The output of tests that ask for no other.
+const OLDEST: Target = Target { arch: NvvmArch::Compute75, ptx_version: 74, own_kernels: false };
+
+/// PTX for this output, of the kernels `only` where that is given.
 fn ptx_of(
     text: &str,
+    output: Target,
     options: PassOptions,
     only: Option<&BTreeSet<String>>,
 ) -> Result<String, CudaBuilderError> {
@@ -61,22 +65,26 @@ fn ptx_of(
     let context = Context::new(llvm);
     let mut module = Module::from_text(&context, text).unwrap();
     let machine = TargetMachine::new(llvm, "sm_75", "+ptx74", Optimise::Most).unwrap();
-    passes::prepare(&mut module, &machine, NvvmArch::Compute75, options, only)?;
-    let output = (NvvmArch::Compute75, 74);
+    let prepared = passes::prepare(&mut module, &machine, NvvmArch::Compute75, options, only)?;
     let request =
         Request { outputs: vec![output], passes: options, optimise: Optimise::Most, emit: None, only: None };
-    Ok(pipeline::finish(llvm, module, output, &request)?.ptx)
+    Ok(pipeline::finish(llvm, module, output, &prepared.kernels, &request)?.ptx)
 }
 
 /// PTX for compute capability 7.5.
 pub(crate) fn ptx_with(text: &str, options: PassOptions) -> Result<String, CudaBuilderError> {
-    ptx_of(text, options, None)
+    ptx_of(text, OLDEST, options, None)
+}
+
+/// PTX for another output.
+pub(crate) fn ptx_for(text: &str, output: Target) -> String {
+    ptx_of(text, output, PassOptions::default(), None).unwrap()
 }
 
 /// PTX for compute capability 7.5 of these kernels alone.
 pub(crate) fn ptx_of_only(text: &str, kernels: &[&str]) -> Result<String, CudaBuilderError> {
     let only = kernels.iter().map(|name| name.to_string()).collect();
-    ptx_of(text, PassOptions::default(), Some(&only))
+    ptx_of(text, OLDEST, PassOptions::default(), Some(&only))
 }
 
 /// PTX for compute capability 7.5, with default options.

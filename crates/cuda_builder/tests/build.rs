@@ -164,7 +164,7 @@ fn several_architectures_come_from_one_compile_and_nothing_is_done_twice() {
     let made: Vec<NvvmArch> = first.artifacts.iter().map(|artifact| artifact.arch).collect();
     assert_eq!(made, arches);
     for (artifact, (target, version)) in
-        first.artifacts.iter().zip([("sm_90a", "8.0"), ("sm_75", "7.4"), ("sm_120", "8.7")])
+        first.artifacts.iter().zip([("sm_90a", "8.3"), ("sm_75", "7.4"), ("sm_120", "8.7")])
     {
         assert_eq!(artifact.ptx, out.with_file_name(format!("kernels.{}.ptx", artifact.arch)));
         let text = read(&artifact.ptx);

@@ -47,6 +47,9 @@ mod tests;
 /// - `launch_bounds(threads)` or `launch_bounds(threads, min_blocks)`: no launch has more than `threads` threads a block
 ///   (PTX `.maxntid`), and at least `min_blocks` blocks should fit on one multiprocessor at a time (`.minnctapersm`). Both
 ///   may be constant expressions. A launch with larger blocks fails.
+/// - `arch = "90a"`: the oldest architecture with the kernel's instructions, as `compute_90a` without its prefix.
+///   `cuda_builder` leaves the kernel out of PTX for devices that lack them: `"90a"` is in PTX for `compute_90a` alone, `"80"`
+///   in that for `compute_80` and every later one.
 /// - `grid_dim = 1d`, `block_dim = 1d` (`2d`, `3d`): accepted as Rust-CUDA accepts them, without effect.
 ///
 /// **On the host** the function stays an ordinary `unsafe fn`, so that a kernel crate is also a normal dependency; there

@@ -34,6 +34,20 @@ fn device(expansion: syn::Result<TokenStream>) -> String {
 }
 
 #[test]
+fn an_architecture_is_the_last_part_of_the_descriptor() {
+    let function = quote! { pub unsafe fn product(k: u32) {} };
+    let text = device(expand_kernel(quote!(arch = "90a", launch_bounds(384)), function.clone()));
+    assert!(text.contains(r#", b"\0arch=compute_90a""#), "{text}");
+    assert!(text.contains(&format!("[u8 ; {}usize]", "product,384,0,-,arch=compute_90a".len())), "{text}");
+    for wrong in ["", "9", "90A", "sm_90a", "90af", "1000"] {
+        let error = refusals(expand_kernel(quote!(arch = #wrong), function.clone()));
+        assert!(error[0].starts_with(&format!("`{wrong}` is not a compute capability")), "{error:?}");
+    }
+    let twice = refusals(expand_kernel(quote!(arch = "80", arch = "90a"), function));
+    assert_eq!(twice, ["arch is given twice"]);
+}
+
+#[test]
 fn a_kernel_is_a_function_an_entry_point_and_a_descriptor() {
     let function = quote! {
         #[allow(clippy::too_many_arguments)]
@@ -294,7 +308,7 @@ fn options_are_named_when_one_is_unknown() {
         .join("; ")
     };
     let all = "launch_bounds(threads), launch_bounds(threads, min_blocks), requires(clause, ..), shared = bytes, \
-               name = <type, ..>, grid_dim = 1d|2d|3d, block_dim = 1d|2d|3d";
+               arch = \"90a\", name = <type, ..>, grid_dim = 1d|2d|3d, block_dim = 1d|2d|3d";
     assert_eq!(
         refusal(quote!(launch_bound(256))),
         format!("unknown option `launch_bound` of #[kernel], expected one of: {all}")

@@ -19,7 +19,7 @@ pub(crate) use float::FloatOptions;
 
 use std::collections::BTreeSet;
 
-use crate::llvm::{Module, Optimise, TargetMachine};
+use crate::llvm::{Linkage, Module, Optimise, TargetMachine};
 use crate::markers::{self, Kernel};
 use crate::{CudaBuilderError, NvvmArch, audit};
 
@@ -30,15 +30,24 @@ pub(crate) struct PassOptions {
     pub(crate) constant_memory: bool,
 }
 
+/// What [`prepare`] learned of the module.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    /// The kernels that have a description and are still there.
+    pub(crate) kernels: Vec<Kernel>,
+    /// What is likely not meant.
+    pub(crate) warnings: Vec<String>,
+}
+
 /// The same for every architecture: acts on the markers and leaves a small module that holds what the PTX shall hold.
-/// Of the kernels it leaves those in `only`, if that is given. Returns warnings.
+/// Of the kernels it leaves those in `only`, if that is given.
 pub(crate) fn prepare(
     module: &mut Module<'_>,
     machine: &TargetMachine,
     arch: NvvmArch,
     options: PassOptions,
     only: Option<&BTreeSet<String>>,
-) -> Result<Vec<String>, CudaBuilderError> {
+) -> Result<Prepared, CudaBuilderError> {
     let mut warnings = Vec::new();
     module.set_target(machine);
     let mut kernels = markers::kernels(module)?;
@@ -69,7 +78,22 @@ pub(crate) fn prepare(
     if !findings.is_empty() {
         return Err(CudaBuilderError::Audit { arch, findings });
     }
-    Ok(warnings)
+    Ok(Prepared { kernels, warnings })
+}
+
+/// Removes these kernels, and what nothing else uses.
+pub(crate) fn leave_out(
+    module: &mut Module<'_>,
+    machine: &TargetMachine,
+    kernels: &[&str],
+) -> Result<(), String> {
+    if kernels.is_empty() {
+        return Ok(());
+    }
+    for kernel in kernels.iter().filter_map(|name| module.function(name)) {
+        kernel.set_linkage(Linkage::Internal);
+    }
+    machine.run(module, "globaldce")
 }
 
 /// Checks that the module has each kernel of `only`.
@@ -119,6 +143,8 @@ pub(crate) fn has_no_kernels(module: &Module<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::NvvmArch::{Compute75, Compute80, Compute90, Compute90a};
+    use crate::pipeline::Target;
     use crate::testing;
 
     /// A row of four elements of an aligned tile, summed up in a loop that is unrolled.
@@ -190,6 +216,25 @@ mod tests {
             error,
             "`only(..)` names the kernel `three`, which the crate does not have; it has one, two."
         );
+    }
+
+    #[test]
+    fn a_kernel_is_in_the_ptx_of_architectures_that_run_it() {
+        let text = r#"
+            @d1 = internal constant <{ [8 x i8] }> <{ [8 x i8] c"one\000\000\00" }>, section ".cuda.kernel"
+            @d2 = internal constant <{ [25 x i8] }> <{ [25 x i8] c"two\000\000\00\00arch=compute_90a" }>, section ".cuda.kernel"
+            define ptx_kernel void @one() { ret void }
+            define ptx_kernel void @two() { ret void }
+        "#;
+        let kernels = |arch, own_kernels| {
+            let ptx = testing::ptx_for(text, Target { arch, ptx_version: 83, own_kernels });
+            ["one", "two"].map(|name| ptx.contains(&format!(".entry {name}(")))
+        };
+        assert_eq!(kernels(Compute75, false), [true, false]);
+        assert_eq!(kernels(Compute90, false), [true, false]);
+        assert_eq!(kernels(Compute90a, false), [true, true]);
+        assert_eq!(kernels(Compute90a, true), [false, true]);
+        assert_eq!(kernels(Compute80, true), [false, false]);
     }
 
     #[test]

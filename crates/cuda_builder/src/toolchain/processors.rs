@@ -110,7 +110,7 @@ mod tests {
     fn the_version_is_the_users_or_the_default() {
         assert_eq!(processors().check(Compute75, None).unwrap(), 74);
         assert_eq!(processors().check(Compute75, Some((8, 0))).unwrap(), 80);
-        assert_eq!(processors().check(Compute90a, None).unwrap(), 80);
+        assert_eq!(processors().check(Compute90a, None).unwrap(), 83);
     }
 
     #[test]

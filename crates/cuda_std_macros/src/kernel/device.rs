@@ -102,8 +102,8 @@ fn launch(kernel: &Kernel<'_>, roots: &Roots) -> (TokenStream, TokenStream) {
     (items, before)
 }
 
-/// The pieces of `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`, for a safe kernel with `\0 safe` behind them, and their length
-/// together.
+/// The pieces of `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`, with `\0 safe` behind them for a safe kernel and
+/// `\0 arch=compute_90a` for one that names its architecture, and their length together.
 fn descriptor(kernel: &Kernel<'_>, roots: &Roots, symbol: &str) -> (TokenStream, usize) {
     let name = Literal::byte_string(symbol.as_bytes());
     let options = kernel.options;
@@ -115,6 +115,9 @@ fn descriptor(kernel: &Kernel<'_>, roots: &Roots, symbol: &str) -> (TokenStream,
     let access = super::signature::without_lifetimes(quote!(#(#access),*), kernel.function);
     let (safe, safe_length) =
         if roots.safe.is_some() { (quote!(, b"\0safe"), 5) } else { (TokenStream::new(), 0) };
-    let pieces = quote!(#name, b"\0", #threads, b"\0", #blocks, b"\0", &[#access] #safe);
-    (pieces, symbol.len() + threads_length + blocks_length + 3 + access_length + safe_length)
+    let arch = options.arch.as_ref().map(|arch| format!("\0arch={arch}"));
+    let arch_length = arch.as_ref().map_or(0, String::len);
+    let arch = arch.map(|arch| Literal::byte_string(arch.as_bytes())).map(|arch| quote!(, #arch));
+    let pieces = quote!(#name, b"\0", #threads, b"\0", #blocks, b"\0", &[#access] #safe #arch);
+    (pieces, symbol.len() + threads_length + blocks_length + 3 + access_length + safe_length + arch_length)
 }

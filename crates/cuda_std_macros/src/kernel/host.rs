@@ -120,6 +120,12 @@ fn documentation(kernel: &Kernel<'_>) -> Vec<String> {
         " The kernel [`{0}`](fn@{1}) as the host launches it: `{0}::launch(..)` of the crate `cuda_launch`.",
         kernel.name, kernel.function
     )];
+    if let Some(arch) = &kernel.options.arch {
+        lines.push(String::new());
+        lines.push(format!(
+            " It is in PTX for `{arch}` only, and in that for architectures which run its code."
+        ));
+    }
     let mut clauses: Vec<String> =
         kernel.options.requires.iter().map(|clause| readable_tokens(clause.to_token_stream())).collect();
     if let Some(formula) = &kernel.options.shared {

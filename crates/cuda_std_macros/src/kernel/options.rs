@@ -5,10 +5,13 @@ use quote::{quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{AngleBracketedGenericArguments, Error, Expr, ExprLit, GenericArgument, Lit, Token, parenthesized};
+use syn::{
+    AngleBracketedGenericArguments, Error, Expr, ExprLit, GenericArgument, Lit, LitStr, Token, parenthesized,
+};
 
 const OPTIONS: &str = "launch_bounds(threads), launch_bounds(threads, min_blocks), requires(clause, ..), \
-                       shared = bytes, name = <type, ..>, grid_dim = 1d|2d|3d, block_dim = 1d|2d|3d";
+                       shared = bytes, arch = \"90a\", name = <type, ..>, grid_dim = 1d|2d|3d, \
+                       block_dim = 1d|2d|3d";
 /// What every CUDA architecture so far allows.
 pub(super) const MOST_THREADS_A_BLOCK: u32 = 1024;
 /// What the most capable multiprocessor so far holds.
@@ -23,6 +26,8 @@ pub(crate) struct Options {
     pub(super) requires: Vec<Expr>,
     /// The formula of the dynamic shared memory, in bytes.
     pub(super) shared: Option<Expr>,
+    /// The oldest architecture that has the kernel's instructions: `compute_90a`.
+    pub(super) arch: Option<String>,
     /// The kernels that a generic function is compiled to.
     pub(super) instances: Vec<Instance>,
 }
@@ -63,6 +68,10 @@ impl Parse for Options {
                     input.parse::<Token![=]>()?;
                     options.shared = Some(input.parse()?);
                 }
+                "arch" if options.arch.is_some() => {
+                    return Err(Error::new(name.span(), "arch is given twice"));
+                }
+                "arch" => options.arch = Some(parse_arch(input)?),
                 "grid_dim" | "block_dim" => parse_dimension_hint(input)?,
                 _ if input.peek(Token![=]) && input.peek2(Token![<]) => {
                     input.parse::<Token![=]>()?;
@@ -133,6 +142,23 @@ impl Bound {
             }
         }
     }
+}
+
+/// `= "90a"`: an architecture as `compute_90a` without its prefix. Which there are is known to `cuda_builder`.
+fn parse_arch(input: ParseStream<'_>) -> syn::Result<String> {
+    input.parse::<Token![=]>()?;
+    let literal: LitStr = input.parse()?;
+    let text = literal.value();
+    let digits = text.trim_end_matches(['a', 'f']);
+    let is_capability = matches!(digits.len(), 2 | 3) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_capability || text.len() - digits.len() > 1 {
+        let message = format!(
+            "`{text}` is not a compute capability: write it without its dot, with the letter of its variant if it has \
+             one, as in arch = \"90a\""
+        );
+        return Err(Error::new(literal.span(), message));
+    }
+    Ok(format!("compute_{text}"))
 }
 
 /// `= 1d`: Rust-CUDA's hint about the launch's shape, which it ignores as we do.
