@@ -119,11 +119,11 @@ pub(crate) enum Command {
 /// What to report and where.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportOptions {
-    /// The runs: folders with records.jsonl, or files of records
+    /// The runs: folders with records.jsonl, or files of records; or one file that COALESCE_PROFILE wrote
     #[arg(value_name = "DIR", required = true)]
     pub runs: Vec<PathBuf>,
 
-    /// The page to write [default: report.html in the folder of the run; of several runs in this folder]
+    /// The page to write [default: report.html in the folder of the run; of several runs in this folder; of a profile beside it]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 

@@ -3,12 +3,18 @@
 use crate::mistakes;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use cuda_driver::{DriverVersion, simulated::Settings};
+use cuda_driver::{
+    DriverVersion,
+    simulated::{PROFILE_VARIABLE, Settings},
+};
 use simt::{
     cards::{self, CardFileError},
     check::{self, Group},
 };
-use std::{fmt, fs, path::Path};
+use std::{
+    env, fmt, fs,
+    path::{Path, PathBuf},
+};
 
 pub(crate) use cuda_driver::simulated::LaunchRecord;
 pub(crate) use simt::cards::Card;
@@ -24,6 +30,8 @@ pub(crate) fn bind(card: &Card, checks: &[Check]) -> Result<DriverVersion> {
     let settings = Settings {
         cards: vec![card.clone()],
         checks: (!checks.is_empty()).then(|| together(checks)),
+        // As of any other program on the simulated driver.
+        profile: env::var_os(PROFILE_VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from),
         ..Settings::default()
     };
     let bound = cuda_driver::simulated::bind_simulated(settings)

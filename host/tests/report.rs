@@ -36,6 +36,32 @@ fn records_become_a_page() {
     assert!(page.contains("ld.global.b32"), "the kernels' PTX is on the page");
 }
 
+/// Any program's launches, here those of this one.
+#[test]
+fn a_profile_becomes_a_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (profile, page) = (folder.path().join("launches.jsonl"), folder.path().join("launches.html"));
+    let words = ["run", "stride", "--small", "--precision", "f32", "--range", "4", "--device", "sim:h200"];
+    let run = outcome(coalesce(&words).env("COALESCE_PROFILE", &profile));
+    assert_eq!(run.status, Some(0), "{}", run.err);
+
+    let name = profile.to_str().expect("UTF-8");
+    let Outcome { status, out, err, .. } = outcome(&mut coalesce(&["report", name]));
+    assert_eq!((status, err.as_str(), out.trim()), (Some(0), "", page.to_str().expect("UTF-8")));
+    let page = fs::read_to_string(page).expect("the page");
+    let kernel = page.split("id=\"kernel-h200-stride_f32\"").nth(1).expect("the kernel's section");
+    // Four bytes per lane at a stride of four: each sector of 32 bytes holds two lanes' elements.
+    assert!(kernel.contains("Loads and stores touch 16 sectors per request, 25% of each used"), "{kernel}");
+    assert!(kernel.contains("(16 per request), 25% efficient"), "{kernel}");
+    assert!(kernel.contains("a.update(thread.own(), |a| a + T::ONE);"), "the source of the line");
+    let worst = kernel.split("data-addresses=\"").nth(1).expect("its worst request");
+    assert!(worst.starts_with("0 16 32 48 64 "), "{worst}");
+
+    let two = outcome(&mut coalesce(&["report", name, RECORDS]));
+    assert_eq!(two.status, Some(1));
+    assert!(two.err.contains("a profile is reported by itself"), "{}", two.err);
+}
+
 /// Programs that stand for ptxas and nvdisasm: the second prints what nvdisasm 13.5 prints of one kernel.
 #[test]
 fn sass_is_shown_where_ptxas_and_nvdisasm_are_at_hand() {

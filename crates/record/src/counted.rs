@@ -45,6 +45,31 @@ pub struct Parts {
     pub migration: f64,
 }
 
+impl Parts {
+    /// The part that is longest. The parts on the card overlap; the host link and page migration bound a launch where they
+    /// take longer than each of these.
+    pub fn bound(&self) -> Bound {
+        let on_card = [
+            (self.dram, Bound::Dram),
+            (self.l2, Bound::L2),
+            (self.on_chip, Bound::OnChip),
+            (self.issue, Bound::Issue),
+            (self.latency, Bound::Latency),
+            (self.launch, Bound::Launch),
+        ];
+        // Of equals the last.
+        let longest = |best: (f64, Bound), part: (f64, Bound)| if part.0 >= best.0 { part } else { best };
+        let longest = on_card.into_iter().fold((0.0, Bound::Launch), longest);
+        if self.migration > longest.0.max(self.link) {
+            Bound::Migration
+        } else if self.link > longest.0 {
+            Bound::Link
+        } else {
+            longest.1
+        }
+    }
+}
+
 /// A level that a launch may spend its time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -28,6 +28,7 @@ mod filling;
 mod flat;
 mod json;
 mod kept;
+mod launch;
 mod parameters;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -45,6 +46,7 @@ pub use files::{LoadError, RECORDS_FILE, RUN_FILE, load};
 pub use filling::Unfilled;
 pub use json::{ReadError, line, read, read_lines, sorted_line};
 pub use kept::{Hardware, Kept, Spread};
+pub use launch::{Modelled, ProfiledLaunch};
 pub use parameters::{BytesMoved, Extent, Parameters, Precision, Swept};
 pub use run::{RUN_SCHEMA, Run};
 pub use sizes::Bytes;

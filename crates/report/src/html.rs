@@ -15,6 +15,7 @@ mod limits;
 mod number;
 mod overview;
 mod picture;
+mod profile;
 mod prose;
 mod roofline;
 mod rows;
@@ -24,6 +25,7 @@ mod series;
 mod source;
 
 pub use picture::picture;
+pub use profile::{Profile, profile};
 
 use crate::{Catalog, CodeLine, diff::Comparison};
 use lesson::Section;

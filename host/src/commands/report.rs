@@ -1,9 +1,9 @@
 //! `coalesce report`: the records of runs as one HTML page; and the page that `run` ends with.
 
 use crate::{built, catalog, cli::ReportOptions};
-use anyhow::{Context, Result};
-use record::Record;
-use report::html::{self, Report, RunRecords};
+use anyhow::{Context, Result, bail};
+use record::{ProfiledLaunch, Record};
+use report::html::{self, Profile, Report, RunRecords};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -24,6 +24,9 @@ pub(crate) const SIMULATED: &str = "simulated.jsonl";
 /// # Errors
 /// A folder or file holds no records, or the page cannot be written.
 pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode> {
+    if let Some(launches) = options.runs.iter().find_map(|path| profiled(path).transpose()) {
+        return of_profile(options, &launches?);
+    }
     let runs = options.runs.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
     let name = if options.picture.is_empty() { PAGE } else { PICTURE };
     let path = match (&options.out, &options.runs[..]) {
@@ -35,6 +38,44 @@ pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode> {
     let text =
         if options.picture.is_empty() { html::page(&report) } else { picture(&report, &options.picture)? };
     save(&text, &path)?;
+    println!("{}", path.display());
+    if options.open {
+        open(&path)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The launches that a file holds, if `COALESCE_PROFILE` wrote it.
+///
+/// # Errors
+/// It did, but a line is no launch: the error names it.
+fn profiled(path: &Path) -> Result<Option<Vec<ProfiledLaunch>>> {
+    let Ok(text) = fs::read_to_string(path) else { return Ok(None) };
+    let first = text.lines().next().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    if !first.is_some_and(|first| first.get("launch").is_some() && first.get("schema").is_none()) {
+        return Ok(None);
+    }
+    let launches = record::read_lines(&text).with_context(|| {
+        format!("{} is no profile of this version: record it again with COALESCE_PROFILE", path.display())
+    })?;
+    Ok(Some(launches))
+}
+
+/// Makes the page of a profile.
+///
+/// # Errors
+/// The options ask for more than that, or the page cannot be written.
+fn of_profile(options: &ReportOptions, launches: &[ProfiledLaunch]) -> Result<ExitCode> {
+    let [file] = &options.runs[..] else {
+        bail!("a profile is reported by itself: name one file that COALESCE_PROFILE wrote, or runs alone");
+    };
+    if !options.picture.is_empty() {
+        bail!("--picture draws experiments, and {} holds launches of another program", file.display());
+    }
+    let path = options.out.clone().unwrap_or_else(|| file.with_extension("html"));
+    let title = format!("Profile: {}", file.file_name().unwrap_or_default().display());
+    let source = |name: &str| fs::read_to_string(name).ok();
+    save(&html::profile(&Profile { title, launches, source: &source }), &path)?;
     println!("{}", path.display());
     if options.open {
         open(&path)?;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 use simt::cards::Card;
-use simt::count::{Counts, Metric, Modelled, SourcePlace};
+use simt::count::{Counts, LaunchCounters, Metric, Modelled, SourcePlace};
 
 use super::records::LaunchRecord;
 
@@ -62,8 +62,7 @@ impl Profile {
         row.launches += 1;
         row.seconds += launch.seconds;
         row.counts += launch.counters.total;
-        row.dram_bytes += launch.counters.dram_read.bytes(card.dram_granule_bytes)
-            + launch.counters.dram_written.bytes(card.dram_granule_bytes);
+        row.dram_bytes += dram_bytes(&launch.counters, card);
     }
 
     /// All launches so far, by kernel, as a table.
@@ -82,6 +81,12 @@ fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 2f64.powi(53) { json!(value as i64) } else { json!(value) }
 }
 
+/// Bytes that device memory moves, read and written.
+fn dram_bytes(counters: &LaunchCounters, card: &Card) -> u64 {
+    let granule = card.dram_granule_bytes;
+    counters.dram_read.bytes(granule) + counters.dram_written.bytes(granule)
+}
+
 fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
     let time = &launch.time;
     json!({
@@ -90,6 +95,10 @@ fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
         "kernel": launch.kernel,
         "device": launch.device,
         "card": card.key,
+        "card_name": card.name,
+        "compute_capability": card.compute_capability.to_string(),
+        "multiprocessors": card.multiprocessors,
+        "l2_bytes": card.l2_bytes,
         "grid": launch.grid,
         "block": launch.block,
         "static_shared_bytes": launch.static_shared_bytes,
@@ -111,6 +120,8 @@ fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
             },
             "metrics": named(launch.counters.modelled_metrics(card.dram_granule_bytes)),
         },
+        "counters": LaunchCounters { sites: Vec::new(), worst: Vec::new(), ..launch.counters.clone() },
+        "dram_bytes": dram_bytes(&launch.counters, card),
         "lines": lines(launch),
     })
 }
@@ -122,7 +133,8 @@ fn lines(launch: &LaunchRecord) -> Vec<Value> {
     let by_line = counters.by_line(launch.sites()).into_iter();
     let line = |(place, counts): (SourcePlace, Counts)| {
         let (file, line) = place.as_ref()?;
-        let mut known = json!({ "file": &**file, "line": line, "metrics": named(counts.metrics()) });
+        let metrics = named(counts.metrics());
+        let mut known = json!({ "file": &**file, "line": line, "metrics": metrics, "counts": counts });
         if let Some(worst) = worst.get(&place) {
             known["worst"] = json!(worst);
         }

@@ -9,7 +9,7 @@ use super::{
     prose::Prose,
     source::Panes,
 };
-use crate::{explain::excess, explanation};
+use crate::{CodeLine, KernelText, explain::excess, explanation};
 use maud::{Markup, html};
 use record::{Backend, Bytes, Counted, Line, Record};
 
@@ -45,15 +45,21 @@ pub(super) fn render(report: &Report<'_>, number: usize, name: &str) -> Markup {
             @if let Some(telling) = &telling {
                 p.note { (origin(telling)) }
                 p { (first_letter_up(&explanation::of_counters(telling.counted, &telling.row.device))) "." }
-                (limits::render(telling.row, telling.counted))
+                (limits::render(&telling.row.device, telling.counted))
             } @else if text.is_some() {
                 p.note { "Nothing was counted of this kernel: a run on a simulated card counts its requests, as in "
                     code { "coalesce run " (experiment.unwrap_or_default()) " --kernel " (name) " --device sim:h200" } "." }
             }
-            @if let Some(text) = text { (Panes { number, text, sass, lines }.render()) }
+            @if let Some(text) = text { (panes(number, text, sass, lines).render()) }
             (worst(name, lines))
         }
     }
+}
+
+fn panes<'a>(number: usize, text: &'a KernelText, sass: &'a [CodeLine], lines: &'a [Line]) -> Panes<'a> {
+    let KernelText { name, file, source, ptx, .. } = text;
+    let total = lines.iter().map(|line| line.counts).sum();
+    Panes { number, name, file, source, function: text.function(), ptx, sass, lines, total }
 }
 
 /// The best row of each run.
@@ -104,7 +110,7 @@ fn origin(telling: &Telling<'_>) -> String {
 
 /// The worst requests of up to three lines, those that cost most against what they would cost at best first; of those that waste
 /// nothing the one that moves most.
-fn worst(name: &str, lines: &[Line]) -> Markup {
+pub(super) fn worst(name: &str, lines: &[Line]) -> Markup {
     let waste = |line: &Line| line.worst.as_ref().map_or(0.0, access::waste);
     let moved = |line: &Line| line.counts.global().sectors + line.counts.shared().wavefronts;
     let mut kept: Vec<&Line> = lines.iter().filter(|line| line.worst.is_some()).collect();

@@ -3,18 +3,18 @@
 use super::number::{first_letter_up, percent, rate};
 use crate::explain::limits::{in_order, occupancy, speed_of_light};
 use maud::{Markup, html};
-use record::{Counted, Record};
+use record::{Counted, DeviceInfo};
 
-/// Occupancy and limits of a row.
-pub(super) fn render(row: &Record, counted: &Counted) -> Markup {
+/// Occupancy and limits of a launch.
+pub(super) fn render(device: &DeviceInfo, counted: &Counted) -> Markup {
     let order = in_order(&counted.modelled_us);
     let longest = order.first().map_or(1.0, |(_, time)| *time);
     html! {
-        p.occupancy { strong { "Occupancy. " } (first_letter_up(&occupancy(counted, &row.device))) }
+        p.occupancy { strong { "Occupancy. " } (first_letter_up(&occupancy(counted, device))) }
         @if !order.is_empty() {
             p.limits { strong { "Limits in order, modelled. " } (first_letter_up(&speed_of_light(&counted.modelled_us))) "." }
             div { table.bars.modelled.small role="table" {
-                caption { "Modelled time of each part of the card, " (row.device.plain_name()) }
+                caption { "Modelled time of each part of the card, " (device.plain_name()) }
                 tbody role="rowgroup" { @for (name, time) in &order {
                     tr role="row" {
                         th scope="row" role="rowheader" { (name) }

@@ -1,7 +1,7 @@
 //! A kernel's part of its source file, with what was counted on each line, beside the PTX that it became.
 
 use super::number::{count, percent, plain};
-use crate::{CodeLine, KernelText, Place, explain::source::is_same_file};
+use crate::{CodeLine, Place, explain::source::is_same_file};
 use maud::{Markup, html};
 use record::{
     Line,
@@ -14,37 +14,46 @@ use std::ops::RangeInclusive;
 pub(super) struct Panes<'a> {
     /// The kernel's number on the page, from which ids of its lines are made: there are many thousands.
     pub number: usize,
-    /// The kernel's texts.
-    pub text: &'a KernelText,
+    /// The kernel's name.
+    pub name: &'a str,
+    /// Its source file.
+    pub file: &'a str,
+    /// The text of that file; empty where it is not at hand.
+    pub source: &'a str,
+    /// The lines of the kernel's function in it, from 1, where these are known.
+    pub function: Option<RangeInclusive<usize>>,
+    /// Its PTX, where that is at hand.
+    pub ptx: &'a [CodeLine],
     /// Its SASS, where it was disassembled.
     pub sass: &'a [CodeLine],
     /// The counters of its lines.
     pub lines: &'a [Line],
+    /// What shares are of: the counters of the whole kernel.
+    pub total: Counts,
 }
 
 impl Panes<'_> {
     /// The panes as an element.
     pub(super) fn render(&self) -> Markup {
-        let lines: Vec<&str> = self.text.source.lines().collect();
-        let fragments = fragments(self.text, &lines, &self.named());
+        let lines: Vec<&str> = self.source.lines().collect();
+        let fragments = fragments(self.function.clone(), &lines, &self.named());
         let shown = |line: u32| fragments.iter().any(|fragment| fragment.contains(&line));
-        let total: Counts = self.lines.iter().map(|line| line.counts).sum();
         html! {
             div.panes {
                 div.pane {
-                    p.file { (self.text.file) }
-                    div.code role="group" aria-label={"Rust source of " (self.text.name)} {
+                    p.file { (self.file) }
+                    div.code role="group" aria-label={"Source of " (self.name)} {
                         @for (nth, fragment) in fragments.iter().enumerate() {
                             @if nth > 0 { div.gap { "⋯" } }
-                            @for number in fragment.clone() { (self.source_line(number, lines[number as usize - 1], &total)) }
+                            @for number in fragment.clone() { (self.source_line(number, lines[number as usize - 1])) }
                         }
-                        (self.elsewhere(&total))
+                        (self.elsewhere())
                     }
                 }
-                @if !self.text.ptx.is_empty() {
+                @if !self.ptx.is_empty() {
                     div.pane {
                         p.file { "PTX" }
-                        (self.code(&self.text.ptx, 'P', &shown, "PTX"))
+                        (self.code(self.ptx, 'P', &shown, "PTX"))
                         @if !self.sass.is_empty() {
                             details { summary { "SASS" } (self.code(self.sass, 'S', &shown, "SASS")) }
                         }
@@ -57,7 +66,7 @@ impl Panes<'_> {
     /// The line of a place, if it is in the kernel's own file.
     fn own(&self, place: Option<&Place>) -> Option<u32> {
         place
-            .filter(|place| is_same_file(&place.file, self.text.file))
+            .filter(|place| is_same_file(&place.file, self.file))
             .map(|place| place.line)
             .filter(|line| *line > 0)
     }
@@ -65,8 +74,8 @@ impl Panes<'_> {
     /// Lines of the file that PTX or counters name.
     fn named(&self) -> BTreeSet<u32> {
         let counted =
-            self.lines.iter().filter(|line| is_same_file(&line.file, self.text.file)).map(|line| line.line);
-        let compiled = self.text.ptx.iter().filter_map(|line| self.own(line.place.as_ref()));
+            self.lines.iter().filter(|line| is_same_file(&line.file, self.file)).map(|line| line.line);
+        let compiled = self.ptx.iter().filter_map(|line| self.own(line.place.as_ref()));
         counted.chain(compiled).filter(|line| *line > 0).collect()
     }
 
@@ -74,12 +83,12 @@ impl Panes<'_> {
         format!("k{}{kind}{line}", self.number)
     }
 
-    fn source_line(&self, number: u32, text: &str, total: &Counts) -> Markup {
-        let compiled = self.text.ptx.iter().any(|line| self.own(line.place.as_ref()) == Some(number));
+    fn source_line(&self, number: u32, text: &str) -> Markup {
+        let compiled = self.ptx.iter().any(|line| self.own(line.place.as_ref()) == Some(number));
         let counted: Counts = self
             .lines
             .iter()
-            .filter(|line| line.line == number && is_same_file(&line.file, self.text.file))
+            .filter(|line| line.line == number && is_same_file(&line.file, self.file))
             .map(|line| line.counts)
             .sum();
         html! {
@@ -87,18 +96,17 @@ impl Panes<'_> {
                 @if compiled { a href={"#" (self.id('P', number))} { (number) } } @else { b { (number) } }
                 code { (coloured(text)) }
             }
-            (heat(&counted, total, number))
+            (heat(&counted, &self.total, number))
         }
     }
 
     /// What was counted on lines of other files, such as those of the libraries that the kernel calls.
-    fn elsewhere(&self, total: &Counts) -> Markup {
-        let others =
-            self.lines.iter().filter(|line| !is_same_file(&line.file, self.text.file) || line.line == 0);
+    fn elsewhere(&self) -> Markup {
+        let others = self.lines.iter().filter(|line| !is_same_file(&line.file, self.file) || line.line == 0);
         html! {
             @for line in others.filter(|line| !says(&line.counts).is_empty()) {
                 div.line.other { b {} code { (place_name(&line.file, line.line)) } }
-                (heat(&line.counts, total, line.line))
+                (heat(&line.counts, &self.total, line.line))
             }
         }
     }
@@ -124,7 +132,7 @@ impl Panes<'_> {
         });
         let runs: Vec<Markup> = runs.collect();
         html! {
-            div.code.compiled role="group" tabindex="0" aria-label={(name) " of " (self.text.name)} {
+            div.code.compiled role="group" tabindex="0" aria-label={(name) " of " (self.name)} {
                 @for run in &runs { (run) }
             }
         }
@@ -237,10 +245,14 @@ fn of_memory(kind: &str, counts: &MemoryCounts) -> String {
 
 /// The stretches of a source file that belong to a kernel: its own function with what stands above it, and functions of the file
 /// that were compiled into it.
-fn fragments(text: &KernelText, lines: &[&str], named: &BTreeSet<u32>) -> Vec<RangeInclusive<u32>> {
+fn fragments(
+    function: Option<RangeInclusive<usize>>,
+    lines: &[&str],
+    named: &BTreeSet<u32>,
+) -> Vec<RangeInclusive<u32>> {
     let number = |index: usize| index as u32 + 1;
     let mut found: Vec<RangeInclusive<u32>> = Vec::new();
-    if let Some(function) = text.function() {
+    if let Some(function) = function {
         // The comment and the attributes.
         let above = lines[..function.start() - 1].iter().rev();
         let above = above.take_while(|line| !line.trim().is_empty() && line.trim() != "}").count();
@@ -251,7 +263,9 @@ fn fragments(text: &KernelText, lines: &[&str], named: &BTreeSet<u32>) -> Vec<Ra
         if index >= lines.len() || found.iter().any(|fragment| fragment.contains(&line)) {
             continue;
         }
-        let (start, end) = enclosing(lines, index).unwrap_or((index, index));
+        // Of other languages, and outside functions, two lines around.
+        let around = (index.saturating_sub(2), (index + 2).min(lines.len() - 1));
+        let (start, end) = enclosing(lines, index).unwrap_or(around);
         found.push(number(start)..=number(end));
     }
     found.sort_by_key(|fragment| *fragment.start());
@@ -292,13 +306,14 @@ fn is_function(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::KernelText;
 
     const SOURCE: &str = "//! Head.\n\n/// Own.\n// PTX: x\n#[kernel(\n    one = <f32>,\n    two = <f64>\n)]\npub fn both<T>(a: T) {\n    help(a);\n}\n\n/// Helps.\nfn help(a: T) {\n    load(a)\n}\n\nfn other() {\n    two();\n}\n";
 
     fn of(name: &'static str, named: &[u32]) -> Vec<RangeInclusive<u32>> {
         let text = KernelText { name, source: SOURCE.to_string(), ..KernelText::default() };
         let lines: Vec<&str> = SOURCE.lines().collect();
-        fragments(&text, &lines, &named.iter().copied().collect())
+        fragments(text.function(), &lines, &named.iter().copied().collect())
     }
 
     #[test]
@@ -310,6 +325,6 @@ mod tests {
     #[test]
     fn functions_that_were_compiled_into_it_come_along() {
         assert_eq!(of("two", &[10, 15]), [3..=11, 14..=16]);
-        assert_eq!(of("none", &[1]), [1..=1]);
+        assert_eq!(of("none", &[1]), [1..=3]);
     }
 }
