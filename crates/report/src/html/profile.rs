@@ -121,8 +121,8 @@ fn section(profile: &Profile<'_>, number: usize, kernel: &Kernel<'_>, total: f64
         details.kernel id=(kernel.id()) open[number == 0] {
             summary { h3 { code { (kernel.name) } } span.says {
                 (plural(kernel.launches.len(), "launch", "launches")) ", " (time(each * 1e-6)) " each, " (percent(kernel.nanoseconds / total)) " of the time" } }
-            p.note { "Launch " (launch.launch) " on " (device.plain_name()) ": a grid of " (extent(launch.grid)) " blocks of "
-                (extent(launch.block)) " threads, modelled time " (time(launch.modelled.nanoseconds * 1e-6)) "." }
+            p.note { "Launch " (launch.launch) " on " (device.plain_name()) ": grid " (extent(launch.grid)) ", block " (extent(launch.block))
+                ", modelled time " (time(launch.modelled.nanoseconds * 1e-6)) "." }
             p { (first_letter_up(&explanation::of_counters(&counted, &device))) "." }
             (limits::render(&device, &counted))
             @if counted.lines.is_empty() {
