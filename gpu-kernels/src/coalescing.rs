@@ -1,32 +1,32 @@
-//! # Coalescing: what it costs to be misaligned, and what it costs to skip
+//! # Coalescing: what misalignment and strides cost
 //!
-//! The 32 lanes of a warp issue a load together, and the memory system answers in *sectors* of 32 bytes, four to a
-//! *line* of 128. How many sectors and lines a request touches, not how many bytes it asks for, decides what it costs.
+//! The 32 lanes of a warp issue a load together, as one request. The memory system answers in *sectors* of 32 bytes, four
+//! to a *line* of 128. What a request costs depends on the sectors and lines it touches, not on the bytes it asks for.
 //!
-//! `offset` shifts the whole warp by `s` elements: `a[i + s] += 1`. Thirty-two `f32` are 128 bytes, which is one line
-//! of four sectors when the warp starts on a line, and five sectors in two lines when it does not start on a sector.
-//! The fifth is shared with the next warp, so on cards with a cache DRAM moves no more than before, and most of the loss
-//! is won back. An H200 loses 6% in `f32` and 8% in `f64`, at every offset at which a warp straddles lines, also
-//! where it touches no sector more than it must (`s` = 8): two lines are two look-ups in L1. The first cards
-//! had no cache and no such mercy; they served a misaligned half-warp in sixteen separate transactions, an eighth of the
-//! bandwidth.
+//! `offset` shifts the warp by `s` elements: `a[i + s] += 1`. A warp of `f32` covers 128 bytes: four sectors of one line if
+//! it starts at a line, five sectors in two lines if it starts inside a sector. Where there is a cache, the next warp
+//! shares the fifth sector, so DRAM moves the same bytes and the loss is small: 6% in `f32` and 8% in `f64` on an H200. That
+//! is a second look-up in L1, since it occurs at `s` = 8 too, where the warp straddles two lines without an extra sector.
 //!
-//! `stride` spreads the warp out: `a[i * s] += 1`. Up to `s` = 8 a warp of `f32` touches `4 * s` sectors and uses
-//! `1 / s` of each, so the bandwidth that is of use falls as `1 / s`. From 8 on every lane has a sector of its own,
-//! 32 per request, and an eighth of what is moved is of use. It falls on after that, because DRAM delivers at least two
-//! neighbouring sectors on recent cards, so that from `s` = 16 half of what it delivers goes nowhere, and because
-//! ever more pages have to be opened and translated. No cache saves a large stride: the neighbours that were fetched
-//! are never asked for.
+//! The first CUDA cards had no cache. They split a misaligned half-warp into sixteen transactions and delivered an eighth
+//! of the bandwidth.
 //!
-//! With `f64` a lane fills twice as much of a sector: nine sectors instead of eight when misaligned, and a floor of
-//! a quarter, reached at `s` = 4.
+//! `stride` spreads the warp out: `a[i * s] += 1`. Up to `s` = 8 a warp of `f32` touches `4 * s` sectors and uses `1 / s`
+//! of each, so effective bandwidth falls as `1 / s`. From `s` = 8 on each lane has a sector of its own: 32 per request,
+//! with an eighth of each used. A cache does not help, because no lane asks for the neighbours that were fetched.
 //!
-//! Each thread updates one element. The launch has exactly as many threads as there are elements, as in the article
-//! that this experiment comes from, so no kernel carries a remainder check.
+//! Beyond `s` = 8 effective bandwidth still falls, for two reasons. Recent cards fetch at least two neighbouring sectors
+//! from DRAM, so from `s` = 16 on half of what DRAM delivers is unused. And more pages must be opened and translated.
 //!
-//! How an address is computed shows, since a thread does little else. `a + s`, and then `+ i`, leaves what is the same for a
-//! whole block to the scalar unit and comes out half a per cent ahead of `a[i + s]` from nvcc; the same sum in 32 bits
-//! is three instructions shorter, and two per cent slower: warps that reach their loads sooner do not get them sooner.
+//! An `f64` fills twice as much of a sector. A misaligned warp touches nine sectors instead of eight. From `s` = 4 on each
+//! lane has a sector of its own, with a quarter of it used.
+//!
+//! Each thread updates one element. The launch has exactly as many threads as elements, so no kernel needs a bounds check.
+//!
+//! How the address is computed matters, because a thread does little else. `a + s`, and then `+ i`, leaves the part that is
+//! the same for a whole block to the scalar unit, and is half a per cent faster than `a[i + s]` from nvcc. The same sum in
+//! 32 bits is three instructions shorter and two per cent slower: a warp that reaches its load sooner does not get its data
+//! sooner.
 
 use cuda_safe::names::S;
 use cuda_safe::{Extent, Number, Out, Positive, Shifted, Strided, Thread, kernel};

@@ -1,32 +1,32 @@
-//! # Copy: the ceiling that everything else is held against
+//! # Copy: the practical limit of bandwidth
 //!
-//! A copy reads each byte once and writes it once, in order. Nothing that has to move the same bytes will be faster,
-//! so the best copy is what "all of the bandwidth" means in practice: a few per cent to a fifth below the data
-//! sheet, because DRAM refreshes, turns round between reading and writing, and opens rows.
+//! A copy reads each byte once and writes it once, in order. No kernel that must move the same bytes is faster, so the best
+//! copy is the practical limit of every other kernel. It stays a few per cent to a fifth below the data sheet, because DRAM
+//! refreshes, turns around between reading and writing, and opens rows.
 //!
-//! What a copy kernel can choose is how many bytes a lane moves at a time, how many loads it has in flight, and
-//! who hands out the work:
+//! A copy kernel has three choices: the bytes that a lane moves per access, the loads that each thread has in flight, and
+//! the grid, which covers the array or strides through it:
 //!
-//! - `copy_scalar`: 4 bytes per thread. Perfectly coalesced, yet four times the requests, warps and address arithmetic
-//!   that the bytes need.
-//! - `copy_vector`: 16 bytes per thread, the widest access there is before Blackwell. One load in flight per thread is
-//!   enough when the SMs are full of threads, and as each block ends the hardware puts the next one in its place,
-//!   which keeps the whole card working on neighbouring addresses.
-//! - `copy_unrolled`: four vectors per thread, all four loads issued before the first store.
-//! - `copy_streaming`: as `copy_vector`, with loads that stay out of L1 and stores marked as not to be read again.
-//! - `copy_persistent`: a few blocks per SM that stride through the array until it is done. The classic way; blocks
+//! - `copy_scalar`: 4 bytes per thread. Its accesses are perfectly coalesced, but it needs four times the requests, warps
+//!   and address arithmetic of 16-byte accesses.
+//! - `copy_vector`: 16 bytes per thread, the widest access before Blackwell. One load in flight per thread is enough when
+//!   the SMs are full of threads. When a block ends, the hardware starts the next one in its place, so the whole card works
+//!   on neighbouring addresses.
+//! - `copy_unrolled`: four vectors per thread, with all four loads issued before the first store.
+//! - `copy_streaming`: `copy_vector` with loads that are not kept in L1 and stores that are marked as not read again.
+//! - `copy_persistent`: a few blocks per SM stride through the array until it is done. This is the classic way. The blocks
 //!   drift apart, so reads and writes are spread over more DRAM pages at a time.
 //!
-//! A thread asks for its index: there is one if the source has an element there, and a thread past the end has nothing to
-//! do. That one comparison is what makes any length work, and it costs nothing that a copy could notice. Neither access
-//! is compared again, since the index is below the length that both arrays share, and only this thread has it.
+//! A thread asks for its index, and gets one if the source has an element there. That one comparison makes any length work,
+//! and its cost does not show. Neither access is checked again: the index is below the length that both arrays share, and
+//! no other thread has it.
 
 use cuda_safe::names::N;
 use cuda_safe::shape::Runs;
 use cuda_safe::vector::U32x4;
 use cuda_safe::{Each, In, Out, Thread, kernel};
 
-/// Loads that `copy_unrolled` has in flight in each thread; the other kernels have one.
+/// Loads in flight per thread of `copy_unrolled`; the other kernels have one.
 pub const LOADS_IN_FLIGHT: usize = 4;
 
 /// Copies one 4-byte word per thread.
@@ -49,8 +49,8 @@ pub fn copy_vector(thread: Thread, source: In<U32x4, Each<N>>, destination: Out<
     }
 }
 
-/// Copies [`LOADS_IN_FLIGHT`] vectors per thread, with all loads issued before the first store. A block owns
-/// `threads * LOADS_IN_FLIGHT` neighbouring vectors, and each access of a warp is one row of neighbours.
+/// Copies [`LOADS_IN_FLIGHT`] vectors per thread, with all loads issued before the first store. A block has
+/// `threads * LOADS_IN_FLIGHT` neighbouring vectors, and each access of a warp covers 32 neighbours.
 // PTX: contains 4x ld.global.nc.v4.b32 or ld.global.nc.v2.b64
 // PTX: contains 4x st.global.v4.b32 or st.global.v2.b64
 #[kernel]
@@ -65,7 +65,7 @@ pub fn copy_unrolled(
     }
 }
 
-/// Copies one 16-byte vector per thread past L1, with stores that are evicted first.
+/// Copies one 16-byte vector per thread, with loads that are not kept in L1 and stores that are evicted first.
 // PTX: contains ld.global.nc.L1::no_allocate.v4
 // PTX: contains st.global.cs.v4
 #[kernel]
@@ -75,7 +75,7 @@ pub fn copy_streaming(thread: Thread, source: In<U32x4, Each<N>>, destination: O
     }
 }
 
-/// Copies with as many threads as the launch has: each takes every `threads in the grid`-th vector.
+/// Copies with any number of threads `T`: each takes every `T`-th vector.
 // PTX: contains ld.global.nc.v4.b32 or ld.global.nc.v2.b64
 // PTX: contains st.global.v4.b32 or st.global.v2.b64
 #[kernel]

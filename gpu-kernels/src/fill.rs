@@ -1,12 +1,12 @@
-//! # Filling a buffer with values that say where they are
+//! # Fill: values that encode their position
 //!
-//! Not a lesson but what makes the lessons honest: before a kernel is measured, its buffers are filled so that an
-//! element that is skipped, written twice or taken from a wrong place shows when the result is checked.
+//! These kernels are no lesson; they make verification strict. Before a kernel is measured, its buffers are filled so that
+//! an element that is skipped, written twice or read from a wrong position shows when the result is checked.
 //!
 //! The value at index `i` is the upper 20 bits of `fold(i) * 2654435761 + seed`, modulo 2^32, where `fold` is the
-//! exclusive or of the two halves of the 64-bit index. The factor is 2^32 divided by the golden ratio, which sends
-//! neighbours far apart. Twenty bits are a whole number that `f32` holds exactly and goes on to hold exactly while
-//! millions of launches add one to it.
+//! exclusive or of the two halves of the 64-bit index. The factor is 2^32 divided by the golden ratio, which maps
+//! neighbouring indices to distant values. `f32` holds a number of 20 bits exactly, and still does after millions of
+//! launches have added one to it.
 
 use cuda_safe::names::N;
 use cuda_safe::{Each, Length, Number, Out, Thread, kernel};
@@ -18,7 +18,7 @@ fn value(index: u64, seed: u32) -> u32 {
     folded.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 12
 }
 
-/// Fills `a` with the pattern; any grid will do.
+/// Fills `a` with the pattern, with a grid of any size.
 // PTX fill_f32: contains st.global.b32
 // PTX fill_f64: contains st.global.b64
 #[kernel(fill_f32 = <f32>, fill_f64 = <f64>)]

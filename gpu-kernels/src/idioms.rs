@@ -1,23 +1,25 @@
-//! # Idioms: what safety costs, and how to have it for nothing
+//! # Idioms: what bounds checks cost, and how to avoid them
 //!
-//! Indexing in Rust is checked: `a[i]` is a comparison, a branch, and a trap if `i` is not in `a`. On a CPU the branch is
-//! predicted and free. On a GPU it is an instruction like any other in a thread that has few of them, it keeps loads from
-//! being issued together, since each may be the last, and the way to the trap holds registers. Three tasks, each
-//! written in five ways, show what remains of that and when:
+//! Rust checks every index: `a[i]` is a comparison, a branch, and a trap if `i` is out of bounds. A CPU predicts the branch,
+//! so it is nearly free. On a GPU it costs three things: it is one more instruction in a thread that has few; it serialises
+//! loads, because each check may end the thread; and the path to the trap holds registers.
 //!
-//! - `checked_*`: indexing, as one would write it first.
-//! - `iterated_*`: `get` and iterators: what is not there is skipped. The comparison stays, the trap goes, and where a
-//!   comparison had to be made anyway (`i < n`) it is the same one.
-//! - `asserted_*`: what the indices need is asserted once, before the loops. A check that the compiler can prove from that is
-//!   gone, and it can prove `i < n <= len`. It cannot prove `row * nx + column < len` from `row < ny`, `column < nx` and
-//!   `nx * ny == len`: products are beyond it. Cutting rows out first gives it lengths to compare with.
-//! - `unchecked_*`: `get_unchecked` behind the kernel's launch contract. Nothing is left, and it is `unsafe`: its reason is what
-//!   the host checked before the launch.
-//! - `typed_*`: the index carries the proof, from the one comparison that has to be made. Nothing is left, and it is safe.
+//! Three tasks are each written in five ways, to show which of these costs remain:
 //!
-//! The tasks are [`copy`], [`transpose`] through a padded tile, and [`matmul`], the naive product: one access of each
-//! kind per thread, eight, and two for each multiplication. All ways of a task have the same C++ text as their twin. The
-//! transposes without types, and all that is unchecked, are in [`crate::unchecked::idioms`].
+//! - `checked_*`: plain indexing, as one would write it first.
+//! - `iterated_*`: `get` and iterators, which skip missing elements. The comparison stays and the trap goes. Where the
+//!   kernel compares anyway (`i < n`), the two comparisons become one.
+//! - `asserted_*`: the kernel asserts what the indices need once, before the loops. The compiler then drops each check that it
+//!   can prove. It can prove `i < n <= len`. It cannot prove `row * nx + column < len` from `row < ny`, `column < nx` and
+//!   `nx * ny == len`, because it does not reason about products. Slicing the row first gives it a length to compare with.
+//! - `unchecked_*`: `get_unchecked`, justified by the kernel's launch contract. No check is left. The code is `unsafe`, and
+//!   its reason is what the host checked before the launch.
+//! - `typed_*`: the index carries the proof, from the one comparison that the task needs. No check is left, and the code is
+//!   safe.
+//!
+//! The tasks are [`copy`], [`transpose`] through a padded tile, and [`matmul`], the naive product. A thread makes one access
+//! of each kind in the copy, eight accesses in the transpose, and two per multiplication in the product. All ways of a task
+//! have the same C++ twin. The transposes without types, and all unchecked kernels, are in [`crate::unchecked::idioms`].
 //!
 //! # Launch
 //! | kernels | block | grid | parameters |

@@ -1,24 +1,26 @@
-//! # Matrix multiplication: the same number, read a thousand times
+//! # Matrix multiplication: data reuse
 //!
-//! `C = alpha * A * B + beta * C`, where A has `m` rows of `k`, B `k` rows of `n`, and C `m` rows of `n`. The product needs
-//! `2 m n k` operations on `m k + k n` numbers: each number is used `n` or `m` times. How fast it goes is a question of
-//! where it is used from. In operations for each byte that is loaded (*arithmetic intensity*):
+//! A matrix product uses each number of A `n` times and each number of B `m` times. Its speed depends on where these
+//! numbers are read from: global memory, shared memory or registers. `C = alpha * A * B + beta * C`, where A has `m` rows of
+//! `k` elements, B `k` rows of `n`, and C `m` rows of `n`.
 //!
-//! - `matmul_naive`: one thread an element of C; each multiplication loads both its operands, a quarter of an operation
-//!   a byte. L1 catches most of it, since neighbours load the same row of A or the same lines of B, and is then what
-//!   everything waits for.
-//! - `matmul_tiled_16`, `matmul_tiled_32`: a block takes a tile of A and a tile of B into shared memory, one element of each per
-//!   thread, and all its threads multiply from there: 16 or 32 times fewer loads from global memory, 4 or 8 operations
-//!   a byte. Two barriers a tile: when it is loaded, and before the next one overwrites it. Now each multiplication loads
-//!   from shared memory, and that is the new wait.
-//! - `matmul_tiled_dynamic`: the same with the width of the block's tile known at the launch only, in dynamic
-//!   shared memory. What the compiler does not know it cannot unroll.
-//! - `matmul_register`: the step after that, in [`register`](crate::unchecked::register).
+//! The product needs `2 m n k` operations on `m k + k n` numbers. The measure of reuse is *arithmetic intensity*, the
+//! operations per byte loaded from global memory:
 //!
-//! A tile must fit: `2 * width^2 * 4` bytes of shared memory, and `width^2` threads in a block of at most 1024. A width of
-//! 1024, as the article prints it, asks for 8 MiB and a million threads.
+//! - `matmul_naive`: one element of C per thread. Each multiplication loads both operands: a quarter of an operation per byte.
+//!   Neighbouring threads load the same row of A or the same lines of B, so L1 serves most of these loads, and is the limit.
+//! - `matmul_tiled_16`, `matmul_tiled_32`: a block loads a tile of A and a tile of B into shared memory, one element of each
+//!   per thread, and all its threads multiply from there. That takes 16 or 32 times fewer loads from global memory: 4 or 8
+//!   operations per byte. Each tile needs two barriers, one after it is loaded and one before the next overwrites it. Each
+//!   multiplication now loads from shared memory, which is the new limit.
+//! - `matmul_tiled_dynamic`: the same with a tile width that is known only at the launch, in dynamic shared memory. The
+//!   compiler cannot unroll a loop whose length it does not know.
+//! - `matmul_register`: each thread keeps 8 x 8 elements of C in registers; see [`register`](crate::unchecked::register).
 //!
-//! As in BLAS, a `beta` of 0 means that C is not read, whatever is in it.
+//! Tiles have a largest size: a width of `w` takes `2 * w^2 * 4` bytes of shared memory, and `w^2` threads in a block of at
+//! most 1024. The width of 1024 that the original article prints would take 8 MiB and a million threads.
+//!
+//! As in BLAS, C is not read if `beta` is 0.
 //!
 //! # Launch
 //! All take `(a, b, c, m, n, k, alpha, beta)`. m, n and k are any.
@@ -41,7 +43,7 @@ use cuda_safe::{
     AlongRows, Block, Contained, Extent, GpuFloat, Matrix, Out, PerThread, Thread, Tile, kernel,
 };
 
-/// One element of C per thread, both operands of each multiplication from global memory.
+/// Computes one element of C per thread, with both operands of each multiplication from global memory.
 // PTX: contains 2x ld.global.nc.b32
 // PTX: contains fma.rn.f32
 // PTX: contains st.global.b32
@@ -63,20 +65,20 @@ pub fn matmul_naive(
     }
 }
 
-/// Puts a sum of products in its place in C.
+/// Writes an element of C from its sum of products.
 #[inline(always)]
 fn finish(c: Out<f32, AlongRows<M, N>>, mine: Mine2<N, M>, alpha: f32, sum: f32, beta: f32) {
     let rest = if beta == 0.0 { 0.0 } else { beta * c.get(mine) };
     c.put(mine, GpuFloat::mul_add(alpha, sum, rest));
 }
 
-/// The sum of the products of a row and a column.
+/// Sums the products of a row and a column.
 #[inline(always)]
 pub(crate) fn dot_product<L>(row: Strip<f32, L>, column: Strip<f32, L>, length: Extent<L>) -> f32 {
     row.fold_with(column, length, 0.0, |sum, a, b| GpuFloat::mul_add(a, b, sum))
 }
 
-/// Tiles of `W` x `W` in shared memory. Where a tile reaches over a matrix's edge it holds zeros, which add nothing.
+/// Multiplies tiles of `W` x `W` in shared memory. A tile holds zeros beyond the edge of its matrix, which add nothing.
 // PTX matmul_tiled_16, matmul_tiled_32: contains 2x ld.global.nc.b32
 // PTX matmul_tiled_16: contains 16x fma.rn.f32
 // PTX matmul_tiled_16: contains 16x ld.shared.b32
@@ -102,7 +104,7 @@ pub fn matmul_tiled<const W: u32>(
     let block = &mut block;
     let place = block.each(|thread| thread.coordinates());
     let sum = match (block.inside(n, m), k.whole_parts()) {
-        // All tiles are within their matrices: nothing to compare.
+        // All tiles are within their matrices, so no index is compared.
         (Some(inside), Some(parts)) => sum_of_tiles(
             block,
             (a_tile, b_tile),
@@ -125,11 +127,11 @@ pub fn matmul_tiled<const W: u32>(
     });
 }
 
-/// The tile that a thread of `matmul_tiled` has one cell of.
+/// A tile of `matmul_tiled`, which has one cell per thread.
 type CellEach<const W: u32> = Tile<f32, PerPosition<W, W>>;
 
-/// For each of the parts of the length that is summed over, loads a tile of A and one of B, one element of each per thread,
-/// and adds the products of the thread's row and column.
+/// Loads a tile of A and one of B for each part of the length, and adds the products of the thread's row and column. Each
+/// thread loads one element of either tile.
 #[inline(always)]
 fn sum_of_tiles<const W: u32, P: Copy + Contained>(
     block: &mut Block<Fixed<W, W>>,
@@ -156,10 +158,10 @@ fn sum_of_tiles<const W: u32, P: Copy + Contained>(
     sum
 }
 
-/// Factors that are loaded from a tile before the first are multiplied.
+/// Factors that a thread loads from a tile before it multiplies the first.
 const AT_ONCE: usize = 16;
 
-/// Tiles as wide as the block, in dynamic shared memory.
+/// Multiplies tiles as wide as the block, in dynamic shared memory.
 // PTX: contains 2x ld.global.nc.b32
 // PTX: contains fma.rn.f32
 // PTX: contains 2x ld.shared.b32

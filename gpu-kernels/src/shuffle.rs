@@ -1,29 +1,31 @@
 //! # Shuffles: lanes that read each other's registers
 //!
-//! The 32 lanes of a warp can hand values to each other without any memory: an instruction in which every lane names the lane
-//! whose value it wants. Four kinds of it name that lane differently:
+//! A shuffle moves values between the 32 lanes of a warp without any memory: each lane names the lane whose register it
+//! reads. One instruction does what takes a store, a wait and a load through shared memory.
 //!
-//! - `shuffle_idx_*`: lane number `operand` of the lane's segment: a broadcast.
-//! - `shuffle_up_*`, `shuffle_down_*`: the lane `operand` below or above. One that finds none in its segment keeps
-//!   its own value.
-//! - `shuffle_xor_*`: the lane whose number differs in the bits of `operand`: pairs that exchange, a butterfly.
+//! The hardware has four kinds, which name the source lane differently:
 //!
-//! The first kind takes a number of each lane's own, so that with one more instruction it rotates the segment:
+//! - `shuffle_idx_*`: the lane with number `operand` in the segment, which is a broadcast.
+//! - `shuffle_up_*`, `shuffle_down_*`: the lane `operand` below or above. A lane without such a neighbour in its segment
+//!   keeps its own value.
+//! - `shuffle_xor_*`: the lane whose number differs in the bits of `operand`. Lanes exchange in pairs, as in a butterfly.
 //!
-//! - `shuffle_wrap_*`: the lane `operand` above, and from the end on at the beginning.
+//! In the first kind each lane may name a different number, so one more instruction makes it a rotation:
 //!
-//! A *segment* is `width` neighbouring lanes, 2 to 32 and a power of two; shuffles stay in it, only that `xor` may also
-//! read from a lower segment. All is the same for `i32` and `f32`: 32 bits are 32 bits.
+//! - `shuffle_wrap_*`: the lane `operand` above, which wraps around at the segment's end.
 //!
-//! What shuffles are for is [`reduction`]: sums over a warp, a block, the grid.
+//! A *segment* is `width` neighbouring lanes, a power of two from 2 to 32. Shuffles stay within their segment; only `xor`
+//! may also read from a lower one. `i32` and `f32` behave alike, since both have 32 bits.
+//!
+//! Sums over a warp, a block or the grid are what shuffles are mostly used for: see [`reduction`].
 //!
 //! # Launch
 //! All take `(source, destination, operand, width)`. The source has any length, and the destination the same.
-//! Blocks are one-dimensional and whole warps, and the grid covers the length. In a last warp that the length does not fill, the
-//! lanes past it take part with 0. With `i` the lane's place in its segment and `s` the segment's first element, all counted
-//! from 0, `destination[s + i]` is the source's element
+//! Blocks are one-dimensional and whole warps, and the grid covers the length. Lanes past the end of the source take part
+//! with 0. Let `i` be the lane's number in its segment and `s` the segment's first element, both from 0. Then
+//! `destination[s + i]` is this element of the source:
 //!
-//! | kernel | element | kept if |
+//! | kernel | element | the lane keeps its own value if |
 //! | --- | --- | --- |
 //! | `idx` | `s + operand % width` | never |
 //! | `up` | `s + i - operand` | `i < operand` |
@@ -31,7 +33,7 @@
 //! | `xor` | (lane ^ operand) of the warp | that lane is in a higher segment |
 //! | `wrap` | `s + (i + operand) % width` | never |
 //!
-//! Of `operand` the low five bits count.
+//! Only the low five bits of `operand` count.
 
 pub mod reduction;
 
@@ -108,7 +110,7 @@ pub fn shuffle_xor<T: Value>(
     store(&mut block, source, destination, values);
 }
 
-/// Each lane gets the value of the lane `operand` above, counted on from the segment's beginning.
+/// Each lane gets the value of the lane `operand` above; the count wraps around at the segment's end.
 // PTX shuffle_wrap_i32, shuffle_wrap_f32: contains shfl.sync.idx.b32
 // PTX shuffle_wrap_i32, shuffle_wrap_f32: lacks shared or bar
 #[kernel(shuffle_wrap_i32 = <i32>, shuffle_wrap_f32 = <f32>)]
@@ -125,13 +127,13 @@ pub fn shuffle_wrap<T: Value>(
     store(&mut block, source, destination, values);
 }
 
-/// One element for each lane. Lanes past the source's end exchange a 0, because a shuffle needs all lanes of the warp.
+/// Loads one element per lane. Lanes past the source's end exchange a 0, because a shuffle needs all lanes of the warp.
 #[inline(always)]
 fn load<T: Value>(block: &mut Block<Warps>, source: In<T, Each<N>>) -> PerThread<T> {
     block.each(|thread| thread.index(source).map_or(T::default(), |mine| source.at(mine)))
 }
 
-/// Stores what came, in the lanes that the source has an element for.
+/// Stores each lane's value, if the source has an element for the lane.
 #[inline(always)]
 fn store<T: Value>(
     block: &mut Block<Warps>,

@@ -1,38 +1,40 @@
-//! # Stencil: where the few numbers live that every thread needs
+//! # Stencil: halos, and coefficients that every thread needs
 //!
-//! The first derivative of a function on a regular grid, to the eighth order, from nine points:
-//! `out[i] = sum over j = 1..=4 of c[j] * (in[i + j] - in[i - j])`. Neighbouring outputs share eight of their nine inputs,
-//! so a block reads its elements once into shared memory, with a halo of [`RADIUS`] on either side, and takes
-//! all nine points from there. DRAM sees each element once, plus 8 for each block: a quarter more with 32 threads per
-//! block, a thirtieth with 256.
+//! A stencil computes each output from neighbouring inputs, so neighbouring threads share most of their reads. Here it is
+//! the first derivative of a function on a regular grid, to the eighth order, from nine points:
+//! `out[i] = sum over j = 1..=4 of c[j] * (in[i + j] - in[i - j])`.
 //!
-//! The four coefficients are the same for all threads, and the question is where they come from:
+//! Neighbouring outputs share eight of their nine inputs. A block therefore reads its elements once into shared memory, with
+//! a halo of [`RADIUS`] elements on either side, and takes all nine points from there. DRAM reads each element once, plus 8
+//! per block: a quarter more with 32 threads per block, a thirtieth more with 256.
 //!
-//! - `stencil_constant` has them in constant memory, written by the host to [`STENCIL_COEFFICIENTS`]. All lanes ask for
-//!   the same address, which is what that memory's cache serves at once; arithmetic instructions take such an operand
-//!   without any load.
+//! All threads use the same four coefficients. Two kernels compare where to keep them:
+//!
+//! - `stencil_constant` reads them from constant memory, from [`STENCIL_COEFFICIENTS`], which the host writes. All lanes ask
+//!   for the same address, which the constant cache serves at once; arithmetic instructions take such an operand without a
+//!   load.
 //! - `stencil_read_only` gets a pointer and loads them through the read-only path (`ld.global.nc`), by way of L1.
 //!
-//! On the card of the article, a K40c, that was 3.45 ms against 3.68 ms for 2^24 elements in blocks of 32. On an H200 the
-//! two are level, and the size of the block decides: 32 threads per block are one warp, at most 32 of the
-//! 64 warps that an SM could hold, and each waits at the barrier for its own loads. Blocks of 256 are five times as fast.
+//! On a K40c, the card of the article, they took 3.45 ms and 3.68 ms for 2^24 elements in blocks of 32. On an H200 the two
+//! are level, and the block size decides. A block of 32 threads is one warp, of which an SM holds at most 32 where it could
+//! hold 64 warps, and each waits at the barrier for its own loads. Blocks of 256 are five times as fast.
 //!
-//! Both stop at half of what a copy reaches: they are bound by the instructions around each element, not by memory. The
-//! steps from there, on an H200 with 2^27 elements, as shares of the driver's copy:
+//! Both reach half the bandwidth of a copy: they are bound by the instructions per element, not by memory. These steps lead
+//! on from there, on an H200 with 2^27 elements, as shares of the driver's copy:
 //!
-//! - One element per thread through a tile, as above: 53%. Without the tile, all eight points by way of L1: 58%. Neighbours'
-//!   loads hit L1, and there is no barrier to wait at.
+//! - One element per thread through a tile, as above: 53%. Without the tile, with all eight points by way of L1: 58%. The
+//!   loads of neighbouring threads hit L1, and there is no barrier.
 //! - Four results per thread from a tile that is filled by vectors: 86%. Two by way of L1, from five vectors of two: 87%.
-//! - Four results per thread from three vectors of four, by way of L1: 101%. This is `stencil_vector`. Each element is
-//!   loaded by three threads, and only the first of them fetches it from DRAM.
-//! - No further: neighbours' vectors by shuffle 100%, a tile of vectors 97%, two or four vectors in flight 97%, eight
-//!   results in a row 93%, blocks that stay 91%.
+//! - Four results per thread from three vectors of four, by way of L1: 101%. This is `stencil_vector`. Three threads load each
+//!   element, and only the first of them fetches it from DRAM.
+//! - These gain nothing more: neighbours' vectors by shuffle 100%, a tile of vectors 97%, two or four vectors in flight 97%,
+//!   eight consecutive results 93%, persistent blocks 91%.
 //!
 //! # Launch
-//! The source has [`RADIUS`] elements more than the destination on either side, and `destination[i]` belongs to
-//! `source[i + 4]`. Blocks have any whole number of warps, 32 to 1024 threads in x; the grid is `ceil(n / block)`, and
-//! the dynamic shared memory `(block + 8) * 4` bytes. `stencil_vector` takes both arrays as vectors of four, of which its
-//! source has two more than its destination; its blocks are any, and a thread has one vector of results.
+//! The source has [`RADIUS`] more elements than the destination on either side, and `destination[i]` belongs to
+//! `source[i + 4]`. Blocks have any whole number of warps, 32 to 1024 threads in x. The grid is `ceil(n / block)`, and
+//! the dynamic shared memory `(block + 8) * 4` bytes. `stencil_vector` takes both arrays as vectors of four: its source has two
+//! more than its destination, its blocks have any size, and each thread computes one vector of results.
 
 use cuda_safe::names::N;
 use cuda_safe::shape::Warps;
@@ -42,16 +44,16 @@ use cuda_safe::{
     Block, Contained, Count, Each, Full, GpuFloat, In, Out, Plus, Thread, Tile, constant, kernel,
 };
 
-/// Points on either side that a derivative is made of.
+/// Points on either side that a derivative uses.
 pub const RADIUS: usize = 4;
 
-/// Elements that the source has more than the destination.
+/// Elements by which the source is longer than the destination.
 pub const HALO: usize = 2 * RADIUS;
 
 /// Elements of a vector.
 const VECTOR: usize = 4;
 
-/// Vectors that the source of `stencil_vector` has more than its destination.
+/// Vectors by which the source of `stencil_vector` is longer than its destination.
 pub const HALO_VECTORS: usize = HALO / VECTOR;
 
 constant! {
@@ -92,11 +94,11 @@ pub fn stencil_read_only(
     derive(&mut block, tile, source, destination, |nth| coefficients.nth(nth));
 }
 
-/// One derivative per thread; `coefficient(nth)` is `c[nth + 1]`.
+/// Computes one derivative per thread; `coefficient(nth)` is `c[nth + 1]`.
 ///
-/// The tile has the elements of the source from the first that the block needs, so that loads begin where the source does,
-/// on a line; the [`HALO`] that is more lies behind them. Blocks that are all within the result compare nothing else. Past
-/// the source's end nothing is loaded, and no output within the destination needs it.
+/// The tile begins with the first element that the block needs, so that loads begin at a line, as the source does. The
+/// [`HALO`] further elements come last. Blocks that lie entirely within the result compare no index. Nothing is loaded past
+/// the source's end, and no output within the destination needs it.
 #[inline(always)]
 fn derive(
     block: &mut Block<Warps>,
@@ -112,8 +114,8 @@ fn derive(
             GpuFloat::mul_add(coefficients[nth], after - before, sum)
         })
     };
-    // Both loads come before the first store, which waits for its load; and the coefficients come before the barrier, where
-    // their loads wait together with those of the tile.
+    // Both loads come before the first store, because it waits for its load. The coefficients come before the barrier, so that
+    // their loads and those of the tile are in flight together.
     if let Some(inside) = block.inside(source.inner()) {
         let tile = block.write(tile, |thread, cells| {
             let own = source.behind(inside.index(thread), 0);
@@ -141,7 +143,7 @@ fn derive(
     }
 }
 
-/// The stencil in vectors: four results per thread, from three neighbouring vectors of the source.
+/// The stencil by vectors: four results per thread, from three neighbouring vectors of the source.
 // PTX: contains 3x ld.global.nc.v4.b32 or ld.global.nc.v2.b64
 // PTX: contains 12x fma.rn.f32
 // PTX: contains st.global.v4.b32 or st.global.v2.b64
@@ -162,7 +164,7 @@ pub fn stencil_vector(
     }
 }
 
-/// The derivative at one of the points.
+/// Computes the derivative at one of the points.
 #[inline(always)]
 fn nine_points(points: &[f32; 3 * VECTOR], centre: usize) -> f32 {
     let mut sum = 0.0;

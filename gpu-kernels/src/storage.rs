@@ -1,26 +1,27 @@
-//! # Storage: where a variable lives
+//! # Storage: the memory that a variable lives in
 //!
-//! One small kernel for each place where a variable can be. The instruction that reaches it names the place:
+//! Where a variable is declared decides its memory: global, shared, constant, local or managed. The memory decides the
+//! instruction that reaches it, who sees it, how long it lives and what an access costs. Each kernel shows one of them:
 //!
 //! | kernel | the variable | who sees it, and how long | instruction |
 //! | --- | --- | --- | --- |
 //! | `storage_global` | [`STORAGE_GLOBAL`](crate::unchecked::storage::STORAGE_GLOBAL), a marked `static mut` | all threads and, by name, the host; as long as the module | `ld.global`, `st.global` |
 //! | `storage_shared_static` | an array of a size that the compiler knows | the threads of a block, while it runs | `ld.shared`, `st.shared` |
-//! | `storage_shared_dynamic` | an array whose size the launch says | the same | the same |
+//! | `storage_shared_dynamic` | an array whose size the launch gives | the same | the same |
 //! | `storage_constant` | [`STORAGE_CONSTANT`], a [`Constant`](cuda_safe::Constant) | all threads read it, the host writes it by name; as long as the module | `ld.const` |
-//! | `storage_local` | an array that one thread indexes with what it only knows when it runs | that thread | `ld.local`, `st.local` |
+//! | `storage_local` | an array that one thread indexes by a value known only at run time | that thread | `ld.local`, `st.local` |
 //! | `storage_managed` | [`STORAGE_MANAGED`](crate::unchecked::storage::STORAGE_MANAGED), a marked `static mut` | all threads, and the host by its address; as long as the module | `ld.global`, `st.global` |
 //!
-//! The last but one is where no Rust variable wants to be. A `let` lives in a register, which has no address; an array
-//! whose indices the compiler knows does too, an element a register. Only an index that it does not know makes it an array in
-//! memory: device memory, a thread's own, slow where L1 does not have it.
+//! Local memory is the one to avoid. A `let` lives in a register, which has no address. So does an array whose indices the
+//! compiler knows, one register per element. An index that it does not know puts the array into local memory: device memory of
+//! the thread's own, which is slow where L1 does not hold it.
 //!
-//! A host that is to write a variable by its name must find it, and the compiler must not believe to know what is in it: such
-//! statics are `no_mangle`, and a [`Constant`](cuda_safe::Constant) or `static mut`. A `static mut` belongs to all launches at the same time, which
-//! no kernel's signature shows: the two kernels that have one are unsafe.
+//! A static that the host writes by name must keep that name, and the compiler must not assume its value. Such statics are
+//! `no_mangle`, and a [`Constant`](cuda_safe::Constant) or a `static mut`. All launches share a `static mut`, which no kernel's
+//! signature shows, so the two kernels that have one are unsafe.
 //!
 //! # Launch
-//! One block of [`LENGTH`] threads in x for all of them. With `i` the thread:
+//! All take one block of [`LENGTH`] threads in x. With `i` the thread:
 //!
 //! | kernel | parameters | dynamic shared bytes | effect |
 //! | --- | --- | --- | --- |
@@ -28,10 +29,10 @@
 //! | `storage_shared_static` | source, destination | 0 | `destination[i] = source[255 - i]` |
 //! | `storage_shared_dynamic` | source, destination | `256 * 4` | the same |
 //! | `storage_constant` | source, destination | 0 | `destination[i] = source[i] * STORAGE_CONSTANT[i % 4]` |
-//! | `storage_local` | source, destination | 0 | `destination[i]`: how many of the elements of thread `i`'s warp are the same as `source[i]`, as `u32` modulo 16 |
+//! | `storage_local` | source, destination | 0 | `destination[i]`: the number of elements of thread `i`'s warp that equal `source[i]`, as `u32` modulo 16 |
 //! | `storage_managed` | - | 0 | `STORAGE_MANAGED[i] += 2` |
 //!
-//! Sources and destinations have 256 `f32` (not negative for `storage_local`).
+//! Sources and destinations have 256 `f32`, which are not negative for `storage_local`.
 
 use cuda_safe::shape::OneBlock;
 use cuda_safe::tile::{EachOf, EachThreads};
@@ -40,7 +41,7 @@ use cuda_safe::{Block, EachThread, In, Out, Thread, Tile, constant, kernel};
 /// Threads of the block, and elements of each array.
 pub const LENGTH: usize = 256;
 
-/// The same as a kernel's shape has it.
+/// [`LENGTH`] as the type that a kernel's shape takes.
 const THREADS: u32 = LENGTH as u32;
 
 /// Elements of a thread's own array in `storage_local`.
@@ -51,7 +52,7 @@ constant! {
     pub static STORAGE_CONSTANT: [f32; 4] = [1.0, 2.0, 3.0, 4.0];
 }
 
-/// Turns an array round in shared memory of a known size.
+/// Reverses an array in shared memory of a known size.
 // PTX: contains st.shared.b32
 // PTX: contains ld.shared.b32
 // PTX: contains bar.sync or barrier.sync
@@ -67,7 +68,7 @@ pub fn storage_shared_static(
     block.each(|thread| destination.put(thread.own(), array.opposite(thread)));
 }
 
-/// Turns an array round in shared memory of the launch's size.
+/// Reverses an array in shared memory of a size that the launch gives.
 // PTX: contains st.shared.b32
 // PTX: contains ld.shared.b32
 // PTX: contains bar.sync or barrier.sync
@@ -83,8 +84,8 @@ pub fn storage_shared_dynamic(
     block.each(|thread| destination.put(thread.own(), array.opposite(thread)));
 }
 
-/// Multiplies each element by one of four constants. Neighbouring lanes read different ones, in four requests: constant
-/// memory serves one address at a time, see [`constant`](crate::constant).
+/// Multiplies each element by one of four constants. Neighbouring lanes read different ones, which takes four passes, because
+/// constant memory serves one address at a time: see [`constant`](crate::constant).
 // PTX: contains ld.const.b32
 #[kernel]
 pub fn storage_constant(
@@ -96,8 +97,8 @@ pub fn storage_constant(
     destination.put(thread.own(), source.at(thread.own()) * factor);
 }
 
-/// Each thread counts the elements of its warp by their values, in an array of its own, and stores how many are as its own
-/// is.
+/// Each thread counts the elements of its warp by value, in an array of its own. It stores the count of its own element's
+/// value.
 // PTX: contains st.local
 // PTX: contains ld.local
 // PTX: allows local because an array in local memory is what this kernel shows

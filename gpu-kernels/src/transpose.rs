@@ -1,30 +1,31 @@
-//! # Transpose: one side of the work is always across the grain
+//! # Transpose: one side of the work is always strided
 //!
-//! A transpose reads every element once and writes it once, as a copy does. But elements that are neighbours in the
-//! source are a whole row apart in the destination: if the lanes of a warp read neighbours, each of them writes to
-//! another row, 32 sectors per request instead of 4, with an eighth of each used.
+//! A transpose reads every element once and writes it once, as a copy does. But neighbours in a row of the source are a whole
+//! row apart in the destination. If the lanes of a warp read neighbours, each writes to another row: 32 sectors per request
+//! instead of 4, with an eighth of each used.
 //!
 //! The matrix has `ny` rows of `nx` elements, its transpose `nx` rows of `ny`. In the kernels named `row` the lanes run
 //! along the source's rows; in those named `col` they run down its columns:
 //!
-//! - `copy_row`, `copy_col`: no transpose, only the two ways of walking; what is above all others and what is below.
-//! - `naive_row` loads along rows and stores down columns; `naive_col` the other way round. `col` is the better one.
-//!   A load that uses an eighth of a sector leaves the rest in L1, where the neighbouring warps of the block find it;
-//!   stores go past L1, and every part of a sector is a transaction of its own.
-//! - `unroll4_row`, `unroll4_col`: four elements per thread, loaded before the first is stored: four times the bytes in
-//!   flight. That helps a kernel that is bound by its loads (`col`), and not one that is bound by its stores (`row`).
-//! - `diagonal_row`, `diagonal_col`: the same again with blocks in diagonal order. Cards before Fermi cut memory
-//!   in partitions of 256 bytes, and blocks that worked down a column all met in one of them ("partition camping").
-//!   Since then a hash spreads addresses, and what is left is the price of computing the order.
+//! - `copy_row`, `copy_col`: copies in either order, without a transpose. They are the upper and the lower bound.
+//! - `naive_row` loads along rows and stores down columns; `naive_col` loads down columns and stores along rows. `naive_col`
+//!   is the faster one. A load that uses an eighth of a sector leaves the rest in L1, where the neighbouring warps of the
+//!   block find it. Stores bypass L1, and each part of a sector is a transaction of its own.
+//! - `unroll4_row`, `unroll4_col`: four elements per thread. `unroll4_col` issues all four loads before the first store, so
+//!   four times the bytes are in flight, which helps a kernel that waits for its loads. `unroll4_row` waits for its stores and
+//!   gains nothing.
+//! - `diagonal_row`, `diagonal_col`: the naive kernels with blocks in diagonal order. Cards before Fermi divided memory into
+//!   partitions of 256 bytes, and blocks that worked down a column all used the same one (*partition camping*). Later
+//!   cards hash addresses over their channels, so only the cost of computing the order is left.
 //!
-//! What helps is to do the turn in shared memory, which has no sectors: [`tiles`]; and to move 16 bytes per lane on
-//! both sides of it: [`vectors`](crate::unchecked::vectors).
+//! The remedy is to transpose in shared memory, which has no sectors: see [`tiles`]. The fastest kernels also move 16 bytes
+//! per lane on both sides: see [`vectors`](crate::unchecked::vectors).
 //!
 //! # How to read a signature
-//! All eight have the same body: a thread reads the element at its position and writes it. What tells them apart is in the
-//! types. `In<f32, DownColumns<Ny, Nx>>` is a matrix of `Ny` rows and `Nx` columns that neighbouring threads read down a
-//! column; `Out<f32, AlongRows<Nx, Ny>>` one of `Nx` rows and `Ny` columns that they write along a row. Which thread has
-//! which position is the [`shape`](cuda_safe::shape) of the first parameter.
+//! All eight kernels do the same: a thread reads the element at its position and writes it. The types tell them apart.
+//! `In<f32, DownColumns<Ny, Nx>>` is a matrix of `Ny` rows and `Nx` columns that neighbouring threads read down a column.
+//! `Out<f32, AlongRows<Nx, Ny>>` has `Nx` rows and `Ny` columns, and neighbouring threads write it along a row. The
+//! [`shape`](cuda_safe::shape) of the first parameter says which thread has which position.
 //!
 //! # Launch
 //! `nx` and `ny` are any, blocks have any shape of up to 1024 threads. With blocks of `bx` by `by` threads the grid is
@@ -36,7 +37,7 @@
 //! | `unroll4_row` | `ceil(nx / (4 bx))` by `ceil(ny / by)` |
 //! | `unroll4_col` | `ceil(ny / (4 bx))` by `ceil(nx / by)` |
 //!
-//! since x, along which lanes are neighbours, runs along a row of `nx` or down a column of `ny`.
+//! because lanes are neighbours along x, which runs along a row of `nx` or down a column of `ny`.
 
 pub mod tiles;
 
@@ -47,7 +48,7 @@ use cuda_safe::{AlongRows, DownColumns, Extent, In, InOrder, Out, Thread, kernel
 /// Elements that a thread of `unroll4_row` and `unroll4_col` moves.
 pub const UNROLLED: usize = 4;
 
-/// Copies along the rows: what a transpose could reach at best with one element per thread.
+/// Copies along the rows: the upper bound of a transpose with one element per thread.
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks div or rem
@@ -64,7 +65,7 @@ pub fn copy_row(
     }
 }
 
-/// Copies down the columns: both sides across the grain, the worst of all.
+/// Copies down the columns: both sides are strided, which is the lower bound.
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks div or rem
@@ -115,9 +116,9 @@ pub fn naive_col(
     }
 }
 
-/// [`naive_row()`] with [`UNROLLED`] elements per thread, a block's width apart along the row. Each load stands before its
-/// store, and `InOrder` keeps it there: loads that are issued together are of no use to a kernel that waits for its
-/// stores, and cost it 6%.
+/// [`naive_row()`] with [`UNROLLED`] elements per thread, a block's width apart along the row. `InOrder` keeps each load
+/// directly before its store: loads that are issued together do not help a kernel that waits for its stores, and cost it
+/// 6%.
 // PTX: contains 4x ld.global.b32
 // PTX: contains 4x st.global.b32
 // PTX: lacks div or rem
@@ -169,8 +170,8 @@ pub fn diagonal_row(
     }
 }
 
-/// [`naive_col()`] with blocks in diagonal order. The order is computed without a division, which is 4% faster here; for
-/// `diagonal_row`, which waits for its stores, it is up to 3% slower (H200).
+/// [`naive_col()`] with blocks in diagonal order. The order is computed without a division, which is 4% faster here. For
+/// `diagonal_row`, which waits for its stores, that would be up to 3% slower (H200).
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 #[kernel]

@@ -1,44 +1,49 @@
-//! # Unified memory: what the order of reading does to pages that are somewhere else
+//! # Unified memory: how the access order decides what pages cost
 //!
-//! Memory that host and device share has to be somewhere, and each page is either near or far. Three ways through one
-//! allocation decide how much of a page is used while it is near, and how many pages are wanted at the same time:
+//! Host and device share managed memory, and each of its pages is on one side. A kernel that touches a page on the other side
+//! makes it migrate, or reads it over the link. What that costs depends on the access order: on how much of a page is used
+//! while it is on the card, and on how many pages are needed at the same time.
 //!
-//! - `grid_stride`: all blocks together read one stretch of memory, then the next: few pages at a time, each whole.
-//! - `block_stride`: each block reads a slice of its own from front to back: as many pages at a time as there are
-//!   blocks, each whole in the end.
-//! - `random_warp`: each warp reads 128 bytes of some page, then of some other: every page at any time, and of each that
-//!   comes over one part in 16,384 of 2 MiB is used before another is wanted. With pages that migrate on a fault this
-//!   is where bandwidth falls by orders of magnitude; read from where they lie, 128 bytes are a full request.
+//! Three kernels read one allocation in three orders:
 //!
-//! In the first two a barrier after each step keeps the warps of a block together, as in the article. Each thread adds up what it
-//! reads and stores once, so that nothing can be left out.
+//! - `grid_stride`: all blocks read one stretch of memory together, then the next. Few pages are needed at a time, and each is
+//!   used whole.
+//! - `block_stride`: each block reads a slice of its own from front to back. As many pages are needed at a time as there are
+//!   blocks, and each is used whole in the end.
+//! - `random_warp`: each warp reads 128 bytes of a random page, then of another. All pages are needed all the time, and of a
+//!   page of 2 MiB that migrates, 1/16384 is used before the warp moves on. With pages that migrate on a fault,
+//!   bandwidth falls by orders of magnitude. With pages that stay where they are, 128 bytes are a full request.
 //!
-//! `grid_stride_write`, `block_stride_write`, `random_warp_write` go the same ways with stores: each element becomes a number
-//! that says where it is, the lower 20 bits of its index, as `f32`.
+//! In the first two kernels a barrier after each step keeps the warps of a block together, as in the article. Each thread
+//! sums what it reads and stores the sum once, so that the compiler cannot drop a load.
 //!
-//! `grid_stride_vector` is the first as one would write it for memory that is near: 16 bytes per lane, four loads in flight, no
-//! barriers.
+//! `grid_stride_write`, `block_stride_write` and `random_warp_write` store in the same orders. Each element gets a value that
+//! encodes its position: the lower 20 bits of its index, as `f32`.
 //!
-//! Memory that stays on the host is read at the same rate by all orders that use whole segments. On an H200 (PCIe 5.0, 16 lanes)
-//! that is 51 GB/s, 93% of what the copy engine gets, and nothing in a kernel changes it: 4 to 16 bytes per lane, one to sixteen
-//! loads in flight, a few blocks or all that the card holds, hints to fetch 128 or 256 bytes into L2, bulk copies of 256 bytes to
-//! 32 KiB, bulk prefetches, host memory that is write-combined or in pages of 2 MiB. The link is full then: a copy beside the
-//! kernel takes its time from it. A kernel's answers have 128 bytes, each with its header; the copy engine's have more.
+//! `grid_stride_vector` is `grid_stride` as one would write it for memory on the card: 16 bytes per lane, four loads in
+//! flight, no barriers.
+//!
+//! All orders that use whole segments read host memory at the same rate. On an H200 (PCIe 5.0, 16 lanes) that is 51 GB/s,
+//! 93% of what the copy engine reaches. Nothing in the kernel changes it: 4 to 16 bytes per lane, one to sixteen loads in
+//! flight, a few blocks or all that the card holds, hints to fetch 128 or 256 bytes into L2, bulk copies of 256 bytes to 32
+//! KiB, bulk prefetches, write-combined host memory, or host memory in pages of 2 MiB. The link is the limit: a copy that runs
+//! beside the kernel slows it down. Each packet that answers a kernel carries 128 bytes and a header; the copy engine's
+//! packets carry more.
 //!
 //! # Launch
-//! One-dimensional blocks of whole warps, 128 threads in the article; as many blocks as the card holds at a time. The
-//! kernels that read have a destination of one `f32` for each thread of the grid, and each thread writes its sum there.
+//! Blocks are one-dimensional and whole warps, 128 threads in the article; the grid has as many blocks as the card holds at a
+//! time. The kernels that read have a destination of one `f32` per thread of the grid, where each thread writes its sum.
 //!
 //! | kernel | what thread `t` of `T` (in block `b` of `B`, with number `i` of `N`) takes, in this order |
 //! | --- | --- |
 //! | `grid_stride` | elements `t`, `t + T`, .. |
 //! | `block_stride` | of the elements from `b * slice`, those at `i`, `i + N`, .. below `slice` and the source's length |
 //! | `random_warp` | in each of `steps`: element `t % 32` of a segment, see [`Walk`] |
-//! | `grid_stride_vector` | vectors `(t / 32) * 128 + t % 32 + 32 j` for j in 0..4, then the same `4 T` further; the sum is taken as said there |
+//! | `grid_stride_vector` | vectors `(t / 32) * 128 + t % 32 + 32 j` for j in 0..4, then the same `4 T` further; the kernel's comment gives the order of the sum |
 //! | `.._write` | the same |
 //!
-//! Blocks times `slice` is at least the length. `page` is the elements of a page, a multiple of 32, and `pages` how many
-//! the allocation has.
+//! Blocks times `slice` is at least the length. `page` is the number of elements per page, a multiple of 32, and `pages` the
+//! number of pages in the allocation.
 
 use cuda_safe::names::N;
 use cuda_safe::shape::{Sliced, Warps};
@@ -51,21 +56,21 @@ use cuda_safe::{
 /// Elements of a segment: 128 bytes, one for each lane.
 pub const SEGMENT: u32 = 32;
 
-/// Segments that a thread of `random_warp` has in flight.
+/// Loads in flight per thread of `random_warp`, each from a segment of its own.
 const WALKS_IN_FLIGHT: u32 = 16;
 
-/// Pages of the allocation.
+/// The number of pages in the allocation.
 #[derive(Debug)]
 pub enum Pages {}
 
-/// Elements of a page.
+/// The number of elements per page.
 #[derive(Debug)]
 pub enum Page {}
 
-/// Vectors that a thread of `grid_stride_vector` has in flight.
+/// Vectors in flight per thread of `grid_stride_vector`.
 pub const IN_FLIGHT: usize = 4;
 
-/// A warp's random walk over segments, as a linear congruential generator says.
+/// A warp's random walk over segments, drawn by a linear congruential generator.
 ///
 /// The warp with number `w` in the grid starts with the state `(seed + w) * 2654435761`. Each step draws twice: the state becomes
 /// `state * 1664525 + 1013904223`, all modulo 2^32, and the number drawn below `n` is `state * n / 2^32`. The first is
@@ -89,14 +94,14 @@ impl Walk {
     }
 }
 
-/// What the writing kernels put at an index.
+/// The value that the writing kernels store at an index.
 #[inline(always)]
 #[must_use]
 pub fn value_at(index: u64) -> f32 {
     (index as u32 & 0xf_ffff) as f32
 }
 
-/// Reads with all blocks side by side.
+/// Reads with all blocks side by side, one stretch of memory after the other.
 // PTX: contains ld.global.nc.b32
 // PTX: contains bar.sync or barrier.sync
 // PTX: contains st.global.b32
@@ -129,8 +134,7 @@ pub fn block_stride(
     block.each(|thread| destination.put(thread.own(), sum.of(thread)));
 }
 
-/// Reads 128 bytes of random pages. A page that is drawn below the number of pages is one of them, and so is the segment in
-/// it: nothing is compared.
+/// Reads 128 bytes of random pages. Page and segment are drawn below their numbers, so neither needs a bounds check.
 // PTX: contains ld.global.nc.b32
 // PTX: contains mul.hi.u32 or mul.wide.u32
 // PTX: contains st.global.b32
@@ -150,7 +154,7 @@ pub fn random_warp(
         let segment = page.draw(walk.draw());
         source.at(row, segment.at(thread.lane()))
     };
-    // Where the walk goes does not depend on what it finds there, so many loads can be in flight.
+    // The walk does not depend on the values it reads, so many loads can be in flight.
     let (mut sum, mut left) = (0.0, steps);
     while left >= WALKS_IN_FLIGHT {
         sum = repeat::<WALKS_IN_FLIGHT, _>(sum, |sum, _| sum + next());
@@ -197,8 +201,8 @@ pub fn block_stride_write(
     }
 }
 
-/// Writes 128 bytes of random pages. Warps may meet in a segment; they write the same there, and by atomic stores, so that
-/// no two of them race.
+/// Writes 128 bytes of random pages. Two warps may write one segment: they write the same values, by atomic stores, so they do
+/// not race.
 // PTX: contains st.relaxed.sys.global.b32
 // PTX: contains mul.hi.u32 or mul.wide.u32
 #[kernel(requires(destination.len() == pages * page))]
@@ -221,8 +225,8 @@ pub fn random_warp_write(
 
 /// Reads with all blocks side by side, 16 bytes per lane and four loads in flight.
 ///
-/// A warp has 128 vectors in a row, and each lane every 32nd of them. A lane's sum is that of its four vectors' components, each
-/// `(x + y) + (z + w)`, one vector after the other. At the source's end vectors are added one by one in the same order.
+/// A warp takes 128 consecutive vectors, and each lane every 32nd of them. A lane adds its four vectors one after the other, each
+/// as `(x + y) + (z + w)`. At the source's end it adds single vectors in the same order.
 // PTX: contains 4x ld.global.nc.v4.b32 or ld.global.nc.v2.b64
 // PTX: contains st.global.b32
 // PTX: lacks bar

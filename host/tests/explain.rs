@@ -144,7 +144,7 @@ fn text_fits_the_terminal() {
 #[test]
 fn an_experiment_is_explained_as_a_lesson() {
     let out = explained(&["offset"]);
-    let head = "Coalescing: what it costs to be misaligned, and what it costs to skip\noffset: a[i + s] += 1: warps that start";
+    let head = "Coalescing: what misalignment and strides cost\noffset: a[i + s] += 1: warps that start";
     assert!(out.starts_with(head), "{out}");
     for part in [
         "\nKernels\n  offset_f32  `a[i + s] += 1`, one thread per element.\n",

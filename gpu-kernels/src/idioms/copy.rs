@@ -3,7 +3,7 @@
 use cuda_safe::names::N;
 use cuda_safe::{Checked, Each, EachThread, In, Out, Thread, kernel};
 
-/// Copies with types: one comparison, which is the one that is meant.
+/// Copies with types: one comparison, which the task needs.
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks trap
@@ -14,7 +14,7 @@ pub fn typed_copy(thread: Thread, source: In<f32, Each<N>>, destination: Out<f32
     }
 }
 
-/// Copies with checked indexing: two checks beside the one that is meant.
+/// Copies with checked indexing: two checks besides the comparison that the task needs.
 // PTX: contains ld.global.nc.b32
 // PTX: contains 3x setp
 // PTX: contains trap
@@ -27,20 +27,20 @@ pub fn checked_copy(thread: Thread, source: &[f32], destination: Checked<f32, Ea
     }
 }
 
-/// Copies what both sides have.
+/// Copies with `get`: an element that either slice lacks is skipped.
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks trap
 #[kernel]
 pub fn iterated_copy(thread: Thread, source: &[f32], destination: Checked<f32, EachThread>, n: usize) {
-    // The length is what the slices say; `n` would be a third.
+    // The slices carry their lengths, so `n` is not needed.
     let _ = n;
     if let Some(value) = source.get(thread.number()) {
         destination.try_put(thread.own(), *value);
     }
 }
 
-/// Copies with checked indexing, after an assertion that makes the checks superfluous.
+/// Copies with checked indexing, after an assertion from which the compiler proves the checks.
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: contains trap

@@ -1,17 +1,17 @@
-//! The naive matrix product with checks and with types; see the [module above](super), and [`crate::matmul`] for better ones.
+//! The naive matrix product with checks and with types; see the [module above](super), and [`crate::matmul`] for faster ones.
 
 use crate::matmul::dot_product;
 use cuda_safe::names::{K, M, N};
 use cuda_safe::shape::Plane;
 use cuda_safe::{AlongRows, Checked, Extent, GpuFloat, Matrix, Out, Thread, kernel};
 
-/// Where the element of a row and column lies in a matrix whose rows have `width` elements.
+/// The index of the element in a row and column of a matrix whose rows have `width` elements.
 #[inline(always)]
 fn element(row: u32, width: u32, column: u32) -> usize {
     row as usize * width as usize + column as usize
 }
 
-/// Multiplies with types: the rows, the columns and the length of the sum are within all three matrices by their names.
+/// Multiplies with types: the names of the extents prove that rows and columns are within all three matrices.
 // PTX: contains 4x ld.global.nc.b32
 // PTX: lacks trap
 #[kernel]
@@ -29,7 +29,7 @@ pub fn typed_matmul(
     }
 }
 
-/// Multiplies with checked indexing: two checks for each multiplication.
+/// Multiplies with checked indexing: two checks per multiplication.
 // PTX: contains 2x ld.global.nc.b32
 // PTX: contains trap
 // PTX: allows trap because the checks are what this kernel shows
@@ -76,9 +76,9 @@ pub fn iterated_matmul(
     }
 }
 
-/// Multiplies with checked indexing of rows that were cut out first. Each row of B has `n` elements for the compiler too, so
-/// that `column < n` is all that it needs to know. But an iterator carries its pointer along, and LLVM no longer sees that it
-/// is to what nothing writes: these loads are not of the read-only kind.
+/// Multiplies with checked indexing of rows that are sliced first. The compiler knows that each row of B has `n` elements, so
+/// `column < n` proves the index. But LLVM cannot tell that the pointer in the iterator points to memory that nothing writes,
+/// so these loads do not take the read-only path.
 // PTX: contains 2x ld.global.b32
 // PTX: contains trap
 // PTX: allows trap because the assertions are what this kernel shows

@@ -6,7 +6,7 @@ use cuda_safe::shape::Tiles;
 use cuda_safe::tile::Rows;
 use cuda_safe::{AlongRows, Block, Extent, In, Out, Tile, kernel};
 
-/// Transposes with types: the tile is shared in phases, and only the edges of the matrix are compared.
+/// Transposes with types: only the edges of the matrix are compared.
 // PTX: contains 4x ld.global.nc.b32
 // PTX: contains 4x st.global.b32
 // PTX: lacks trap

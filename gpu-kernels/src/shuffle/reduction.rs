@@ -1,22 +1,22 @@
-//! # Reductions: sums by shuffles against sums by shared memory
+//! # Reductions: sums by shuffles and through shared memory
 //!
-//! A warp of 32 values is summed in five steps, each of which adds the values of lanes half as far apart. By
-//! shuffle a step is two instructions on registers. Through shared memory it is a store, a wait, a load and an
-//! addition, and the block has to set memory aside for it.
+//! A warp sums 32 values in five steps; each step adds the values of lanes half as far apart as the step before. By shuffle a
+//! step is two instructions on registers. Through shared memory it is a store, a wait, a load and an addition, and the
+//! block must reserve memory for it.
 //!
-//! - `reduce_warp_shuffle`, `reduce_warp_shared`: one sum for each 32 elements.
-//! - `reduce_block_shuffle`, `reduce_block_shared`: one sum per block. By shuffle the warps sum for themselves, leave one value
-//!   each in shared memory, and the first warp sums those: one barrier, where shared memory alone takes one
-//!   for each halving.
+//! - `reduce_warp_shuffle`, `reduce_warp_shared`: one sum per 32 elements.
+//! - `reduce_block_shuffle`, `reduce_block_shared`: one sum per block. By shuffle, each warp computes its sum and leaves it
+//!   in shared memory, and the first warp adds those sums. That takes one barrier; shared memory alone takes one per
+//!   halving.
 //!
-//! With one 4-byte load per thread, all of these are bound by their loads and not by their sums. To reach the memory's
-//! bandwidth a thread reads more, in wider pieces, before anything is exchanged:
+//! With one 4-byte load per thread, all of these are bound by their loads, not by their sums. To reach the bandwidth of
+//! memory, a thread must read more, in wider accesses, before any exchange:
 //!
 //! - `reduce_vector`: four 16-byte vectors per thread in a grid that covers the source, then one atomic addition per block.
 //! - `reduce_persistent`: as many blocks as the card holds at a time, which stride through the source with four vectors in
 //!   flight, then one atomic addition per block: a few hundred in all.
 //!
-//! Sums are of `i32` and wrap, so that each order of addition gives the same.
+//! Sums are of `i32` and wrap, so every order of addition gives the same result.
 //!
 //! # Launch
 //! All take `(source, destination)`. Blocks are one-dimensional and whole warps, 32 to 1024 threads.
@@ -30,7 +30,7 @@
 //! | `reduce_vector` | vectors of 4 `i32`, any length | one sum, added to what is there | `ceil(vectors / (4 * block))` | 0 |
 //! | `reduce_persistent` | the same | the same | any: SMs times blocks that fit on one | 0 |
 //!
-//! In the first four the last warp or block may be partly past the end; those elements count as 0.
+//! In the first four kernels the last warp or block may reach past the end; missing elements count as 0.
 
 use cuda_safe::names::N;
 use cuda_safe::shape::Warps;
@@ -40,7 +40,7 @@ use cuda_safe::{
     Block, Contained, Each, EachBlock, EachWarp, In, Lanes, Out, PerThread, Sum, Thread, Tile, Width, kernel,
 };
 
-/// Vectors that a thread of `reduce_vector` and `reduce_persistent` has in flight.
+/// Vectors in flight per thread of `reduce_vector` and `reduce_persistent`.
 pub const IN_FLIGHT: usize = 4;
 
 /// Sums each warp's elements by shuffles.
@@ -86,7 +86,7 @@ pub fn reduce_warp_shared(
     });
 }
 
-/// Sums each block's elements: warps by shuffles, then their sums by shuffles.
+/// Sums each block's elements by shuffles: first within warps, then over the warps' sums.
 // PTX: contains ld.global.nc.b32
 // PTX: contains 10x shfl.sync.down.b32
 // PTX: contains st.shared.b32
@@ -121,7 +121,7 @@ pub fn reduce_block_shared(
     let mut sum = load(&mut block, source);
     let tile = block.write(tile, |thread, cells| cells.set(thread, sum.of(thread)));
     let mut tile = tile.before_halves();
-    // Half of a power of two that is not below the number of threads: those past it are in no pair.
+    // Half of the least power of two that is not below the number of threads. `halve` skips pairs with a missing thread.
     let mut distance = block.threads().next_power_of_two() / 2;
     while distance > 0 {
         let full = block.sync(tile);
@@ -135,7 +135,7 @@ pub fn reduce_block_shared(
     });
 }
 
-/// Sums everything: four vectors per thread, then the block, then one atomic addition.
+/// Sums the source: four vectors per thread, then the block, then one atomic addition.
 // PTX: contains 4x ld.global.nc.v4.b32 or ld.global.nc.v2.b64
 // PTX: contains 10x shfl.sync.down.b32
 // PTX: contains red*.global*.add or atom*.global*.add
@@ -160,8 +160,7 @@ pub fn reduce_vector(
     });
 }
 
-/// Sums everything with as many blocks as the launch has: each warp takes 128 vectors in a row, then
-/// those one grid further on.
+/// Sums the source with any number of blocks. Each warp takes 128 consecutive vectors, then those one grid further on.
 // PTX: contains 4x ld.global.nc.v4.b32 or ld.global.nc.v2.b64
 // PTX: contains 10x shfl.sync.down.b32
 // PTX: contains red*.global*.add or atom*.global*.add
@@ -187,7 +186,7 @@ pub fn reduce_persistent(
     });
 }
 
-/// One element for each thread, 0 past the source's end.
+/// Loads one element per thread, 0 past the source's end.
 #[inline(always)]
 fn load(block: &mut Block<Warps>, source: In<i32, Each<N>>) -> PerThread<i32> {
     block.each(|thread| source.get(thread.number()).unwrap_or(0))
@@ -198,13 +197,13 @@ fn add_vector(sum: i32, vector: I32x4) -> i32 {
     sum.wrapping_add(vector.x.wrapping_add(vector.y).wrapping_add(vector.z.wrapping_add(vector.w)))
 }
 
-/// The sum over each warp, in its lane 0; other lanes have sums of parts.
+/// Sums each warp into its lane 0; other lanes hold partial sums.
 #[inline(always)]
 fn sum_of_warp<L: Lanes>(lanes: &mut L, sum: PerThread<i32>) -> PerThread<i32> {
     halve(lanes, sum, [16, 8, 4, 2, 1])
 }
 
-/// Adds to each lane the values of those that lie these distances above, one distance after the other.
+/// Adds to each lane the value of the lane above it, at one distance after the other.
 #[inline(always)]
 fn halve<L: Lanes, const STEPS: usize>(
     lanes: &mut L,
@@ -218,7 +217,7 @@ fn halve<L: Lanes, const STEPS: usize>(
     sum
 }
 
-/// Hands the sum over the block to its first warp, whose first thread has it; other threads have sums of parts.
+/// Calls `take` in the block's first warp. Its first thread has the block's sum; other threads have partial sums.
 #[inline(always)]
 fn sum_of_block(
     block: &mut Block<Warps>,
@@ -232,7 +231,7 @@ fn sum_of_block(
     let warps = block.threads() / 32;
     block.first_warp(|warp| {
         let mut sums = warp.each(|thread| tile.at_lane(thread).unwrap_or(0));
-        // Up to eight warps leave nothing in the upper lanes.
+        // With up to eight warps, lanes from 8 on hold zeros.
         if warps > 8 {
             sums = halve(warp, sums, [16, 8]);
         }

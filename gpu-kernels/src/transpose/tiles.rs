@@ -1,21 +1,21 @@
-//! # Through shared memory: both sides along the grain
+//! # Transpose through shared memory: rows on both sides
 //!
 //! A block reads a tile of the source along its rows, keeps it in shared memory, and writes it along the rows of the
-//! destination. Global memory sees whole lines on both sides; the turn happens in the tile, which a warp writes by rows
-//! and reads by columns.
+//! destination. Global memory is accessed in whole lines on both sides. The transposition happens in the tile, which a warp
+//! writes by rows and reads by columns.
 //!
-//! Shared memory has no sectors but 32 banks, each a 4-byte word wide: word `w` is in bank `w % 32`, and lanes that want
-//! different words of the same bank wait for one another. In a tile of 32 columns all words of a column are in one
-//! bank, and a request for a column takes 32 wavefronts (`tile`). One unused word at the end of each row moves every row
-//! on by a bank, and a column has one word in each (`tile_padded`). That single word doubles the bandwidth.
+//! Shared memory has no sectors. It has 32 banks of 4-byte words: word `w` is in bank `w % 32`, and lanes that want
+//! different words of one bank are served one after the other. In a tile of 32 columns all words of a column are in one
+//! bank, so a request for a column takes 32 wavefronts (`tile`). One unused word at the end of each row shifts every row by
+//! one bank, and a column then has one word in each bank (`tile_padded`). That single word doubles the bandwidth.
 //!
-//! - `tile`, `tile_padded`: tiles of 32 x 32; a block of 256 threads, whatever its shape, moves four rows at a time.
-//! - `tile_padded_unrolled`: tiles of 64 x 32, eight loads in flight per thread instead of four.
-//! - `tile_dynamic`: the tile is as the block is, of any shape, and so its size is only known at the launch. The padding
-//!   is a parameter: 0 and 1 show the conflicts and their cure again.
+//! - `tile`, `tile_padded`: tiles of 32 x 32. A block of 256 threads, whatever its shape, moves eight rows at a time.
+//! - `tile_padded_unrolled`: tiles of 64 x 32, with eight loads in flight per thread instead of four.
+//! - `tile_dynamic`: the tile has the block's shape, whatever it is, so its size is known only at the launch. The padding is a
+//!   parameter: 0 shows the bank conflicts, and 1 removes them.
 //!
-//! A tile is a parameter of the kernel. Each thread writes its own cells of it, the barrier (`sync`) makes it one that
-//! all threads may read, and nothing else compiles: see [`tile`](cuda_safe::tile).
+//! A tile is a parameter of the kernel. Each thread writes its own cells, and the barrier (`sync`) turns it into a tile that
+//! all threads may read. Any other order is a compile error: see [`tile`](cuda_safe::tile).
 //!
 //! # Launch
 //! | kernel | block | grid | dynamic shared bytes |
@@ -44,7 +44,7 @@ pub const WIDE: u32 = 2 * TILE;
 /// Words from one row of a padded tile to the next: one of them is unused.
 pub const PADDED: u32 = TILE + 1;
 
-/// The same of the wide tile.
+/// Words from one row of the wide padded tile to the next.
 pub const WIDE_PADDED: u32 = WIDE + 1;
 
 /// Columns of `tile_dynamic`'s tile that no thread uses.
@@ -83,7 +83,7 @@ pub(crate) fn turn<const WIDTH: u32, const PITCH: u32>(
     store(block, tile, destination, nx, ny);
 }
 
-/// Loads a tile along the rows of the source: from the thread's first element, and the same way in the tile.
+/// Loads a tile along the rows of the source, from the thread's first element on.
 #[inline(always)]
 fn load<const WIDTH: u32, const PITCH: u32>(
     block: &mut Block<Tiles<WIDTH>>,
@@ -102,7 +102,7 @@ fn load<const WIDTH: u32, const PITCH: u32>(
     })
 }
 
-/// Loads a tile that is all within the matrix, `LOADS` elements per thread, all of them before the first is stored.
+/// Loads a tile inside the matrix: all `LOADS` elements of a thread before it stores the first.
 #[inline(always)]
 fn load_whole<const LOADS: usize, const WIDTH: u32, const PITCH: u32>(
     block: &mut Block<Tiles<WIDTH>>,
@@ -120,10 +120,10 @@ fn load_whole<const LOADS: usize, const WIDTH: u32, const PITCH: u32>(
 
 /// Stores a tile's columns along the rows of the destination.
 ///
-/// Each place is computed where it is used, and compilers leave each store with its load. Were all places known before, they
-/// would bunch the loads; and where a load takes 32 wavefronts, a bunch of them holds up those of the other blocks that
-/// wait for DRAM: 6% of `tile`'s bandwidth. Where a tile takes eight, the last of them come late for the stores: 5% of
-/// `tile_padded_unrolled`'s at 2048 x 2048.
+/// Each index is computed where it is used, so that the compiler leaves each store beside its load. If all were known before,
+/// it would group the loads. In `tile`, where a load takes 32 wavefronts, such a group delays the loads of other blocks and
+/// costs 6% of the bandwidth. In `tile_padded_unrolled`, with eight loads per thread, the last of them arrive late for the
+/// stores, which costs 5% at 2048 x 2048.
 #[inline(always)]
 fn store<const WIDTH: u32, const PITCH: u32>(
     block: &mut Block<Tiles<WIDTH>>,
@@ -141,7 +141,7 @@ fn store<const WIDTH: u32, const PITCH: u32>(
     });
 }
 
-/// Stores the columns of a tile that is all within the matrix.
+/// Stores the columns of a tile inside the matrix.
 #[inline(always)]
 fn store_whole<const WIDTH: u32, const PITCH: u32>(
     block: &mut Block<Tiles<WIDTH>>,
@@ -157,8 +157,8 @@ fn store_whole<const WIDTH: u32, const PITCH: u32>(
     });
 }
 
-/// Transposes through a tile with one unused word at the end of each row. A tile that is all within the matrix is moved without
-/// comparing, with all loads before the first store to shared memory, which waits for its load.
+/// Transposes through a tile with one unused word at the end of each row. A tile inside the matrix is moved without comparing
+/// indices. All its loads come before the first store to shared memory, because that store waits for its load.
 // PTX: contains 4x ld.global.nc.b32
 // PTX: contains 4x st.shared.b32
 // PTX: contains 4x ld.shared.b32
@@ -206,8 +206,7 @@ pub fn tile_padded_unrolled(
 
 /// Transposes through a tile of the block's shape in dynamic shared memory, one element per thread.
 ///
-/// The block's threads are numbered and laid out again for the second half, `by` to a row: the tile's transpose has other
-/// proportions than the block.
+/// The second half arranges the block's threads differently, `by` to a row, because the transposed tile has `by` columns.
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.shared.b32
 // PTX: contains ld.shared.b32

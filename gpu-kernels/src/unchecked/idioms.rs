@@ -1,16 +1,16 @@
-//! The Rust tax in unsafe code; see [`crate::idioms`].
+//! The idioms in unsafe code; see [`crate::idioms`].
 //!
-//! Outputs are slices of `Cell`, which all threads may share: what `&mut [f32]` would promise, that nobody else has it,
-//! is not true in a kernel. A `Cell`'s `set` is a plain store. That threads write different elements is part of the contract.
+//! Outputs are slices of `Cell`, which all threads may share. A `&mut [f32]` would promise that no other thread has it, which
+//! is false in a kernel. A `Cell`'s `set` is a plain store. The launch contract says that threads write different elements.
 
 use super::position::{block_index, element, grid_index, grid_position};
 use core::cell::Cell;
 use cuda_std::{GpuFloat, kernel, shared_array, thread};
 
-/// Copies without checks, other than the one that is meant.
+/// Copies without checks, except the comparison that the task needs.
 ///
 /// # Safety
-/// Nothing else touches the destination during the launch, and both slices have `n` elements.
+/// Nothing else accesses the destination during the launch, and both slices have `n` elements.
 // PTX: contains ld.global.nc.b32
 // PTX: contains st.global.b32
 // PTX: lacks trap
@@ -23,11 +23,11 @@ pub unsafe fn unchecked_copy(source: &[f32], destination: &[Cell<f32>], n: usize
     }
 }
 
-/// Multiplies without checks: with nothing to check between them, loads can be issued before the first is needed, and
-/// compilers do so by themselves once the source begins with two products at a time.
+/// Multiplies without checks. Loads without checks between them can be issued together, and the compiler does so once the
+/// source computes two products at a time.
 ///
 /// # Safety
-/// Nothing else touches `c` during the launch, and the slices have `m * k`, `k * n` and `m * n` elements.
+/// Nothing else accesses `c` during the launch, and the slices have `m * k`, `k * n` and `m * n` elements.
 // PTX: contains 4x ld.global.nc.b32
 // PTX: lacks trap
 #[kernel(requires(a.len() == m * k, b.len() == k * n, c.len() == m * n))]
@@ -44,7 +44,7 @@ pub unsafe fn unchecked_matmul(a: &[f32], b: &[f32], c: &[Cell<f32>], m: u32, n:
     }
 }
 
-/// The sum of `length` products, whose factors are `factors(n)`, two at a time.
+/// Sums `length` products, whose factors are `factors(n)`, two at a time.
 #[inline(always)]
 fn dot_product(length: u32, factors: impl Fn(u32) -> (f32, f32)) -> f32 {
     let add = |sum, (one, other)| GpuFloat::mul_add(other, one, sum);
@@ -70,7 +70,7 @@ const ROWS: usize = 8;
 /// A tile in shared memory, with one unused word at the end of each row.
 type Tile = [[Cell<f32>; TILE + 1]; TILE];
 
-/// Where a thread stands: its place in the tile's rows, and the tile's first column and row.
+/// A thread's position: its lane and warp, and the tile's first column and row.
 struct Place {
     lane: usize,
     warp: usize,
@@ -90,14 +90,14 @@ impl Place {
         }
     }
 
-    /// The element that the thread loads in its `step`-th turn: row and column in the tile, then in the matrix.
+    /// The element that the thread loads in a step: row and column in the tile, then in the matrix.
     #[inline(always)]
     fn load(&self, step: usize) -> (usize, usize, u32, u32) {
         let (y, x) = (step * ROWS + self.warp, self.lane);
         (y, x, self.top + y as u32, self.left + x as u32)
     }
 
-    /// The element that the thread stores in its `step`-th turn: row and column in the tile, then in the matrix.
+    /// The element that the thread stores in a step: row and column in the tile, then in the matrix.
     #[inline(always)]
     fn store(&self, step: usize) -> (usize, usize, u32, u32) {
         let (y, x) = (self.lane, step * ROWS + self.warp);
@@ -105,7 +105,7 @@ impl Place {
     }
 }
 
-/// A tile of the calling kernel's own.
+/// Declares a tile in the calling kernel.
 macro_rules! tile {
     () => {{
         let storage = shared_array![f32; TILE * (TILE + 1)].cast::<Tile>();
@@ -118,7 +118,7 @@ macro_rules! tile {
 /// Transposes with checked indexing.
 ///
 /// # Safety
-/// Nothing else touches the destination during the launch, and blocks have 256 threads.
+/// Nothing else accesses the destination during the launch, and blocks have 256 threads.
 // PTX: contains 4x ld.global.nc.b32
 // PTX: contains trap
 // PTX: allows trap because the checks are what this kernel shows
@@ -141,7 +141,7 @@ pub unsafe fn checked_transpose(source: &[f32], destination: &[Cell<f32>], nx: u
     }
 }
 
-/// Transposes what is there.
+/// Transposes with `get`: missing elements are skipped.
 ///
 /// # Safety
 /// As for [`checked_transpose()`].
@@ -174,8 +174,8 @@ pub unsafe fn iterated_transpose(source: &[f32], destination: &[Cell<f32>], nx: 
     }
 }
 
-/// Transposes with checked indexing, after assertions. They take the tile's checks away; those of the matrices, whose
-/// indices are products, stay.
+/// Transposes with checked indexing, after assertions. They remove the tile's checks. Those of the matrices stay, because
+/// their indices are products.
 ///
 /// # Safety
 /// As for [`checked_transpose()`].
@@ -203,7 +203,7 @@ pub unsafe fn asserted_transpose(source: &[f32], destination: &[Cell<f32>], nx: 
     }
 }
 
-/// Transposes without checks, other than those of the matrix's edges.
+/// Transposes without checks, except those at the matrix's edges.
 ///
 /// # Safety
 /// As for [`checked_transpose()`], and both slices have `nx * ny` elements.
@@ -214,7 +214,7 @@ pub unsafe fn asserted_transpose(source: &[f32], destination: &[Cell<f32>], nx: 
 pub unsafe fn unchecked_transpose(source: &[f32], destination: &[Cell<f32>], nx: u32, ny: u32) {
     let tile: &Tile = tile!();
     let place = Place::new();
-    // A pointer to the first element, and the others at distances from it. Of an index the compiler would make a product each.
+    // The other elements are at distances from the first. By index the compiler would compute a product for each.
     let (y, x, row, column) = place.load(0);
     let first = source.as_ptr().wrapping_add(element(row, nx, column));
     for down in (0..TILE).step_by(ROWS) {

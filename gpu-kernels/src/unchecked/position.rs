@@ -1,19 +1,19 @@
-//! Where a thread stands in the whole grid.
+//! A thread's position in the whole grid, and an element's position in a matrix.
 
 use cuda_std::thread;
 
-/// This thread's place among all threads of a one-dimensional grid, counted in 64 bits, so that neither grids of more
-/// than 2^32 threads nor the addresses computed from them wrap.
+/// This thread's number in a one-dimensional grid. It has 64 bits, so that neither grids of more than 2^32 threads nor the
+/// addresses computed from them wrap.
 #[inline(always)]
 pub(super) fn grid_index() -> usize {
     thread::block_idx_x() as usize * thread::block_dim_x() as usize + thread::thread_idx_x() as usize
 }
 
-/// This thread's place in a two-dimensional grid: along x, where neighbours in a warp are, and along y. Grids reach less
-/// than 2^32 threads in each direction.
+/// This thread's position in a two-dimensional grid: along x, where the lanes of a warp are neighbours, and along y. Grids
+/// have fewer than 2^32 threads in each direction.
 ///
-/// On y the factors stand in the order in which nvcc reads them, and ptxas keeps to it: a copy of one element a thread is
-/// 1% faster for it.
+/// Along y the factors have the order in which nvcc reads them, which ptxas keeps: that makes a copy with one element per
+/// thread 1% faster.
 #[inline(always)]
 pub(super) fn grid_position() -> (u32, u32) {
     (
@@ -22,14 +22,14 @@ pub(super) fn grid_position() -> (u32, u32) {
     )
 }
 
-/// This thread's number in its block when x runs fastest. Warps are cut from this order, so `% 32` is the lane.
+/// This thread's number in its block, with x running fastest. Warps follow this order, so `% 32` is the lane.
 #[inline(always)]
 pub(super) fn block_index() -> u32 {
     thread::thread_idx_y() * thread::block_dim_x() + thread::thread_idx_x()
 }
 
-/// Where the element of a row and column lies in a matrix whose rows have `width` elements. The product is taken in 64
-/// bits, which is one multiplication on the GPU too.
+/// The index of the element in a row and column of a matrix whose rows have `width` elements. The product has 64 bits,
+/// which takes one multiplication on the GPU too.
 #[inline(always)]
 pub(super) fn element(row: u32, width: u32, column: u32) -> usize {
     row as usize * width as usize + column as usize

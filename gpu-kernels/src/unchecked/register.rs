@@ -1,15 +1,14 @@
 //! # Tiles in registers
 //!
-//! A tile in shared memory still costs two loads for each multiplication. A thread that computes a block of 8 x 8
-//! elements loads 8 numbers of A and 8 of B, as two vectors each, and multiplies each with each: 64 multiplications for
-//! 16 numbers, a quarter of a load each instead of two. A block of 256 threads has 128 x 128 elements of C in its
-//! registers that way, and takes [`DEPTH`] columns of A and rows of B at a time, 32 operations for each byte that it
-//! loads.
+//! A tile in shared memory still costs two loads per multiplication. Registers reduce that to a quarter of a load. A thread
+//! that computes 8 x 8 elements of C loads 8 numbers of A and 8 of B, as two vectors each, and multiplies each with each: 64
+//! multiplications for 16 numbers. A block of 256 threads so keeps 128 x 128 elements of C in its registers. It takes [`DEPTH`]
+//! columns of A and rows of B at a time, 32 operations per byte that it loads.
 //!
-//! - A's tile is turned when it is stored, so that the eight rows of one column are two vectors.
-//! - A thread's eight rows, and its eight columns, are two groups of four, 64 apart: neighbouring lanes load neighbouring
-//!   vectors then, and no two of a phase have the same bank.
-//! - The next tiles are loaded into registers before the present ones are multiplied, and stored to shared memory after.
+//! - A's tile is transposed when it is stored, so that eight rows of one column are two vectors.
+//! - A thread's eight rows, and its eight columns, are two groups of four, 64 apart. Neighbouring lanes then load
+//!   neighbouring vectors, and lanes that are served together have different banks.
+//! - The next tiles are loaded into registers before the present ones are multiplied, and stored to shared memory afterwards.
 
 #![expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 
@@ -23,8 +22,8 @@ pub const SIDE: u32 = 128;
 /// Columns of A and rows of B that are multiplied at a time.
 pub const DEPTH: u32 = 8;
 
-/// From one column of A's tile to the next, in vectors. The vector that is unused keeps the stores, which go down the
-/// columns, off each other's banks.
+/// Vectors from one column of A's tile to the next. One of them is unused, so that the stores, which go down the columns, have
+/// no bank conflicts.
 const PITCH: usize = SIDE as usize / 4 + 1;
 
 /// A product's sizes and factors.
@@ -38,10 +37,10 @@ struct Product {
 }
 
 impl Product {
-    /// Puts a sum of products in its place in C.
+    /// Writes an element of C from its sum of products.
     ///
     /// # Safety
-    /// C has this row and column, and they are the calling thread's alone.
+    /// C has this row and column, and no other thread accesses that element.
     #[inline(always)]
     unsafe fn finish(self, c: *mut f32, row: u32, column: u32, sum: f32) {
         // SAFETY: promised by the caller.
@@ -53,10 +52,10 @@ impl Product {
     }
 }
 
-/// 8 x 8 elements of C per thread, in registers.
+/// Computes 8 x 8 elements of C per thread, in registers.
 ///
 /// # Safety
-/// `a` has `m * k` elements, `b` has `k * n`, and `c` points to `m * n`, which nothing else touches during the launch; all
+/// `a` has `m * k` elements, `b` has `k * n`, and `c` points to `m * n`, which nothing else accesses during the launch; all
 /// three begin at a multiple of 16 bytes, as every allocation does.
 // PTX: contains 512x fma.rn.f32
 // PTX: contains 32x ld.shared.v4.b32 or ld.shared.v2.b64
@@ -92,7 +91,7 @@ pub unsafe fn matmul_register(
     }
 }
 
-/// The block's tiles in shared memory and its place in C.
+/// The block's tiles in shared memory and its position in C.
 #[derive(Clone, Copy)]
 struct Tiles {
     /// [`DEPTH`] columns of [`SIDE`] rows.
@@ -104,13 +103,13 @@ struct Tiles {
 }
 
 impl Tiles {
-    /// `WHOLE` says that all tiles are within their matrices, in whole aligned vectors.
+    /// Computes the block's part of C. `WHOLE` says that all tiles are inside their matrices, in whole aligned vectors.
     #[inline(always)]
     unsafe fn multiply<const WHOLE: bool>(self, product: Product, a: &[f32], b: &[f32], c: *mut f32) {
         let thread = block_index();
         let (x, y) = ((thread % 16) as usize, (thread / 16) as usize);
         let mut sums = [[0.0_f32; 8]; 8];
-        // SAFETY: what is read is within the matrices, or not read by `vector_at`; a thread writes its own places of the
+        // SAFETY: what is read is within the matrices, or not read by `vector_at`; a thread writes its own cells of the
         // tiles, and reads others' only between the barriers.
         unsafe {
             let mut next = self.load::<WHOLE>(product, a, b, 0);
@@ -172,11 +171,11 @@ impl Tiles {
         }
     }
 
-    /// Puts what [`load`](Self::load) delivered into shared memory, A's part turned.
+    /// Stores the vectors of [`load`](Self::load) to shared memory, A's transposed.
     #[inline(always)]
     unsafe fn store(self, (of_a, of_b): (F32x4, F32x4)) {
         let ((row, right), (down, column)) = (place_in_a(), place_in_b());
-        // SAFETY: the places are within the tiles and this thread's alone.
+        // SAFETY: the cells are within the tiles and this thread's alone.
         unsafe {
             let column_of_a = self.a_tile.add(right as usize * 4 * PITCH).cast::<f32>().add(row as usize);
             let [x, y, z, w] = of_a.to_array();
@@ -189,19 +188,19 @@ impl Tiles {
     }
 }
 
-/// Row, and column counted in vectors, of the thread's vector of A's tile.
+/// The row of the thread's vector in A's tile, and its column counted in vectors.
 #[inline(always)]
 fn place_in_a() -> (u32, u32) {
     (block_index() / (DEPTH / 4), block_index() % (DEPTH / 4))
 }
 
-/// Row, and column counted in vectors, of the thread's vector of B's tile.
+/// The row of the thread's vector in B's tile, and its column counted in vectors.
 #[inline(always)]
 fn place_in_b() -> (u32, u32) {
     (block_index() / (SIDE / 4), block_index() % (SIDE / 4))
 }
 
-/// Four elements of a row of a matrix, with zeros for what it does not have.
+/// Four elements of a row of a matrix, with zeros beyond its edge.
 #[inline(always)]
 unsafe fn vector_at<const WHOLE: bool>(
     matrix: &[f32],
@@ -223,7 +222,7 @@ unsafe fn vector_at<const WHOLE: bool>(
     }
 }
 
-/// Puts four sums in their places in C, as one vector.
+/// Writes four elements of C from their sums, as one vector.
 #[inline(always)]
 unsafe fn finish_vector(product: Product, c: *mut f32, row: u32, column: u32, sums: [f32; 4]) {
     let Product { n, alpha, beta, .. } = product;
@@ -248,8 +247,8 @@ fn eight(first: F32x4, second: F32x4) -> [f32; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// Calls `step` with 0 to 7. An array that a loop indexes is in memory until the loop is unrolled, and whether it will be is
-/// the optimiser's to decide; eight calls leave it no choice.
+/// Calls `step` with 0 to 7. An array that a loop indexes stays in memory unless the optimiser unrolls the loop; eight calls
+/// leave it no choice.
 #[inline(always)]
 fn eight_times(mut step: impl FnMut(usize)) {
     step(0);

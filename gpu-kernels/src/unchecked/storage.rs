@@ -1,7 +1,6 @@
-//! Variables of the module that a kernel writes; see [`crate::storage`].
+//! Kernels that write variables of the module; see [`crate::storage`].
 //!
-//! Unsafe, because a `static mut` belongs to all launches of the module at the same time, and no signature shows who else
-//! uses it.
+//! They are unsafe because all launches of the module share a `static mut`, and no signature shows who else uses it.
 
 use crate::storage::LENGTH;
 use cuda_std::{address_space, kernel, thread};
@@ -11,7 +10,7 @@ use cuda_std::{address_space, kernel, thread};
 #[unsafe(no_mangle)]
 pub static mut STORAGE_GLOBAL: [f32; LENGTH] = [0.0; LENGTH];
 
-/// A variable in managed memory, which the host touches where it lies.
+/// A variable in managed memory, which the host accesses by its address.
 #[address_space(managed)]
 #[unsafe(no_mangle)]
 pub static mut STORAGE_MANAGED: [f32; LENGTH] = [0.0; LENGTH];
@@ -19,7 +18,7 @@ pub static mut STORAGE_MANAGED: [f32; LENGTH] = [0.0; LENGTH];
 /// Adds 2 to each element of a device global.
 ///
 /// # Safety
-/// One block of [`LENGTH`] threads, while nothing else touches the variable.
+/// The launch has one block of [`LENGTH`] threads, and nothing else accesses the variable meanwhile.
 // PTX: contains ld.global.b32
 // PTX: contains st.global.b32
 #[kernel(requires(grid.count() == 1, block.x == 256, block.count() == 256))]
@@ -32,7 +31,7 @@ pub unsafe fn storage_global() {
 /// Adds 2 to each element of a managed variable.
 ///
 /// # Safety
-/// As for [`storage_global()`]: the host too leaves the variable alone.
+/// As for [`storage_global()`]; the host does not access the variable meanwhile either.
 // PTX: contains ld.global.b32
 // PTX: contains st.global.b32
 #[kernel(requires(grid.count() == 1, block.x == 256, block.count() == 256))]

@@ -1,28 +1,28 @@
-//! # Sixteen bytes a lane, both ways
+//! # Sixteen bytes per lane on both sides
 //!
-//! A padded tile moves whole lines and has no bank conflicts, and still stays a sixth below a copy: four bytes a lane
-//! take four times the instructions that the bytes need. Sixteen bytes a lane on both sides is a copy's access; but four
-//! neighbours in a row of the source are in four rows of the destination, so a lane has to hold four rows of them.
+//! A padded tile moves whole lines without bank conflicts, and still reaches a sixth less than a copy: four bytes per lane need
+//! four times the instructions of sixteen. These kernels move 16 bytes per lane on both sides, as a copy does. The difficulty
+//! is that four neighbours in a row of the source are in four rows of the destination.
 //!
-//! Each lane therefore loads a block of 4 x 4 elements, as four vectors from four rows, and turns it in its registers,
-//! which costs nothing: the vectors are put together from other registers. Now it holds four vectors of the destination.
-//! Only their place is wrong for the stores: lanes that are neighbours hold vectors that are rows apart. Shared memory
-//! deals them out anew, in units of 16 bytes.
+//! Each lane therefore loads a block of 4 x 4 elements, as four vectors from four rows, and transposes it in its registers.
+//! That costs nothing, since only the registers' names change. The lane then holds four vectors of the destination, but
+//! neighbouring lanes hold vectors that are rows apart, which is wrong for the stores. So the lanes exchange their vectors
+//! through shared memory, in units of 16 bytes.
 //!
-//! Sixteen bytes a lane are served to eight lanes at a time, which cover all 32 banks if their vectors lie in eight
-//! different places modulo 8. Padding would do for one of the two accesses. The other way is a *swizzle*: a vector's place
-//! within its row is exclusive-ored with the number of the block of four rows that it is in. Eight neighbours have
-//! eight different places then, down the columns as along the rows, and no byte is spent.
+//! Shared memory serves 16-byte accesses to eight lanes at a time. They cover all 32 banks if their vectors have eight
+//! different indices modulo 8. Padding achieves that for one of the two accesses; a *swizzle* achieves it for both, and costs
+//! no memory. It combines a vector's index within its row, by exclusive or, with the number of the block of four rows that
+//! it is in. Eight neighbours then have eight different indices, down columns as well as along rows.
 //!
-//! - `tile_vector`: tiles of 64 x 64, which is 256 bytes in a row on either side. Blocks take the tiles along the rows, as
-//!   they are numbered: what runs at the same time reads whole rows, and writes 256 bytes here and there.
-//! - `tile_vector_down`: blocks take the tiles down the columns, and it is the reading that is here and there. DRAM minds
-//!   that less: reads wait for one another in a queue that can be sorted, while stores are done with as soon as L2 has
-//!   them, and go on to DRAM in the order in which L2 needs the room. On an H200, at 16384 x 16384, this is the difference
-//!   between 95% of the driver's copy and 97%.
+//! - `tile_vector`: tiles of 64 x 64, which is 256 bytes per row on either side. Blocks take the tiles along the rows, in the
+//!   order of their numbers. Blocks that run at the same time read whole rows, and write scattered pieces of 256 bytes.
+//! - `tile_vector_down`: blocks take the tiles down the columns, so the reads are scattered instead. DRAM handles that
+//!   better: reads wait in a queue that can be reordered, whereas stores complete as soon as L2 has them, and go to DRAM in
+//!   the order in which L2 evicts them. On an H200, at 16384 x 16384, this is the difference between 95% and 97% of the
+//!   driver's copy.
 //!
-//! What did not help there: 128 bytes in a row on one side for 512 on the other (87% to 91%); larger tiles, and more or fewer
-//! blocks at a time; loads past L1 and stores marked as not to be read again, alone or together; bulk copies to and from
+//! These did not help: 128 bytes per row on one side for 512 on the other (87% to 91%); larger tiles; more or fewer blocks at
+//! a time; loads that are not kept in L1 and stores that are marked as not read again, alone or together; bulk copies to and from
 //! shared memory.
 //!
 //! # Launch
@@ -32,7 +32,7 @@
 //! | `tile_vector_down` | the same | `ceil(ny / 64)` by `ceil(nx / 64)` |
 //!
 //! Parameters are source, destination, nx, ny, without dynamic shared memory. `nx` and `ny` are any, at most 2^31. Tiles
-//! that the matrix fills are moved by vectors if `nx` and `ny` are multiples of 4; all others go element by element.
+//! inside the matrix are moved by vectors if `nx` and `ny` are multiples of 4; all others go element by element.
 //! Both arrays begin at a multiple of 16 bytes, as every allocation does.
 
 use super::position::{block_index, element};
@@ -51,7 +51,7 @@ const VECTORS: usize = (SIDE * SIDE / 4) as usize;
 /// Transposes, with blocks taking the tiles along the rows.
 ///
 /// # Safety
-/// `source` has `nx * ny` elements, `destination` points to as many that nothing else touches during the launch, both are
+/// `source` has `nx * ny` elements, `destination` points to as many that nothing else accesses during the launch, both are
 /// aligned to 16 bytes, and blocks have 256 threads.
 // PTX: contains 4x ld.global.nc.v4.b32 or ld.global.nc.v2.b64
 // PTX: contains 4x st.shared.v4.b32 or st.shared.v2.b64
@@ -93,11 +93,11 @@ struct Tile {
     left: u32,
     /// The tile's first row.
     top: u32,
-    /// Whether vectors will do: the matrix fills the tile, and its rows and those of the transpose are aligned.
+    /// Whether the tile moves by vectors: it is inside the matrix, and the rows of both matrices are aligned.
     vectors: bool,
 }
 
-/// A block of 4 x 4 elements, by its first.
+/// A block of 4 x 4 elements, identified by its first.
 #[derive(Clone, Copy)]
 struct Corner {
     /// The block's column and row among the tile's blocks.
@@ -106,7 +106,7 @@ struct Corner {
     /// The element's column and row in the matrix.
     column: u32,
     row: u32,
-    /// Where the element lies in the source, or in the destination.
+    /// The element's index in the source, or in the destination.
     index: usize,
 }
 
@@ -125,8 +125,8 @@ impl Tile {
     #[inline(always)]
     unsafe fn turn(self, exchange: *mut F32x4, source: &[f32], destination: *mut f32) {
         let thread = block_index();
-        // Loads have neighbours along the source's rows, stores along its columns. Where both begin is computed here, so that
-        // nothing is left to do between the barrier and the stores.
+        // Lanes are neighbours along the source's rows in loads, and along its columns in stores. Both corners are computed here,
+        // so that no arithmetic is left between the barrier and the stores.
         let (along, across) = (thread % BLOCKS, thread / BLOCKS);
         let loads = self.corner(along, across, |row, column| element(row, self.nx, column));
         let stores = self.corner(across, along, |row, column| element(column, self.ny, row));
@@ -144,8 +144,8 @@ impl Tile {
         }
     }
 
-    /// The block of 4 x 4 elements in column `across` and row `down` of the tile's blocks, in a matrix where
-    /// the element of a row and column lies at `index(row, column)`.
+    /// The block of 4 x 4 elements in column `across` and row `down` of the tile's blocks. `index(row, column)` is an element's
+    /// index in its matrix.
     #[inline(always)]
     fn corner(&self, across: u32, down: u32, index: impl Fn(u32, u32) -> usize) -> Corner {
         let (column, row) = (self.left + across * 4, self.top + down * 4);
@@ -168,7 +168,7 @@ impl Tile {
         }
     }
 
-    /// Stores what a block of 4 x 4 elements has become: four rows of the transpose.
+    /// Stores a transposed block of 4 x 4 elements: four rows of the destination.
     #[inline(always)]
     unsafe fn store_vectors(&self, exchange: *mut F32x4, destination: *mut f32, corner: Corner) {
         // SAFETY: as for the loads, and what is stored is this thread's alone.
@@ -181,7 +181,7 @@ impl Tile {
         }
     }
 
-    /// [`load_vectors`](Self::load_vectors), element by element, of those that the matrix has.
+    /// [`load_vectors`](Self::load_vectors) element by element, for those inside the matrix.
     #[inline(always)]
     unsafe fn load_elements(&self, exchange: *mut F32x4, source: &[f32], corner: Corner) {
         for (x, y) in block_of_elements() {
@@ -195,7 +195,7 @@ impl Tile {
         }
     }
 
-    /// [`store_vectors`](Self::store_vectors), element by element, of those that the matrix has.
+    /// [`store_vectors`](Self::store_vectors) element by element, for those inside the matrix.
     #[inline(always)]
     unsafe fn store_elements(&self, exchange: *mut F32x4, destination: *mut f32, corner: Corner) {
         for (x, y) in block_of_elements() {
@@ -211,7 +211,7 @@ impl Tile {
 }
 
 impl Corner {
-    /// Where in shared memory the `nth` vector lies that the block of 4 x 4 elements becomes.
+    /// The index in shared memory of the `nth` vector of the transposed block, with the swizzle.
     #[inline(always)]
     fn place(self, nth: u32) -> usize {
         ((self.across * 4 + nth) * BLOCKS + (self.down ^ (self.across % 8))) as usize
