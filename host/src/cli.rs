@@ -19,15 +19,15 @@ use std::{ops::RangeInclusive, path::PathBuf};
 /// Measures how a GPU's memory behaves, with kernels written in Rust.
 ///
 /// Every figure is effective bandwidth, (bytes read + bytes written) / 10^9 / seconds, of a launch whose result was
-/// compared element by element. The kernels are embedded as PTX; all that a machine needs to measure is an NVIDIA
-/// driver. Without one the same PTX runs on a simulated card, and the times are modelled.
+/// compared element by element. The kernels are embedded as PTX, so a machine needs only an NVIDIA driver to measure.
+/// Without a GPU the same PTX runs on a simulated card, and the times are modelled.
 #[derive(Debug, Parser)]
 #[command(name = "coalesce", version, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_long_help = "The environment variable COALESCE_DRIVER names the driver library, where it is not the \
+    after_long_help = "The environment variable COALESCE_DRIVER names the driver library, in place of the \
                              libcuda.so.1 that the system's loader finds.\n\n\
-                             The exit status is 0 where everything was done and is right, 1 where something failed or \
-                             came out wrong, 2 where the command line asks for what cannot be, and 130 after Ctrl-C."
+                             The exit status is 0 if everything is done and right, 1 if something failed or a result is \
+                             wrong, 2 if the command line is wrong, and 130 after Ctrl-C."
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -40,21 +40,21 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run experiments and report bandwidth
     ///
-    /// Runs each experiment, checks every element of every result, and reports bandwidth beside the peak and beside
-    /// the driver's own copy in the same run. A result that is wrong is shown as INVALID, without a figure, and makes
-    /// the exit status 1. Ctrl-C ends the run after the sample in flight and keeps the records taken.
+    /// Runs each experiment, verifies every element of every result, and reports bandwidth beside the peak and beside
+    /// the driver's own copy in the same run. A wrong result shows as INVALID, without a figure, and makes the exit
+    /// status 1. Ctrl-C ends the run after the current sample and keeps the records taken so far.
     Run(Options),
     /// List the experiments and their kernels
     List {
-        /// Show each kernel's signature and what a launch of it has to keep
+        /// Show each kernel's signature and launch contract
         #[arg(long)]
         kernels: bool,
     },
-    /// List the GPUs and the simulated cards, or print a card as a file to make one's own from
+    /// List the GPUs and the simulated cards, or print a card's description as a file to edit
     ///
-    /// Lists the GPUs with what the driver says of them, or why there are none, and then the simulated cards with their
-    /// figures and where those are from. With the name of a card, prints its description as TOML: saved, changed, and
-    /// given to `--device sim:FILE.toml`, it is a card of your own.
+    /// Lists the GPUs with their attributes from the driver, or the reason why there are none. Then lists the simulated
+    /// cards with their figures and the sources of these. With the name of a card, prints its description as TOML. Save
+    /// and edit it, and pass it as `--device sim:FILE.toml` to simulate a card of your own.
     Devices {
         /// The card to print
         #[arg(value_name = "CARD", value_parser = simulated::named)]
@@ -62,25 +62,24 @@ pub(crate) enum Command {
     },
     /// Explain a kernel line by line, or the lesson of an experiment
     ///
-    /// Of a kernel: simulates its launches at a small size, and shows the one that tells most: its Rust source with the
-    /// requests, sectors, bank conflicts and traffic of each line, the request that cost most drawn lane by lane, what limits
-    /// occupancy, and what limits time. Of an experiment: its lesson, its kernels and where it comes from.
+    /// For a kernel: simulates its launches at a small size and shows one of them: the Rust source with the requests,
+    /// sectors, bank conflicts and traffic of each line, a picture of the most expensive request lane by lane, and the
+    /// limits of occupancy and time. For an experiment: the lesson, its kernels and its articles.
     Explain(ExplainOptions),
-    /// Run kernels under the checks of the simulated driver, and report what is wrong with them
+    /// Run kernels under the checks of the simulated driver, and report their errors
     ///
-    /// Launches each kernel once a point, on buffers of exactly its size, and reports in compute-sanitizer's words:
-    /// accesses out of bounds or misaligned (memcheck), data races in shared and global memory (racecheck),
-    /// reads of memory that nothing has written (initcheck), wrong use of barriers (synccheck), memory that is never freed
-    /// (leakcheck). Each finding names its line
-    /// of Rust. A finding, or a wrong result, makes the exit status 1. It runs on the simulated driver, on machines
-    /// with a GPU too.
+    /// Launches each kernel once per point, on buffers of exactly its size, and reports in compute-sanitizer's words:
+    /// accesses out of bounds or misaligned (memcheck), data races in shared and global memory (racecheck), reads of
+    /// uninitialised memory (initcheck), wrong use of barriers (synccheck), and memory that is never freed (leakcheck).
+    /// Each finding names its line of Rust. A finding, or a wrong result, makes the exit status 1. The checks run on
+    /// the simulated driver, also on a machine with a GPU.
     Check(CheckOptions),
     /// Run the Rust kernels and their CUDA C++ twins interleaved, and report the ratio of their times
     ///
     /// Compiles every .cu file in the reference folder with nvcc (from PATH, CUDA_HOME/bin or /usr/local/cuda/bin) to
-    /// PTX for the device; where there is no nvcc, takes the .ptx files in that folder. A twin is a kernel with the
-    /// same name and parameters. Both run on the same buffers with the same launch shape, their samples interleaved, and
-    /// both are verified.
+    /// PTX for the device. Without nvcc it takes the .ptx files in that folder. A twin is a kernel with the same name
+    /// and parameters. Both run on the same buffers with the same launch shape and interleaved samples, and both are
+    /// verified.
     Compare {
         /// The folder with the CUDA C++ twins
         #[arg(long, value_name = "DIR")]
@@ -89,30 +88,30 @@ pub(crate) enum Command {
         #[command(flatten)]
         options: Options,
     },
-    /// Compare two runs row by row: what is slower, faster, wrong, new or gone
+    /// Compare two runs row by row: slower, faster, wrong, new and missing rows
     ///
-    /// Takes folders that `run --out` wrote, or files of records. Rows belong together where experiment, kernel, language and
-    /// parameters are the same; card and driver may differ. Each has the ratio of its median times, B over A, with an
-    /// interval that holds it with a probability of 95%; a change is certain where the interval excludes 1. One of the runs
-    /// may be modelled and the other measured: the ratios then say how far the model is off.
+    /// Takes folders that `run --out` wrote, or files of records. Rows match if experiment, kernel, language and
+    /// parameters are the same; card and driver may differ. Each pair has the ratio of its median times, B over A, with
+    /// its 95% interval. A change is certain if the interval excludes 1. If one run is modelled and the other measured,
+    /// the ratios are the model's error.
     Diff(DiffOptions),
     /// Write the tables in README.md and docs/ from the records that the repository keeps
     ///
-    /// README.md, docs/kernels.md and docs/rust-tax.md are made from docs/results; docs/fidelity.md besides from a simulation,
-    /// whose counters have to be those that Nsight Compute read on an H200. Needs a checkout.
+    /// README.md, docs/kernels.md and docs/rust-tax.md follow from docs/results. docs/fidelity.md also needs a simulation,
+    /// whose counters must equal those that Nsight Compute read on an H200. Needs a checkout of the repository.
     #[command(args_conflicts_with_subcommands = true)]
     Pages {
         /// Change nothing; fail if a table differs from its records, or a counter from the hardware's
         #[arg(long)]
         check: bool,
-        /// A page by itself.
+        /// A single page.
         #[command(subcommand)]
         page: Option<PageCommand>,
     },
-    /// Make one HTML page of runs: the card, each lesson with its picture, each kernel line by line
+    /// Make an HTML report of runs: the card, each lesson with its picture, each kernel line by line
     ///
-    /// Takes folders that `run --out` wrote, or files of records. The page is one file that needs no network; `run` makes
-    /// one too, and says where it is.
+    /// Takes folders that `run --out` wrote, or files of records. The report is one file that needs no network. `run` also
+    /// makes one, and prints its path.
     Report(ReportOptions),
 }
 
@@ -127,7 +126,7 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Draw only the curves of these experiments, a row for each and a column for each run, as an SVG picture
+    /// Draw only the curves of these experiments as an SVG picture: a row per experiment, a column per run
     #[arg(long, value_name = "EXPERIMENT", value_delimiter = ',')]
     pub picture: Vec<String>,
 
@@ -136,7 +135,7 @@ pub(crate) struct ReportOptions {
     pub open: bool,
 }
 
-/// The pages that can be made by themselves.
+/// The pages that can be made singly.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PageCommand {
     /// Write the tables of docs/fidelity.md: the simulator beside the hardware's counters and times
@@ -159,7 +158,7 @@ pub(crate) struct FidelityOptions {
     /// median of each figure is kept
     #[arg(long, value_name = "RECORDS.JSONL", conflicts_with_all = ["full", "check"])]
     pub records: Vec<PathBuf>,
-    /// Options of that run, where there are more than --bytes; the simulator gets the same
+    /// Further options of that run, besides --bytes; the simulator gets the same
     #[arg(long, value_name = "OPTIONS", requires = "records", allow_hyphen_values = true)]
     pub run: Option<String>,
     /// Keep that run's rows as measured without simulating them, because that would take too long
@@ -178,11 +177,11 @@ pub(crate) struct DiffOptions {
     #[arg(value_name = "B")]
     pub b: PathBuf,
 
-    /// Exit with status 1 if a row is certainly slower in B by more than this, as 2%, or no longer verifies
+    /// Exit with status 1 if a row is certainly slower in B by more than this, such as 2%, or no longer verifies
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub threshold: Option<f64>,
 
-    /// Show all rows, those that stayed the same included
+    /// Show all rows, unchanged ones included
     #[arg(short, long)]
     pub verbose: bool,
 
@@ -207,7 +206,7 @@ pub(crate) enum DiffFormat {
 /// What to run and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
-    /// Which options of single experiments the user gave. It stands first: the fields after it take their values away.
+    /// The options of single experiments that the user gave. This field comes first, because later fields consume the values.
     #[command(flatten)]
     pub given: Given,
 
@@ -223,9 +222,9 @@ pub(crate) struct Options {
 
     /// Where to run: auto, cuda, cuda:N, sim:CARD or sim:FILE.toml
     ///
-    /// auto is the first GPU of the NVIDIA driver, and sim:h200 where there is none, which is then said on stderr. cuda
-    /// insists on a GPU; cuda:N is the one with this number. sim:CARD is a simulated card, and sim:FILE.toml one of your
-    /// own; their times are modelled. `coalesce devices` lists them all.
+    /// auto is the first GPU of the NVIDIA driver, or sim:h200 if there is none, with a note on stderr. cuda requires a
+    /// GPU; cuda:N is the one with this number. sim:CARD is a simulated card, and sim:FILE.toml one of your own; their
+    /// times are modelled. `coalesce devices` lists them all.
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     pub device: DeviceChoice,
 
@@ -235,22 +234,22 @@ pub(crate) struct Options {
 
     /// Bytes that a kernel reads, such as 4MiB, 256MiB or 1GiB [default: at least four times L2]
     ///
-    /// KiB, MiB and GiB are binary, KB, MB and GB decimal. The default is the power of two that is at least four times
-    /// the device's L2 cache and at least 64 MiB: below that, part of the data stays in L2 from one launch to the
-    /// next, and the rows say so. On a simulated card copy, offset and stride touch as much in all, and the other
-    /// experiments take 16 MiB, so that all are done within 40 seconds on two cores. A stride of s spreads the bytes over s
+    /// KiB, MiB and GiB are binary; KB, MB and GB are decimal. The default is the least power of two that is at least four
+    /// times the device's L2 cache and at least 64 MiB. Below that, part of the data stays in L2 from one launch to the
+    /// next, and the rows say so. On a simulated card copy, offset and stride touch that much in all, and the other
+    /// experiments take 16 MiB, so that all finish within 40 seconds on two cores. A stride of s spreads the bytes over s
     /// times as much memory.
     #[arg(long, value_parser = sizes::parse, allow_hyphen_values = true, value_name = "SIZE")]
     pub bytes: Option<u64>,
 
-    /// The offsets or strides to visit: 0..=32, 0..32, 4, or 1,2,4,8 [default: some that stand for all; with --full 0..=32]
+    /// The offsets or strides to visit: 0..=32, 0..32, 4, or 1,2,4,8 [default: a selection; with --full 0..=32]
     #[arg(long, allow_hyphen_values = true, value_name = "RANGE")]
     pub range: Option<Sweep>,
 
-    /// Show every row with all its figures, and where a simulated card's are from
+    /// Show every row with all its figures, and the sources of a simulated card's figures
     ///
-    /// Without it an experiment is a screen: a picture, what it shows, and the few rows that carry it. The width is that of the
-    /// terminal, or what COLUMNS says; NO_COLOR turns colours off.
+    /// Without it an experiment takes one screen: a picture, its finding, and the rows that show it. The width is that of
+    /// the terminal, or the value of COLUMNS; NO_COLOR turns colours off.
     #[arg(short, long)]
     pub verbose: bool,
 
@@ -260,35 +259,35 @@ pub(crate) struct Options {
 
     /// Take the sizes of the articles and those beyond L2, and every offset and stride, where none is given
     ///
-    /// Without it everything is quick, and large enough to show what it shows.
+    /// Without it sizes are small, so that a run is quick, and large enough for each lesson.
     #[arg(long, help_heading = "Options")]
     pub full: bool,
 
-    /// Launch each point once and do not time it, for profilers such as ncu; the results are checked
+    /// Launch each point once without timing it, for profilers such as ncu; the results are verified
     ///
-    /// Each buffer is an allocation of its own and ends where its data ends, so that compute-sanitizer sees every access
-    /// beyond it.
+    /// Each buffer is an allocation of its own that ends with its data, so that compute-sanitizer sees every access past
+    /// the end.
     #[arg(long, help_heading = "Options", conflicts_with = "samples")]
     pub once: bool,
 
     /// Samples per row: the median is reported, with the shortest and the longest [default: 11, 5 of unified; 1 on a simulated card]
     ///
-    /// A sample on a GPU is many launches. On a simulated card it is one, and the model gives each the same time.
+    /// On a GPU a sample is many launches. On a simulated card it is one launch, and all have the same time.
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = |text: &str| whole(text, 1..=500))]
     pub samples: Option<u32>,
 
-    /// Show what each launch did: requests, sectors, cache lines, instructions; of a simulated card
+    /// Show the counters of each launch on a simulated card: requests, sectors, cache lines, instructions
     ///
-    /// `--counters` adds a table with a row per launch, `--counters lines` also one with a row per line of the kernel's
-    /// source. Records in JSON always have both.
+    /// `--counters` adds a table with one row per launch, `--counters lines` also a table with one row per source line.
+    /// Records in JSON always have both.
     #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "launch", value_name = "launch|lines")]
     pub counters: Option<Detail>,
 
-    /// Say under each table what makes its rows what they are
+    /// Explain each row below its table, in one sentence on what limits it
     ///
-    /// One sentence a row, generated from the counters of the simulator and from where the data lived. Of rows of a GPU, whose
-    /// counters only NVIDIA's tools read, the kernels are simulated for it, at a small size, before the run. Records always
-    /// have the sentence.
+    /// The sentence is generated from the simulator's counters and from where the data lived. For a GPU, whose counters
+    /// only NVIDIA's tools read, the kernels are simulated at a small size before the run. Records always have the
+    /// sentence.
     #[arg(long, help_heading = "Options")]
     pub explain: bool,
 
@@ -298,12 +297,12 @@ pub(crate) struct Options {
 
     /// How to print the result
     ///
-    /// json is one object a line for each row, printed as the rows come; docs/records.md describes its fields. Notices
-    /// and progress go to stderr, so that a pipe carries data alone.
+    /// json prints one object per row, each on a line, as soon as the row is done; docs/records.md describes its fields.
+    /// Notes and progress go to stderr, so that a pipe carries data alone.
     #[arg(long, value_enum, default_value_t = Format::Table, value_name = "table|json|csv")]
     pub format: Format,
 
-    /// Also write the result into this folder: records.jsonl as the rows come, report.html, table.txt and records.csv at the end
+    /// Also write the result into this folder: records.jsonl row by row; report.html, table.txt and records.csv at the end
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
@@ -315,13 +314,14 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR", conflicts_with = "once")]
     pub baseline: Option<PathBuf>,
 
-    /// With --baseline: exit with status 1 if a row is certainly slower by more than this, as 2%, or no longer verifies
+    /// With --baseline: exit with status 1 if a row is certainly slower by more than this, such as 2%, or no longer verifies
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "baseline")]
     pub threshold: Option<f64>,
 
-    /// Remove what an earlier run wrote into the folder of --out
+    /// Remove the files that an earlier run wrote into the folder of --out
     ///
-    /// Its records, run.json, report.html, table.txt and records.csv go when this run has its first record; nothing else is touched.
+    /// Its records, run.json, report.html, table.txt and records.csv are removed when this run has its first record. Other
+    /// files stay.
     #[arg(long, requires = "out")]
     pub replace: bool,
 }
@@ -329,16 +329,16 @@ pub(crate) struct Options {
 /// How closely counters are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Detail {
-    /// Of a launch as a whole
+    /// Counters of each launch
     Launch,
-    /// Of each line of the kernel's source as well
+    /// Counters of each source line as well
     Lines,
 }
 
 /// What to check and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CheckOptions {
-    /// Which options of single experiments the user gave. It stands first: the fields after it take their values away.
+    /// The options of single experiments that the user gave. This field comes first, because later fields consume the values.
     #[command(flatten)]
     pub given: Given,
 
@@ -357,16 +357,16 @@ pub(crate) struct CheckOptions {
     )]
     pub tools: Vec<Check>,
 
-    /// Check the kernels of this PTX file, by the same names and parameters, in the place of the program's own
+    /// Check the kernels of this PTX file, with the same names and parameters, in place of the program's own
     ///
-    /// What nvcc or another compiler made of a twin, for instance.
+    /// The file may be a twin compiled by nvcc, for instance.
     #[arg(long, value_name = "FILE")]
     pub ptx: Option<PathBuf>,
 
-    /// Show each finding, by instruction or pair of instructions, in all detail
+    /// Show every finding in full, by instruction or pair of instructions
     ///
-    /// Without it, findings that one change of the source would mend are shown as one: those at the same lines, and races that
-    /// one barrier would order.
+    /// Without it, findings that one change of the source would fix are shown as one: those at the same lines, and races
+    /// that one barrier would order.
     #[arg(long)]
     pub verbose: bool,
 
@@ -394,7 +394,7 @@ pub(crate) struct CheckOptions {
 /// What to explain and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// Which options of single experiments the user gave. It stands first: the fields after it take their values away.
+    /// The options of single experiments that the user gave. This field comes first, because later fields consume the values.
     #[command(flatten)]
     pub given: Given,
 
@@ -404,8 +404,7 @@ pub(crate) struct ExplainOptions {
 
     /// The card to simulate: auto, cuda, cuda:N, sim:CARD or sim:FILE.toml
     ///
-    /// For a GPU it is the simulated card that is most like it; auto is that of the first GPU, and sim:h200 where there is
-    /// none.
+    /// For a GPU it is the most similar simulated card. auto is that of the first GPU, or sim:h200 if there is none.
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     pub device: DeviceChoice,
 
@@ -417,7 +416,7 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_parser = sizes::parse, allow_hyphen_values = true, value_name = "SIZE")]
     pub bytes: Option<u64>,
 
-    /// The offset or stride to explain [default: the one that costs most]
+    /// The offset or stride to explain [default: the most expensive]
     #[arg(long, allow_hyphen_values = true, value_name = "RANGE")]
     pub range: Option<Sweep>,
 
@@ -453,7 +452,7 @@ impl Precisions {
 pub(crate) enum Format {
     /// A table for people
     Table,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
     /// Comma-separated values with a header
     Csv,

@@ -163,7 +163,7 @@ fn rows_of_a_gpu_are_explained_by_their_kernels_simulated() {
     let once = outcome(&mut coalesce(&[&arguments[..], &["--once", "--format", "json"]].concat()));
     assert_eq!(
         records(&once.out)[0]["explanation"],
-        "reads 16 KiB and writes as much; the sectors touched are 16.0 KiB in all, which stay in L2 from one launch to the next"
+        "reads 16 KiB and writes as much; the footprint of 16.0 KiB stays in L2 from one launch to the next"
     );
 
     let Outcome { status, out, err } =
@@ -171,8 +171,8 @@ fn rows_of_a_gpu_are_explained_by_their_kernels_simulated() {
     assert_eq!((status, err.as_str()), (Some(0), ""));
     assert_eq!(
         records(&out)[0]["explanation"],
-        "loads and stores touch 5 sectors per request, 80% of each used (counters simulated, h200); the sectors touched are \
-         16.0 KiB in all, which stay in L2 from one launch to the next"
+        "loads and stores touch 5 sectors per request, 80% of each used (counters simulated, h200); the footprint of \
+         16.0 KiB stays in L2 from one launch to the next"
     );
     let Outcome { out, .. } = outcome(&mut coalesce(&[&arguments[..], &["--explain"]].concat()));
     assert!(out.contains("\noffset_f32 1: loads and stores touch 5 sectors per request, "), "{out}");
@@ -317,7 +317,7 @@ fn csv_is_data_alone() {
         lines[2].ends_with(
             ",0,150994944,1048576,4,1024,2147483647,10000,8000,\"2 x memory clock x bus width, from the driver\",\
              cuda:0,,,,,,,,,,,,,,,,,,,,,,,,,\"loads and stores touch 8 sectors per request, 50% of each used (counters \
-             simulated, h200); the sectors touched are 32 KiB in all, which stay in L2 from one launch to the next\",,"
+             simulated, h200); the footprint of 32 KiB stays in L2 from one launch to the next\",,"
         ),
         "{}",
         lines[2]
@@ -533,7 +533,7 @@ fn ranges_that_make_no_sense_say_so() {
     let error = misuse(&mut coalesce(&["run", "stride", "--range", "0..=4"]));
     assert_eq!(
         error,
-        "error: a stride of 0 has every thread update the same element: strides begin at 1, as in --range 1..=32\n"
+        "error: at a stride of 0 every thread updates the same element: strides begin at 1, as in --range 1..=32\n"
     );
     let error = misuse(&mut coalesce(&["run", "copy", "--range", "0..=4"]));
     assert!(error.contains("--range has nothing to act on"), "{error}");

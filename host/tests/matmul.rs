@@ -81,5 +81,5 @@ fn sizes_that_cannot_be_are_refused() {
         assert!(error.contains(says), "{error}");
     }
     let error = refusal(&["matmul", "--alpha", "nan"]);
-    assert!(error.contains("'nan' is no number"), "{error}");
+    assert!(error.contains("'nan' is not a number"), "{error}");
 }

@@ -322,7 +322,7 @@ fn defaults_are_beyond_l2_where_the_lesson_is_about_dram() {
     assert_eq!(mebibytes, 4);
     let (mebibytes, residence, note) = of("stride", "stride_f32", "sim:h200", &["--range", "8"]);
     assert_eq!((mebibytes, residence), (32, dram));
-    assert!(note.starts_with("note: stride touches about as much memory at each stride"), "{note}");
+    assert!(note.starts_with("note: stride touches about the same memory at every stride"), "{note}");
 }
 
 #[test]

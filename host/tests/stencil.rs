@@ -47,8 +47,8 @@ fn coefficients_are_the_user_s_where_there_are_four() {
         ("1", "has 1 number, and the stencil takes exactly 4"),
         ("1,2,3", "has 3 numbers"),
         ("1,2,3,4,5", "has 5 numbers"),
-        ("1,2,3,inf", "'inf' is no number"),
-        ("1,2,3,x", "'x' is no number"),
+        ("1,2,3,inf", "'inf' is not a number"),
+        ("1,2,3,x", "'x' is not a number"),
     ] {
         let error = refusal(&["stencil", "--coefficients", coefficients]);
         assert!(error.contains(says), "{error}");

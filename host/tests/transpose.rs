@@ -136,11 +136,9 @@ fn limits_of_a_card_leave_kernels_out_or_are_errors() {
     let Outcome { status, out, err } = outcome(&mut coalesce(&arguments));
     assert_eq!(status, Some(0), "{err}");
     assert_eq!(out.lines().count(), 1 + ROWS - 2);
-    assert!(
-        err.starts_with(
-            "note: Tesla C870 has 16384 bytes of shared memory a block, which is too little for "
-        )
-    );
+    assert!(err.starts_with(
+        "note: Tesla C870 has 16384 bytes of shared memory per block, which is too little for "
+    ));
     let error = misuse(&mut coalesce(&[&arguments[..], &["--kernel", "tile_vector"]].concat()));
     assert!(error.contains("tile_vector needs 16384 bytes of shared memory"), "{error}");
 }
@@ -152,7 +150,7 @@ fn what_cannot_be_says_what_could() {
     }
     for (arguments, says) in [
         (&["--kernel", "tile", "--block", "32x32"][..], "tile takes blocks of 256 threads in any shape"),
-        (&["--nx", "2147483648"], "would not fit in 64 bits of address"),
+        (&["--nx", "2147483648"], "does not fit in 64 bits of address"),
         (&["--nx", "1048576", "--ny", "1048576"], "use larger blocks or a smaller matrix"),
         (&["--bytes", "4MiB"], "--bytes has nothing to act on: transpose does not take it"),
         (&["--range", "3"], "--range has nothing to act on: transpose does not take it"),

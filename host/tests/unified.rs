@@ -123,7 +123,10 @@ fn the_article_s_findings() {
     assert!(count(&random["observed"]["bytes_to_card"]) > 4 * count(&random["bytes"]["read"]), "{random}");
     assert_eq!(random["counters"]["bound"], "migration");
     let explanation = random["explanation"].as_str().expect("a sentence");
-    assert!(explanation.contains(" page faults in ") && explanation.contains(" send back "), "{explanation}");
+    assert!(
+        explanation.contains(" page faults in ") && explanation.contains(" to the card and evict "),
+        "{explanation}"
+    );
     // A launch begins anew each time, so the same row gives the same figures, up to what others have left in L2.
     let again = run("h200", &["--pattern", "random-warp", "--placement", "on-demand", "--factor", "2"]);
     let ratio = number(&again[0]["time_ms"]["median"]) / number(&random["time_ms"]["median"]);
@@ -241,6 +244,6 @@ fn what_cannot_be_run_says_what_can() {
         assert_eq!((status, out.as_str()), (Some(2), ""), "{err}");
         err
     };
-    assert!(usage(&["--page", "8KiB"]).contains("pages have 4KiB, 64KiB or 2MiB"));
+    assert!(usage(&["--page", "8KiB"]).contains("a page has 4KiB, 64KiB or 2MiB"));
     assert!(usage(&["--factor", "-1"]).contains("it has to be a number above 0"));
 }

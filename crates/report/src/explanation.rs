@@ -1,5 +1,5 @@
-//! What makes a row what it is, in one sentence: how its requests fall on sectors, what the caches take off, and which level
-//! the time goes to. Where there are counters it is made from them, else from bytes and footprint alone.
+//! The explanation of a row, in one sentence: sectors per request, the traffic that caches absorb, and the level that
+//! limits it. It is made from counters where there are any, else from bytes and footprint.
 
 use record::{
     Bound, Bytes, BytesMoved, Counted, DeviceInfo, Extent, Parameters, Record, Residence, Unfilled,
@@ -8,7 +8,7 @@ use record::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A part below which it is not worth a word.
+/// A share below which the sentence does not mention it.
 const NEXT_TO_NOTHING: f64 = 0.02;
 
 /// The sentence for a launch that was counted.
@@ -20,7 +20,7 @@ pub fn of_counters(counters: &Counted, device: &DeviceInfo) -> String {
     clauses.join("; ")
 }
 
-/// The sentence for a launch that nobody counted: of what it asks for, and where that lived.
+/// The sentence for a launch without counters: its bytes, and where they lived.
 pub fn of_bytes(bytes: &BytesMoved, residence: Residence) -> String {
     let asks = match (bytes.read, bytes.written) {
         (0, 0) => return served(bytes.footprint, residence),
@@ -32,8 +32,8 @@ pub fn of_bytes(bytes: &BytesMoved, residence: Residence) -> String {
     format!("{asks}; {}", served(bytes.footprint, residence))
 }
 
-/// The sentence for a launch on a GPU whose kernel was counted on a simulated `card`, at a small size. How requests fall on
-/// sectors does not depend on the size; what the caches absorb does, and is told from the launch's own footprint.
+/// The sentence for a launch on a GPU whose kernel was counted on a simulated `card`, at a small size. Sectors per request
+/// do not depend on the size. What the caches absorb does, so it follows from the launch's own footprint.
 pub fn of_simulated(total: &Counts, card: &DeviceInfo, bytes: &BytesMoved, residence: Residence) -> String {
     let mut clauses = requests(total, card);
     if clauses.is_empty() {
@@ -45,7 +45,7 @@ pub fn of_simulated(total: &Counts, card: &DeviceInfo, bytes: &BytesMoved, resid
     clauses.join("; ")
 }
 
-/// Where the variable lies that a kernel is to show, and what reaches it, as its PTX has it; `None` where it is to show none.
+/// The memory of the variable that a kernel shows, and the instructions that reach it; `None` where it shows none.
 pub fn of_variable(parameters: &Parameters) -> Option<String> {
     let text = |name: &str| parameters.more.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (class, space) = (text("class")?, text("space")?);
@@ -54,7 +54,7 @@ pub fn of_variable(parameters: &Parameters) -> Option<String> {
     Some(format!("{class}: {variable} is in .{space}, reached by {reached}"))
 }
 
-/// A clause on the pages that moved in the course of a launch, from what was observed of it.
+/// A clause on the pages that migrated during a launch.
 pub fn of_moves(observed: &BTreeMap<String, Value>) -> Option<String> {
     let count = |name: &str| observed.get(name).and_then(Value::as_u64);
     let (faults, batches) = (count("faults")?, count("fault_batches")?);
@@ -62,24 +62,24 @@ pub fn of_moves(observed: &BTreeMap<String, Value>) -> Option<String> {
     if faults == 0 {
         return None;
     }
-    let batches = if batches == 1 { "a batch".to_string() } else { format!("{batches} batches") };
-    let back = if back == 0 { String::new() } else { format!(" and send back {}", megabytes(back)) };
-    Some(format!("{faults} page faults in {batches} bring {}{back}", megabytes(to_card)))
+    let batches = if batches == 1 { "1 batch".to_string() } else { format!("{batches} batches") };
+    let back = if back == 0 { String::new() } else { format!(" and evict {}", megabytes(back)) };
+    Some(format!("{faults} page faults in {batches} bring {} to the card{back}", megabytes(to_card)))
 }
 
 fn served(footprint: u64, residence: Residence) -> String {
-    let footprint = format!("the sectors touched are {} in all", Bytes(footprint));
+    let footprint = format!("the footprint of {}", Bytes(footprint));
     match residence {
-        Residence::L2 => format!("{footprint}, which stay in L2 from one launch to the next"),
-        Residence::Mixed => format!("{footprint}, of which L2 keeps a part from one launch to the next"),
-        Residence::Dram => format!("{footprint}, which come from DRAM"),
-        Residence::Host => format!("{footprint}, which come from the host"),
-        Residence::L1 => format!("{footprint}, of which L1 serves nearly all requests"),
-        Residence::Constant => format!("{footprint}; the constant cache serves nearly all requests"),
+        Residence::L2 => format!("{footprint} stays in L2 from one launch to the next"),
+        Residence::Mixed => format!("{footprint} stays in L2 in part from one launch to the next"),
+        Residence::Dram => format!("{footprint} comes from DRAM"),
+        Residence::Host => format!("{footprint} comes from the host"),
+        Residence::L1 => format!("L1 serves nearly all requests to {footprint}"),
+        Residence::Constant => format!("the constant cache serves nearly all requests to {footprint}"),
     }
 }
 
-/// How requests fall on sectors, banks and constant words, and how branches part warps.
+/// Clauses on sectors, bank conflicts, constant replays and divergence.
 fn requests(total: &Counts, device: &DeviceInfo) -> Vec<String> {
     let mut clauses = Vec::new();
     let kinds = [("loads", &total.loads), ("stores", &total.stores), ("atomics", &total.atomics)];
@@ -158,7 +158,7 @@ fn sectors(counts: &MemoryCounts) -> String {
     }
 }
 
-/// What L1, L2 and the host link do.
+/// Clauses on the traffic of L1, L2, DRAM and the host link.
 fn levels(counters: &Counted, device: &DeviceInfo) -> Vec<String> {
     const SECTOR: u64 = 32;
     let launch = &counters.launch;
@@ -169,14 +169,14 @@ fn levels(counters: &Counted, device: &DeviceInfo) -> Vec<String> {
         clauses.push(format!("L1 serves {} of the loads' sectors", percent(kept)));
     }
     let link = (launch.link.sectors_read + launch.link.sectors_written) * SECTOR;
-    // What crosses the link is no matter of DRAM.
+    // Bytes that cross the link do not come from DRAM.
     let l2 = ((launch.l2_sectors_read + launch.l2_sectors_written) * SECTOR).saturating_sub(link);
     if l2 > 0 {
         let dram = counters.dram_bytes;
         let absorbed = 1.0 - part(dram, l2);
         clauses.push(match (device.l2_bytes, absorbed) {
             (0, _) => format!("DRAM moves {}", megabytes(dram)),
-            (_, absorbed) if absorbed > 1.0 - NEXT_TO_NOTHING => "L2 absorbs all of it".to_string(),
+            (_, absorbed) if absorbed > 1.0 - NEXT_TO_NOTHING => "L2 absorbs all traffic".to_string(),
             (_, absorbed) if absorbed > NEXT_TO_NOTHING => {
                 format!("L2 absorbs {} and DRAM moves {}", percent(absorbed), megabytes(dram))
             }
@@ -195,7 +195,7 @@ fn levels(counters: &Counted, device: &DeviceInfo) -> Vec<String> {
     clauses
 }
 
-/// How far the launch is from filling the card, if it is.
+/// A clause on a launch that does not fill the card.
 fn filling(counters: &Counted, device: &DeviceInfo) -> Option<String> {
     let LaunchCounters { blocks, resident_blocks, .. } = counters.launch;
     let room = u64::from(resident_blocks) * u64::from(device.multiprocessors);
@@ -213,7 +213,7 @@ fn bound(bound: Bound) -> &'static str {
         Bound::OnChip => "bound by on-chip memory",
         Bound::Issue => "issue-bound",
         Bound::Latency => "latency-bound",
-        Bound::Launch => "bound by starting the kernel",
+        Bound::Launch => "bound by launch overhead",
         Bound::Link => "bound by the host link",
         Bound::Migration => "bound by page migration",
     }
@@ -237,7 +237,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// Which of some simulated rows is most like a row: of the same kernel, with as many of the same parameters as can be had.
+/// The simulated row most like a row: of the same kernel, with the most parameters in common.
 pub fn most_alike<'r>(rows: &'r [Record], kernel: &str, parameters: &Parameters) -> Option<&'r Record> {
     let of = |row: &&Record| row.kernel == kernel && row.counters.is_some();
     // A size differs by design, and so does the grid that goes with it.
@@ -268,9 +268,12 @@ mod tests {
         };
         assert_eq!(
             of([700, 3, 64_000_000, 32_000_000]).as_deref(),
-            Some("700 page faults in 3 batches bring 64.0 MB and send back 32.0 MB")
+            Some("700 page faults in 3 batches bring 64.0 MB to the card and evict 32.0 MB")
         );
-        assert_eq!(of([2, 1, 65_536, 0]).as_deref(), Some("2 page faults in a batch bring 0.1 MB"));
+        assert_eq!(
+            of([2, 1, 65_536, 0]).as_deref(),
+            Some("2 page faults in 1 batch bring 0.1 MB to the card")
+        );
         assert_eq!((of([0, 0, 0, 0]), of_moves(&BTreeMap::new())), (None, None));
     }
     use crate::terminal::tests::row;
@@ -333,7 +336,7 @@ mod tests {
         assert_eq!(
             of_counters(&counters, &h200()),
             "loads and stores touch 32 sectors per request, 12.5% of each used; L1 serves 75% of the loads' sectors; L2 \
-             absorbs all of it; DRAM-bound"
+             absorbs all traffic; DRAM-bound"
         );
         counters.launch.l2_sectors_read = 1024;
         counters.dram_bytes = 65_536_000;
@@ -404,7 +407,7 @@ mod tests {
         let bytes = BytesMoved { read: 1 << 20, written: 1 << 20, footprint: 8 << 20 };
         assert_eq!(
             of_bytes(&bytes, Residence::Dram),
-            "reads 1 MiB and writes as much; the sectors touched are 8 MiB in all, which come from DRAM"
+            "reads 1 MiB and writes as much; the footprint of 8 MiB comes from DRAM"
         );
         let total = Counts { loads: memory(32, 256, 4096), ..Counts::default() };
         assert_eq!(
@@ -414,8 +417,8 @@ mod tests {
                 &bytes,
                 Residence::L2
             ),
-            "loads touch 8 sectors per request, 50% of each used (counters simulated, h200); the sectors touched are 8 MiB in \
-             all, which stay in L2 from one launch to the next"
+            "loads touch 8 sectors per request, 50% of each used (counters simulated, h200); the footprint of 8 MiB stays \
+             in L2 from one launch to the next"
         );
     }
 

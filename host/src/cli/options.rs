@@ -1,4 +1,4 @@
-//! The options that are an experiment's own: which of them it takes, each experiment says itself.
+//! The options of single experiments. Each experiment names those that it takes.
 
 use super::given::SIZES;
 use crate::{
@@ -8,13 +8,13 @@ use crate::{
 use clap::{Args, ValueEnum};
 use std::{fmt, str::FromStr};
 
-/// What the user chose where experiments leave a choice; what was not chosen is left to the experiment.
+/// The user's values of these options; the experiment chooses the others.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Choices {
-    /// Threads per block: 256, 16x16, or several as in 16x16,32x8 [default: 256, or what the experiment says]
+    /// Threads per block: 256, 16x16, or several as in 16x16,32x8 [default: 256, or the experiment's own]
     ///
-    /// From 1 to the device's limit in all, 1024 as a rule. What is not a multiple of 32 is allowed, for the sake of seeing
-    /// what it costs: the last warp of each block then has idle lanes. Two dimensions are for transpose and matmul.
+    /// The product is from 1 to the device's limit, usually 1024. It need not be a multiple of 32; the last warp of each
+    /// block then has idle lanes. Two dimensions are for transpose and matmul.
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "THREADS")]
     pub block: Vec<Block>,
 
@@ -38,15 +38,15 @@ pub(crate) struct Choices {
     #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_delimiter = ',', value_name = "N|MxNxK")]
     pub size: Vec<Matrices>,
 
-    /// What a product of matrices is multiplied by: C = alpha A B + beta C [default: 1]
+    /// The factor of the matrix product: C = alpha A B + beta C [default: 1]
     #[arg(long, allow_hyphen_values = true, value_name = "X", value_parser = coefficient)]
     pub alpha: Option<f32>,
 
-    /// What C is multiplied by before the product is added; with 0 it is not read [default: 0]
+    /// The factor of C before the product is added; with 0 C is not read [default: 0]
     #[arg(long, allow_hyphen_values = true, value_name = "X", value_parser = coefficient)]
     pub beta: Option<f32>,
 
-    /// Oversubscription: the allocation over the memory that counts as the card's, or several as in 0.5,1.0,1.5
+    /// Oversubscription factor: the allocation over --budget, or several as in 0.5,1.0,1.5
     #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_delimiter = ',', value_name = "P", value_parser = factor)]
     pub factor: Vec<f64>,
 
@@ -54,23 +54,22 @@ pub(crate) struct Choices {
     #[arg(long, allow_hyphen_values = true, value_name = "4KiB|64KiB|2MiB", value_parser = page)]
     pub page: Option<u64>,
 
-    /// Where the pages of unified memory are, or several
+    /// Where the pages of unified memory are during a launch, or several placements
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PLACEMENT")]
     pub placement: Vec<Placement>,
 
-    /// The order in which unified memory is read, or several
+    /// The access order of unified memory, or several
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PATTERN")]
     pub pattern: Vec<Pattern>,
 
-    /// Device memory that counts as the card's in the unified memory experiment
+    /// The memory that counts as the card's in the unified memory experiment
     #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_name = "SIZE", value_parser = sizes::parse)]
     pub budget: Option<u64>,
 
     /// Let managed memory exceed what a GPU has free
     ///
-    /// Pages are then evicted while kernels run. The driver may take minutes for a launch, the card is as good as hung for
-    /// everything else meanwhile, and on some systems the machine has to be restarted. A simulated card needs no
-    /// leave.
+    /// Pages are then evicted while kernels run. A launch can take minutes, the card hangs for all its users meanwhile, and
+    /// on some systems the machine must be restarted. A simulated card does not need this option.
     #[arg(long, help_heading = SIZES)]
     pub allow_oversubscription: bool,
 
@@ -134,16 +133,17 @@ fn dimension(text: &str) -> Result<u32, String> {
 
 fn factor(text: &str) -> Result<f64, String> {
     let number = text.trim().parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor > 0.0);
-    number.ok_or_else(|| format!("'{}' is no factor: it has to be a number above 0, as in 1.5", text.trim()))
+    number
+        .ok_or_else(|| format!("'{}' is not a factor: it has to be a number above 0, as in 1.5", text.trim()))
 }
 
 fn coefficient(text: &str) -> Result<f32, String> {
     let number = text.trim().parse::<f32>().ok().filter(|coefficient| coefficient.is_finite());
-    number.ok_or_else(|| format!("'{}' is no number of single precision, as in 0.8", text.trim()))
+    number.ok_or_else(|| format!("'{}' is not a number in single precision, as in 0.8", text.trim()))
 }
 
 fn page(text: &str) -> Result<u64, String> {
-    let sizes = "pages have 4KiB, 64KiB or 2MiB";
+    let sizes = "a page has 4KiB, 64KiB or 2MiB";
     let bytes = sizes::parse(text).map_err(|error| format!("{error}; {sizes}"))?;
     if [4 << 10, 64 << 10, 2 << 20].contains(&bytes) {
         return Ok(bytes);
@@ -226,9 +226,9 @@ mod tests {
             (["--size", "0x1x1"], "'0' is not a whole number"),
             (["--factor", "0"], "it has to be a number above 0"),
             (["--factor", "inf"], "it has to be a number above 0"),
-            (["--page", "8KiB"], "pages have 4KiB, 64KiB or 2MiB"),
-            (["--page", "4K"], "pages have 4KiB, 64KiB or 2MiB"),
-            (["--coefficients", "a,b,c,d"], "'a' is no number of single precision"),
+            (["--page", "8KiB"], "a page has 4KiB, 64KiB or 2MiB"),
+            (["--page", "4K"], "a page has 4KiB, 64KiB or 2MiB"),
+            (["--coefficients", "a,b,c,d"], "'a' is not a number in single precision"),
             (["--placement", "nowhere"], "on-demand"),
             (["--pattern", "spiral"], "grid-stride"),
             (["--budget", "0"], "zero"),

@@ -60,13 +60,13 @@ impl Experiment for Offset {
     }
 
     fn summary(&self) -> &'static str {
-        "a[i + s] += 1: warps that start s elements off their alignment"
+        "a[i + s] += 1: warps that start s elements past an aligned address"
     }
 
     fn reading(&self) -> &'static str {
-        "From compute capability 2.0 on, a misaligned warp touches one sector or line more, which a cache shares with its \
-         neighbour: a small dent between the aligned offsets. Before, the parts of a misaligned half-warp were transactions \
-         of their own, 16 of them on capability 1.0."
+        "From compute capability 2.0 on, a misaligned warp touches one more sector or line. A cache shares it with the \
+         neighbouring warp, so bandwidth dips only slightly between aligned offsets. Earlier cards split a misaligned \
+         half-warp into several transactions, 16 of them on capability 1.0."
     }
 
     fn module(&self) -> &'static str {
@@ -141,12 +141,12 @@ impl Experiment for Stride {
     }
 
     fn summary(&self) -> &'static str {
-        "a[i * s] += 1: warps spread out over s times the memory"
+        "a[i * s] += 1: warps that spread over s times the memory"
     }
 
     fn reading(&self) -> &'static str {
-        "Memory moves in 32-byte sectors, so useful bandwidth falls as 1/s until every lane has a sector of its own \
-         (s = 8 in f32, 4 in f64); beyond that DRAM's larger granule, its pages and address translation take their share."
+        "Memory moves in 32-byte sectors, so effective bandwidth falls as 1/s until every lane has a sector of its own \
+         (s = 8 in f32, 4 in f64). Beyond that it falls because of DRAM's larger granule, its pages and address translation."
     }
 
     fn module(&self) -> &'static str {
@@ -190,8 +190,8 @@ impl Experiment for Stride {
     }
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
-        let note = "stride touches about as much memory at each stride, several times L2; `--bytes` has the same number of \
-                    bytes read at each";
+        let note = "stride touches about the same memory at every stride, several times L2; with `--bytes` it reads the same \
+                    number of bytes at every stride";
         if request.is_modelled(device) && !request.sized { vec![note.to_string()] } else { Vec::new() }
     }
 
@@ -200,7 +200,7 @@ impl Experiment for Stride {
         let strides = values(request, &STRIDES, Sweep::inclusive(1, 32));
         if strides.values().contains(&0) {
             bail!(
-                "a stride of 0 has every thread update the same element: strides begin at 1, as in --range 1..=32"
+                "at a stride of 0 every thread updates the same element: strides begin at 1, as in --range 1..=32"
             );
         }
         let mut points = Vec::new();
@@ -296,7 +296,7 @@ fn length(elements: Option<u64>, precision: Precision) -> Result<u64> {
         .and_then(|elements| elements.checked_mul(precision.size()))
         .filter(|&bytes| i64::try_from(bytes).is_ok())
         .ok_or_else(|| {
-            anyhow!("the array would not fit in 64 bits of address: use fewer --bytes or a smaller --range")
+            anyhow!("the array does not fit in 64 bits of address: use fewer --bytes or a smaller --range")
         })
 }
 

@@ -49,12 +49,12 @@ impl Experiment for Constant {
     }
 
     fn summary(&self) -> &'static str {
-        "lanes that ask constant memory for 1 to 32 different words, against the read-only path"
+        "lanes that read 1 to 32 different words of constant memory, against the read-only path"
     }
 
     fn reading(&self) -> &'static str {
-        "GB/s are the words that lanes get, nearly all of them from a cache. Constant memory serves one address at a \
-         time: twice as many addresses, half the rate. The read-only path serves what lies in a line together."
+        "GB/s count the words that lanes receive, nearly all of them from a cache. Constant memory serves one address at \
+         a time, so twice as many addresses halve the rate. The read-only path serves all words of a line together."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -100,9 +100,9 @@ impl Experiment for Constant {
 fn distinct(request: &Request) -> Result<Vec<u32>> {
     let chosen = &request.choices.width;
     match chosen.iter().find(|width| !DISTINCT.contains(width)) {
-        Some(width) => bail!(
-            "--width {width}: the lanes of a warp ask for 1, 2, 4, 8, 16 or 32 different words at a time, a power of two"
-        ),
+        Some(width) => {
+            bail!("--width {width}: a request of this experiment reads 1, 2, 4, 8, 16 or 32 different words")
+        }
         None if chosen.is_empty() => Ok(DISTINCT.to_vec()),
         None => Ok(chosen.clone()),
     }

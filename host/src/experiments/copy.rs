@@ -1,4 +1,4 @@
-//! `copy`: the ceiling that everything else is held against. The kernels and what to expect of them are in
+//! `copy`: the practical limit of every other kernel. The kernels and what to expect of them are in
 //! gpu-kernels' `copy.rs`.
 
 use super::{
@@ -69,12 +69,13 @@ impl Experiment for Copy {
     }
 
     fn summary(&self) -> &'static str {
-        "destination[i] = source[i]: the ceiling that everything else is held against"
+        "destination[i] = source[i]: the practical limit of every other kernel"
     }
 
     fn reading(&self) -> &'static str {
-        "copy_driver is the driver's own device-to-device copy at this size. What a kernel can choose is how many \
-         bytes a thread moves at a time, how many loads it has in flight, and who hands out the work."
+        "copy_driver is the driver's own device-to-device copy at this size. The kernels differ in the bytes that a \
+         thread moves per access, in the loads that it has in flight, and in the grid, which covers the array or strides \
+         through it."
     }
 
     fn articles(&self) -> &'static [Article] {

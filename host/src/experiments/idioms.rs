@@ -128,12 +128,12 @@ impl Experiment for Idioms {
     }
 
     fn summary(&self) -> &'static str {
-        "the same copy, transpose and product, written in five ways: what safety costs"
+        "a copy, a transpose and a product, each in five ways: what bounds checks cost"
     }
 
     fn reading(&self) -> &'static str {
-        "A memory-bound kernel hides a comparison; an issue-bound one pays for it, and more where it keeps loads from being \
-         issued together. docs/rust-tax.md says how each check goes away."
+        "A check costs little in a memory-bound kernel. It costs time in an issue-bound kernel, and more where it \
+         serialises loads. docs/rust-tax.md says how to remove each check."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -314,7 +314,7 @@ fn matmul(kernel: &Kernel, sizes: Matrices, device: &DeviceInfo) -> Result<Point
 fn bytes_of(elements: u64) -> Result<u64> {
     elements
         .checked_mul(Precision::F32.size())
-        .context("is more than 64 bits of bytes: choose fewer rows or columns")
+        .context("has more bytes than 64 bits can count: choose fewer rows or columns")
 }
 
 /// A buffer that is read and stays as it is.
@@ -373,8 +373,8 @@ impl Product {
         let terms = u64::from(sizes.k);
         if terms > Self::MOST_TERMS {
             bail!(
-                "a product of {sizes} adds up {terms} terms, and single precision adds at most {} of them exactly, as every \
-                 element is checked: choose a smaller third size",
+                "a product of {sizes} sums {terms} terms, of which single precision adds at most {} exactly, and every element is \
+                 compared exactly: choose a smaller third size",
                 Self::MOST_TERMS,
             );
         }

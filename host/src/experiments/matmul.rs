@@ -98,9 +98,8 @@ impl Experiment for Matmul {
     }
 
     fn reading(&self) -> &'static str {
-        "GB/s and intensity count what threads load from global memory: two numbers per multiplication without tiles, \
-         16 or 32 times fewer with them. The fewer, the more GFLOP/s, until shared memory is the limit; tiles in registers \
-         go beyond it."
+        "GB/s and intensity count the loads from global memory: two per multiplication without tiles, 16 or 32 times \
+         fewer with tiles. Fewer loads give more GFLOP/s, until shared memory is the limit; tiles in registers go beyond it."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -133,10 +132,10 @@ impl Experiment for Matmul {
             .filter(|kernel| request.wants(kernel.info.name) && !is_possible(kernel, request, device));
         let reason = |kernel: &Kernel| {
             format!(
-                "{} is left out: {} takes {} threads per block",
+                "{} is left out: its tiles need more threads per block than the {} of {}",
                 kernel.info.name,
+                device.max_threads_per_block,
                 device.plain_name(),
-                device.max_threads_per_block
             )
         };
         left_out.map(reason).collect()
@@ -267,7 +266,7 @@ impl Task {
             u128::from(SIZE) * elements(matrices).iter().map(|&number| u128::from(number)).sum::<u128>();
         if bytes > u128::from(device.memory_bytes) {
             bail!(
-                "--size {matrices}: the three matrices have {} in all, and {} has {} of memory",
+                "--size {matrices}: the three matrices have {} in all, and {} has {} of memory; choose a smaller size",
                 readable(bytes),
                 device.plain_name(),
                 Bytes(device.memory_bytes),
@@ -275,8 +274,8 @@ impl Task {
         }
         let product = Product::new(m, n, k).with_context(|| {
             format!(
-                "--size {matrices}: a result is compared exactly, for which no sum may reach 2^24, and {k} products can \
-                 do that. k goes up to {}",
+                "--size {matrices}: a sum of {k} products can reach 2^24, beyond which single precision is not exact and the result \
+                 cannot be verified. k goes up to {}",
                 product::LONGEST,
             )
         })?;
@@ -289,7 +288,7 @@ impl Task {
         let Matrices { m, n, k } = matrices;
         let [a, b, c] = elements(matrices);
         let (read, flops) = work_of(matrices, width, beta)
-            .with_context(|| format!("--size {matrices}: that is more work than 64 bits can count"))?;
+            .with_context(|| format!("--size {matrices}: the product has more operations than 64 bits can count; choose a smaller size"))?;
         let mut more = [("m", m.into()), ("n", n.into()), ("k", k.into())]
             .map(|(name, value): (&str, serde_json::Value)| (name.to_string(), value))
             .to_vec();

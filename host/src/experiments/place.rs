@@ -1,4 +1,4 @@
-//! Where a buffer lies.
+//! The memory that a buffer is in, and the placement of managed pages.
 
 use clap::ValueEnum;
 
@@ -15,20 +15,20 @@ pub(crate) enum Place {
     Pinned,
 }
 
-/// Where the pages of managed memory are to be while a kernel runs.
+/// Where the pages of managed memory are while a kernel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Placement {
-    /// Pages come over when a kernel asks for them
+    /// Pages migrate to the card when a kernel touches them
     OnDemand,
-    /// All pages are brought over beforehand
+    /// All pages are prefetched to the card before the launch
     Prefetched,
-    /// Pages stay on the host, and a kernel reads them over the link
+    /// Pinned memory on the host, which the kernel reads over the link
     ZeroCopy,
-    /// The same with managed memory, by hints, where zero-copy takes pinned memory
+    /// Managed memory that hints keep on the host, read over the link
     ZeroCopyHints,
-    /// Pages are partitioned between host and card, by hints for each of them
+    /// Pages are partitioned between host and card, by a hint for each page
     Partition,
-    /// The same by one prefetch of what fits, the rest read over the link
+    /// The pages that fit are prefetched, and the others are read over the link
     PartitionPrefetch,
 }
 

@@ -60,8 +60,8 @@ pub(super) fn shared_fits(shape: &Shape, device: &DeviceInfo) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "a block of {} threads would need {} bytes of dynamic shared memory, and {} has {} for a block: use smaller blocks \
-         or tiles",
+        "a block of {} threads needs {} bytes of dynamic shared memory, and {} has {} per block: use smaller blocks or \
+         tiles",
         Extent::from(shape.block),
         shape.shared,
         device.plain_name(),
@@ -75,7 +75,7 @@ fn threads_fit(block: &Block, device: &DeviceInfo) -> Result<()> {
     if threads == 0 || threads > u64::from(device.max_threads_per_block) {
         let shape = if block.y == 1 { String::new() } else { format!(" ({block})") };
         bail!(
-            "a block of {threads} threads{shape} cannot be launched: {} takes 1 to {} threads per block; 256 is usual",
+            "a block of {threads} threads{shape} cannot be launched: {} takes 1 to {} threads per block, as in --block 256",
             device.plain_name(),
             device.max_threads_per_block,
         );
@@ -125,7 +125,7 @@ impl FromStr for Block {
                 Block::MOST,
             )),
             _ => Err(format!(
-                "it has to be a whole number in 1..={0}, or two whose product is, as in 16x16",
+                "it has to be a whole number in 1..={0}, or two with a product in that range, as in 16x16",
                 Block::MOST
             )),
         }

@@ -90,8 +90,9 @@ impl Experiment for Shuffle {
     }
 
     fn reading(&self) -> &'static str {
-        "A shuffle is one instruction between a load and a store: its kernels are level with a copy. Sums read much and \
-         write little; a thread that loads four vectors before it adds gets to the memory's bandwidth."
+        "A shuffle is one instruction between a load and a store, so its kernels are level with a copy of one word per \
+         thread. Reductions read much and write little; they reach the bandwidth of memory if a thread loads four vectors \
+         before it adds."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -186,7 +187,7 @@ pub(super) fn whole_warps(experiment: &str, block: u32) -> Result<u32> {
         _ => format!("the nearest are {below} and {}", below + LANES),
     };
     bail!(
-        "{experiment} takes blocks of whole warps, and {block} threads are no multiple of {LANES}: {nearest}"
+        "{experiment} takes blocks of whole warps, and {block} threads are not a multiple of {LANES}: {nearest}"
     )
 }
 
@@ -202,7 +203,7 @@ fn widths(request: &Request) -> Result<Vec<u32>> {
     let Some(width) = chosen.iter().find(|width| !WIDTHS.contains(width)) else { return Ok(chosen.clone()) };
     let above = WIDTHS.iter().position(|valid| valid > width);
     bail!(
-        "--width {width}: a shuffle stays within 2, 4, 8, 16 or 32 lanes, a power of two; the nearest {}",
+        "--width {width}: a shuffle has segments of 2, 4, 8, 16 or 32 lanes; the nearest {}",
         match above {
             Some(0) => "is 2".to_string(),
             Some(above) => format!("are {} and {}", WIDTHS[above - 1], WIDTHS[above]),

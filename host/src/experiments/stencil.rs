@@ -52,13 +52,14 @@ impl Experiment for Stencil {
     }
 
     fn summary(&self) -> &'static str {
-        "a derivative from nine points: coefficients in constant memory or read-only, one result per thread or four"
+        "a derivative from nine points: halos in shared memory, coefficients in constant memory or read-only"
     }
 
     fn reading(&self) -> &'static str {
-        "Every element is read once into shared memory, and 8 more per block, and serves nine results. All lanes ask for \
-         the same coefficient, which either path delivers at once; blocks of one warp leave half of an SM empty. \
-         stencil_vector needs a quarter of the instructions, and is bound by memory alone."
+        "Each block reads its elements once into shared memory, with 8 more for the halo, and each element serves nine \
+         results. All lanes ask for the same coefficient, which either path delivers at once. Blocks of one warp leave half \
+         of an SM empty. stencil_vector computes four results per thread, needs a quarter of the instructions, and is \
+         bound by memory alone."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -89,8 +90,9 @@ impl Experiment for Stencil {
         if request.sized && request.wants(VECTOR.name) && !request.bytes.is_multiple_of(WIDTH * SIZE) {
             let bytes = request.bytes;
             return vec![format!(
-                "{} is left out: {bytes} bytes are not whole vectors of {WIDTH}",
-                VECTOR.name
+                "{} is left out: {bytes} bytes are not a multiple of {}, the size of a vector",
+                VECTOR.name,
+                WIDTH * SIZE,
             )];
         }
         let blocks = blocks(request);

@@ -61,12 +61,12 @@ impl Experiment for Storage {
     }
 
     fn summary(&self) -> &'static str {
-        "one block and one variable: the memory it lives in and the PTX that reaches it"
+        "one variable per kernel: the memory it lives in and the PTX that reaches it"
     }
 
     fn reading(&self) -> &'static str {
-        "Where a variable is declared decides which instruction reaches it, and that decides who sees it and what it costs. \
-         The work is that of one block: its time is that of starting a kernel."
+        "A variable's declaration decides its memory, the instruction that reaches it, who sees it and what an access costs. \
+         Each launch is one block, so its time is that of starting a kernel."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -106,7 +106,7 @@ fn described(class: &Class, text: &Text) -> Result<Point> {
     let found = text.storage(class.kernel.name)?;
     let [storage] = &found[..] else {
         bail!(
-            "{} is to show one variable, and its PTX for compute_{} uses {}",
+            "{} must use one variable, and its PTX for compute_{} uses {}",
             class.kernel.name,
             text.arch,
             found.len(),

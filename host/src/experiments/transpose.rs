@@ -1,4 +1,4 @@
-//! `transpose`: one side of the work is always across the grain. The kernels and what to expect of them are in gpu-kernels'
+//! `transpose`: one side of the work is always strided. The kernels and what to expect of them are in gpu-kernels'
 //! `transpose.rs` and the files below it.
 
 use super::{
@@ -191,7 +191,7 @@ impl Matrix {
         let Matrix { nx, ny } = self;
         let bytes = self.elements().checked_mul(4).filter(|&bytes| i64::try_from(bytes).is_ok());
         bytes.ok_or_else(|| {
-            anyhow!("a matrix of {ny} rows of {nx} elements would not fit in 64 bits of address: use a smaller --nx or --ny")
+            anyhow!("a matrix of {ny} rows of {nx} elements does not fit in 64 bits of address: use a smaller --nx or --ny")
         })
     }
 }
@@ -206,9 +206,9 @@ impl Experiment for Transpose {
     }
 
     fn reading(&self) -> &'static str {
-        "copy_row and copy_col copy without turning: the upper and the lower bound. In row kernels lanes run \
-         along the source's rows and store down columns, in col kernels the other way round. Tiles turn in shared memory, \
-         so that both sides go along rows; vectors move 16 bytes a lane on both sides as well."
+        "copy_row and copy_col copy without transposing: the upper and the lower bound. In row kernels lanes load along \
+         rows and store down columns; in col kernels they load down columns and store along rows. Tiles transpose in \
+         shared memory, so that both sides go along rows; vectors also move 16 bytes per lane on both sides."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -244,7 +244,7 @@ impl Experiment for Transpose {
             .collect();
         if !too_large.is_empty() {
             notes.push(format!(
-                "{} has {} bytes of shared memory a block, which is too little for {}: left out",
+                "{} has {} bytes of shared memory per block, which is too little for {}: left out",
                 device.plain_name(),
                 device.max_shared_per_block,
                 too_large.join(", "),
@@ -260,7 +260,7 @@ impl Experiment for Transpose {
             .collect();
         if !refused.is_empty() && !without.is_empty() {
             notes.push(format!(
-                "blocks of {THREADS} threads are what {} take: left out with --block {}",
+                "{} need blocks of {THREADS} threads: left out with --block {}",
                 without.join(", "),
                 refused.join(","),
             ));
@@ -276,7 +276,7 @@ impl Experiment for Transpose {
                 if !kernel.fits(device) {
                     if request.names(kernel.info.name) {
                         bail!(
-                            "{} needs {} bytes of shared memory a block, and {} has {}, parameters included",
+                            "{} needs {} bytes of shared memory per block, and {} has {}, parameters included",
                             kernel.info.name,
                             kernel.shared(),
                             device.plain_name(),
@@ -449,8 +449,8 @@ mod tests {
         let points = Transpose.points(&request, &h200()).expect("some take it");
         assert_eq!(points.len(), 15 + 10);
         let [note] = &Transpose.notes(&request, &h200())[..] else { panic!("one note") };
-        assert!(note.starts_with("blocks of 256 threads are what tile, tile_padded, "), "{note}");
-        assert!(note.ends_with("left out with --block 64x2"), "{note}");
+        assert!(note.starts_with("tile, tile_padded, "), "{note}");
+        assert!(note.ends_with(" need blocks of 256 threads: left out with --block 64x2"), "{note}");
 
         let error = Transpose.points(&blocks(&["64x2"], &["tile_padded"]), &h200()).err().expect("refused");
         assert_eq!(
@@ -468,19 +468,19 @@ mod tests {
         assert_eq!(points.len(), 15 - 2);
         let [note] = &Transpose.notes(&request(), &c870())[..] else { panic!("one note") };
         assert!(
-            note.contains("16384 bytes of shared memory a block, which is too little for tile_vector, "),
+            note.contains("16384 bytes of shared memory per block, which is too little for tile_vector, "),
             "{note}"
         );
         let named = Request { kernels: vec!["tile_vector".to_string()], ..request() };
         let error = Transpose.points(&named, &c870()).err().expect("refused").to_string();
-        assert!(error.contains("tile_vector needs 16384 bytes of shared memory a block"), "{error}");
+        assert!(error.contains("tile_vector needs 16384 bytes of shared memory per block"), "{error}");
     }
 
     #[test]
     fn matrices_beyond_what_there_is_are_refused() {
         let choices = Choices { nx: Some(1 << 31), ..Choices::default() };
         let error = Transpose.points(&chosen(choices), &h200()).err().expect("2^64 bytes").to_string();
-        assert!(error.contains("2147483648 rows of 2147483648 elements would not fit"), "{error}");
+        assert!(error.contains("2147483648 rows of 2147483648 elements does not fit"), "{error}");
         let choices = Choices { nx: Some(1), ny: Some(1 << 30), ..Choices::default() };
         let error = Transpose.points(&chosen(choices), &h200()).err().expect("too many blocks").to_string();
         assert!(error.contains("1 x 67108864 blocks") && error.contains("smaller matrix"), "{error}");

@@ -87,15 +87,15 @@ impl Experiment for Unified {
     }
 
     fn summary(&self) -> &'static str {
-        "memory shared with the host: three orders of access, over pages that migrate, stay or are partitioned"
+        "memory shared with the host: three access orders over pages that migrate, stay or are partitioned"
     }
 
     fn reading(&self) -> &'static str {
-        "Each row is one launch on memory that the host has just filled; factor is the allocation over the budget, the memory \
-         that counts as the card's. host_copy_driver is the driver's own copy from pinned memory, its bytes counted once: the \
-         link's ceiling, of which zero-copy gets 93% (H200), since it asks for 128 bytes at a time. Pages on demand are moved \
-         for the sake of 128 bytes each when access is random, and moved out again when they are more than fit: then reading \
-         them where they are, or partitioning them, is faster by far."
+        "Each row is one launch on memory that the host has just filled. factor is the allocation over the budget, which is \
+         the memory that counts as the card's. host_copy_driver is the driver's own copy from pinned memory, with its bytes \
+         counted once: the ceiling of the link. zero-copy reaches 93% of it (H200), because it asks for 128 bytes at a time. \
+         With random access, a page on demand migrates for 128 bytes, and is evicted again if the allocation exceeds the \
+         budget. Reading pages in place, or partitioning them, is then much faster."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -126,7 +126,7 @@ impl Experiment for Unified {
         let mut notes = Vec::new();
         if device.compute() < FAULTS && request.choices.placement.is_empty() {
             notes.push(format!(
-                "unified has zero-copy only: {} has compute capability {}, and pages that move one by one begin with 6.0",
+                "unified runs zero-copy only: {} has compute capability {}, and single pages migrate from 6.0 on",
                 device.plain_name(),
                 device.compute_capability,
             ));
@@ -144,8 +144,7 @@ impl Experiment for Unified {
         let block = if choices.block.is_empty() { BLOCK } else { request.block };
         if !block.is_multiple_of(SEGMENT) {
             bail!(
-                "unified takes blocks of whole warps, and {block} threads are none: 128 is the article's, and any multiple of \
-                 {SEGMENT} will do"
+                "unified takes blocks of whole warps, and {block} threads are not a multiple of {SEGMENT}: the article uses 128"
             );
         }
         let resident = u64::from(resident_blocks(block, device)?) * u64::from(device.multiprocessors);
@@ -243,7 +242,7 @@ fn placements(request: &Request, device: &DeviceInfo) -> Result<Vec<Placement>> 
     if let Some(impossible) = asked.iter().find(|placement| !possible.contains(placement)) {
         let names: Vec<_> = possible.iter().map(|placement| placement.name()).collect();
         bail!(
-            "{} has compute capability {}, on which pages cannot be placed as {} wants it: it takes {}",
+            "{} has compute capability {}, which does not support the placement {}: use {}",
             device.plain_name(),
             device.compute_capability,
             impossible.name(),
@@ -262,7 +261,7 @@ fn resident_blocks(block: u32, device: &DeviceInfo) -> Result<u32> {
     let capability = device.compute_capability.parse();
     let capability = capability.with_context(|| {
         format!(
-            "how many blocks fill {} is not known for compute capability {}",
+            "the occupancy of {} is not known: it has compute capability {}",
             device.name, device.compute_capability
         )
     })?;
@@ -447,7 +446,7 @@ mod tests {
         assert!(points.iter().all(|point| point.buffers[0].place == Place::Pinned));
         assert!(Unified.notes(&request(), &device)[0].contains("zero-copy only"));
         let error = refusal(|request| request.choices.placement = vec![Placement::Partition], &device);
-        assert!(error.contains("capability 1.0") && error.ends_with("it takes zero-copy"), "{error}");
+        assert!(error.contains("capability 1.0") && error.ends_with("use zero-copy"), "{error}");
     }
 
     #[test]
@@ -472,7 +471,7 @@ mod tests {
             },
             &device,
         );
-        assert!(error.contains("100 threads are none: 128 is the article's"), "{error}");
+        assert!(error.contains("100 threads are not a multiple of 32"), "{error}");
     }
 
     #[test]

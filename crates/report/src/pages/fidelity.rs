@@ -136,8 +136,8 @@ fn counters(hardware: &[Hardware], simulated: &[Record]) -> Result<String, Fidel
             let mut kernels: Vec<String> = repeated.iter().map(|(_, kernel)| format!("`{kernel}`")).collect();
             kernels.dedup();
             format!(
-                "{} of them equal, and {} of the wavefronts up to {} more on the hardware, which serves a request again now and \
-                 then ({})",
+                "{} of them equal, and {} of the wavefronts up to {} more on the hardware, which sometimes replays a \
+                 request ({})",
                 compared - repeated.len(),
                 repeated.len(),
                 percent(most),
@@ -147,9 +147,9 @@ fn counters(hardware: &[Hardware], simulated: &[Record]) -> Result<String, Fidel
     };
     let mut out = format!(
         "{compared} counters of {} rows, {equal}: requests and sectors of loads and stores, and wavefronts of shared \
-         memory. Beside them, what is only modelled: sectors that pass between L1 and L2, as simulated over as measured.\n\n\
-         | kernel | rows | sectors a load request | sectors a store request | L2 sectors read, simulated / measured | \
-         L2 sectors written |\n| --- | --: | --: | --: | --: | --: |\n",
+         memory. The last two columns are modelled: simulated over measured sectors between L1 and L2.\n\n\
+         | kernel | rows | sectors per load request | sectors per store request | L2 sectors read, simulated / measured | \
+         L2 sectors written, simulated / measured |\n| --- | --: | --: | --: | --: | --: |\n",
         hardware.len()
     );
     for family in &families {
@@ -237,7 +237,7 @@ fn times(measured: &[Kept], modelled: &[Kept]) -> Result<String, FidelityError> 
     }
     let (most, at) = worst.ok_or(FidelityError::NoRows)?;
     let mut out = format!(
-        "{} rows: median error {}, worst {} ({at}).\n\n| kernel | rows | median of errors without sign | least | most |\n\
+        "{} rows: median error {}, worst {} ({at}).\n\n| kernel | rows | median absolute error | lowest error | highest error |\n\
          | --- | --: | --: | --: | --: |\n",
         all.len(),
         percent(median_size(&all)),

@@ -46,7 +46,7 @@ pub(super) fn tables(rows: &str, _command: &str) -> Result<String, RowsError> {
         let unit = if operations { "GFLOP/s" } else { "GB/s" };
         let _ = writeln!(
             out,
-            "### {experiment}\n\n| kernel | | Rust {unit} | of the copy | CUDA C++ {unit} | time, Rust / CUDA C++ |\n\
+            "### {experiment}\n\n| kernel | parameters | Rust {unit} | of the copy | CUDA C++ {unit} | time, Rust / CUDA C++ |\n\
              | --- | --- | --: | --: | --: | --: |"
         );
         for row in rows.iter().filter(|row| row.language != Language::CudaCpp) {

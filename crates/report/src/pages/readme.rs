@@ -37,8 +37,7 @@ pub(super) fn tables(rows: &str, command: &str) -> Result<String, RowsError> {
             of_record(row),
         );
     }
-    out +=
-        "\n| | f32 GB/s | Rust / CUDA C++ | f64 GB/s | Rust / CUDA C++ |\n| --- | --: | --: | --: | --: |\n";
+    out += "\n| point | f32 GB/s | Rust / CUDA C++ | f64 GB/s | Rust / CUDA C++ |\n| --- | --: | --: | --: | --: |\n";
     for (experiment, values) in SHOWN {
         for &value in values {
             let mut cells = String::new();

@@ -21,7 +21,7 @@ pub(super) fn tables(rows: &str, command: &str) -> Result<String, RowsError> {
     }
     let how = if first.backend == Backend::Measured { "Measured" } else { "Modelled" };
     let mut out = format!(
-        "{how} for an {}, every element verified; by `{command}`.\n\n| task | | {} |\n| --- | --- |{}\n",
+        "{how} for the {}, every element verified; by `{command}`.\n\n| task | figure | {} |\n| --- | --- |{}\n",
         first.device.plain_name(),
         WAYS.join(" | "),
         " --: |".repeat(WAYS.len()),
@@ -111,11 +111,9 @@ mod tests {
         product.parameters = product.parameters.with("m", 32).with("n", 32).with("k", 4);
         let checked = Record { ratio_to_reference: Some(1.5), ..idiom("copy", "checked", 0.3) };
         let text = made(&[checked, idiom("copy", "unchecked", 0.2), product]).expect("they are records");
-        assert!(
-            text.starts_with(
-                "Modelled for an Tesla C870, every element verified; by `cargo xtask run idioms`."
-            )
-        );
+        assert!(text.starts_with(
+            "Modelled for the Tesla C870, every element verified; by `cargo xtask run idioms`."
+        ));
         for line in [
             "| copy, 1024 | time / unchecked | 1.500 |  |  | 1.000 |  |",
             "| copy, 1024 | time / CUDA C++ | 1.500 |  |  |  |  |",

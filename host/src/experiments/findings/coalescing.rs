@@ -3,7 +3,7 @@
 use super::{list, of_copy, percent, rate, timed};
 use record::{Precision, Record, median};
 
-/// What a warp loses that starts off its alignment.
+/// The loss of bandwidth by misalignment.
 pub(in super::super) fn offset(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
     let lanes = if rows.first()?.device.compute() < CACHED { "half-warp" } else { "warp" };
@@ -33,7 +33,7 @@ pub(in super::super) fn offset(rows: &[&Record]) -> Option<String> {
     Some(format!("A misaligned {lanes} loses {}{moved}.", list(&losses)))
 }
 
-/// What is left at the largest stride.
+/// The share of the copy's bandwidth that is left at the largest stride.
 pub(in super::super) fn stride(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
     let device = rows.first()?.device.plain_name();

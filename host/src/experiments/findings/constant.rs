@@ -3,7 +3,7 @@
 use super::{rate, sentence, timed};
 use record::Record;
 
-/// How much longer a request takes that asks for several words.
+/// The slowdown of a request that asks for several words.
 pub(in super::super) fn constant(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
     let distinct = |row: &Record| row.parameters.more.get("distinct").and_then(serde_json::Value::as_u64);

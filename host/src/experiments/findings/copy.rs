@@ -3,7 +3,7 @@
 use super::{fastest, of_copy, percent, rate, timed};
 use record::Record;
 
-/// How near the kernels come to the driver's own copy, and that to the peak.
+/// The shares of the driver's copy that the best and the worst kernel reach, and the best one's share of the peak.
 pub(in super::super) fn copy(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
     let best = fastest(rows.iter().copied())?;

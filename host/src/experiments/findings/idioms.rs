@@ -3,7 +3,7 @@
 use super::{list, timed};
 use record::Record;
 
-/// The times of checked indexing and of typed indices over those of unchecked code, task by task.
+/// The time ratios of checked indexing and of typed indices to unchecked code, per task.
 pub(in super::super) fn idioms(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
     let text = |row: &Record, name: &str| {

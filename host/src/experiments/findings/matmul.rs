@@ -3,7 +3,7 @@
 use super::{list, timed};
 use record::Record;
 
-/// How much reuse speeds up a product, of the kernels that fill the card.
+/// The gain from data reuse, over the kernels that fill the card.
 pub(in super::super) fn matmul(rows: &[&Record]) -> Option<String> {
     let work = |row: &Record| {
         let of = |name: &str| row.parameters.more.get(name).and_then(serde_json::Value::as_u64).unwrap_or(1);

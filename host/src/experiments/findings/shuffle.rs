@@ -3,7 +3,7 @@
 use super::{fastest, largest, of, of_copy, percent, sentence, speedup};
 use record::{Record, median};
 
-/// What a shuffle costs beside a copy, and what it saves in a sum.
+/// The cost of a shuffle beside a copy, and its gain in a reduction.
 pub(in super::super) fn shuffle(rows: &[&Record]) -> Option<String> {
     let rows = largest(rows);
     let shares: Vec<f64> = rows
@@ -17,9 +17,11 @@ pub(in super::super) fn shuffle(rows: &[&Record]) -> Option<String> {
     let sums =
         of(&rows, "reduce_block_shuffle").zip(of(&rows, "reduce_block_shared")).map(|(shuffled, shared)| {
             match speedup(shuffled, shared) {
-                0.99..1.01 => "sums of blocks are as fast by shuffles as through shared memory".to_string(),
+                0.99..1.01 => {
+                    "reductions of blocks are as fast by shuffles as through shared memory".to_string()
+                }
                 times => format!(
-                    "sums of blocks by shuffles are {times:.2} times as fast as through shared memory"
+                    "reductions of blocks by shuffles are {times:.2} times as fast as through shared memory"
                 ),
             }
         });

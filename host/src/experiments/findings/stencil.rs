@@ -3,7 +3,7 @@
 use super::{fastest, largest, of_copy, percent, rate, sentence, speedup};
 use record::{Extent, Record};
 
-/// What the size of the block, the coefficients' memory and four results per thread each come to.
+/// The effects of the block's size, of the coefficients' memory and of four results per thread.
 pub(in super::super) fn stencil(rows: &[&Record]) -> Option<String> {
     let rows = largest(rows);
     let threads = |row: &Record| row.parameters.block.map_or(0, Extent::count);

@@ -253,8 +253,8 @@ fn shuffles_are_held_against_the_copy_and_shared_memory() {
     assert_eq!(
         found("shuffle", &rows).as_deref(),
         Some(
-            "A kernel with one shuffle reaches 99% of the copy's bandwidth; reduce_vector reads at 95% of it; sums of blocks by \
-             shuffles are 1.50 times as fast as through shared memory."
+            "A kernel with one shuffle reaches 99% of the copy's bandwidth; reduce_vector reads at 95% of it; reductions of blocks \
+             by shuffles are 1.50 times as fast as through shared memory."
         )
     );
 }
@@ -306,7 +306,7 @@ fn placements_are_compared_at_the_largest_factor() {
     assert_eq!(
         found("unified", &rows).as_deref(),
         Some(
-            "At 2 times the card's budget, random reads get 0.5 GB/s with pages that migrate on a fault, 51 GB/s over the link \
+            "At 2 times the budget, random reads reach 0.5 GB/s with pages that migrate on a fault, 51 GB/s over the link \
              and 105 GB/s with pages partitioned between host and card."
         )
     );

@@ -3,7 +3,7 @@
 use super::{fastest, largest, of, of_copy, sentence, speedup};
 use record::{Record, counters::SharedCounts};
 
-/// What going across the grain costs, and what a padded tile saves.
+/// The best transpose beside the naive one, and the gain from padding a tile.
 pub(in super::super) fn transpose(rows: &[&Record]) -> Option<String> {
     let rows = largest(rows);
     let turned = rows.iter().copied().filter(|row| !row.kernel.starts_with("copy_"));

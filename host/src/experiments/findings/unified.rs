@@ -3,7 +3,7 @@
 use super::{fastest, list, percent, rate, timed};
 use record::{Language, Record};
 
-/// What becomes of random reads when an allocation is as large as the rows have it, by placement.
+/// The bandwidth of random reads at the largest factor, by placement.
 pub(in super::super) fn unified(rows: &[&Record]) -> Option<String> {
     let (all, rows) = (rows, timed(rows));
     let factor = |row: &Record| row.parameters.more.get("factor").and_then(serde_json::Value::as_f64);
@@ -27,7 +27,7 @@ pub(in super::super) fn unified(rows: &[&Record]) -> Option<String> {
         .filter_map(|(name, how)| Some(format!("{} GB/s {how}", short(rate(of("random_warp", name)?)))))
         .collect();
     if rates.len() > 1 {
-        return Some(format!("At {most} times the card's budget, random reads get {}.", list(&rates)));
+        return Some(format!("At {most} times the budget, random reads reach {}.", list(&rates)));
     }
     let link = all.iter().find(|row| row.language == Language::Driver && row.verified)?;
     let read = fastest(rows.iter().copied().filter(|row| placement(row, "zero-copy")))?;

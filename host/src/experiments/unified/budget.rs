@@ -27,14 +27,14 @@ pub(super) fn factors(request: &Request, device: &DeviceInfo) -> Result<Vec<f64>
     }
     if let Some(factor) = asked.iter().find(|factor| **factor > MOST_FACTOR) {
         bail!(
-            "a factor of {factor} is out of range: it goes up to {MOST_FACTOR}, and the article's are 0.5, 1.0, 1.5, 2.0"
+            "a factor of {factor} is out of range: it goes up to {MOST_FACTOR}, and the article uses 0.5, 1.0, 1.5, 2.0"
         );
     }
     if let Some(factor) = asked.iter().find(|factor| !safe(factor)) {
         bail!(
-            "a factor of {factor} oversubscribes {}: with managed memory beyond what the card has, a launch can take minutes, \
+            "a factor of {factor} oversubscribes {}: with more managed memory than the card has, a launch can take minutes, \
              hang the GPU for all its users, and need a restart of the machine. Factors up to 1 are safe, a simulated card \
-             (`--device sim:h200`) takes any, and --allow-oversubscription does it all the same",
+             (`--device sim:h200`) takes any factor, and --allow-oversubscription runs it on the GPU",
             device.plain_name(),
         );
     }
@@ -53,7 +53,7 @@ pub(super) fn default_budget(scale: Scale, device: &DeviceInfo, free: u64) -> u6
     wished.min(free / 2)
 }
 
-/// The bytes of the card that nobody has.
+/// The card's free memory in bytes.
 pub(super) fn free(device: &DeviceInfo) -> Result<u64> {
     match device.backend() {
         Backend::Modelled => Ok(device.memory_bytes),
@@ -61,7 +61,7 @@ pub(super) fn free(device: &DeviceInfo) -> Result<u64> {
     }
 }
 
-/// Refuses a budget that the card has not.
+/// Refuses a budget that exceeds the card's free memory.
 pub(super) fn check_budget(
     budget: u64,
     free: u64,
@@ -80,7 +80,7 @@ pub(super) fn check_budget(
     let largest = factors.iter().copied().fold(0.0, f64::max) * budget as f64;
     if device.backend() == Backend::Measured && !allowed && largest > free as f64 {
         bail!(
-            "{} of managed memory are more than the {} that {} has free, which can hang the GPU: use a smaller --budget",
+            "{} of managed memory is more than the {} that {} has free, which can hang the GPU: use a smaller --budget",
             Bytes(largest as u64),
             Bytes(free),
             device.plain_name(),
@@ -102,7 +102,7 @@ pub(super) fn allocation(factor: f64, budget: u64, page: u64) -> Result<u64> {
     }
     if pages > f64::from(u32::MAX) {
         bail!(
-            "{factor} times a budget of {} are more than {} pages of {}: use a smaller --factor or --budget, or a larger --page",
+            "{factor} times a budget of {} is more than {} pages of {}: use a smaller --factor or --budget, or a larger --page",
             Bytes(budget),
             u32::MAX,
             Bytes(page),
