@@ -7,47 +7,44 @@
 //! CudaBuilder::new("kernels").copy_to("target/kernels.ptx").build().unwrap();
 //! ```
 //!
-//! No CUDA toolkit, no second LLVM, no nightly: rustc compiles the crate, and the `core` it needs, to bitcode for its own
-//! `nvptx64-nvidia-cuda` target, and everything after that happens in this process through the libLLVM that rustc
-//! itself runs on. The names are those of Rust-CUDA's `cuda_builder`, so that a build script written for it builds
-//! unchanged.
+//! It needs no CUDA toolkit, no second LLVM and no nightly compiler. rustc compiles the crate and its `core` to bitcode for its
+//! own `nvptx64-nvidia-cuda` target. The remaining steps run in this process, through the libLLVM that rustc itself uses. The
+//! names are those of Rust-CUDA's `cuda_builder`, so that a build script written for it builds unchanged.
 //!
-//! # The way of a kernel
+//! # The steps of a build
 //!
 //! 1. A nested cargo compiles the crate, its dependencies, `core` and `alloc` to rlibs of unoptimised bitcode.
-//! 2. The crate and what it needs of the rlibs become one module.
-//! 3. What the source could not say to rustc is put in: statics move to shared or constant memory, read-only
-//!    parameters and launch bounds become attributes, everything the host does not call is hidden.
-//! 4. For each architecture, LLVM optimises a copy; the audit looks for code that would fail or crawl on the GPU; the NVPTX
-//!    back end writes PTX.
+//! 2. The crate and the code that it uses of the rlibs are linked into one module.
+//! 3. The module gets the properties that rustc cannot express: statics move to shared or constant memory, read-only
+//!    parameters and launch bounds become attributes, and all symbols that the host does not use are hidden.
+//! 4. For each architecture, LLVM optimises a copy, the audit looks for code that would fail or be very slow on the GPU, and
+//!    the NVPTX back end writes PTX.
 //!
-//! Nothing of this depends on `cuda_std`: the marks that step 3 acts on are statics in sections whose names begin with `.cuda.`,
-//! which any crate can write.
+//! None of these steps depends on `cuda_std`. Step 3 reads marks: statics in sections whose names begin with `.cuda.`, which any
+//! crate can define.
 //!
 //! # Differences from Rust-CUDA
 //!
-//! - [`fma_contraction`](CudaBuilder::fma_contraction) is off unless asked for; Rust-CUDA and nvcc fuse by default. As everywhere
-//!   in Rust, operations are rounded one by one, so that kernels compute what the same code computes on the host.
-//!   Use `mul_add` where fusing is meant.
-//! - [`override_libm`](CudaBuilder::override_libm) is off, and does nothing but warn when it is on: there is no `libdevice` to put in
-//!   the place of `libm`, which is compiled from its source. `cuda_std`'s `GpuFloat` uses the GPU's own instructions where
-//!   there are any.
+//! - [`fma_contraction`](CudaBuilder::fma_contraction) is off by default; Rust-CUDA and nvcc fuse by default. As everywhere
+//!   in Rust, each operation is rounded, so that kernels compute the same results as on the host. Use `mul_add` to fuse.
+//! - [`override_libm`](CudaBuilder::override_libm) is off, and only warns when it is on: there is no `libdevice` to replace
+//!   `libm`, which is compiled from source. `cuda_std`'s `GpuFloat` uses the GPU's own instructions where they exist.
 //! - [`optix(true)`](CudaBuilder::optix) is an error.
 //! - [`arches`](CudaBuilder::arches) and [`build_all`](CudaBuilder::build_all) make PTX for several architectures from one compile.
 //!   `cfg(target_feature = "compute_..")` is then that of the lowest.
-//! - The PTX version is not that of a toolkit, but one that old drivers load: 7.4 below compute capability 9.0, and 8.0 from
-//!   there on (8.3 for 9.0a), or the first that has the architecture. [`ptx_version`](CudaBuilder::ptx_version) asks for another.
-//! - [`debug`](CudaBuilder::debug) gives line tables at most: ptxas does not take the DWARF that LLVM writes. They say of each
-//!   inlined instruction by which calls it came (`inlined_at`), from PTX 7.2 on.
-//! - [`nvvm_opts(false)`](CudaBuilder::nvvm_opts) still optimises as far as memories need it.
-//! - A panic is a trap without a message; what it would have printed is not compiled.
-//! - The finished code is audited, and a build fails over what would fail, crawl or not load on the GPU: a function that nothing
-//!   defines, a write to constant memory, a shared static behind a generic pointer, statics larger than their memory. Kernels that
-//!   are safe functions are held to more, before optimisation: no static that can change, and no barrier that only some
-//!   threads of a block reach.
+//! - The PTX version does not follow a toolkit, so that old drivers load it: 7.4 below compute capability 9.0 and 8.0 from 9.0
+//!   on (8.3 for 9.0a), or the first version that has the architecture. [`ptx_version`](CudaBuilder::ptx_version) sets another.
+//! - [`debug`](CudaBuilder::debug) gives line tables at most: ptxas does not accept the DWARF that LLVM writes. From PTX 7.2 on
+//!   they name the calls through which each instruction was inlined (`inlined_at`).
+//! - [`nvvm_opts(false)`](CudaBuilder::nvvm_opts) still optimises (`O1`) as far as accesses to shared and constant statics need.
+//! - A panic is a trap without a message; its formatting code is not compiled.
+//! - The finished code is audited. The build refuses code that would not load, would fail or would be very slow on the GPU: an
+//!   undefined function, a write to constant memory, a shared static behind a generic pointer, statics larger than their memory.
+//!   Kernels that are safe functions follow further rules, which are checked before optimisation: no mutable static, and no
+//!   barrier that only some threads of a block reach.
 //! - [`own_kernels`](CudaBuilder::own_kernels) makes PTX of the kernels that name their architecture, `#[kernel(arch = "90a")]`,
-//!   without the others. A kernel is in no PTX for a device that lacks its instructions.
-//! - [`target_dir`](CudaBuilder::target_dir) is where a build keeps its files; unless given, `cuda-builder` in the target folder.
+//!   without the others. No PTX contains a kernel whose instructions its devices lack.
+//! - [`target_dir`](CudaBuilder::target_dir) is the folder for the build's files, by default `cuda-builder` in the target folder.
 
 #![allow(
     clippy::mutable_key_type,

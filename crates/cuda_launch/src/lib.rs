@@ -24,18 +24,18 @@
 //! # }
 //! ```
 //!
-//! rustc checks the number, order and types of the arguments; the kernel's contract (see [`cuda_std::launch`]) is checked
-//! before the launch; and a module is refused whose entry point has other parameters than the kernel.
+//! rustc checks the number, order and types of the arguments. The host checks the kernel's contract before the launch (see
+//! [`cuda_std::launch`]). A module whose entry point has other parameters than the kernel is refused.
 //!
-//! | want | use |
+//! | to | use |
 //! | --- | --- |
 //! | run a safe kernel and wait for it | [`Launch::launch`] |
-//! | queue several safe kernels and go on | [`scope()`] and [`Launch::enqueue`] |
-//! | queue a kernel whose buffers one keeps alive oneself, or an unsafe kernel | [`Launch::launch_unchecked`] |
-//! | launch the same kernel often | [`Module::kernel`], once, and the methods of [`Loaded`] |
+//! | queue several safe kernels without waiting | [`scope()`] and [`Launch::enqueue`] |
+//! | queue an unsafe kernel, or one whose buffers the caller keeps alive | [`Launch::launch_unchecked`] |
+//! | launch the same kernel often | [`Module::kernel`] once, and the methods of [`Loaded`] |
 //!
-//! Arguments are borrowed `cust` buffers (`&DeviceBuffer`, `&mut UnifiedBuffer`, `&mut DeviceBox`), [`Parts`] of them, what a
-//! [`Scope`] lends, and values.
+//! Arguments are borrowed `cust` buffers (`&DeviceBuffer`, `&mut UnifiedBuffer`, `&mut DeviceBox`), [`Parts`] of them, loans of a
+//! [`Scope`], and values.
 #![expect(single_use_lifetimes, reason = "an `impl Trait` argument cannot name an anonymous lifetime")]
 
 mod argument;

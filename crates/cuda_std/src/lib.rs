@@ -1,21 +1,20 @@
-//! The device's standard library: what a Rust kernel calls to learn which thread it is, to talk to its neighbours and to
-//! reach memory.
+//! The device's standard library: thread indices, shared memory, atomics, shuffles, barriers, floating point and printing.
 //!
 //! The public names and signatures are Rust-CUDA's (`cuda_std` 0.2 and its later git versions, whose union this is), over
-//! the `nvptx64-nvidia-cuda` target of stock rustc. On top come modules that Rust-CUDA lacks, for the access patterns that
-//! decide bandwidth: [`access`] (read-only, streaming and cache-hinted loads and stores), [`vector`] (values that move as
-//! one 8- or 16-byte access), [`async_copy`] (copies that run beside the threads) and [`approx`] (the special function unit).
+//! the `nvptx64-nvidia-cuda` target of stock rustc. It adds modules that Rust-CUDA lacks, for the access patterns that decide
+//! bandwidth: [`access`] (read-only, streaming and cache-hinted loads and stores), [`vector`] (values that move as one 8- or
+//! 16-byte access), [`async_copy`] (asynchronous copies) and [`approx`] (the special function unit).
 //!
 //! # Where the functions run
-//! Compiled for `nvptx64`, each function is the instruction or the few instructions that its documentation names. Compiled
-//! for anything else the crate has the same items, so that a kernel crate is a normal dependency of the host program; a
-//! device function called there panics with its name and "is only on the GPU". Pure helpers (float functions, vector
-//! values, shuffle control words) work on both sides.
+//! On `nvptx64`, each function is the instruction or the few instructions that its documentation names. Other targets have
+//! the same items, so that a kernel crate is a normal dependency of the host program. There a device function panics with
+//! its name and "is only on the GPU". Pure helpers (float functions, vector values, shuffle control words) work on both
+//! sides.
 //!
 //! # Convergence
-//! Barriers, shuffles, votes, matches and reductions are LLVM's NVVM intrinsics, which LLVM knows to be convergent: it
-//! neither duplicates them nor moves them into a branch that fewer threads take. Only instructions without such a
-//! condition are inline assembly.
+//! Barriers, shuffles, votes, matches and reductions are NVVM intrinsics of LLVM, which it treats as convergent: it neither
+//! duplicates them nor moves them into a branch that fewer threads take. Inline assembly is used only for instructions that
+//! need not be convergent.
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",
@@ -71,7 +70,7 @@ pub use half::{self, bf16, f16};
 #[cfg(feature = "vek")]
 pub use vek;
 
-// What the feature `cuda` promises. Without it, and without SIMD, the device would have other alignments than the host.
+// The feature `cuda` of glam promises these alignments. Without it the device, which has no SIMD, would align them otherwise.
 const _: () = {
     use core::mem::align_of;
     assert!(align_of::<glam::Vec2>() == 8 && align_of::<glam::Vec3>() == 4 && align_of::<glam::Vec4>() == 16);
