@@ -82,7 +82,7 @@ fn the_checks_find_nothing() {
 #[test]
 fn what_cannot_be_multiplied_says_why() {
     let error = misuse(&mut on_h200(&["run", "idioms", "--kernel", "checked_matmul", "--size", "8x8x90000"]));
-    assert!(error.contains("8x8x90000 adds up 90000 terms") && error.contains("at most 85598"), "{error}");
+    assert!(error.contains("8x8x90000 sums 90000 terms") && error.contains("at most 85598"), "{error}");
     let error =
         misuse(&mut on_h200(&["run", "idioms", "--kernel", "checked_transpose", "--nx", "2147483648"]));
     assert!(error.contains("2147483648 by 2147483648"), "{error}");
