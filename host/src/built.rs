@@ -1,4 +1,4 @@
-//! Where this program was built, and what it keeps there.
+//! The folder in which this program was built, and the files that it keeps there.
 
 use std::{
     env,

@@ -7,7 +7,7 @@ use report::terminal::{
 };
 use std::fmt::Write;
 
-/// What there is to simulate, as text.
+/// The list of simulated cards, as text.
 pub(crate) fn cards(cards: &[Card]) -> String {
     let header =
         ["--device", "name", "capability", "SMs", "MHz", "memory", "L2", "peak\nGB/s", "host link\nGB/s"];

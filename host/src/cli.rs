@@ -30,7 +30,7 @@ use std::{ops::RangeInclusive, path::PathBuf};
                              wrong, 2 if the command line is wrong, and 130 after Ctrl-C."
 )]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -115,7 +115,7 @@ pub(crate) enum Command {
     Report(ReportOptions),
 }
 
-/// What to report and where.
+/// The options of `report`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportOptions {
     /// The runs: folders with records.jsonl, or files of records; or one file that COALESCE_PROFILE wrote
@@ -142,7 +142,7 @@ pub(crate) enum PageCommand {
     Fidelity(FidelityOptions),
 }
 
-/// What `pages fidelity` takes.
+/// The options of `pages fidelity`.
 #[derive(Debug, Args)]
 pub(crate) struct FidelityOptions {
     /// Simulate the measured rows at full size too (a quarter of an hour), instead of reading the rows kept from the last time
@@ -166,7 +166,7 @@ pub(crate) struct FidelityOptions {
     pub only_measured: bool,
 }
 
-/// What to compare and how.
+/// The options of `diff`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DiffOptions {
     /// The first run: a folder with records.jsonl, or a file of records
@@ -203,7 +203,7 @@ pub(crate) enum DiffFormat {
     Json,
 }
 
-/// What to run and how.
+/// The options of `run`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
     /// The options of single experiments that the user gave. This field comes first, because later fields consume the values.
@@ -335,7 +335,7 @@ pub(crate) enum Detail {
     Lines,
 }
 
-/// What to check and how.
+/// The options of `check`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CheckOptions {
     /// The options of single experiments that the user gave. This field comes first, because later fields consume the values.
@@ -391,7 +391,7 @@ pub(crate) struct CheckOptions {
     pub choices: Choices,
 }
 
-/// What to explain and how.
+/// The options of `explain`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ExplainOptions {
     /// The options of single experiments that the user gave. This field comes first, because later fields consume the values.
@@ -479,7 +479,7 @@ fn kernel_names() -> Vec<&'static str> {
     experiments::ALL.iter().flat_map(|experiment| experiment.names()).collect()
 }
 
-/// What `check` and `explain` can be asked for by name: experiments, and the kernels that are kernels.
+/// The names that `check` and `explain` take: experiments and kernels.
 fn checkable_names() -> Vec<&'static str> {
     let kernels = experiments::ALL.iter().flat_map(|experiment| experiment.kernels());
     experiment_names().into_iter().chain(kernels.map(|kernel| kernel.name)).collect()

@@ -1,4 +1,4 @@
-//! What the simulator counted of one launch, made into what records carry.
+//! Converts the simulator's counters of a launch into those of a record.
 
 use crate::simulated::{Card, LaunchRecord};
 use record::{

@@ -11,7 +11,7 @@ use cust::{
 pub(crate) use record::{Backend, DeviceInfo};
 use std::{fmt, path::PathBuf, str::FromStr};
 
-/// What works on a machine without a GPU.
+/// The suggestion for a machine without a GPU.
 const WITHOUT_A_GPU: &str = "Without a GPU, `--device sim:h200` runs everything on a simulated one, with modelled \
                              times; `coalesce devices` lists the cards.";
 
@@ -169,7 +169,7 @@ fn opt_in_shared(device: Device) -> u32 {
     ext::device_attribute(device.as_raw(), attribute).map_or(0, |bytes| u32::try_from(bytes).unwrap_or(0))
 }
 
-/// What the driver says about a device.
+/// A device's attributes from the driver.
 fn read(device: Device, ordinal: u32, driver: &Driver) -> Result<DeviceInfo> {
     let attribute = |attribute: DeviceAttribute| -> Result<u32> {
         let value = device
@@ -223,7 +223,7 @@ pub(crate) fn list(driver: &Driver) -> Result<Vec<DeviceInfo>> {
 /// A device in use: what is known of it, and the context that makes it current.
 #[derive(Debug)]
 pub(crate) struct Gpu {
-    /// What the driver says about it.
+    /// Its attributes from the driver.
     pub info: DeviceInfo,
     /// Keeps the device current until the program is done with it.
     _context: Context,

@@ -1,4 +1,4 @@
-//! What a kernel became: its variables and the instructions that reach memory, read from the PTX that the program carries.
+//! A kernel's variables and the instructions that reach memory, read from the embedded PTX.
 
 use crate::{
     device::DeviceInfo,

@@ -17,7 +17,7 @@ fn of_meminfo(text: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What a control group's limit leaves; `None` without a limit, which is written `max`.
+/// The memory that a control group's limit leaves; `None` without a limit, which is written `max`.
 fn group(limit: Option<String>, used: Option<String>) -> Option<u64> {
     let limit: u64 = limit?.trim().parse().ok()?;
     let used: u64 = used?.trim().parse().ok()?;

@@ -1,4 +1,4 @@
-//! The device memory of a run: allocated once, large enough for its largest point, filled anew before each point and
+//! The device memory of a run: allocated once, large enough for its largest point, filled again before each point and
 //! read back after it.
 //!
 //! On a GPU a kernel fills it, which is over in no time. A simulated card would take as long for that as for the kernel
@@ -33,10 +33,10 @@ use std::slice;
 /// Bytes behind each buffer's end that no kernel may touch.
 const GUARD_BYTES: u64 = 4096;
 
-/// What these bytes hold.
+/// The contents of these bytes.
 const GUARD: u8 = 0xA5;
 
-/// What an output holds before its kernel runs.
+/// The contents of an output before its kernel runs.
 const POISON: u8 = 0xFF;
 
 /// Bytes read back at a time.
@@ -55,7 +55,7 @@ const RESERVE_BYTES: u64 = 128 << 20;
 const MACHINE_RESERVE_BYTES: u64 = 512 << 20;
 
 /// Buffers for every point of a run. The points use the same device memory one after another; what is not device memory is
-/// allocated for each point anew, since what is asked of its pages stays with it.
+/// allocated again for each point, because hints to its pages persist.
 pub(crate) struct Memory<'m> {
     slots: Vec<DeviceBuffer<u8>>,
     exact: bool,
@@ -65,7 +65,7 @@ pub(crate) struct Memory<'m> {
     filling: Filling<'m>,
 }
 
-/// Who writes the pattern.
+/// The writer of the pattern: the host or a kernel.
 enum Filling<'m> {
     /// A kernel.
     Device { f32: Loaded<'m, fill_f32>, f64: Loaded<'m, fill_f64>, blocks: u32 },
@@ -118,12 +118,12 @@ pub(crate) fn available(backend: Backend) -> Result<u64> {
     })
 }
 
-/// What this machine can give to a simulated card.
+/// The memory that this machine can give to a simulated card.
 fn machine_bytes() -> u64 {
     machine::available_bytes().map_or(u64::MAX, |bytes| bytes.saturating_sub(MACHINE_RESERVE_BYTES))
 }
 
-/// What to say where `need` bytes are more than there are.
+/// The error for `need` bytes where fewer are available.
 fn too_much(need: u64, backend: Backend) -> Result<String> {
     let (free, total) = mem_get_info().context("the driver does not tell how much memory is free")?;
     let (free, total) = (Bytes(free as u64), Bytes(total as u64));
@@ -162,7 +162,7 @@ fn slot(bytes: u64) -> Result<DeviceBuffer<u8>> {
     })
 }
 
-/// Whether a slot has a guard behind a buffer of so many bytes.
+/// Whether a slot has a guard behind a buffer of this size.
 fn is_guarded(slot: &DeviceBuffer<u8>, bytes: u64) -> bool {
     slot.len() as u64 >= bytes + GUARD_BYTES
 }
@@ -232,7 +232,7 @@ impl<'m> Memory<'m> {
         self.slots.clear();
     }
 
-    /// Where the point's buffers are. What an earlier point had that is not device memory is freed.
+    /// The addresses of the point's buffers. An earlier point's buffers outside device memory are freed.
     ///
     /// # Errors
     /// Managed or pinned memory cannot be allocated, or a point's own device memory.
@@ -397,7 +397,7 @@ impl Filling<'_> {
     }
 }
 
-/// Where something was written that no kernel may touch.
+/// The position of a write that no kernel may make.
 fn touched_guard(guard: &[u8]) -> Option<usize> {
     guard.iter().position(|&byte| byte != GUARD)
 }

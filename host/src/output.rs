@@ -1,4 +1,4 @@
-//! Where records go: each one is written whole and at once, so that an interrupted run leaves whole records only.
+//! The output of records. Each is written whole and at once, so that an interrupted run leaves complete records only.
 
 use crate::{
     catalog,

@@ -24,7 +24,7 @@ pub(crate) fn bar(length: u64) -> ProgressBar {
     ProgressBar::new(length).with_style(style.progress_chars(blocks))
 }
 
-/// What is left to wait, after so many steps.
+/// The time that remains after `done` steps.
 fn left(done: u64, left: Duration) -> String {
     match (done, left.as_secs()) {
         (0, _) => "starting".to_string(),
@@ -34,7 +34,7 @@ fn left(done: u64, left: Duration) -> String {
     }
 }
 
-/// What a point is, for people: its kernel, its parameters and its size.
+/// A point as text: its kernel, its parameters and its size.
 pub(crate) fn point(point: &Point) -> String {
     let parameters = &point.parameters;
     let mut text = format!("{} {}", point.experiment, point.kernel);

@@ -11,7 +11,7 @@ use remarks::{About, Above, residence};
 use report::explanation;
 use std::{env, time::SystemTime};
 
-/// What all records of a run have in common.
+/// The fields that all records of a run share.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder<'a> {
     /// The device.
@@ -22,11 +22,11 @@ pub(crate) struct Recorder<'a> {
     pub copy: Option<Ceiling>,
     /// The card that is simulated, if one is.
     pub card: Option<&'a Card>,
-    /// What explains rows of a GPU, where that is wanted.
+    /// The simulated rows that explain rows of a GPU, if asked for.
     pub simulated: Option<&'a Simulated>,
 }
 
-/// What the simulator counted of kernels that a GPU runs.
+/// The simulator's counters of kernels that a GPU runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Simulated {
     /// The records.
@@ -135,7 +135,7 @@ impl Recorder<'_> {
         explanation::most_alike(&self.simulated?.rows, point.kernel, &point.parameters)
     }
 
-    /// What makes a row what it is.
+    /// The explanation of a row.
     fn explanation(
         &self,
         point: &Point,
@@ -161,7 +161,7 @@ impl Recorder<'_> {
 }
 
 impl Recorder<'_> {
-    /// What a simulated card does that a real one of its kind could not.
+    /// Notes on differences between the simulated card and a real one of its kind.
     fn differences(&self, point: &Point, language: Language) -> Vec<String> {
         /// The first compute capability with double precision.
         const DOUBLE_PRECISION: u32 = 13;

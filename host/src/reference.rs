@@ -69,7 +69,7 @@ impl Twins {
         }
     }
 
-    /// What the twins were made by.
+    /// The compiler of the twins.
     pub(crate) fn origin(&self) -> &str {
         &self.origin
     }

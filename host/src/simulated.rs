@@ -54,7 +54,7 @@ pub(crate) fn bytes_on_device(device: u32, address: u64, bytes: u64) -> Option<u
     cuda_driver::simulated::residence(device as usize, address, bytes).map(|residence| residence.on_device)
 }
 
-/// What the simulator saw of the last launch since it forgot the others; `None` where none was simulated.
+/// The simulator's counters of the last launch; `None` if none was simulated.
 pub(crate) fn last_launch() -> Option<Box<LaunchRecord>> {
     cuda_driver::simulated::last_launch().map(Box::new)
 }
@@ -75,7 +75,7 @@ pub(crate) fn named(name: &str) -> std::result::Result<Box<Card>, String> {
     Err(mistakes::no_such("simulated card", key, &keys, "`coalesce devices` lists the cards"))
 }
 
-/// What is wrong with a device of no known kind: mostly a card without `sim:` before its name.
+/// The error for a device of no known kind, which is usually a card without `sim:` before its name.
 pub(crate) fn no_such_device(text: &str) -> String {
     let cards = all();
     let devices: Vec<String> = cards.iter().map(|card| format!("sim:{}", card.key)).collect();
@@ -150,7 +150,7 @@ fn explain(text: &str, error: &CardFileError) -> (Option<(usize, usize)>, String
     }
 }
 
-/// Where the value in this line begins.
+/// The start of the value in this line.
 fn value_at(text: &str, line: usize) -> Option<(usize, usize)> {
     let content = text.lines().nth(line.checked_sub(1)?)?;
     let behind = content.find('=')? + 1;
@@ -201,7 +201,7 @@ fn together(checks: &[Check]) -> check::Checks {
     })
 }
 
-/// What the checks of a run have found, in compute-sanitizer's words.
+/// The findings of a run's checks, in compute-sanitizer's words.
 pub(crate) struct Report {
     report: check::Report,
     /// Whether each finding is shown, instead of groups of them.

@@ -2,7 +2,7 @@
 
 pub(crate) use record::Bytes;
 
-/// What a unit stands for, in bytes. `MiB` is binary, `MB` decimal; `4M` is refused, because it could be either.
+/// The size of a unit in bytes. `MiB` is binary, `MB` decimal; `4M` is refused, because it could be either.
 const UNITS: [(&str, u64); 10] = [
     ("", 1),
     ("B", 1),
@@ -19,7 +19,7 @@ const UNITS: [(&str, u64); 10] = [
 /// No device has so much memory, and no arithmetic on it overflows.
 const LARGEST: u64 = 1 << 50;
 
-/// What is wrong with a size of zero.
+/// The error for a size of zero.
 const ZERO: &str = "a size of zero leaves nothing to measure; the smallest useful one is a few KiB";
 
 /// Reads a size. The error says what is wrong with the text and what would have been right.
@@ -56,7 +56,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// What to write instead of a number with a point in it.
+/// The suggestion for a number with a decimal point.
 fn fractional(number: &str, whole: &str, fraction: &str, unit: &str, scale: u64) -> String {
     if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
         return format!("'{number}' is no number; a size looks like 4MiB, 256MiB, 1GiB, 4MB or 4194304");

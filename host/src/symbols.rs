@@ -33,12 +33,12 @@ pub(crate) fn write(function: &Function<'_>, symbols: &[Symbol]) -> Result<()> {
             bail!("the variable {name} has {size} bytes, and {} are to be written to it", bytes.len());
         }
         if is_managed(name, address)? {
-            // SAFETY: the variable has so many bytes, lives as long as its module, which the function borrows, and is the
+            // SAFETY: the variable has that many bytes, lives as long as its module, which the function borrows, and is the
             // host's too; no launch is under way.
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at_host(address), size) };
             continue;
         }
-        // SAFETY: the variable has so many bytes and lives as long as its module, which the function borrows.
+        // SAFETY: the variable has that many bytes and lives as long as its module, which the function borrows.
         unsafe {
             DeviceSlice::<u8>::from_raw_parts_mut(DevicePointer::from_raw(address), size).copy_from(bytes)
         }
@@ -47,7 +47,7 @@ pub(crate) fn write(function: &Function<'_>, symbols: &[Symbol]) -> Result<()> {
     Ok(())
 }
 
-/// What a variable of the module that `function` is from holds. The device has to be idle.
+/// The value of a variable in the module of `function`. The device has to be idle.
 ///
 /// # Errors
 /// The module has no such variable, or the driver fails.
@@ -76,7 +76,7 @@ fn at_host(address: u64) -> *mut u8 {
     ptr::with_exposed_provenance_mut(address as usize)
 }
 
-/// Where a variable is, and its length in bytes.
+/// The address of a variable, and its length in bytes.
 fn find(function: &Function<'_>, name: &str) -> Result<(u64, usize)> {
     let text = CString::new(name).with_context(|| format!("'{name}' cannot be a variable's name"))?;
     let mut module = ptr::null_mut();

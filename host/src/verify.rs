@@ -1,4 +1,4 @@
-//! What a buffer must hold after its launches, and the comparison with what it does hold: every element, bit by bit.
+//! The expected contents of a buffer, compared with its contents after the launches, bit by bit.
 
 use cust::memory::bytemuck::{self, Pod};
 use rayon::prelude::*;
@@ -93,7 +93,7 @@ impl Expected {
         })
     }
 
-    /// What `differ` says of each window that `fill` writes and of the bytes found in its place.
+    /// The result of `differ` for each window that `fill` writes and the bytes found there.
     fn by_windows<T: Pod>(
         fill: impl Fn(u64, u64, &mut [T]) + Send + Sync + 'static,
         differ: impl Fn(u64, &[T], &[u8]) -> Option<Findings> + Send + Sync + 'static,
@@ -140,7 +140,7 @@ impl Expected {
     }
 }
 
-/// What is wrong with a buffer.
+/// A fault of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Findings {
     /// How many elements are wrong.
@@ -154,9 +154,9 @@ pub(crate) struct Findings {
 pub(crate) struct Mismatch {
     /// Its index.
     pub index: u64,
-    /// What it must be.
+    /// The expected value.
     pub expected: String,
-    /// What it is.
+    /// The value found.
     pub found: String,
 }
 

@@ -525,7 +525,7 @@ fn sizes_that_do_not_fit_the_block_name_their_neighbours() {
     let arguments = ["run", "offset", "--bytes", "76800", "--block", "100", "--range", "0", "--samples", "1"];
     let Outcome { status, out, .. } = outcome(&mut coalesce(&arguments));
     assert_eq!(status, Some(0));
-    assert!(out.contains("100 threads per block (no multiple of 32"), "{out}");
+    assert!(out.contains("100 threads per block (not a multiple of 32"), "{out}");
 }
 
 #[test]

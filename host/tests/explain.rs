@@ -51,7 +51,7 @@ fn an_offset_is_explained_by_its_fifth_sector() {
     for access in ["load", "store"] {
         assert_eq!(row(&out, "a.update(", access), ["32,768", "5.0", "sectors", "80%", "50%", "█████"]);
     }
-    assert!(out.contains("5 sectors, where 4 would do."), "{out}");
+    assert!(out.contains("5 sectors; the least possible is 4."), "{out}");
     assert!(
         out.contains(
             "
@@ -92,7 +92,7 @@ fn a_card_without_a_cache_takes_more_than_the_sectors_drawn() {
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains(
-            "32 sectors, where 4 would do. The picture has 5 sectors: this card serves the warp in parts"
+            "32 sectors; the least possible is 4. The picture has 5 sectors: this card serves the warp in parts"
         ),
         "{out}"
     );

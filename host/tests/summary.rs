@@ -28,8 +28,8 @@ fn several_experiments_end_with_a_summary_on_stderr() {
     assert_eq!(line("summary"), "summary, modelled for NVIDIA H200");
     assert!(line("stride ").starts_with("stride   "), "{err}");
     assert!(line("storage ").starts_with("storage  "), "{err}");
-    assert!(err.contains("\nAll 10 rows verified, every element of them.\n"), "{err}");
-    assert!(err.contains("\nNext: stride_f32 8 gets "), "{err}");
+    assert!(err.contains("\nAll 10 rows verified, every element of every result.\n"), "{err}");
+    assert!(err.contains("\nNext: stride_f32 8 reaches "), "{err}");
     assert!(err.lines().count() <= 16, "{err}");
     let (last, others) = err.trim_end().rsplit_once('\n').map_or(("", ""), |(others, last)| (last, others));
     assert!(others.lines().all(|line| line.chars().count() <= 80), "{err}");

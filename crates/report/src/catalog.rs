@@ -1,4 +1,4 @@
-//! What the laboratory knows of its lessons and kernels beside the records of a run.
+//! The laboratory's lessons and kernels, besides the records of a run.
 
 use record::Record;
 use std::ops::RangeInclusive;
@@ -37,9 +37,9 @@ pub struct Lesson {
     pub prose: String,
     /// The articles and books that it comes from.
     pub articles: &'static [Article],
-    /// What is drawn of it.
+    /// Its picture.
     pub picture: Picture,
-    /// What its rows show, in a sentence; `None` where they show too little of it to say.
+    /// The finding of its rows, in a sentence; `None` if the rows that show it are missing.
     pub finding: fn(&[&Record]) -> Option<String>,
 }
 
@@ -48,11 +48,11 @@ pub struct Lesson {
 pub struct Article {
     /// Its title; of a book with the chapter.
     pub title: &'static str,
-    /// Who wrote it.
+    /// Its author.
     pub author: &'static str,
     /// The year of publication.
     pub year: u16,
-    /// Where it can be read or bought.
+    /// Its address.
     pub url: &'static str,
 }
 
@@ -86,7 +86,7 @@ pub struct KernelText {
     pub experiment: &'static str,
     /// The parameters that a launch passes, such as `nx: Extent<Nx>`.
     pub parameters: Vec<String>,
-    /// What a launch has to keep, a clause each.
+    /// The clauses of the launch contract.
     pub contract: Vec<String>,
     /// The source file, from the repository's root.
     pub file: &'static str,
@@ -161,7 +161,7 @@ impl KernelText {
 pub struct CodeLine {
     /// The line, without its end.
     pub text: String,
-    /// Where in the user's own source it comes from; `None` for declarations, labels and braces.
+    /// Its line in the user's own source; `None` for declarations, labels and braces.
     pub place: Option<Place>,
 }
 

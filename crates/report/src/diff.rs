@@ -39,9 +39,9 @@ const EXACT: f64 = 1e-9;
 /// One of the two runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'r> {
-    /// What it is called: the path of its records.
+    /// Its name: the path of its records.
     pub name: &'r str,
-    /// What all its rows have in common.
+    /// The fields that all its rows share.
     pub run: &'r Run,
     /// Its rows.
     pub records: &'r [Record],
@@ -54,7 +54,7 @@ impl<'r> Side<'r> {
     }
 }
 
-/// What became of a row, in the order in which it matters.
+/// The change of a row, the most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
@@ -66,7 +66,7 @@ pub enum Change {
     Faster,
     /// It is modelled in one run and measured in the other: the ratio is the model's error.
     Modelled,
-    /// The interval holds 1 and more than 2% on one side of it, or there are too few samples for one.
+    /// The interval contains 1 and exceeds 2% on one side of it, or there are too few samples for one.
     Unclear,
     /// It is INVALID in both.
     Invalid,
@@ -85,17 +85,17 @@ pub enum Change {
 /// A row of A and its like in B, or one that has none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pair<'r> {
-    /// What became of it.
+    /// Its change.
     pub change: Change,
     /// The experiment.
     pub experiment: &'r str,
     /// The kernel.
     pub kernel: &'r str,
-    /// What the kernel is written in.
+    /// The language of the kernel.
     pub language: Language,
     /// The parameters, of B where it has the row.
     pub parameters: &'r Parameters,
-    /// What tells the row from the others of both runs, for people.
+    /// The parameters in which the row differs from others of both runs, as text.
     #[serde(skip)]
     pub label: String,
     /// The median time in A, in milliseconds; `None` where the row is INVALID, not timed or not there.
@@ -108,10 +108,10 @@ pub struct Pair<'r> {
     pub ratio_range: Option<[f64; 2]>,
 }
 
-/// What a comparison says of one of its runs.
+/// One of the runs of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Head<'r> {
-    /// What it is called.
+    /// Its name.
     pub name: &'r str,
     /// The device.
     pub device: &'r DeviceInfo,
@@ -304,7 +304,7 @@ fn pair<'r>(a: Option<&'r Record>, b: Option<&'r Record>, label: String) -> Opti
     Some(Pair { change, experiment, kernel, language, parameters, label, ms_a, ms_b, ratio, ratio_range })
 }
 
-/// What an interval says.
+/// The verdict of an interval.
 fn judged([low, high]: [f64; 2]) -> Change {
     match () {
         () if low > 1.0 => Change::Slower,

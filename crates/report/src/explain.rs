@@ -21,7 +21,7 @@ use record::{
 };
 use std::fmt::Write;
 
-/// The row of a kernel's rows that shows most of it: the one whose requests cost most against what they would cost at best,
+/// The row of a kernel with the highest cost of its requests over their least possible cost,
 /// of equals the first. `None` where none has counters.
 pub fn most_telling(rows: &[Record]) -> Option<&Record> {
     let cost = |row: &&Record| row.counters.as_deref().map(excess);
@@ -152,14 +152,14 @@ fn worst(access: &Access, style: Style) -> String {
     let (cost, least) = (access.cost(), ideal(access));
     let lanes = access.lanes.iter().flatten().count();
     let verdict = match cost {
-        cost if cost > least => format!("{}, where {} would do", count(cost), least),
-        cost => format!("{}, as few as it can", count(cost)),
+        cost if cost > least => format!("{}; the least possible is {}", count(cost), least),
+        cost => format!("{}, the least possible", count(cost)),
     };
     let drawn = match (cost, access::drawn(access)) {
         (cost, drawn) if cost == drawn => String::new(),
         (cost, drawn) if cost > drawn => {
             format!(
-                " The picture has {}: this card serves the warp in parts, some of which want the same.",
+                " The picture has {}: this card serves the warp in parts, some of which touch the same ones.",
                 count(drawn)
             )
         }

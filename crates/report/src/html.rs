@@ -33,10 +33,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use record::{Backend, Record, Run};
 use std::collections::BTreeMap;
 
-/// What a page is made from.
+/// The input of a page.
 #[derive(Clone, Debug)]
 pub struct Report<'a> {
-    /// What the page is called.
+    /// The page's title.
     pub title: String,
     /// The runs, each of one device.
     pub runs: Vec<RunRecords>,
@@ -46,7 +46,7 @@ pub struct Report<'a> {
     pub sass: Option<Sass>,
 }
 
-/// What an assembler made of the kernels.
+/// The SASS of the kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sass {
     /// Which assembler, and for what: `ptxas 13.5.37 for sm_90`.
@@ -58,7 +58,7 @@ pub struct Sass {
 /// A run and its rows.
 #[derive(Clone, Debug)]
 pub struct RunRecords {
-    /// What all rows share.
+    /// The fields that all rows share.
     pub run: Run,
     /// The rows.
     pub records: Vec<Record>,
@@ -68,14 +68,14 @@ pub struct RunRecords {
 }
 
 impl RunRecords {
-    /// Where the run's times come from.
+    /// Whether the run's times are measured or modelled.
     fn backend(&self) -> Backend {
         self.run.device.backend()
     }
 }
 
 impl Report<'_> {
-    /// What a run is called among the others: its card, and where several runs have that, its driver or its number.
+    /// The label of a run: its card, and if several runs have that card, its driver or its number.
     fn card(&self, run: &RunRecords) -> String {
         let device = &run.run.device;
         let alike = |other: &&RunRecords| {
@@ -145,8 +145,8 @@ pub fn page(report: &Report<'_>) -> String {
                 @if !kernels.is_empty() {
                     section #kernels aria-labelledby="kernels-title" {
                         h2 #kernels-title { "Kernels, line by line" }
-                        p { "Each kernel's Rust source beside the PTX that it became. Below a line stands what its requests cost; a line's
-                            number leads to its PTX, and the other way round. "
+                        p { "Each kernel's Rust source beside its PTX. Below each line are the costs of its requests. A line's number links to
+                            its PTX, and back. "
                             @match &report.sass {
                                 Some(sass) => { "The SASS is that of " (sass.origin) "." }
                                 None => { "There is no SASS, since ptxas and nvdisasm were not found where this page was made." }
@@ -157,7 +157,7 @@ pub fn page(report: &Report<'_>) -> String {
             }
         }
         footer { p { "Made by Coalesce from records alone. Bandwidth is bytes read and written over the median time, in 10⁹ bytes per
-            second; a figure is printed only for a row whose every result verified." } }
+            second. A figure is printed only for a row that verified, every element of its result." } }
         script { (PreEscaped(SCRIPT)) }
     };
     whole(&report.title, &body)
@@ -170,7 +170,7 @@ pub fn comparison(comparison: &Comparison<'_>) -> String {
         a.skip href="#diff" { "Skip to the rows" }
         header.top { p.brand { "Coalesce" } h1 { "Two runs compared" } }
         main { (PreEscaped(comparison.html())) }
-        footer { p { "Made by Coalesce from records alone. A change is certain where the 95% interval of the ratio excludes 1." } }
+        footer { p { "Made by Coalesce from records alone. A change is certain if the 95% interval of the ratio excludes 1." } }
         script { (PreEscaped(SCRIPT)) }
     };
     whole(&title, &body)

@@ -24,7 +24,7 @@ use std::{fmt::Write, io};
 pub struct Page {
     /// Its path from the repository's root.
     pub path: &'static str,
-    /// What its blocks are called.
+    /// The name of its blocks.
     name: &'static str,
     /// Makes the text of a block from the text of its file of rows and the command that made them.
     tables: fn(&str, &str) -> Result<String, RowsError>,
@@ -46,7 +46,7 @@ pub enum PageError {
         "a block of {name} must begin with <!-- {name} of `COMMAND`, kept in RECORDS -->, not with {found}"
     )]
     Head {
-        /// What the block is called.
+        /// The name of the block.
         name: &'static str,
         /// How it begins.
         found: String,
@@ -54,7 +54,7 @@ pub enum PageError {
     /// A block's last line is missing.
     #[error("the block of {name} that begins with {head} does not end; close it with <!-- end of {name} -->")]
     Unclosed {
-        /// What the block is called.
+        /// The name of the block.
         name: &'static str,
         /// How it begins.
         head: String,
@@ -97,7 +97,7 @@ pub enum RowsError {
     Lacks {
         /// The row's kernel.
         kernel: String,
-        /// What is missing.
+        /// The missing field.
         what: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! What people read in a terminal, from records alone.
+//! Text for a terminal, made from records alone.
 //!
 //! An experiment is a screen: what it is about, a picture, what the picture shows, and the few rows that carry it. With
 //! [`Shown::verbose`] it is its whole table instead.
@@ -48,7 +48,7 @@ pub struct Shown {
     pub counters: bool,
     /// The counters of each line of the kernels' source.
     pub lines: bool,
-    /// What explains each row.
+    /// The explanation of each row.
     pub explanations: bool,
 }
 

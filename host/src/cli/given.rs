@@ -10,7 +10,7 @@ pub(super) const SIZES: &str = "Sizes of single experiments";
 /// Options that stand with the general ones, since several experiments take them; the first is a size.
 const SHARED: [&str; 3] = ["bytes", "precision", "range"];
 
-/// What the user gave. It takes no argument of its own: flattened into other options, it looks at theirs.
+/// The options that the user gave. It has no argument of its own: flattened into other options, it reads theirs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Given(Vec<Argument>);
 

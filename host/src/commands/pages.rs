@@ -22,7 +22,7 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-/// Where the hardware's figures and the simulator's full-size rows are kept.
+/// The folder of the hardware's figures and of the simulator's full-size rows.
 const FOLDER: &str = "docs/results/h200";
 
 /// The hardware's counters, in the folder.
@@ -31,7 +31,7 @@ const COUNTERS: &str = "counters.jsonl";
 /// Measured rows of all kernels, in the folder.
 const KERNELS: &str = "kernels.jsonl";
 
-/// What the simulator makes of them at their full size, in the folder.
+/// The simulator's rows at full size, in the folder.
 const MODELLED: &str = "modelled.jsonl";
 
 /// The page that needs a simulation.

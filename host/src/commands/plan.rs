@@ -1,4 +1,4 @@
-//! What a run will measure: the options, brought together with the experiments and the device.
+//! The plan of a run: its points, from the options, the experiments and the device.
 
 use crate::{
     cli::{CheckOptions, Choices, ExplainOptions, Given, Options, Precisions},
@@ -258,7 +258,7 @@ fn points_of(
     Ok(points)
 }
 
-/// What experiments are asked for.
+/// The request to the experiments.
 fn request(selection: &Selection, bytes: u64) -> Request {
     Request {
         kernels: selection.kernels.clone(),
@@ -323,7 +323,7 @@ fn range(
 }
 
 /// The experiments without those that none of the range's values suits, as 0 suits no stride; says which are left out.
-/// What the user named is never left out, and neither is what alone could take the range: it says itself what is wrong.
+/// An experiment that the user named, or the only one that takes the range, stays and reports the error itself.
 fn within_range(
     selection: &Selection,
     selected: Vec<&'static dyn Experiment>,

@@ -83,7 +83,7 @@ fn of_profile(options: &ReportOptions, launches: &[ProfiledLaunch]) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where a run's page goes: into the folder of its records; without one beside the program's build, or into the folder for
+/// The path of a run's page: into the folder of its records; without one beside the program's build, or into the folder for
 /// temporary files.
 pub(crate) fn place(out: Option<&Path>) -> PathBuf {
     out.map_or_else(built::folder, Path::to_path_buf).join(PAGE)

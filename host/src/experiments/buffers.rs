@@ -20,7 +20,7 @@ use std::{
 pub(crate) struct Buffers {
     experiment: &'static str,
     buffers: Vec<Lendable>,
-    /// What is wrong with the loans of the launch at hand.
+    /// The first fault of the current launch's loans.
     fault: RefCell<Option<String>>,
 }
 
@@ -41,7 +41,7 @@ enum Loan {
 
 /// Memory that a kernel writes, in the form in which its signature has it.
 pub(crate) trait Written<'a> {
-    /// What an element is.
+    /// The type of an element.
     type Element: 'static;
 
     /// # Safety

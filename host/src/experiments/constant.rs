@@ -162,7 +162,7 @@ fn table() -> [u32; TABLE] {
     std::array::from_fn(|index| (index as u32 + 1).wrapping_mul(2_654_435_761))
 }
 
-/// What each thread's sum must be.
+/// The expected sum of each thread.
 fn sums(distinct: u32, block: u32) -> Expected {
     let of_lanes = sums_of_lanes(distinct);
     Expected::exactly(move |first, _, values: &mut [u32]| {

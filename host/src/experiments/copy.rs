@@ -31,9 +31,9 @@ struct Kernel {
     work: fn() -> Work,
 }
 
-/// Who hands out the work.
+/// How the grid covers the array.
 enum Threads {
-    /// One thread for n elements; the hardware hands out the blocks.
+    /// One thread for n elements; the hardware schedules the blocks.
     PerElements(u64),
     /// n blocks per SM, which stride through the array until it is done.
     Persistent(u32),

@@ -1,4 +1,4 @@
-//! What the rows of each experiment show, in a sentence with figures from the rows themselves.
+//! The finding of each experiment, in a sentence with figures from the rows themselves.
 //!
 //! A finding says only what its rows show: a clause whose rows are missing is left out, and without any clause there is no
 //! finding. Rows that are INVALID, untimed or of a C++ twin have no part in it.

@@ -28,10 +28,10 @@ use pattern::SEED;
 use record::{Parameters, Record};
 use report::{Article, Picture};
 
-/// The same work, written in five ways.
+/// Three tasks, each in five ways.
 pub(super) struct Idioms;
 
-/// What a kernel does.
+/// The task of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     Copy,
@@ -310,7 +310,7 @@ fn matmul(kernel: &Kernel, sizes: Matrices, device: &DeviceInfo) -> Result<Point
     })
 }
 
-/// Bytes of so many elements.
+/// The size of a number of elements in bytes.
 fn bytes_of(elements: u64) -> Result<u64> {
     elements
         .checked_mul(Precision::F32.size())

@@ -1,4 +1,4 @@
-//! What a point does: a kernel, launched by its own signature, or something that the driver does by itself.
+//! The work of a point: a kernel, launched by its own signature, or work of the driver.
 
 use super::{Buffers, Shape};
 use anyhow::{Context, Result, bail};
@@ -31,7 +31,7 @@ impl KernelInfo {
         (self.parameters)().iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect()
     }
 
-    /// What a launch has to keep.
+    /// The launch contract.
     pub(crate) fn contract(&self) -> Vec<String> {
         (self.contract)()
     }

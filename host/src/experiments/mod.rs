@@ -63,7 +63,7 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &idioms::Idioms,
 ];
 
-/// The driver's own device-to-device copy of `bytes`, against which everything else is held.
+/// The driver's own device-to-device copy of `bytes`: the copy ceiling.
 pub(crate) fn driver_copy(bytes: u64) -> Point {
     copy::driver_copy(bytes)
 }
@@ -94,12 +94,12 @@ pub(crate) trait Experiment: Sync {
         &[]
     }
 
-    /// What is drawn of it.
+    /// Its picture.
     fn picture(&self) -> Picture {
         Picture::Bars { by: &[] }
     }
 
-    /// What rows of it show, in a sentence; `None` where they show too little of it to say.
+    /// The finding of its rows, in a sentence; `None` if the rows that show it are missing.
     fn finding(&self) -> fn(&[&Record]) -> Option<String> {
         |_| None
     }
@@ -132,7 +132,7 @@ pub(crate) trait Experiment: Sync {
         None
     }
 
-    /// What `--kernel` can name: the driver's own work, and the kernels.
+    /// The names that `--kernel` takes: the driver's own work, and the kernels.
     fn names(&self) -> Vec<&'static str> {
         self.driver_work().into_iter().chain(self.kernels().iter().map(|kernel| kernel.name)).collect()
     }
@@ -148,7 +148,7 @@ pub(crate) trait Experiment: Sync {
         beyond_l2.min(16 << 20)
     }
 
-    /// What the user should know of the plan, such as kernels that it leaves out and why: each is said once, on stderr.
+    /// Notes on the plan, such as kernels that it leaves out and why. Each is printed once, on stderr.
     fn notes(&self, _request: &Request, _device: &DeviceInfo) -> Vec<String> {
         Vec::new()
     }
@@ -168,7 +168,7 @@ pub(crate) trait Experiment: Sync {
     }
 }
 
-/// What the user asked for, where experiments have a choice.
+/// The user's request, where experiments have a choice.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     /// The kernels to run; all where none is named.
@@ -185,7 +185,7 @@ pub(crate) struct Request {
     pub range: Option<Sweep>,
     /// How large to be where the user does not say.
     pub scale: Scale,
-    /// What else the user chose.
+    /// The user's other choices.
     pub choices: Choices,
 }
 
@@ -276,7 +276,7 @@ pub(crate) struct Point {
     pub experiment: &'static str,
     /// The kernel's name in the module, or the name under which the driver's own work is recorded.
     pub kernel: &'static str,
-    /// What tells this point from the others of the experiment.
+    /// The parameters in which the experiment's points differ.
     pub parameters: Parameters,
     /// The bytes that it is of use to move.
     pub bytes: BytesMoved,
@@ -287,7 +287,7 @@ pub(crate) struct Point {
     pub buffers: Vec<Buffer>,
     /// Variables of the module, written before the first launch, of a kernel's twin in the twin's module.
     pub symbols: Vec<Symbol>,
-    /// What variables of the module must hold after the last launch.
+    /// The expected values of the module's variables after the last launch.
     pub symbols_after: Vec<(&'static str, Expected)>,
     /// Blocks and threads.
     pub shape: Shape,
@@ -343,19 +343,19 @@ pub(crate) struct Buffer {
     pub bytes: u64,
     /// The memory that it is in.
     pub place: Place,
-    /// What it holds before the first launch.
+    /// Its contents before the first launch.
     pub before: Contents,
-    /// What it must hold after the last one.
+    /// The expected contents after the last launch.
     pub after: Expected,
 }
 
-/// What a buffer is filled with.
+/// The initial contents of a buffer.
 pub(crate) enum Contents {
     /// Values of this type that say where they are (see [`pattern`]).
     Pattern(Precision),
     /// Bytes of 0xFF: no kernel's correct output.
     Poison,
-    /// What this writes, on the host.
+    /// The same contents, on the host.
     Computed(Box<Fill>),
 }
 

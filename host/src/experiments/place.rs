@@ -15,7 +15,7 @@ pub(crate) enum Place {
     Pinned,
 }
 
-/// Where the pages of managed memory are while a kernel runs.
+/// The placement of managed pages while a kernel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Placement {
     /// Pages migrate to the card when a kernel touches them

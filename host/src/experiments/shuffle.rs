@@ -73,7 +73,7 @@ const SIZE: u64 = 4;
 /// Bytes of the source in a check: the last warp is not full.
 const SMALL: u64 = 5004 * SIZE;
 
-/// What is shuffled.
+/// The type of the shuffled values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Element {
     I32,
@@ -252,7 +252,7 @@ fn unchanged<T: Pod + fmt::Debug>(value: fn(u64) -> T) -> Expected {
     })
 }
 
-/// What each lane must have got. Lanes past the end of the source give 0.
+/// The expected value of each lane. Lanes past the end of the source give 0.
 fn exchanged<T: Pod + fmt::Debug>(exchange: Exchange, elements: u64, value: fn(u64) -> T) -> Expected {
     let Exchange { kind, operand, width } = exchange;
     let givers: [u64; LANES as usize] =

@@ -43,7 +43,7 @@ const BLOCKS: [u32; 2] = [32, 256];
 /// Elements of the result in a check: the last block is not full.
 const SMALL: u64 = 5000;
 
-/// Elements in the article, and so many that no L2 holds them.
+/// The article's number of elements, and one that exceeds every L2.
 const FULL: [u64; 2] = [1 << 24, 1 << 27];
 
 impl Experiment for Stencil {
@@ -150,7 +150,7 @@ fn sizes(request: &Request, blocks: &[u32], device: &DeviceInfo) -> Result<Vec<u
     })
 }
 
-/// Whether so many elements are a grid that the device has, for all of these blocks.
+/// Whether the grid for this number of elements is within the device's limit, for all of these blocks.
 fn fits(elements: u64, blocks: &[u32], device: &DeviceInfo) -> bool {
     blocks.iter().all(|&block| elements.div_ceil(u64::from(block).max(1)) <= u64::from(device.max_grid))
 }
@@ -278,7 +278,7 @@ fn derivative(coefficients: Coefficients) -> Expected {
     }))
 }
 
-/// What the kernels make of a point and its neighbours, written down a second time to check them against: in their order, each multiplication fused with its addition.
+/// The kernels' result for a point and its neighbours, written a second time to check them against: in their order, each multiplication fused with its addition.
 fn nine_points(coefficients: [f32; RADIUS], points: &[f32]) -> f32 {
     coefficients.iter().enumerate().fold(0.0, |sum, (nth, coefficient)| {
         let difference = points[RADIUS + nth + 1] - points[RADIUS - nth - 1];

@@ -30,7 +30,7 @@ pub(super) struct Storage;
 /// Bytes of such an array.
 const BYTES: u64 = LENGTH as u64 * 4;
 
-/// What the host writes to the constant: not what the module begins with.
+/// The value that the host writes to the constant, different from its initial value.
 const FACTORS: [f32; 4] = [3.0, 0.5, -7.0, 12.0];
 
 /// A kernel, the storage class that it shows, and what the host can do with the variable by its name.
@@ -165,7 +165,7 @@ fn counting<K: for<'a> Kernel<Arguments<'a> = ()>>(variable: &'static str) -> Po
     }
 }
 
-/// The variable's elements after so many launches. All are even, and so exact up to 2^25: for as many launches as there may be.
+/// The variable's elements after n launches. All are even, so they are exact up to 2^25, which the launches of a run do not reach.
 fn after(launches: u64) -> [f32; LENGTH] {
     std::array::from_fn(|index| {
         2.0 * (f64::from(pattern::value(index as u64, SEED)) + launches as f64) as f32

@@ -52,7 +52,7 @@ enum Threads {
     TileOfBlock,
 }
 
-/// What becomes of the matrix.
+/// Whether a kernel copies or transposes the matrix.
 #[derive(Clone, Copy)]
 enum Turns {
     Copied,
@@ -186,7 +186,7 @@ impl Matrix {
     }
 
     /// # Errors
-    /// There are no addresses for so many.
+    /// The matrix exceeds the address space.
     fn bytes(self) -> Result<u64> {
         let Matrix { nx, ny } = self;
         let bytes = self.elements().checked_mul(4).filter(|&bytes| i64::try_from(bytes).is_ok());

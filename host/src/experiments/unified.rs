@@ -40,7 +40,7 @@ struct Kernel {
     does: Does,
 }
 
-/// What a kernel does on its way.
+/// Whether a kernel reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     /// Adds up what it reads.
@@ -78,7 +78,7 @@ const LEAST_ELEMENTS_A_THREAD: u64 = 16;
 /// The first compute capability whose pages migrate on a fault, one by one, and take advice.
 const FAULTS: u32 = 60;
 
-/// What an allocation holds that is written: no kernel's correct output, and written by the host, for its pages to be there.
+/// The initial contents of an allocation that is written. They are no kernel's output, and the host writes them, so that its pages are there.
 const UNWRITTEN: f32 = f32::from_bits(u32::MAX);
 
 impl Experiment for Unified {
@@ -270,7 +270,7 @@ fn resident_blocks(block: u32, device: &DeviceInfo) -> Result<u32> {
     Ok(occupancy.with_context(|| format!("{} cannot run the kernels", device.plain_name()))?.blocks)
 }
 
-/// The way of a kernel through so many elements.
+/// The way of a kernel through an allocation.
 fn way(kernel: &Kernel, elements: u64, page: u64, shape: Shape) -> Way {
     let (blocks, block) = (u64::from(shape.grid[0]), u64::from(shape.block[0]));
     let threads = blocks * block;
@@ -288,7 +288,7 @@ fn way(kernel: &Kernel, elements: u64, page: u64, shape: Shape) -> Way {
     Way { order, elements, threads, block }
 }
 
-/// The point of a kernel that goes a way on which it touches so many `distinct` elements.
+/// The point of a kernel on a way that touches `distinct` elements.
 fn point(kernel: &Kernel, way: Way, distinct: u64, shape: Shape, factor: f64, placing: Placing) -> Point {
     let Placing { placement, bytes, page, budget, .. } = placing;
     let place = if placing.is_managed() { Place::Managed(placement) } else { Place::Pinned };

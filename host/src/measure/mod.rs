@@ -1,6 +1,6 @@
 //! Measuring: prepare, warm up, take samples, verify. One module, and the only one that times anything.
 //!
-//! A point is measured for one *contender*, or for several by turns: a sample of each, then the next sample of each,
+//! A point is measured for one *contender*, or for several, interleaved: a sample of each, then the next sample of each,
 //! on the same buffers, so that whatever drifts (clocks, temperature) drifts for all of them.
 
 mod statistics;
@@ -36,7 +36,7 @@ const WARM_UP_MS: f64 = 10.0;
 /// So many launches at most warm up.
 const MOST_WARM_UP: u32 = 1024;
 
-/// What a point's samples came to.
+/// The result of a point's samples.
 #[derive(Clone, Debug)]
 pub(crate) struct Measurement {
     /// Milliseconds a launch, sample by sample in the order in which they were taken; empty where nothing is timed.
@@ -45,11 +45,11 @@ pub(crate) struct Measurement {
     pub method: Method,
     /// How many launches each sample timed.
     pub launches_per_sample: u32,
-    /// What is wrong with the result; `None` for a result that is right.
+    /// The fault of the result; `None` for a result that is right.
     pub fault: Option<String>,
-    /// What the simulator saw of the last launch that was timed; `None` on a GPU, and of the driver's own work.
+    /// The simulator's counters of the last timed launch; `None` on a GPU, and for the driver's own work.
     pub launch: Option<Box<LaunchRecord>>,
-    /// What the point's observation told around the last launch.
+    /// The point's observation around the last launch.
     pub observed: BTreeMap<String, serde_json::Value>,
 }
 
@@ -65,7 +65,7 @@ impl Measurement {
 pub(crate) enum Effort {
     /// As often as the device and the point call for.
     Usual,
-    /// Often enough for so many samples.
+    /// The repetitions for a number of samples.
     Samples(usize),
     /// Once, without a time.
     Once,
@@ -337,7 +337,7 @@ pub(crate) fn allow_shared(function: &Function<'_>, bytes: u32) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with the variables of the module that `function` is from, after these launches.
+/// The fault of the variables in the module of `function` after these launches.
 ///
 /// # Errors
 /// The module has no such variable, or the driver fails.

@@ -4,7 +4,7 @@ use record::median;
 
 /// Between which bounds the ratio of two contenders' times lies, by what their samples say of it.
 ///
-/// They were sampled by turns, so each pair of samples has a ratio of its own. The bounds are those of the ordered ratios
+/// Their samples are interleaved, so each pair of samples has a ratio of its own. The bounds are those of the ordered ratios
 /// that enclose the median of all ratios there could be with a probability of at least 95%, whatever they are distributed
 /// like: with `k` of `n` cut off on each side, the median is missed with the probability `2 P(B < k)`, B being the number of
 /// heads in `n` tosses of a coin. They are widened where they do not hold the ratio of the median times, which is what is

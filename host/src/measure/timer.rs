@@ -59,7 +59,7 @@ impl Timer {
     }
 }
 
-/// What one sample runs.
+/// The work of one sample.
 pub(crate) struct Batch {
     launches: u32,
     lead_in: u32,

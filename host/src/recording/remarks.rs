@@ -1,9 +1,9 @@
-//! Where a row's data lived, and what a reader should know of its figure.
+//! The residence of a row's data, and the note on its figure.
 
 use crate::experiments::{Buffer, Place, Placement, Point};
 use record::{Language, Method, Residence, counters::LaunchCounters};
 
-/// Where the data of a point lived: by what was counted of its loads, which read so many bytes, else by footprint and L2.
+/// The residence of a point's data: by the counters of its loads, else by footprint and L2.
 pub(super) fn residence(point: &Point, counted: Option<(&LaunchCounters, u64)>, l2_bytes: u64) -> Residence {
     if is_with_host(point) {
         return Residence::Host;
@@ -45,7 +45,7 @@ fn on_chip(launch: &LaunchCounters, read: u64) -> Option<Residence> {
     }
 }
 
-/// What a row has more than 100% of.
+/// The limits that a row exceeds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Above {
     /// Of the peak.
@@ -64,7 +64,7 @@ pub(super) struct About {
 }
 
 impl About {
-    /// What a reader should know all the same.
+    /// A note for the reader.
     pub(super) fn remark(self) -> Option<String> {
         let of_method = (self.method == Method::LaunchesWithoutGraph)
             .then(|| "the driver records no graphs: the time holds launch overhead".to_string());

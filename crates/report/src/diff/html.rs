@@ -20,16 +20,14 @@ pub(super) fn section(comparison: &Comparison<'_>) -> String {
     );
     let folded = |change| matches!(change, Change::Same | Change::New | Change::Gone);
     let groups = || {
-        let more = [(Change::New, "new in B"), (Change::Gone, "gone from B")];
+        let more = [(Change::New, "new in B"), (Change::Gone, "missing in B")];
         GROUPS.into_iter().map(|(change, heading, _)| (change, heading)).chain(more)
     };
     out.push_str(&table(comparison, groups().filter(|(change, _)| !folded(*change))));
     let rest = table(comparison, groups().filter(|(change, _)| folded(*change)));
     if !rest.is_empty() {
-        let _ = write!(
-            out,
-            "<details><summary>Rows without a change, new and gone</summary>\n{rest}</details>\n"
-        );
+        let _ =
+            write!(out, "<details><summary>Unchanged, new and missing rows</summary>\n{rest}</details>\n");
     }
     out.push_str("</section>\n");
     out

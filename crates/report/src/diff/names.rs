@@ -1,4 +1,4 @@
-//! What rows are called among the others: the kernel, and the parameters in which its experiment's rows differ.
+//! The labels of rows: the kernel, and the parameters in which its experiment's rows differ.
 
 use record::{Bytes, Language, Record};
 use std::collections::{BTreeMap, BTreeSet};

@@ -141,14 +141,14 @@ slower in B
   offset_f32 1    0.2000    0.2100   1.050  1.033 to 1.067
 faster in B
   offset_f32 3    0.2000    0.1000   0.500  0.492 to 0.508
-unclear: the interval holds 1 and more than 2% on one side, or there is none
+unclear: the interval contains 1 and exceeds 2% on one side, or there is none
   offset_f32 5    0.2000    0.3000   1.500
 INVALID in both
   offset_f32 9   INVALID   INVALID
 INVALID in A, verified in B
   offset_f32 7   INVALID    0.2000
 new in B: offset_f32 32
-gone from B: offset_f32 6
+missing in B: offset_f32 6
 
 9 rows in both runs: 1 no longer verified, 2 slower, 1 faster, 2 the same within
 2%, 1 unclear, 1 INVALID in both, 1 verified again, 1 new, 1 gone.

@@ -10,7 +10,7 @@ pub(super) const GROUPS: [(Change, &str, usize); 9] = [
     (Change::Slower, "slower in B", 6),
     (Change::Faster, "faster in B", 4),
     (Change::Modelled, "modelled against measured, the furthest first", 10),
-    (Change::Unclear, "unclear: the interval holds 1 and more than 2% on one side, or there is none", 3),
+    (Change::Unclear, "unclear: the interval contains 1 and exceeds 2% on one side, or there is none", 3),
     (Change::Invalid, "INVALID in both", 1),
     (Change::Mended, "INVALID in A, verified in B", 1),
     (Change::Untimed, "not timed in both", 0),
@@ -50,7 +50,7 @@ pub(super) fn text(comparison: &Comparison<'_>, all: bool) -> String {
             let _ = writeln!(text, "  ... and {} more (-v shows them)", count - most);
         }
     }
-    for (change, heading) in [(Change::New, "new in B"), (Change::Gone, "gone from B")] {
+    for (change, heading) in [(Change::New, "new in B"), (Change::Gone, "missing in B")] {
         let names: Vec<String> = rows(change).map(|row| row.label.clone()).collect();
         if !names.is_empty() {
             let listed = names.iter().take(shown(3)).cloned().collect::<Vec<_>>().join(", ");
@@ -76,7 +76,7 @@ fn head(letter: &str, head: &Head<'_>) -> String {
     wrapped(&line).replace('\n', "\n   ").replacen(' ', "  ", 1) + "\n"
 }
 
-/// What a comparison comes to, in a sentence.
+/// The result of a comparison, in a sentence.
 pub(super) fn summary(comparison: &Comparison<'_>) -> String {
     let words = [
         (Change::Broken, "no longer verified"),

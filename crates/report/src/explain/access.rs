@@ -68,7 +68,7 @@ pub(super) fn drawing(access: &Access, style: Style) -> String {
     text
 }
 
-/// What a picture of the request has, in the unit of its cost: sectors, wavefronts or issues. A card that serves a warp in parts,
+/// The number of units in a picture of the request: sectors, wavefronts or issues. A card that serves a warp in parts,
 /// or parts of it together, counts others.
 pub(super) fn drawn(access: &Access) -> u32 {
     let rows = match access.kind {

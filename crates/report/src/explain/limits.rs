@@ -25,7 +25,7 @@ pub(crate) fn occupancy(counted: &Counted, device: &DeviceInfo) -> String {
     text + &filled(launch.blocks, blocks, device)
 }
 
-/// What each resource would hold.
+/// The blocks that each resource would allow.
 fn limits(residency: &Residency) -> String {
     let Residency {
         registers,

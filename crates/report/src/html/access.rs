@@ -23,7 +23,7 @@ pub(super) fn figure(id: String, whose: &str, access: &Access) -> Figure {
     let by_sectors = !access.kind.is_shared() && access.kind != AccessKind::ConstantLoad;
     Figure {
         id,
-        title: format!("{whose}: the request that costs most, a {}", kind(access.kind)),
+        title: format!("{whose}: the most expensive request, a {}", kind(access.kind)),
         description: says(access),
         notes: vec![says(access)],
         drawings: vec![if by_sectors { sectors(access) } else { banks(access) }],
@@ -66,7 +66,7 @@ pub(super) fn says(access: &Access) -> String {
         |unit: u64| lanes(access).map(|(_, address)| address / unit).collect::<BTreeSet<_>>().len() as u64;
     if access.kind == AccessKind::ConstantLoad {
         return format!(
-            "{} of {whose} want {}, and constant memory serves one at a time: {}.",
+            "{} of {whose} read {}, and constant memory serves one at a time: {}.",
             several(taking, LANES),
             several(distinct(u64::from(access.bytes.max(1))), ["address", "addresses"]),
             several(access.wavefronts.into(), ["issue", "issues"]),
@@ -75,7 +75,7 @@ pub(super) fn says(access: &Access) -> String {
     if access.kind.is_shared() {
         let most = words_by_bank(access).values().map(BTreeSet::len).max().unwrap_or(0);
         let why = match most {
-            0 | 1 => "no two want different words of one bank".to_string(),
+            0 | 1 => "no bank has two of the words".to_string(),
             most => format!("up to {most} different words lie in one bank"),
         };
         return format!(
@@ -109,14 +109,14 @@ pub(super) fn says(access: &Access) -> String {
     )
 }
 
-/// What a request costs over what its bytes cost at best: 1 for one that wastes nothing.
+/// The cost of a request over the least possible cost of its bytes: 1 for one that wastes nothing.
 pub(super) fn waste(access: &Access) -> f64 {
     let asked = lanes(access).count() as u64 * u64::from(access.bytes);
     let unit = if access.sectors > 0 { SECTOR } else { LINE };
     f64::from(access.cost()) / asked.div_ceil(unit).max(1) as f64
 }
 
-/// Where the pieces of a lane's access lie, and how long each is. In local memory the words of a lane lie 128 bytes apart.
+/// The address and length of each piece of a lane's access. In local memory the words of a lane lie 128 bytes apart.
 fn pieces(access: &Access) -> impl Iterator<Item = (u64, u64)> {
     let bytes = u64::from(access.bytes.max(1));
     let is_local = matches!(access.kind, AccessKind::LocalLoad | AccessKind::LocalStore);
@@ -140,7 +140,7 @@ fn words_by_bank(access: &Access) -> BTreeMap<u64, BTreeSet<u64>> {
 
 /// The width that is drawn on, in pixels: for a telephone as for half a page.
 const WIDTH: f64 = Column::Middle.width();
-/// Where the lanes are, how high their boxes are, and where memory begins.
+/// The positions of the lanes, the height of their boxes, and the position of memory.
 const LANES_TOP: f64 = 20.0;
 const LANE_HEIGHT: f64 = 13.0;
 const MEMORY_TOP: f64 = 128.0;
@@ -268,7 +268,7 @@ fn banks(access: &Access) -> Drawing {
         @if constant {
             text.tick x="0" y=(px(end)) { "the different addresses" }
         } @else {
-            text.tick x="0" y=(px(end)) { "bank 0; below each bank the different words wanted of it" }
+            text.tick x="0" y=(px(end)) { "bank 0; below each bank its different words in this request" }
             text.tick.end x=(px(WIDTH)) y=(px(end)) { "31" }
         }
     };

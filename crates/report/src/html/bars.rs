@@ -4,7 +4,7 @@ use super::{curve::range, number, series};
 use maud::{Markup, html};
 use record::{Backend, Record, Residence};
 
-/// What the length of a bar stands for.
+/// The quantity that the length of a bar shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Measure {
     /// Effective bandwidth, in GB/s.
@@ -35,7 +35,7 @@ impl Measure {
 pub(super) struct Bars<'r> {
     /// The caption: what is compared, of which card, measured or modelled.
     pub title: String,
-    /// What a bar's length stands for.
+    /// The quantity that a bar's length shows.
     pub measure: Measure,
     /// All rows of the lesson or the run, for their ceilings and twins.
     pub rows: &'r [&'r Record],
@@ -107,7 +107,7 @@ impl Bars<'_> {
                     }
                     @if twins > 0 { "A diamond is the C++ twin of the kernel. " }
                     @if axis.peak.is_some_and(|peak| self.values().any(|value| value > peak * 1.1)) {
-                        "A bar that ends in an arrow is served on chip, beyond what device memory delivers. "
+                        "A bar that ends in an arrow is served on chip, faster than device memory. "
                     }
                 }
             }
@@ -192,7 +192,7 @@ impl Bars<'_> {
     }
 }
 
-/// What a reader must know of a row to compare it with others.
+/// A remark that a reader needs to compare a row with others.
 pub(super) fn remark(row: &Record) -> String {
     let unfilled = row.unfilled().map(|unfilled| unfilled.to_string());
     let place = match row.residence {

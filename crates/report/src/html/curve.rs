@@ -11,11 +11,11 @@ use super::{
 use maud::{Markup, html};
 use record::{Backend, Record, Times};
 
-/// What is drawn.
+/// The subject of the drawing.
 pub(super) struct Curves<'r> {
-    /// What the figure's ids begin with.
+    /// The prefix of the figure's ids.
     pub id: String,
-    /// What is drawn.
+    /// The subject of the drawing.
     pub subject: String,
     /// Of which card, measured or modelled.
     pub whose: String,

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 
 /// A chart of one run.
 pub(super) struct Figure {
-    /// What its ids begin with.
+    /// The prefix of its ids.
     pub id: String,
-    /// What is drawn, of which card, measured or modelled.
+    /// The subject, the card, and whether the figures are measured or modelled.
     pub title: String,
-    /// What a reader who does not see the drawing should know.
+    /// The text for a reader who does not see the drawing.
     pub description: String,
     /// How to read it, below the drawing.
     pub notes: Vec<String>,
@@ -24,7 +24,7 @@ pub(super) struct Drawing {
     pub column: Column,
     /// Its height in pixels.
     pub height: f64,
-    /// What is in it.
+    /// Its content.
     pub marks: Markup,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn scrolling(label: &str, table: &Markup) -> Markup {
     html! { div.scroll tabindex="0" role="region" aria-label=(label) { (table) } }
 }
 
-/// What all drawings share: the hatching of modelled figures.
+/// The definitions that all drawings share: the hatching of modelled figures.
 pub(super) fn definitions() -> Markup {
     html! {
         svg.definitions width="0" height="0" aria-hidden="true" focusable="false" {

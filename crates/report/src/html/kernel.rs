@@ -39,7 +39,7 @@ pub(super) fn render(report: &Report<'_>, number: usize, name: &str) -> Markup {
             summary { h3 { code { (name) } } span.says { (summary(report, &rows)) } }
             @if let Some(text) = text {
                 (Prose::of(&text.summary(), &|_| false).lead)
-                @if !text.contract.is_empty() { p.note { "A launch keeps: " (text.contract.join("; ")) "." } }
+                @if !text.contract.is_empty() { p.note { "Launch contract: " (text.contract.join("; ")) "." } }
             }
             p.back { @if let Some(lesson) = experiment { "Lesson: " a href={"#lesson-" (lesson)} { (lesson) } } }
             @if let Some(telling) = &telling {
@@ -47,7 +47,7 @@ pub(super) fn render(report: &Report<'_>, number: usize, name: &str) -> Markup {
                 p { (first_letter_up(&explanation::of_counters(telling.counted, &telling.row.device))) "." }
                 (limits::render(&telling.row.device, telling.counted))
             } @else if text.is_some() {
-                p.note { "Nothing was counted of this kernel: a run on a simulated card counts its requests, as in "
+                p.note { "This kernel has no counters. A run on a simulated card counts its requests, as in "
                     code { "coalesce run " (experiment.unwrap_or_default()) " --kernel " (name) " --device sim:h200" } "." }
             }
             @if let Some(text) = text { (panes(number, text, sass, lines).render()) }
@@ -79,7 +79,7 @@ fn summary(report: &Report<'_>, rows: &[(&RunRecords, &Record)]) -> String {
     best.collect::<Vec<_>>().join("; ")
 }
 
-/// Of the first run that counted the kernel, the row whose requests cost most against what they would cost at best.
+/// In the first run that counted the kernel, the row with the highest cost of its requests over their least possible cost.
 fn telling<'r>(report: &'r Report<'_>, name: &str) -> Option<Telling<'r>> {
     report.runs.iter().find_map(|run| {
         let counted = run.records.iter().chain(&run.simulated).filter_map(|row| {
@@ -95,7 +95,7 @@ fn origin(telling: &Telling<'_>) -> String {
     let row = telling.row;
     let of = match (row.backend, telling.run.backend()) {
         (Backend::Modelled, Backend::Measured) => "a small launch on a simulated card of the same kind",
-        _ => "the row whose requests cost most against what they would cost at best",
+        _ => "the row with the highest cost of its requests over their least possible cost",
     };
     let time = row.time_ms.map(|times| format!(", modelled time {}", time(times.median))).unwrap_or_default();
     let parameters = format!("{}", row.parameters);
@@ -133,5 +133,5 @@ pub(super) fn worst(name: &str, lines: &[Line]) -> Markup {
 
 fn place(line: &Line) -> String {
     let file = line.file.rsplit(['/', '\\']).next().unwrap_or(&line.file);
-    if line.line > 0 { format!("{file}, line {}", line.line) } else { "No line of source".to_string() }
+    if line.line > 0 { format!("{file}, line {}", line.line) } else { "No source line".to_string() }
 }

@@ -21,7 +21,7 @@ const CURVES: usize = 7;
 pub(super) struct Section<'a> {
     /// The experiment's name.
     pub name: &'a str,
-    /// What the catalog says of it; `None` for an experiment that this program does not have.
+    /// Its entry in the catalog; `None` for an experiment that this program does not have.
     pub lesson: Option<&'a Lesson>,
     report: &'a Report<'a>,
 }
@@ -42,7 +42,7 @@ pub(super) fn sections<'a>(report: &'a Report<'a>) -> Vec<Section<'a>> {
 }
 
 impl Section<'_> {
-    /// What the lesson is called.
+    /// The lesson's title.
     pub(super) fn title(&self) -> String {
         let Some(lesson) = self.lesson else { return self.name.to_string() };
         let title =

@@ -1,4 +1,4 @@
-//! What bounds a kernel: occupancy, and the modelled time of each part of the card.
+//! A kernel's limits: its occupancy, and the modelled time of each part of the card.
 
 use super::number::{first_letter_up, percent, rate};
 use crate::explain::limits::{in_order, occupancy, speed_of_light};

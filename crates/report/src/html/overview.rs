@@ -12,7 +12,7 @@ use record::{Backend, Bytes, Language, Record};
 /// Bytes of a launch below which its rate is that of starting a kernel, not of memory.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// What a reader should expect of modelled times.
+/// The expected error of modelled times.
 pub(super) const EXPECTED_ERROR: &str = "Times are modelled, not measured. Modelled times of this repository's kernels are off by 2.0% in \
      the median (58 rows fitted the model); on 33 kernels that the model had never seen the median error was 26%, and a tenth were \
      off by more than 90% (both against an H200). Counters follow the rules of the card's compute capability and are counted, not modelled.";
@@ -88,7 +88,7 @@ fn facts(run: &RunRecords) -> Markup {
     }
 }
 
-/// What the rows of each lesson show, in its sentence.
+/// The finding of each lesson, in a sentence.
 fn findings(run: &RunRecords, sections: &[Section<'_>]) -> Markup {
     let finding = |section: &Section<'_>| {
         let rows: Vec<&Record> = run.records.iter().filter(|row| row.experiment == section.name).collect();
@@ -131,7 +131,7 @@ fn bars(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>]) -> Mark
     html! {
         (Bars { title: format!("Best bandwidth of each kernel, {whose}"), measure: Measure::Bandwidth, rows: &rows, groups: bandwidth, linked: &linked }.render())
         @if !left_out.is_empty() {
-            p.note { "Not drawn, since they move less than 1 MiB and have no bandwidth to speak of: " (left_out.join(", ")) "." }
+            p.note { "Not drawn, because they move less than 1 MiB: " (left_out.join(", ")) "." }
         }
         (Bars { title: format!("Best rate of arithmetic of each kernel, {whose}"), measure: Measure::Arithmetic, rows: &rows, groups: rates, linked: &linked }.render())
     }

@@ -11,9 +11,9 @@ use maud::{Markup, PreEscaped, html};
 use record::{Counted, Line, ProfiledLaunch};
 use std::collections::BTreeMap;
 
-/// What a profile's page is made from.
+/// The input of a profile's page.
 pub struct Profile<'a> {
-    /// What the page is called.
+    /// The page's title.
     pub title: String,
     /// The launches.
     pub launches: &'a [ProfiledLaunch],
@@ -69,7 +69,7 @@ pub fn profile(profile: &Profile<'_>) -> String {
     whole(&profile.title, &body)
 }
 
-/// What the times are worth.
+/// The expected error of the times.
 const DOUBT: &str = "Requests, sectors and wavefronts are counted exactly. Times are modelled, and the model has not seen these \
                      kernels: on 33 such kernels its median error was 26%, and a tenth were off by more than 90% (H200).";
 

@@ -10,9 +10,9 @@ use super::{
 use maud::{Markup, html};
 use record::{Backend, Record, Run};
 
-/// What is drawn.
+/// The subject of the drawing.
 pub(super) struct Roofline<'r> {
-    /// What the figure's ids begin with.
+    /// The prefix of the figure's ids.
     pub id: String,
     /// Of which card, measured or modelled.
     pub whose: String,
@@ -61,7 +61,7 @@ impl Roofline<'_> {
         ];
         if !roofs.iter().any(|roof| !roof.slanted) {
             notes.push(
-                "The driver does not say the peak of the arithmetic units, so that roof is not drawn."
+                "The driver does not report the peak rate of arithmetic, so that roof is not drawn."
                     .to_string(),
             );
         }
@@ -97,7 +97,7 @@ impl Roofline<'_> {
         copy.into_iter().chain(peak).chain(self.compute()).collect()
     }
 
-    /// What the units of a simulated card can do in single precision: two operations a lane and issue.
+    /// The peak rate of a simulated card in single precision: two operations per lane and issue.
     fn compute(&self) -> Option<Roof> {
         let card = self.run.card.as_ref()?;
         let figure = |name: &str| card.get(name)?.as_f64();

@@ -75,7 +75,7 @@ fn rate(row: &Record) -> Markup {
     }
 }
 
-/// What to know of a row, and what makes it what it is.
+/// The note and the explanation of a row.
 fn words(row: &Record) -> String {
     let place = Some(remark(row)).filter(|remark| !remark.is_empty() && row.note.is_none());
     let parts = [place, row.note.clone(), row.explanation.clone()];

@@ -1,4 +1,4 @@
-//! What tells the rows of a lesson apart, and how each series of a chart looks.
+//! The parameters in which a lesson's rows differ, and the style of each series of a chart.
 
 use record::{Bytes, Language, Record};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 /// A curve or a bar's group: rows of one kernel that share all parameters but those that are drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Series<'r> {
-    /// What is written beside it: the kernel and what tells it from the other series.
+    /// The label: the kernel and the parameters in which the series differ.
     pub label: String,
     /// The kernel.
     pub kernel: &'r str,

@@ -1,4 +1,4 @@
-//! A kernel's part of its source file, with what was counted on each line, beside the PTX that it became.
+//! A kernel's part of its source file, with the counters of each line, beside its PTX.
 
 use super::number::{count, percent, plain};
 use crate::{CodeLine, Place, explain::source::is_same_file};
@@ -28,7 +28,7 @@ pub(super) struct Panes<'a> {
     pub sass: &'a [CodeLine],
     /// The counters of its lines.
     pub lines: &'a [Line],
-    /// What shares are of: the counters of the whole kernel.
+    /// The counters of the whole kernel, of which lines have shares.
     pub total: Counts,
 }
 
@@ -100,7 +100,7 @@ impl Panes<'_> {
         }
     }
 
-    /// What was counted on lines of other files, such as those of the libraries that the kernel calls.
+    /// The counters of lines in other files, such as the libraries that the kernel calls.
     fn elsewhere(&self) -> Markup {
         let others = self.lines.iter().filter(|line| !is_same_file(&line.file, self.file) || line.line == 0);
         html! {
@@ -141,7 +141,7 @@ impl Panes<'_> {
 
 fn place_name(file: &str, line: u32) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    if line == 0 { "no line of source".to_string() } else { format!("{name}:{line}") }
+    if line == 0 { "no source line".to_string() } else { format!("{name}:{line}") }
 }
 
 /// A line of Rust with its comment or attribute set back.
@@ -156,7 +156,7 @@ fn coloured(text: &str) -> Markup {
     }
 }
 
-/// What a line's requests cost, below the line; nothing for one without requests.
+/// The cost of a line's requests, below the line; empty for a line without requests.
 fn heat(counts: &Counts, total: &Counts, line: u32) -> Markup {
     let says = says(counts);
     if says.is_empty() {

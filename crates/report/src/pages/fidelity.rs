@@ -73,7 +73,7 @@ pub enum FidelityError {
     /// A row is missing from one of several runs.
     #[error("{0} is not in all of the runs")]
     NotInAll(String),
-    /// What Nsight Compute wrote and the records do not belong together.
+    /// Nsight Compute's file and the records are of different runs.
     #[error(transparent)]
     Ncu(#[from] ncu::NcuError),
 }

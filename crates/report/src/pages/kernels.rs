@@ -74,7 +74,7 @@ fn short(rate: f64) -> String {
     if rate < 100.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
 }
 
-/// What tells the row from others of its kernel, in words: sizes, block, and everything else by name.
+/// The parameters of a row as text: sizes, block, and all others by name.
 pub(super) fn parameters(parameters: &Parameters) -> String {
     let bytes = parameters.bytes;
     let size = sides(parameters).unwrap_or_else(|| match bytes {

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// The values of a sweep that the table shows: both ends and where something happens.
 const SHOWN: [(&str, &[u64]); 2] = [("offset", &[0, 1, 8, 16, 32]), ("stride", &[1, 2, 4, 8, 16, 32])];
 
-/// Where a ratio of times counts as equal.
+/// The range in which a ratio of times counts as equal.
 const EQUAL: std::ops::RangeInclusive<f64> = 0.98..=1.02;
 
 /// A table of the copies and one of the sweeps, from records.

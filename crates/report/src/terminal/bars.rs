@@ -30,7 +30,7 @@ struct Bar {
     label: String,
     /// `None` where the row is wrong or was not timed.
     rate: Option<f64>,
-    /// What stands behind the bar.
+    /// The text after the bar.
     figures: [String; 2],
 }
 
@@ -61,7 +61,7 @@ fn telling(rows: &[&Record], by: &[&str]) -> Vec<String> {
     varying(rows).into_iter().filter(|name| by.contains(&name.as_str())).collect()
 }
 
-/// What each bar is called: its kernel, and what tells it from the kernel's other bars.
+/// The label of each bar: its kernel, and the parameters in which the kernel's bars differ.
 fn labels(rows: &[&Record], by: &[&str]) -> Vec<String> {
     let names = telling(rows, by);
     let label = |row: &&Record| {
@@ -158,7 +158,7 @@ fn drawn(bars: &[Bar], headings: [&str; 3], copy: Option<f64>, style: Style) -> 
         let _ = writeln!(text, "{} more; -v shows all.", bars.len() - MOST);
     }
     if let Some(copy) = copy.filter(|_| mark.is_none()) {
-        let beyond = hanging(&format!("The copy, {copy:.0} GB/s, lies beyond."), width, 0);
+        let beyond = hanging(&format!("The copy ceiling, {copy:.0} GB/s, is beyond this scale."), width, 0);
         let _ = writeln!(text, "{}", style.paint(Ink::Faint, &beyond));
     }
     text
@@ -225,7 +225,7 @@ mod tests {
         "copy_driver ##############################     4267   100.0%\n",
         "copy_scalar ###################                2714    63.6%\n",
         "copy_vector                                 INVALID\n",
-        "The copy, 42670 GB/s, lies beyond.\n",
+        "The copy ceiling, 42670 GB/s, is beyond this scale.\n",
     );
 
     #[test]

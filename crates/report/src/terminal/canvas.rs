@@ -11,7 +11,7 @@ const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]]
 /// The braille character without dots.
 const BLANK: u32 = 0x2800;
 
-/// What is drawn in a place.
+/// The content of a cell.
 #[derive(Clone, Copy)]
 enum Mark {
     Nothing,

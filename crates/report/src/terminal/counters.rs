@@ -11,10 +11,10 @@ use std::fmt::Write;
 
 /// How to read the tables.
 const READING: &str = "Per launch: warp instructions, load requests to global memory, and the 32-byte sectors of loads and stores, in \
-                       all and per request, counted by the rules of the card's compute capability. used: the part of the bytes moved \
-                       that lanes asked for. What L2 and DRAM move, and what bounds the time, is modelled.";
+                       total and per request, counted by the rules of the card's compute capability. used: the share of the moved \
+                       bytes that lanes asked for. The traffic of L2 and DRAM, and the bound, are modelled.";
 
-/// The counters of rows, one a row, and where they are known those of each row's lines. Nothing where no row has any.
+/// The table of counters with one row per launch, and the tables of its source lines. Empty if no row has counters.
 pub(super) fn counters(rows: &[&Record], shown: Shown) -> String {
     let style = shown.style;
     let counted: Vec<(&Record, &Counted)> =
@@ -41,7 +41,7 @@ pub(super) fn counters(rows: &[&Record], shown: Shown) -> String {
 /// The last two parts of a path and the line.
 fn place(file: &str, line: u32) -> String {
     if file.is_empty() {
-        return "no line known".to_string();
+        return "no source line".to_string();
     }
     let parts: Vec<&str> = file.rsplit(['/', '\\']).take(2).collect();
     format!("{}:{line}", parts.into_iter().rev().collect::<Vec<_>>().join("/"))
@@ -125,7 +125,7 @@ mod tests {
     fn a_place_is_named_by_the_end_of_its_path() {
         assert_eq!(place("/home/me/coalesce/gpu-kernels/src/copy.rs", 40), "src/copy.rs:40");
         assert_eq!(place("copy.rs", 40), "copy.rs:40");
-        assert_eq!(place("", 0), "no line known");
+        assert_eq!(place("", 0), "no source line");
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub(super) fn columns(backend: Backend) -> Vec<&'static str> {
     }
 }
 
-/// What stands over a group of columns: modelled figures say so there.
+/// The caption of a group of columns, which says whether its figures are modelled.
 pub(super) fn caption(group: &str, backend: Backend) -> String {
     match (backend, group) {
         (Backend::Measured, group) => group.to_string(),

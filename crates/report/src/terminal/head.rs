@@ -11,7 +11,7 @@ use std::fmt::Write;
 const EXPECTED_ERROR: &str = "modelled, not measured: times are off by 2.0% in the median on this repository's kernels, by 26% \
                               on kernels that the model had not seen (both on an H200)";
 
-/// What holds for all rows of a run: the card, the driver, the peak, the copy ceiling, and of a simulated card how far to trust
+/// The head of a run, which holds for all its rows: the card, the driver, the peak, the copy ceiling, and of a simulated card how far to trust
 /// its times. Where all is [to be shown](Shown::verbose), also where the card's figures are from.
 pub fn head(run: &Run, shown: Shown) -> String {
     let width = shown.style.prose();

@@ -136,7 +136,7 @@ fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
-/// A cell's lines, of at most so many columns.
+/// A cell's lines, each within a number of columns.
 fn broken(cell: &str, width: usize) -> Vec<String> {
     cell.lines()
         .flat_map(|line| {

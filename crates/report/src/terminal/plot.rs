@@ -21,11 +21,11 @@ const APART: f64 = 6.0;
 
 /// A plot.
 pub(super) struct Plot {
-    /// What the axis on the left counts, as in GB/s.
+    /// The unit of the vertical axis, such as GB/s.
     pub unit: String,
-    /// What the axis at the bottom counts.
+    /// The quantity on the horizontal axis.
     pub over: String,
-    /// Where along the axis at the bottom there are points, ascending.
+    /// The positions of points on the horizontal axis, ascending.
     pub positions: Vec<Position>,
     /// The curves.
     pub curves: Vec<Curve>,
@@ -38,7 +38,7 @@ pub(super) struct Plot {
 pub(super) struct Position {
     /// How far along, from 0 to 1.
     pub x: f64,
-    /// What stands below.
+    /// The text below.
     pub label: String,
     /// Its value where the axis is one of whole numbers, else its number: where not all labels have room, those of even
     /// ordinals go first.
@@ -57,7 +57,7 @@ pub(super) struct Curve {
 pub(super) struct Ceiling {
     /// Its name.
     pub name: &'static str,
-    /// Where it lies.
+    /// Its value.
     pub value: f64,
 }
 
@@ -160,8 +160,9 @@ impl Plot {
         text.push_str(&style.paint(Ink::Faint, &format!("{:left$}  {}", "", self.below(width, right))));
         text.push('\n');
         let mut notes: Vec<String> = if beside { Vec::new() } else { names };
-        let beyond =
-            beyond.iter().map(|ceiling| format!("{} {:.0} GB/s lies above", ceiling.name, ceiling.value));
+        let beyond = beyond
+            .iter()
+            .map(|ceiling| format!("{} {:.0} GB/s is above this scale", ceiling.name, ceiling.value));
         notes.extend(beyond);
         if !notes.is_empty() {
             text.push_str(&wrapped(&notes.join(", "), style.prose()));
@@ -170,7 +171,7 @@ impl Plot {
         text
     }
 
-    /// What stands below the axis: the first position, those whose ordinal is a multiple of 1, of 2, of 4, .., as many as there
+    /// The labels below the axis: the first position, those whose ordinal is a multiple of 1, of 2, of 4, .., as many as there
     /// is room for, the last one if it fits, and the axis's name.
     fn below(&self, width: usize, right: usize) -> String {
         let mut line =
@@ -181,7 +182,7 @@ impl Plot {
         line.into_iter().collect()
     }
 
-    /// The labels of every so many positions; `None` where they are too close to each other.
+    /// The labels of every n-th position; `None` where they are too close to each other.
     fn labels(&self, every: usize, width: usize, right: usize) -> Option<Vec<char>> {
         let mut line: Vec<char> = vec![' '; width + right];
         let mut put = |position: &Position| {
@@ -333,7 +334,10 @@ mod tests {
         let mut far = plot(false);
         far.ceilings[0].value = 49170.0;
         let text = shown(&far, 80, true);
-        assert!(text.contains(" copy 4267\n") && text.ends_with("\npeak 49170 GB/s lies above\n"), "{text}");
+        assert!(
+            text.contains(" copy 4267\n") && text.ends_with("\npeak 49170 GB/s is above this scale\n"),
+            "{text}"
+        );
         let mut close = plot(false);
         close.ceilings[0].value = 4300.0;
         assert!(shown(&close, 80, true).contains("─ peak, copy\n"), "{text}");

@@ -3,7 +3,7 @@
 use super::figures::{rate, short};
 use record::{Backend, Record, median};
 
-/// Where a ratio of Rust to C++ counts as equal.
+/// The range in which a ratio of Rust to C++ counts as equal.
 pub(super) const EQUAL: std::ops::RangeInclusive<f64> = 0.98..=1.02;
 
 /// The headings over [`pair`].
@@ -25,7 +25,7 @@ pub(super) fn pair(rust: Option<&Record>, cpp: Option<&Record>, flops: bool) -> 
     vec![rate(rust), rate(cpp), ratio.unwrap_or_default()]
 }
 
-/// What the ratio of a kernel's time to its twin's says.
+/// The verdict on the ratio of a kernel's time to its twin's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It is within [`EQUAL`].
@@ -50,7 +50,7 @@ impl Verdict {
         })
     }
 
-    /// What stands behind the ratio.
+    /// The mark after the ratio.
     fn mark(self) -> char {
         match self {
             Verdict::Equal => ' ',

@@ -1,4 +1,4 @@
-//! What stands below a table: what is remarked about its rows, and what explains them.
+//! The text below a table: remarks on its rows, and their explanations.
 
 use super::{
     Shown,
@@ -58,7 +58,7 @@ pub(super) fn notes(rows: &[&Record], shown: Shown) -> String {
     text
 }
 
-/// What explains the rows, each sentence once behind the rows that it is true of.
+/// The explanations of the rows, each sentence once after the rows to which it applies.
 pub(super) fn explanations(rows: &[&Record], style: Style) -> String {
     let twins = rows.iter().any(|row| row.language == Language::CudaCpp);
     let mut told: Vec<(&str, Vec<String>)> = Vec::new();

@@ -17,7 +17,7 @@ use crate::{Catalog, Lesson, Picture};
 use record::{Language, Record};
 use std::fmt::Write;
 
-/// What the column of modelled rows means that measured ones do not have.
+/// The meaning of the column that only modelled rows have.
 const MOVED: &str =
     "moved/asked: bytes that the requests in global memory move, over bytes that lanes ask for.";
 

@@ -19,7 +19,7 @@ const UNEVEN: f64 = 8.0;
 
 /// Rows that make a curve, in ascending order.
 pub(super) struct Series<'r> {
-    /// What tells it from the other curves.
+    /// The parameters in which it differs from the other curves.
     pub label: String,
     /// The rows.
     pub rows: Vec<&'r Record>,
@@ -27,7 +27,7 @@ pub(super) struct Series<'r> {
 
 /// The curves of bandwidth over a parameter.
 pub(super) struct Curves<'r> {
-    /// What is drawn.
+    /// The drawn curves.
     pub series: Vec<Series<'r>>,
     /// The parameter.
     over: &'static str,

@@ -1,10 +1,10 @@
-//! What rows of an experiment share, and what tells them apart.
+//! The parameters that an experiment's rows share, and those that differ.
 
 use super::lessons::told;
 use record::{Backend, Bytes, Language, Record, Residence};
 use serde_json::Value;
 
-/// What holds for all rows of an experiment.
+/// The line of conditions that all rows of an experiment share.
 pub(super) fn setting(rows: &[&Record]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let same = |value: &dyn Fn(&Record) -> String| rows.iter().all(|row| value(row) == value(first));
@@ -37,7 +37,7 @@ pub(super) fn setting(rows: &[&Record]) -> String {
     if let Some(block) = block {
         let idle = match block.count() % 32 {
             0 => "",
-            _ => " (no multiple of 32: the last warp of each has idle lanes)",
+            _ => " (not a multiple of 32: the last warp of each block has idle lanes)",
         };
         parts.push(format!("{block} threads per block{idle}"));
     }
@@ -63,7 +63,7 @@ pub(super) fn setting(rows: &[&Record]) -> String {
     parts.join(", ")
 }
 
-/// Where the data of all these rows lived; `None` where it is not the same.
+/// The residence of all these rows; `None` if they differ.
 pub(super) fn residence(rows: &[&Record]) -> Option<Residence> {
     let first = rows.first()?.residence;
     rows.iter().all(|row| row.residence == first).then_some(first)
@@ -125,7 +125,7 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// What each row is called among the others: its kernel, and the parameters in which they differ.
+/// The label of each row: its kernel, and the parameters in which the rows differ.
 pub(super) fn labels(rows: &[&Record]) -> Vec<String> {
     let names = varying(rows);
     let label = |row: &&Record| {

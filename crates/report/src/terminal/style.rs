@@ -74,22 +74,22 @@ impl Style {
     }
 }
 
-/// What a part of a text is, as far as colours depend on it.
+/// The role of a part of a text, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ink {
     /// Nothing special.
     Plain,
     /// A title or a finding.
     Strong,
-    /// What stands in the background: axes, ceilings, settings.
+    /// The background: axes, ceilings, settings.
     Faint,
     /// A wrong result.
     Wrong,
-    /// What costs much.
+    /// A high cost.
     Hot,
-    /// What costs something.
+    /// A moderate cost.
     Warm,
-    /// What is as it should be.
+    /// The least possible cost.
     Cool,
     /// The curve or the bars with this number.
     Series(usize),

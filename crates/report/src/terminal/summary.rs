@@ -1,4 +1,4 @@
-//! What a run came to, in a few lines: for each experiment what it shows, what to look at next, and where all of it is kept.
+//! The summary of a run: the finding of each experiment, a next step, and the files that were written.
 //! As everything rendered it is made from records alone.
 
 use super::{
@@ -15,7 +15,7 @@ use std::fmt::Write;
 /// Something that a run has left behind for later: what it is, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// What it is, in a word, as in `records`.
+    /// Its name in a word, such as `records`.
     pub what: &'static str,
     /// The path.
     pub path: String,
@@ -50,7 +50,7 @@ pub fn summary(records: &[Record], catalog: &Catalog, written: &[Written], shown
     text
 }
 
-/// What the lines are about.
+/// The heading of the lines.
 fn title(first: &Record) -> String {
     match first.backend {
         Backend::Measured => format!("summary, measured on {}", first.device.plain_name()),
@@ -77,27 +77,29 @@ fn extremes(rows: &[&Record]) -> Option<String> {
     let told = |(rate, label, _): &(f64, String, bool)| format!("{label} {} {unit}", short(*rate));
     match &crowned[..] {
         [] if rated.is_empty() => None,
-        [] => Some("no kernel has a block for each SM, so its rate is not the card's".to_string()),
+        [] => {
+            Some("every kernel has fewer blocks than the card has SMs, so no rate is the card's".to_string())
+        }
         [only] => Some(told(only)),
         [best, .., worst] => Some(format!("best {}, worst {}", told(best), told(worst))),
     }
 }
 
-/// What the rows are and whether they are right, in a sentence.
+/// The number of rows and whether they verified, in a sentence.
 fn verdict(rows: &[(String, &Record)]) -> String {
     let wrong: Vec<&String> = rows.iter().filter(|(_, row)| !row.verified).map(|(label, _)| label).collect();
     match wrong.first() {
-        None => format!("All {} rows verified, every element of them.", rows.len()),
+        None => format!("All {} rows verified, every element of every result.", rows.len()),
         Some(label) => {
             format!("{} of {} rows are INVALID, the first of them {label}.", wrong.len(), rows.len())
         }
     }
 }
 
-/// What to do with it, by what it is.
+/// The next command to run.
 fn next(first: &Record, rows: &[(String, &Record)]) -> String {
     if let Some((_, row)) = rows.iter().find(|(_, row)| !row.verified) {
-        return format!("Next: `coalesce check {}` looks for what went wrong, access by access.", row.kernel);
+        return format!("Next: `coalesce check {}` checks its accesses one by one.", row.kernel);
     }
     // The row that gets least of what the copy gets: the one that has most to explain.
     let part = |row: &Record| {
@@ -113,7 +115,7 @@ fn next(first: &Record, rows: &[(String, &Record)]) -> String {
                 format!("`--counters lines --kernel {}` shows why, line by line", row.kernel)
             }
         };
-        let _ = write!(text, "{label} gets {percent:.1}% of the copy: {how}; ");
+        let _ = write!(text, "{label} reaches {percent:.1}% of the copy: {how}; ");
     }
     text + "-v shows all rows, --full runs the articles' sizes, an experiment's name runs it alone."
 }
@@ -182,10 +184,10 @@ mod tests {
             "\nsummary, measured on NVIDIA H200\n\
              copy    best copy_vector 4295 GB/s, worst copy_scalar 2684 GB/s\n\
              offset  A warp that starts 8 elements off its alignment takes twice as long.\n\
-             All 5 rows verified, every element of them.\n\
-             Next: offset_f32 8 gets 32.0% of the copy: `--explain --kernel offset_f32` says\n\
-             why; -v shows all rows, --full runs the articles' sizes, an experiment's name\n\
-             runs it alone.\n"
+             All 5 rows verified, every element of every result.\n\
+             Next: offset_f32 8 reaches 32.0% of the copy: `--explain --kernel offset_f32`\n\
+             says why; -v shows all rows, --full runs the articles' sizes, an experiment's\n\
+             name runs it alone.\n"
         );
     }
 
@@ -217,7 +219,7 @@ mod tests {
             [with_blocks("fast", 0.1, 131), with_blocks("middle", 0.2, 132), with_blocks("slow", 0.8, 4)];
         let of = |rows: &[Record]| extremes(&rows.iter().collect::<Vec<_>>());
         assert_eq!(of(&rows).as_deref(), Some("middle 2684 GB/s"));
-        let none = "no kernel has a block for each SM, so its rate is not the card's";
+        let none = "every kernel has fewer blocks than the card has SMs, so no rate is the card's";
         assert_eq!(of(&rows[2..]).as_deref(), Some(none));
         assert_eq!(of(&[named("copy", "copy", None)]), None);
     }
@@ -233,9 +235,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.ends_with(
-                "Next: `coalesce check offset_f64` looks for what went wrong, access by access.\n"
-            ),
+            text.ends_with("Next: `coalesce check offset_f64` checks its accesses one by one.\n"),
             "{text}"
         );
     }

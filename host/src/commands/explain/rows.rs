@@ -11,7 +11,7 @@ use crate::{
 use anyhow::{Context, Result, bail};
 use std::{env, process::Command};
 
-/// What simulating the kernels of these points in the small tells of them.
+/// The rows of these points' kernels, simulated at a small size.
 ///
 /// # Errors
 /// It fails, and the user asked for it by `--explain`: without that the rows are explained by their bytes, and a note says why.

@@ -86,7 +86,7 @@ trait Given: Into<Record> + Sized {
 
 impl Given for Record {}
 
-/// What the experiment of this name finds in the rows.
+/// The finding of the experiment of this name in the rows.
 fn found(experiment: &str, rows: &[Record]) -> Option<String> {
     let finding = experiments::by_name(experiment).expect("an experiment").finding();
     finding(&rows.iter().collect::<Vec<_>>())

@@ -1,4 +1,4 @@
-//! What a product must come to, worked out on the host in whole numbers.
+//! The expected product, computed on the host in whole numbers.
 //!
 //! A and B hold whole numbers, so small that no sum of products leaves the 24 bits in which single precision is exact.
 //! The order in which a kernel adds does not matter then, nor whether it fuses a multiplication with an addition, and
@@ -31,7 +31,7 @@ pub(super) enum Matrix {
     A,
     /// The right factor, `k` rows of `n`.
     B,
-    /// What is scaled and added to, `m` rows of `n`.
+    /// The initial C, `m` rows of `n`.
     C,
 }
 
@@ -134,7 +134,7 @@ fn mix(index: u64) -> u32 {
     (bits >> 32) as u32
 }
 
-/// What `launches` launches make of an element: `c = alpha * sum + beta * c` in single precision, the last
+/// An element after `launches` launches: `c = alpha * sum + beta * c` in single precision, the last
 /// multiplication and the addition fused. With a `beta` of 0, `c` is not looked at.
 pub(super) fn scaled(alpha: f32, beta: f32, sum: f32, before: f32, launches: u64) -> f32 {
     if launches == 0 {

@@ -1,4 +1,4 @@
-//! What a shuffle is by definition: which lane gets its value from which. The kernels use an instruction for it; this is the
+//! The definition of a shuffle: the lane from which each lane gets its value. The kernels use an instruction for it; this is the
 //! definition of that instruction, written down a second time for the host to check against.
 
 /// Lanes of a warp.

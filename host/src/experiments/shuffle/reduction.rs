@@ -35,14 +35,14 @@ where
     }
 }
 
-/// What the sums are of.
+/// The groups of elements that are summed.
 #[derive(Clone, Copy)]
 enum Sums {
     /// Each warp's elements, one per thread.
     Warp,
     /// Each block's elements, one per thread.
     Block,
-    /// All elements. The hardware hands out the blocks.
+    /// All elements. The hardware schedules the blocks.
     All,
     /// All elements. As many blocks as the card holds at a time go through them.
     Persistent,
@@ -61,7 +61,7 @@ const KERNELS: [Kernel; 6] = [
 /// Threads that an SM has room for.
 const RESIDENT: u32 = 2048;
 
-/// What the sum of everything is added to.
+/// The initial value to which the total is added.
 const START: i32 = 7;
 
 /// The kernels.
@@ -116,7 +116,7 @@ fn point(kernel: &Kernel, bytes: u64, block: u32, device: &DeviceInfo) -> Result
     })
 }
 
-/// The sums of `each` elements, as far as there are so many.
+/// The sums of groups of `each` elements; the last group may be shorter.
 fn sums_of_each(each: u64, elements: u64) -> Expected {
     Expected::exactly(move |first, _, values: &mut [i32]| {
         for (offset, value) in values.iter_mut().enumerate() {

@@ -43,7 +43,7 @@ struct Run {
     on_card: bool,
 }
 
-/// Deals out pages evenly: so many of them as fit on the card stay there, and the others, spread over all, with the host.
+/// Partitions pages: as many as fit go to the card, and the host's are spread evenly among them.
 /// Of three pages of which two fit the host has the third, of four of which two fit the second and fourth.
 fn deal(pages: u64, on_card: u64) -> Vec<Run> {
     let with_host = u128::from(pages.saturating_sub(on_card));
@@ -62,7 +62,7 @@ fn deal(pages: u64, on_card: u64) -> Vec<Run> {
 }
 
 impl Placing {
-    /// What has to happen before each launch: pages go back to the host, as though it had just filled them, and then to
+    /// The preparation of each launch: pages go back to the host, as though it had just filled them, and then to
     /// where the placement wants them.
     pub(super) fn before_each(self) -> Box<QueueWork> {
         Box::new(move |stream, buffers| {

@@ -12,7 +12,7 @@ pub(super) const ELEMENT: u64 = 4;
 /// Elements of a segment: 128 bytes, one for each lane.
 const SEGMENT: u64 = unified::SEGMENT as u64;
 
-/// What seeds the random walks.
+/// The seed of the random walks.
 pub(super) const WALK_SEED: u32 = 20_190_625;
 
 /// Segments up to which those are counted that random walks visit.
@@ -105,7 +105,7 @@ impl Way {
         bits
     }
 
-    /// What the threads sum up: an element for each thread of the grid, its additions in the kernel's order.
+    /// The threads' sums: an element for each thread of the grid, its additions in the kernel's order.
     pub(super) fn sums(self) -> Expected {
         Expected::exactly(move |first, _, sums: &mut [f32]| self.sum(first, sums))
     }
@@ -163,7 +163,7 @@ impl Way {
         }
     }
 
-    /// What a kernel leaves that writes where it is: the elements that it does not visit stay what they were.
+    /// The contents after a writing kernel: elements that it does not visit stay as they were.
     pub(super) fn written(self) -> Expected {
         let visited = OnceLock::new();
         Expected::exactly(move |first, _, values: &mut [f32]| {

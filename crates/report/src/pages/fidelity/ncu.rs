@@ -1,4 +1,4 @@
-//! What Nsight Compute wrote of a run, joined with the run's own records.
+//! Nsight Compute's counters of a run, joined with the run's own records.
 //!
 //! `ncu --csv --page raw` writes a line a launch in the order of the launches, and does not say with which arguments. The
 //! run's records say that, in the same order, so the n-th kernel row has the n-th group of launches. Every row must have

@@ -54,7 +54,7 @@ pub struct CommandLine {
     pub kernels: Vec<String>,
 }
 
-/// What says which command line makes a row.
+/// The fields that determine the command line of a row.
 pub trait Made {
     /// The row's experiment, kernel and parameters, and the options that make it where they are more than its size.
     fn by(&self) -> (&str, &str, &Parameters, Option<&[String]>);
