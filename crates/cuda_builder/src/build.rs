@@ -187,7 +187,7 @@ impl Files {
     fn stamp(&self, toolchain: &Toolchain, compiled: &Compiled, request: &Request) -> Stamp {
         let mut stamp = Stamp::default();
         stamp.value("cuda_builder", env!("CARGO_PKG_VERSION"));
-        // A builder that was itself changed has to run again: whoever works on it expects that.
+        // A build runs again if the builder itself changed, as its developers expect.
         if let Ok(program) = std::env::current_exe() {
             stamp.file(&program);
         }

@@ -61,7 +61,7 @@ macro_rules! spaces {
 }
 
 spaces! {
-    /// The element of index `i` belongs to whoever has index `i` below `N`.
+    /// The element of index `i` belongs to the thread that has index `i` below `N`.
     [N] Each, Each<N>, { name: PhantomData<fn() -> N> };
     /// One element for each thread of the launch.
     [] EachThread, EachThread, {};

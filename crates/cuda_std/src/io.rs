@@ -91,7 +91,7 @@ impl<F: FnMut(&[u8; PIECE + 1])> Pieces<F> {
 #[cfg(any(test, target_arch = "nvptx64"))]
 impl<F: FnMut(&[u8; PIECE + 1])> fmt::Write for Pieces<F> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // A 0 byte would end the piece early for whoever reads it.
+        // A 0 byte would end the text early for its reader.
         for byte in text.bytes().filter(|&byte| byte != 0) {
             if self.length == PIECE {
                 self.flush();

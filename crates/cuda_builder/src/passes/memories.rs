@@ -1,6 +1,6 @@
 //! Puts marked statics into their memory.
 //!
-//! rustc places every static in the generic address space and has no way to say otherwise. Here the static is made anew in
+//! rustc places every static in the generic address space and has no way to say otherwise. Here the static is created again in
 //! the memory that its section names, and all uses, in code and in other constants, go through a cast to generic. The
 //! optimiser takes that cast away again wherever it can see it, which leaves `ld.shared` and `ld.const`.
 
@@ -62,7 +62,7 @@ pub(super) fn run(module: &mut Module<'_>, warnings: &mut Vec<String>) -> Result
     Ok(())
 }
 
-/// Makes `old` anew in `space` with its initialiser, and lets all uses of it use that.
+/// Creates `old` again in `space` with its initialiser, and replaces all its uses.
 pub(super) fn move_to<'c>(module: &mut Module<'c>, old: Value<'c>, space: u32) -> Value<'c> {
     let new = module.add_variable_like(old, space);
     if let Some(initialiser) = old.initialiser() {

@@ -104,7 +104,7 @@ fn wanted(
     let mut open: Vec<String> = wanted.iter().cloned().collect();
     while let Some(package) = open.pop() {
         for dependency in depends(&package)? {
-            // Not the C compiler, say: whoever builds with cargo has a linker.
+            // Only libraries are needed: a machine that builds with cargo has a linker and its C compiler.
             let needed =
                 dependency.starts_with("lib") && dependency != "libc-dev" && !is_installed(&dependency);
             if needed && wanted.insert(dependency.clone()) {
