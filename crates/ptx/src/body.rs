@@ -1,47 +1,47 @@
-//! A function's body: instructions in a row, with what they refer to resolved.
+//! A function's body: a list of instructions with resolved operands.
 
 use super::module::{Immediate, Parameter, Position, Variable};
 use super::names::{Name, Opcode};
 use super::source::LocationId;
 use super::types::{Component, ScalarType, SpecialRegister};
 
-/// What stands between a function's braces.
+/// The body of a function.
 ///
-/// Blocks within it have scopes of their own in the text; here each register, variable and label has a number that
-/// says which one is meant.
+/// Nested blocks have scopes of their own in the text. Here each register, variable and label has a number that is
+/// unique in the function.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Body {
-    /// In the order of the text, with rising numbers.
+    /// Register families, in the order of the text, with ascending numbers.
     pub registers: Vec<RegisterFamily>,
-    /// How many registers the families have together.
+    /// Registers of all families together.
     pub register_count: u32,
-    /// `.shared`, `.local`, `.param`, ... of this function.
+    /// Variables of this function: `.shared`, `.local`, `.param`, ...
     pub variables: Vec<Variable>,
     /// Hints to the assembler.
     pub pragmas: Vec<Name>,
-    /// Places in the code, and lists of them.
+    /// Labels of code, and of lists of labels.
     pub labels: Vec<Label>,
-    /// In the order of the text.
+    /// Instructions, in the order of the text.
     pub instructions: Vec<Instruction>,
-    /// The whole as it was written, for printing.
+    /// All statements as written, for printing.
     pub layout: Vec<Statement>,
-    /// Where the closing brace stands.
+    /// Position of the closing brace.
     pub end: Position,
 }
 
 impl Body {
-    /// The family that a register belongs to.
+    /// Returns the family of a register.
     pub fn family(&self, register: RegisterId) -> Option<&RegisterFamily> {
         let after = self.registers.partition_point(|family| family.first.0 <= register.0);
         self.registers[..after].iter().rev().find(|family| register.0 - family.first.0 < family.size())
     }
 
-    /// The register's type; vector registers: of one element.
+    /// Returns the register's type; for vector registers, that of one element.
     pub fn register_type(&self, register: RegisterId) -> Option<ScalarType> {
         self.family(register).map(|family| family.scalar)
     }
 
-    /// As the text writes it: `%r5`.
+    /// Returns the name as the text writes it: `%r5`.
     pub fn register_name(&self, register: RegisterId) -> Option<String> {
         let family = self.family(register)?;
         Some(match family.count {
@@ -50,7 +50,7 @@ impl Body {
         })
     }
 
-    /// The instruction that a label stands before; the number of instructions, if it stands at the end.
+    /// Returns the index of the instruction behind a label; at the end, the number of instructions.
     pub fn target(&self, label: LabelId) -> Option<u32> {
         match self.labels.get(label.0 as usize)?.meaning {
             LabelMeaning::Code(instruction) => Some(instruction),
@@ -59,90 +59,90 @@ impl Body {
     }
 }
 
-/// A register by its number in the function, from 0.
+/// A register, by its number in the function from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegisterId(pub u32);
 
-/// A label by its number in the function: an index in [`Body::labels`].
+/// A label: an index in [`Body::labels`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LabelId(pub u32);
 
-/// `.reg .b32 %r<10>`: ten registers; `.reg .pred p`: one.
+/// A declaration of registers: `.reg .b32 %r<10>` of ten, `.reg .pred p` of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegisterFamily {
-    /// Where the name stands.
+    /// Position of the name.
     pub position: Position,
-    /// `.v2` or `.v4`.
+    /// Elements of a vector register: `.v2` or `.v4`.
     pub vector: Option<u8>,
-    /// Of one scalar.
+    /// Type of one scalar.
     pub scalar: ScalarType,
-    /// Without the number: `%r`.
+    /// Name without the number: `%r`.
     pub name: Name,
-    /// The number in angle brackets; none: a single register of that very name.
+    /// Number in angle brackets; None for a single register of exactly this name.
     pub count: Option<u32>,
-    /// The number of `%r0`.
+    /// Register `%r0`.
     pub first: RegisterId,
 }
 
 impl RegisterFamily {
-    /// How many registers.
+    /// Returns the number of registers.
     pub fn size(&self) -> u32 {
         self.count.unwrap_or(1)
     }
 }
 
-/// A name before a colon.
+/// A label: a name before a colon.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Label {
-    /// Where it stands before its colon.
+    /// Position of the name.
     pub position: Position,
-    /// As the file writes it. Blocks side by side may use one name twice.
+    /// Name as written. Sibling blocks may use one name twice.
     pub name: Name,
-    /// What it is before.
+    /// What it labels.
     pub meaning: LabelMeaning,
 }
 
-/// What a label stands before.
+/// What a label stands for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LabelMeaning {
     /// The instruction of this index.
     Code(u32),
     /// `.branchtargets`, for `brx.idx`.
     BranchTargets(Vec<LabelId>),
-    /// `.calltargets`: the functions that an indirect call may reach.
+    /// `.calltargets`: functions that an indirect call may reach.
     CallTargets(Vec<Name>),
-    /// `.callprototype`: what an indirect call passes.
+    /// `.callprototype`: the parameters of an indirect call.
     Prototype(Prototype),
 }
 
-/// `(.param .b32 _) _ (.param .b64 _)`.
+/// A prototype: `(.param .b32 _) _ (.param .b64 _)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prototype {
-    /// What it gives back: none or one.
+    /// Results: none or one.
     pub returns: Vec<Parameter>,
-    /// What it takes.
+    /// Parameters.
     pub parameters: Vec<Parameter>,
     /// `.noreturn`.
     pub never_returns: bool,
 }
 
-/// One instruction.
+/// An instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instruction {
-    /// Where it begins.
+    /// Position of its start.
     pub position: Position,
-    /// What the last `.loc` before it said.
+    /// The last `.loc` before it.
     pub location: Option<LocationId>,
-    /// `@%p1`.
+    /// Guard: `@%p1`.
     pub guard: Option<Guard>,
-    /// Not yet decoded.
+    /// Opcode, not decoded.
     pub opcode: Opcode,
-    /// In order. Those of `call` keep its brackets: see [`Instruction::call`].
+    /// Operands, in order. Those of `call` keep its parentheses: see [`Instruction::call`].
     pub operands: Vec<Operand>,
 }
 
 impl Instruction {
-    /// Its parts, if this is a call.
+    /// Returns the parts of a call; None for other instructions.
     pub fn call(&self) -> Option<Call<'_>> {
         if self.opcode.base() != "call" {
             return None;
@@ -164,29 +164,29 @@ impl Instruction {
     }
 }
 
-/// `call (returns), target, (arguments), prototype;`
+/// The parts of `call (returns), target, (arguments), prototype;`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Call<'a> {
-    /// Empty where the call leaves them out.
+    /// Results; empty if left out.
     pub returns: &'a [Operand],
-    /// A function, or a register with its address.
+    /// The callee: a function, or a register with its address.
     pub target: &'a Operand,
-    /// Empty where the call leaves them out.
+    /// Arguments; empty if left out.
     pub arguments: &'a [Operand],
-    /// For calls through a register.
+    /// Prototype of a call through a register.
     pub prototype: Option<LabelId>,
 }
 
-/// The lanes that an instruction is for.
+/// The guard of an instruction: the lanes that execute it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
-    /// A predicate.
+    /// The predicate.
     pub register: RegisterId,
-    /// `@!p`: those where it is false.
+    /// True for `@!p`: lanes where the predicate is false.
     pub negated: bool,
 }
 
-/// What an instruction works on.
+/// An operand of an instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
     /// `%r1`
@@ -201,9 +201,9 @@ pub enum Operand {
     Special(SpecialRegister),
     /// `7`, `0f3F800000`
     Immediate(Immediate),
-    /// `name+4`: an address, not what is there.
+    /// `name+4`: the address, not its content.
     Symbol(Symbol, i64),
-    /// A place in the code, or a list of them.
+    /// A label of code, or of a list of labels.
     Label(LabelId),
     /// `[...]`
     Address(Address),
@@ -211,46 +211,47 @@ pub enum Operand {
     Vector(Vec<Self>),
     /// `p|q`: two results.
     Pair(Box<[Self; 2]>),
-    /// `_`: a result that nobody wants.
+    /// `_`: an unused result.
     Sink,
-    /// `(a, b)`: of a call.
+    /// `(a, b)`: the arguments or results of a call.
     List(Vec<Self>),
 }
 
 /// A name that stands for an address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Symbol {
-    /// As the file writes it.
+    /// Name as written.
     pub name: Name,
-    /// Whose name it is.
+    /// Meaning of the name.
     pub meaning: SymbolMeaning,
 }
 
-/// Whose name a symbol is.
+/// The meaning of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SymbolMeaning {
-    /// The module's: ask [`Module::function`](super::Module::function) and [`Module::variable`](super::Module::variable).
+    /// A name of the module: see [`Module::function`](super::Module::function) and
+    /// [`Module::variable`](super::Module::variable).
     Module,
     /// The function's parameter of this index.
     Parameter(u32),
-    /// What the function gives back.
+    /// The function's result of this index.
     Return(u32),
-    /// Of [`Body::variables`].
+    /// A variable: an index in [`Body::variables`].
     Variable(u32),
 }
 
-/// `[base+offset]`, or `[base, more]` for textures and tensors.
+/// An address operand: `[base+offset]`, or `[base, more]` for textures and tensors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Address {
-    /// What the offset is from.
+    /// Base of the address.
     pub base: AddressBase,
-    /// In bytes.
+    /// Offset in bytes.
     pub offset: i64,
-    /// What stands behind commas within the brackets.
+    /// Further operands within the brackets.
     pub more: Vec<Operand>,
 }
 
-/// What an address begins with.
+/// The base of an address.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AddressBase {
     /// `[%rd1]`
@@ -261,11 +262,11 @@ pub enum AddressBase {
     Absolute,
 }
 
-/// One statement of the text. Numbers are indices in the body's lists.
+/// A statement of the text. Numbers are indices in the body's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the lists say it")]
 pub enum Statement {
-    /// `.reg`: so many families from this one on.
+    /// `.reg`: `count` families from the first one on.
     Registers {
         first: u32,
         count: u32,

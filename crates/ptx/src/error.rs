@@ -1,13 +1,13 @@
-//! What can be wrong with a PTX file.
+//! Errors in PTX files.
 
 use std::fmt;
 
 use super::module::Position;
 use super::types::ScalarType;
 
-/// A fault in a PTX file and where it is.
+/// An error in a PTX file with its position.
 ///
-/// Displays as the position, the problem, and the line with a mark under the place.
+/// It prints the position, the problem, and the line with a mark under the position.
 #[derive(Clone, Debug)]
 pub struct ParseError {
     inner: Box<Inner>,
@@ -21,11 +21,11 @@ struct Inner {
     mark: usize,
 }
 
-/// How much of a long line an error shows on each side of the place.
+/// Bytes of a long line that an error shows on each side of the position.
 const SHOWN: usize = 60;
 
 impl ParseError {
-    /// Cuts the line out of the text.
+    /// Creates the error with the line cut out of the text.
     pub(super) fn new(text: &str, position: Position, problem: Problem) -> Self {
         let line = text.split('\n').nth(position.line.saturating_sub(1) as usize).unwrap_or("");
         let line = line.strip_suffix('\r').unwrap_or(line);
@@ -48,17 +48,17 @@ impl ParseError {
         Self { inner: Box::new(inner) }
     }
 
-    /// Where.
+    /// Returns the position.
     pub fn position(&self) -> Position {
         self.inner.position
     }
 
-    /// What.
+    /// Returns the problem.
     pub fn problem(&self) -> &Problem {
         &self.inner.problem
     }
 
-    /// The line of the file, without its indentation; of a very long one, what is around the place.
+    /// Returns the line of the file without its indentation; of a very long one, the part around the position.
     pub fn source_line(&self) -> &str {
         &self.inner.source_line
     }
@@ -77,7 +77,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// The faults by kind.
+/// Problems by kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]

@@ -1,8 +1,8 @@
-//! What a module's names stand for, each found in constant time.
+//! An index of a module's names, with look-ups in constant time.
 //!
-//! A module is a list of items, as its file is. Searching the list for each name of a file makes the work grow with the
-//! square of the file's length: of 4 MB with line information, most is `.debug_str`, and each instruction has several
-//! names in it. So an [`Index`] is made in one pass over the module, and each name in `.debug_str` is decoded once.
+//! A module is a list of items, as its file is. Searching the list for each name would take time quadratic in the
+//! file's length: of a file of 4 MB with line information, most is `.debug_str`, and each instruction has several names
+//! in it. So an [`Index`] is built in one pass over the module, and each name in `.debug_str` is decoded once.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,27 +20,27 @@ pub struct Index<'module> {
     variables: HashMap<&'module str, &'module Variable>,
     never_return: HashSet<&'module str>,
     files: HashMap<u32, Arc<str>>,
-    /// By number of the `.loc`: the linker's name of the inlined function that it is in.
+    /// Linker name of the inlined function that contains each `.loc`, by its number.
     inlined: Vec<Option<Arc<str>>>,
     #[cfg(test)]
     debug_bytes_read: usize,
 }
 
-/// A place in the source.
+/// A position in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourcePosition {
-    /// As `.file` has it; none: the module does not say.
+    /// File, as `.file` names it; None if unknown.
     pub file: Option<Arc<str>>,
-    /// From 1; 0: none in particular.
+    /// Line from 1; 0 if unknown.
     pub line: u32,
-    /// From 1; 0: none in particular.
+    /// Column from 1; 0 if unknown.
     pub column: u32,
-    /// The linker's name of the inlined function that this is in; none: the function itself, or not said.
+    /// Linker name of the inlined function that contains it; None for the function itself or if unknown.
     pub function: Option<Arc<str>>,
 }
 
 impl<'module> Index<'module> {
-    /// Reads the module once.
+    /// Builds the index in one pass.
     pub fn new(module: &'module Module) -> Self {
         let mut functions = HashMap::new();
         let mut never_return = HashSet::new();
@@ -83,28 +83,28 @@ impl<'module> Index<'module> {
         }
     }
 
-    /// The module.
+    /// Returns the module.
     pub fn module(&self) -> &'module Module {
         self.module
     }
 
-    /// What a name stands for: its definition, or its first declaration where there is none.
+    /// Returns the function of this name: its definition, or its first declaration if there is none.
     pub fn function(&self, name: &str) -> Option<&'module Function> {
         self.functions.get(name).copied()
     }
 
-    /// What a name stands for: its definition, or its first declaration where there is none.
+    /// Returns the variable of this name: its definition, or its first declaration if there is none.
     pub fn variable(&self, name: &str) -> Option<&'module Variable> {
         self.variables.get(name).copied()
     }
 
-    /// Whether a function of the name is declared `.noreturn`.
+    /// Returns true if a function of this name is declared `.noreturn`.
     pub fn never_returns(&self, name: &str) -> bool {
         self.never_return.contains(name)
     }
 
-    /// Where an instruction comes from, innermost place first, then the calls that were inlined. Empty without
-    /// line information.
+    /// Returns the positions of an instruction, innermost first, then the inlined calls. Empty without line
+    /// information.
     pub fn source(&self, instruction: &Instruction) -> Vec<SourcePosition> {
         let mut chain = Vec::new();
         let mut next = instruction.location;
@@ -114,7 +114,7 @@ impl<'module> Index<'module> {
             let function = self.inlined[id.0 as usize].clone();
             chain.push(self.position((*file, *line, *column), function));
             let inlined = inlined.as_ref();
-            // A caller stands before what it calls, so this ends.
+            // A caller precedes what it calls, so this ends.
             next = inlined.and_then(|inlined| inlined.caller).filter(|caller| caller.0 < id.0);
             if let (Some(Inlined { at, .. }), None) = (inlined, next) {
                 chain.push(self.position(*at, None));
@@ -128,12 +128,12 @@ impl<'module> Index<'module> {
     }
 }
 
-/// The texts of `.debug_str`, by label.
+/// The strings of `.debug_str`, by label.
 struct DebugStrings<'module> {
-    /// What stands behind each label.
+    /// Text behind each label.
     labels: HashMap<&'module str, &'module str>,
     known: HashMap<(&'module str, u64), Option<Arc<str>>>,
-    /// Bytes of the section that were looked at.
+    /// Bytes of the section that were read.
     read: usize,
 }
 
@@ -149,7 +149,7 @@ impl<'module> DebugStrings<'module> {
         Self { labels, known: HashMap::new(), read: text.len() }
     }
 
-    /// The text so many bytes behind a label.
+    /// Returns the string at an offset in bytes behind a label.
     fn get(&mut self, label: &'module str, offset: u64) -> Option<Arc<str>> {
         if let Some(known) = self.known.get(&(label, offset)) {
             return known.clone();
@@ -160,7 +160,7 @@ impl<'module> DebugStrings<'module> {
         text
     }
 
-    /// `.b8 111,110,101,0` and more lines of that kind, up to the zero.
+    /// Decodes `.b8 111,110,101,0` and further such lines, up to the zero.
     fn decode(&mut self, text: &str, offset: u64) -> Option<Arc<str>> {
         let words = text.split(|character: char| character == ',' || character.is_whitespace());
         let read = &mut self.read;
@@ -181,7 +181,7 @@ mod tests {
     use super::Index;
     use crate::parse;
 
-    /// A kernel whose instructions are in so many inlined functions, each in 20 places.
+    /// Makes a kernel whose instructions are in `names` inlined functions, each in 20 places.
     fn module(names: usize) -> String {
         let locations: String = (0..20 * names)
             .map(|place| {
@@ -203,7 +203,7 @@ mod tests {
             let module = parse(&module(names)).expect("PTX");
             let index = Index::new(&module);
             let length = module.sections[0].text.len();
-            // Once for the labels, once for what is behind them, however often they are named.
+            // Once for the labels, once for their content, however often they are named.
             assert!(index.debug_bytes_read <= 2 * length, "{} of {length}", index.debug_bytes_read);
             let body = module.entry("k").expect("k").body.as_ref().expect("a definition");
             let last = index.source(body.instructions.last().expect("an instruction"));

@@ -1,13 +1,21 @@
-//! PTX, NVIDIA's virtual instruction set, from text to a tree that can be executed.
+//! Parses PTX, NVIDIA's virtual instruction set, from text to a tree that can be executed.
 //!
-//! [`parse`] reads a file in one pass and leaves an owned [`Module`]: names resolved to what they stand for, opcodes
-//! split but not decoded, each instruction with its line in the file and, where the file has `.loc` directives, in
-//! the source ([`Index::source`]). Printing a module gives text that parses to an equal module. [`cfg`](mod@cfg) finds the
-//! blocks of a function and where its divided warps come together again. [`lines`] says which line of its author's source
-//! each instruction comes from, and [`Sources`] has the text of those lines.
+//! [`parse`] reads a file in one pass and returns an owned [`Module`]: names are resolved, opcodes are split but not
+//! decoded, and each instruction has its line in the file and, if the file has `.loc` directives, in the source
+//! ([`Index::source`]). Printing a module gives text that parses to an equal module. [`cfg`](mod@cfg) finds the basic
+//! blocks of a function and the points at which divergent lanes reconverge. [`lines`] traces each instruction to the
+//! line of its author's source, and [`Sources`] reads the text of those lines.
 //!
-//! The language is that of the PTX ISA manual, version 9, of which all is read that compilers emit for ordinary
-//! kernels. Not read: arithmetic in constant expressions, and DWARF beyond keeping its text.
+//! ```
+//! let module = ptx::parse(".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry nothing() { ret; }")?;
+//! assert_eq!(module.version, (8, 7));
+//! let kernel = module.entry("nothing").expect("the module has it");
+//! assert_eq!(kernel.body.as_ref().map(|body| body.instructions.len()), Some(1));
+//! # Ok::<(), ptx::ParseError>(())
+//! ```
+//!
+//! The language is that of the PTX ISA manual, version 9, as far as compilers emit it for ordinary kernels. Not
+//! supported are arithmetic in constant expressions, and DWARF beyond keeping its text.
 
 mod body;
 pub mod cfg;
@@ -39,7 +47,10 @@ pub use source::{Inlined, Location, LocationId, SourceFile};
 pub use sources::Sources;
 pub use types::{Component, Linkage, SPECIAL_REGISTERS, ScalarType, Space, SpecialRegister};
 
-/// Reads a PTX file.
+/// Parses a PTX file.
+///
+/// # Errors
+/// [`ParseError`] with the position, the problem and the line.
 pub fn parse(text: &str) -> Result<Module, ParseError> {
     parser::Parser::parse(text).map_err(|(position, problem)| ParseError::new(text, position, problem))
 }

@@ -1,8 +1,8 @@
-//! Which line of its author's source each instruction comes from.
+//! Traces each instruction to a line of its author's source.
 //!
-//! Almost all of a Rust kernel is inlined from somewhere. The line that an instruction was generated from is mostly one of
-//! `core` or of a library that kernels are written with, and says little. The line that its author knows is the innermost one
-//! that is in no library; what was inlined there stands behind it. Of
+//! Almost all of a Rust kernel is inlined. The line from which an instruction was generated is mostly one of
+//! `core` or of the device library, and says little. The line that its author knows is the innermost one
+//! that is in no library; the inlined lines come after it. Of
 //!
 //! ```text
 //! .loc 1 42 7                                                         // kernel.rs:42     data.put(thread.own(), 1.0)
@@ -28,33 +28,33 @@ use crate::{Body, Function, Index, Module, Name, SourcePosition};
 /// A line of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceLine {
-    /// As the compiler wrote it.
+    /// File, as the compiler names it.
     pub file: Arc<str>,
-    /// From 1.
+    /// Line from 1.
     pub line: u32,
-    /// From 1; 0: none in particular.
+    /// Column from 1; 0 if unknown.
     pub column: u32,
-    /// The linker's name of the inlined function that the line is in, where the PTX says so.
+    /// Linker name of the inlined function that contains the line, if the PTX gives it.
     pub function: Option<Arc<str>>,
 }
 
 impl SourceLine {
-    /// Whether it is in a library's source rather than in that of the kernels: see [`in_library`].
+    /// Returns true if the line is in a library: see [`in_library`].
     pub fn in_library(&self) -> bool {
         in_library(&self.file)
     }
 }
 
 impl fmt::Display for SourceLine {
-    /// `src/copy.rs:12:5`, without the column where there is none.
+    /// Writes `src/copy.rs:12:5`, without the column if it is unknown.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.file, self.line)?;
         if self.column > 0 { write!(formatter, ":{}", self.column) } else { Ok(()) }
     }
 }
 
-/// Whether a file is a library's rather than one of the kernels: of Rust's own, of what kernels are written with
-/// (`cuda_std`, `cuda_safe`), or of what cargo fetched.
+/// Returns true if a file belongs to a library: Rust's own, the kernels' device library (`cuda_std`, `cuda_safe`), or a
+/// dependency that cargo fetched.
 pub fn in_library(file: &str) -> bool {
     const FOLDERS: [&str; 8] = [
         "/rustc/",
@@ -70,32 +70,32 @@ pub fn in_library(file: &str) -> bool {
     FOLDERS.iter().any(|folder| file.contains(folder))
 }
 
-/// An instruction, and the source lines that it comes from.
+/// An instruction, and the source lines from which it was generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The instruction's first line in the PTX text, from 1.
     pub ptx_line: u32,
-    /// The kernel or function that it stands in.
+    /// Kernel or function that contains it.
     pub function: Name,
-    /// Its opcode, with all modifiers.
+    /// Opcode, with all modifiers.
     pub opcode: String,
-    /// The line that it was generated from, then the calls that were inlined, innermost first. Empty without line
-    /// information.
+    /// The line from which it was generated, then the inlined calls, innermost first. Empty without line information.
     pub chain: Vec<SourceLine>,
-    /// Where all of `chain` is in libraries: the line of the kernel's own source that leads there, as far as the instructions
-    /// around tell.
+    /// If all of `chain` is in libraries: the line of the kernel's own source that leads there, as far as nearby
+    /// instructions tell.
     pub leads_there: Option<SourceLine>,
 }
 
 impl Origin {
-    /// The line to show first: the innermost that is in no library; else the one that leads there; else the innermost.
+    /// Returns the line to show first: the innermost that is in no library, else the one that leads there, else the
+    /// innermost.
     pub fn user_line(&self) -> Option<&SourceLine> {
         let own = self.chain.iter().find(|line| !line.in_library());
         own.or(self.leads_there.as_ref()).or(self.chain.first())
     }
 
-    /// What was inlined in [`Origin::user_line`] and led to the instruction, outermost first. Empty where the instruction was
-    /// generated from that line itself.
+    /// Returns the inlined lines between [`Origin::user_line`] and the instruction, outermost first. Empty if the
+    /// instruction was generated from that line itself.
     pub fn inlined(&self) -> impl Iterator<Item = &SourceLine> {
         let shown = self.user_line();
         let end = self.chain.iter().position(|line| Some(line) == shown).unwrap_or(self.chain.len());
@@ -117,7 +117,7 @@ fn of_function(index: &Index<'_>, function: &Function, body: &Body) -> Vec<Origi
         .map(|instruction| {
             let mut chain = index.source(instruction);
             drop_wrapper(&mut chain, &function.name);
-            // Line 0 is what compilers write where nothing in the source corresponds.
+            // Compilers write line 0 where nothing in the source corresponds.
             let lines = chain.into_iter().filter(|position| position.line != 0).filter_map(|position| {
                 let SourcePosition { file, line, column, function } = position;
                 Some(SourceLine { file: file?, line, column, function })
@@ -140,8 +140,8 @@ fn of_function(index: &Index<'_>, function: &Function, body: &Body) -> Vec<Origi
     body.instructions.iter().enumerate().map(origin).collect()
 }
 
-/// Drops the outermost call if it is that of a Rust kernel from the entry that `#[kernel]` makes of it: that is no place
-/// that anybody wrote. The linker's name of the kernel ends in its length and itself.
+/// Drops the outermost call if it is that of a Rust kernel from the entry that `#[kernel]` generates, since no author
+/// wrote that line. The linker's name of the kernel ends in its length and name.
 fn drop_wrapper(chain: &mut Vec<SourcePosition>, entry: &str) {
     if let [.., kernel, wrapper] = chain.as_slice() {
         let named = format!("{}{entry}", entry.len());
@@ -153,15 +153,15 @@ fn drop_wrapper(chain: &mut Vec<SourcePosition>, entry: &str) {
     }
 }
 
-/// Finds for each instruction the one whose own line leads to it, which is itself where it has one.
+/// Finds for each instruction the one whose own line leads to it; that is itself if it has one.
 ///
-/// Takes two walks. Within a block, the nearest line before an instruction counts, else the nearest behind it. A block without
-/// any takes that of the nearest block that leads to it: blocks are visited breadth first from those that have lines, along the
-/// ways that warps take.
+/// Works in two passes. Within a basic block, the nearest line before an instruction counts, else the nearest behind
+/// it. A block without lines takes that of the nearest block that leads to it: blocks are visited breadth first from
+/// those that have lines, along the edges.
 fn leading(index: &Index<'_>, body: &Body, chains: &[Vec<SourceLine>]) -> Vec<Option<u32>> {
     let has_own: Vec<bool> = chains.iter().map(|chain| chain.iter().any(|line| !line.in_library())).collect();
     let mut leading = vec![None; chains.len()];
-    // Where nothing is missing, or nothing is there to be found, no graph is needed.
+    // If all instructions have lines, or none does, no graph is needed.
     if has_own.iter().all(|own| *own) || !has_own.contains(&true) {
         for (at, own) in has_own.iter().enumerate() {
             leading[at] = own.then_some(at as u32);
@@ -191,8 +191,8 @@ fn leading(index: &Index<'_>, body: &Body, chains: &[Vec<SourceLine>]) -> Vec<Op
     leading
 }
 
-/// Gives blocks that have nothing what the nearest block has that leads to them; of several, the first in the order in
-/// which a search back from the block comes to them.
+/// Fills each block without a line from the nearest block that leads to it; of several, the first in the order of a
+/// search backwards from the block.
 fn from_nearest(cfg: &Cfg, mut found: Vec<Option<u32>>) -> Vec<Option<u32>> {
     let predecessors = cfg.predecessors();
     let mut distance = vec![u32::MAX; cfg.blocks.len()];
@@ -224,7 +224,7 @@ mod tests {
     use super::{SourceLine, in_library, origins};
     use crate::parse;
 
-    /// As our compiler writes it: the calls that were inlined, from the kernel inwards.
+    /// Debug information as our compiler writes it: the inlined calls, from the kernel inwards.
     const INLINED: &str = r#".version 8.0
 .target sm_90
 .address_size 64
@@ -272,7 +272,7 @@ $L__name2:
         );
         assert_eq!(origins[1].chain[1].function.as_deref(), Some("put"));
         assert_eq!((origins[0].inlined().count(), &*origins[1].function), (0, "k"));
-        // The entry's own line, from which the kernel was called, is not in the chain.
+        // The entry's own line, which calls the kernel, is not in the chain.
         assert_eq!(origins[1].chain.len(), 3);
     }
 

@@ -1,19 +1,19 @@
-//! A module and what stands in it: functions, variables, source files.
+//! A module and its items: functions, variables, source files.
 
 use super::body::Body;
 use super::names::Name;
 use super::source::{Location, SourceFile};
 use super::types::{Linkage, ScalarType, Space};
 
-/// Where something stands in the PTX text.
+/// A position in the PTX text.
 ///
-/// Positions say where, not what: all of them compare equal, so that two readings of one program in different
-/// layouts are equal. Compare their fields to tell them apart.
+/// All positions compare equal, so that two parses of one program in different layouts are equal. Compare the fields to
+/// distinguish positions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Position {
-    /// From 1.
+    /// Line from 1.
     pub line: u32,
-    /// From 1, in bytes.
+    /// Column from 1, in bytes.
     pub column: u32,
 }
 
@@ -25,7 +25,7 @@ impl PartialEq for Position {
 
 impl Eq for Position {}
 
-/// One PTX file.
+/// A PTX file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Module {
     /// `.version`: major and minor number of the language.
@@ -34,18 +34,18 @@ pub struct Module {
     pub target: Vec<Name>,
     /// `.address_size`: 32 or 64 bits.
     pub address_size: u32,
-    /// In the order of the file.
+    /// Items, in the order of the file.
     pub items: Vec<Item>,
-    /// `.file`, in the order of the file.
+    /// `.file` directives, in the order of the file.
     pub files: Vec<SourceFile>,
-    /// All positions that `.loc` names; instructions point into it.
+    /// All `.loc` positions; instructions refer to them by index.
     pub locations: Vec<Location>,
-    /// `.section`, in the order of the file.
+    /// `.section` directives, in the order of the file.
     pub sections: Vec<Section>,
 }
 
 impl Module {
-    /// All functions, entries too, declarations and definitions, in the order of the file.
+    /// Returns all functions, kernels included, declarations and definitions, in the order of the file.
     pub fn functions(&self) -> impl DoubleEndedIterator<Item = &Function> {
         self.items.iter().filter_map(|item| match item {
             Item::Function(function) => Some(function),
@@ -53,7 +53,7 @@ impl Module {
         })
     }
 
-    /// All module variables, in the order of the file.
+    /// Returns all variables of the module, in the order of the file.
     pub fn variables(&self) -> impl DoubleEndedIterator<Item = &Variable> {
         self.items.iter().filter_map(|item| match item {
             Item::Variable(variable) => Some(variable),
@@ -61,7 +61,7 @@ impl Module {
         })
     }
 
-    /// What a name stands for: its definition, or its first declaration where there is none.
+    /// Returns the function of this name: its definition, or its first declaration if there is none.
     pub fn function(&self, name: &str) -> Option<&Function> {
         let mut named = self.functions().filter(|function| function.name == *name);
         let first = named.next()?;
@@ -72,7 +72,7 @@ impl Module {
         }
     }
 
-    /// What a name stands for: its definition, or its first declaration where there is none.
+    /// Returns the variable of this name: its definition, or its first declaration if there is none.
     pub fn variable(&self, name: &str) -> Option<&Variable> {
         let mut named = self.variables().filter(|variable| variable.name == *name);
         let first = named.next()?;
@@ -80,7 +80,10 @@ impl Module {
         if is_extern(first) { named.find(|other| !is_extern(other)).or(Some(first)) } else { Some(first) }
     }
 
-    /// The kernel of that name.
+    /// Returns the kernel of this name.
+    ///
+    /// # Errors
+    /// [`NoSuchEntry`] with the kernels that there are.
     pub fn entry(&self, name: &str) -> Result<&Function, NoSuchEntry> {
         let found = self.function(name).filter(|function| function.kind == FunctionKind::Entry);
         found.filter(|function| function.body.is_some()).ok_or_else(|| NoSuchEntry {
@@ -89,26 +92,26 @@ impl Module {
         })
     }
 
-    /// All kernels, in the order of the file.
+    /// Returns all kernels, in the order of the file.
     pub fn entries(&self) -> impl Iterator<Item = &Function> {
         self.functions().filter(|function| function.kind == FunctionKind::Entry && function.body.is_some())
     }
 }
 
-/// A kernel was asked for that the module does not have.
+/// The error that a module has no kernel of this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the module has no entry `{name}`; {}", match entries.as_slice() {
     [] => "it has none at all".to_owned(),
     entries => format!("it has {}", entries.join(", ")),
 })]
 pub struct NoSuchEntry {
-    /// What was asked for.
+    /// The name requested.
     pub name: String,
-    /// What there is.
+    /// The kernels of the module.
     pub entries: Vec<String>,
 }
 
-/// What stands at the top level of a file.
+/// An item at the top level of a file.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "there are few of them, and most are the large one")]
 pub enum Item {
@@ -118,18 +121,18 @@ pub enum Item {
     Variable(Variable),
     /// `.alias`: another name of a function.
     Alias {
-        /// Where the directive stands.
+        /// Position of the directive.
         position: Position,
         /// The other name.
         name: Name,
-        /// The function's.
+        /// Name of the function.
         function: Name,
     },
-    /// `.pragma`: hints, as they stand between the quotes.
+    /// `.pragma`: hints, without their quotes.
     Pragma(Vec<Name>),
 }
 
-/// Whether the host or the device calls a function.
+/// Kind of a function: the host or the device calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionKind {
     /// `.entry`: a kernel.
@@ -141,30 +144,30 @@ pub enum FunctionKind {
 /// A function's declaration or definition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Where its name stands.
+    /// Position of its name.
     pub position: Position,
-    /// None: seen by its module only.
+    /// Linkage; None if it is local to its module.
     pub linkage: Option<Linkage>,
-    /// Who calls it.
+    /// Kernel or device function.
     pub kind: FunctionKind,
-    /// As the file writes it.
+    /// Name as written.
     pub name: Name,
-    /// What it gives back: none or one.
+    /// Results: none or one.
     pub returns: Vec<Parameter>,
-    /// What it takes.
+    /// Parameters.
     pub parameters: Vec<Parameter>,
     /// `.noreturn`.
     pub never_returns: bool,
     /// `.attribute`.
     pub attributes: Vec<Attribute>,
-    /// `.maxntid` and the like.
+    /// `.maxntid` and others.
     pub directives: Vec<FunctionDirective>,
-    /// None: a declaration.
+    /// Body; None for a declaration.
     pub body: Option<Body>,
 }
 
 impl Function {
-    /// The values of a directive such as `maxntid`, if the function has it.
+    /// Returns the values of a directive such as `maxntid`; None if the function does not have it.
     pub fn directive(&self, name: &str) -> Option<&[u32]> {
         self.directives.iter().find_map(|directive| match directive {
             FunctionDirective::Numbers { name: other, values } if *other == name => Some(values.as_slice()),
@@ -173,21 +176,21 @@ impl Function {
     }
 }
 
-/// What a function asks of its launch or of the assembler.
+/// A directive of a function to its launch or to the assembler.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionDirective {
-    /// One of [`FUNCTION_DIRECTIVES`] and the numbers after it.
+    /// One of [`FUNCTION_DIRECTIVES`] with its numbers.
     Numbers {
-        /// Without its dot.
+        /// Name without its dot.
         name: &'static str,
-        /// At most as many as the directive takes.
+        /// Values, at most as many as the directive takes.
         values: Vec<u32>,
     },
     /// `.pragma`.
     Pragma(Vec<Name>),
 }
 
-/// The directives between a function's parameters and its body, with the most numbers that each takes.
+/// The directives between a function's parameters and its body, each with the most numbers that it takes.
 pub const FUNCTION_DIRECTIVES: [(&str, usize); 11] = [
     ("maxntid", 3),
     ("reqntid", 3),
@@ -202,27 +205,27 @@ pub const FUNCTION_DIRECTIVES: [(&str, usize); 11] = [
     ("abi_preserve_control", 1),
 ];
 
-/// What a function takes or gives back.
+/// A parameter or result of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Where its name stands.
+    /// Position of its name.
     pub position: Position,
-    /// `.reg` parameters are among the registers of the body too.
+    /// True for `.reg`; then it is among the registers of the body too.
     pub in_register: bool,
-    /// Of one element.
+    /// Type of one element.
     pub scalar: ScalarType,
-    /// `.ptr`: what the pointer points to.
+    /// `.ptr`: the memory that the pointer refers to.
     pub pointer: Option<Pointer>,
     /// `.align`, in bytes.
     pub align: Option<u32>,
-    /// `_` where a prototype leaves it out.
+    /// Name; `_` if a prototype leaves it out.
     pub name: Name,
-    /// None: a single value. `[]` is an array of no stated length.
+    /// Length of an array; None for a single value, Some(None) for `[]`.
     pub array: Option<Option<u64>>,
 }
 
 impl Parameter {
-    /// In bytes; none for an array of no stated length.
+    /// Returns the size in bytes; None for an array without a length.
     pub fn size(&self) -> Option<u64> {
         let element = u64::from(self.scalar.size()?);
         match self.array {
@@ -231,7 +234,7 @@ impl Parameter {
         }
     }
 
-    /// In bytes: the stated one, else the type's own.
+    /// Returns the alignment in bytes: as stated, else that of the type.
     pub fn alignment(&self) -> u32 {
         self.align.or(self.scalar.size()).unwrap_or(1)
     }
@@ -240,40 +243,40 @@ impl Parameter {
 /// `.ptr .global .align 4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// None: a generic address.
+    /// State space; None for generic addresses.
     pub space: Option<Space>,
-    /// Of what it points to, in bytes.
+    /// Alignment of the memory in bytes.
     pub align: Option<u32>,
 }
 
 /// A variable of a module or of a function's body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
-    /// Where its name stands.
+    /// Position of its name.
     pub position: Position,
-    /// None: seen by its module or block only.
+    /// Linkage; None if it is local to its module or block.
     pub linkage: Option<Linkage>,
-    /// Where it lives.
+    /// State space.
     pub space: Space,
     /// `.attribute`.
     pub attributes: Vec<Attribute>,
     /// `.align`, in bytes.
     pub align: Option<u32>,
-    /// `.v2` or `.v4`: scalars in an element.
+    /// `.v2` or `.v4`: scalars per element.
     pub vector: Option<u8>,
-    /// Of one scalar.
+    /// Type of one scalar.
     pub scalar: ScalarType,
-    /// As the file writes it.
+    /// Name as written.
     pub name: Name,
-    /// Lengths of an array, outermost first; the first may be left open.
+    /// Lengths of an array, outermost first; the first may be open.
     pub dimensions: Vec<Option<u64>>,
-    /// After `=`.
+    /// Initial value.
     pub initializer: Option<Initializer>,
 }
 
 impl Variable {
-    /// In bytes. An open length is that of the initializer, and 0 where there is none (`.extern .shared a[]`).
-    /// None: larger than 64 bits can say.
+    /// Returns the size in bytes. An open length is that of the initializer, and 0 without one (`.extern .shared a[]`).
+    /// None if the size exceeds 64 bits.
     pub fn size(&self) -> Option<u64> {
         let element = u64::from(self.scalar.size()?) * u64::from(self.vector.unwrap_or(1));
         let open = match &self.initializer {
@@ -284,7 +287,7 @@ impl Variable {
         self.dimensions.iter().try_fold(element, |size, length| size.checked_mul(length.unwrap_or(open)))
     }
 
-    /// In bytes: the stated one, else the type's own.
+    /// Returns the alignment in bytes: as stated, else that of the type.
     pub fn alignment(&self) -> u32 {
         let element = self.scalar.size().unwrap_or(1) * u32::from(self.vector.unwrap_or(1));
         self.align.unwrap_or(element)
@@ -294,63 +297,63 @@ impl Variable {
 /// `.attribute(...)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attribute {
-    /// Host and device share the memory.
+    /// `.managed`: host and device share the memory.
     Managed,
-    /// One address in all modules of the same identity.
+    /// `.unified`: one address in all modules with this identity.
     Unified(u64, u64),
 }
 
-/// What a variable starts with.
+/// Initial value of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Initializer {
     /// A number.
     Number(Immediate),
     /// An address.
     Address {
-        /// Where the name stands.
+        /// Position of the name.
         position: Position,
         /// A variable or function of the module.
         name: Name,
-        /// In bytes.
+        /// Offset in bytes.
         offset: i64,
-        /// `generic(name)`: the address in the generic space, not in its own.
+        /// True for `generic(name)`: the generic address, not that in its own space.
         generic: bool,
-        /// `0xFF00(name)`: only these bits, moved down to the lowest byte.
+        /// `0xFF00(name)`: only these bits, shifted down to the lowest byte.
         mask: Option<u64>,
     },
-    /// Elements in braces; those left out are 0.
+    /// Elements in braces; missing ones are 0.
     List(Vec<Self>),
 }
 
 /// A number in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Immediate {
-    /// 64 bits; signed unless the text says `U` or the number needs the highest bit.
+    /// A 64-bit integer; signed unless the text says `U` or the number needs the highest bit.
     Integer {
-        /// In two's complement.
+        /// Bits in two's complement.
         bits: u64,
-        /// Whether the highest bit counts as a value.
+        /// True if the highest bit is not a sign.
         unsigned: bool,
     },
     /// `0f3F800000`: the bits of an `f32`.
     Single(u32),
-    /// `0d3FF0000000000000`, or a decimal one such as `1.5`: the bits of an `f64`.
+    /// `0d3FF0000000000000`, or a decimal number such as `1.5`: the bits of an `f64`.
     Double(u64),
 }
 
-/// `.section`: what debuggers read.
+/// `.section`: debug information.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// Where the directive stands.
+    /// Position of the directive.
     pub position: Position,
-    /// With its dot: `.debug_str`.
+    /// Name with its dot: `.debug_str`.
     pub name: Name,
-    /// The text between the braces, trimmed.
+    /// Text between the braces, trimmed.
     pub text: Box<str>,
 }
 
 impl Immediate {
-    /// The bits of an integer.
+    /// Returns the bits of an integer; None for floats.
     pub fn integer(self) -> Option<u64> {
         match self {
             Self::Integer { bits, .. } => Some(bits),

@@ -1,4 +1,4 @@
-//! Names and opcodes, shared rather than copied: a file repeats the same few hundred thousands of times.
+//! Interned names and opcodes: a file repeats a few hundred of them thousands of times.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::types::ScalarType;
 
-/// A name as it stands in the file. Cloning it copies a pointer.
+/// An interned name. Cloning it copies a pointer.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// A name of its own, shared with nothing yet.
+    /// Creates a name that is not shared yet.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
@@ -51,22 +51,22 @@ impl fmt::Display for Name {
     }
 }
 
-/// What an instruction does, by its text: a base and its modifiers in order, `ld` and `global`, `nc`, `b32`.
+/// An interned opcode: a base and its modifiers in order, such as `ld` and `global`, `nc`, `b32`.
 ///
-/// Equal opcodes of a module are one allocation, so what decodes them may do so once for each.
+/// Equal opcodes of a module share one allocation, so that a decoder can process each once.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Opcode(Arc<OpcodeText>);
 
 #[derive(PartialEq, Eq, Hash)]
 struct OpcodeText {
     text: Box<str>,
-    /// Where in the text the dots are that separate the parts.
+    /// Offsets of the dots that separate the parts.
     dots: Box<[u32]>,
     only_type: Option<ScalarType>,
 }
 
 impl Opcode {
-    /// Splits the text at its dots. Modifiers with colons, such as `L2::128B`, stay one.
+    /// Splits the text at its dots. A modifier with colons, such as `L2::128B`, stays whole.
     pub fn new(text: &str) -> Self {
         let dots = text.bytes().enumerate().filter(|(_, byte)| *byte == b'.');
         let dots = dots.map(|(place, _)| place as u32).collect();
@@ -75,18 +75,18 @@ impl Opcode {
         Self(Arc::new(OpcodeText { text: text.into(), dots, only_type }))
     }
 
-    /// The whole, with its dots.
+    /// Returns the whole text, with its dots.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
 
-    /// The part before the first dot.
+    /// Returns the part before the first dot.
     pub fn base(&self) -> &str {
         let end = self.0.dots.first().map_or(self.0.text.len(), |dot| *dot as usize);
         &self.0.text[..end]
     }
 
-    /// The parts after it, in order, without their dots.
+    /// Returns the parts after it, in order, without their dots.
     pub fn modifiers(&self) -> impl DoubleEndedIterator<Item = &str> + '_ {
         let text = &*self.0.text;
         let dots = &self.0.dots;
@@ -96,12 +96,12 @@ impl Opcode {
         })
     }
 
-    /// The type among the modifiers, if there is just one.
+    /// Returns the type among the modifiers, if there is exactly one.
     pub fn only_type(&self) -> Option<ScalarType> {
         self.0.only_type
     }
 
-    /// Whether the modifier is among them.
+    /// Returns true if the modifier is present.
     pub fn has(&self, modifier: &str) -> bool {
         self.modifiers().any(|other| other == modifier)
     }
@@ -119,7 +119,7 @@ impl fmt::Display for Opcode {
     }
 }
 
-/// Gives out one [`Name`] and one [`Opcode`] for each text.
+/// Returns one [`Name`] and one [`Opcode`] for each distinct text.
 #[derive(Default)]
 pub(super) struct Interner<'text> {
     names: Map<&'text str, Name>,
@@ -136,11 +136,11 @@ impl<'text> Interner<'text> {
     }
 }
 
-/// A hash map for short texts. Its keys come from a file that is parsed once, so collisions planted on purpose
-/// cost a slow parse of that file and nothing else.
+/// A hash map for short texts. Its keys come from a file that is parsed once, so deliberate collisions only slow the
+/// parsing of that file.
 pub(super) type Map<K, V> = HashMap<K, V, BuildHasherDefault<ShortTextHasher>>;
 
-/// Multiplies and rotates, eight bytes at a time.
+/// A hasher that multiplies and rotates, eight bytes at a time.
 #[derive(Default)]
 pub(super) struct ShortTextHasher(u64);
 

@@ -1,45 +1,45 @@
-//! What `.file` and `.loc` say. [`Index::source`](super::Index::source) resolves them to places in the source.
+//! The directives `.file` and `.loc`. [`Index::source`](super::Index::source) resolves them to positions in the source.
 
 use super::module::Position;
 use super::names::Name;
 
-/// `.file 1 "src/copy.rs"`.
+/// A source file: `.file 1 "src/copy.rs"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Where the directive stands.
+    /// Position of the directive.
     pub position: Position,
-    /// By which `.loc` names it.
+    /// Number by which `.loc` names it.
     pub number: u32,
-    /// Between the quotes.
+    /// Name between the quotes.
     pub name: Name,
-    /// Time of change and size, where they are given.
+    /// Time of modification and size, if given.
     pub stamp: Option<(u64, u64)>,
 }
 
-/// A `.loc` by its number in the module: an index in [`Module::locations`](super::Module::locations).
+/// A `.loc`: an index in [`Module::locations`](super::Module::locations).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocationId(pub u32);
 
-/// `.loc 1 115 10`, perhaps within an inlined function.
+/// A position in the source: `.loc 1 115 10`, perhaps in an inlined function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The number of a [`SourceFile`].
+    /// Number of a [`SourceFile`].
     pub file: u32,
-    /// From 1; 0: none in particular.
+    /// Line from 1; 0 if unknown.
     pub line: u32,
-    /// From 1; 0: none in particular.
+    /// Column from 1; 0 if unknown.
     pub column: u32,
-    /// Set in a function that was inlined.
+    /// The inlined function that contains it, if any.
     pub inlined: Option<Inlined>,
 }
 
-/// `function_name $L__info_string0+4, inlined_at 1 12 3`.
+/// An inlined function: `function_name $L__info_string0+4, inlined_at 1 12 3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inlined {
-    /// The label of the function's name in `.debug_str`, and bytes from there.
+    /// Label of the function's name in `.debug_str`, and an offset in bytes.
     pub function: Option<(Name, u64)>,
-    /// Of the call: number of its file, line and column.
+    /// Position of the call: number of its file, line and column.
     pub at: (u32, u32, u32),
-    /// The last `.loc` of that very place, which may be in an inlined function itself.
+    /// The last `.loc` with exactly that position, which may be in an inlined function itself.
     pub caller: Option<LocationId>,
 }

@@ -1,26 +1,26 @@
-//! The text of source lines, for whoever shows code beside what became of it.
+//! Reads the text of source lines, to show code beside the instructions that it became.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 
-/// Reads source files, each when one of its lines is first asked for.
+/// A cache of source files, each read when one of its lines is first requested.
 ///
-/// PTX names the files that it was compiled from by their paths on the machine that compiled it. Elsewhere they are missing,
-/// and their lines have no text.
+/// PTX names source files by their paths on the machine that compiled it. On other machines they may be missing, and
+/// their lines have no text.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// By path; none: the file cannot be read.
+    /// Lines by path; None if the file cannot be read.
     files: RefCell<HashMap<String, Option<Vec<String>>>>,
 }
 
 impl Sources {
-    /// Reads nothing yet.
+    /// Creates an empty cache.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The text of a line, from 1, without the blanks at its end. None: there is no such file here, or it is shorter.
+    /// Returns the text of a line, from 1, without trailing blanks. None if the file is missing or shorter.
     pub fn line(&self, file: &str, line: u32) -> Option<String> {
         let mut files = self.files.borrow_mut();
         let lines = files.entry(file.to_owned()).or_insert_with(|| {

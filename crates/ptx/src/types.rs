@@ -1,4 +1,4 @@
-//! The words of the language that come from short lists: types, spaces, linkage, special registers.
+//! The keywords of closed lists: types, spaces, linkage, special registers.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_meta])* $variant,)* }
 
         impl $name {
-            /// By its word, without the dot.
+            /// Parses the word, without its dot.
             pub fn from_word(word: &str) -> Option<Self> {
                 match word { $($text => Some(Self::$variant),)* _ => None }
             }
 
-            /// The word, without the dot.
+            /// Returns the word, without its dot.
             pub fn word(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
@@ -59,7 +59,8 @@ words! {
 }
 
 impl ScalarType {
-    /// In bytes; none for predicates. References to textures, samplers and surfaces are handles of eight.
+    /// Returns the size in bytes; None for predicates. References to textures, samplers and surfaces are handles of
+    /// eight bytes.
     pub fn size(self) -> Option<u32> {
         Some(match self {
             Self::Pred => return None,
@@ -74,7 +75,7 @@ impl ScalarType {
 }
 
 words! {
-    /// Where a variable lives.
+    /// State space of a variable.
     #[allow(missing_docs, reason = "the words say it")]
     Space {
         Global = "global",
@@ -86,7 +87,7 @@ words! {
 }
 
 words! {
-    /// Who else sees a variable or function; without a word, only its module.
+    /// Linkage of a variable or function; without a keyword it is local to its module.
     #[allow(missing_docs, reason = "the words say it")]
     Linkage {
         Visible = "visible",
@@ -97,7 +98,7 @@ words! {
 }
 
 words! {
-    /// One element of a vector register.
+    /// An element of a vector register.
     #[allow(missing_docs, reason = "the words say it")]
     Component {
         X = "x",
@@ -111,12 +112,12 @@ words! {
     }
 }
 
-/// A register that the machine fills, such as `%tid.x`: its name from [`SPECIAL_REGISTERS`], and which element.
+/// A special register such as `%tid.x`: its name from [`SPECIAL_REGISTERS`], and the element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpecialRegister {
-    /// With the per cent sign: `%tid`.
+    /// Name with the per cent sign: `%tid`.
     pub name: &'static str,
-    /// `x` of `%tid.x`.
+    /// Element: `x` of `%tid.x`.
     pub component: Option<Component>,
 }
 
@@ -127,7 +128,7 @@ impl fmt::Display for SpecialRegister {
     }
 }
 
-/// All of them, from the PTX ISA 9.0 manual's chapter on special registers.
+/// All special registers, from the PTX ISA 9.0 manual's chapter.
 pub const SPECIAL_REGISTERS: [&str; 85] = [
     "%tid",
     "%ntid",

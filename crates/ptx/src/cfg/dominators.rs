@@ -1,15 +1,15 @@
-//! Dominators by Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001): intersect the paths up the
-//! tree until nothing changes.
+//! Computes dominators by Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001): intersects paths up
+//! the tree until nothing changes.
 
-/// For each node, the last of those that all ways from the root to it lead through, itself left out. None: the root,
-/// and nodes that it does not reach.
+/// Returns each node's immediate dominator: the last node, other than itself, on all paths from the root to it. None
+/// for the root and unreachable nodes.
 pub(super) fn immediate_dominators(successors: &[Vec<u32>], root: u32) -> Vec<Option<u32>> {
     let order = postorder(successors, root);
     let mut rank = vec![None; successors.len()];
     for (place, node) in order.iter().enumerate() {
         rank[*node as usize] = Some(place);
     }
-    // By rank from here on: the root has the highest.
+    // From here on, nodes are numbered by rank: the root has the highest.
     let mut predecessors = vec![Vec::new(); order.len()];
     for (place, node) in order.iter().enumerate() {
         for to in &successors[*node as usize] {
@@ -51,21 +51,21 @@ fn intersect(above: &[Option<usize>], mut left: usize, mut right: usize) -> usiz
     left
 }
 
-/// The nodes that the root reaches, each behind those that a depth-first walk reaches from it.
+/// Returns the nodes reachable from the root in postorder of a depth-first walk.
 fn postorder(successors: &[Vec<u32>], root: u32) -> Vec<u32> {
     let mut order = Vec::new();
     walk(successors, root, |node| order.push(node), |_, _| {});
     order
 }
 
-/// Edges that lead to a node whose walk is not done.
+/// Returns the back edges: those to a node whose walk is not finished.
 pub(super) fn back_edges(successors: &[Vec<u32>], root: u32) -> Vec<(u32, u32)> {
     let mut edges = Vec::new();
     walk(successors, root, |_| {}, |from, to| edges.push((from, to)));
     edges
 }
 
-/// Depth first, without recursion: graphs come from files.
+/// Walks depth first without recursion, since graphs come from files.
 fn walk(successors: &[Vec<u32>], root: u32, mut done: impl FnMut(u32), mut back: impl FnMut(u32, u32)) {
     #[derive(Clone, Copy, PartialEq)]
     enum State {

@@ -1,9 +1,16 @@
-//! The blocks of a function, and where the lanes of a warp that went different ways come together again.
+//! The control flow graph of a function, and the reconvergence points of divergent lanes.
 //!
-//! Lanes that part at a branch meet at its immediate post-dominator: the first block that all ways lead through. A
-//! bounds check has a way that leads nowhere, to a `trap`, an `exit` or a call that never returns; with such ways
-//! counted, nothing behind the check would post-dominate it, and lanes would run on one by one. So blocks from which
-//! no `ret` can be reached are left out before post-dominators are sought.
+//! Lanes that diverge at a branch reconverge at its immediate post-dominator: the first block on all paths to the
+//! function's end. A bounds check has a path that ends in a `trap`, an `exit` or a call that never returns. If such
+//! paths counted, nothing behind the check would post-dominate it, and lanes would never reconverge. So blocks from
+//! which no `ret` can be reached are removed before post-dominators are computed. For example:
+//!
+//! ```text
+//! B0: @%p bra B2;      reconverges at B3: B2 is removed, since it cannot return
+//! B1: ... bra B3;
+//! B2: trap;
+//! B3: ret;
+//! ```
 
 mod dominators;
 
@@ -13,56 +20,57 @@ use super::body::{Body, Instruction, LabelId, LabelMeaning, Operand, SymbolMeani
 use super::index::Index;
 use dominators::immediate_dominators;
 
-/// A block by its number: an index in [`Cfg::blocks`]. They are numbered in the order of the text.
+/// A basic block: an index in [`Cfg::blocks`], which is in the order of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(pub u32);
 
-/// Instructions that run one after another, and where they lead.
+/// A basic block and its successors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Indices in [`Body::instructions`]. Empty only for the place behind the last one.
+    /// Indices in [`Body::instructions`]. Empty only for the end of the function.
     pub instructions: Range<u32>,
-    /// Without repetition: first the block behind this one, where its end can be passed.
+    /// Successors without repetition: first the next block, if control falls through.
     pub successors: Vec<BlockId>,
-    /// Whether its end may leave the function by `ret`, or by running past the last instruction.
+    /// True if its end may leave the function by `ret`, or by running past the last instruction.
     pub leaves: bool,
-    /// Whether some way from here leads to a `ret`.
+    /// True if some path from here leads to a `ret`.
     pub returns: bool,
-    /// Where lanes that part at this block's end meet again; none: not before the function ends.
+    /// Reconvergence point of lanes that diverge at this block's end; None if they do not reconverge before the
+    /// function ends.
     pub meets: Option<BlockId>,
 }
 
 /// The control flow graph of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cfg {
-    /// The first is where the function begins.
+    /// Basic blocks; the first is the entry.
     pub blocks: Vec<Block>,
-    /// Whether each loop has one way in. Where not, a meeting place may lie within a loop that lanes entered by
-    /// different doors, and running the lane that is furthest behind is the safer rule.
+    /// True if each loop has a single entry. If not, a reconvergence point may lie within a loop that lanes entered at
+    /// different blocks, and running the fragment with the lowest program counter is the safer rule.
     pub reducible: bool,
-    /// By instruction.
+    /// Block of each instruction.
     block_of: Vec<BlockId>,
 }
 
-/// How an instruction leads on.
+/// Control flow behind an instruction.
 struct Flow {
-    /// To these labels.
+    /// Labels to which it jumps.
     targets: Vec<u32>,
-    /// To the next instruction.
+    /// True if it continues at the next instruction.
     falls_through: bool,
-    /// Out of the function, back to its caller.
+    /// True if it returns to the function's caller.
     leaves: bool,
-    /// Whether it ends a block.
+    /// True if it ends a basic block.
     ends: bool,
 }
 
 impl Cfg {
-    /// The index says which of the called functions never return.
+    /// Builds the graph. The index tells which callees never return.
     pub fn new(index: &Index<'_>, body: &Body) -> Self {
         let count = body.instructions.len() as u32;
         let flows: Vec<Flow> =
             body.instructions.iter().map(|instruction| flow(index, body, instruction)).collect();
-        // Running past the end is a return; a jump there needs a block to land in.
+        // Running past the end is a return; a jump there needs a block as its target.
         let mut leaders = vec![false; count as usize + 1];
         leaders[0] = true;
         for (flow, next) in flows.iter().zip(1..) {
@@ -109,17 +117,17 @@ impl Cfg {
         cfg
     }
 
-    /// The block that an instruction is in.
+    /// Returns the block of an instruction.
     pub fn block_of(&self, instruction: u32) -> Option<BlockId> {
         self.block_of.get(instruction as usize).copied()
     }
 
-    /// The block of that number.
+    /// Returns the block of this number.
     pub fn block(&self, block: BlockId) -> &Block {
         &self.blocks[block.0 as usize]
     }
 
-    /// By block: those that lead to it, in the order of the text.
+    /// Returns each block's predecessors, in the order of the text.
     pub fn predecessors(&self) -> Vec<Vec<BlockId>> {
         let mut predecessors = vec![Vec::new(); self.blocks.len()];
         for (block, from) in self.blocks.iter().zip(0..) {
@@ -139,8 +147,8 @@ impl Cfg {
         }
     }
 
-    /// Post-dominators are dominators of the graph turned round, from one exit that all ends lead to. Blocks that
-    /// never return lead only to their like, and have their own meeting places.
+    /// Computes post-dominators as dominators of the reversed graph, from one exit to which all ends lead. Blocks that
+    /// never return lead only to such blocks, and have reconvergence points of their own.
     fn find_meetings(&mut self) {
         let exit = self.blocks.len();
         let mut turned = vec![Vec::new(); exit + 1];
@@ -161,13 +169,13 @@ impl Cfg {
         }
     }
 
-    /// Each edge that goes back, in some depth-first order, goes to a block that dominates where it comes from.
+    /// Returns true if the target of each back edge, in a depth-first order, dominates its source.
     fn is_reducible(&self) -> bool {
         let successors: Vec<Vec<u32>> =
             self.blocks.iter().map(|block| block.successors.iter().map(|to| to.0).collect()).collect();
         let dominators = immediate_dominators(&successors, 0);
         let back = dominators::back_edges(&successors, 0);
-        // Depth in the tree of dominators, and a walk up to it, would do; the walk alone is short enough.
+        // A walk up the tree of dominators is short enough without the nodes' depths.
         back.into_iter().all(|(from, to)| {
             let mut at = from;
             while at != to {
@@ -206,7 +214,7 @@ fn flow(index: &Index<'_>, body: &Body, instruction: &Instruction) -> Flow {
     }
 }
 
-/// Whether a call is to a function that is declared so.
+/// Returns true if a call is to a function that is declared `.noreturn`.
 fn never_returns(index: &Index<'_>, body: &Body, instruction: &Instruction) -> bool {
     let Some(call) = instruction.call() else { return false };
     if let Operand::Symbol(symbol, _) = call.target

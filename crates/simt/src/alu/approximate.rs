@@ -1,7 +1,8 @@
-//! The approximate functions: `ex2`, `lg2`, `sin`, `cos`, `tanh`, `rsqrt`, and `div`, `rcp`, `sqrt` with `.approx` or `.full`.
+//! Approximate functions: `ex2`, `lg2`, `sin`, `cos`, `tanh`, `rsqrt`, and `div`, `rcp`, `sqrt` with `.approx` or
+//! `.full`.
 //!
-//! Each is computed in `f64` and rounded, so its error is at most about half a unit in the last place, within what the
-//! manual documents for each of them.
+//! Each is computed in `f64` and rounded. So its error is at most about half a unit in the last place, which is within
+//! the errors that the manual documents.
 
 use crate::ptx::ScalarType;
 
@@ -42,7 +43,7 @@ operation!(SmallTanh[T: Small](a: T; config) -> T {
 
 operation!(DivFull(a: f32, b: f32; config) -> f32 { result(operand(a, config) / operand(b, config), config) });
 
-// A divisor above 2^126 has a reciprocal that is lost.
+// The reciprocal of a divisor above 2^126 underflows.
 operation!(Div(a: f32, b: f32; config) -> f32 {
     let (a, b) = (operand(a, config), operand(b, config));
     let reciprocal_is_lost = b.abs() > f32::from_bits(0x7E80_0000) && b.abs() < f32::INFINITY;
@@ -50,7 +51,7 @@ operation!(Div(a: f32, b: f32; config) -> f32 {
     result(a / divisor, config)
 });
 
-/// The upper half of an `f64`, subnormal numbers being 0.
+/// Returns the upper half of an `f64`, with subnormal numbers flushed to 0.
 #[inline(always)]
 fn upper(value: f64) -> f64 {
     if value.is_nan() {

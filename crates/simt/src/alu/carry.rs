@@ -1,4 +1,4 @@
-//! Arithmetic of more than 64 bits, in steps that hand on a carry: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
+//! Extended-precision arithmetic, in steps that pass a carry: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
 
 use crate::ptx::ScalarType;
 use crate::registers::Width;
@@ -35,7 +35,7 @@ macro_rules! limbs {
 
 limbs! { u32, u32; i32, u32; u64, u64; i64, u64; }
 
-// Named for what they take: with a carry in, out, both.
+// The names tell whether they use a carry in, a carry out, or both.
 operation!(AddOut[T: Limb](a: T, b: T) -> (T, bool) { Limb::add(a, b, false) });
 operation!(AddIn[T: Limb](a: T, b: T, carry: bool) -> T { Limb::add(a, b, carry).0 });
 operation!(AddBoth[T: Limb](a: T, b: T, carry: bool) -> (T, bool) { Limb::add(a, b, carry) });
@@ -47,7 +47,7 @@ operation!(SubBoth[T: Limb](a: T, b: T, carry: bool) -> (T, bool) { Limb::sub(a,
 pub(super) trait Factor: Limb + Integer {}
 impl<T: Limb + Integer> Factor for T {}
 
-/// Of the product, the upper half rather than the lower.
+/// Uses the upper half of the product instead of the lower.
 const HIGH: u32 = 1;
 
 #[inline(always)]

@@ -1,4 +1,4 @@
-//! What the lanes of a warp do together: `vote`, `match`, `redux`, `elect`, `activemask`; `shfl` is in [`super::shuffle`].
+//! Collectives of a warp: `vote`, `match`, `redux`, `elect`, `activemask`; `shfl` is in [`super::shuffle`].
 
 use crate::decode::Level;
 use crate::ptx::{Operand, ScalarType};
@@ -10,10 +10,10 @@ use super::lanes::invert_source;
 use super::raw::Raw;
 use super::{Collective, Run, Slots, shuffle};
 
-/// There is a second result.
+/// Set if there is a second result.
 pub(super) const SECOND: u32 = 1 << 16;
 
-/// The lanes of a mask, from the lowest.
+/// Returns the lanes of a mask, lowest first.
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |lane| mask & 1 << lane != 0)
 }
@@ -31,7 +31,7 @@ pub(super) fn decode(form: &mut Form<'_>) -> Decoded<Option<Collective>> {
     decoded.map(Some)
 }
 
-/// The mask of lanes that must meet.
+/// Decodes the mask of lanes that must meet.
 pub(super) fn member_mask(form: &mut Form<'_>, operand: &Operand) -> Decoded<Slot> {
     Ok(form.source(operand, ScalarType::B32, Width::Word)?.0)
 }
@@ -41,7 +41,7 @@ pub(super) fn finish(parts: Parts, run: Run, member_mask: Option<Slot>) -> Colle
     Collective { run, slots, member_mask, shape }
 }
 
-/// The results of `d|p` or of `d` alone.
+/// Decodes the results of `d|p` or of `d` alone.
 pub(super) fn results(form: &mut Form<'_>, parts: &mut Parts, operand: &Operand) -> Decoded<()> {
     let (first, second) = match operand {
         Operand::Pair(pair) => (&pair[0], Some(&pair[1])),
@@ -202,7 +202,7 @@ fn matching(form: &mut Form<'_>) -> Decoded<Collective> {
     Ok(finish(parts, run, Some(members)))
 }
 
-/// One value out of those of all lanes.
+/// A reduction of all lanes' values to one.
 trait Reduction {
     fn reduce(a: u32, b: u32, config: u32) -> u32;
 }
@@ -241,7 +241,7 @@ unsafe fn run_redux<R: Reduction>(frame: *mut Cell, slots: &Slots, mask: u32) {
     }
 }
 
-/// Of floats. What is done to an operand is done to the only one, too.
+/// Reduces floats. The modifiers apply to a single operand too.
 unsafe fn run_redux_float(frame: *mut Cell, slots: &Slots, mask: u32) {
     // SAFETY: decoding gave words.
     unsafe {
@@ -294,7 +294,7 @@ fn redux(form: &mut Form<'_>) -> Decoded<Collective> {
     Ok(finish(parts, run, Some(members)))
 }
 
-/// The lowest lane is elected.
+/// Elects the lowest lane.
 unsafe fn run_elect(frame: *mut Cell, slots: &Slots, mask: u32) {
     // SAFETY: decoding gave columns of these widths.
     unsafe {

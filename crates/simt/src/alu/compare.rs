@@ -21,10 +21,10 @@ const AND: u32 = 4;
 const OR: u32 = 8;
 const XOR: u32 = 12;
 const SECOND: u32 = 16;
-/// Results are numbers, whose value for "true" is in the last of the slots' sources.
+/// Set if results are numbers; the value for "true" is in the last of the slots' sources.
 const NUMBERS: u32 = 32;
 
-/// A comparison of two lanes. The others are its negation, or the same with the operands exchanged.
+/// A comparison of two lanes. The other ones negate it or exchange its operands.
 trait Comparison {
     type Operand: Lane;
 
@@ -34,12 +34,12 @@ trait Comparison {
 struct Equal<T>(PhantomData<T>);
 struct Less<T>(PhantomData<T>);
 struct LessOrEqual<T>(PhantomData<T>);
-/// Neither equal nor NaN.
+/// Tests that two numbers differ and neither is a NaN.
 struct LessOrGreater<T>(PhantomData<T>);
-/// Neither is NaN.
+/// Tests that neither is a NaN.
 struct Ordered<T>(PhantomData<T>);
 
-/// What can be compared. Floats flush subnormals first where they are told to.
+/// A type that can be compared. Floats flush subnormals first if `.ftz` is set.
 trait Comparable: Lane {
     type Value: PartialOrd;
 
@@ -110,7 +110,7 @@ comparisons! {
     Ordered, |a, b| a.partial_cmp(&b).is_some();
 }
 
-/// Which lanes pass.
+/// Returns the lanes for which the comparison holds.
 #[inline(always)]
 unsafe fn passing<C: Comparison>(
     frame: *mut Cell,
@@ -131,7 +131,7 @@ unsafe fn passing<C: Comparison>(
     }
 }
 
-/// Combines with a third operand, where there is one, and writes.
+/// Combines the result with a third operand, if there is one, and writes it.
 #[inline(always)]
 unsafe fn write(frame: *mut Cell, slots: &Slots, mask: u32, bits: u32, negated: u32) {
     // SAFETY: decoding gave columns of these widths.
@@ -189,12 +189,12 @@ unsafe fn avx2<C: Comparison>(frame: *mut Cell, slots: &Slots, mask: u32) {
 #[cfg(not(target_arch = "x86_64"))]
 use portable as avx2;
 
-/// Both halves of a word compared.
+/// A value that is half of a word; both halves are compared.
 trait HalfOfWord: Lane<Raw = u32> {}
 impl HalfOfWord for Half {}
 impl HalfOfWord for Brain {}
 
-/// `setp` and `set` of two packed values: the first result is of the low ones, the second of the high ones.
+/// Executes `setp` and `set` of two packed values: the first result is of the low ones, the second of the high ones.
 #[inline(always)]
 unsafe fn packed_body<C: Comparison<Operand: HalfOfWord>>(frame: *mut Cell, slots: &Slots, mask: u32) {
     // SAFETY: the caller's promise is the same.
@@ -242,12 +242,12 @@ fn packed_pair<C: Comparison<Operand: HalfOfWord>>() -> Pair {
     (packed::<C>, packed::<C>)
 }
 
-/// A comparison by its basic one.
+/// A comparison expressed by a basic one.
 struct Meaning {
     basic: Basic,
     negated: bool,
     exchanged: bool,
-    /// Only for unsigned numbers; only for floats.
+    /// True if only unsigned numbers have it, or only floats.
     unsigned_only: bool,
     float_only: bool,
 }
@@ -261,7 +261,8 @@ enum Basic {
     Ordered,
 }
 
-/// Integers and floats differ in what negation does to NaN, so what is negated here for integers is not for floats.
+/// Integers and floats differ in the effect of negation on NaN, so some comparisons are negated for integers but not
+/// for floats.
 fn meaning(word: &str, is_float: bool) -> Option<Meaning> {
     use Basic::{Equal, Less, LessOrEqual, LessOrGreater, Ordered};
     let of = |basic, negated, exchanged| Meaning {
@@ -337,7 +338,7 @@ fn is_float(scalar: ScalarType) -> bool {
     matches!(scalar, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64)
 }
 
-/// What all comparisons have in common, once the result's type is known.
+/// Decodes a comparison once the result's type is known.
 fn comparison(form: &mut Form<'_>, numbers: Option<ScalarType>) -> Decoded {
     let combine = form.take_some(|word| match word {
         "and" => Some(AND),
@@ -413,7 +414,7 @@ pub(super) fn setp(form: &mut Form<'_>) -> Decoded {
     comparison(form, None)
 }
 
-/// The first type is the result's.
+/// Decodes `set`, whose first type is the result's.
 pub(super) fn set(form: &mut Form<'_>) -> Decoded {
     let numbers = form.scalar()?;
     comparison(form, Some(numbers))

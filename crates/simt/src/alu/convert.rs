@@ -1,4 +1,4 @@
-//! `cvt`: between numbers of any two types.
+//! Conversions `cvt`, between numbers of any two types.
 
 use crate::ptx::ScalarType;
 
@@ -9,12 +9,12 @@ use super::form::{Decoded, Form};
 use super::lanes::flag;
 use super::soft::Rounding;
 
-/// What a conversion's opcode says besides the types.
+/// The modifiers of a conversion besides its types.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Manner {
-    /// `.rn`, ...: to the format of the result.
+    /// Rounding to the format of the result: `.rn`, ...
     pub(super) rounding: Option<Rounding>,
-    /// `.rni`, ...: to a whole number.
+    /// Rounding to a whole number: `.rni`, ...
     pub(super) whole: Option<Rounding>,
     pub(super) flushes: bool,
     pub(super) saturates: bool,
@@ -22,9 +22,9 @@ pub(super) struct Manner {
     pub(super) finite: bool,
 }
 
-/// Bits of a conversion's configuration. [`super::single::FLUSH`] and the like are the lowest of them.
+/// Bits of a conversion's configuration. The lowest are [`super::single::FLUSH`] and the like.
 pub(super) const FINITE: u32 = 8;
-/// Where the rounding to a whole number stands; 7: none.
+/// Position of the rounding to a whole number; the value 7 is none.
 pub(super) const WHOLE: u32 = 12;
 
 impl Manner {

@@ -1,4 +1,4 @@
-//! `cvt` to floats.
+//! Conversions `cvt` to floats.
 
 use crate::ptx::ScalarType;
 
@@ -12,11 +12,11 @@ use super::single::{self, FLUSH, RELU, ROUNDING, SATURATE, canonical, flush};
 use super::small;
 use super::soft::{BRAIN, DOUBLE, Format, HALF, Rounding, SINGLE, Value, double as exact};
 
-/// A float to convert from. All fit in an `f64`.
+/// A float to convert from. All values are exact in an `f64`.
 pub(super) trait Source: Lane {
-    /// `.ftz` is for `f32` alone.
+    /// True for `f32`, the only type with `.ftz`.
     const IS_SINGLE: bool = false;
-    /// A NaN of `f64` is handed on to any format.
+    /// True for `f64`, whose NaN is passed on to any format.
     const IS_DOUBLE: bool = false;
 
     fn widened(self) -> f64;
@@ -29,9 +29,9 @@ pub(super) trait Target: Source + Outcome {
 
     fn from_format(bits: u64) -> Self;
     fn nearest(value: f64) -> Self;
-    /// The upper bits of a NaN, made quiet.
+    /// Returns a NaN with the upper bits of this one, quiet.
     fn of_nan(value: f64) -> Self;
-    /// What `.ftz`, `.sat` and `.relu` do to a result.
+    /// Applies `.ftz`, `.sat` and `.relu` to a result.
     fn modified(self, config: u32) -> Self;
 }
 
@@ -166,17 +166,17 @@ macro_rules! small {
 
 small! { Half, HALF; Brain, BRAIN; }
 
-/// The NaN of `f32` as an `f64`: by its bits, for converting it is left to the compiler.
+/// The NaN of `f32` as an `f64`, by its bits, since the compiler may change a NaN that it converts.
 const CANONICAL_WIDENED: f64 = f64::from_bits(0x7FFF_FFFF_E000_0000);
 
-/// With any modifiers.
+/// Converts with any modifiers.
 #[inline(always)]
 pub(super) fn converted<S: Source, D: Target>(source: S, config: u32) -> D {
     let flushes = config & FLUSH != 0;
     let source = if flushes && S::IS_SINGLE { source.flushed() } else { source };
     let value = whole_of!(source.widened(), config >> WHOLE & 7);
     if value.is_nan() && config & SATURATE == 0 {
-        // What flushes makes a NaN of `f32` the canonical one first.
+        // Flushing turns a NaN of `f32` into the canonical one first.
         let canonical = if flushes && S::IS_SINGLE { CANONICAL_WIDENED } else { value };
         return if S::IS_DOUBLE || D::IS_DOUBLE {
             D::of_nan(canonical)
@@ -200,7 +200,7 @@ pub(super) fn converted<S: Source, D: Target>(source: S, config: u32) -> D {
 
 operation!(Convert[S: Source, D: Target](a: S; config) -> D { converted(a, config) });
 
-// The common ones.
+// Common conversions.
 operation!(SingleToDouble(a: f32) -> f64 { if a.is_nan() { f64::of_nan(f64::from(a)) } else { a.into() } });
 operation!(DoubleToSingle(a: f64) -> f32 { if a.is_nan() { f32::of_nan(a) } else { a as f32 } });
 operation!(HalfToSingle(a: Half) -> f32 { canonical(a.widen()) });
@@ -267,7 +267,7 @@ pub(super) trait Number: Lane {
     fn number(self) -> i128;
 }
 
-/// An integer that the machine converts to the nearest `f32` and `f64`.
+/// An integer that machine instructions convert to the nearest `f32` and `f64`.
 pub(super) trait Nearest: Number {
     fn single(self) -> f32;
     fn double(self) -> f64;
@@ -300,7 +300,7 @@ numbers!(u8 i8 u16 i16 u32 i32 u64 i64);
 
 operation!(NumberToSingle[S: Nearest](a: S) -> f32 { a.single() });
 operation!(NumberToDouble[S: Nearest](a: S) -> f64 { a.double() });
-// Of up to 32 bits, which an `f64` holds.
+// Numbers of up to 32 bits, which are exact in an `f64`.
 operation!(NumberToHalf[S: Nearest](a: S) -> Half { Half::narrow_double(a.double()) });
 operation!(NumberToBrain[S: Nearest](a: S) -> Brain { Brain::narrow_double(a.double()) });
 

@@ -1,4 +1,4 @@
-//! `cvt` to integers.
+//! Conversions `cvt` to integers.
 
 use crate::ptx::ScalarType;
 use crate::registers::Width;
@@ -10,12 +10,12 @@ use super::lanes::{Code, Lane, Outcome, flag, operation};
 use super::single::{FLUSH, flush};
 use super::soft::Rounding;
 
-/// An integer to be converted: its value, in two's complement.
+/// An integer to convert from: its value, in two's complement.
 pub(super) trait Whole: Lane {
     fn value(self) -> u64;
 }
 
-/// What an integer becomes: the low bits of a value.
+/// An integer to convert to: the low bits of a value.
 pub(super) trait Cut: Lane + Outcome {
     fn cut(value: u64) -> Self;
 }
@@ -48,7 +48,7 @@ cut!(u8 u16 u32 u64);
 
 operation!(Extend[S: Whole, D: Cut](a: S) -> D { D::cut(a.value()) });
 
-/// Sizes in the configuration of [`General`]: of the source, the result and the result's register.
+/// Positions of sizes in the configuration: of the source, the result and the result's register.
 const SOURCE: u32 = 0;
 const RESULT: u32 = 8;
 const REGISTER: u32 = 16;
@@ -75,14 +75,14 @@ fn general(raw: u64, config: u32) -> u64 {
     value << up >> up
 }
 
-// Any sizes, saturation, and registers wider than what they hold.
+// General conversions: any sizes, saturation, and registers wider than their type.
 operation!(General32(a: u32; config) -> u32 { general(a.into(), config) as u32 });
 operation!(General32To64(a: u32; config) -> u64 { general(a.into(), config) });
 operation!(General64To32(a: u64; config) -> u32 { general(a, config) as u32 });
 operation!(General64(a: u64; config) -> u64 { general(a, config) });
 
 pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, manner: Manner) -> Decoded {
-    // A whole number rounds to itself; old code writes `.rzi` all the same.
+    // A whole number rounds to itself; old code writes `.rzi` nevertheless.
     if manner.rounding.is_some() || manner.flushes || manner.relu || manner.finite {
         return form.unsupported();
     }
@@ -94,7 +94,7 @@ pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, man
         return form.wrong("converts registers of 8 to 64 bits");
     }
     let bits = |scalar: ScalarType| scalar.size().unwrap_or(0) * 8;
-    // How far the sign goes where the result's type is smaller than its register.
+    // Width to which the sign is extended if the result's type is narrower than its register.
     let register = match destination.width {
         Width::Double => 64,
         _ => form.columns.register_bits(result).unwrap_or(bits(to).max(16)).max(bits(to)).min(32),
@@ -148,7 +148,7 @@ fn simple(to: ScalarType, from: ScalarType) -> Option<Code> {
     })
 }
 
-/// A float to be made whole.
+/// A float to convert to a whole number.
 pub(super) trait Fraction: Lane {
     type Wide: Copy;
 
@@ -156,7 +156,7 @@ pub(super) trait Fraction: Lane {
     fn whole(value: Self::Wide, how: u32) -> Self::Wide;
 }
 
-/// To a whole number, in the direction of a [`super::soft::Rounding`]'s number.
+/// Rounds to a whole number in the direction of a [`super::soft::Rounding`]'s number.
 macro_rules! whole_of {
     ($value:expr, $how:expr) => {
         match $how {
@@ -194,7 +194,7 @@ fraction!(f64, f64, |value, _flushes| value);
 fraction!(Half, f32, |value, flushes| if flushes { value.flushed().widen() } else { value.widen() });
 fraction!(Brain, f32, |value, _flushes| value.widen());
 
-/// Defines an integer whose sign fills a register wider than its type.
+/// Defines an integer that is sign-extended to a register wider than its type.
 macro_rules! filled {
     ($(#[$doc:meta])* $name:ident($int:ty), $scalar:ident, $wide:ty, $register:ty) => {
         $(#[$doc])*
@@ -229,20 +229,20 @@ macro_rules! filled {
 }
 
 filled! {
-    /// An `s8` whose sign fills a 16-bit register.
+    /// An `s8`, sign-extended to a 16-bit register.
     Byte(i8), S8, i16, u16
 }
 filled! {
-    /// An `s8` whose sign fills a 32-bit register.
+    /// An `s8`, sign-extended to a 32-bit register.
     ByteInWord(i8), S8, i32, u32
 }
 filled! {
-    /// An `s16` whose sign fills a 32-bit register.
+    /// An `s16`, sign-extended to a 32-bit register.
     ShortInWord(i16), S16, i32, u32
 }
 
-/// An integer that a float becomes: the nearest there is; NaN becomes 0, or what only the highest bit makes where either
-/// side has 64 bits.
+/// An integer to convert from a float: the nearest value in range. NaN becomes 0, or the value with only the highest
+/// bit set if either side has 64 bits.
 pub(super) trait FromFloat<F: Fraction>: Lane + Outcome {
     fn from_float(value: F::Wide) -> Self;
 }
@@ -322,7 +322,7 @@ pub(super) fn from_float(form: &mut Form<'_>, to: ScalarType, from: ScalarType, 
         return form.unsupported();
     }
     let (result, _) = form.result_and_sources(1)?;
-    // Where a register is wider than the result's type, the sign fills it.
+    // If a register is wider than the result's type, the sign is extended.
     let register = form.columns.register_bits(result);
     macro_rules! to {
         ($operation:ident) => {
@@ -340,7 +340,7 @@ pub(super) fn from_float(form: &mut Form<'_>, to: ScalarType, from: ScalarType, 
             }
         };
     }
-    // Flushing a number that is cut to a whole one changes nothing.
+    // Flushing does not change a number that is truncated to a whole one.
     let truncates = whole == Rounding::Zero;
     let code = match (from, truncates) {
         (ScalarType::F32, true) => to!(TruncateSingle),

@@ -1,4 +1,4 @@
-//! `cvt` to and from several numbers in a register, to `.tf32`, and `cvt.pack`.
+//! Conversions `cvt` to and from packed numbers and to `.tf32`, and `cvt.pack`.
 
 use crate::ptx::ScalarType;
 
@@ -22,7 +22,7 @@ operation!(PackBrains(a: f32, b: f32; config) -> u32 {
 operation!(ToTensor(a: f32; config) -> f32 {
     let rounding = Rounding::from_number(config >> ROUNDING);
     if a.is_nan() {
-        // Rounded away from zero, it only loses its lower bits, if it is still none then.
+        // Rounded away from zero, a NaN only loses its lower bits, if it is still a NaN then.
         let cut = f32::from_bits(a.to_bits() & !0x1FFF);
         let keeps = rounding == Rounding::NearestAway && config & FINITE == 0 && cut.is_nan();
         return if keeps { cut } else { f32::from_bits(0x7FFF_E000) };
@@ -36,7 +36,7 @@ operation!(ToTensor(a: f32; config) -> f32 {
     if config & RELU != 0 && result.is_sign_negative() { 0.0 } else { result }
 });
 
-/// An 8-bit float, to the nearest, saturating.
+/// Converts to an 8-bit float: to the nearest, saturating.
 #[inline(always)]
 fn to_byte(format: &Format, value: Value, config: u32) -> u16 {
     let bits = format.round_saturating(value, Rounding::NearestEven) as u16;
@@ -44,7 +44,7 @@ fn to_byte(format: &Format, value: Value, config: u32) -> u16 {
     if config & RELU != 0 && is_negative { 0 } else { bits }
 }
 
-/// Above the modifiers in the configuration: `.e5m2` rather than `.e4m3`.
+/// Above the modifiers in the configuration: set for `.e5m2`, clear for `.e4m3`.
 const FIVE: u32 = 1 << 16;
 
 #[inline(always)]
@@ -119,7 +119,7 @@ pub(super) fn decode(form: &mut Form<'_>, manner: Manner) -> Decoded {
     }
 }
 
-/// In the configuration of `cvt.pack`: the size of a part, and whether it has a sign.
+/// In the configuration of `cvt.pack`: set if a part is signed. The lower bits are its size.
 const SIGNED: u32 = 64;
 
 #[inline(always)]
@@ -138,7 +138,7 @@ operation!(PackMore(a: i32, b: i32, c: u32; config) -> u32 {
     c << (2 * bits) | clamped(a, config) << bits | clamped(b, config)
 });
 
-/// `cvt.pack.sat.u16.s32 d, a, b` and `cvt.pack.sat.u8.s32.b32 d, a, b, c`.
+/// Decodes `cvt.pack.sat.u16.s32 d, a, b` and `cvt.pack.sat.u8.s32.b32 d, a, b, c`.
 pub(super) fn pack(form: &mut Form<'_>) -> Decoded {
     let saturates = form.take("sat");
     let part = form.take_some(|word| {

@@ -1,4 +1,4 @@
-//! `f64` arithmetic, to the nearest.
+//! Arithmetic on `f64`, rounded to the nearest.
 
 use super::lanes::operation;
 
@@ -7,8 +7,7 @@ pub(super) fn quiet(value: f64) -> f64 {
     f64::from_bits(value.to_bits() | 1 << 51)
 }
 
-/// What an operation gives whose result is no number: the first of these operands that is none, made quiet; else the
-/// machine's own.
+/// Returns the NaN of an operation: the first of these operands that is a NaN, made quiet, or else the canonical one.
 #[inline(always)]
 pub(super) fn nan_of(first: f64, second: f64, third: f64) -> f64 {
     let rest = if third.is_nan() { quiet(third) } else { f64::from_bits(0xFFF8_0000_0000_0000) };
@@ -16,13 +15,13 @@ pub(super) fn nan_of(first: f64, second: f64, third: f64) -> f64 {
     if first.is_nan() { quiet(first) } else { rest }
 }
 
-/// By the bits: see [`super::single::canonical`].
+/// Tests the bits: see [`super::single::canonical`].
 #[inline(always)]
 fn is_nan(value: f64) -> bool {
     value.to_bits() & u64::MAX >> 1 > 0x7FF0_0000_0000_0000
 }
 
-// A GPU looks at the second operand first, at the first one last; where it divides, in order.
+// A GPU takes a NaN of the second operand first, and of the first one last; a division takes them in order.
 #[inline(always)]
 fn checked(value: f64, a: f64, b: f64, c: f64) -> f64 {
     if is_nan(value) { nan_of(b, c, a) } else { value }

@@ -1,4 +1,4 @@
-//! `min` and `max` of floats: the operand that is a number, if only one is; -0.0 is below +0.0.
+//! `min` and `max` of floats: a number wins over a NaN, and -0.0 is below +0.0.
 
 use crate::ptx::ScalarType;
 
@@ -15,15 +15,15 @@ pub(super) const NAN_WINS: u32 = 4;
 pub(super) const ABSOLUTE: u32 = 8;
 const XOR_SIGN: u32 = 16;
 
-/// What has a least and a greatest.
+/// A float with a minimum and a maximum.
 pub(super) trait Float: Lane + Outcome {
     fn is_no_number(self) -> bool;
     fn canonical_nan() -> Self;
-    /// Of two that are none.
+    /// Returns the NaN for two NaN operands.
     fn nan_of(self, _other: Self) -> Self {
         Self::canonical_nan()
     }
-    /// Numbers in ascending order, -0.0 before +0.0.
+    /// Orders numbers, with -0.0 before +0.0.
     fn below(self, other: Self) -> bool;
     fn without_sign(self) -> Self;
     fn sign(self) -> bool;
@@ -96,7 +96,7 @@ macro_rules! small {
 
             #[inline(always)]
             fn below(self, other: Self) -> bool {
-                // Bits in ascending order, once those of negative numbers are turned over.
+                // Inverting the bits of negative numbers puts all bit patterns in ascending order.
                 let key = |bits: u16| (bits as i16) ^ ((bits as i16 >> 15) & 0x7FFF);
                 key(self.bits()) < key(other.bits())
             }

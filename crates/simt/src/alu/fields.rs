@@ -1,17 +1,17 @@
-//! Bits by their place: `bfe`, `bfi`, `bfind`, `fns`, `bmsk`, `szext`, `popc`, `clz`, `brev`; bytes: `prmt`, `dp4a`, `dp2a`.
+//! Bit fields: `bfe`, `bfi`, `bfind`, `fns`, `bmsk`, `szext`, `popc`, `clz`, `brev`; bytes: `prmt`, `dp4a`, `dp2a`.
 
 use crate::ptx::ScalarType;
 
 use super::form::{Decoded, Form};
 use super::lanes::{Code, Lane, Outcome, operation};
 
-/// A register of bits that can be taken apart.
+/// A register as a field of bits.
 pub(super) trait Field: Lane + Outcome {
     const BITS: u32;
 
     fn extract(self, place: u32, length: u32) -> Self;
     fn insert(self, into: Self, place: u32, length: u32) -> Self;
-    /// The place of the highest bit that differs from the sign.
+    /// Returns the position of the highest bit that differs from the sign.
     fn highest(self) -> u32;
     fn leading_zeros(self) -> u32;
     fn ones(self) -> u32;
@@ -103,7 +103,7 @@ operation!(NthSet(mask: u32, base: u32, offset: i32) -> u32 {
     }
 });
 
-// `b` ones from place `a` on.
+// `b` ones from position `a` on.
 operation!(Mask(a: u32, b: u32; clamps) -> u32 {
     let (start, length) = if clamps != 0 { (a, b) } else { (a & 31, b & 31) };
     let from = if start > 31 { 0 } else { u32::MAX << (start & 31) };
@@ -125,7 +125,7 @@ operation!(ExtendSigned(a: u32, b: u32; clamps) -> u32 {
     if whole { a } else { extended }
 });
 
-/// Which bytes each mode of `prmt` takes, by the lowest two bits of its selector.
+/// For each mode of `prmt`, the bytes that it selects by the lowest two bits of its selector.
 const PERMUTATIONS: [(&str, [u32; 4]); 6] = [
     ("f4e", [0x3210, 0x4321, 0x5432, 0x6543]),
     ("b4e", [0x5670, 0x6701, 0x7012, 0x0123]),

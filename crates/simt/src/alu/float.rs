@@ -1,5 +1,5 @@
-//! Floating-point arithmetic: `add`, `sub`, `mul`, `fma`, `mad`, `div`, `rcp`, `sqrt`, `abs`, `neg`, and which code does
-//! them for which type, rounding and modifiers.
+//! Floating-point arithmetic: `add`, `sub`, `mul`, `fma`, `mad`, `div`, `rcp`, `sqrt`, `abs`, `neg`. Selects the code
+//! for each type, rounding and set of modifiers.
 
 use crate::ptx::ScalarType;
 
@@ -40,7 +40,7 @@ operation!(FmaModified(a: f32, b: f32, c: f32; config) -> f32 {
 });
 operation!(DivModified(a: f32, b: f32; config) -> f32 {
     let (a, b) = (operand(a, config), operand(b, config));
-    // No quotient of two 24-bit numbers is so near to where rounding turns that 53 bits do not tell.
+    // 53 bits always tell on which side of a rounding boundary a quotient of two 24-bit numbers lies.
     result_of(a / b, f64::from(a) / f64::from(b), config)
 });
 operation!(ReciprocalModified(a: f32; config) -> f32 {
@@ -51,13 +51,13 @@ operation!(SqrtModified(a: f32; config) -> f32 { framed(operand(a, config).sqrt(
 operation!(AbsFlushed(a: f32) -> f32 { canonical(flush(a.abs())) });
 operation!(NegFlushed(a: f32) -> f32 { canonical(flush(-a)) });
 
-/// Above the rounding in the configuration: which operation.
+/// Position of the operation in the configuration, above the rounding.
 const KIND: u32 = 12;
 
-/// What exact arithmetic does, in the order of the configuration's numbers.
+/// Operations with exact arithmetic, in the order of the configuration's numbers.
 const BASES: [&str; 8] = ["add", "sub", "mul", "fma", "div", "rcp", "sqrt", "mad"];
 
-/// Any of the operations, in any direction.
+/// Computes any of the operations with any rounding.
 #[inline(always)]
 fn directed(a: Value, b: Value, c: Value, config: u32) -> (Value, Rounding) {
     let rounding = Rounding::from_number(config >> ROUNDING);
@@ -101,7 +101,7 @@ operation!(DirectedUnaryDouble(a: f64; config) -> f64 { directed_double(a, 0.0, 
 operation!(DirectedBinaryDouble(a: f64, b: f64; config) -> f64 { directed_double(a, b, 0.0, config) });
 operation!(DirectedTernaryDouble(a: f64, b: f64, c: f64; config) -> f64 { directed_double(a, b, c, config) });
 
-/// The modifiers that floats have in common.
+/// The modifiers that floats share.
 pub(super) struct Modifiers {
     pub(super) rounding: Option<Rounding>,
     pub(super) flushes: bool,
@@ -234,7 +234,7 @@ fn doubles(form: &mut Form<'_>, modifiers: &Modifiers) -> Decoded {
     form.plain(code, 0)
 }
 
-/// Two `f32` in 64 bits.
+/// Decodes operations on two `f32` in 64 bits.
 fn pairs(form: &mut Form<'_>) -> Decoded {
     let modifiers = Modifiers::take(form);
     if modifiers.saturates || form.base() == "fma" && modifiers.rounding.is_none() {

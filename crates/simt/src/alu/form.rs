@@ -1,4 +1,4 @@
-//! An instruction while it is taken apart: what is left of its modifiers, and its operands' columns.
+//! An instruction during decoding: its remaining modifiers, and the columns of its operands.
 
 use crate::decode::{Columns, DecodeError, Level};
 use crate::ptx::{Instruction, Operand, ScalarType};
@@ -7,10 +7,10 @@ use crate::registers::{Slot, Width};
 use super::lanes::{Code, invert_source};
 use super::{Arithmetic, Run, Shape, Slots};
 
-/// What a step of decoding gives.
+/// The result of a decoding step.
 pub(super) type Decoded<T = Arithmetic> = Result<T, DecodeError>;
 
-/// Each modifier is taken once; one that nobody takes makes the instruction unsupported.
+/// An instruction whose modifiers are taken one by one; one that remains makes the instruction unsupported.
 pub(super) struct Form<'a> {
     pub(super) instruction: &'a Instruction,
     pub(super) columns: &'a mut dyn Columns,
@@ -43,13 +43,13 @@ impl<'a> Form<'a> {
         self.modifiers.iter().any(|modifier| words.contains(modifier))
     }
 
-    /// Whether the modifier is there; it counts as understood.
+    /// Takes a modifier. Returns true if it is present.
     pub(super) fn take(&mut self, word: &str) -> bool {
         let found = self.modifiers.iter().position(|modifier| *modifier == word);
         found.map(|index| self.modifiers.remove(index)).is_some()
     }
 
-    /// The first of the modifiers that `read` understands.
+    /// Takes the first modifier that `read` accepts, and returns its value.
     pub(super) fn take_some<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = self.modifiers.iter().enumerate().find_map(|(index, word)| Some((index, read(word)?)));
         found.map(|(index, value)| {
@@ -58,10 +58,10 @@ impl<'a> Form<'a> {
         })
     }
 
-    /// The first type among the modifiers.
+    /// Takes the first type among the modifiers.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails if there is none.
     pub(super) fn scalar(&mut self) -> Decoded<ScalarType> {
         match self.take_some(ScalarType::from_word) {
             Some(scalar) => Ok(scalar),
@@ -69,12 +69,12 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// All modifiers are understood.
+    /// Checks that all modifiers have been taken.
     pub(super) fn done(&self) -> Decoded<()> {
         if self.modifiers.is_empty() { Ok(()) } else { self.unsupported() }
     }
 
-    /// There are so many operands.
+    /// Checks the number of operands.
     pub(super) fn expect_operands(&self, wanted: usize) -> Decoded<()> {
         match self.operands().len() {
             found if found == wanted => Ok(()),
@@ -82,7 +82,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The column of a source, whatever its width, and whether its lanes are to be inverted.
+    /// Returns the column of a source, whatever its width, and true if its lanes must be inverted.
     pub(super) fn any_source(&mut self, operand: &Operand, scalar: ScalarType) -> Decoded<(Slot, bool)> {
         match operand {
             Operand::Not(register) if scalar == ScalarType::Pred => {
@@ -123,13 +123,13 @@ impl<'a> Form<'a> {
         self.wrong(format!("{scalar} wants {}, and the operand is {}", name(width), name(slot.width)))
     }
 
-    /// The usual shape: one result, then the sources. Modifiers must all be taken by now.
+    /// Decodes the usual form: one result, then the sources. All modifiers must have been taken.
     pub(super) fn plain(&mut self, code: Code, config: u32) -> Decoded {
         let (result, sources) = self.result_and_sources(code.sources())?;
         self.assemble(code, &[result], &sources.iter().collect::<Vec<_>>(), config)
     }
 
-    /// The first operand, and the others, of which there are `sources`.
+    /// Returns the first operand and the `sources` others.
     pub(super) fn result_and_sources(&self, sources: usize) -> Decoded<(&'a Operand, &'a [Operand])> {
         self.expect_operands(1 + sources)?;
         match self.operands().split_first() {
@@ -138,7 +138,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Gives the operands their columns. Modifiers must all be taken by now.
+    /// Assigns columns to the operands. All modifiers must have been taken.
     pub(super) fn assemble(
         &mut self,
         code: Code,
@@ -166,7 +166,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// An [`Arithmetic`] while it is put together.
+/// An [`Arithmetic`] under construction.
 #[derive(Default)]
 pub(super) struct Parts {
     pub(super) config: u32,
@@ -188,13 +188,13 @@ impl Parts {
         self.shape.set(index as u32, slot.width, true);
     }
 
-    /// A result behind the first two, in a place for sources.
+    /// Adds a result beyond the second, in the slot of a source.
     pub(super) fn further_result(&mut self, index: usize, slot: Slot) {
         self.slots.sources[index] = slot.cell;
         self.shape.set(2 + index as u32, slot.width, true);
     }
 
-    /// What stands in a source's place and is no column.
+    /// Stores an immediate in the slot of a source.
     pub(super) fn immediate(&mut self, index: usize, value: u32) {
         self.slots.sources[index] = value;
     }

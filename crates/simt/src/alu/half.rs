@@ -1,4 +1,4 @@
-//! `.f16` and `.bf16`: what their registers hold, and rounding to them.
+//! `.f16` and `.bf16`: their representation, and rounding to them.
 
 use crate::ptx::ScalarType;
 
@@ -13,25 +13,25 @@ pub(super) struct Half(pub(super) u16);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Brain(pub(super) u16);
 
-/// What the two have in common.
+/// A 16-bit floating-point format.
 pub(super) trait Small: Lane + Outcome + Halves {
     const ONE: u16;
     const INFINITY: u16;
     /// The smallest normal number.
     const LEAST: u16;
-    /// What is at least this, rounds to the smallest normal number or above, given the format's precision.
+    /// The smallest value that rounds to the smallest normal number or above, at the format's precision.
     const LEAST_ROUNDED_UP: f64;
 
     fn from_bits(bits: u16) -> Self;
     fn bits(self) -> u16;
-    /// Exactly.
+    /// Converts exactly.
     fn widen(self) -> f32;
-    /// To the nearest.
+    /// Rounds to the nearest.
     fn narrow(value: f32) -> Self;
-    /// `a * b` to the nearest.
+    /// Returns `a * b`, rounded to the nearest.
     fn product(self, other: Self) -> Self;
 
-    /// To the nearest.
+    /// Rounds to the nearest.
     #[inline(always)]
     fn narrow_double(value: f64) -> Self {
         Self::narrow(to_odd_single(value))
@@ -47,7 +47,7 @@ pub(super) trait Small: Lane + Outcome + Halves {
         Self::from_bits(0x7FFF)
     }
 
-    /// Subnormal numbers become 0 of the same sign.
+    /// Flushes subnormal numbers to 0 of the same sign.
     #[inline(always)]
     fn flushed(self) -> Self {
         if self.bits() & 0x7FFF < Self::LEAST { Self::from_bits(self.bits() & 0x8000) } else { self }
@@ -74,7 +74,7 @@ impl Small for Half {
     fn widen(self) -> f32 {
         let magnitude = u32::from(self.0 & 0x7FFF) << 13;
         let sign = u32::from(self.0 & 0x8000) << 16;
-        // The exponent is 112 too small; multiplying, rather than adding to it, makes subnormals normal.
+        // The exponent is 112 too small; a multiplication, unlike an addition to it, makes subnormals normal.
         let scaled = (f32::from_bits(magnitude) * f32::from_bits(0x7780_0000)).to_bits();
         let widened = if magnitude >= 0x0F80_0000 { magnitude | 0x7F80_0000 } else { scaled };
         f32::from_bits(widened | sign)
@@ -96,7 +96,7 @@ impl Small for Half {
 
     #[inline(always)]
     fn product(self, other: Self) -> Self {
-        // Exact in 24 bits.
+        // The product is exact in 24 bits.
         Self::narrow(self.widen() * other.widen())
     }
 }
@@ -131,7 +131,7 @@ impl Small for Brain {
 
     #[inline(always)]
     fn product(self, other: Self) -> Self {
-        // Exact in an `f64`, and in an `f32` only where it is not subnormal.
+        // The product is exact in an `f64`; in an `f32` only if it is not subnormal.
         Self::narrow_double(f64::from(self.widen()) * f64::from(other.widen()))
     }
 }
@@ -186,8 +186,8 @@ macro_rules! lanes {
 
 lanes! { Half, F16; Brain, Bf16; }
 
-/// Towards zero, with the last bit set where that loses anything: rounding the result to a format at least two bits
-/// shorter is then the same as rounding the number itself.
+/// Rounds towards zero and sets the last bit if the result is inexact. Rounding it again, to a format at least two bits
+/// shorter, gives the same as rounding the number itself.
 #[inline(always)]
 pub(super) fn to_odd_single(value: f64) -> f32 {
     let nearest = value as f32;
@@ -198,16 +198,16 @@ pub(super) fn to_odd_single(value: f64) -> f32 {
     if lost && !value.is_nan() { f32::from_bits(towards_zero | 1) } else { nearest }
 }
 
-/// `a + b`, with the last bit set where the sum is not exact, as [`to_odd_single`] does.
+/// Returns `a + b` with the last bit set if the sum is inexact, as [`to_odd_single`] does.
 #[inline(always)]
 pub(super) fn sum_to_odd(a: f64, b: f64) -> f64 {
     let sum = a + b;
-    // Knuth's two-sum: what the rounded sum lacks.
+    // Knuth's two-sum: the error of the rounded sum.
     let of_b = sum - a;
     let error = (a - (sum - of_b)) + (b - of_b);
     let bits = sum.to_bits();
     let points_away = (error < 0.0) == (sum < 0.0);
     let towards_zero = if points_away { bits } else { bits.wrapping_sub(1) };
-    // Infinities and NaN have no error that is a number.
+    // For infinities and NaN, the error is a NaN.
     if error != 0.0 && !error.is_nan() { f64::from_bits(towards_zero | 1) } else { sum }
 }

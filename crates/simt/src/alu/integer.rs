@@ -6,16 +6,16 @@ use super::form::{Decoded, Form};
 use super::lanes::{Code, Lane, Outcome, operation};
 use super::packed::Twice;
 
-/// A lane as a number.
+/// A lane as an integer.
 pub(super) trait Integer: Lane + Outcome + Ord {
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
-    /// The upper half of the product.
+    /// Returns the upper half of the product.
     fn mul_high(self, other: Self) -> Self;
     fn div(self, other: Self) -> Self;
     fn rem(self, other: Self) -> Self;
-    /// The distance between two, as bits: unsigned even of signed numbers.
+    /// Returns the distance of two numbers as bits: unsigned even for signed numbers.
     fn distance(self, other: Self) -> Self;
     fn zero() -> Self;
 }
@@ -75,7 +75,7 @@ integers! {
     i64, u64, i128;
 }
 
-/// Numbers whose product has a type of twice the width.
+/// An integer with a type of twice its width for products.
 pub(super) trait Widen: Integer {
     type Product: Integer;
 
@@ -123,7 +123,7 @@ fn relu<T: Integer>(value: T) -> T {
     if value < T::zero() { T::zero() } else { value }
 }
 
-/// The product of the lowest 24 bits of each.
+/// Returns the product of the lowest 24 bits of each.
 #[inline(always)]
 fn product24(a: u32, b: u32, is_signed: bool) -> u64 {
     if is_signed {
@@ -147,7 +147,7 @@ operation!(Mad24HighSaturating(a: u32, b: u32, c: i32) -> i32 {
     ((product24(a, b, true) >> 16) as i32).saturating_add(c)
 });
 
-/// One operation for each of the types that it takes.
+/// Selects the operation for each type that it takes.
 macro_rules! by_type {
     ($scalar:expr, $operation:ident, $($variant:ident: $int:ty),*) => {
         match $scalar {
@@ -158,7 +158,7 @@ macro_rules! by_type {
 }
 pub(super) use by_type;
 
-/// Of 16, 32 and 64 bits, signed and not.
+/// Selects among integers of 16, 32 and 64 bits, signed and unsigned.
 macro_rules! by_number {
     ($scalar:expr, $operation:ident) => {
         by_type!($scalar, $operation, U16: u16, S16: i16, U32: u32, S32: i32, U64: u64, S64: i64)
@@ -177,7 +177,7 @@ macro_rules! by_narrow {
     };
 }
 
-/// What of a product is wanted.
+/// Part of a product.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Low,
@@ -249,7 +249,7 @@ fn product(form: &mut Form<'_>) -> Decoded<Option<Code>> {
 
 fn simple(form: &mut Form<'_>) -> Decoded<Option<Code>> {
     use ScalarType::{S32, S64, U32, U64};
-    // `u16x2` and `s16x2` are no types of registers.
+    // Registers do not have the types `u16x2` and `s16x2`.
     let packed = form.take_some(|word| match word {
         "u16x2" => Some(false),
         "s16x2" => Some(true),

@@ -1,8 +1,8 @@
-//! How an operation on one lane becomes an instruction on a warp: a loop over 32 lanes that the compiler vectorises, once
-//! for any computer and once for those with AVX2.
+//! Turns an operation on one lane into an instruction of a warp: a loop over 32 lanes that the compiler vectorises,
+//! compiled for any computer and for those with AVX2.
 //!
-//! All lanes are computed, the masked-out ones too, and only those of the mask are written. So an operation must give
-//! some value for any bits whatever, and never panic.
+//! All lanes are computed, inactive ones too, and only those of the active mask are written. So an operation must
+//! return some value for arbitrary bits, and never panic.
 
 use crate::decode::Level;
 use crate::ptx::ScalarType;
@@ -11,12 +11,12 @@ use crate::registers::{Cell, Width};
 use super::raw::{LowHalf, Raw};
 use super::{Run, Slots};
 
-/// What an operation sees of a lane: the register's bits as its type has them.
+/// A lane as an operation sees it: the register's bits in its type.
 pub(super) trait Lane: Copy {
     type Raw: Raw;
-    /// None for `()`: there is no such operand.
+    /// Type of the operand; None for `()`, an absent operand.
     const SCALAR: Option<ScalarType>;
-    /// The register's width, where the type's own is not it.
+    /// Width of the register, if it is not that of the type.
     const WIDTH: Option<Width> = match Self::SCALAR {
         None => None,
         Some(ScalarType::Pred) => Some(Width::Predicate),
@@ -84,7 +84,7 @@ impl Lane for () {
     fn into_raw(self) {}
 }
 
-/// A lane read out of a wider register.
+/// A lane read from a wider register.
 #[derive(Clone, Copy)]
 pub(super) struct Low<T>(pub(super) T);
 
@@ -104,7 +104,7 @@ impl<T: Lane<Raw = u32>> Lane for Low<T> {
     }
 }
 
-/// What an operation gives: one lane's value, or two.
+/// The result of an operation: one lane's value, or two.
 pub(super) trait Outcome {
     type First: Lane;
     type Second: Lane;
@@ -138,7 +138,7 @@ impl<A: Lane, B: Lane> Outcome for (A, B) {
     }
 }
 
-/// What an instruction does in each lane. Operands that it does not have are `()`.
+/// An instruction's effect in one lane. Absent operands are `()`.
 pub(super) trait Operation {
     type A: Lane;
     type B: Lane;
@@ -146,11 +146,11 @@ pub(super) trait Operation {
     type D: Lane;
     type Result: Outcome;
 
-    /// `config` is the same in all lanes: what the opcode or an immediate says.
+    /// Computes one lane. `config` is the same in all lanes: bits of the opcode or an immediate.
     fn lane(a: Self::A, b: Self::B, c: Self::C, d: Self::D, config: u32) -> Self::Result;
 }
 
-/// Defines an [`Operation`]: `Name[generics](operands; config) -> result { what it does }`.
+/// Defines an [`Operation`]: `Name[generics](operands; config) -> result { computation }`.
 macro_rules! operation {
     (@ $(#[$meta:meta])* $name:ident [$($generic:ident: $bound:path),*] $a:ident $A:ty, $b:pat, $B:ty, $c:pat, $C:ty, $d:pat, $D:ty, $config:pat, $R:ty, $body:block) => {
         $(#[$meta])*
@@ -188,7 +188,7 @@ macro_rules! operation {
 }
 pub(super) use operation;
 
-/// Whether a source or a result, both counted from 0, is to be inverted: see [`Slots::config`].
+/// Returns the bit that inverts a source or a result, both counted from 0: see [`Slots::config`].
 pub(super) const fn invert_source(index: usize) -> u32 {
     1 << (28 + index)
 }
@@ -197,12 +197,12 @@ pub(super) const fn invert_result(index: usize) -> u32 {
     1 << (26 + index)
 }
 
-/// A bit of a configuration, if it is to be set.
+/// Returns the bit if it is to be set, else 0.
 pub(super) fn flag(is_set: bool, bit: u32) -> u32 {
     if is_set { bit } else { 0 }
 }
 
-/// The bits of [`Slots::config`] that are the operation's own.
+/// The bits of [`Slots::config`] that belong to the operation.
 pub(super) const CONFIG_BITS: u32 = (1 << 26) - 1;
 
 #[inline(always)]
@@ -253,12 +253,12 @@ unsafe fn avx2<O: Operation>(frame: *mut Cell, slots: &Slots, mask: u32) {
 #[cfg(not(target_arch = "x86_64"))]
 use portable as avx2;
 
-/// An operation's machine code, and the operands that it takes.
+/// An operation's machine code, and the types of its operands.
 #[derive(Clone, Copy)]
 pub(super) struct Code {
     pub(super) portable: Run,
     pub(super) avx2: Run,
-    /// The type by which an immediate is read; none: no such operand.
+    /// Types by which immediates are read; None for an absent operand.
     pub(super) source_types: [Option<ScalarType>; 4],
     pub(super) source_widths: [Option<Width>; 4],
     pub(super) result_types: [Option<ScalarType>; 2],
@@ -284,7 +284,7 @@ impl Code {
         }
     }
 
-    /// The same for operands that the opcode calls `scalar`: a `.f32` where only the bits count.
+    /// Replaces the operands' types by `scalar`, such as `.f32` where only the bits count.
     pub(super) fn typed(mut self, scalar: ScalarType) -> Self {
         let types = self.source_types.iter_mut().zip(self.source_widths);
         let types = types.chain(self.result_types.iter_mut().zip(self.result_widths));

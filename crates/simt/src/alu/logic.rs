@@ -54,7 +54,8 @@ macro_rules! bits {
 
 bits! { bool, false, true; u16, 0, 1; u32, 0, 1; u64, 0, 1; }
 
-/// Shifts by any amount: those of the width and above leave nothing but, to the right, the sign.
+/// Shifts by any amount. An amount of the width or above shifts out all bits; a signed right shift leaves copies of the
+/// sign.
 pub(super) trait Shift: Lane + Outcome {
     fn left(self, amount: u32) -> Self;
     fn right(self, amount: u32) -> Self;
@@ -93,7 +94,8 @@ operation!(ShiftRight[T: Shift](a: T, b: u32) -> T { a.right(b) });
 
 operation!(IsZero[T: Bits](a: T) -> T { if a.is_zero() { T::one() } else { a.and(a.not()) } });
 
-/// `((b:a) << c)`, its upper half; and `((b:a) >> c)`, its lower. The configuration says whether 32 and more are 32.
+/// Returns the upper half of `((b:a) << c)` and the lower half of `((b:a) >> c)`. With `clamps`, amounts above 32 count
+/// as 32.
 #[inline(always)]
 fn funnel(a: u32, b: u32, c: u32, clamps: bool) -> (u64, u32) {
     (u64::from(b) << 32 | u64::from(a), if clamps { c.min(32) } else { c & 31 })
@@ -108,7 +110,7 @@ operation!(FunnelRight(a: u32, b: u32, c: u32; clamps) -> u32 {
     (both >> amount) as u32
 });
 
-/// Any function of three bits, by its eight results: bit `4a + 2b + c` of the table.
+/// Computes any function of three bits from its eight results: bit `4a + 2b + c` of the table.
 #[inline(always)]
 fn look_up(a: u32, b: u32, c: u32, table: u32) -> u32 {
     let all = |bit: u32| 0u32.wrapping_sub(table >> bit & 1);
@@ -119,7 +121,7 @@ fn look_up(a: u32, b: u32, c: u32, table: u32) -> u32 {
 
 operation!(LookUp(a: u32, b: u32, c: u32; table) -> u32 { look_up(a, b, c, table) });
 
-/// In the configuration of `lop3` with a predicate: `.and` rather than `.or`.
+/// In the configuration of `lop3` with a predicate: set for `.and`, clear for `.or`.
 const WITH_AND: u32 = 1 << 8;
 
 operation!(LookUpAndTest(a: u32, b: u32, c: u32, q: bool; config) -> (u32, bool) {
@@ -172,7 +174,7 @@ fn funnel_shift(form: &mut Form<'_>) -> Decoded {
     form.plain(code, clamps.into())
 }
 
-/// `lop3.b32 d, a, b, c, table` and `lop3.or.b32 d|p, a, b, c, table, q`.
+/// Decodes `lop3.b32 d, a, b, c, table` and `lop3.or.b32 d|p, a, b, c, table, q`.
 fn lop3(form: &mut Form<'_>) -> Decoded {
     let with_or = form.take("or");
     let with_and = form.take("and");

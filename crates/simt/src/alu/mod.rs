@@ -1,15 +1,16 @@
-//! Arithmetic: the instructions that work on registers alone, and those by which the lanes of a warp exchange values.
+//! Arithmetic: instructions on registers alone, and those by which the lanes of a warp exchange values.
 //!
-//! Semantics are those of the PTX ISA manual, 9.0. Where the manual leaves a result open, it is what an H200 was seen to
-//! give:
-//! - integer division by zero gives all ones, and so does its remainder; `MIN / -1` is `MIN`, its remainder 0;
-//! - a NaN result of an `f32`, `f16` or `bf16` operation is the canonical one, `0x7FFFFFFF` or `0x7FFF`, of `abs` and `neg`
-//!   too; `f64` operations, and conversions from `f64`, hand on an operand's, made quiet;
-//! - `.ftz` makes a result 0 if it is too small for a normal number once it is rounded to the format's precision;
-//! - `bfe` and `bfi` of 64 bits take places and lengths above 255 for what they are, those of 32 bits their lowest 8 bits.
+//! Semantics are those of the PTX ISA manual, 9.0. Where the manual leaves a result open, it is the one observed on an
+//! H200:
+//! - Integer division by zero gives all ones, and so does its remainder; `MIN / -1` is `MIN`, its remainder 0.
+//! - A NaN result of an `f32`, `f16` or `bf16` operation is the canonical one, `0x7FFFFFFF` or `0x7FFF`, also of `abs`
+//!   and `neg`. `f64` operations, and conversions from `f64`, pass on an operand's NaN, made quiet.
+//! - `.ftz` flushes a result to 0 if it is below the smallest normal number after rounding to the format's precision.
+//! - `bfe` and `bfi` of 64 bits use positions and lengths above 255 as they are; those of 32 bits use their lowest 8
+//!   bits.
 //!
-//! The approximate functions (`ex2`, `lg2`, `sin`, `cos`, `tanh`, `.approx`) are computed in `f64` and rounded: within the
-//! errors that the manual documents, and not always the bits that a GPU gives.
+//! The approximate functions (`ex2`, `lg2`, `sin`, `cos`, `tanh`, `.approx`) are computed in `f64` and rounded. They
+//! are within the errors that the manual documents, but may differ from a GPU in the last bits.
 
 mod approximate;
 mod carry;
@@ -44,45 +45,44 @@ use crate::registers::{Cell, Slot, Width};
 /// Executes an instruction for the lanes of a mask.
 ///
 /// # Safety
-/// The frame is that of a warp in the function for whose columns the slots were made, the level at which the
-/// instruction was decoded is one that this computer has, and nobody else uses the frame meanwhile.
+/// The frame is that of a warp in the function for which the slots were made, this computer supports the level at which
+/// the instruction was decoded, and no other code uses the frame meanwhile.
 pub type Run = unsafe fn(frame: *mut Cell, slots: &Slots, mask: u32);
 
-/// Where an instruction's operands are.
+/// Columns of an instruction's operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
-    /// Columns written, in cells from the frame's beginning.
+    /// Columns written, in cells from the start of the frame.
     pub results: [u32; 2],
-    /// Columns read. Where an instruction has more than two results (a `mov` that unpacks four), those are here, from
-    /// the second on.
+    /// Columns read. The results of an instruction beyond the second (a `mov` that unpacks four) are here too.
     pub sources: [u32; 4],
-    /// What the opcode says, or a small immediate. From bit 26: which results and then which sources are inverted.
+    /// Bits of the opcode, or a small immediate. From bit 26: the results and then the sources to invert.
     pub config: u32,
 }
 
 /// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Arithmetic {
-    /// What executes it.
+    /// Function that executes it.
     pub run: Run,
-    /// On which columns.
+    /// Its columns.
     pub slots: Slots,
     shape: Shape,
 }
 
 impl Arithmetic {
-    /// The columns that it writes in the lanes of the mask.
+    /// Returns the columns that it writes in the lanes of the mask.
     pub fn results(&self) -> impl Iterator<Item = Slot> + use<> {
         self.shape.results(self.slots)
     }
 
-    /// The columns that it reads.
+    /// Returns the columns that it reads.
     pub fn sources(&self) -> impl Iterator<Item = Slot> + use<> {
         self.shape.sources(self.slots)
     }
 }
 
-/// Which of [`Slots`] mean anything, and how wide they are: four bits a slot.
+/// The used slots of [`Slots`] and their widths: four bits per slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Shape(u32);
 
@@ -121,10 +121,10 @@ impl Shape {
     }
 }
 
-/// Decodes one of the instructions that work on each lane's registers alone; none: it is not one of them.
+/// Decodes an instruction on each lane's registers alone. None if it is not one.
 ///
 /// # Errors
-/// It is one of them, but in a form that the simulator does not know, or with operands that do not fit.
+/// Fails if the simulator does not know this form of the instruction, or its operands do not fit.
 pub fn decode(
     instruction: &Instruction,
     columns: &mut dyn Columns,
@@ -159,35 +159,34 @@ pub fn decode(
     decoded.map(Some)
 }
 
-/// A decoded instruction of several lanes.
+/// A decoded collective: an instruction of several lanes.
 #[derive(Clone, Copy, Debug)]
 pub struct Collective {
-    /// What executes it, for all the lanes that have met at once.
+    /// Function that executes it, for all lanes that have met.
     pub run: Run,
-    /// On which columns.
+    /// Its columns.
     pub slots: Slots,
-    /// The column with the mask of lanes that must meet before it runs; none: those that are there.
+    /// Column of the member mask: the lanes that must meet before it executes. None for the lanes that are present.
     pub member_mask: Option<Slot>,
     shape: Shape,
 }
 
 impl Collective {
-    /// The columns that it writes in the lanes of the mask.
+    /// Returns the columns that it writes in the lanes of the mask.
     pub fn results(&self) -> impl Iterator<Item = Slot> + use<> {
         self.shape.results(self.slots)
     }
 
-    /// The columns that it reads, the member mask included.
+    /// Returns the columns that it reads, the member mask included.
     pub fn sources(&self) -> impl Iterator<Item = Slot> + use<> {
         self.shape.sources(self.slots).chain(self.member_mask)
     }
 }
 
-/// Decodes an instruction by which lanes exchange values: `shfl`, `vote`, `match`, `redux`, `elect`, `activemask`; none:
-/// it is not one of them.
+/// Decodes a collective: `shfl`, `vote`, `match`, `redux`, `elect`, `activemask`. None if it is not one.
 ///
 /// # Errors
-/// As for [`decode`].
+/// Fails as [`decode`] does.
 pub fn decode_collective(
     instruction: &Instruction,
     columns: &mut dyn Columns,

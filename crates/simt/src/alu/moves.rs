@@ -1,4 +1,4 @@
-//! `mov`: plain, and between one register and several that make it up.
+//! Moves `mov`: plain, and between a register and its parts.
 
 use crate::ptx::{Operand, ScalarType};
 use crate::registers::{Cell, Slot, Width};
@@ -14,7 +14,7 @@ operation!(MovePredicate(a: bool) -> bool { a });
 operation!(MoveQuad(a: u128) -> u128 { a });
 operation!(MoveLow(a: Low<u32>) -> u32 { a.0 });
 
-// Packing: the first operand is the lowest part. How many bits a part has is in the name.
+// Packing: the first operand is the lowest part. The name has the bits per part.
 operation!(Pack8(a: u32, b: u32) -> u32 { a & 0xFF | (b & 0xFF) << 8 });
 operation!(Pack8x4(a: u32, b: u32, c: u32, d: u32) -> u32 {
     a & 0xFF | (b & 0xFF) << 8 | (c & 0xFF) << 16 | d << 24
@@ -45,7 +45,7 @@ pub(super) fn mov(form: &mut Form<'_>) -> Decoded {
             let (slot, inverted) = form.any_source(source, scalar)?;
             let code = match (Width::of(scalar), slot.width) {
                 (Width::Predicate, Width::Predicate) => Code::of::<MovePredicate>(),
-                // A special register of 64 bits whose lower half is wanted.
+                // The lower half of a special register of 64 bits.
                 (Width::Word, Width::Double) if scalar.size() == Some(4) => Code::of::<MoveLow>(),
                 (Width::Word, Width::Word) if scalar.size() == Some(4) => Code::of::<Move<u32>>(),
                 (Width::Word, Width::Word) if scalar.size() == Some(2) => Code::of::<Move<u16>>(),
@@ -63,7 +63,7 @@ pub(super) fn mov(form: &mut Form<'_>) -> Decoded {
     }
 }
 
-/// The type of one of `count` parts of a register.
+/// Returns the type of one of `count` parts of a register.
 fn part_type(scalar: ScalarType, count: usize) -> Option<ScalarType> {
     if !matches!(count, 2 | 4) {
         return None;
@@ -125,7 +125,7 @@ fn unpack(form: &mut Form<'_>, scalar: ScalarType, parts: &[Operand], source: &O
     Ok(assembled.finish(code.at(form.level)))
 }
 
-/// Four results: the third and fourth stand where sources would.
+/// Decodes four results: the third and fourth are in slots of sources.
 fn unpack_four(form: &Form<'_>, part: ScalarType, source: Slot, results: &[Slot]) -> Decoded {
     let run = match part {
         ScalarType::B8 => four::<u32, 8>,

@@ -1,4 +1,4 @@
-//! Two values in one register, each worked on for itself: `.u16x2`, `.f16x2`, `.f32x2`.
+//! Packed operations: two values in one register, computed separately: `.u16x2`, `.f16x2`, `.f32x2`.
 
 use super::lanes::{Lane, Operation, Outcome};
 

@@ -1,26 +1,32 @@
-//! How columns are read and written, lane by lane and all at once.
+//! Reads and writes columns, lane by lane and all at once.
 
 use crate::registers::Cell;
 
-/// What a column holds for one lane.
+/// The content of a column for one lane.
 pub(super) trait Raw: Copy {
-    /// A column to read, held ready before the loop.
+    /// A column to read, prepared before the loop.
     type Column: Copy;
     /// Results of all lanes, before those of the mask are written.
     type Buffer;
 
+    /// Prepares a column.
+    ///
     /// # Safety
-    /// The column lies in the frame and is as wide as `Self` asks.
+    /// The column lies in the frame and is as wide as `Self` requires.
     unsafe fn column(frame: *mut Cell, cell: u32, invert: bool) -> Self::Column;
 
+    /// Reads a lane.
+    ///
     /// # Safety
-    /// The column is as [`Raw::column`] gave it, and `lane` is below 32.
+    /// The column is as [`Raw::column`] returned it, and `lane` is below 32.
     unsafe fn get(column: Self::Column, lane: usize) -> Self;
 
     fn buffer() -> Self::Buffer;
 
     fn put(buffer: &mut Self::Buffer, lane: usize, value: Self);
 
+    /// Writes the lanes of the mask.
+    ///
     /// # Safety
     /// As for [`Raw::column`].
     unsafe fn store(buffer: &Self::Buffer, frame: *mut Cell, cell: u32, mask: u32, invert: bool);

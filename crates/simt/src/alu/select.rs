@@ -54,7 +54,7 @@ pub(super) fn slct(form: &mut Form<'_>) -> Decoded {
     form.plain(code, u32::from(flushes))
 }
 
-/// What `testp` asks, in the order of the configuration's numbers.
+/// The tests of `testp`, in the order of the configuration's numbers.
 const TESTS: [&str; 6] = ["finite", "infinite", "number", "notanumber", "normal", "subnormal"];
 
 #[inline(always)]
@@ -86,7 +86,7 @@ pub(super) fn testp(form: &mut Form<'_>) -> Decoded {
     }
 }
 
-// The second operand with the first one's sign.
+// The second operand with the sign of the first.
 operation!(CopySign(a: f32, b: f32) -> f32 { b.copysign(a) });
 operation!(CopySignDouble(a: f64, b: f64) -> f64 { b.copysign(a) });
 

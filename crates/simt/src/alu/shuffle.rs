@@ -9,8 +9,8 @@ use super::form::{Decoded, Form, Parts};
 use super::raw::Raw;
 use super::{Collective, Run, Slots};
 
-/// Which lane a lane reads, given its own number, the operand `b` and the borders of its segment; a lane outside those
-/// reads itself.
+/// Returns the lane to read, from the lane's own number, the operand `b` and the bounds of its segment. A lane outside
+/// of those reads itself.
 trait Mode {
     fn source(lane: u32, b: u32, first: u32, inner: u32) -> u32;
     fn is_inside(source: u32, last: u32) -> bool;
@@ -35,15 +35,16 @@ macro_rules! modes {
 }
 
 modes! {
-    // The lane before the first is -1, so signs count.
+    // The lane before the first is -1, so the comparison is signed.
     Up, |lane, b, _first, _inner| lane.wrapping_sub(b), |from, last| from as i32 >= last as i32;
     Down, |lane, b, _first, _inner| lane + b, |from, last| from <= last;
     Butterfly, |lane, b, _first, _inner| lane ^ b, |from, last| from <= last;
     Indexed, |_lane, b, first, inner| first | b & inner, |from, last| from <= last;
 }
 
-/// `c` holds the last lane (for `up`, the first) in its lowest five bits, and from bit 8 which bits of a lane's number
-/// name its segment. A lane that is not there to be read gives the reader its own value; the manual leaves it open.
+/// Executes a shuffle. `c` holds the last lane (for `up`, the first) in its lowest five bits, and from bit 8 the bits
+/// of a lane's number that name its segment. A lane that reads an inactive one gets its own value, which the manual
+/// leaves open.
 #[inline(always)]
 unsafe fn body<M: Mode>(frame: *mut Cell, slots: &Slots, mask: u32) {
     let [a, b, c, _] = slots.sources;
@@ -103,7 +104,7 @@ fn at<M: Mode>(level: Level) -> Run {
     }
 }
 
-/// `shfl.sync.up.b32 d|p, a, b, c, members`; without `.sync`, no members.
+/// Decodes `shfl.sync.up.b32 d|p, a, b, c, members`; without `.sync`, there are no members.
 pub(super) fn decode(form: &mut Form<'_>) -> Decoded<Collective> {
     let is_synchronous = form.take("sync");
     let level = form.level;

@@ -1,4 +1,4 @@
-//! `f16` and `bf16` arithmetic, rounded once.
+//! Arithmetic on `f16` and `bf16`, rounded once.
 
 use super::float::Modifiers;
 use super::form::{Decoded, Form};
@@ -15,7 +15,7 @@ pub(super) fn operand<T: Small>(value: T, config: u32) -> T {
 
 #[inline(always)]
 pub(super) fn result<T: Small>(value: T, config: u32) -> T {
-    // All are computed and then chosen from, so that the loop over lanes has no branches.
+    // All variants are computed and one is selected, so that the loop over lanes has no branches.
     let flushed = value.flushed().bits();
     let bits = if config & FLUSH != 0 { flushed } else { value.bits() };
     let is_negative = (bits & 0x8000 != 0) & !value.is_nan();
@@ -26,7 +26,8 @@ pub(super) fn result<T: Small>(value: T, config: u32) -> T {
     T::from_bits(if config & SATURATE != 0 { saturated } else { bits })
 }
 
-/// As [`result`], flushing by what the result was before it was rounded: see [`super::single::result_of`].
+/// Applies the modifiers as [`result`] does, but flushes by the value before rounding: see
+/// [`super::single::result_of`].
 #[inline(always)]
 fn result_of<T: Small>(value: T, exact: f64, config: u32) -> T {
     let is_tiny = (config & FLUSH != 0) & (exact.abs() < T::LEAST_ROUNDED_UP);
@@ -34,7 +35,7 @@ fn result_of<T: Small>(value: T, exact: f64, config: u32) -> T {
     result(if is_tiny { zero } else { value }, config)
 }
 
-// Without modifiers: fewer choices to make in the loop over lanes, which is several times as fast.
+// Without modifiers the loop over lanes selects less, and is several times as fast.
 operation!(PlainAdd[T: Small](a: T, b: T) -> T { T::narrow(a.widen() + b.widen()) });
 operation!(PlainSub[T: Small](a: T, b: T) -> T { T::narrow(a.widen() - b.widen()) });
 operation!(PlainMul[T: Small](a: T, b: T) -> T { a.product(b) });
@@ -44,7 +45,7 @@ operation!(PlainFma[T: Small](a: T, b: T, c: T) -> T {
 });
 
 operation!(SmallAdd[T: Small](a: T, b: T; config) -> T {
-    // Rounding to 24 bits first does no harm to a sum of 11 or 8 of them.
+    // Rounding to 24 bits first is harmless for a sum of two numbers of 11 or 8 bits.
     result(T::narrow(operand(a, config).widen() + operand(b, config).widen()), config)
 });
 operation!(SmallSub[T: Small](a: T, b: T; config) -> T {
@@ -68,7 +69,7 @@ operation!(SmallNeg[T: Small](a: T; config) -> T {
     if a.is_nan() { T::nan() } else { turned }
 });
 
-/// With the configuration's kind: `a + c`, `a - c`, `a * b + c` of small `a` and `b` and an `f32` `c`.
+/// The operation in the configuration: `a + c`, `a - c`, `a * b + c` of small `a` and `b` and an `f32` `c`.
 const SUBTRACT: u32 = 1 << 12;
 
 #[inline(always)]
@@ -83,7 +84,7 @@ fn mixed_sum<T: Small>(a: T, b: T, c: f32, config: u32) -> f32 {
 operation!(MixedAdd[T: Small](a: T, c: f32; config) -> f32 { mixed_sum(a, T::from_bits(T::ONE), c, config) });
 operation!(MixedFma[T: Small](a: T, b: T, c: f32; config) -> f32 { mixed_sum(a, b, c, config) });
 
-/// `add.f32.f16`, `sub`, `fma`: the second type is that of the first operands.
+/// Decodes `add.f32.f16`, `sub` and `fma`: the second type is that of the first operands.
 pub(super) fn mixed(form: &mut Form<'_>, modifiers: &Modifiers) -> Decoded {
     let is_brain = form.take("bf16");
     if !is_brain && !form.take("f16") || modifiers.flushes {

@@ -1,9 +1,9 @@
 //! Exact arithmetic on binary floating-point numbers of any format up to `f64`, rounded once, in any direction.
 //!
-//! A finite number is an integer of up to 128 bits times a power of two. What falls off its low end leaves the lowest bit
-//! set, which is enough to round rightly as long as it lies two bits or more below the format's last place.
+//! A finite number is an integer of up to 128 bits times a power of two. Bits shifted out at the low end set the lowest
+//! bit (a sticky bit). That suffices for correct rounding if it lies two bits or more below the format's last place.
 
-/// How a result that lies between two numbers of its format becomes one of them.
+/// The rounding of a result between two numbers of its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rounding {
     /// `.rn`: to the nearest, halves to the even one.
@@ -51,11 +51,11 @@ impl Rounding {
 pub(super) struct Format {
     /// Bits of the significand, the hidden one included.
     precision: u32,
-    /// Of the smallest normal number.
+    /// Exponent of the smallest normal number.
     least_exponent: i32,
-    /// Where the sign stands.
+    /// Position of the sign.
     sign: u32,
-    /// The largest finite number's bits.
+    /// Bits of the largest finite number.
     largest: u64,
     infinity: u64,
     nan: u64,
@@ -90,7 +90,7 @@ pub(super) const TENSOR: Format = Format {
     infinity: 0x3_FC00,
     nan: 0x3_FFFF,
 };
-/// `.e4m3` has no infinity: what would be is NaN but for saturation, and the largest is 448.
+/// `.e4m3` has no infinity: overflow gives NaN unless it saturates, and the largest number is 448.
 pub(super) const E4M3: Format =
     Format { precision: 4, least_exponent: -6, sign: 7, largest: 0x7E, infinity: 0x7F, nan: 0x7F };
 pub(super) const E5M2: Format =
@@ -116,7 +116,7 @@ impl Exact {
         Self { negative, exponent: 0, significand: 0 }
     }
 
-    /// The highest bit of a significand that is not 0 moved to the given place.
+    /// Shifts a significand that is not 0 so that its highest bit is at the given position.
     fn lifted(self, place: u32) -> Self {
         let shift = place as i32 - (127 - self.significand.leading_zeros() as i32);
         let significand = if shift >= 0 {
@@ -149,7 +149,7 @@ impl Value {
         }
     }
 
-    /// `rounding` only says which zero an exact one is.
+    /// Adds. `rounding` only selects the sign of an exact zero.
     pub(super) fn add(self, other: Self, rounding: Rounding) -> Self {
         match (self, other) {
             (Self::Nan, _) | (_, Self::Nan) => Self::Nan,
@@ -265,7 +265,7 @@ fn add_exact(a: Exact, b: Exact, rounding: Rounding) -> Exact {
 }
 
 impl Format {
-    /// The canonical NaN.
+    /// Returns the canonical NaN.
     pub(super) fn nan(&self) -> u64 {
         self.nan
     }
@@ -286,10 +286,10 @@ impl Format {
         Value::Finite(Exact { negative, exponent, significand: significand.into() })
     }
 
-    /// The magnitude's bits, however large, of a number that is not 0.
+    /// Returns the magnitude's bits, without a limit on the exponent, of a number that is not 0.
     fn magnitude(&self, exact: Exact, rounding: Rounding) -> u128 {
         let exact = exact.lifted(126);
-        // The last place's exponent, and how far it lies above the significand's lowest bit.
+        // The exponent of the last place, and its distance above the significand's lowest bit.
         let last = (exact.exponent + 126).max(self.least_exponent) - (self.precision as i32 - 1);
         let shift = (last - exact.exponent) as u32;
         let (kept, lost, half) = match shift {
@@ -305,12 +305,12 @@ impl Format {
             Rounding::Down => exact.negative && lost != 0,
             Rounding::Up => !exact.negative && lost != 0,
         };
-        // A carry out of the fraction moves into the exponent, where it belongs.
+        // A carry out of the fraction increments the exponent, as it should.
         let steps = (last + self.precision as i32 - 1 - self.least_exponent) as u128;
         (steps << (self.precision - 1)) + kept + u128::from(up)
     }
 
-    /// Rounds to this format. Too large a number becomes infinity or, where the direction says so, the largest one.
+    /// Rounds to this format. Overflow gives infinity or, depending on the rounding, the largest number.
     pub(super) fn round(&self, value: Value, rounding: Rounding) -> u64 {
         let exact = match value {
             Value::Nan => return self.nan,
@@ -322,7 +322,7 @@ impl Format {
             return sign;
         }
         let magnitude = self.magnitude(exact, rounding);
-        // An exponent out of all formats' reach would run into the sign.
+        // An exponent beyond all formats would run into the sign.
         let magnitude = u64::try_from(magnitude).unwrap_or(u64::MAX);
         if magnitude <= self.largest {
             return sign | magnitude;
@@ -336,13 +336,13 @@ impl Format {
         sign | if stays_finite { self.largest } else { self.infinity }
     }
 
-    /// As [`Format::round`], but what is below the least normal number once it has the format's precision becomes 0.
+    /// Rounds as [`Format::round`] does, but flushes to 0 below the smallest normal number at the format's precision.
     pub(super) fn round_flushing(&self, value: Value, rounding: Rounding) -> u64 {
         let unbounded = Self { least_exponent: -(1 << 12), ..*self };
         if let Value::Finite(exact) = value
             && exact.significand != 0
         {
-            // The exponent field that rounding makes, counted from a lower least exponent.
+            // The exponent field after rounding, relative to a lower least exponent.
             let least = (self.least_exponent - unbounded.least_exponent + 1) as u128;
             if unbounded.magnitude(exact, rounding) < least << (self.precision - 1) {
                 return u64::from(exact.negative) << self.sign;
@@ -351,7 +351,7 @@ impl Format {
         self.round(value, rounding)
     }
 
-    /// As [`Format::round`], but what is too large, infinity too, becomes the largest.
+    /// Rounds as [`Format::round`] does, but saturates: overflow and infinity give the largest number.
     pub(super) fn round_saturating(&self, value: Value, rounding: Rounding) -> u64 {
         let bits = self.round(value, rounding);
         let sign = bits & 1 << self.sign;
