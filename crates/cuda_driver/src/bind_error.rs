@@ -1,4 +1,4 @@
-//! Why NVIDIA's driver could not be bound, in words for the user.
+//! Errors of binding NVIDIA's driver, as messages to the user.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,12 +8,11 @@ use thiserror::Error;
 use crate::nvidia::DRIVER_VARIABLE;
 use crate::{Code, DriverVersion};
 
-/// Why [`bind_nvidia`](crate::bind_nvidia) bound nothing. Each message is one paragraph that ends with what
-/// to do.
+/// Why [`bind_nvidia`](crate::bind_nvidia) bound nothing. Each message is one paragraph that ends with what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// There is no driver library.
+    /// No driver library was found.
     #[error(
         "no NVIDIA driver found. Looked for {library} {}. On a machine with an NVIDIA GPU, install NVIDIA's driver \
          (`nvidia-smi` shows one that works), start a container with its GPUs passed in (`--gpus all`), or name the \
@@ -21,9 +20,9 @@ pub enum BindError {
         Places(attempts)
     )]
     NotFound {
-        /// The library's name.
+        /// Name of the library.
         library: &'static str,
-        /// Where it was looked for, in order.
+        /// Places searched, in order.
         attempts: Vec<Attempt>,
     },
     /// The library that the environment names does not load.
@@ -35,10 +34,10 @@ pub enum BindError {
     NotLoadable {
         /// The library as named.
         path: PathBuf,
-        /// The loader's words.
+        /// Message of the loader.
         words: String,
     },
-    /// The library loads, but is something else.
+    /// The library loads, but is not a driver.
     #[error(
         "{} is a library but not a CUDA driver: it has no cuInit or no cuDriverGetVersion. The driver is the \
          libcuda.so.1 that comes with NVIDIA's driver (not libcudart, which is the toolkit's); {DRIVER_VARIABLE} can \
@@ -46,10 +45,10 @@ pub enum BindError {
         path.display()
     )]
     NotADriver {
-        /// The library's file.
+        /// Path of the library.
         path: PathBuf,
     },
-    /// The library is the one of the same name that the CUDA toolkit has for linking.
+    /// The library is the CUDA toolkit's link-time stub of the same name.
     #[error(
         "{} is the CUDA toolkit's stub for linking, not a driver: its functions do nothing \
          (CUDA_ERROR_STUB_LIBRARY, 34). Take the toolkit's folder `stubs` out of LD_LIBRARY_PATH and \
@@ -57,17 +56,17 @@ pub enum BindError {
         path.display()
     )]
     StubLibrary {
-        /// The library's file.
+        /// Path of the library.
         path: PathBuf,
     },
-    /// The driver is there and does not start.
+    /// The driver loads but does not start.
     #[error("NVIDIA's driver {}{} does not start: cuInit gave {code}. {}", path.display(), InBrackets(*version), advice(*code))]
     NotStarted {
-        /// The library's file.
+        /// Path of the library.
         path: PathBuf,
-        /// The CUDA version, if the driver told it.
+        /// CUDA version, if the driver reports it.
         version: Option<DriverVersion>,
-        /// What `cuInit` returned.
+        /// Result of `cuInit`.
         code: Code,
     },
     /// Another driver is bound.
@@ -77,18 +76,18 @@ pub enum BindError {
         path.display()
     )]
     AlreadyBound {
-        /// What is bound.
+        /// Description of the bound driver.
         current: String,
-        /// The library that was to be bound.
+        /// Path of the library that was to be bound.
         path: PathBuf,
     },
 }
 
 impl BindError {
-    /// Stands for the loader's words where the loader was not asked.
+    /// Stands for the loader's message if the loader was not asked.
     pub(crate) const NO_SUCH_FILE: &str = "no such file";
 
-    /// The cause in a clause, without advice: "no NVIDIA driver (libcuda.so.1 was not found)".
+    /// Returns the cause in a clause, without advice: "no NVIDIA driver (libcuda.so.1 was not found)".
     #[must_use]
     pub fn in_short(&self) -> String {
         match self {
@@ -107,17 +106,17 @@ impl BindError {
     }
 }
 
-/// One place where a driver library was looked for.
+/// A place where a driver library was searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
     /// A path, or a bare name that the system's loader looks up.
     pub path: PathBuf,
-    /// Why it is not the driver: the loader's words.
+    /// Why it is not the driver: the loader's message.
     pub words: String,
 }
 
-/// "where the system's loader looks (its words) and in A, B (no such file), C (words)".
+/// Displays "where the system's loader looks (its message) and in A, B (no such file), C (message)".
 struct Places<'a>(&'a [Attempt]);
 
 impl fmt::Display for Places<'_> {
@@ -129,7 +128,7 @@ impl fmt::Display for Places<'_> {
                 (_, Some(folder)) => write!(f, ", {}", folder.display())?,
                 (_, None) => write!(f, ", {}", attempt.path.display())?,
             }
-            // One remark serves a run of folders that all lack the file.
+            // One remark serves consecutive folders that all lack the file.
             let same_as_next = self.0.get(position + 1).is_some_and(|next| next.words == attempt.words);
             if !same_as_next {
                 write!(f, " ({})", attempt.words)?;

@@ -1,4 +1,4 @@
-//! Filling the table, once in a process.
+//! Fills the table of entry points, once per process.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -11,7 +11,7 @@ use crate::table;
 static BOUND: OnceLock<Binding> = OnceLock::new();
 static BINDING: Mutex<()> = Mutex::new(());
 
-/// What the `cu*` functions of this process lead to.
+/// The driver to which the `cu*` functions of this process are bound.
 #[derive(Debug)]
 pub struct Binding {
     description: String,
@@ -19,19 +19,19 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// The driver in words, as given to [`bind`].
+    /// Returns the driver's description, as given to [`bind`].
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// The entry points of `cust` and [`ext`](crate::ext) that this driver lacks; calling one returns `CUDA_ERROR_NOT_SUPPORTED`
-    /// (but `cuGetErrorName` and `cuGetErrorString` give the code's name).
+    /// Returns the entry points of `cust` and [`ext`](crate::ext) that this driver lacks. Calling one returns
+    /// `CUDA_ERROR_NOT_SUPPORTED`, except `cuGetErrorName` and `cuGetErrorString`, which return the code's name.
     pub fn missing(&self) -> &[&'static str] {
         &self.missing
     }
 }
 
-/// The driver that is bound, if one is.
+/// Returns the driver that is bound, if one is.
 pub fn bound() -> Option<&'static Binding> {
     BOUND.get()
 }
@@ -39,30 +39,30 @@ pub fn bound() -> Option<&'static Binding> {
 /// Why [`bind`] left the table as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
-    /// A process has one driver for its whole life.
+    /// A driver is bound already; a process has one driver for its whole life.
     #[error(
         "{wanted} cannot be bound: the CUDA calls of this process already lead to {current}, and one process has one \
          driver. Choose the driver before the first CUDA call, once."
     )]
     AlreadyBound {
-        /// What is bound.
+        /// Description of the bound driver.
         current: String,
-        /// What was to be bound.
+        /// Description of the driver that was to be bound.
         wanted: String,
     },
-    /// There is no `cuInit`, without which nothing else can be called.
+    /// There is no `cuInit`, which must precede all other calls.
     #[error("{wanted} is not a CUDA driver: it has no cuInit.")]
     NotADriver {
-        /// What was to be bound.
+        /// Description of the driver that was to be bound.
         wanted: String,
     },
 }
 
-/// Points every `cu*` function of this process to what `resolve` gives for its name.
+/// Binds every `cu*` function of this process to the address that `resolve` returns for its name.
 ///
-/// A name for which `resolve` has nothing is answered with `CUDA_ERROR_NOT_SUPPORTED`, and said once on
-/// stderr. On an error nothing was bound, and another driver can be. Calls that other threads make meanwhile
-/// reach the driver or return `CUDA_ERROR_NOT_INITIALIZED`.
+/// A function for which `resolve` returns None answers `CUDA_ERROR_NOT_SUPPORTED`, and is named once on stderr. After
+/// an error nothing is bound, and another driver can be. Calls that other threads make meanwhile reach the driver or
+/// return `CUDA_ERROR_NOT_INITIALIZED`.
 ///
 /// # Errors
 ///
@@ -70,8 +70,8 @@ pub enum TableError {
 ///
 /// # Safety
 ///
-/// Each pointer from `resolve` must be a function with the C signature that the driver API documents for that
-/// name, and must stay callable, from any thread, until the process ends.
+/// Each pointer from `resolve` must be a function with the C signature that the driver API documents for that name, and
+/// must stay callable, from any thread, until the process ends.
 pub unsafe fn bind(
     resolve: &dyn Fn(&str) -> Option<NonNull<c_void>>,
     description: impl Into<String>,
@@ -84,7 +84,8 @@ pub unsafe fn bind(
     let found: Vec<_> = table::NAMES
         .iter()
         .zip(table::STUBS)
-        // A stub that led to itself would never return; a library that gives our own functions back has none.
+        // A stub that led to itself would never return, so a library that returns our own functions counts as lacking
+        // them.
         .map(|(name, stub)| resolve(name).filter(|function| function.as_ptr() != stub as *mut c_void))
         .collect();
     if found[table::Slot::cuInit as usize].is_none() {
@@ -94,7 +95,7 @@ pub unsafe fn bind(
     for (slot, function) in found.into_iter().enumerate() {
         match function {
             Some(function) => table::fill(slot, function),
-            // What nothing here calls is not missed.
+            // Entry points that nothing here calls are not reported as missing.
             None if slot >= table::CALLED => {}
             None => missing.push(table::NAMES[slot]),
         }

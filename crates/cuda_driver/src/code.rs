@@ -2,16 +2,15 @@
 
 use std::fmt;
 
-/// What a driver call returned: `CUresult` as a plain number, so that a code newer than this crate is a value
-/// like any other.
+/// Result of a driver call: `CUresult` as a plain number, so that a code newer than this crate is a valid value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Code(pub i32);
 
 impl Code {
-    /// The call did what it was asked.
+    /// The call succeeded.
     pub const SUCCESS: Code = Code(0);
-    /// No driver is bound, or it was not initialised.
+    /// No driver is bound, or it has not been initialised.
     pub const NOT_INITIALIZED: Code = Code(3);
     /// The library is the toolkit's link-time stub, not a driver.
     pub const STUB_LIBRARY: Code = Code(34);
@@ -24,18 +23,18 @@ impl Code {
     /// The bound driver lacks the entry point, or the device cannot do what it asks.
     pub const NOT_SUPPORTED: Code = Code(801);
 
-    /// The code's name in the driver API, such as `CUDA_ERROR_OUT_OF_MEMORY`; `None` for a code newer than
-    /// this list.
+    /// Returns the code's name in the driver API, such as `CUDA_ERROR_OUT_OF_MEMORY`; `None` for a code newer than this
+    /// list.
     pub fn name(self) -> Option<&'static str> {
         NAMES.iter().find(|(code, _)| *code == self.0).map(|(_, name)| without_nul(name))
     }
 
-    /// [`name`](Self::name) with a terminating NUL, for callers from C.
+    /// Returns [`name`](Self::name) with a terminating NUL, for callers from C.
     pub(crate) fn c_name(self) -> Option<&'static str> {
         NAMES.iter().find(|(code, _)| *code == self.0).map(|(_, name)| *name)
     }
 
-    /// `Ok` for success.
+    /// Returns `Ok` for success, else the code as an error.
     pub(crate) fn into_result(self) -> Result<(), Code> {
         if self == Code::SUCCESS { Ok(()) } else { Err(self) }
     }

@@ -1,6 +1,6 @@
-//! The names of the entry points: what `cust_raw` 0.11.3 declares, in its order, the newer ones that
-//! [`ext`](crate::ext) calls, and others that programs without `cust` load from a driver library. Everything else (slots,
-//! stubs, lists) is generated from here.
+//! The names of the entry points: those that `cust_raw` 0.11.3 declares, in its order, newer ones that
+//! [`ext`](crate::ext) calls, and others that programs without `cust` load from a driver library. Slots, stubs and
+//! lists are generated from these names.
 
 /// Calls `$then! { cust { names } newer { names } others { names } }`.
 macro_rules! for_each_entry_point {

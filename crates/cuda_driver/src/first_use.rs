@@ -1,17 +1,17 @@
-//! Binding a driver for a program that binds none: at its first call of the driver API.
+//! Binds a driver at the first call of the driver API, for a program that binds none itself.
 //!
-//! Until a driver is bound, every slot of the table leads to code that keeps the call's arguments, calls
-//! [`target_after_binding`], and jumps to the address that this returns. The program sees an ordinary call.
+//! Until a driver is bound, every slot of the table leads to code that saves the call's arguments, calls
+//! [`target_after_binding`], and jumps to the address that it returns. To the program it is an ordinary call.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use crate::{BindError, Binding, Code, TableError, bind_nvidia, bound, simulated};
 
-/// Binds NVIDIA's driver, or the simulated one where there is none, and says the latter on stderr.
+/// Binds NVIDIA's driver, or the simulated one if there is none, which a note on stderr says.
 ///
-/// A program that binds no driver itself has this done at its first call of the driver API. `COALESCE_SIMULATE` names cards to
-/// simulate, and then no GPU is looked for; `COALESCE_DRIVER` names a library, and then nothing else is tried.
+/// A program that binds no driver itself gets this at its first call of the driver API. If `COALESCE_SIMULATE` names
+/// cards to simulate, no GPU is looked for; if `COALESCE_DRIVER` names a library, no other is tried.
 ///
 /// # Errors
 ///
@@ -24,9 +24,9 @@ pub fn bind_default() -> Result<&'static Binding, BindError> {
     }
     if !simulated::is_asked_for() {
         match bind_nvidia() {
-            // The program may have bound a driver meanwhile, in another thread.
+            // Another thread of the program may have bound a driver meanwhile.
             Ok(_) | Err(BindError::AlreadyBound { .. }) => {}
-            // Naming a library means that library and no other.
+            // A user who names a library wants no other.
             Err(error @ (BindError::NotLoadable { .. } | BindError::NotADriver { .. })) => return Err(error),
             Err(error) => {
                 // A closed stderr must not turn a note into an abort.
@@ -51,7 +51,7 @@ pub fn bind_default() -> Result<&'static Binding, BindError> {
     Ok(bound().expect("a driver was bound just now"))
 }
 
-/// Registers [`simulated::report_end`] for the end of the program.
+/// Registers [`simulated::report_end`] to run when the program ends.
 fn report_at_exit() {
     unsafe extern "C" {
         fn atexit(function: extern "C" fn()) -> i32;
@@ -69,7 +69,7 @@ fn report_at_exit() {
     }
 }
 
-/// Binds a driver if none is bound, and says where the slot leads then.
+/// Binds a driver if none is bound, and returns the slot's target.
 pub(crate) extern "C" fn target_after_binding(slot: u32) -> *const () {
     if bound().is_none()
         && let Err(error) = bind_default()
@@ -79,7 +79,7 @@ pub(crate) extern "C" fn target_after_binding(slot: u32) -> *const () {
     crate::table::target(slot as usize)
 }
 
-/// Says why nothing is bound, at the first call; each of them returns [`Code::NOT_INITIALIZED`].
+/// Prints why nothing is bound, at the first call; each call returns [`Code::NOT_INITIALIZED`].
 fn say_once(error: &BindError) {
     static SAID: std::sync::Once = std::sync::Once::new();
     SAID.call_once(|| {

@@ -1,4 +1,4 @@
-//! Finding, checking and binding NVIDIA's driver library.
+//! Finds, checks and binds NVIDIA's driver library.
 
 use std::ffi::{CString, OsString, c_int, c_uint, c_void};
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use crate::bind_error::{Attempt, BindError};
 use crate::{Code, DriverVersion, TableError};
 
-/// The environment variable that names the driver library; when it is set, nothing else is tried.
+/// Environment variable that names the driver library; if it is set, no other library is tried.
 pub const DRIVER_VARIABLE: &str = "COALESCE_DRIVER";
 
-/// The driver library's name on Linux.
+/// Name of the driver library on Linux.
 pub const DRIVER_LIBRARY: &str = "libcuda.so.1";
 
-/// Where drivers lie that the loader's own configuration misses, in the order of trying: the distributions'
-/// folders, containers, Windows' Linux subsystem, and the toolkit's forward-compatibility driver.
+/// Folders of drivers outside the loader's own configuration, in the order of search: the distributions' folders,
+/// containers, Windows' Linux subsystem, and the toolkit's forward-compatibility driver.
 pub const DRIVER_FOLDERS: [&str; 6] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -31,19 +31,18 @@ pub const DRIVER_FOLDERS: [&str; 6] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Nvidia {
-    /// The library's file.
+    /// Path of the library.
     pub path: PathBuf,
     /// The newest CUDA version that the driver supports.
     pub driver_version: DriverVersion,
 }
 
-/// Loads and initialises NVIDIA's driver, and points every `cu*` function of this process to it.
+/// Loads and initialises NVIDIA's driver, and binds every `cu*` function of this process to it.
 ///
-/// The library is the one that the environment variable `COALESCE_DRIVER` names, whatever it is; if that is
-/// unset or empty, `libcuda.so.1` where the system's loader looks, then in [`DRIVER_FOLDERS`]. A library that
-/// loads but is the toolkit's link-time stub is passed over. `cuInit` is called before anything is bound, so
-/// on an error the process is still free to bind another driver. A second call returns what the first one
-/// bound.
+/// The library is the one that the environment variable `COALESCE_DRIVER` names. If that is unset or empty, it is
+/// `libcuda.so.1` where the system's loader looks, then in [`DRIVER_FOLDERS`]. The toolkit's link-time stub is skipped.
+/// `cuInit` is called before anything is bound, so after an error the process can still bind another driver. A second
+/// call returns what the first one bound.
 ///
 /// # Errors
 ///
@@ -54,7 +53,7 @@ pub fn bind_nvidia() -> Result<Nvidia, BindError> {
 
 static NVIDIA: OnceLock<Nvidia> = OnceLock::new();
 
-/// Where to look.
+/// Where to search for the library.
 struct Search {
     named: Option<OsString>,
     library: &'static str,
@@ -90,7 +89,7 @@ impl Search {
         }
     }
 
-    /// The first library that is a driver.
+    /// Returns the first library that is a driver.
     fn find(&self) -> Result<Driver, BindError> {
         if let Some(named) = &self.named {
             let path = PathBuf::from(named);
@@ -119,7 +118,7 @@ impl Search {
         })
     }
 
-    /// A bare name is looked up by the system's loader, a path is taken as it is.
+    /// Returns the candidates. The system's loader looks up a bare name; a path is used as it is.
     fn candidates(&self) -> impl Iterator<Item = PathBuf> {
         std::iter::once(PathBuf::from(self.library))
             .chain(self.folders.iter().map(|folder| folder.join(self.library)))
@@ -133,7 +132,7 @@ struct Driver {
 }
 
 impl Driver {
-    /// Loads the library; the error is the loader's own text.
+    /// Loads the library; the error is the loader's message.
     fn open(path: &Path) -> Result<Driver, String> {
         if path.is_absolute() && !path.exists() {
             return Err(BindError::NO_SUCH_FILE.to_owned());
@@ -150,7 +149,7 @@ impl Driver {
         }
     }
 
-    /// This library, if it has the entry points without which it is no driver, and is not the toolkit's stub.
+    /// Returns this library if it has the entry points that every driver has, and is not the toolkit's stub.
     fn checked(mut self) -> Result<Driver, BindError> {
         let (Some(init), Some(_)) = (self.function("cuInit"), self.function("cuDriverGetVersion")) else {
             return Err(BindError::NotADriver { path: self.path });
@@ -181,7 +180,7 @@ impl Driver {
         }
     }
 
-    /// The newest CUDA version that the driver supports; callable before the driver is initialised.
+    /// Returns the newest CUDA version that the driver supports; callable before the driver is initialised.
     fn version(&self) -> Result<DriverVersion, Code> {
         let function = self.function("cuDriverGetVersion").ok_or(Code::NOT_SUPPORTED)?;
         // SAFETY: the driver API documents `CUresult cuDriverGetVersion(int *version)`.
@@ -194,9 +193,9 @@ impl Driver {
         Ok(DriverVersion(version))
     }
 
-    /// The address of the function with exactly this name.
+    /// Returns the address of the function with exactly this name.
     ///
-    /// `cust_raw` declares the versioned names (`cuMemAlloc_v2`), so each name is its symbol and the driver's
+    /// `cust_raw` declares the versioned names (`cuMemAlloc_v2`), so each name is its symbol, and the driver's
     /// `cuGetProcAddress`, which picks a version by CUDA release, is not needed.
     fn function(&self, name: &str) -> Option<NonNull<c_void>> {
         let name = CString::new(name).ok()?;
@@ -206,7 +205,7 @@ impl Driver {
     }
 }
 
-/// The file that the loader mapped this function from.
+/// Returns the file from which the loader mapped this function.
 fn file_of(function: NonNull<c_void>) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
 

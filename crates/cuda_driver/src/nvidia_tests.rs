@@ -3,7 +3,7 @@ use super::*;
 #[path = "../tests/made/mod.rs"]
 mod made;
 
-/// A search that finds nothing of the machine that the test runs on.
+/// A search that finds nothing on the machine that runs the test.
 fn search(library: &'static str, folders: &[&Path]) -> Search {
     Search { named: None, library, folders: folders.iter().map(|folder| folder.to_path_buf()).collect() }
 }
@@ -77,7 +77,7 @@ fn another_library_is_no_driver() {
     assert_eq!(path, Path::new("libm.so.6"));
     assert!(error.to_string().starts_with("libm.so.6 is a library but not a CUDA driver: it has no cuInit"));
 
-    // The same by searching: what lies under the driver's name must be the driver.
+    // The same by searching: a library with the driver's name must be the driver.
     let error = search("libm.so.6", &[]).bind().expect_err("a library for mathematics");
     assert_eq!(error, BindError::NotADriver { path: PathBuf::from("libm.so.6") });
     assert!(crate::bound().is_none());

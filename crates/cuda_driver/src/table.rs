@@ -1,9 +1,9 @@
-//! One slot and one exported function per entry point.
+//! The table of entry points: one slot and one exported function for each.
 //!
-//! Each exported function is two instructions: put the slot's index in a scratch register, jump to where the
-//! slot points. Arguments, stack and return address are untouched, so one stub fits every signature. A slot
-//! that no driver filled points to [`unresolved`], which binds a driver if none is bound, and else reads the index back to
-//! name the entry point.
+//! Each exported function is two instructions: put the slot's index in a scratch register, and jump to the slot's
+//! target. Arguments, stack and return address are untouched, so one stub fits every signature. A slot that no driver
+//! filled points to [`unresolved`], which binds a driver if none is bound, and otherwise uses the index to name the
+//! entry point.
 
 use std::ffi::{c_char, c_void};
 use std::io::Write;
@@ -20,7 +20,7 @@ compile_error!(
 
 macro_rules! define {
     (cust { $($cust:ident)* } newer { $($newer:ident)* } others { $($other:ident)* }) => {
-        /// The index of an entry point.
+        /// Index of an entry point.
         #[allow(non_camel_case_types)]
         #[derive(Clone, Copy)]
         #[repr(usize)]
@@ -30,13 +30,13 @@ macro_rules! define {
             $($other,)*
         }
 
-        /// The entry points that `cust_raw` 0.11.3 declares, in its order.
+        /// Entry points that `cust_raw` 0.11.3 declares, in its order.
         pub const CUST_ENTRY_POINTS: &[&str] = &[$(stringify!($cust)),*];
 
-        /// The entry points newer than `cust`'s bindings that [`ext`](crate::ext) calls.
+        /// Entry points newer than `cust`'s bindings that [`ext`](crate::ext) calls.
         pub const NEWER_ENTRY_POINTS: &[&str] = &[$(stringify!($newer)),*];
 
-        /// Entry points that nothing here calls, which programs without `cust` load from a driver library by name.
+        /// Entry points that nothing here calls, but programs without `cust` load from a driver library by name.
         pub const OTHER_ENTRY_POINTS: &[&str] = &[$(stringify!($other)),*];
 
         /// Names by slot.
@@ -50,7 +50,7 @@ macro_rules! define {
         const COUNT: usize =
             [$(stringify!($cust),)* $(stringify!($newer),)* $(stringify!($other),)*].len();
 
-        /// Of these, the first ones are called from here.
+        /// Number of entry points that are called from here; they come first.
         pub(crate) const CALLED: usize = CUST_ENTRY_POINTS.len() + NEWER_ENTRY_POINTS.len();
 
         #[allow(non_snake_case)]
@@ -70,7 +70,7 @@ macro_rules! stub {
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() -> Code {
-            // r11 may be overwritten by any call, and carries no argument.
+            // Any call may overwrite r11, and it carries no argument.
             #[cfg(target_arch = "x86_64")]
             std::arch::naked_asm!(
                 "mov r11d, {index}",
@@ -96,49 +96,48 @@ macro_rules! stub {
 
 for_each_entry_point! { define }
 
-/// Where each entry point leads. The stubs read it with plain loads, which for one aligned pointer is what a
-/// relaxed atomic load is; a driver's code is mapped before its address is stored, so nothing else need be
-/// ordered.
+/// Target of each entry point. The stubs read it with plain loads, which for one aligned pointer is what a relaxed
+/// atomic load is. A driver's code is mapped before its address is stored, so no other order is needed.
 static TABLE: [AtomicPtr<c_void>; COUNT] = {
     let mut table = [const { AtomicPtr::new(unresolved as *const () as *mut c_void) }; COUNT];
-    // cust formats each error by asking the driver for its text and panics if that fails, so these two always
-    // answer.
+    // cust formats each error by asking the driver for its text and panics if that fails, so these two always answer.
     table[Slot::cuGetErrorName as usize] = AtomicPtr::new(error_name as *const () as *mut c_void);
     table[Slot::cuGetErrorString as usize] = AtomicPtr::new(error_name as *const () as *mut c_void);
     table
 };
 
-/// The exported function of this name.
+/// Returns the exported function of this name.
 pub(crate) fn stub(name: &str) -> Option<*const ()> {
     let slot = NAMES.iter().position(|other| *other == name)?;
     Some(STUBS[slot] as *const ())
 }
 
-/// Whether a missing entry point has already been reported, by slot.
+/// Whether a missing entry point has been reported, by slot.
 static REPORTED: [AtomicBool; COUNT] = [const { AtomicBool::new(false) }; COUNT];
 
-/// Points a slot to a driver's function.
+/// Sets a slot to a driver's function.
 pub(crate) fn fill(slot: usize, function: NonNull<c_void>) {
     TABLE[slot].store(function.as_ptr(), Ordering::Release);
 }
 
-/// Whether a driver's function is behind the slot.
+/// Returns true if a driver's function is in the slot.
 pub(crate) fn is_filled(slot: Slot) -> bool {
     let target = TABLE[slot as usize].load(Ordering::Acquire).cast_const().cast::<()>();
     target != unresolved as *const () && target != error_name as *const ()
 }
 
-/// Where a slot leads: a driver's function, or, if something is bound that lacks it or nothing can be, [`unanswered`].
+/// Returns a slot's target: a driver's function, or [`unanswered`] if the bound driver lacks it or nothing can be
+/// bound.
 pub(crate) fn target(slot: usize) -> *const () {
     let target = TABLE[slot].load(Ordering::Acquire).cast_const().cast::<()>();
     if target == unresolved as *const () { unanswered as *const () } else { target }
 }
 
-/// Where an unfilled slot leads: binds a driver if none is bound, and goes on to where the slot leads then, with all that can
-/// be an argument as it was.
+/// Initial target of every slot: binds a driver if none is bound, and jumps to the slot's new target with all arguments
+/// unchanged.
 #[unsafe(naked)]
 unsafe extern "C" fn unresolved() -> Code {
-    // The call's return address makes the stack end at 8 modulo 16; with rbp and eight registers and eight vectors it is
+    // The call's return address leaves the stack at 8 modulo 16; with rbp and eight registers and eight vectors it is
     // aligned for the call. Arguments on the stack stay where they are.
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!(
@@ -176,7 +175,7 @@ unsafe extern "C" fn unresolved() -> Code {
     );
 }
 
-/// Takes the index from the scratch register to the first argument.
+/// Moves the index from the scratch register to the first argument.
 #[unsafe(naked)]
 unsafe extern "C" fn unanswered() -> Code {
     #[cfg(target_arch = "x86_64")]
@@ -185,12 +184,12 @@ unsafe extern "C" fn unanswered() -> Code {
     std::arch::naked_asm!("mov w0, w17", "b {}", sym answer_unresolved);
 }
 
-/// Answers for an entry point that has no driver behind it.
+/// Answers for an entry point without a driver's function.
 extern "C" fn answer_unresolved(slot: u32) -> Code {
     let Some(binding) = crate::bound() else { return Code::NOT_INITIALIZED };
     let slot = slot as usize;
     if !REPORTED[slot].swap(true, Ordering::Relaxed) {
-        // A closed stderr must not turn a missing entry point into an abort, so the outcome is not looked at.
+        // A closed stderr must not turn a missing entry point into an abort, so the result is ignored.
         let _ = writeln!(
             std::io::stderr(),
             "{} lacks {}: the call returns CUDA_ERROR_NOT_SUPPORTED",
@@ -201,7 +200,7 @@ extern "C" fn answer_unresolved(slot: u32) -> Code {
     Code::NOT_SUPPORTED
 }
 
-/// `cuGetErrorName` and `cuGetErrorString` as long as no driver offers them: the code's name serves for both.
+/// Implements `cuGetErrorName` and `cuGetErrorString` until a driver does: both return the code's name.
 unsafe extern "C" fn error_name(code: Code, text: *mut *const c_char) -> Code {
     const INVALID_VALUE: Code = Code(1);
     if text.is_null() {

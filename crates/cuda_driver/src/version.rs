@@ -1,24 +1,23 @@
-//! CUDA versions of drivers, and the PTX that they read.
+//! CUDA versions of drivers, and the PTX versions that they read.
 
 use std::fmt;
 
-/// The newest CUDA version that a driver supports, as `cuDriverGetVersion` gives it: 1000 * major + 10 *
-/// minor.
+/// The newest CUDA version that a driver supports, as `cuDriverGetVersion` returns it: 1000 * major + 10 * minor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriverVersion(pub i32);
 
 impl DriverVersion {
-    /// 13 of 13.0.
+    /// Returns the major version: 13 of 13.0.
     pub fn major(self) -> i32 {
         self.0 / 1000
     }
 
-    /// 0 of 13.0.
+    /// Returns the minor version: 0 of 13.0.
     pub fn minor(self) -> i32 {
         self.0 % 1000 / 10
     }
 
-    /// The newest PTX version that this driver reads, by the release table of the PTX ISA; for a driver newer
+    /// Returns the newest PTX version that this driver reads, by the release table of the PTX ISA; for a driver newer
     /// than the table, the newest in it. `None` before CUDA 9.
     pub fn newest_ptx(self) -> Option<PtxVersion> {
         PTX_BY_DRIVER
@@ -38,22 +37,22 @@ impl fmt::Display for DriverVersion {
 /// The version of a PTX text, from its `.version` directive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PtxVersion {
-    /// 8 of 8.7.
+    /// Major version: 8 of 8.7.
     pub major: u32,
-    /// 7 of 8.7.
+    /// Minor version: 7 of 8.7.
     pub minor: u32,
 }
 
 impl PtxVersion {
-    /// The version that a PTX text states.
+    /// Returns the version that a PTX text states.
     pub fn of(ptx: &str) -> Option<PtxVersion> {
         let stated = ptx.lines().find_map(|line| line.trim_start().strip_prefix(".version"))?;
         let (major, minor) = stated.split_whitespace().next()?.split_once('.')?;
         Some(PtxVersion { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
 
-    /// The oldest driver that reads PTX of this version, by the same table. From 9.0 on the language counts with the
-    /// toolkit, which is taken to go on beyond the table's end.
+    /// Returns the oldest driver that reads PTX of this version, by the same table. From 9.0 on PTX is numbered like
+    /// the toolkit, which is assumed to continue beyond the table's end.
     pub fn oldest_driver(self) -> DriverVersion {
         let known = PTX_BY_DRIVER.iter().find(|(_, ptx)| *ptx >= (self.major, self.minor));
         let beyond = || (self.major as i32 + 4, self.minor as i32);
@@ -133,7 +132,7 @@ mod tests {
             (7, 8, 11080),
             (8, 0, 12000),
             (8, 5, 12050),
-            // 8.5 stayed for 12.6.
+            // 12.6 kept 8.5.
             (8, 6, 12070),
             (8, 8, 12090),
             (9, 0, 13000),

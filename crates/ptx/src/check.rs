@@ -1,9 +1,9 @@
-//! Whether registers fit the instructions that they stand in, as far as that is plain from the opcode.
+//! Checks that registers fit their instructions, as far as the opcode alone tells.
 
 use super::body::{AddressBase, Body, Instruction, Operand, RegisterId};
 use super::types::ScalarType;
 
-/// Which register does not fit, and what would.
+/// A register that does not fit, and what would.
 pub(super) type Misfit = (RegisterId, String);
 
 pub(super) fn registers(body: &Body, instruction: &Instruction) -> Result<(), Misfit> {
@@ -51,7 +51,7 @@ pub(super) fn registers(body: &Body, instruction: &Instruction) -> Result<(), Mi
     }
 }
 
-/// A single register of just this type, where bits are like numbers of their size.
+/// Checks that a register has this type; types of bits match numbers of their size.
 fn like(body: &Body, operand: &Operand, scalar: ScalarType) -> Result<(), Misfit> {
     let (Operand::Register(register) | Operand::Not(register) | Operand::Minus(register)) = operand else {
         return Ok(());
@@ -72,7 +72,7 @@ fn like(body: &Body, operand: &Operand, scalar: ScalarType) -> Result<(), Misfit
     Err((*register, expected))
 }
 
-/// Memory's element fits in the register; in each of them, for vectors.
+/// Checks that an element of memory fits in the register, or in each register of a vector.
 fn holds(body: &Body, operand: &Operand, scalar: ScalarType) -> Result<(), Misfit> {
     match operand {
         Operand::Vector(operands) => operands.iter().try_for_each(|operand| holds(body, operand, scalar)),

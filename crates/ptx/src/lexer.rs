@@ -1,9 +1,9 @@
-//! Text to tokens, on demand and without copying.
+//! Splits text into tokens, on demand and without copying.
 
 use super::error::Problem;
 use super::module::{Immediate, Position};
 
-/// The smallest thing that means something.
+/// Kind of a token, with its content.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum TokenKind<'text> {
     /// `mov`, `%r1`, `$L__BB0_1`, `_`
@@ -12,26 +12,26 @@ pub(super) enum TokenKind<'text> {
     Directive(&'text str),
     /// `12`, `0xFFU`, `0f3F800000`
     Number(Immediate),
-    /// `1.5`, `8.0`: as it stands.
+    /// `1.5`, `8.0`: as written.
     Decimal(&'text str),
-    /// Between quotes.
+    /// Text between quotes.
     Text(&'text str),
     /// Any other single character.
     Mark(u8),
-    /// Of the file.
+    /// End of the file.
     End,
 }
 
-/// A token and where it begins.
+/// A token and its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'text> {
     pub(super) kind: TokenKind<'text>,
     pub(super) position: Position,
-    /// In bytes from the start of the text.
+    /// Offset in bytes from the start of the text.
     pub(super) start: usize,
 }
 
-/// Where reading stands.
+/// State of the lexer.
 pub(super) struct Lexer<'text> {
     text: &'text str,
     bytes: &'text [u8],
@@ -40,7 +40,7 @@ pub(super) struct Lexer<'text> {
     line_start: usize,
 }
 
-/// What went wrong, where.
+/// A problem and its position.
 pub(super) type Fault = (Position, Problem);
 
 const fn class(byte: u8) -> u8 {
@@ -159,7 +159,7 @@ impl<'text> Lexer<'text> {
         Ok(Token { kind, position, start })
     }
 
-    /// A dot, a word, and more words behind double colons.
+    /// Skips a dot, a word, and further words after double colons.
     fn skip_modifier(&mut self) {
         self.place += 1;
         self.skip_while(continues_identifier);
@@ -169,7 +169,7 @@ impl<'text> Lexer<'text> {
         }
     }
 
-    /// What follows the last token without a blank, as long as it is modifiers: the text from `start` on.
+    /// Skips the modifiers that follow the last token without a blank. Returns the text from `start` on.
     pub(super) fn with_modifiers(&mut self, start: usize) -> &'text str {
         while self.peek(0) == b'.' && continues_identifier(self.peek(1)) {
             self.skip_modifier();
@@ -248,7 +248,8 @@ impl<'text> Lexer<'text> {
         }
     }
 
-    /// The text up to the brace that closes the one just read, which is read too; none if the file ends before.
+    /// Skips to the brace that closes the one just read, and past it. Returns the text between them; None if the file
+    /// ends before.
     pub(super) fn skip_braces(&mut self) -> Result<Option<&'text str>, Fault> {
         let start = self.place;
         let mut depth = 1;

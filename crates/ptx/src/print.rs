@@ -1,4 +1,4 @@
-//! A module as text again, which parses to an equal module.
+//! Prints a module as text that parses to an equal module.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -13,7 +13,7 @@ use super::module::{
 use super::names::Name;
 use super::source::{Location, SourceFile};
 
-/// Writes what a closure writes, so that pieces nest in `write!`.
+/// Displays what a closure writes, so that pieces nest in `write!`.
 struct Piece<F>(F);
 
 impl<F: Fn(&mut Formatter<'_>) -> fmt::Result> Display for Piece<F> {
@@ -22,7 +22,7 @@ impl<F: Fn(&mut Formatter<'_>) -> fmt::Result> Display for Piece<F> {
     }
 }
 
-/// All with commas between them.
+/// Lists items separated by commas.
 fn list<'a, T: 'a, D: Display>(
     things: impl IntoIterator<Item = &'a T> + Clone + 'a,
     show: impl Fn(&'a T) -> D + 'a,
@@ -158,7 +158,7 @@ impl Display for Variable {
     }
 }
 
-/// `+4`, `-4` or nothing.
+/// Prints `+4`, `-4` or nothing.
 fn signed(offset: i64) -> impl Display {
     Piece(
         move |formatter: &mut Formatter<'_>| {
@@ -198,7 +198,7 @@ impl Display for Immediate {
 }
 
 impl Body {
-    /// What stands between the braces, for which the module has the positions in the source.
+    /// Prints the body between its braces. The module holds its source positions.
     fn text<'a>(&'a self, module: &'a Module) -> impl Display + 'a {
         Piece(|formatter: &mut Formatter<'_>| {
             self.layout.iter().try_for_each(|statement| self.print(*statement, module, formatter))
@@ -256,7 +256,7 @@ impl Body {
         }
     }
 
-    /// An instruction as a line of text, without the blanks around it.
+    /// Returns an instruction as a line of text, without surrounding blanks.
     pub fn instruction_text<'a>(&'a self, instruction: &'a Instruction) -> impl Display + 'a {
         Piece(|formatter: &mut Formatter<'_>| {
             if let Some(guard) = instruction.guard {
@@ -304,7 +304,7 @@ impl Body {
         })
     }
 
-    // An operand within an operand would make a type that contains itself.
+    // Boxed, since an operand within an operand would give a recursive type.
     fn operand_boxed<'a>(&'a self, operand: &'a Operand) -> Box<dyn Display + 'a> {
         Box::new(self.operand(operand))
     }

@@ -7,7 +7,7 @@ use super::raw::{self, CUdevice, CUdeviceptr, CUfunction, CUuuid};
 use super::{Check, Result};
 use crate::DriverVersion;
 
-/// The newest CUDA version that the bound driver supports.
+/// Returns the newest CUDA version that the bound driver supports.
 ///
 /// # Errors
 ///
@@ -19,7 +19,7 @@ pub fn driver_version() -> Result<DriverVersion> {
     Ok(DriverVersion(version))
 }
 
-/// An attribute of a device, by the driver API's number, so that one can be asked for that has no name here.
+/// An attribute of a device, by the driver API's number, so that attributes without a name here can be queried.
 ///
 /// `cust` has the attributes up to CUDA 8; these are later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,19 +32,19 @@ impl DeviceAttribute {
     pub const CONCURRENT_MANAGED_ACCESS: Self = Self(89);
     /// 1 if the device accepts cooperative launches.
     pub const COOPERATIVE_LAUNCH: Self = Self(95);
-    /// Shared memory that a block may have after [`set_max_dynamic_shared_memory`], in bytes.
+    /// Most shared memory of a block after [`set_max_dynamic_shared_memory`], in bytes.
     pub const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: Self = Self(97);
-    /// 1 if pageable host memory is reached through the host's own page tables.
+    /// 1 if pageable host memory is accessed through the host's own page tables.
     pub const PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES: Self = Self(100);
-    /// 1 if the host reaches managed memory on the device without migrating it.
+    /// 1 if the host accesses managed memory on the device without migrating it.
     pub const DIRECT_MANAGED_MEMORY_ACCESS_FROM_HOST: Self = Self(101);
-    /// Blocks that a multiprocessor holds at most.
+    /// Most resident blocks of a multiprocessor.
     pub const MAX_BLOCKS_PER_MULTIPROCESSOR: Self = Self(106);
     /// The part of the L2 cache that can be set aside for persisting lines, in bytes.
     pub const MAX_PERSISTING_L2_CACHE_SIZE: Self = Self(108);
     /// The largest window of an access policy, in bytes.
     pub const MAX_ACCESS_POLICY_WINDOW_SIZE: Self = Self(109);
-    /// Shared memory that the driver keeps for itself in each block, in bytes.
+    /// Shared memory that the driver reserves in each block, in bytes.
     pub const RESERVED_SHARED_MEMORY_PER_BLOCK: Self = Self(111);
     /// 1 if the device launches clusters of blocks.
     pub const CLUSTER_LAUNCH: Self = Self(120);
@@ -52,11 +52,11 @@ impl DeviceAttribute {
     pub const TENSOR_MAP_ACCESS_SUPPORTED: Self = Self(127);
 }
 
-/// The value of an attribute of a device (`device.as_raw()` of cust's).
+/// Returns an attribute of a device (`device.as_raw()` of cust's).
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_VALUE` where the driver does not know the attribute, `CUDA_ERROR_INVALID_DEVICE`.
+/// `CUDA_ERROR_INVALID_VALUE` if the driver does not know the attribute, `CUDA_ERROR_INVALID_DEVICE`.
 pub fn device_attribute(device: CUdevice, attribute: DeviceAttribute) -> Result<i32> {
     let mut value = 0;
     // SAFETY: the pointer can be written, and a device is a number that the driver checks.
@@ -64,12 +64,12 @@ pub fn device_attribute(device: CUdevice, attribute: DeviceAttribute) -> Result<
     Ok(value)
 }
 
-/// A device's identifier, the same in each process and after each start of the machine.
+/// Identifier of a device, the same in each process and after each start of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Uuid(pub [u8; 16]);
 
 impl fmt::Display for Uuid {
-    /// As `nvidia-smi` shows it.
+    /// Writes the identifier as `nvidia-smi` shows it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("GPU-")?;
         for (position, byte) in self.0.iter().enumerate() {
@@ -80,7 +80,7 @@ impl fmt::Display for Uuid {
     }
 }
 
-/// A device's identifier.
+/// Returns a device's identifier.
 ///
 /// # Errors
 ///
@@ -97,28 +97,27 @@ pub fn device_uuid(device: CUdevice) -> Result<Uuid> {
 pub struct FunctionAttribute(pub c_int);
 
 impl FunctionAttribute {
-    /// Dynamic shared memory that a launch may ask for, in bytes; at first what fits without opting in.
+    /// Most dynamic shared memory that a launch may request, in bytes; at first what fits without opting in.
     pub const MAX_DYNAMIC_SHARED_SIZE_BYTES: Self = Self(8);
-    /// The share of a multiprocessor's memory that is best used as shared memory, in per cent; -1: no
-    /// preference.
+    /// Preferred share of a multiprocessor's memory to use as shared memory, in per cent; -1 for no preference.
     pub const PREFERRED_SHARED_MEMORY_CARVEOUT: Self = Self(9);
-    /// 1 if a launch must give the cluster's size.
+    /// 1 if a launch must state the cluster's size.
     pub const CLUSTER_SIZE_MUST_BE_SET: Self = Self(10);
-    /// The width of the cluster that the kernel was compiled for; 0 if it leaves it open.
+    /// Width of the cluster for which the kernel was compiled; 0 if open.
     pub const REQUIRED_CLUSTER_WIDTH: Self = Self(11);
-    /// The same in the second direction.
+    /// Height of that cluster; 0 if open.
     pub const REQUIRED_CLUSTER_HEIGHT: Self = Self(12);
-    /// The same in the third direction.
+    /// Depth of that cluster; 0 if open.
     pub const REQUIRED_CLUSTER_DEPTH: Self = Self(13);
     /// 1 if clusters of more than 8 blocks may be launched, which not every device can.
     pub const NON_PORTABLE_CLUSTER_SIZE_ALLOWED: Self = Self(14);
 }
 
-/// The value of an attribute of a kernel (`function.to_raw()` of cust's).
+/// Returns an attribute of a kernel (`function.to_raw()` of cust's).
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_VALUE` where the driver does not know the attribute.
+/// `CUDA_ERROR_INVALID_VALUE` if the driver does not know the attribute.
 ///
 /// # Safety
 ///
@@ -134,7 +133,7 @@ pub unsafe fn function_attribute(function: CUfunction, attribute: FunctionAttrib
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_VALUE` where the value is out of the device's range or the attribute cannot be set.
+/// `CUDA_ERROR_INVALID_VALUE` if the value is out of the device's range or the attribute cannot be set.
 ///
 /// # Safety
 ///
@@ -148,9 +147,9 @@ pub unsafe fn set_function_attribute(
     unsafe { raw::cuFuncSetAttribute(function, attribute.0, value) }.of("cuFuncSetAttribute")
 }
 
-/// Lets launches of a kernel ask for this much dynamic shared memory, in bytes. Above 48 KiB no launch
-/// succeeds without it; [`DeviceAttribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`], less the kernel's static
-/// shared memory, is the limit.
+/// Lets launches of a kernel request up to this much dynamic shared memory, in bytes. Above 48 KiB no launch succeeds
+/// without it; the limit is [`DeviceAttribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`], less the kernel's static shared
+/// memory.
 ///
 /// # Errors
 ///
@@ -165,26 +164,26 @@ pub unsafe fn set_max_dynamic_shared_memory(function: CUfunction, bytes: u32) ->
     unsafe { set_function_attribute(function, FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes) }
 }
 
-/// The kind of memory that a pointer of the driver leads to.
+/// The kind of memory to which a driver's pointer refers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemoryType {
     /// Pinned host memory.
     Host,
-    /// Device memory; managed memory counts as this until its pages move.
+    /// Device memory; managed memory counts as device memory until its pages migrate.
     Device,
     /// An array.
     Array,
     /// Unified memory.
     Unified,
-    /// A kind that the driver API did not have.
+    /// A kind newer than this list.
     Other(u32),
 }
 
-/// The kind of memory that an address leads to.
+/// Returns the kind of memory at an address.
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_VALUE` where the address is none of the driver's.
+/// `CUDA_ERROR_INVALID_VALUE` if the driver does not know the address.
 pub fn pointer_memory_type(pointer: CUdeviceptr) -> Result<MemoryType> {
     const MEMORY_TYPE: c_int = 2;
     Ok(match pointer_attribute::<u32>(pointer, MEMORY_TYPE)? {
@@ -196,11 +195,11 @@ pub fn pointer_memory_type(pointer: CUdeviceptr) -> Result<MemoryType> {
     })
 }
 
-/// Whether an address leads to managed memory.
+/// Returns true if an address is in managed memory.
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_VALUE` where the address is none of the driver's.
+/// `CUDA_ERROR_INVALID_VALUE` if the driver does not know the address.
 pub fn pointer_is_managed(pointer: CUdeviceptr) -> Result<bool> {
     const IS_MANAGED: c_int = 8;
     // A C boolean, of which the driver writes the first byte.

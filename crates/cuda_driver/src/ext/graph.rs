@@ -1,5 +1,5 @@
-//! Graphs: work recorded from a stream once and launched many times with one call, which keeps the host's
-//! launch overhead out of measurements of short kernels.
+//! Graphs: work captured from a stream once and launched many times with one call. That keeps the host's launch
+//! overhead out of measurements of short kernels.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -7,36 +7,35 @@ use std::ptr;
 use super::raw::{self, CUgraph, CUgraphExec, CUstream};
 use super::{Check, Error, Result};
 
-/// What other threads may do while a stream is recorded.
+/// Restrictions on other threads while a stream is captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CaptureMode {
     /// No thread may make calls that could disturb a capture, such as allocating.
     Global = 0,
-    /// This thread may not.
+    /// This thread may not make such calls.
     #[default]
     ThreadLocal = 1,
-    /// Nobody is restrained.
+    /// No restrictions.
     Relaxed = 2,
 }
 
-/// Recorded work.
+/// Captured work.
 #[derive(Debug)]
 pub struct Graph {
     raw: CUgraph,
 }
 
-/// Records what `record` puts into the stream; nothing of it runs.
+/// Captures what `record` submits to the stream; nothing of it runs.
 ///
 /// # Errors
 ///
-/// `record`'s own error, or the driver's: `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` where `record` made a call
-/// that a capture does not allow (synchronising, allocating, the legacy default stream). The capture has
-/// ended in each case, also if `record` panics.
+/// `record`'s own error, or the driver's: `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if `record` made a call that a
+/// capture does not allow (synchronising, allocating, the legacy default stream). The capture has ended in each case,
+/// also if `record` panics.
 ///
 /// # Safety
 ///
-/// The stream must be alive. What is recorded keeps its pointers: they must be valid whenever the graph is
-/// launched.
+/// The stream must be alive. The graph keeps the pointers that it captured: they must be valid whenever it is launched.
 pub unsafe fn capture<E: From<Error>>(
     stream: CUstream,
     mode: CaptureMode,
@@ -49,7 +48,7 @@ pub unsafe fn capture<E: From<Error>>(
     Ok(capture.end()?)
 }
 
-/// A stream that is being recorded.
+/// A stream during its capture.
 struct Capture {
     stream: CUstream,
 }
@@ -65,16 +64,16 @@ impl Capture {
 }
 
 impl Drop for Capture {
-    /// Takes the stream out of its capture after an error or a panic.
+    /// Ends the stream's capture after an error or a panic.
     fn drop(&mut self) {
         let unfinished = Capture { stream: self.stream };
-        // The reason for dropping is what the caller hears of.
+        // The caller gets the original error, not this one.
         drop(unfinished.end());
     }
 }
 
 impl Graph {
-    /// How many operations were recorded.
+    /// Returns the number of captured operations.
     ///
     /// # Errors
     ///
@@ -86,7 +85,7 @@ impl Graph {
         Ok(count)
     }
 
-    /// Makes the graph ready to be launched. It can be dropped then.
+    /// Instantiates the graph for launching. The graph can be dropped afterwards.
     ///
     /// # Errors
     ///
@@ -99,7 +98,7 @@ impl Graph {
         Ok(GraphExec { raw: exec })
     }
 
-    /// The driver's handle, which stays this value's.
+    /// Returns the driver's handle, which this value still owns.
     pub fn as_raw(&self) -> CUgraph {
         self.raw
     }
@@ -112,14 +111,14 @@ impl Drop for Graph {
     }
 }
 
-/// A graph that can be launched.
+/// An executable graph.
 #[derive(Debug)]
 pub struct GraphExec {
     raw: CUgraphExec,
 }
 
 impl GraphExec {
-    /// Sends what the device needs for launching ahead, so that the first launch costs what the others do.
+    /// Uploads what the device needs, so that the first launch costs no more than later ones.
     ///
     /// # Errors
     ///
@@ -133,7 +132,7 @@ impl GraphExec {
         unsafe { raw::cuGraphUpload(self.raw, stream) }.of("cuGraphUpload")
     }
 
-    /// Puts the whole graph into a stream, as one operation.
+    /// Submits the whole graph to a stream, as one operation.
     ///
     /// # Errors
     ///
@@ -141,14 +140,14 @@ impl GraphExec {
     ///
     /// # Safety
     ///
-    /// The stream must be alive, and everything that the recorded operations point to must be until they have
+    /// The stream must be alive, and all memory that the captured operations access must stay valid until they have
     /// run.
     pub unsafe fn launch(&self, stream: CUstream) -> Result<()> {
         // SAFETY: the graph is ours; the caller vouches for the rest.
         unsafe { raw::cuGraphLaunch(self.raw, stream) }.of("cuGraphLaunch")
     }
 
-    /// The driver's handle, which stays this value's.
+    /// Returns the driver's handle, which this value still owns.
     pub fn as_raw(&self) -> CUgraphExec {
         self.raw
     }

@@ -1,4 +1,4 @@
-//! Launches with attributes: clusters of blocks, cooperative grids, overlap with the kernel before.
+//! Launches with attributes: clusters of blocks, cooperative grids, overlap with the preceding kernel.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
@@ -6,28 +6,28 @@ use std::ptr;
 use super::raw::{self, CUfunction, CUlaunchAttribute, CUlaunchAttributeValue, CUlaunchConfig, CUstream};
 use super::{Check, Result};
 
-/// How to launch a kernel.
+/// Configuration of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaunchConfig {
-    /// Blocks in each direction.
+    /// Blocks of the grid, in x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block in each direction.
+    /// Threads of a block, in x, y and z.
     pub block: [u32; 3],
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
     /// The stream.
     pub stream: CUstream,
-    /// Blocks of a cluster in each direction; the grid must be a multiple of it.
+    /// Blocks of a cluster, in x, y and z; the grid must be a multiple of it.
     pub cluster: Option<[u32; 3]>,
-    /// Whether all blocks must run at the same time, so that the grid can synchronise.
+    /// True if all blocks must be resident at the same time, so that the grid can synchronise.
     pub cooperative: bool,
-    /// Whether the kernel may start before the one ahead in the stream has ended, and waits for it by itself
+    /// True if the kernel may start before the preceding one in the stream has ended, and waits for it itself
     /// (`griddepcontrol`).
     pub overlaps_predecessor: bool,
 }
 
 impl LaunchConfig {
-    /// A plain launch.
+    /// Creates a launch without attributes.
     pub fn new(grid: [u32; 3], block: [u32; 3], shared_bytes: u32, stream: CUstream) -> Self {
         LaunchConfig {
             grid,
@@ -40,7 +40,7 @@ impl LaunchConfig {
         }
     }
 
-    /// Gives the driver's form of it to `call`.
+    /// Calls `call` with the driver's form of the configuration.
     fn with_raw<T>(&self, call: impl FnOnce(*const CUlaunchConfig) -> T) -> T {
         const COOPERATIVE: c_uint = 2;
         const CLUSTER_DIMENSION: c_uint = 4;
@@ -81,13 +81,13 @@ impl LaunchConfig {
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_CLUSTER_SIZE` (912) for a cluster that the device cannot have,
-/// `CUDA_ERROR_NOT_SUPPORTED` for a driver before CUDA 11.8, and the errors of any launch.
+/// `CUDA_ERROR_INVALID_CLUSTER_SIZE` (912) for a cluster that the device cannot have, `CUDA_ERROR_NOT_SUPPORTED` for a
+/// driver before CUDA 11.8, and the errors of any launch.
 ///
 /// # Safety
 ///
-/// The kernel's module must be loaded, the stream alive, the parameters must have the number and types that
-/// the kernel declares, and what they point to must be valid until the kernel has run.
+/// The kernel's module must be loaded, the stream alive, the parameters must have the number and types that the kernel
+/// declares, and the memory that they refer to must be valid until the kernel has run.
 pub unsafe fn launch(
     function: CUfunction,
     config: &LaunchConfig,
@@ -101,7 +101,7 @@ pub unsafe fn launch(
         .of("cuLaunchKernelEx")
 }
 
-/// How many clusters of this launch the device runs at the same time.
+/// Returns how many clusters of this launch are resident on the device at the same time.
 ///
 /// # Errors
 ///
@@ -121,7 +121,7 @@ pub unsafe fn max_active_clusters(function: CUfunction, config: &LaunchConfig) -
     Ok(count)
 }
 
-/// The most blocks that a cluster of this kernel can have.
+/// Returns the most blocks that a cluster of this kernel can have.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Advice and prefetching for managed memory, with every advice and place that the driver API has.
+//! Advice and prefetching for managed memory, with every advice and location of the driver API.
 
 use std::ffi::{c_int, c_uint};
 
@@ -7,7 +7,7 @@ use super::{Check, Error, Result};
 use crate::Code;
 use crate::table::{Slot, is_filled};
 
-/// Where pages can be.
+/// A location of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Location {
     /// A device's memory.
@@ -19,7 +19,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// For the entry points from CUDA 12.2 on.
+    /// Returns the form of the entry points from CUDA 12.2 on.
     fn new_form(self) -> CUmemLocation {
         match self {
             Location::Device(device) => CUmemLocation { kind: 1, id: device },
@@ -28,7 +28,7 @@ impl Location {
         }
     }
 
-    /// For the first entry points, to which the host is a device of number -1.
+    /// Returns the form of the older entry points, in which the host is device -1.
     fn old_form(self) -> Option<CUdevice> {
         match self {
             Location::Device(device) => Some(device),
@@ -43,23 +43,23 @@ impl Location {
 pub enum Advice {
     /// The range is mostly read: each reader gets a copy of its own.
     ReadMostly = 1,
-    /// Takes that back.
+    /// Withdraws [`Advice::ReadMostly`].
     NotReadMostly = 2,
-    /// Pages should stay at the place.
+    /// Pages should stay at the location.
     PreferredLocation = 3,
-    /// Takes that back.
+    /// Withdraws [`Advice::PreferredLocation`].
     NoPreferredLocation = 4,
-    /// The place accesses the range: it keeps a mapping instead of faulting.
+    /// The location accesses the range: it keeps a mapping instead of faulting.
     AccessedBy = 5,
-    /// Takes that back.
+    /// Withdraws [`Advice::AccessedBy`].
     NotAccessedBy = 6,
 }
 
-/// Advises the driver about a range of managed memory. Advice without a place (read-mostly) ignores it.
+/// Advises the driver about a range of managed memory. Advice without a location (read-mostly) ignores it.
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_VALUE` where the range is not managed memory; `CUDA_ERROR_INVALID_DEVICE`;
+/// `CUDA_ERROR_INVALID_VALUE` if the range is not managed memory; `CUDA_ERROR_INVALID_DEVICE`;
 /// `CUDA_ERROR_NOT_SUPPORTED` for a NUMA node on an older driver.
 ///
 /// # Safety
@@ -76,7 +76,7 @@ pub unsafe fn advise(pointer: CUdeviceptr, bytes: usize, advice: Advice, locatio
     unsafe { raw::cuMemAdvise(pointer, bytes, advice as c_int, device) }.of("cuMemAdvise")
 }
 
-/// Moves a range of managed memory to a place, in the order of a stream.
+/// Migrates a range of managed memory to a location, in stream order.
 ///
 /// # Errors
 ///
@@ -84,8 +84,8 @@ pub unsafe fn advise(pointer: CUdeviceptr, bytes: usize, advice: Advice, locatio
 ///
 /// # Safety
 ///
-/// The stream must be alive, and the range must be an allocation, or part of one, that lives until the stream
-/// has done it.
+/// The stream must be alive, and the range must be an allocation, or part of one, that lives until the stream has done
+/// it.
 pub unsafe fn prefetch(
     pointer: CUdeviceptr,
     bytes: usize,
@@ -103,11 +103,11 @@ pub unsafe fn prefetch(
     unsafe { raw::cuMemPrefetchAsync(pointer, bytes, device, stream) }.of("cuMemPrefetchAsync")
 }
 
-/// Where the whole range was last prefetched to; `None` where that is not one place.
+/// Returns the location to which the whole range was last prefetched; `None` if that is not one location.
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_VALUE` where the range is not managed memory.
+/// `CUDA_ERROR_INVALID_VALUE` if the range is not managed memory.
 ///
 /// # Safety
 ///

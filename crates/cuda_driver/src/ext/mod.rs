@@ -1,13 +1,12 @@
-//! What `cust` 0.3.2 lacks: newer entry points, and older ones that it leaves to its raw bindings.
+//! Adds what `cust` 0.3.2 lacks: newer entry points, and older ones that it leaves to its raw bindings.
 //!
-//! Three levels. [`raw`] has the driver API's own functions, with results as numbers. The functions of the
-//! other modules give a `Result` that names the call; those that take a handle are `unsafe`, since a handle
-//! is a pointer that the driver follows. What can own its handle does: [`Graph`], [`GraphExec`],
-//! [`PinnedBuffer`].
+//! There are two levels. [`raw`] has the driver API's own functions, with results as numbers. The functions of the
+//! other modules return a `Result` that names the call; those that take a handle are `unsafe`, since a handle is a
+//! pointer that the driver follows. [`Graph`], [`GraphExec`] and [`PinnedBuffer`] own their handles.
 //!
-//! Handles are `cust_raw`'s types, so `cust`'s own come in without casts: `stream.as_inner()`,
-//! `function.to_raw()`, `device.as_raw()`, `buffer.as_device_ptr().as_raw()`. All of this works on the
-//! calling thread's current context, as `cust` does.
+//! Handles have `cust_raw`'s types, so `cust`'s own can be passed without casts: `stream.as_inner()`,
+//! `function.to_raw()`, `device.as_raw()`, `buffer.as_device_ptr().as_raw()`. All functions work on the calling
+//! thread's current context, as `cust` does.
 
 pub mod raw;
 
@@ -36,12 +35,12 @@ use std::fmt;
 
 use crate::Code;
 
-/// A driver call that failed.
+/// The error of a failed driver call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error {
-    /// The entry point that was called.
+    /// Name of the entry point.
     pub function: &'static str,
-    /// What it returned.
+    /// Its result.
     pub code: Code,
 }
 
@@ -62,7 +61,7 @@ impl std::error::Error for Error {}
 /// The result of a driver call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What the bound driver says about a code, in words; without a driver, the code's name.
+/// Returns the bound driver's description of a code; without a driver, the code's name.
 pub fn error_text(code: Code) -> Option<String> {
     let mut text = std::ptr::null();
     // SAFETY: the pointer can be written.

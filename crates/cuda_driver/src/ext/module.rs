@@ -1,4 +1,4 @@
-//! Loading a module with the PTX compiler's words, which `cust` drops.
+//! Loads modules with the PTX compiler's log, which `cust` drops.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::fmt;
@@ -8,22 +8,22 @@ use super::raw::{self, CUfunction, CUmodule};
 use super::{Check, Error, Result, driver_version};
 use crate::{Code, DriverVersion, PtxVersion};
 
-/// What the driver's PTX compiler said.
+/// Log of the driver's PTX compiler.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JitLog {
-    /// Registers, shared memory and spills of each kernel, where asked for, and warnings.
+    /// Registers, shared memory and spills of each kernel, if requested, and warnings.
     pub info: String,
     /// Errors.
     pub error: String,
 }
 
-/// PTX that the driver did not load.
+/// Error of PTX that the driver did not load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JitError {
     /// The call that failed, and its code.
     pub error: Error,
-    /// What the compiler said; empty where it was not reached.
+    /// The compiler's log; empty if it was not reached.
     pub log: JitLog,
     /// The version that the PTX states.
     pub ptx: Option<PtxVersion>,
@@ -53,7 +53,7 @@ impl std::error::Error for JitError {}
 
 /// A module of the current context, unloaded when dropped.
 ///
-/// `cust`'s `Module` cannot be made from a handle, so this one has the way to its functions itself.
+/// `cust`'s `Module` cannot be made from a handle, so this type returns functions itself.
 #[derive(Debug)]
 pub struct Module {
     raw: CUmodule,
@@ -61,11 +61,11 @@ pub struct Module {
 }
 
 impl Module {
-    /// Compiles and loads PTX, keeping what the compiler says.
+    /// Compiles and loads PTX, and keeps the compiler's log.
     ///
     /// # Errors
     ///
-    /// [`JitError`] with the compiler's words; `CUDA_ERROR_INVALID_PTX` also for a text with a NUL in it.
+    /// [`JitError`] with the log; `CUDA_ERROR_INVALID_PTX` also for a text that contains a NUL.
     pub fn from_ptx(ptx: &str) -> Result<Module, JitError> {
         let mut log = JitLog::default();
         match load(ptx, &mut log) {
@@ -76,13 +76,12 @@ impl Module {
         }
     }
 
-    /// What the compiler said of the PTX that it accepted.
+    /// Returns the compiler's log of the PTX that it accepted.
     pub fn log(&self) -> &JitLog {
         &self.log
     }
 
-    /// A kernel of the module, for [`launch`](super::launch()); the handle is good as long as the module is
-    /// loaded.
+    /// Returns a kernel of the module, for [`launch`](super::launch()); the handle is valid while the module is loaded.
     ///
     /// # Errors
     ///
@@ -95,7 +94,7 @@ impl Module {
         Ok(function)
     }
 
-    /// The driver's handle, which stays this value's.
+    /// Returns the driver's handle, which this value still owns.
     pub fn as_raw(&self) -> CUmodule {
         self.raw
     }
@@ -108,9 +107,8 @@ impl Drop for Module {
     }
 }
 
-/// Why the driver does not load this PTX, in its compiler's words. For after `cust`'s `Module::from_ptx`
-/// failed, whose error is no more than a code: this loads the text again, with a log, and unloads it if that
-/// works.
+/// Explains why the driver does not load this PTX, by its compiler's log. Call it after `cust`'s `Module::from_ptx`
+/// failed, whose error is only a code: it loads the text again with a log, and unloads it if that works.
 ///
 /// # Errors
 ///
@@ -119,7 +117,7 @@ pub fn explain_ptx(ptx: &str) -> Result<(), JitError> {
     Module::from_ptx(ptx).map(drop)
 }
 
-/// A log's room. A full one is cut by the driver; a compiler with more than this to say has said enough.
+/// Size of a log in bytes. The driver truncates longer ones.
 const LOG_BYTES: usize = 64 << 10;
 
 fn load(ptx: &str, log: &mut JitLog) -> Result<CUmodule> {
@@ -162,7 +160,7 @@ fn load(ptx: &str, log: &mut JitLog) -> Result<CUmodule> {
     Ok(module)
 }
 
-/// The C string at the start of a buffer.
+/// Returns the C string at the start of a buffer.
 fn text(buffer: &[u8]) -> String {
     let end = buffer.iter().position(|&byte| byte == 0).unwrap_or(buffer.len());
     String::from_utf8_lossy(&buffer[..end]).into_owned()

@@ -1,4 +1,4 @@
-//! Host memory that the device reaches directly, with the flags that `cust`'s `LockedBuffer` cannot give.
+//! Pinned host memory that the device accesses directly, with the flags that `cust`'s `LockedBuffer` lacks.
 
 use std::ffi::c_void;
 use std::ops::{BitOr, Deref, DerefMut};
@@ -8,20 +8,20 @@ use super::raw::{self, CUdeviceptr};
 use super::{Check, Error, Result};
 use crate::Code;
 
-/// How pinned memory is allocated; combine with `|`.
+/// Flags of an allocation of pinned memory; combine with `|`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct PinnedFlags(u32);
 
 impl PinnedFlags {
-    /// Pinned, nothing else.
+    /// Pinned only.
     pub const NONE: Self = Self(0);
     /// Pinned for all contexts of the process, not only the current one.
     pub const PORTABLE: Self = Self(1);
-    /// Mapped into the device's addresses, so that kernels reach it by
+    /// Mapped into the device's address space, so that kernels access it through
     /// [`as_device_ptr`](PinnedBuffer::as_device_ptr).
     pub const MAPPED: Self = Self(2);
-    /// Not cached by the host's processor, which can make the device's accesses faster and makes the host's
-    /// reads very slow.
+    /// Not cached by the host's processor. That can make the device's accesses faster and makes the host's reads very
+    /// slow.
     pub const WRITE_COMBINED: Self = Self(4);
 }
 
@@ -41,19 +41,19 @@ pub struct PinnedBuffer<T: Copy> {
 }
 
 impl<T: Copy> PinnedBuffer<T> {
-    /// A buffer with `length` times this value.
+    /// Allocates a buffer of `length` copies of a value.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for no bytes or more than there are addresses, `CUDA_ERROR_OUT_OF_MEMORY`,
-    /// or that there is no current context.
+    /// `CUDA_ERROR_INVALID_VALUE` for no bytes or more than the address space, `CUDA_ERROR_OUT_OF_MEMORY`, or the error
+    /// of a missing current context.
     pub fn new(value: T, length: usize, flags: PinnedFlags) -> Result<Self> {
         const INVALID_VALUE: Error = Error { function: "cuMemHostAlloc", code: Code(1) };
         let bytes = length.checked_mul(size_of::<T>()).filter(|&bytes| bytes > 0).ok_or(INVALID_VALUE)?;
         let mut pointer: *mut c_void = ptr::null_mut();
         // SAFETY: the pointer can be written.
         unsafe { raw::cuMemHostAlloc(&raw mut pointer, bytes, flags.0) }.of("cuMemHostAlloc")?;
-        // The driver gives whole pages, so every alignment of a Rust type that is at most a page's is met.
+        // The driver allocates whole pages, so every alignment up to a page's is met.
         let pointer = NonNull::new(pointer.cast::<T>()).filter(|pointer| pointer.is_aligned());
         let buffer = PinnedBuffer { pointer: pointer.ok_or(INVALID_VALUE)?, length };
         for index in 0..length {
@@ -63,11 +63,11 @@ impl<T: Copy> PinnedBuffer<T> {
         Ok(buffer)
     }
 
-    /// The address by which kernels reach the buffer.
+    /// Returns the address by which kernels access the buffer.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` where the buffer is not mapped.
+    /// `CUDA_ERROR_INVALID_VALUE` if the buffer is not mapped.
     pub fn as_device_ptr(&self) -> Result<CUdeviceptr> {
         let mut address = 0;
         // SAFETY: the buffer is pinned memory of the driver's, and the pointer can be written.

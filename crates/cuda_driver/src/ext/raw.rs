@@ -1,8 +1,8 @@
 //! The driver API's functions that [`ext`](super) calls, and their types, by the driver API's names.
 //!
-//! Each is a call of this crate's exported function of the same name, so it goes where the table points. The
-//! signatures and layouts are those of the driver API's reference; enumerations are plain integers, since a
-//! driver may return values newer than any list. `cust_raw` has the other functions.
+//! Each calls this crate's exported function of the same name, and thus the table's target. The signatures and layouts
+//! are those of the driver API's reference; enumerations are plain integers, since a driver may return values newer
+//! than any list. `cust_raw` has the other functions.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -10,13 +10,13 @@ pub use cust_raw::{CUdevice, CUdeviceptr, CUfunction, CUgraph, CUgraphExec, CUmo
 
 use crate::Code;
 
-/// Where managed memory may live: a kind of place and its number.
+/// Location of managed memory: its kind and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct CUmemLocation {
     /// 1: a device; 2: the host; 3: a NUMA node of the host.
     pub kind: c_int,
-    /// The device's or the node's number.
+    /// Number of the device or the node.
     pub id: c_int,
 }
 
@@ -24,11 +24,11 @@ pub struct CUmemLocation {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct CUlaunchAttribute {
-    /// Which attribute.
+    /// Identifier of the attribute.
     pub id: c_uint,
-    /// Brings the value to its 8 bytes' alignment.
+    /// Aligns the value to 8 bytes.
     pub padding: c_uint,
-    /// The value; attributes of ours fill its first words.
+    /// The value; the attributes used here fill its first words.
     pub value: CUlaunchAttributeValue,
 }
 
@@ -36,7 +36,7 @@ pub struct CUlaunchAttribute {
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub struct CUlaunchAttributeValue {
-    /// Integers, where the attribute is made of such.
+    /// The value as integers.
     pub words: [c_uint; 16],
 }
 

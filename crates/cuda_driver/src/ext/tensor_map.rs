@@ -1,5 +1,5 @@
-//! Tensor maps: descriptions of arrays in device memory by which Hopper's and later devices' copy engine
-//! moves tiles.
+//! Tensor maps: descriptions of arrays in device memory, by which the copy engine of Hopper and later devices moves
+//! tiles.
 
 use std::ffi::c_int;
 
@@ -21,7 +21,7 @@ pub enum TensorElement {
     U64 = 4,
     /// i64
     I64 = 5,
-    /// Half precision.
+    /// IEEE half precision.
     F16 = 6,
     /// f32
     F32 = 7,
@@ -31,10 +31,10 @@ pub enum TensorElement {
     Bf16 = 9,
 }
 
-/// How a tile's rows are permuted in shared memory against bank conflicts: in spans of so many bytes.
+/// Swizzle of a tile's rows in shared memory against bank conflicts, by the span in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TensorSwizzle {
-    /// Not at all.
+    /// No swizzle.
     #[default]
     None = 0,
     /// 32 bytes.
@@ -45,10 +45,10 @@ pub enum TensorSwizzle {
     Bytes128 = 3,
 }
 
-/// How many bytes a miss brings into the L2 cache.
+/// Bytes that a miss fetches into the L2 cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TensorPromotion {
-    /// As for any load.
+    /// The default of any load.
     #[default]
     None = 0,
     /// 64 bytes.
@@ -59,24 +59,24 @@ pub enum TensorPromotion {
     Bytes256 = 3,
 }
 
-/// A tensor of `RANK` dimensions (1 to 5), the fastest first, and the tile that one copy moves. Elements
-/// outside the tensor read as zero.
+/// A tensor of `RANK` dimensions (1 to 5), the fastest first, and the tile that one copy moves. Elements outside of the
+/// tensor read as zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TensorMapConfig<const RANK: usize> {
     /// The type of the elements.
     pub element: TensorElement,
-    /// Where the tensor starts; a multiple of 16.
+    /// Address of the tensor, a multiple of 16.
     pub address: CUdeviceptr,
     /// Elements in each dimension.
     pub sizes: [u64; RANK],
-    /// Bytes from one element to the next in each dimension, multiples of 16; the first is not read, since
-    /// elements of the fastest dimension lie side by side.
+    /// Distance in bytes between elements in each dimension, multiples of 16. The first is ignored, since elements of
+    /// the fastest dimension are contiguous.
     pub strides: [u64; RANK],
     /// Elements of the tile in each dimension, at most 256.
     pub tile: [u32; RANK],
-    /// How the tile lies in shared memory.
+    /// Layout of the tile in shared memory.
     pub swizzle: TensorSwizzle,
-    /// How much a miss fetches.
+    /// Bytes that a miss fetches.
     pub promotion: TensorPromotion,
 }
 

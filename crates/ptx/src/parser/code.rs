@@ -1,4 +1,4 @@
-//! The body of a function: declarations, labels and instructions.
+//! Parses the body of a function: declarations, labels and instructions.
 
 use super::super::body::{
     Body, Guard, Instruction, LabelId, LabelMeaning, Operand, Prototype, RegisterFamily, RegisterId,
@@ -16,7 +16,7 @@ use super::{Parsed, Parser};
 
 const STATEMENT: &str = "an instruction, a label, a declaration or `}`";
 
-/// The last `.loc` and where each earlier one of this function stands.
+/// The last `.loc`, and the index of each earlier one of this function.
 #[derive(Default)]
 struct Locations {
     current: Option<LocationId>,
@@ -24,7 +24,7 @@ struct Locations {
 }
 
 impl<'text> Parser<'text> {
-    /// `{ ... }`
+    /// Parses `{ ... }`.
     pub(super) fn body(
         &mut self,
         returns: &[(Parameter, &'text str)],
@@ -122,7 +122,7 @@ impl<'text> Parser<'text> {
         opcode: &'text str,
     ) -> Parsed<()> {
         let opcode = if let TokenKind::Directive(_) = self.token.kind {
-            // Blanks before modifiers: rare, and only in what people write.
+            // Blanks before modifiers are rare, and only in hand-written text.
             let mut whole = opcode.to_owned();
             while let TokenKind::Directive(more) = self.token.kind {
                 whole.push_str(more);
@@ -200,7 +200,7 @@ impl<'text> Parser<'text> {
         Ok(())
     }
 
-    /// `.callprototype (.param .b32 _) _ (.param .b64 _);`
+    /// Parses `.callprototype (.param .b32 _) _ (.param .b64 _);`.
     fn prototype(&mut self) -> Parsed<Prototype> {
         self.advance()?;
         let returns = if self.is(b'(') { self.parameters()? } else { Vec::new() };
@@ -246,7 +246,7 @@ impl<'text> Parser<'text> {
         }
     }
 
-    /// `.reg .v4 .b32 %a, %b<4>;`
+    /// Parses `.reg .v4 .b32 %a, %b<4>;`.
     fn registers(&mut self, scopes: &mut Scopes<'text>) -> Parsed<()> {
         self.advance()?;
         let (mut vector, mut scalar) = (None, None);
@@ -281,7 +281,7 @@ impl<'text> Parser<'text> {
         Ok(())
     }
 
-    /// `.loc 1 7 3, function_name $L__info_string0+4, inlined_at 1 12 3`
+    /// Parses `.loc 1 7 3, function_name $L__info_string0+4, inlined_at 1 12 3`.
     fn location(&mut self, locations: &mut Locations) -> Parsed<LocationId> {
         self.advance()?;
         let place = self.place()?;
@@ -317,7 +317,7 @@ impl<'text> Parser<'text> {
         Ok((file, line, self.small_integer("the column")?))
     }
 
-    /// Labels are known: gives each mention the one that it means, and checks that it is of the right kind.
+    /// Resolves each mention of a label, once all labels are known, and checks its kind.
     fn settle(&mut self, scopes: &mut Scopes<'text>) -> Parsed<()> {
         let interner = std::cell::RefCell::new(&mut self.interner);
         let table = scopes.settle_labels(|text| interner.borrow_mut().name(text))?;
@@ -376,7 +376,7 @@ fn expect_label(
     Err((position, Problem::WrongLabel { name: label.name.to_string(), found, expected }))
 }
 
-/// A name that nothing declares, or a register past the end of its family.
+/// Returns the problem of an undeclared name, or of a register past the end of its family.
 pub(super) fn undeclared(scopes: &Scopes<'_>, text: &str, expected: &str) -> Problem {
     let missing = scopes.missing(text);
     missing.unwrap_or_else(|| Problem::Undeclared { name: text.to_owned(), expected: expected.to_owned() })

@@ -1,4 +1,4 @@
-//! Parameters and variables: what has a type, a name and perhaps a value.
+//! Parses parameters and variables: a type, a name and perhaps an initial value.
 
 use super::super::error::Problem;
 use super::super::lexer::TokenKind;
@@ -7,7 +7,7 @@ use super::super::types::{Linkage, ScalarType, Space};
 use super::{DEEPEST, Global, Parsed, Parser};
 
 impl<'text> Parser<'text> {
-    /// `.param .u64 .ptr .global .align 4 name`
+    /// Parses `.param .u64 .ptr .global .align 4 name`.
     pub(super) fn parameter(&mut self) -> Parsed<(Parameter, &'text str)> {
         let in_register = match self.token.kind {
             TokenKind::Directive(".param") => false,
@@ -48,7 +48,7 @@ impl<'text> Parser<'text> {
         Ok((Parameter { position, in_register, scalar, pointer, align, name, array }, text))
     }
 
-    /// `.global .align 4 .b8 name[2] = {1, 2}, other;` at the top level.
+    /// Parses `.global .align 4 .b8 name[2] = {1, 2}, other;` at the top level.
     pub(super) fn variables(&mut self, linkage: Option<Linkage>) -> Parsed<Vec<Variable>> {
         let mut variables = Vec::new();
         self.each_variable(linkage, |parser, text, variable| {
@@ -64,7 +64,7 @@ impl<'text> Parser<'text> {
         Ok(variables)
     }
 
-    /// Reads a declaration of variables; each is handed over when it is complete.
+    /// Parses a declaration of variables; passes each one on when it is complete.
     pub(super) fn each_variable(
         &mut self,
         linkage: Option<Linkage>,
@@ -173,7 +173,7 @@ impl<'text> Parser<'text> {
         self.initial_address(None)
     }
 
-    /// `name+4`, `generic(name)+4`, `generic(name+4)`
+    /// Parses `name+4`, `generic(name)+4` or `generic(name+4)`.
     fn initial_address(&mut self, mask: Option<u64>) -> Parsed<Initializer> {
         let (mut text, mut position) = self.identifier("a number, an address or `{`")?;
         let mut offset = 0_i64;

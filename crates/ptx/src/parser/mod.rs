@@ -1,4 +1,4 @@
-//! Recursive descent: one function for each thing that the language has, each consuming at least one token.
+//! A recursive-descent parser: one function per construct of the language, each of which consumes at least one token.
 
 mod code;
 mod declarations;
@@ -13,10 +13,10 @@ use super::names::{Interner, Map, Name};
 
 type Parsed<T> = Result<T, Fault>;
 
-/// Brackets within brackets, whose reading recurses.
+/// Deepest nesting of brackets, which the parser handles by recursion.
 const DEEPEST: u32 = 64;
 
-/// The state of reading: the token in hand and what is known so far.
+/// State of the parser: the current token and what is known so far.
 pub(super) struct Parser<'text> {
     lexer: Lexer<'text>,
     token: Token<'text>,
@@ -25,7 +25,7 @@ pub(super) struct Parser<'text> {
     globals: Map<&'text str, Global>,
 }
 
-/// What a name of the module stands for.
+/// Declaration of a name of the module.
 #[derive(Clone, Copy)]
 struct Global {
     position: Position,
@@ -48,14 +48,14 @@ impl<'text> Parser<'text> {
         Ok(parser.module)
     }
 
-    /// Moves on; gives back the token that was in hand.
+    /// Moves on and returns the token that was current.
     fn advance(&mut self) -> Parsed<Token<'text>> {
         let token = self.token;
         self.token = self.lexer.next()?;
         Ok(token)
     }
 
-    /// The token in hand is none of those expected.
+    /// Fails, since the current token is not one of those expected.
     fn unexpected<T>(&self, expected: impl Into<String>) -> Parsed<T> {
         let expected = expected.into();
         let found = match self.token.kind {
@@ -89,7 +89,7 @@ impl<'text> Parser<'text> {
         matches!(self.token.kind, TokenKind::Directive(found) if found == directive)
     }
 
-    /// Moves past the mark if it is in hand.
+    /// Moves past the mark if it is the current token.
     fn take(&mut self, mark: u8) -> Parsed<bool> {
         let found = self.is(mark);
         if found {
@@ -98,7 +98,7 @@ impl<'text> Parser<'text> {
         Ok(found)
     }
 
-    /// Moves past the directive if it is in hand.
+    /// Moves past the directive if it is the current token.
     fn take_directive(&mut self, directive: &str) -> Parsed<bool> {
         let found = self.is_directive(directive);
         if found {
@@ -118,7 +118,7 @@ impl<'text> Parser<'text> {
         }
     }
 
-    /// A number without sign or fraction.
+    /// Parses a number without sign or fraction.
     fn integer(&mut self, expected: &str) -> Parsed<u64> {
         match self.token.kind {
             TokenKind::Number(Immediate::Integer { bits, .. }) => {
@@ -137,7 +137,7 @@ impl<'text> Parser<'text> {
         })
     }
 
-    /// `.align`'s: a power of two.
+    /// Parses the value of `.align`: a power of two.
     fn alignment(&mut self) -> Parsed<u32> {
         if let TokenKind::Number(Immediate::Integer { bits, .. }) = self.token.kind
             && !bits.is_power_of_two()
@@ -157,7 +157,7 @@ impl<'text> Parser<'text> {
         }
     }
 
-    /// `.pragma`'s hints and the semicolon.
+    /// Parses the hints of `.pragma` and the semicolon.
     fn pragma(&mut self) -> Parsed<Vec<Name>> {
         let mut hints = vec![self.text("a hint in quotes")?];
         while self.take(b',')? {
@@ -167,7 +167,7 @@ impl<'text> Parser<'text> {
         Ok(hints)
     }
 
-    /// A number with its sign, if the token in hand begins one.
+    /// Parses a signed number, if the current token begins one.
     fn signed_number(&mut self) -> Parsed<Option<Immediate>> {
         let mut negative = false;
         let mut signed = false;
@@ -193,7 +193,7 @@ impl<'text> Parser<'text> {
         }))
     }
 
-    /// `+4`, `-4`, `+-4`, as often as it stands there; 0 without.
+    /// Parses `+4`, `-4`, `+-4`, any number of times, and returns the sum; 0 without.
     fn offset(&mut self) -> Parsed<i64> {
         let mut sum = 0_i64;
         while self.is(b'+') || self.is(b'-') {

@@ -1,4 +1,4 @@
-//! What an instruction works on.
+//! Parses the operands of instructions.
 
 use super::super::body::{Address, AddressBase, Operand, RegisterId, Symbol, SymbolMeaning};
 use super::super::error::Problem;
@@ -9,7 +9,7 @@ use super::code::undeclared;
 use super::scopes::{Binding, Scopes};
 use super::{DEEPEST, Parsed, Parser};
 
-/// What a name among operands turned out to be.
+/// Meaning of a name among operands.
 enum Named {
     Register(RegisterId),
     Special(&'static str),
@@ -19,7 +19,7 @@ enum Named {
 }
 
 impl<'text> Parser<'text> {
-    /// One operand, both sides of a `|` included.
+    /// Parses one operand, both sides of a `|` included.
     pub(super) fn operand(&mut self, scopes: &Scopes<'text>, depth: u32) -> Parsed<Operand> {
         let first = self.single_operand(scopes, depth)?;
         if !self.take(b'|')? {
@@ -58,7 +58,7 @@ impl<'text> Parser<'text> {
         }
     }
 
-    /// Whether a name follows the single mark in hand.
+    /// Returns true if a name follows the current single-character mark.
     fn next_is_name(&self) -> bool {
         let rest = self.lexer.text()[self.token.start + 1..].trim_start();
         rest.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '%' | '_' | '$'))
@@ -129,7 +129,7 @@ impl<'text> Parser<'text> {
         }
     }
 
-    /// `.x`
+    /// Parses `.x`.
     fn component(&mut self) -> Parsed<Option<Component>> {
         let TokenKind::Directive(directive) = self.token.kind else { return Ok(None) };
         match Component::from_word(&directive[1..]) {
@@ -141,7 +141,7 @@ impl<'text> Parser<'text> {
         }
     }
 
-    /// `[base+offset, more]`
+    /// Parses `[base+offset, more]`.
     fn address(&mut self, scopes: &Scopes<'text>, depth: u32) -> Parsed<Operand> {
         self.advance()?;
         let base = match self.token.kind {
@@ -177,13 +177,13 @@ impl<'text> Parser<'text> {
         Ok(Operand::Address(Address { base, offset, more }))
     }
 
-    /// A label, declared or not yet.
+    /// Parses a label, declared or not yet.
     pub(super) fn label_operand(&mut self, scopes: &mut Scopes<'text>) -> Parsed<Operand> {
         let (text, position) = self.identifier("a label")?;
         Ok(Operand::Label(scopes.mention(text, position)))
     }
 
-    /// Of `(returns), target, (arguments), prototype`, the next.
+    /// Parses the next part of `(returns), target, (arguments), prototype`.
     pub(super) fn call_operand(&mut self, scopes: &mut Scopes<'text>, before: &[Operand]) -> Parsed<Operand> {
         let lists = before.iter().filter(|operand| matches!(operand, Operand::List(_))).count();
         let has_target = before.len() > lists;

@@ -1,4 +1,4 @@
-//! What the names within a function stand for, block by block.
+//! Resolves the names within a function, block by block.
 
 use super::super::body::{Body, LabelId, LabelMeaning, RegisterFamily, RegisterId, SymbolMeaning};
 use super::super::error::Problem;
@@ -8,14 +8,14 @@ use super::super::names::Map;
 use super::super::types::ScalarType;
 use super::Parsed;
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Clone, Copy)]
 pub(super) enum Binding {
     Register(RegisterId),
     Symbol(SymbolMeaning),
 }
 
-/// A function while it is read.
+/// Names of a function during parsing.
 pub(super) struct Scopes<'text> {
     pub(super) body: Body,
     scopes: Vec<Scope<'text>>,
@@ -29,7 +29,7 @@ struct Scope<'text> {
     labels: Map<&'text str, LabelId>,
 }
 
-/// A label's name in one block. One that the block only mentions is handed on to the block around it.
+/// A label's name in one block. If the block only mentions it, it moves on to the enclosing block.
 struct Slot<'text> {
     text: &'text str,
     position: Position,
@@ -37,7 +37,7 @@ struct Slot<'text> {
     handed_to: Option<LabelId>,
 }
 
-/// Blocks within blocks, each of which makes every look-up longer.
+/// Deepest nesting of blocks, since each makes every look-up longer.
 const DEEPEST: usize = 256;
 
 impl<'text> Scopes<'text> {
@@ -57,7 +57,7 @@ impl<'text> Scopes<'text> {
         Ok(())
     }
 
-    /// Closes a block within the function.
+    /// Closes a nested block.
     pub(super) fn close(&mut self) {
         let (Some(closed), Some(outer)) = (self.scopes.pop(), self.scopes.last_mut()) else { return };
         for (text, label) in closed.labels {
@@ -93,7 +93,7 @@ impl<'text> Scopes<'text> {
         Ok(())
     }
 
-    /// The family's first register is set here.
+    /// Declares a family, and sets its first register.
     pub(super) fn declare_registers(&mut self, text: &'text str, mut family: RegisterFamily) -> Parsed<()> {
         let position = family.position;
         let first = RegisterId(self.body.register_count);
@@ -119,16 +119,16 @@ impl<'text> Scopes<'text> {
         Ok(())
     }
 
-    /// Innermost declaration first.
+    /// Returns the innermost declaration of a name.
     pub(super) fn find(&self, text: &str) -> Option<Binding> {
         let stem = text.trim_end_matches(|last: char| last.is_ascii_digit());
         let digits = &text[stem.len()..];
-        // `%r01` is no register of `%r<10>`, and a family's number is no longer than that of u32.
+        // `%r01` is not a register of `%r<10>`, and a register's number has at most as many digits as a u32.
         let canonical = digits == "0" || !digits.starts_with('0');
         let number = if canonical { digits.parse::<u32>().ok() } else { None };
         self.scopes.iter().rev().find_map(|scope| {
             if let Some(number) = number {
-                // Digits may be split in other ways: `%r1<10>` has a `%r15`, as has `%r<20>`.
+                // Digits may be split in other ways: `%r1<10>` has a `%r15`, and so does `%r<20>`.
                 if let Some((first, count, _)) = scope.families.get(stem)
                     && number < *count
                 {
@@ -142,7 +142,7 @@ impl<'text> Scopes<'text> {
         })
     }
 
-    /// Why a name that nothing declares may be missing: a family that ends before it.
+    /// Returns why an undeclared name may be missing: a family that ends before it.
     pub(super) fn missing(&self, text: &str) -> Option<Problem> {
         let stem = text.trim_end_matches(|last: char| last.is_ascii_digit());
         text[stem.len()..].parse::<u64>().ok()?;
@@ -151,7 +151,7 @@ impl<'text> Scopes<'text> {
         Some(Problem::NoSuchRegister { name, family, count: *count, line: position.line })
     }
 
-    /// A label that an instruction names, declared or not.
+    /// Mentions a label, declared or not.
     pub(super) fn mention(&mut self, text: &'text str, position: Position) -> LabelId {
         let next = LabelId(self.slots.len() as u32);
         let label = *self.innermost().labels.entry(text).or_insert(next);
@@ -177,8 +177,8 @@ impl<'text> Scopes<'text> {
         Ok(label)
     }
 
-    /// All labels in the body, or the first mention of one that is not declared. The table says which label of the
-    /// body each mention means.
+    /// Resolves all labels of the body, or fails with the first mention of an undeclared one. The table maps mentions
+    /// to labels of the body.
     pub(super) fn settle_labels(
         &mut self,
         name: impl Fn(&'text str) -> super::Name,
@@ -213,7 +213,7 @@ impl<'text> Scopes<'text> {
         Ok(table.into_iter().flatten().collect())
     }
 
-    /// The declared type of a register, for complaints.
+    /// Returns the problem of a register with the wrong type.
     pub(super) fn wrong_register(&self, register: RegisterId, position: Position, expected: String) -> Fault {
         let family = self.body.family(register);
         let name = self.body.register_name(register).unwrap_or_default();
@@ -224,7 +224,7 @@ impl<'text> Scopes<'text> {
 }
 
 impl Scope<'_> {
-    /// A family whose own name ends in digits.
+    /// Finds a register of a family whose own name ends in digits.
     fn numbered_stem(&self, stem: &str, digits: &str) -> Option<RegisterId> {
         if digits.len() < 2 || self.families.is_empty() {
             return None;
@@ -241,5 +241,5 @@ impl Scope<'_> {
     }
 }
 
-/// Far beyond what any compiler emits, and little enough to have a column for each.
+/// Most registers of a function: far more than compilers emit, and few enough for a column each.
 const MOST_REGISTERS: u32 = 1 << 22;

@@ -1,4 +1,4 @@
-//! The top level of a file: its header, functions, variables, source files and sections.
+//! Parses the top level of a file: its header, functions, variables, source files and sections.
 
 use super::super::error::Problem;
 use super::super::lexer::TokenKind;
@@ -108,7 +108,7 @@ impl<'text> Parser<'text> {
         if !self.is(b'{') {
             return self.unexpected("`{` after the section's name");
         }
-        // The token in hand is the brace, so the lexer stands right behind it.
+        // The current token is the brace, so the lexer is right behind it.
         let Some(text) = self.lexer.skip_braces()? else {
             let expected = "`}`, which ends the section".to_owned();
             return Err((position, Problem::Truncated { expected }));
@@ -135,7 +135,7 @@ impl<'text> Parser<'text> {
         Ok(())
     }
 
-    /// A function or variables, with the linkage before it.
+    /// Parses a function or variables, with the linkage before it.
     fn definition(&mut self) -> Parsed<()> {
         let mut linkage = None;
         while let TokenKind::Directive(directive) = self.token.kind {
@@ -240,7 +240,7 @@ impl<'text> Parser<'text> {
         Ok(())
     }
 
-    /// `.attribute(.managed)`
+    /// Parses `.attribute(.managed)`.
     pub(super) fn attributes(&mut self, attributes: &mut Vec<Attribute>) -> Parsed<()> {
         self.advance()?;
         self.expect(b'(', "after `.attribute`")?;
@@ -270,7 +270,7 @@ impl<'text> Parser<'text> {
         }
     }
 
-    /// Notes what a name of the module stands for. A name may be declared often and defined once.
+    /// Declares a name of the module. A name may be declared often and defined once.
     pub(super) fn declare_global(&mut self, name: &'text str, new: Global) -> Parsed<()> {
         match self.globals.get_mut(name) {
             None => {
@@ -288,7 +288,7 @@ impl<'text> Parser<'text> {
         }
     }
 
-    /// `(...)`, of a function or prototype, each with its name as the text has it.
+    /// Parses `(...)` of a function or prototype; returns each parameter with its name as written.
     pub(super) fn parameters(&mut self) -> Parsed<Vec<(Parameter, &'text str)>> {
         self.expect(b'(', "before parameters")?;
         let mut parameters = Vec::new();
