@@ -1,4 +1,4 @@
-//! Memory: the devices', the host's that devices reach, and what of it is whose.
+//! Implements memory: that of the devices, mapped memory of the host, and the owner of each allocation.
 
 use std::ffi::c_uint;
 
@@ -15,28 +15,28 @@ use super::entry::Out;
 use super::registry::Handle;
 use super::{capture, findings, managed, timeline};
 
-/// What the driver keeps of an allocation beside what the memory itself knows.
+/// The driver's record of an allocation, beside what the memory itself records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owned {
     pub context: Handle,
-    /// The device that it was allocated on.
+    /// Device that it was allocated on.
     pub device: usize,
     pub kind: Kind,
-    /// Of `cuMemHostAlloc` and `cuMemHostRegister`.
+    /// Flags of `cuMemHostAlloc` and `cuMemHostRegister`.
     pub flags: c_uint,
-    /// The call that it comes from.
+    /// Name of the call that made it.
     pub made_by: &'static str,
-    /// The pool that it comes from.
+    /// Pool that it comes from, if any.
     pub pool: Option<Handle>,
 }
 
-/// Rows of pitched memory begin at multiples of this.
+/// Alignment of rows of pitched memory, in bytes.
 const PITCH: usize = 512;
 
 const MAPPED: c_uint = 2;
 const PORTABLE_MAPPED_WRITE_COMBINED: c_uint = 7;
 
-/// The allocation that an address is in.
+/// Returns the allocation that contains an address.
 pub(super) fn containing(current: &Current, address: u64) -> Option<Allocation> {
     current.driver.locate(address).map(|found| found.allocation)
 }
@@ -75,7 +75,7 @@ pub(super) fn allocate(
     Ok(address)
 }
 
-/// Lets the other devices reach memory that is the host's too.
+/// Makes an allocation in the host's memory accessible to the other devices.
 fn share(driver: &Driver, device: usize, address: u64, bytes: usize) -> Outcome {
     for other in driver.devices.iter().filter(|other| other.ordinal != device) {
         let host = std::ptr::with_exposed_provenance_mut(address as usize);
@@ -85,21 +85,21 @@ fn share(driver: &Driver, device: usize, address: u64, bytes: usize) -> Outcome 
     Ok(())
 }
 
-/// Takes memory of the host's from the devices that it is not of.
+/// Removes an allocation in the host's memory from the other devices.
 fn unshare(driver: &Driver, device: usize, address: u64) {
     for other in driver.devices.iter().filter(|other| other.ordinal != device) {
-        // It is there: `share` put it.
+        // `share` registered it, so this cannot fail.
         let _ = other.memory.release(std::ptr::with_exposed_provenance_mut(address as usize));
     }
 }
 
-/// Frees an allocation of any kind, which the driver owns.
+/// Frees an allocation of any kind that the driver owns.
 pub(super) fn release(driver: &Driver, address: u64, owned: &Owned) {
     let device = &driver.devices[owned.device];
     if !owned.kind.on_device() {
         unshare(driver, owned.device, address);
     }
-    // What is owned is there.
+    // The driver's records match the memory's, so this cannot fail.
     let _ = match owned.kind {
         Kind::Registered => {
             let host = std::ptr::with_exposed_provenance_mut(address as usize);
@@ -110,11 +110,11 @@ pub(super) fn release(driver: &Driver, address: u64, owned: &Owned) {
     managed::remove(&mut driver.state(), address);
 }
 
-/// What is wrong with freeing an address, told to who checks.
+/// Reports an invalid free to memcheck.
 fn misused(driver: &'static Driver, address: u64, function: &'static str) {
     let wrong = match driver.locate(address).map(|found| found.allocation) {
         Some(allocation) if allocation.address != address => FreeError::Inside { address, allocation },
-        // It is of a kind that this call does not free.
+        // The allocation is of a kind that this call does not free.
         Some(_) => FreeError::NotAllocated { address },
         None => {
             let nearest = driver.devices.iter().filter_map(|device| device.memory.nearest(address, 1));
@@ -157,7 +157,7 @@ pub(super) fn free_device(driver: &'static Driver, address: u64, function: &'sta
     free(driver, address, &[Kind::Device, Kind::Managed], function)
 }
 
-/// Bytes that this computer could give now, by Linux and the control group that the process is in.
+/// Returns the bytes available on the host, by Linux and the process's control group.
 fn host_bytes_available() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -168,7 +168,7 @@ fn host_bytes_available() -> Option<u64> {
     Some(available.min(of_group.unwrap_or(u64::MAX)))
 }
 
-/// The context to free memory in; `None` for null, which is nothing to free.
+/// Returns the context in which to free memory; `None` for null, which frees nothing.
 fn freeing(address: u64) -> Outcome<Option<Current>> {
     if address == 0 {
         return match contexts::current() {
@@ -176,12 +176,12 @@ fn freeing(address: u64) -> Outcome<Option<Current>> {
             Err(broken) => Err(broken),
         };
     }
-    // Without a context a wrong address cannot be told from one of a context that is gone.
+    // Without a context, an invalid address cannot be told from one of a destroyed context.
     let owner = |state: &State| Ok(state.allocations.get(&address).ok_or(INVALID_VALUE)?.context);
     contexts::current_or_owner(owner).map(Some)
 }
 
-/// The current context, where allocating is allowed now.
+/// Returns the current context if allocating is allowed now.
 fn allocating() -> Outcome<Current> {
     let current = contexts::current()?;
     capture::forbid_unsafe(&mut current.driver.state())?;
@@ -200,7 +200,7 @@ fn host_allocate(out: Out<u64>, bytes: usize, flags: c_uint, made_by: &'static s
     out.set(allocate(&current, bytes, Kind::Pinned, made_by, flags, None)?)
 }
 
-/// The pinned or registered memory that an address of the host's is in.
+/// Returns the pinned or registered memory that contains an address of the host.
 fn host_memory(current: &Current, address: u64) -> Option<Owned> {
     let found = containing(current, address)?;
     let state = current.driver.state();
@@ -245,7 +245,7 @@ entry_points! {
             None => return Ok(()),
         };
         capture::forbid_unsafe(&mut current.driver.state())?;
-        // Freeing waits for what may still use the memory.
+        // Freeing waits for work that may still use the memory.
         timeline::synchronise_context(&mut current.driver.state(), current.handle)?;
         free_device(current.driver, address, "cuMemFree_v2")
     }
@@ -282,21 +282,21 @@ entry_points! {
             return Err(INVALID_VALUE);
         }
         host_memory(&current, address).ok_or(INVALID_VALUE)?;
-        // Host and devices have one space of addresses.
+        // Host and devices share one address space.
         out.set(address)
     }
 
     fn cuMemHostGetFlags(out: Out<c_uint>, address: u64) {
         let current = contexts::current()?;
         let owned = host_memory(&current, address).ok_or(INVALID_VALUE)?;
-        // All of it is mapped, asked for or not.
+        // All of it is mapped, whether requested or not.
         out.set(owned.flags | MAPPED)
     }
 
     fn cuMemAllocManaged(out: Out<u64>, bytes: usize, flags: c_uint) {
         out.wanted()?;
         let current = allocating()?;
-        // For all streams, or for the host until it is attached to one.
+        // Attached to all streams, or to the host until it is attached to one.
         if !matches!(flags, 1 | 2) {
             return Err(INVALID_VALUE);
         }

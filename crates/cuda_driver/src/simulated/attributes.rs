@@ -1,7 +1,7 @@
-//! A device's attributes, as far as they follow from the card's description and its compute capability.
+//! A device's attributes, as far as the card's description and its compute capability determine them.
 //!
-//! What nothing here depends on (textures, sharing between processes, ...) is answered as the card would, where that is
-//! known, or with 0 for what the simulated driver cannot do. An attribute that is not in the list gives
+//! Attributes that nothing here depends on (textures, sharing between processes, ...) have the card's value if it is
+//! known, or 0 for what the simulated driver cannot do. An attribute that is not in the list returns
 //! `CUDA_ERROR_INVALID_VALUE`.
 
 use std::ffi::c_int;
@@ -11,22 +11,22 @@ use simt::model::unified;
 
 use super::codes::{INVALID_VALUE, Outcome};
 
-/// Blocks of a grid in x before 3.0, and in y and z always.
+/// Most blocks of a grid in x before 3.0, and in y and z always.
 const SHORT_GRID: u32 = 65_535;
 
-/// Constant memory of a module.
+/// Constant memory of a module, in bytes.
 pub(super) const CONSTANT_BYTES: u32 = 64 << 10;
 
-/// Shared memory of a block that needs no opting in.
+/// Shared memory of a block without opting in, in bytes.
 pub(super) const SHARED_WITHOUT_OPTIN: u32 = 48 << 10;
 
-/// The most threads in each direction of a block.
+/// Returns the most threads of a block in x, y and z.
 pub(super) fn most_threads(card: &Card) -> [u32; 3] {
     let most = card.limits().threads_per_block;
     [most, most, 64]
 }
 
-/// The most blocks in each direction of a grid.
+/// Returns the most blocks of a grid in x, y and z.
 pub(super) fn most_blocks(card: &Card) -> [u32; 3] {
     match card.compute_capability.major {
         1 => [SHORT_GRID, SHORT_GRID, 1],
@@ -35,17 +35,17 @@ pub(super) fn most_blocks(card: &Card) -> [u32; 3] {
     }
 }
 
-/// Shared memory of a block that has not opted in to more.
+/// Returns the shared memory of a block that has not opted in to more, in bytes.
 pub(super) fn shared_without_optin(card: &Card) -> u32 {
     card.limits().shared_bytes_per_block.min(SHARED_WITHOUT_OPTIN)
 }
 
-/// The memory's clock in kHz: with two transfers a clock over the bus it gives the card's peak.
+/// Returns the memory's clock in kHz: two transfers per clock over the bus give the card's peak bandwidth.
 fn memory_clock_khz(card: &Card) -> f64 {
     card.dram_gb_per_s * 1e9 / (f64::from(card.dram_bus_bits) / 8.0) / 2.0 / 1e3
 }
 
-/// The attribute of this number, for the card on bus `slot`, counted from 0.
+/// Returns the attribute of this number, for the card on bus `slot`, counted from 0.
 pub(super) fn of(card: &Card, slot: usize, attribute: c_int) -> Outcome<c_int> {
     let capability = card.compute_capability;
     let from = |major, minor| c_int::from(capability.at_least(major, minor));
@@ -64,14 +64,14 @@ pub(super) fn of(card: &Card, slot: usize, attribute: c_int) -> Outcome<c_int> {
         8 => count(shared_without_optin(card)),
         9 => count(CONSTANT_BYTES),
         10 => count(card.warp_threads),
-        // Bytes between rows of a copy: the largest that fits.
+        // Pitch of a copy in bytes: the largest value.
         11 => c_int::MAX,
         12 => count(limits.registers.min(64 << 10)),
         13 => (card.clock_mhz * 1e3).round() as c_int,
-        // Textures: alignment, and the pitch's.
+        // Textures: alignment, and that of the pitch.
         14 => 512,
         51 => 32,
-        // Copies while kernels run; copy engines, one a direction.
+        // Copies overlap with kernels; copy engines, one per direction.
         15 => from(1, 1),
         40 => {
             if capability.at_least(2, 0) {
@@ -81,15 +81,15 @@ pub(super) fn of(card: &Card, slot: usize, attribute: c_int) -> Outcome<c_int> {
             }
         }
         16 => count(card.multiprocessors),
-        // No limit on a kernel's time; not part of the host's chip; host memory can be mapped.
+        // No limit on a kernel's time; a discrete card; host memory can be mapped.
         17 | 18 => 0,
         19 => 1,
-        // Every process may use the device.
+        // Compute mode: every process may use the device.
         20 => 0,
         // Textures and surfaces, which are not simulated: no extent.
         21..=30 | 42..=49 | 52..=74 | 77 => 0,
         31 => from(2, 0),
-        // Memory errors are not corrected; the Windows driver's model is none.
+        // No ECC; not the Windows TCC driver.
         32 | 35 => 0,
         33 => slot as c_int + 1,
         34 | 50 => 0,
@@ -101,7 +101,7 @@ pub(super) fn of(card: &Card, slot: usize, attribute: c_int) -> Outcome<c_int> {
         75 => c_int::from(capability.major),
         76 => c_int::from(capability.minor),
         78 => from(3, 5),
-        // Global and local memory in L1: Kepler's L1 is for local memory alone.
+        // Global and local memory in L1: Kepler's L1 serves local memory alone.
         79 => c_int::from(capability.major != 1 && capability.major != 3),
         80 => from(2, 0),
         81 => count(limits.shared_bytes),
@@ -109,34 +109,35 @@ pub(super) fn of(card: &Card, slot: usize, attribute: c_int) -> Outcome<c_int> {
         83 => from(3, 0),
         84 => 0,
         85 => slot as c_int,
-        // Atomics on host memory over the link, which PCIe has not.
+        // Atomics on host memory over the link, which PCIe lacks.
         86 => 0,
         87 => single_to_double(card),
-        // Pageable host memory is no device memory here.
+        // No access to pageable host memory.
         88 | 100 | 101 => 0,
         89 => c_int::from(unified::faults(capability)),
         90 => from(6, 0),
         // Registered host memory has the host's address on the device too.
         91 => 1,
-        // Stream memory operations, cooperation between devices, remote writes, mapping of memory by hand: not done.
+        // Stream memory operations, cooperation between devices, remote writes, virtual memory management: not
+        // supported.
         92..=94 | 96 | 98 | 102..=105 | 107 | 110 | 112 | 114 | 116..=119 => 0,
         95 => from(6, 0),
         97 => count(limits.shared_bytes_per_block),
         99 => 1,
         106 => count(limits.blocks),
-        // Part of L2 can be set aside for lines that should stay, which changes nothing here.
+        // Part of L2 can be set aside for persisting lines, which has no effect here.
         108 | 109 => 0,
         111 => count(limits.shared_reserved),
         113 | 115 => 1,
         // Clusters of more than one block, tensor maps.
         120 | 127 => 0,
-        // Launches that overlap their predecessors (which changes nothing), confidential computing, fabrics, NUMA.
+        // Overlapping launches (which have no effect), confidential computing, fabrics, NUMA.
         121..=126 | 128..=135 => 0,
         _ => return Err(INVALID_VALUE),
     })
 }
 
-/// Single-precision operations in the time of one of double precision, by capability (the guide's table of arithmetic
+/// Returns the ratio of single- to double-precision throughput, by capability (the guide's table of arithmetic
 /// throughput).
 fn single_to_double(card: &Card) -> c_int {
     match (card.compute_capability.major, card.compute_capability.minor) {

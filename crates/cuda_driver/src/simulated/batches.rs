@@ -1,4 +1,4 @@
-//! Batches: many copies or prefetches in one call, with what runs of them have in common told once.
+//! Batches: many copies or prefetches in one call, with attributes shared by runs of them.
 
 use std::ffi::{c_int, c_uint};
 
@@ -11,8 +11,8 @@ use super::operations::submit;
 use super::registry::Handle;
 use super::streams;
 
-/// `CUmemcpyAttributes`. When the source is read and where managed memory should be are hints for work that runs later;
-/// here it has run when the call returns.
+/// `CUmemcpyAttributes`. The source's access order and the preferred location are hints for asynchronous work; here the
+/// work has run when the call returns.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct CopyAttributes {
@@ -24,7 +24,8 @@ struct CopyAttributes {
 
 const _: () = assert!(size_of::<CopyAttributes>() == 24);
 
-/// The value of each of `count` elements, where value `k` is for the elements from `firsts[k]` on, up to `firsts[k + 1]`.
+/// Returns the value of each of `count` elements, where value `k` is for the elements from `firsts[k]` up to `firsts[k
+/// + 1]`.
 fn spread<T: Copy>(values: In<T>, firsts: In<usize>, runs: usize, count: usize) -> Outcome<Vec<T>> {
     let (values, firsts) = (values.all(runs)?, firsts.all(runs)?);
     let increases = firsts.windows(2).all(|pair| pair[0] < pair[1]);
@@ -37,7 +38,7 @@ fn spread<T: Copy>(values: In<T>, firsts: In<usize>, runs: usize, count: usize) 
     Ok(runs.flat_map(|(value, (first, end))| std::iter::repeat_n(*value, end - first)).collect())
 }
 
-/// A batch goes to a stream that the program made, or to its thread's.
+/// Checks the stream of a batch: one that the program made, or its thread's default stream.
 fn not_legacy(stream: Handle) -> Outcome {
     let current = contexts::current()?;
     let mut state = current.driver.state();
@@ -57,7 +58,7 @@ struct Copies {
 }
 
 impl Copies {
-    /// Copies; at an error `failed` becomes the index of the copy, where it is that of one.
+    /// Executes the copies. If one of them fails, passes its index to `failed`.
     fn run(&self, stream: Handle, mut failed: impl FnMut(usize)) -> Outcome {
         const KNOWN_FLAGS: c_uint = 1;
         not_legacy(stream)?;
@@ -87,7 +88,7 @@ entry_points! {
         copies.run(stream, |index| failed.set_if_wanted(index))
     }
 
-    // From CUDA 13: without the index of the copy that failed.
+    // From CUDA 13: without the index of the failed copy.
     fn cuMemcpyBatchAsync_v2(
         to: In<u64>, from: In<u64>, sizes: In<usize>, count: usize, attributes: In<CopyAttributes>,
         firsts: In<usize>, runs: usize, stream: Handle,

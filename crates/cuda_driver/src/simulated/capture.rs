@@ -1,4 +1,4 @@
-//! Stream capture: what is put into a stream becomes a graph instead of being done.
+//! Stream capture: work submitted to a stream is recorded in a graph instead of executed.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -31,35 +31,35 @@ thread_local! {
 /// A stream's part in a capture.
 #[derive(Clone, Debug)]
 pub(super) struct Capture {
-    /// The graph that grows.
+    /// Graph that receives the work.
     pub graph: Handle,
-    /// Whether the program knows the graph already and keeps it if the capture fails.
+    /// True if the program made the graph, and keeps it if the capture fails.
     pub into_existing: bool,
-    /// Names the capture.
+    /// Identifier of the capture.
     pub id: Handle,
-    /// What the stream's next work comes after.
+    /// Nodes on which the stream's next work depends.
     pub ends: Vec<Handle>,
-    /// The data of the edges from there, handed out to the program.
+    /// Data of the edges from these nodes, as the program gets them.
     pub edges: Vec<EdgeData>,
-    /// Whether the capture was begun in this stream; others joined it by waiting for an event.
+    /// True if the capture began in this stream; others joined it by waiting for an event.
     pub origin: bool,
     pub mode: c_int,
-    /// Who began it.
+    /// Thread that began the capture.
     pub thread: ThreadId,
 }
 
-/// What a program is told of a capture.
+/// Description of a capture, for the program.
 pub(super) struct Described {
     pub id: u64,
     pub graph: Handle,
-    /// The nodes that the stream's next work comes after: as long as the stream is left as it is.
+    /// Nodes on which the stream's next work depends. The pointer is valid until the stream changes.
     pub ends: *const Handle,
-    /// Their edges' data.
+    /// Data of their edges.
     pub edges: *const EdgeData,
     pub count: usize,
 }
 
-/// Describes the sound capture of a stream.
+/// Returns the description of a stream's capture, if it is valid.
 pub(super) fn describe(state: &mut State, stream: Handle) -> Outcome<Option<Described>> {
     let Some(capture) = &mut state.streams.get_mut(stream)?.capture else { return Ok(None) };
     capture.edges = vec![EdgeData::default(); capture.ends.len()];
@@ -72,7 +72,7 @@ pub(super) fn describe(state: &mut State, stream: Handle) -> Outcome<Option<Desc
     }))
 }
 
-/// Changes what the next work of a captured stream comes after: more nodes, or these and no others.
+/// Changes the nodes on which a captured stream's next work depends: adds nodes, or replaces them.
 pub(super) fn set_ends(state: &mut State, stream: Handle, nodes: Vec<Handle>, instead: bool) -> Outcome {
     let capture = state.streams.get(stream)?.capture.clone().ok_or(ILLEGAL_STATE)?;
     if !is_sound(state, &capture) {
@@ -94,24 +94,24 @@ pub(super) fn set_ends(state: &mut State, stream: Handle, nodes: Vec<Handle>, in
     Ok(())
 }
 
-/// Sets this thread's mode; the old one.
+/// Sets this thread's mode, and returns the old one.
 pub(super) fn exchange_mode(mode: c_int) -> c_int {
     MODE.replace(mode)
 }
 
-/// Whether nothing has invalidated it.
+/// Returns true if nothing has invalidated the capture.
 pub(super) fn is_sound(state: &State, capture: &Capture) -> bool {
     state.graphs.get(capture.graph).is_ok_and(|graph| !graph.invalidated)
 }
 
-/// Whatever else is recorded, the capture will have failed.
+/// Invalidates a capture: it fails at its end, whatever else is recorded.
 pub(super) fn invalidate(state: &mut State, graph: Handle) {
     if let Ok(graph) = state.graphs.get_mut(graph) {
         graph.invalidated = true;
     }
 }
 
-/// Graphs of the captures for which this is true of one of their streams.
+/// Returns the graphs of captures with a stream for which `wanted` is true.
 fn captures(state: &State, wanted: impl Fn(&Capture, &super::streams::Stream) -> bool) -> Vec<Handle> {
     let streams = state.streams.iter();
     let found =
@@ -129,7 +129,7 @@ fn invalidate_all(state: &mut State, graphs: Vec<Handle>, code: Code) -> Outcome
     Err(code)
 }
 
-/// Refuses a call that a captured stream does not allow, which ends the capture too.
+/// Refuses a call that a captured stream does not allow, and invalidates the capture.
 pub(super) fn forbid(state: &mut State, stream: Handle) -> Outcome {
     let this = state.streams.get(stream)?;
     if let Some(capture) = &this.capture {
@@ -139,7 +139,7 @@ pub(super) fn forbid(state: &mut State, stream: Handle) -> Outcome {
     implicit(state, stream)
 }
 
-/// Refuses work in the default stream while one that it waits for is captured.
+/// Refuses work in the default stream while a stream that it waits for is captured.
 fn implicit(state: &mut State, stream: Handle) -> Outcome {
     let this = state.streams.get(stream)?;
     if this.kind != Kind::Legacy {
@@ -150,14 +150,13 @@ fn implicit(state: &mut State, stream: Handle) -> Outcome {
     invalidate_all(state, graphs, STREAM_CAPTURE_IMPLICIT)
 }
 
-/// Refuses a call that waits for a whole context in which a stream is captured.
+/// Refuses a call that waits for a whole context while one of its streams is captured.
 pub(super) fn forbid_in_context(state: &mut State, context: Handle) -> Outcome {
     let graphs = captures(state, |_, stream| stream.context == context);
     invalidate_all(state, graphs, STREAM_CAPTURE_UNSUPPORTED)
 }
 
-/// Refuses calls that might disturb a capture, such as allocating, as far as the captures' modes and the thread's ask
-/// for it.
+/// Refuses calls that might disturb a capture, such as allocating, if the captures' modes and the thread's forbid them.
 pub(super) fn forbid_unsafe(state: &mut State) -> Outcome {
     let (mode, thread) = (MODE.get(), std::thread::current().id());
     let graphs = captures(state, |capture, _| {
@@ -167,13 +166,13 @@ pub(super) fn forbid_unsafe(state: &mut State) -> Outcome {
     invalidate_all(state, graphs, STREAM_CAPTURE_UNSUPPORTED)
 }
 
-/// A captured stream may not wait for what is not of its capture.
+/// Refuses that a captured stream waits for work outside of its capture.
 pub(super) fn isolation(state: &mut State, stream: Handle) -> Outcome {
     let graph = state.streams.get(stream)?.capture.as_ref().map(|capture| capture.graph);
     invalidate_all(state, graph.into_iter().collect(), STREAM_CAPTURE_ISOLATION)
 }
 
-/// Begins a capture, into a graph of its own or behind nodes of one that there is.
+/// Begins a capture, into a new graph or behind nodes of an existing one.
 pub(super) fn begin(
     state: &mut State,
     stream: Handle,
@@ -208,7 +207,7 @@ pub(super) fn begin(
     Ok(())
 }
 
-/// Ends the capture that was begun in this stream; its graph.
+/// Ends the capture that began in this stream, and returns its graph.
 pub(super) fn end(state: &mut State, stream: Handle) -> Outcome<Handle> {
     let capture = state.streams.get(stream)?.capture.clone().ok_or(ILLEGAL_STATE)?;
     if !capture.origin {
@@ -237,19 +236,19 @@ pub(super) fn end(state: &mut State, stream: Handle) -> Outcome<Handle> {
     Err(if sound { STREAM_CAPTURE_UNJOINED } else { STREAM_CAPTURE_INVALIDATED })
 }
 
-/// Drops the graph of a failed capture. One that the program made stays, with what was captured into it.
+/// Drops the graph of a failed capture. One that the program made stays, with the nodes captured into it.
 fn discard(state: &mut State, capture: &Capture) {
     if capture.into_existing {
         if let Ok(graph) = state.graphs.get_mut(capture.graph) {
             graph.invalidated = false;
         }
     } else {
-        // It is there: the capture held it. The program does not know it.
+        // The capture held the graph, so this cannot fail. The program does not know it.
         let _ = state.graphs.remove(capture.graph);
     }
 }
 
-/// Takes all streams out of a capture, and events that were marked in it.
+/// Removes all streams and events from a capture.
 fn leave(state: &mut State, capture: &Capture) {
     for (_, stream) in state.streams.iter_mut() {
         if stream.capture.as_ref().is_some_and(|other| other.graph == capture.graph) {
@@ -263,8 +262,8 @@ fn leave(state: &mut State, capture: &Capture) {
     }
 }
 
-/// Takes a stream that is destroyed out of its capture, which ends with the stream that it was begun in. What another stream
-/// was given remains, and has to be waited for like that of streams that live on.
+/// Removes a destroyed stream from its capture, which ends with the stream in which it began. The work of another
+/// stream stays in the graph, and has to be joined like that of living streams.
 pub(super) fn abandon(state: &mut State, capture: &Capture) {
     if capture.origin {
         leave(state, capture);
@@ -274,7 +273,7 @@ pub(super) fn abandon(state: &mut State, capture: &Capture) {
     }
 }
 
-/// Lets a stream wait for nodes of a capture, by which it becomes part of it.
+/// Lets a stream wait for nodes of a capture, and so join it.
 pub(super) fn join(state: &mut State, stream: Handle, graph: Handle, nodes: &[Handle]) -> Outcome {
     let this = state.streams.get(stream)?;
     if this.kind == Kind::Legacy {
@@ -310,7 +309,7 @@ pub(super) fn join(state: &mut State, stream: Handle, graph: Handle, nodes: &[Ha
     }
 }
 
-/// Records an operation where the stream is captured; whether it is.
+/// Records an operation if the stream is captured. Returns true if it is.
 pub(super) fn record(state: &mut State, stream: Handle, operation: &Operation) -> Outcome<bool> {
     let Some(capture) = state.streams.get(stream)?.capture.clone() else {
         implicit(state, stream)?;
@@ -320,7 +319,7 @@ pub(super) fn record(state: &mut State, stream: Handle, operation: &Operation) -
         return Err(STREAM_CAPTURE_INVALIDATED);
     }
     match operation {
-        // A mark in a capture is no work: it says what comes before.
+        // Recording an event in a capture adds no node: it marks the current dependencies.
         Operation::Record(event) => {
             state.events.get_mut(*event)?.mark = Mark::Captured { graph: capture.graph, nodes: capture.ends };
         }

@@ -1,8 +1,8 @@
-//! The result codes that the simulated driver gives, by the driver API's names.
+//! The result codes of the simulated driver, by the driver API's names.
 
 use crate::Code;
 
-/// What an entry point's work gives; the code is what its caller gets to see.
+/// The result of an entry point; its caller sees the code.
 pub(super) type Outcome<T = ()> = Result<T, Code>;
 
 pub(super) const INVALID_VALUE: Code = Code(1);

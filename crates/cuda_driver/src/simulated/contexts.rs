@@ -1,4 +1,4 @@
-//! Contexts: who owns what, which one a thread works in, and what a fault leaves behind.
+//! Contexts: owners of objects, the current context of a thread, and the effect of a fault.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,41 +16,41 @@ use super::timeline::{self, Clocks};
 use super::{destroy, streams};
 use crate::Code;
 
-/// What the driver API calls a context's API version.
+/// The driver API's version of a context.
 const API_VERSION: c_uint = 3020;
 
-/// Scheduling, host mapping, larger local memory, core dumps, synchronous copies: all that `cuCtxCreate` knows.
+/// All flags that `cuCtxCreate` knows: scheduling, host mapping, larger local memory, core dumps, synchronous copies.
 const FLAGS: c_uint = 0xff;
 const SCHEDULING: c_uint = 0x07;
 pub(super) const MAP_HOST: c_uint = 0x08;
 
 thread_local! {
-    /// The thread's contexts; the last is the current one.
+    /// The thread's stack of contexts; the last is the current one.
     static STACK: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A context.
 #[derive(Debug)]
 pub(super) struct Context {
-    /// The device's number.
+    /// Number of the device.
     pub device: usize,
     pub flags: c_uint,
     pub limits: Limits,
     pub cache: c_int,
     pub banks: c_int,
-    /// What every call returns since a kernel went wrong.
+    /// Code that every call returns after a kernel has faulted.
     pub broken: Option<Code>,
     pub clocks: Clocks,
     /// The default stream that waits for the others.
     pub legacy: Handle,
-    /// The default streams of threads that asked for theirs.
+    /// Per-thread default streams, for threads that asked for theirs.
     pub per_thread: HashMap<ThreadId, Handle>,
 }
 
-/// What `cuCtxSetLimit` sets, in bytes or counts, with the values that a context begins with.
+/// Limits of `cuCtxSetLimit`, in bytes or counts, with their initial values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Local memory and call frames of a thread.
+    /// Stack of a thread: local memory and call frames.
     pub stack: usize,
     pub printf: usize,
     pub heap: usize,
@@ -78,7 +78,7 @@ impl Limits {
     }
 }
 
-/// The calling thread's context.
+/// The calling thread's current context.
 #[derive(Clone, Copy)]
 pub(super) struct Current {
     pub handle: Handle,
@@ -86,12 +86,12 @@ pub(super) struct Current {
     pub device: &'static Device,
 }
 
-/// The calling thread's context, sound or not.
+/// Returns the calling thread's context, also after a fault.
 fn current_handle() -> Outcome<Handle> {
     STACK.with_borrow(|stack| stack.last().copied()).ok_or(INVALID_CONTEXT)
 }
 
-/// The calling thread's context.
+/// Returns the calling thread's context.
 ///
 /// `CUDA_ERROR_INVALID_CONTEXT` without one, `CUDA_ERROR_CONTEXT_IS_DESTROYED` after its end, and after a kernel's
 /// fault the fault's code.
@@ -101,7 +101,7 @@ pub(super) fn current() -> Outcome<Current> {
     at(driver, handle, CONTEXT_IS_DESTROYED)
 }
 
-/// The calling thread's context; where it has none, that of the object at hand: NVIDIA's driver frees, unloads and
+/// Returns the calling thread's context, or without one that of the object at hand: NVIDIA's driver frees, unloads and
 /// destroys without a current context.
 pub(super) fn current_or_owner(owner: impl FnOnce(&State) -> Outcome<Handle>) -> Outcome<Current> {
     match current() {
@@ -114,7 +114,7 @@ pub(super) fn current_or_owner(owner: impl FnOnce(&State) -> Outcome<Handle>) ->
     }
 }
 
-/// A context by its handle, unless it is broken.
+/// Returns a context by its handle, unless it has faulted.
 pub(super) fn at(driver: &'static Driver, handle: Handle, unknown: Code) -> Outcome<Current> {
     let state = driver.state();
     let context = state.contexts.get(handle).map_err(|_| unknown)?;
@@ -125,7 +125,7 @@ pub(super) fn at(driver: &'static Driver, handle: Handle, unknown: Code) -> Outc
 }
 
 impl State {
-    /// Makes a context, under a given handle where it is a primary one.
+    /// Creates a context, with the given handle if it is a primary one.
     pub(super) fn create_context(&mut self, device: usize, flags: c_uint, handle: Option<Handle>) -> Handle {
         let context = Context {
             device,
@@ -191,13 +191,13 @@ entry_points! {
 
     fn cuCtxCreate_v3(out: Out<Handle>, affinity: In<u8>, count: c_int, flags: c_uint, device: c_int) {
         if count != 0 || !affinity.is_null() {
-            // Affinity to some multiprocessors, as NVIDIA's multi-process service gives it.
+            // Affinity to some multiprocessors, which NVIDIA's multi-process service provides.
             return Err(UNSUPPORTED_EXEC_AFFINITY);
         }
         create(out, flags, device)
     }
 
-    // From CUDA 12.5; without parameters, or with nothing in them, it is the second version.
+    // From CUDA 12.5; without parameters, or with empty ones, it is the second version.
     fn cuCtxCreate_v4(out: Out<Handle>, parameters: In<CreateParameters>, flags: c_uint, device: c_int) {
         if !parameters.is_null() {
             let CreateParameters { affinities, affinity_count, graphics } = parameters.get()?;
@@ -225,7 +225,7 @@ entry_points! {
             }
         }
         destroy::context(driver, handle);
-        // It is popped where it is the calling thread's own; other threads find that it is destroyed.
+        // If it is the calling thread's current context, it is popped; other threads find that it is destroyed.
         STACK.with_borrow_mut(|stack| {
             if stack.last() == Some(&handle) {
                 stack.pop();
@@ -317,7 +317,7 @@ entry_points! {
         let mut state = current.driver.state();
         let kept = state.contexts.get_mut(current.handle)?.limits.of(limit)?;
         *kept = match limit {
-            // The driver's own: 512 KiB of stack a thread at most, in steps of 16 bytes.
+            // The driver's own limit: at most 512 KiB of stack per thread, in steps of 16 bytes.
             0 if value > 512 << 10 => return Err(INVALID_VALUE),
             0 => value.next_multiple_of(16),
             5 => value.clamp(32, 128).next_power_of_two(),
@@ -356,8 +356,7 @@ entry_points! {
         if !(0..=2).contains(&config) {
             return Err(INVALID_VALUE);
         }
-        // Kepler alone had banks of 8 bytes, which the model does not have: the setting is taken, as on the other
-        // cards, and changes nothing.
+        // Kepler alone had banks of 8 bytes. Other cards accept the setting without effect, and so does the model.
         current.driver.state().contexts.get_mut(current.handle)?.banks = config.max(1);
         Ok(())
     }
@@ -381,7 +380,7 @@ entry_points! {
     }
 
     fn cuCtxAttach(out: Out<Handle>, flags: c_uint) {
-        // Kept for programs of CUDA 3: contexts count no users any more.
+        // For programs of CUDA 3: contexts no longer count their users.
         if flags != 0 {
             return Err(INVALID_VALUE);
         }

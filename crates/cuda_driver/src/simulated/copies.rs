@@ -1,4 +1,4 @@
-//! Copies: one piece, rows or layers of rows, between the host's memory and the devices'.
+//! Copies of a range, of rows, or of layers of rows, between the host's memory and the devices'.
 
 use simt::memory::Kind;
 use simt::model;
@@ -16,41 +16,41 @@ use super::timeline::{Engine, Work};
 /// One side of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Side {
-    /// Of the first byte; the host's and the devices' are of one space.
+    /// Address of the first byte; host and devices share one address space.
     pub address: u64,
     pub claim: Claim,
-    /// From row to row, in bytes.
+    /// Distance between rows, in bytes.
     pub row: usize,
-    /// From layer to layer, in bytes.
+    /// Distance between layers, in bytes.
     pub layer: usize,
 }
 
-/// What a call says that an address is.
+/// The kind of memory that a call claims for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     Host,
     Device,
-    /// To be looked up.
+    /// Any kind: look the address up.
     Either,
 }
 
-/// Bytes from one place to another.
+/// A copy of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub to: Side,
     pub from: Side,
-    /// Bytes of a row.
+    /// Width of a row, in bytes.
     pub width: usize,
     pub rows: usize,
     pub layers: usize,
 }
 
-/// What an address turned out to be.
+/// The memory at an address, after the look-up.
 #[derive(Clone, Copy)]
 enum Place {
-    /// Memory of the host's that no device knows.
+    /// Memory of the host that no device knows.
     Pageable,
-    /// A device's, or the host's for a device to reach.
+    /// Device memory, or mapped memory of the host.
     Known(Located),
 }
 
@@ -59,14 +59,14 @@ impl Side {
         Self { address, claim, row: bytes, layer: bytes }
     }
 
-    /// Bytes from the first to the last that is copied.
+    /// Returns the bytes from the first to the last that is copied.
     fn extent(&self, copy: &Transfer) -> Option<u64> {
         let layers = self.layer.checked_mul(copy.layers - 1)?;
         let rows = self.row.checked_mul(copy.rows - 1)?;
         Some(layers.checked_add(rows)?.checked_add(copy.width)? as u64)
     }
 
-    /// What it is; `CUDA_ERROR_INVALID_VALUE` where not all of it is within one allocation of the claimed kind.
+    /// Looks the memory up; `CUDA_ERROR_INVALID_VALUE` if it is not all within one allocation of the claimed kind.
     fn place(&self, copy: &Transfer, driver: &'static Driver) -> Outcome<Place> {
         let found = driver.locate(self.address);
         match (found, self.claim) {
@@ -90,7 +90,7 @@ impl Side {
 }
 
 impl Place {
-    /// Whether the bytes are the host's, as far as the time of a copy is concerned.
+    /// Returns true if the bytes are in the host's memory, as far as the time of a copy is concerned.
     fn on_host(&self, driver: &Driver, address: u64) -> bool {
         match self {
             Self::Pageable => true,
@@ -104,7 +104,7 @@ impl Place {
 }
 
 impl Transfer {
-    /// One piece.
+    /// Creates a copy of a contiguous range.
     pub(super) fn piece(to: u64, to_claim: Claim, from: u64, from_claim: Claim, bytes: usize) -> Self {
         Self {
             to: Side::one(to, to_claim, bytes),
@@ -119,7 +119,7 @@ impl Transfer {
         self.width == 0 || self.rows == 0 || self.layers == 0
     }
 
-    /// The same bytes in as few rows as possible.
+    /// Merges rows and layers that are contiguous.
     fn merged(mut self) -> Self {
         let tight = |copy: &Self, stride: fn(&Side) -> usize, bytes: usize| {
             stride(&copy.to) == bytes && stride(&copy.from) == bytes
@@ -159,7 +159,7 @@ impl Transfer {
         let card = &device.card;
         let by_link = |engine| Work { engine: Some(engine), seconds: model::host_copy_seconds(card, bytes) };
         Ok(match (from.on_host(driver, self.from.address), to.on_host(driver, self.to.address)) {
-            // Nothing is modelled of the host's own memory.
+            // Copies within the host's memory take no modelled time.
             (true, true) => Work::NOTHING,
             (true, false) => by_link(Engine::FromHost),
             (false, true) => by_link(Engine::ToHost),
@@ -168,7 +168,7 @@ impl Transfer {
                 if to_device == from_device {
                     Work { engine: Some(Engine::Compute), seconds: model::device_copy_seconds(card, bytes) }
                 } else {
-                    // By way of the host: simulated devices are not peers.
+                    // By way of the host, since simulated devices are not peers.
                     let seconds = 2.0 * model::host_copy_seconds(card, bytes);
                     Work { engine: Some(Engine::ToHost), seconds }
                 }
@@ -218,7 +218,7 @@ fn copy_row(to: Place, to_address: u64, from: Place, from_address: u64, bytes: u
     }
 }
 
-/// Both contexts of a copy between devices must be.
+/// Checks that both contexts of a copy between devices exist.
 fn peers(to: Handle, from: Handle) -> Outcome {
     let driver = super::driver::driver()?;
     contexts::at(driver, to, INVALID_CONTEXT)?;

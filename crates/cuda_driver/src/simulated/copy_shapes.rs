@@ -17,7 +17,7 @@ pub(super) struct Copy2d {
     height: usize,
 }
 
-/// Its half.
+/// One side of a [`Copy2d`].
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Side2d {
@@ -30,7 +30,7 @@ struct Side2d {
     pitch: usize,
 }
 
-/// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, which has contexts where the first has nothing.
+/// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, which has contexts in place of reserved fields.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Copy3d {
@@ -41,7 +41,7 @@ pub(super) struct Copy3d {
     depth: usize,
 }
 
-/// Its half.
+/// One side of a [`Copy3d`].
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Side3d {
@@ -60,7 +60,7 @@ struct Side3d {
 
 const _: () = assert!(size_of::<Copy2d>() == 128 && size_of::<Copy3d>() == 200);
 
-/// The address that counts for a kind of memory.
+/// Returns the address that a kind of memory selects.
 fn claimed(kind: c_uint, host: u64, device: u64) -> Outcome<(u64, Claim)> {
     match kind {
         1 => Ok((host, Claim::Host)),
@@ -101,7 +101,7 @@ impl Copy2d {
 }
 
 impl Copy3d {
-    /// Of a copy between devices: to where, from where.
+    /// Returns the contexts of a copy between devices: of the destination and of the source.
     pub(super) fn contexts(&self) -> (Handle, Handle) {
         (self.to.context, self.from.context)
     }
@@ -117,7 +117,7 @@ impl Copy3d {
         })
     }
 
-    /// What a node of a graph tells of its copy.
+    /// Describes the copy of a graph's node.
     pub(super) fn of(copy: &Transfer) -> Self {
         let side = |side: &Side| Side3d {
             x: 0,

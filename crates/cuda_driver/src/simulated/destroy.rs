@@ -1,11 +1,11 @@
-//! The end of a context, and of all that is in it.
+//! Destroys contexts with all their objects.
 
 use super::codes::Outcome;
 use super::driver::{Driver, driver};
 use super::registry::Handle;
 use super::{allocations, capture, findings, modules};
 
-/// Destroys a context: what the program has not freed, unloaded or destroyed goes with it.
+/// Destroys a context, with all that the program has not freed, unloaded or destroyed.
 pub(super) fn context(driver: &'static Driver, handle: Handle) {
     let (modules, allocations) = {
         let mut state = driver.state();
@@ -31,7 +31,7 @@ pub(super) fn context(driver: &'static Driver, handle: Handle) {
         (modules, left.collect::<Vec<_>>())
     };
     for module in modules {
-        // It was there a moment ago; another thread may have been faster.
+        // Another thread may have unloaded it meanwhile.
         let _ = modules::unload(driver, module);
     }
     for (address, owned) in allocations {
@@ -41,8 +41,8 @@ pub(super) fn context(driver: &'static Driver, handle: Handle) {
     }
 }
 
-/// Reports, as leaks, all memory of living contexts that the program has not freed, without freeing it: for the end of a
-/// program that does not destroy its contexts. Nothing without leakcheck.
+/// Reports, as leaks, all memory of living contexts that the program has not freed, without freeing it. For the end of
+/// a program that does not destroy its contexts. Without leakcheck it does nothing.
 pub fn finish() {
     let all = || -> Outcome {
         let driver = driver()?;

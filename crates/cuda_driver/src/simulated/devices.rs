@@ -8,7 +8,7 @@ use super::driver::{Device, driver};
 use super::entry::{In, Out};
 use super::visible;
 
-/// `CUdevprop`, which CUDA 5 replaced with attributes.
+/// `CUdevprop`, which attributes replaced in CUDA 5.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Properties {
@@ -24,12 +24,12 @@ struct Properties {
     texture_alignment: c_int,
 }
 
-/// "0000:01:00.0": the devices stand on buses of their own, from 1 on.
+/// Returns "0000:01:00.0": each device is on a bus of its own, from 1 on.
 fn bus(device: &Device) -> String {
     format!("0000:{:02x}:00.0", device.slot + 1)
 }
 
-/// Bytes that are the same in each run.
+/// Returns an identifier that is the same in each run.
 fn uuid(device: &Device) -> [u8; 16] {
     visible::uuid(device.slot, &device.card.key)
 }

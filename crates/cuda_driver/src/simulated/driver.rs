@@ -1,4 +1,4 @@
-//! The one simulated driver of the process.
+//! The simulated driver of the process and its state.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
@@ -33,22 +33,22 @@ use super::user_objects::UserObject;
 use super::visible::{self, VISIBLE_VARIABLE};
 use crate::{Code, DriverVersion};
 
-/// The CUDA version that the simulated driver claims: that of the newest PTX ISA that NVIDIA has published, 9.4.
-/// Instructions that the simulator does not execute are refused one by one, whatever version has them.
+/// The CUDA version that the simulated driver claims: that of the newest published PTX ISA, 9.4. Instructions that the
+/// simulator does not execute are refused individually, whatever their version.
 pub(super) const DRIVER_VERSION: DriverVersion = DriverVersion(13_040);
 
 static DRIVER: OnceLock<Driver> = OnceLock::new();
 static STARTING: Mutex<()> = Mutex::new(());
 
-/// Devices, and everything that the program made.
+/// The simulated driver: its devices and the program's objects.
 pub(super) struct Driver {
     pub devices: Vec<Device>,
-    /// Threads that execute a launch.
+    /// Host threads that execute a launch.
     pub workers: usize,
     pub checks: Option<Checks>,
-    /// The report shows each finding instead of groups.
+    /// True if the report shows each finding instead of groups.
     pub each_finding: bool,
-    /// A launch that gets no further for so long is ended; none: never.
+    /// Time without progress after which a launch ends; None for no limit.
     pub timeout: Option<Duration>,
     pub profile: Option<Profile>,
     state: Mutex<State>,
@@ -56,23 +56,23 @@ pub(super) struct Driver {
 
 /// A simulated card.
 pub(super) struct Device {
-    /// The number by which the program knows it.
+    /// Number by which the program knows it.
     pub ordinal: usize,
-    /// Its place among all, those included that are hidden from the program.
+    /// Index among all devices, hidden ones included.
     pub slot: usize,
     pub card: Card,
     pub limits: Limits,
     /// Device memory, in bytes.
     pub bytes: u64,
     pub memory: Memory,
-    /// What its L2 holds; who has it launches.
+    /// State of its L2; launches hold the lock.
     l2: Mutex<L2State>,
 }
 
-/// Everything that changes.
+/// The state that changes.
 pub(super) struct State {
     pub contexts: Registry<Context>,
-    /// By device.
+    /// Primary contexts, by device.
     pub primaries: Vec<Primary>,
     pub modules: Registry<Module>,
     pub functions: Registry<Function>,
@@ -82,34 +82,35 @@ pub(super) struct State {
     pub streams: Registry<Stream>,
     pub events: Registry<Event>,
     pub graphs: Registry<Graph>,
-    /// Of graphs that are clones: their nodes by those of the original.
+    /// For graphs that are clones, their nodes by the original's.
     pub clones: HashMap<Handle, HashMap<Handle, Handle>>,
     pub executables: Registry<Arc<Executable>>,
     pub user_objects: Registry<UserObject>,
     pub pools: Registry<Pool>,
-    /// By device.
+    /// Default memory pools, by device.
     pub default_pools: Vec<Handle>,
     pub current_pools: Vec<Handle>,
-    /// By address.
+    /// Allocations, by address.
     pub allocations: HashMap<u64, Owned>,
     pub managed: BTreeMap<u64, Pages>,
-    /// By device: so much managed memory is on it at most, if there is a limit.
+    /// Most managed memory on each device in bytes, if limited.
     pub managed_budgets: Vec<Option<u64>>,
-    /// Counts up whenever managed memory comes to a device.
+    /// Counter that advances whenever managed memory migrates to a device.
     pub tick: u64,
-    /// By device: what came to it until this tick, its launches have touched.
+    /// For each device, the tick up to which its launches have touched the memory that migrated to it.
     pub touched: Vec<u64>,
 }
 
-/// An allocation and where it is.
+/// An allocation and the device that holds it.
 #[derive(Clone, Copy)]
 pub(super) struct Located {
     pub device: &'static Device,
     pub allocation: Allocation,
 }
 
-/// The driver; `CUDA_ERROR_NOT_INITIALIZED` before there is one, and in a process that was forked from one that has it:
-/// locks may be held there by threads that are gone, and as with NVIDIA's driver a child has to be a new program.
+/// Returns the driver. `CUDA_ERROR_NOT_INITIALIZED` before there is one, and in a child forked from a process that has
+/// one: locks may be held by threads that the child lacks. With NVIDIA's driver too, a child has to execute a new
+/// program.
 pub(super) fn driver() -> Outcome<&'static Driver> {
     if fork::is_child() {
         return Err(Code::NOT_INITIALIZED);
@@ -117,8 +118,8 @@ pub(super) fn driver() -> Outcome<&'static Driver> {
     DRIVER.get().ok_or(Code::NOT_INITIALIZED)
 }
 
-/// Makes the driver with these settings, if there is none yet; whether it was made. `shown` is the list of
-/// `CUDA_VISIBLE_DEVICES`, where there is one.
+/// Creates the driver with these settings, unless there is one. Returns true if it did. `shown` is the list of
+/// `CUDA_VISIBLE_DEVICES`, if set.
 pub(super) fn start(settings: &Settings, shown: Option<&str>) -> Result<bool, SimulatedError> {
     let _one_at_a_time = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
     if DRIVER.get().is_some() {
@@ -129,7 +130,7 @@ pub(super) fn start(settings: &Settings, shown: Option<&str>) -> Result<bool, Si
     Ok(DRIVER.set(driver).is_ok())
 }
 
-/// `cuInit`: in a program that knows nothing of the simulator, this makes the driver from the environment.
+/// Implements `cuInit`. In a program that does not know the simulator, it creates the driver from the environment.
 pub(super) fn initialise() -> Outcome {
     if DRIVER.get().is_some() {
         return driver().map(drop);
@@ -164,7 +165,7 @@ impl Driver {
                 cause: cause.to_string(),
             })?;
             memory.track_initialisation(checks.is_some_and(|checks| checks.initcheck));
-            // What a GPU lets pass is memcheck's to find.
+            // A GPU ignores overruns within a granule; only memcheck finds them.
             if !checks.is_some_and(|checks| checks.memcheck) {
                 memory.round_up_bounds();
             }
@@ -183,18 +184,18 @@ impl Driver {
         Ok(Self { devices, workers, checks, each_finding, timeout, profile, state })
     }
 
-    /// Everything that changes. Held for moments: never while a kernel or the program's own code runs.
+    /// Locks the state. Locks are short: never while a kernel or the program's own code runs.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        // A panic within an entry point ends there and is reported; the next call sees what it left.
+        // A panic within an entry point is caught and reported there; the next call finds the state that it left.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A device by its number.
+    /// Returns a device by its number.
     pub(super) fn device(&'static self, ordinal: c_int) -> Outcome<&'static Device> {
         usize::try_from(ordinal).ok().and_then(|ordinal| self.devices.get(ordinal)).ok_or(INVALID_DEVICE)
     }
 
-    /// The allocation that an address is in, on the device that it was made on.
+    /// Returns the allocation that contains an address, on the device where it was made.
     pub(super) fn locate(&'static self, address: u64) -> Option<Located> {
         let found = self
             .devices
@@ -202,7 +203,7 @@ impl Driver {
             .filter_map(|device| Some(Located { device, allocation: device.memory.find(address)? }));
         let mut found: Vec<Located> = found.collect();
         if found.len() > 1 {
-            // Memory of the host's is known to all devices, and owned by one.
+            // All devices know the host's memory, and one owns it.
             let owner = self.state().allocations.get(&found[0].allocation.address).map(|owned| owned.device);
             found.sort_by_key(|located| Some(located.device.ordinal) != owner);
         }
@@ -213,12 +214,12 @@ impl Driver {
 }
 
 impl Device {
-    /// "NVIDIA H200 (modelled)".
+    /// Returns the name, such as "NVIDIA H200 (modelled)".
     pub(super) fn name(&self) -> String {
         format!("{} (modelled)", self.card.name)
     }
 
-    /// Leave to launch, and what the L2 holds.
+    /// Locks the device for a launch, and returns the state of its L2.
     pub(super) fn execution(&self) -> MutexGuard<'_, L2State> {
         self.l2.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
-//! The seam between C and the simulated driver: entry points that never unwind, and the pointers that they are given.
+//! The boundary between C and the simulated driver: entry points that never unwind, and their pointer arguments.
 //!
-//! The driver API has its callers pass pointers that are null or can be written (read); the types here carry that
-//! promise from the entry point's signature to where the pointer is used, and answer `CUDA_ERROR_INVALID_VALUE` for null.
+//! The driver API's callers pass pointers that are null or can be written (read). The types here carry that guarantee
+//! from the entry point's signature to the pointer's use, and return `CUDA_ERROR_INVALID_VALUE` for null.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
@@ -11,7 +11,7 @@ use super::codes::{INVALID_VALUE, Outcome, UNKNOWN};
 use super::fork;
 use crate::Code;
 
-/// Defines entry points, and `find` and `find_per_thread`, which give their addresses by name.
+/// Defines entry points, and `find` and `find_per_thread`, which return their addresses by name.
 macro_rules! entry_points {
     ($(fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $body:block)*) => {
         $(
@@ -21,7 +21,7 @@ macro_rules! entry_points {
             }
         )*
 
-        /// The address of the entry point of this name, if it is one of this file's.
+        /// Returns the address of the entry point of this name, if this file defines it.
         pub(super) fn find(name: &str) -> Option<*const ()> {
             $(if name == stringify!($name) {
                 return Some($name as *const ());
@@ -29,7 +29,7 @@ macro_rules! entry_points {
             None
         }
 
-        /// The address of the form of that entry point whose default stream is the calling thread's.
+        /// Returns the address of that entry point's form whose default stream is the calling thread's.
         pub(super) fn find_per_thread(name: &str) -> Option<*const ()> {
             $(if name == stringify!($name) {
                 #[allow(clippy::too_many_arguments, reason = "the driver API's signatures")]
@@ -44,24 +44,24 @@ macro_rules! entry_points {
 }
 
 thread_local! {
-    /// Whether the next entry point that this thread enters is a form whose default stream is the thread's.
+    /// True if the next entry point that this thread enters is a form with the per-thread default stream.
     static NEXT_IS_PER_THREAD: Cell<bool> = const { Cell::new(false) };
-    /// Whether the entry point that this thread is in is such a form.
+    /// True if the entry point that this thread is in is such a form.
     static IS_PER_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls an entry point, for which the default stream is the calling thread's.
+/// Calls an entry point with the calling thread's default stream as default.
 pub(super) fn with_per_thread_stream(call: impl FnOnce() -> Code) -> Code {
     NEXT_IS_PER_THREAD.set(true);
     call()
 }
 
-/// Whether the stream 0 of the entry point that this thread is in is the thread's default stream.
+/// Returns true if stream 0 of the current entry point is the thread's default stream.
 pub(super) fn is_per_thread() -> bool {
     IS_PER_THREAD.get()
 }
 
-/// Restores what [`is_per_thread`] says of the entry point that called back into the program, if one did.
+/// Restores [`is_per_thread`] for the entry point that called back into the program, if one did.
 struct Outer(bool);
 
 impl Drop for Outer {
@@ -74,7 +74,7 @@ impl Drop for Outer {
 const NEEDS_NO_DRIVER: [&str; 5] =
     ["cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString", "cuGetProcAddress", "cuGetProcAddress_v2"];
 
-/// Runs an entry point's work. A panic, which would be a fault of the simulated driver's own, ends here.
+/// Runs an entry point's work. A panic, which would be a defect of the simulated driver, ends here.
 pub(super) fn guard(name: &str, work: impl FnOnce() -> Outcome) -> Code {
     if fork::is_child() && !NEEDS_NO_DRIVER.contains(&name) {
         fork::say_once(name);
@@ -95,7 +95,7 @@ pub(super) fn guard(name: &str, work: impl FnOnce() -> Outcome) -> Code {
     }
 }
 
-/// A pointer by which a result is handed out: null, or valid for writing one `T`.
+/// A pointer to a result: null, or valid for writing one `T`.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(super) struct Out<T>(*mut T);
@@ -115,7 +115,7 @@ impl<T: Copy> Out<T> {
         Ok(())
     }
 
-    /// Writes the result where one is wanted.
+    /// Writes the result if the pointer is not null.
     pub(super) fn set_if_wanted(self, value: T) {
         if !self.0.is_null() {
             // SAFETY: as above.
@@ -123,32 +123,32 @@ impl<T: Copy> Out<T> {
         }
     }
 
-    /// An error for null, for entry points that must not act before they know that they can answer.
+    /// Fails for null, in entry points that must not act before they know that they can return the result.
     pub(super) fn wanted(self) -> Outcome<Self> {
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(self) }
     }
 
-    /// A pointer to nothing.
+    /// Returns the null pointer.
     pub(super) const fn null() -> Self {
         Out(std::ptr::null_mut())
     }
 
-    /// A pointer that the program passed as a number, or as `void *` among others.
+    /// Creates a pointer from an address that the program passed as a number, or as `void *` among others.
     pub(super) fn at_address(address: usize) -> Self {
         Out(std::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// The pointer to an element, which must be one of those that there are.
+    /// Returns the pointer to an element, which must exist.
     pub(super) fn at(self, index: usize) -> Self {
         Out(self.0.wrapping_add(index))
     }
 
-    /// Whether it is null.
+    /// Returns true if the pointer is null.
     pub(super) fn is_null(self) -> bool {
         self.0.is_null()
     }
 
-    /// What is there now, for parameters that go both ways.
+    /// Reads the current value, for parameters that are both input and output.
     pub(super) fn get(self) -> Outcome<T> {
         if self.0.is_null() {
             return Err(INVALID_VALUE);
@@ -157,8 +157,7 @@ impl<T: Copy> Out<T> {
         Ok(unsafe { self.0.read_unaligned() })
     }
 
-    /// Writes elements from the pointed-to one on. The caller has been told the room for them by whoever passed the
-    /// pointer.
+    /// Writes elements from the pointer's target on. The caller checks that there is room for them.
     pub(super) fn set_all(self, values: &[T]) -> Outcome {
         if self.0.is_null() {
             return Err(INVALID_VALUE);
@@ -170,14 +169,14 @@ impl<T: Copy> Out<T> {
         Ok(())
     }
 
-    /// The same pointer to something else.
+    /// Casts to a pointer to another type.
     pub(super) fn cast<U>(self) -> Out<U> {
         Out(self.0.cast())
     }
 }
 
 impl Out<c_char> {
-    /// Writes as much of a text as `room` bytes hold, with a NUL at the end.
+    /// Writes a text with a NUL at its end, truncated to `room` bytes.
     pub(super) fn set_text(self, text: &str, room: usize) -> Outcome {
         if room == 0 {
             return Err(INVALID_VALUE);
@@ -188,23 +187,23 @@ impl Out<c_char> {
     }
 }
 
-/// A pointer to what is passed in: null, or valid for reading as many `T` as the entry point's other arguments say.
+/// A pointer to an argument: null, or valid for reading as many `T` as the entry point's other arguments say.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(super) struct In<T>(*const T);
 
 impl<T: Copy> In<T> {
-    /// A pointer to nothing.
+    /// Returns the null pointer.
     pub(super) const fn null() -> Self {
         In(std::ptr::null())
     }
 
-    /// The first element.
+    /// Reads the first element.
     pub(super) fn get(self) -> Outcome<T> {
         self.at(0)
     }
 
-    /// An element, which must be one of those that there are.
+    /// Reads an element, which must exist.
     pub(super) fn at(self, index: usize) -> Outcome<T> {
         if self.0.is_null() {
             return Err(INVALID_VALUE);
@@ -213,36 +212,36 @@ impl<T: Copy> In<T> {
         Ok(unsafe { self.0.add(index).read_unaligned() })
     }
 
-    /// `count` elements; none may be at null.
+    /// Reads `count` elements; null is valid for none.
     pub(super) fn all(self, count: usize) -> Outcome<Vec<T>> {
         (0..count).map(|index| self.at(index)).collect()
     }
 
-    /// Whether it is null.
+    /// Returns true if the pointer is null.
     pub(super) fn is_null(self) -> bool {
         self.0.is_null()
     }
 
-    /// The same pointer to something else.
+    /// Casts to a pointer to another type.
     pub(super) fn cast<U>(self) -> In<U> {
         In(self.0.cast())
     }
 }
 
 impl In<In<u8>> {
-    /// Pointers that are kept as numbers.
+    /// Creates a pointer to pointers that are stored as numbers.
     pub(super) fn from_slice(pointers: &[usize]) -> Self {
         In(pointers.as_ptr().cast())
     }
 }
 
 impl In<u8> {
-    /// The pointer to bytes further on.
+    /// Returns the pointer advanced by bytes.
     pub(super) fn byte_offset(self, bytes: usize) -> Self {
         In(self.0.wrapping_add(bytes))
     }
 
-    /// Bytes up to a NUL, without it.
+    /// Reads the bytes before the first NUL.
     pub(super) fn until_nul(self) -> Outcome<Vec<u8>> {
         if self.0.is_null() {
             return Err(INVALID_VALUE);
@@ -251,21 +250,21 @@ impl In<u8> {
         Ok(unsafe { CStr::from_ptr(self.0.cast()) }.to_bytes().to_vec())
     }
 
-    /// The pointer to bytes at an address that a parameter gave as a number or as `void *`.
+    /// Creates a pointer from an address that a parameter gave as a number or as `void *`.
     pub(super) fn at_address(address: usize) -> Self {
         In(std::ptr::with_exposed_provenance(address))
     }
 }
 
 impl In<c_char> {
-    /// The C string; `CUDA_ERROR_INVALID_VALUE` where it is not UTF-8, which no name of a kernel or file here is.
+    /// Reads a C string; `CUDA_ERROR_INVALID_VALUE` if it is not UTF-8, as names of kernels and files here are.
     pub(super) fn text(self) -> Outcome<String> {
         let bytes = In::<u8>(self.0.cast()).until_nul()?;
         String::from_utf8(bytes).map_err(|_| INVALID_VALUE)
     }
 }
 
-/// A function of the program's that the driver calls.
+/// A function of the program that the driver calls.
 pub(super) type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
 
 #[cfg(test)]

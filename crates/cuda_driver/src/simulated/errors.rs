@@ -1,4 +1,4 @@
-//! What the simulated driver says of itself and of its codes.
+//! Describes the driver and its result codes.
 
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -36,13 +36,13 @@ entry_points! {
     }
 }
 
-/// Hands out a text that ends with a NUL and lives forever.
+/// Returns a text that ends with a NUL and lives forever.
 fn answer(text: Out<*const c_char>, found: Option<&'static str>) -> super::codes::Outcome {
     text.set(found.map_or(std::ptr::null(), |found| found.as_ptr().cast()))?;
     if found.is_some() { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
-/// A code in words, for those that the simulated driver gives.
+/// Describes the codes that the simulated driver returns.
 fn description(code: c_int) -> Option<&'static str> {
     Some(match code {
         0 => "no error\0",

@@ -11,7 +11,7 @@ use super::operations::{Operation, submit};
 use super::registry::Handle;
 use super::{streams, timeline};
 
-/// Without time, as `cuEventCreate` has it.
+/// Flag of `cuEventCreate` for events without time.
 const DISABLE_TIMING: c_uint = 2;
 const INTERPROCESS: c_uint = 4;
 
@@ -23,28 +23,28 @@ pub(super) struct Event {
     pub mark: Mark,
 }
 
-/// Where an event was recorded last.
+/// The position at which an event was recorded last.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Mark {
-    /// Nowhere.
+    /// Never recorded.
     Never,
-    /// At this time, in seconds.
+    /// Recorded at this time, in seconds.
     At(f64),
-    /// In a capture: after these nodes of its graph.
+    /// Recorded in a capture, behind these nodes of its graph.
     Captured { graph: Handle, nodes: Vec<Handle> },
 }
 
-/// Puts the mark where a stream stands.
+/// Records the event at the current end of a stream.
 pub(super) fn record(state: &mut State, stream: Handle, event: Handle) -> Outcome {
     let at = timeline::advance(state, stream, timeline::Work::NOTHING)?;
     state.events.get_mut(event)?.mark = Mark::At(at);
     Ok(())
 }
 
-/// Lets a stream wait for the mark.
+/// Lets a stream wait for an event.
 pub(super) fn wait(state: &mut State, stream: Handle, event: Handle) -> Outcome {
     match state.events.get(event)?.mark.clone() {
-        // As if it had been recorded before everything.
+        // An event that was never recorded counts as complete.
         Mark::Never => Ok(()),
         Mark::Captured { graph, nodes } => capture::join(state, stream, graph, &nodes),
         Mark::At(_) if state.streams.get(stream)?.capture.is_some() => capture::isolation(state, stream),
@@ -70,7 +70,7 @@ fn record_entry(event: Handle, stream: Handle) -> Outcome {
     submit(stream, Operation::Record(event))
 }
 
-/// The host has seen the event, whether it waited or asked.
+/// Records that the host has seen the event, by waiting or by a query.
 fn seen(current: &Current, event: Handle) -> Outcome {
     let mut state = current.driver.state();
     let Event { context, ref mark, .. } = *state.events.get(event)?;
@@ -86,7 +86,7 @@ fn seen(current: &Current, event: Handle) -> Outcome {
 
 fn elapsed(out: Out<f32>, start: Handle, end: Handle) -> Outcome {
     let current = contexts::current()?;
-    // NVIDIA's driver gives this code for null here, unlike everywhere else.
+    // NVIDIA's driver returns this code for null here, unlike everywhere else.
     out.wanted().map_err(|_| INVALID_HANDLE)?;
     let state = current.driver.state();
     let time = |event: Handle| {
@@ -140,7 +140,7 @@ entry_points! {
         elapsed(out, start, end)
     }
 
-    // From CUDA 12.8; the first differs in nothing that can be seen here.
+    // From CUDA 12.8; no visible difference from the first form here.
     fn cuEventElapsedTime_v2(out: Out<f32>, start: Handle, end: Handle) {
         elapsed(out, start, end)
     }

@@ -1,4 +1,4 @@
-//! Executing a launch: the kernel runs, its counters become its time, and what went wrong is said.
+//! Executes a launch: runs the kernel, models its time from its counters, and reports its findings.
 
 use std::io::Write;
 
@@ -22,7 +22,7 @@ use super::timeline::{Engine, Work};
 use super::{findings, functions, residence};
 use crate::Code;
 
-/// Executes a launch, now. `Err`: it was refused; a fault is no refusal, but breaks the context.
+/// Executes a launch at once. `Err` if it was refused; a fault is not a refusal, but breaks the context.
 pub(super) fn execute(
     launch: &Launch,
     driver: &'static Driver,
@@ -35,7 +35,7 @@ pub(super) fn execute(
     let occupancy = occupancy.ok_or(LAUNCH_OUT_OF_RESOURCES)?;
     let program = &launch.loaded.program;
 
-    // One launch at a time: the L2's contents are the device's, and the workers are the computer's.
+    // One launch at a time: the device has one L2, and the host's cores are shared.
     let mut l2 = device.execution();
     let ranges = residence::ranges(driver, device);
     let shape = LaunchShape {
@@ -105,7 +105,7 @@ pub(super) fn execute(
     }
 }
 
-/// Where an instruction comes from.
+/// Returns the place of an instruction.
 fn place(loaded: &Loaded, site: Site) -> Place {
     let info = loaded.program.sites().get(site.0 as usize);
     let known = info.and_then(|info| loaded.positions.at_line(info.line)).cloned();
@@ -118,7 +118,7 @@ fn place(loaded: &Loaded, site: Site) -> Place {
     })
 }
 
-/// The banks that the program has chosen, for the kernel or for the context.
+/// Returns the bank width that the program has set for the kernel or the context.
 fn bank_mode(driver: &Driver, function: Handle, context: Handle) -> BankMode {
     let state = driver.state();
     let of_function = state.functions.get(function).map_or(0, |function| function.banks);
@@ -129,12 +129,12 @@ fn bank_mode(driver: &Driver, function: Handle, context: Handle) -> BankMode {
 
 fn print(printed: &[u8]) {
     if !printed.is_empty() {
-        // A closed stdout is the program's affair, not the kernel's.
+        // A closed stdout is the program's concern, not the kernel's.
         let _ = std::io::stdout().lock().write_all(printed);
     }
 }
 
-/// The code that a real driver gives for such a fault.
+/// Returns the code that a real driver gives for such a fault.
 fn code(fault: &FaultKind) -> Code {
     match fault {
         FaultKind::OutOfBounds { .. } | FaultKind::ReadOnly { .. } => ILLEGAL_ADDRESS,
@@ -147,7 +147,7 @@ fn code(fault: &FaultKind) -> Code {
     }
 }
 
-/// A kernel went wrong: that is said once, and the context gives the code from now on.
+/// Reports a kernel's fault once; the context returns its code from now on.
 fn fail(launch: &Launch, driver: &Driver, context: Handle, fault: &Fault) {
     let code = code(&fault.kind);
     if let Ok(context) = driver.state().contexts.get_mut(context) {

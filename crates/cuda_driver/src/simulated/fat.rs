@@ -1,6 +1,6 @@
-//! Fat binaries: containers in which nvcc puts the same kernels as PTX and as machine code, once for each architecture.
+//! Fat binaries: containers in which nvcc stores the same kernels as PTX and as machine code, once per architecture.
 //!
-//! NVIDIA documents no layout. This is what `fatbinary` of CUDA 11 to 13 writes, in little-endian numbers:
+//! NVIDIA does not document the layout. This is what `fatbinary` of CUDA 11 to 13 writes, in little-endian numbers:
 //!
 //! ```text
 //! wrapper   0  u32  0x466243b1, then a u32 version, then the address of the container: what nvcc links into a program
@@ -27,7 +27,7 @@ pub(super) const CONTAINER: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 pub(super) const WRAPPER: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
 /// Bytes of a container's header.
 pub(super) const HEADER_BYTES: usize = 16;
-/// Where in the wrapper the container's address is.
+/// Offset of the container's address in the wrapper.
 pub(super) const WRAPPED_AT: usize = 8;
 
 const ENTRY_BYTES: usize = 64;
@@ -36,15 +36,15 @@ const MACHINE_CODE: u16 = 2;
 const LZ4: u64 = 0x2000;
 const ZSTANDARD: u64 = 0x8000;
 
-/// More than this in a container, or in a text after decompression, is a damaged length.
+/// Most bytes of a container, or of a text after decompression; a greater length is damaged.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// The parts of a container that the simulated driver uses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// PTX texts, with the architecture of each: 90 for compute_90.
+    /// PTX texts, each with its architecture: 90 for compute_90.
     pub texts: Vec<(u32, Vec<u8>)>,
-    /// The architectures for which there is machine code.
+    /// Architectures with machine code.
     pub machine_code: Vec<u32>,
 }
 
@@ -73,7 +73,7 @@ fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     number(bytes, offset).map(u64::from_le_bytes)
 }
 
-/// The bytes of a whole container by its header; `None` where its sizes cannot be.
+/// Returns the bytes of a whole container from its header; `None` if its sizes are impossible.
 pub(super) fn container_bytes(header: &[u8]) -> Option<usize> {
     let own = usize::from(u16_at(header, 6)?);
     let entries = u64_at(header, 8).filter(|entries| own >= HEADER_BYTES && *entries <= MOST_BYTES)?;
@@ -102,7 +102,7 @@ struct Entry<'a> {
     kind: u16,
     architecture: u32,
     flags: u64,
-    /// Without padding where it is compressed.
+    /// Stored contents; without padding if compressed.
     stored: &'a [u8],
     bytes: u64,
     rest: &'a [u8],
@@ -130,7 +130,7 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// The contents, decompressed, up to the first NUL.
+    /// Returns the contents, decompressed, up to the first NUL.
     fn text(&self) -> Result<Vec<u8>, FatError> {
         let failed = |cause: String| FatError::Compressed(self.architecture, cause);
         let mut text = if self.flags & (LZ4 | ZSTANDARD) == 0 {
@@ -144,7 +144,7 @@ impl<'a> Entry<'a> {
             let decoder = ruzstd::decoding::StreamingDecoder::new(self.stored)
                 .map_err(|cause| failed(cause.to_string()))?;
             let mut text = Vec::new();
-            // One byte more than stated tells a damaged length.
+            // One byte more than stated reveals a damaged length.
             decoder.take(self.bytes + 1).read_to_end(&mut text).map_err(|cause| failed(cause.to_string()))?;
             text
         };

@@ -1,4 +1,4 @@
-//! Fills: device memory set to a value of one, two or four bytes.
+//! Fills: set device memory to a value of one, two or four bytes.
 
 use simt::memory::Kind;
 use simt::model;
@@ -10,16 +10,16 @@ use super::operations::{Operation, submit, submit_and_wait};
 use super::registry::Handle;
 use super::timeline::{Engine, Work};
 
-/// Rows of one value, over and over.
+/// A fill of rows with one value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fill {
     pub address: u64,
-    /// From row to row, in bytes.
+    /// Distance between rows, in bytes.
     pub pitch: usize,
     pub value: u32,
     /// Bytes of the value: 1, 2 or 4.
     pub element: usize,
-    /// Values of a row.
+    /// Values per row.
     pub width: usize,
     pub rows: usize,
 }

@@ -1,4 +1,4 @@
-//! What was found wrong: faults, which are always told, and what the checks find where they are on.
+//! Findings: faults, which are always reported, and those of the checks that are on.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,7 +23,7 @@ fn add(driver: &Driver, finding: Finding) {
     }
 }
 
-/// What a launch's checks found.
+/// Adds the findings of a launch's checks.
 pub(super) fn of_launch(driver: &Driver, found: Vec<Finding>) {
     if driver.checks.is_some()
         && let Some(report) = report_of(driver.checks).as_mut()
@@ -32,7 +32,7 @@ pub(super) fn of_launch(driver: &Driver, found: Vec<Finding>) {
     }
 }
 
-/// A fault, which is said on stderr too.
+/// Adds a fault, and prints it on stderr.
 pub(super) fn of_fault(driver: &Driver, fault: &Fault, kernel: &str, place: Place, code: Code) {
     let finding = Finding::of_fault(fault, kernel, Some(place));
     super::say(format_args!(
@@ -57,7 +57,7 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// A free of what cannot be freed, where memcheck is on.
+/// Adds an invalid free, if memcheck is on.
 pub(super) fn invalid_free(driver: &Driver, address: u64, function: &str, wrong: &FreeError) {
     if driver.checks.is_some_and(|checks| checks.memcheck) {
         let problem = match wrong {
@@ -71,23 +71,23 @@ pub(super) fn invalid_free(driver: &Driver, address: u64, function: &str, wrong:
     }
 }
 
-/// Memory that is left when its context goes, where leakcheck is on.
+/// Adds memory that is not freed when its context ends, if leakcheck is on.
 pub(super) fn leak(driver: &Driver, address: u64, bytes: u64, made_by: &str) {
     if driver.checks.is_some_and(|checks| checks.leakcheck) {
         add(driver, Finding::leak(address, bytes, made_by));
     }
 }
 
-/// Everything found since the start or the last [`forget`](super::forget): faults of kernels, and what the checks of the
-/// [`Settings`](super::Settings) find, each once for its place in the source.
+/// Returns all findings since the start or the last [`forget`](super::forget): faults of kernels, and findings of the
+/// checks of the [`Settings`](super::Settings), each once per place in the source.
 pub fn findings() -> Vec<Finding> {
     let report = REPORT.lock().unwrap_or_else(PoisonError::into_inner);
     let found = report.iter().flat_map(Report::findings);
     found.map(|reported| reported.finding.clone()).collect()
 }
 
-/// The same as a report in compute-sanitizer's words, with its sums, also where nothing was found; none where nothing is
-/// checked.
+/// Returns the findings as a report in compute-sanitizer's words, with its sums, also if there are none; None if no
+/// check is on.
 pub fn report() -> Option<Report> {
     let driver = driver::driver().ok()?;
     let mut report = report_of(Some(driver.checks?)).clone()?;
@@ -97,7 +97,7 @@ pub fn report() -> Option<Report> {
     Some(report)
 }
 
-/// Forgets what was found.
+/// Forgets all findings.
 pub(super) fn forget() {
     *REPORT.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }

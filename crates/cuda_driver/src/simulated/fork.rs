@@ -1,16 +1,16 @@
-//! Telling a forked child from the process that started the driver.
+//! Distinguishes a forked child from the process that started the driver.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process was forked after [`watch`] had been called.
+/// Returns true if this process was forked after a call of [`watch`].
 pub(super) fn is_child() -> bool {
     IS_CHILD.load(Ordering::Relaxed)
 }
 
-/// Says, once, that a call does not work here: without a lock, which a thread that is gone may have held.
+/// Prints once that a call does not work here. Takes no lock, which a thread that the child lacks may hold.
 pub(super) fn say_once(function: &str) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if SAID.swap(true, Ordering::Relaxed) {
@@ -29,7 +29,7 @@ extern "C" fn in_child() {
     IS_CHILD.store(true, Ordering::Relaxed);
 }
 
-/// From now on, children of this process know that they are.
+/// Marks later children of this process.
 pub(super) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,4 +1,4 @@
-//! Kernels: what they need, what can be set of them, and how many of their blocks fit on a multiprocessor.
+//! Kernels: their resources, their attributes, and their occupancy.
 
 use std::ffi::{CString, c_int, c_uint};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct Function {
     pub loaded: Arc<Loaded>,
     pub name: Arc<str>,
     pub c_name: CString,
-    /// Dynamic shared memory that a launch may ask for, where it was set.
+    /// Most dynamic shared memory of a launch in bytes, if set.
     pub most_dynamic: Option<u32>,
     pub carveout: c_int,
     pub large_clusters: c_int,
@@ -35,7 +35,7 @@ pub(super) struct Function {
 impl Function {
     pub(super) fn new(module: Handle, context: Handle, loaded: Arc<Loaded>, kernel: &Kernel) -> Self {
         let name = kernel.name.clone();
-        // PTX names have no NUL.
+        // PTX names contain no NUL.
         let c_name = CString::new(&*name).unwrap_or_default();
         Self {
             module,
@@ -52,7 +52,7 @@ impl Function {
     }
 
     pub(super) fn kernel(&self) -> Outcome<&Kernel> {
-        // It was found when the handle was made.
+        // The kernel was found when the handle was made, so this cannot fail.
         self.loaded.program.kernel(&self.name).map_err(|_| super::codes::INVALID_HANDLE)
     }
 
@@ -72,7 +72,7 @@ impl Function {
         Ok(())
     }
 
-    /// Dynamic shared memory that a launch may ask for.
+    /// Returns the most dynamic shared memory that a launch may request, in bytes.
     pub(super) fn most_dynamic(&self, device: &Device) -> Outcome<u32> {
         let fixed = self.kernel()?.static_shared_bytes;
         let most = attributes::shared_without_optin(&device.card).saturating_sub(fixed);
@@ -80,12 +80,12 @@ impl Function {
     }
 }
 
-/// Threads that a block of the kernel may have.
+/// Returns the most threads of a block of the kernel.
 pub(super) fn most_threads(kernel: &Kernel, device: &Device) -> u32 {
     let limits = &device.limits;
     let wanted = kernel.required_block.map(|block| block.iter().product()).or(kernel.max_threads);
     let most = wanted.unwrap_or(limits.threads_per_block).min(limits.threads_per_block);
-    // As many as fit.
+    // The largest block that fits.
     let fits = |threads: u32| occupancy(kernel, device, threads, 0).is_some();
     (1..=most.div_ceil(32))
         .rev()
@@ -94,10 +94,10 @@ pub(super) fn most_threads(kernel: &Kernel, device: &Device) -> u32 {
         .unwrap_or(0)
 }
 
-/// Blocks of this size on a multiprocessor; none if not even one fits.
+/// Returns the blocks of this size that are resident on a multiprocessor; none if not even one fits.
 ///
-/// The number of registers is an estimate, which alone refuses no launch: where a block of this size has fewer, the
-/// kernel is taken to make do with those.
+/// The number of registers is an estimate, which alone refuses no launch: if a block of this size has fewer, the kernel
+/// is assumed to need only those.
 pub(super) fn occupancy(
     kernel: &Kernel,
     device: &Device,
@@ -117,7 +117,7 @@ fn blocks(kernel: &Kernel, device: &Device, threads: u32, dynamic_bytes: usize, 
     found.map_or(0, |occupancy| occupancy.blocks)
 }
 
-/// Asks something of a kernel.
+/// Calls `ask` with a kernel and its function.
 fn with<T>(handle: Handle, ask: impl FnOnce(&Function, &Kernel, &Current) -> Outcome<T>) -> Outcome<T> {
     let current = contexts::current()?;
     let handle = libraries::function(&current, handle)?;
@@ -147,7 +147,7 @@ pub(super) fn attribute(
         2 => kernel.constant_bytes as c_int,
         3 => kernel.local_bytes as c_int,
         4 => kernel.registers as c_int,
-        // As ten times the major and the minor number: the PTX's target, and the card that it runs on.
+        // Ten times the major plus the minor number: of the PTX's target, and of the card.
         5 => function.loaded.target,
         6 => c_int::from(capability.major) * 10 + c_int::from(capability.minor),
         7 => 0,
@@ -161,7 +161,7 @@ pub(super) fn attribute(
     })
 }
 
-/// Hands out where a kernel's parameter is among the others, and its size.
+/// Returns the offset and size of a kernel's parameter.
 pub(super) fn parameter(kernel: &Kernel, index: usize, offset: Out<usize>, bytes: Out<usize>) -> Outcome {
     let parameter = kernel.parameters.get(index).ok_or(INVALID_VALUE)?;
     bytes.set_if_wanted(parameter.bytes as usize);
@@ -170,7 +170,8 @@ pub(super) fn parameter(kernel: &Kernel, index: usize, offset: Out<usize>, bytes
 
 type SharedOfBlock = Option<extern "C" fn(c_int) -> usize>;
 
-/// The block size with the most resident threads, larger blocks first, and the blocks that fill the card.
+/// Returns the block size with the most resident threads, the largest of several, and the number of blocks that fill
+/// the card.
 fn best_block(
     handle: Handle,
     shared_of_block: SharedOfBlock,
@@ -190,7 +191,7 @@ fn best_block(
     let most = if limit > 0 { most.min(limit as u32) } else { most };
     let mut best = (0, 0, 0);
     for threads in (1..=most.div_ceil(32)).rev().map(|warps| (warps * 32).min(most)) {
-        // The program's own function: no lock is held.
+        // This calls the program, so no lock is held.
         let dynamic = shared_of_block.map_or(dynamic_bytes, |function| function(threads as c_int));
         let resident = blocks(kernel, device, threads, dynamic, most_dynamic);
         if resident * threads > best.0 {
@@ -304,8 +305,8 @@ entry_points! {
             if resident(0) < blocks {
                 return Err(INVALID_VALUE);
             }
-            // The block's part of the multiprocessor, less what the kernel declares. As NVIDIA's driver has it: without
-            // what the system takes of each block's part, and no more than a launch may ask for.
+            // The block's share of the multiprocessor, less static shared memory. As in NVIDIA's driver, it excludes
+            // what the system reserves per block, and is at most what a launch may request.
             let limits = &current.device.limits;
             let part = limits.shared_bytes / blocks / limits.shared_unit * limits.shared_unit;
             Ok(part.saturating_sub(kernel.static_shared_bytes).min(function.most_dynamic(current.device)?))
@@ -313,7 +314,7 @@ entry_points! {
         out.set(bytes as usize)
     }
 
-    // Clusters of one block are all there are.
+    // Only clusters of one block are supported.
     fn cuOccupancyMaxActiveClusters(out: Out<c_int>, function: Handle, configuration: In<Configuration>) {
         out.wanted()?;
         let configuration = configuration.get()?;

@@ -1,4 +1,4 @@
-//! Looking at graphs and changing their shape: nodes, edges, clones, pictures.
+//! Inspects graphs and edits their nodes and edges; clones and prints them.
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::fmt::Write;
@@ -11,8 +11,8 @@ use super::operations::Operation;
 use super::registry::Handle;
 use crate::Code;
 
-/// Hands out a list in the driver API's way: without a place for it, its length alone; else as much as there is room
-/// for, the rest of the room filled with null.
+/// Returns a list in the driver API's way: without a buffer its length alone, else as many entries as fit, the rest of
+/// the buffer filled with null.
 fn list(handles: &[Handle], out: Out<Handle>, count: Out<usize>) -> Outcome {
     if out.is_null() {
         return count.set(handles.len());
@@ -31,12 +31,12 @@ fn dependencies(from: In<Handle>, to: In<Handle>, count: usize) -> Outcome<Vec<(
     Ok(from.all(count)?.into_iter().zip(to.all(count)?).collect())
 }
 
-/// `CUgraphEdgeData`: from which point of a kernel on, and by which kind of dependency, an edge lets its end begin.
+/// `CUgraphEdgeData`: the point of a kernel at which an edge lets its target begin, and the kind of dependency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct EdgeData([u8; 8]);
 
-/// Refuses edges that let a kernel begin before the one that it depends on has ended. Without data all edges are whole.
+/// Refuses edges that let a kernel begin before its predecessor has ended. Edges without data are full dependencies.
 pub(super) fn whole_edges(data: In<EdgeData>, count: usize) -> Outcome {
     if count == 0 || data.is_null() {
         return Ok(());
@@ -51,7 +51,8 @@ pub(super) fn whole_edges(data: In<EdgeData>, count: usize) -> Outcome {
     Err(Code::NOT_SUPPORTED)
 }
 
-/// Hands out the data of edges, which are all whole: for the room at `count`, before it becomes the number of edges.
+/// Returns the data of edges, all full dependencies: as many as `count` says there is room for, before it becomes the
+/// number of edges.
 fn tell_whole_edges(data: Out<EdgeData>, is_asked: bool, count: Out<usize>) -> Outcome {
     if data.is_null() || !is_asked {
         return Ok(());
@@ -163,7 +164,7 @@ entry_points! {
         }
         let removed = child.map(|child| state.remove_graph(child)).transpose()?;
         drop(state);
-        // What the graph kept alive is destroyed when no lock is held.
+        // User objects of the graph are destroyed while no lock is held.
         drop(removed);
         Ok(())
     }
@@ -209,7 +210,7 @@ fn get_dependent_nodes(node: Handle, nodes: Out<Handle>, count: Out<usize>) -> O
     list(&dependents.map(|other| other.handle).collect::<Vec<_>>(), nodes, count)
 }
 
-/// Changes edges of a graph: all of them, or none where `change` refuses one. It is given the graph and the edge's two nodes.
+/// Changes edges of a graph: all, or none if `change` refuses one. It receives the graph and the edge's two nodes.
 fn change_edges(
     graph: Handle,
     from: In<Handle>,
@@ -227,7 +228,7 @@ fn change_edges(
     Ok(())
 }
 
-/// The node of an edge that waits for the other.
+/// Returns the node of an edge that waits for the other.
 fn waiting(graph: &mut Graph, node: Handle) -> Outcome<&mut Node> {
     graph.nodes.iter_mut().find(|other| other.handle == node).ok_or(INVALID_VALUE)
 }
@@ -253,7 +254,7 @@ fn remove_dependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: u
     })
 }
 
-/// The graph in Graphviz's language.
+/// Returns the graph in Graphviz's language.
 fn dot(graph: &Graph) -> String {
     let mut text = "digraph graph_of_cuda {\n".to_owned();
     for node in &graph.nodes {

@@ -1,4 +1,4 @@
-//! The nodes of graphs that are made by hand: kernels, copies, fills, host functions, events, other graphs.
+//! The nodes of graphs built by hand: kernels, copies, fills, host functions, events, other graphs.
 
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct KernelNode {
     extra: In<usize>,
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS` from CUDA 12 on: a library's kernel may stand in place of the function.
+/// `CUDA_KERNEL_NODE_PARAMS` from CUDA 12 on: it can name a library's kernel instead of a function.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct KernelNode2 {
@@ -136,7 +136,7 @@ pub(super) fn add(
     out.set(node)
 }
 
-/// Changes what a node does, to work of the same kind.
+/// Changes a node's operation to another of the same kind.
 pub(super) fn change(node: Handle, operation: Operation) -> Outcome {
     let driver = driver()?;
     let mut state = driver.state();
@@ -148,12 +148,12 @@ pub(super) fn change(node: Handle, operation: Operation) -> Outcome {
     Ok(())
 }
 
-/// The same in a graph that has been instantiated.
+/// Changes a node's operation in an instantiated graph.
 pub(super) fn change_in(executable: Handle, node: Handle, operation: Operation) -> Outcome {
     executable_mut(&mut driver()?.state(), executable)?.change(node, operation)
 }
 
-/// What a node does, if it is of a kind.
+/// Returns a property of a node's operation, if it is of the right kind.
 fn asked<T>(node: Handle, of: impl FnOnce(&Operation, &State) -> Option<T>) -> Outcome<T> {
     let driver = driver()?;
     let state = driver.state();
@@ -165,7 +165,7 @@ pub(super) fn event_operation(event: Handle, operation: fn(Handle) -> Operation)
     Ok(operation(event))
 }
 
-/// A graph as the work of a node in a graph that has been instantiated.
+/// Makes a graph the operation of a node in an instantiated graph.
 pub(super) fn graph_operation(graph: Handle) -> Outcome<Operation> {
     Ok(Operation::Graph(Arc::new(driver()?.state().executable_of(graph)?)))
 }
@@ -203,7 +203,7 @@ entry_points! {
         add(out, graph, after, count, operation)
     }
 
-    // The pointers to parameters that are handed out stay good as long as the node is what it is.
+    // The pointers to parameters that are returned stay valid while the node is unchanged.
     fn cuGraphKernelNodeGetParams(node: Handle, out: Out<KernelNode>) {
         out.set(kernel_node(node)?)
     }

@@ -1,4 +1,4 @@
-//! Nodes of any kind from one structure, `CUgraphNodeParams`: the kind, and the parameters of that kind.
+//! Nodes of any kind from one structure, `CUgraphNodeParams`: the kind, and its parameters.
 
 use std::ffi::c_int;
 
@@ -43,7 +43,7 @@ struct ChildNode {
     ownership: c_int,
 }
 
-/// The work that a node is to do. `parameters` points to a [`Parameters`].
+/// Returns the operation of a node. `parameters` points to a [`Parameters`].
 fn operation(parameters: In<Parameters>) -> Outcome<Operation> {
     let Parameters { kind, reserved, reserved_end, .. } = parameters.get()?;
     if reserved != [0; 3] || reserved_end != 0 {
@@ -78,7 +78,7 @@ fn operation(parameters: In<Parameters>) -> Outcome<Operation> {
     }
 }
 
-/// Adds a node, which owns a copy of its graph where it is a child graph's.
+/// Adds a node, which owns a copy of its graph if it is a child-graph node.
 fn add_any(
     out: Out<Handle>,
     graph: Handle,
@@ -87,7 +87,7 @@ fn add_any(
     node: In<Parameters>,
 ) -> Outcome {
     const CHILD_GRAPH: c_int = 4;
-    // Also refuses what cannot be such a node.
+    // Also refuses operations that such a node cannot have.
     let operation = operation(node)?;
     if node.get()?.kind == CHILD_GRAPH {
         let of_kind = node.cast::<u8>().byte_offset(std::mem::offset_of!(Parameters, of_kind));

@@ -1,4 +1,4 @@
-//! Graphs: work with its order, made by hand or by capture, and executed as often as wanted.
+//! Graphs: operations with dependencies, built by hand or by capture, and executed any number of times.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong};
@@ -13,37 +13,37 @@ use super::registry::{Handle, new_handle};
 use super::user_objects::{Data, Kept};
 use super::{events, timeline};
 
-/// A graph that is being made.
+/// A graph under construction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Graph {
-    /// In the order of making.
+    /// Nodes in the order of their creation.
     pub nodes: Vec<Node>,
-    /// Something went wrong while it was captured.
+    /// True if its capture was invalidated.
     pub invalidated: bool,
-    /// Whether a node owns it.
+    /// True if a node owns it.
     pub owned: bool,
-    /// Where streams ended that were destroyed while they were part of its capture.
+    /// Ends of streams that were destroyed during its capture.
     pub loose: Vec<Handle>,
     /// The user objects that it keeps alive.
     pub kept: Vec<Kept>,
 }
 
-/// A piece of work in a graph.
+/// An operation in a graph.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub handle: Handle,
     pub operation: Operation,
-    /// What it comes after.
+    /// Nodes on which it depends.
     pub after: Vec<Handle>,
-    /// The graph that it owns, of which its operation is made when the node's graph is instantiated.
+    /// The graph that it owns, which becomes its operation when the node's graph is instantiated.
     pub child: Option<Handle>,
 }
 
-/// A graph as it was when it was instantiated, each node behind those that it comes after.
+/// An instantiated graph, its nodes in topological order.
 #[derive(Clone, Debug)]
 pub(super) struct Executable {
     nodes: Vec<Node>,
-    /// Nodes that a launch passes over.
+    /// Nodes that a launch skips.
     disabled: HashSet<Handle>,
     /// The user objects that it keeps alive.
     kept: Vec<Arc<Data>>,
@@ -54,7 +54,7 @@ impl Graph {
         self.nodes.iter().find(|node| node.handle == handle)
     }
 
-    /// These nodes and all that come before them.
+    /// Returns these nodes and all their predecessors.
     pub(super) fn with_all_before(&self, nodes: &[Handle]) -> HashSet<Handle> {
         let mut found = HashSet::new();
         let mut left = nodes.to_vec();
@@ -66,7 +66,7 @@ impl Graph {
         found
     }
 
-    /// The nodes in an order in which they can be executed; none where they go round in a circle.
+    /// Returns the nodes in topological order; None if there is a cycle.
     fn sorted(&self) -> Option<Vec<Node>> {
         let mut done = HashSet::new();
         let mut sorted = Vec::with_capacity(self.nodes.len());
@@ -91,7 +91,7 @@ impl Graph {
 }
 
 impl State {
-    /// Adds a node behind others of the same graph.
+    /// Adds a node that depends on others of the same graph.
     pub(super) fn add_node(
         &mut self,
         graph: Handle,
@@ -108,18 +108,18 @@ impl State {
         Ok(handle)
     }
 
-    /// A node of any graph.
+    /// Returns a node of any graph.
     pub(super) fn node(&self, handle: Handle) -> Outcome<&Node> {
         self.graphs.iter().find_map(|(_, graph)| graph.node(handle)).ok_or(INVALID_VALUE)
     }
 
-    /// The same, to be changed.
+    /// Returns a node of any graph, to be changed.
     pub(super) fn node_mut(&mut self, handle: Handle) -> Outcome<&mut Node> {
         let mut nodes = self.graphs.iter_mut().flat_map(|(_, graph)| &mut graph.nodes);
         nodes.find(|node| node.handle == handle).ok_or(INVALID_VALUE)
     }
 
-    /// Copies a graph, with copies of the graphs that its nodes own: the copy, and its nodes by those of the original.
+    /// Clones a graph, with the graphs that its nodes own. Returns the clone, and its nodes by those of the original.
     pub(super) fn clone_graph(&mut self, original: Handle) -> Outcome<(Handle, HashMap<Handle, Handle>)> {
         let mut copy = self.graphs.get(original)?.clone();
         let renamed: HashMap<Handle, Handle> =
@@ -137,14 +137,14 @@ impl State {
         Ok((self.graphs.insert(copy), renamed))
     }
 
-    /// The same for a node, which owns the copy.
+    /// Clones a graph for a node, which owns the clone.
     pub(super) fn clone_owned(&mut self, original: Handle) -> Outcome<Handle> {
         let (copy, _) = self.clone_graph(original)?;
         self.graphs.get_mut(copy)?.owned = true;
         Ok(copy)
     }
 
-    /// Takes out a graph and those that its nodes own, to be dropped when no lock is held.
+    /// Removes a graph and those that its nodes own, to be dropped while no lock is held.
     pub(super) fn remove_graph(&mut self, handle: Handle) -> Outcome<Vec<Graph>> {
         let graph = self.graphs.remove(handle)?;
         let mut removed = Vec::new();
@@ -155,7 +155,7 @@ impl State {
         Ok(removed)
     }
 
-    /// A graph as it is now, to be executed, with the graphs that its nodes own as they are now.
+    /// Instantiates a graph in its present state, with the graphs that its nodes own.
     pub(super) fn executable_of(&mut self, handle: Handle) -> Outcome<Executable> {
         let nodes = self.graphs.get(handle)?.nodes.iter().enumerate();
         let children: Vec<(usize, Handle)> =
@@ -179,7 +179,7 @@ impl Executable {
         graph.sorted().map(|nodes| Self { nodes, disabled: HashSet::new(), kept }).ok_or(INVALID_VALUE)
     }
 
-    /// Changes what a node does, to the same kind of work.
+    /// Changes a node's operation to another of the same kind.
     pub(super) fn change(&mut self, node: Handle, operation: Operation) -> Outcome {
         let node = self.nodes.iter_mut().find(|other| other.handle == node).ok_or(INVALID_VALUE)?;
         if kind(&node.operation) != kind(&operation) {
@@ -189,7 +189,7 @@ impl Executable {
         Ok(())
     }
 
-    /// Whether a launch does what a node stands for. Kernels, copies and fills alone can be disabled.
+    /// Returns true if launches execute a node. Only kernels, copies and fills can be disabled.
     fn is_enabled(&self, node: Handle) -> Outcome<bool> {
         let node = self.nodes.iter().find(|other| other.handle == node).ok_or(INVALID_VALUE)?;
         match node.operation {
@@ -200,8 +200,8 @@ impl Executable {
         }
     }
 
-    /// Exchanges what the nodes do with another graph's. The graphs must have the same nodes in the same order, with the same
-    /// edges; the nodes keep their handles.
+    /// Exchanges the nodes' operations with another graph's, if it has the same nodes in the same order with the same
+    /// edges. The nodes keep their handles. Returns false if the graphs differ.
     fn exchange(&mut self, other: &mut Self) -> bool {
         if self.nodes.len() != other.nodes.len() {
             return false;
@@ -222,8 +222,7 @@ impl Executable {
     }
 }
 
-/// Executes a graph in a stream. Nodes that do not depend on each other may overlap, in virtual time, as far as they use
-/// different engines.
+/// Executes a graph in a stream. Independent nodes may overlap in virtual time if they use different engines.
 pub(super) fn execute(executable: &Executable, owner: &Current, stream: Handle) -> Outcome {
     let driver = owner.driver;
     let begin = timeline::ready(&driver.state(), stream)?;
@@ -256,7 +255,7 @@ fn execute_from(executable: &Executable, owner: &Current, begin: f64) -> Outcome
         };
         ends.insert(node.handle, end);
         last = last.max(end);
-        // After a fault nothing more is executed.
+        // After a fault, nothing more is executed.
         if driver.state().contexts.get(owner.handle)?.broken.is_some() {
             break;
         }
@@ -264,7 +263,7 @@ fn execute_from(executable: &Executable, owner: &Current, begin: f64) -> Outcome
     Ok(last)
 }
 
-/// The driver API's number for the kind of a node.
+/// Returns the driver API's number for the kind of a node.
 pub(super) fn kind(operation: &Operation) -> c_int {
     match operation {
         Operation::Kernel(_) => 0,
@@ -299,7 +298,7 @@ entry_points! {
 
     fn cuGraphDestroy(graph: Handle) {
         let driver = driver()?;
-        // What the graph kept alive is destroyed when no lock is held.
+        // User objects of the graph are destroyed while no lock is held.
         let removed = {
             let mut state = driver.state();
             if state.graphs.get(graph)?.owned {
@@ -322,14 +321,14 @@ entry_points! {
     }
 
     fn cuGraphInstantiateWithFlags(out: Out<Handle>, graph: Handle, flags: c_ulonglong) {
-        // Freeing at launch, uploading, launching from the device, priorities of nodes.
+        // Flags: free at launch, upload, launch from the device, priorities of nodes.
         if flags & !0xf != 0 {
             return Err(INVALID_VALUE);
         }
         instantiate(out, graph)
     }
 
-    // From CUDA 12: flags, a stream to upload in, and the outcome, in one structure.
+    // From CUDA 12: flags, a stream for the upload, and the result, in one structure.
     fn cuGraphInstantiateWithParams(out: Out<Handle>, graph: Handle, parameters: Out<Instantiation>) {
         let mut given = parameters.get()?;
         given.error_node = 0;
@@ -387,7 +386,7 @@ entry_points! {
         })
     }
 
-    // From CUDA 12: result, the node that failed, and the node that it depends on, in one structure.
+    // From CUDA 12: the result, the failed node, and the node that it depends on, in one structure.
     fn cuGraphExecUpdate_v2(executable: Handle, graph: Handle, result: Out<UpdateResult>) {
         update(executable, graph, |result_code| {
             result.set_if_wanted(UpdateResult { result: result_code, error_node: 0, error_from_node: 0 });
@@ -414,7 +413,7 @@ struct UpdateResult {
     error_from_node: Handle,
 }
 
-/// Puts a graph of the same shape into an executable one.
+/// Replaces the operations of an instantiated graph by those of a graph of the same shape.
 fn update(executable: Handle, graph: Handle, tell: impl FnOnce(c_int)) -> Outcome {
     const SUCCESS: c_int = 0;
     const TOPOLOGY_CHANGED: c_int = 2;
@@ -423,7 +422,7 @@ fn update(executable: Handle, graph: Handle, tell: impl FnOnce(c_int)) -> Outcom
     let mut other = state.executable_of(graph)?;
     let is_alike = executable_mut(&mut state, executable)?.exchange(&mut other);
     drop(state);
-    // What the old executable alone kept alive is destroyed when no lock is held.
+    // User objects that only the old executable kept are destroyed while no lock is held.
     drop(other);
     if !is_alike {
         tell(TOPOLOGY_CHANGED);
@@ -433,7 +432,7 @@ fn update(executable: Handle, graph: Handle, tell: impl FnOnce(c_int)) -> Outcom
     Ok(())
 }
 
-/// An executable that a handle stands for, to be changed.
+/// Returns the executable of a handle, to be changed.
 pub(super) fn executable_mut(state: &mut State, handle: Handle) -> Outcome<&mut Executable> {
     state.executables.get_mut(handle).map(Arc::make_mut).map_err(|_| INVALID_HANDLE)
 }

@@ -1,5 +1,5 @@
-//! What is loaded as a module: PTX text, told from what only NVIDIA's driver can run; and the just-in-time compiler's
-//! options, as far as the simulated one has something to say.
+//! Reads module images: finds their PTX and refuses what only NVIDIA's driver can run. Also handles the just-in-time
+//! compiler's options.
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::path::Path;
@@ -13,18 +13,18 @@ use super::entry::{In, Out};
 use super::fat;
 use crate::{Code, PtxVersion};
 
-/// How files of each kind begin.
+/// The first bytes of each kind of file.
 const ELF: [u8; 4] = *b"\x7fELF";
 const BITCODE: [[u8; 4]; 2] = [*b"BC\xc0\xde", [0xde, 0xc0, 0x17, 0x0b]];
 
-/// A module as given to the driver: its PTX, for each architecture that it was made for.
+/// A module image: its PTX, for each architecture.
 pub(super) struct Image {
-    /// With the number of the architecture, 0 for PTX that came by itself. Never empty.
+    /// Texts with the number of their architecture, 0 for plain PTX. Never empty.
     texts: Vec<(u32, Vec<u8>)>,
 }
 
 impl Image {
-    /// The image at an address, which says itself where it ends.
+    /// Reads the image at an address, which contains its own length.
     pub(super) fn at(image: In<u8>) -> Outcome<Self> {
         if image.is_null() {
             return Err(INVALID_VALUE);
@@ -50,7 +50,7 @@ impl Image {
         }
     }
 
-    /// The image in these bytes; PTX may end with a NUL before they do.
+    /// Reads the image in these bytes; PTX may end with a NUL before they do.
     pub(super) fn of(bytes: &[u8]) -> Outcome<Self> {
         match bytes.first_chunk().copied().unwrap_or_default() {
             ELF => {
@@ -90,7 +90,7 @@ impl Image {
         Ok(Self { texts })
     }
 
-    /// The image in a file.
+    /// Reads the image in a file.
     pub(super) fn in_file(path: &Path) -> Outcome<Self> {
         let bytes = std::fs::read(path).map_err(|cause| {
             super::say(format_args!("{} cannot be read: {cause}", path.display()));
@@ -99,8 +99,8 @@ impl Image {
         Self::of(&bytes)
     }
 
-    /// The PTX for a card: of the newest architecture that the card has, as NVIDIA's driver takes it. Where all are
-    /// newer, the oldest: the simulated driver accepts any `.target`.
+    /// Returns the PTX for a card: that of the newest architecture that is not newer than the card, as in NVIDIA's
+    /// driver. If all are newer, the oldest, since the simulated driver accepts any `.target`.
     pub(super) fn text_for(&self, capability: ComputeCapability) -> &[u8] {
         let own = u32::from(capability.major) * 10 + u32::from(capability.minor);
         let fitting =
@@ -109,7 +109,7 @@ impl Image {
         fitting.or_else(oldest).map_or(&[], |(_, text)| text)
     }
 
-    /// The PTX, for one who knows of no card: of the newest architecture.
+    /// Returns the PTX of the newest architecture, if no card is known.
     pub(super) fn newest_text(&self) -> &[u8] {
         self.texts.iter().max_by_key(|(number, _)| *number).map_or(&[], |(_, text)| text)
     }
@@ -118,7 +118,7 @@ impl Image {
 /// Bytes of an ELF file's header.
 const ELF_HEADER_BYTES: usize = 64;
 
-/// "a cubin, machine code for sm_90".
+/// Describes an ELF file, such as "a cubin, machine code for sm_90".
 fn elf_in_words(bytes: &[u8]) -> String {
     const CUDA: [u8; 2] = 190_u16.to_le_bytes();
     let (Some(machine), Some(flags)) = (bytes.get(18..20), bytes.get(48..52)) else {
@@ -132,12 +132,12 @@ fn elf_in_words(bytes: &[u8]) -> String {
     format!("a cubin, machine code for sm_{number}")
 }
 
-/// Says what is wrong with an image, and what to load instead.
+/// Prints what is wrong with an image, and what to load instead.
 fn refuse(wrong: &str, instead: &str) {
     super::say(format_args!("{wrong}. The simulated driver executes PTX alone. {instead}"));
 }
 
-/// The just-in-time compiler's options: where its words go, and how many registers a thread may have.
+/// Options of the just-in-time compiler: its logs, and the most registers of a thread.
 #[derive(Clone, Copy)]
 pub(super) struct Options {
     info: Log,
@@ -145,7 +145,7 @@ pub(super) struct Options {
     most_registers: Option<u32>,
 }
 
-/// A buffer for words, and where to say how much of it was filled.
+/// A buffer for a log, and the address for its length.
 #[derive(Clone, Copy)]
 struct Log {
     buffer: Out<c_char>,
@@ -156,7 +156,7 @@ struct Log {
 impl Log {
     fn write(&self, text: &str) {
         if !self.buffer.is_null() && self.room > 0 {
-            // There is a buffer with room.
+            // A missing buffer is no error here.
             let _ = self.buffer.set_text(text, self.room);
             self.filled.set_if_wanted((text.len() + 1).min(self.room));
         }
@@ -164,25 +164,25 @@ impl Log {
 }
 
 impl Options {
-    /// Nobody listens, and nothing is limited.
+    /// Returns the default: no logs, no limit.
     pub(super) const fn none() -> Self {
         const NONE: Log = Log { buffer: Out::null(), room: 0, filled: Out::null() };
         Self { info: NONE, error: NONE, most_registers: None }
     }
 
-    /// Finds the buffers and the limit among the options; the others (optimisation, debug information, ...) change
-    /// nothing.
+    /// Reads the logs and the limit among the options; the others (optimisation, debug information, ...) have no
+    /// effect.
     pub(super) fn of(count: c_uint, options: In<c_int>, values: Out<usize>) -> Outcome<Self> {
         let mut found = Self::none();
         for index in 0..count as usize {
             let (option, place) = (options.at(index)?, values.at(index));
             let value = place.get()?;
             match option {
-                // Like the rooms below, the low half of a pointer.
+                // Like the buffer sizes below, the low half of a pointer.
                 0 => found.most_registers = Some(value as u32).filter(|most| *most > 0),
                 3 => found.info.buffer = Out::at_address(value),
                 5 => found.error.buffer = Out::at_address(value),
-                // The room is the value itself, its low half; what was filled is handed out in its place.
+                // The size is the value itself, its low half; the length of the log replaces it.
                 4 => (found.info.room, found.info.filled) = (value & u32::MAX as usize, place),
                 6 => (found.error.room, found.error.filled) = (value & u32::MAX as usize, place),
                 _ => {}
@@ -191,12 +191,12 @@ impl Options {
         Ok(found)
     }
 
-    /// The same with nobody listening: for when the buffers may be gone.
+    /// Returns the same options without logs, for use when the buffers may be gone.
     pub(super) fn silent(&self) -> Self {
         Self { most_registers: self.most_registers, ..Self::none() }
     }
 
-    /// Whether the compiler is to change what it is given.
+    /// Returns true if the compiler must change the code.
     pub(super) fn change_code(&self) -> bool {
         self.most_registers.is_some()
     }
@@ -223,7 +223,7 @@ impl Options {
     }
 }
 
-/// Reads PTX; what is wrong with it goes to the error log. The options' limit of registers becomes `.maxnreg`.
+/// Parses PTX; errors go to the error log. The options' limit of registers becomes `.maxnreg`.
 pub(super) fn parse(text: &[u8], options: &Options) -> Outcome<ptx::Module> {
     let refused = |words: String, code: Code| {
         options.error(&words);
@@ -236,7 +236,7 @@ pub(super) fn parse(text: &[u8], options: &Options) -> Outcome<ptx::Module> {
     if text.trim().is_empty() {
         return refused("the text is empty".to_owned(), INVALID_IMAGE);
     }
-    // A version that is not known may have a grammar that is not either, so this comes first.
+    // An unknown version may have an unknown grammar, so the version is checked first.
     if let (Some(stated), Some(newest)) = (PtxVersion::of(text), DRIVER_VERSION.newest_ptx())
         && stated > newest
     {

@@ -1,4 +1,4 @@
-//! Launches: what is asked for, whether it can be, and what comes of it.
+//! Launches: their arguments, their validation, and their form for the executor.
 
 use std::ffi::c_uint;
 use std::sync::{Arc, OnceLock};
@@ -22,7 +22,7 @@ use super::registry::Handle;
 use super::timeline::Work;
 use crate::Code;
 
-/// A launch with everything that it needs.
+/// A launch with all its arguments.
 #[derive(Debug)]
 pub(super) struct Launch {
     pub function: Handle,
@@ -31,26 +31,26 @@ pub(super) struct Launch {
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub dynamic_shared_bytes: u32,
-    /// What the kernel may have of it.
+    /// Most dynamic shared memory of the kernel, in bytes.
     most_dynamic: u32,
     pub cooperative: bool,
     pub parameters: Vec<u8>,
     pub stack_bytes: u32,
-    /// A pointer to each parameter, for who asks a graph's node.
+    /// A pointer to each parameter, for queries of a graph's node.
     pointers: OnceLock<Vec<usize>>,
 }
 
-/// Where the parameters are.
+/// The parameters of a launch, as the program passes them.
 #[derive(Clone, Copy)]
 pub(super) struct Arguments {
-    /// A pointer to each.
+    /// A pointer to each parameter.
     pub each: In<In<u8>>,
-    /// Or names and values, by which a buffer with all of them is given.
+    /// Or names and values that give a buffer with all parameters.
     pub extra: In<usize>,
 }
 
 impl Launch {
-    /// The kernel's name.
+    /// Returns the kernel's name.
     pub(super) fn name(&self) -> &Arc<str> {
         &self.name
     }
@@ -59,7 +59,7 @@ impl Launch {
         self.loaded.program.kernel(&self.name).map_err(|_| INVALID_HANDLE)
     }
 
-    /// A pointer to each parameter's bytes, good as long as this lives.
+    /// Returns a pointer to each parameter's bytes, valid as long as the launch.
     pub(super) fn pointers(&self) -> Outcome<&[usize]> {
         let kernel = self.kernel()?;
         let base = self.parameters.as_ptr().expose_provenance();
@@ -67,7 +67,7 @@ impl Launch {
         Ok(self.pointers.get_or_init(each))
     }
 
-    /// What the program asks for, with its parameters copied.
+    /// Creates a launch from the program's arguments, with its parameters copied.
     pub(super) fn new(
         current: &Current,
         handle: Handle,
@@ -132,7 +132,7 @@ impl Launch {
         Ok(())
     }
 
-    /// What the kernel can see of the card.
+    /// Returns the properties of the card that the kernel can observe.
     pub(super) fn machine(&self, device: &Device, resident_blocks: u32) -> Machine {
         Machine {
             multiprocessors: device.card.multiprocessors,
@@ -143,7 +143,7 @@ impl Launch {
         }
     }
 
-    /// The executor's form of it.
+    /// Returns the executor's form of the launch.
     pub(super) fn request<'a>(
         &'a self,
         kernel: &'a Kernel,
@@ -176,7 +176,7 @@ impl Launch {
     }
 }
 
-/// What the executor refuses, where [`Launch::check`] has not. A fault is none of these.
+/// Returns the code for a launch that the executor refuses and [`Launch::check`] did not. A fault is not a refusal.
 pub(super) fn refusal(failure: &LaunchFailure) -> Code {
     match failure {
         LaunchFailure::Memory { .. } => OUT_OF_MEMORY,
@@ -185,7 +185,7 @@ pub(super) fn refusal(failure: &LaunchFailure) -> Code {
     }
 }
 
-/// All parameters as the kernel lays them out.
+/// Collects all parameters as the kernel lays them out.
 fn gathered(kernel: &Kernel, arguments: Arguments) -> Outcome<Vec<u8>> {
     let mut bytes = vec![0; kernel.parameter_bytes as usize];
     if kernel.parameters.is_empty() {
@@ -266,7 +266,7 @@ impl Configuration {
         }
     }
 
-    /// Blocks of a cluster.
+    /// Returns the blocks of a cluster.
     pub(super) fn cluster(&self) -> Outcome<[u32; 3]> {
         let attributes = self.attributes()?;
         let found = attributes.iter().find(|attribute| attribute.number == Self::CLUSTER);
@@ -295,8 +295,8 @@ impl Configuration {
         for attribute in self.attributes()? {
             match attribute.number {
                 Self::COOPERATIVE => launch.cooperative = attribute.value[0] != 0,
-                // What concerns scheduling, caching, overlap with the launch before, or memory domains changes nothing:
-                // each launch runs by itself.
+                // Attributes of scheduling, caching, overlap and memory domains have no effect: each launch runs by
+                // itself.
                 0 | 1 | 3..=11 | 13..=17 => {}
                 other => {
                     super::say_once(format_args!(

@@ -1,9 +1,9 @@
-//! Libraries: code that is loaded once for the whole process, and becomes a module in each context that uses it.
+//! Libraries: code that is loaded once per process, and becomes a module in each context that uses it.
 //!
-//! A `CUkernel` is a kernel of a library, in no context. Wherever a `CUfunction` is taken, the program may pass one: it
-//! stands for the function of that name in the current context, and loads the library's module there the first time.
-//! With a context current when the library is loaded, its module is loaded there at once, so that errors in the PTX are
-//! `cuLibraryLoadData`'s; otherwise PTX is parsed then, and compiled with the first use.
+//! A `CUkernel` is a kernel of a library, independent of contexts. A program may pass it instead of a `CUfunction`: it
+//! stands for the function of that name in the current context, and loads the library's module there at its first use.
+//! If a context is current when the library is loaded, its module is loaded there at once, so that `cuLibraryLoadData`
+//! returns errors in the PTX. Otherwise PTX is parsed then, and compiled at the first use.
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_int, c_uint};
@@ -26,13 +26,13 @@ use super::timeline;
 pub(super) struct Library {
     image: Arc<Image>,
     options: Options,
-    /// Its kernels, in the order of the file.
+    /// Names of its kernels, in the order of the file.
     names: Vec<Arc<str>>,
-    /// The kernels that have been asked for, by name.
+    /// Kernels that have been requested, by name.
     kernels: HashMap<Arc<str>, Handle>,
     /// Its module in each context that used it; some may be gone with their contexts.
     modules: HashMap<Handle, Handle>,
-    /// Held while a module is made of it, so that a context gets one.
+    /// Held while its module is loaded, so that a context gets only one.
     loading: Arc<Mutex<()>>,
 }
 
@@ -41,12 +41,12 @@ pub(super) struct LibraryKernel {
     library: Handle,
     name: Arc<str>,
     c_name: CString,
-    /// Attributes that were set for a device, by the device's number and the attribute's.
+    /// Attributes set for a device, by the numbers of device and attribute.
     settings: HashMap<(usize, c_int), c_int>,
     cache: HashMap<usize, c_int>,
 }
 
-/// The function that a handle stands for in the current context: a `CUfunction` itself, or that of a `CUkernel`.
+/// Returns the function of a handle in the current context: a `CUfunction` itself, or that of a `CUkernel`.
 pub(super) fn function(current: &Current, handle: Handle) -> Outcome<Handle> {
     let (library, name) = {
         let state = current.driver.state();
@@ -68,7 +68,7 @@ pub(super) fn function(current: &Current, handle: Handle) -> Outcome<Handle> {
     Ok(function)
 }
 
-/// Sets of a function what was set of its kernel.
+/// Sets the attributes of a kernel on its function.
 fn apply(function: &mut Function, kernel: &LibraryKernel, device: &Device) -> Outcome {
     for ((ordinal, attribute), value) in &kernel.settings {
         if *ordinal == device.ordinal {
@@ -81,7 +81,7 @@ fn apply(function: &mut Function, kernel: &LibraryKernel, device: &Device) -> Ou
     Ok(())
 }
 
-/// The library's module in the current context, loaded there with the first use.
+/// Returns the library's module in the current context, loaded at the first use.
 fn module(current: &Current, library: Handle) -> Outcome<Handle> {
     let loaded = |state: &State| -> Outcome<Option<Handle>> {
         let module = state.libraries.get(library)?.modules.get(&current.handle).copied();
@@ -105,7 +105,7 @@ fn module(current: &Current, library: Handle) -> Outcome<Handle> {
     Ok(module)
 }
 
-/// Loads a library, and its module where a context is current.
+/// Loads a library, and its module if a context is current.
 fn load(out: Out<Handle>, options: &Options, image: impl FnOnce() -> Outcome<Image>) -> Outcome {
     let driver = driver()?;
     out.wanted()?;
@@ -118,7 +118,7 @@ fn load(out: Out<Handle>, options: &Options, image: impl FnOnce() -> Outcome<Ima
             let names = kernels.iter().map(|kernel| kernel.name.clone()).collect();
             (names, HashMap::from([(current.handle, module)]))
         }
-        // None is current, or it is broken, which is not the library's affair.
+        // No context is current, or it has faulted, which does not concern the library.
         Err(_) => {
             let capability = driver.device(0)?.card.compute_capability;
             let parsed = images::parse(image.text_for(capability), options)?;
@@ -137,7 +137,7 @@ fn load(out: Out<Handle>, options: &Options, image: impl FnOnce() -> Outcome<Ima
     out.set(handle)
 }
 
-/// The handle of a library's kernel, the same each time.
+/// Returns the handle of a library's kernel, the same each time.
 fn kernel(state: &mut State, library_handle: Handle, name: &str) -> Outcome<Handle> {
     let library = state.libraries.get(library_handle)?;
     if let Some(handle) = library.kernels.get(name) {
@@ -151,7 +151,7 @@ fn kernel(state: &mut State, library_handle: Handle, name: &str) -> Outcome<Hand
         ));
         return Err(NOT_FOUND);
     };
-    // PTX names have no NUL.
+    // PTX names contain no NUL.
     let c_name = CString::new(&*name).unwrap_or_default();
     let kernel = LibraryKernel {
         library: library_handle,
@@ -165,7 +165,7 @@ fn kernel(state: &mut State, library_handle: Handle, name: &str) -> Outcome<Hand
     Ok(handle)
 }
 
-/// Asks something of a kernel as it is on a device, where it may be in no context.
+/// Calls `ask` with a kernel as it is on a device, even if it is in no context.
 fn with<T>(
     handle: Handle,
     device: &'static Device,
@@ -205,7 +205,7 @@ fn answer<T>(
     ask(&function, kernel)
 }
 
-/// Changes a kernel's function in each context of a device that has one.
+/// Changes a kernel's function in each context of a device that has it.
 fn change(
     state: &mut State,
     handle: Handle,
@@ -290,8 +290,8 @@ entry_points! {
         modules::hand_out(variable.ok_or(NOT_FOUND)?, out, bytes)
     }
 
-    // A managed variable is one for all contexts on NVIDIA's driver. Here each context's module has its own, and that of
-    // the current context is given.
+    // NVIDIA's driver has one managed variable for all contexts. Here each context's module has its own, and this
+    // returns that of the current context.
     fn cuLibraryGetManaged(out: Out<u64>, bytes: Out<usize>, library: Handle, name: In<c_char>) {
         let current = contexts::current()?;
         let name = name.text()?;
@@ -301,7 +301,7 @@ entry_points! {
         modules::hand_out(managed.ok_or(NOT_FOUND)?, out, bytes)
     }
 
-    // A device function that host and device share the address of, which needs hardware that the cards have not.
+    // Functions whose address host and device share need hardware that the cards lack.
     fn cuLibraryGetUnifiedFunction(out: Out<Handle>, library: Handle, _symbol: In<c_char>) {
         out.wanted()?;
         driver()?.state().libraries.get(library).and(Err(NOT_FOUND))
@@ -319,7 +319,7 @@ entry_points! {
     }
 
     fn cuKernelGetName(out: Out<*const c_char>, kernel: Handle) {
-        // A function's name, where the program passes one of those.
+        // Also accepts the handle of a function.
         let driver = driver()?;
         let state = driver.state();
         match state.kernels.get(kernel) {
@@ -337,7 +337,7 @@ entry_points! {
     fn cuKernelSetAttribute(attribute: c_int, value: c_int, kernel: Handle, device: c_int) {
         let driver = driver()?;
         let device = driver.device(device)?;
-        // Refuses what cannot be, before anything is changed.
+        // Refuses invalid attributes before anything is changed.
         with(kernel, device, |function, kernel| {
             let mut function = Function::new(0, 0, function.loaded.clone(), kernel);
             function.set(device, attribute, value)

@@ -1,4 +1,4 @@
-//! The linker: several PTX texts become one, which is the image that it hands out.
+//! The linker: combines several PTX texts into one, which is the image that it returns.
 
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -20,22 +20,22 @@ const OBJECT: c_int = 3;
 const LIBRARY: c_int = 4;
 const NVVM_IR: c_int = 5;
 
-/// NVIDIA's device runtime library. What the simulator has of it, the functions of cooperative groups, is there without it;
-/// any other is refused by name when the module is loaded.
+/// Returns true for NVIDIA's device runtime library. The simulator provides its functions for cooperative groups; calls
+/// of others are refused by name when the module is loaded.
 fn is_device_runtime(kind: c_int, name: &str) -> bool {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     kind == LIBRARY && file.contains("cudadevrt")
 }
 
-/// What is to be linked.
+/// A linker with its inputs.
 pub(super) struct Linker {
     texts: Vec<String>,
     options: Options,
-    /// The result, with a NUL at its end, for as long as the program may look at it.
+    /// The result, with a NUL at its end; it lives as long as the linker.
     image: Option<Box<[u8]>>,
 }
 
-/// The PTX of an input.
+/// Returns the PTX of an input.
 fn texts(kind: c_int, bytes: &[u8], name: &str, options: &Options) -> Outcome<Vec<Vec<u8>>> {
     let refuse = |what: &str, reason: &str| {
         let words =
@@ -62,12 +62,12 @@ fn add(handle: Handle, kind: c_int, name: &str, bytes: &[u8]) -> Outcome {
     let name = if name.is_empty() { String::new() } else { format!(" (`{name}`)") };
     let mut found = Vec::new();
     for text in texts(kind, bytes, &name, &options)? {
-        // What does not even begin as PTX is no image to the linker; a module's loader calls it bad PTX.
+        // To the linker, text that does not begin as PTX is no image; a module's loader calls it invalid PTX.
         if std::str::from_utf8(&text).ok().and_then(PtxVersion::of).is_none() {
             options.error("the input is no PTX: it has no `.version`");
             return Err(INVALID_IMAGE);
         }
-        // Errors are told where they are made.
+        // Reports errors of each input by itself.
         images::parse(&text, &options)?;
         found.push(String::from_utf8(text).map_err(|_| INVALID_IMAGE)?);
     }

@@ -1,11 +1,11 @@
-//! Several PTX texts as one module, by the rules of NVIDIA's linker for what has a name:
+//! Links several PTX texts into one module, by the rules of NVIDIA's linker for names:
 //!
-//! - A name without linkage is its module's own; where another module has it too, it gets another name.
-//! - A definition takes the place of `.extern` declarations, whatever sizes or parameters these state.
+//! - A name without linkage is private to its module; if another module has it too, it is renamed.
+//! - A definition replaces `.extern` declarations, whatever sizes or parameters these state.
 //! - Of `.common` variables of one name the largest stays, unless some module defines the name otherwise.
 //! - Of `.weak` definitions the first stays, unless there is a strong one; two strong ones are an error.
-//! - A function that returns nothing may be declared and called elsewhere as one that returns something: NVIDIA's linker
-//!   compares no prototypes. What such a call returns is undefined.
+//! - A function without a result may be declared and called elsewhere as one with a result: NVIDIA's linker does not
+//!   compare prototypes. The result of such a call is undefined.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use simt::ptx::{Function, Initializer, Item, Linkage, LocationId, Module, Operan
 use super::codes::{INVALID_IMAGE, INVALID_VALUE, Outcome};
 use super::images::{self, Options};
 
-/// The texts as one module, printed.
+/// Links the texts and prints the module.
 pub(super) fn link(texts: &[String], options: &Options) -> Outcome<String> {
     let [first, others @ ..] = texts else { return Err(INVALID_VALUE) };
     if others.is_empty() && !options.change_code() {
@@ -43,7 +43,7 @@ pub(super) fn link(texts: &[String], options: &Options) -> Outcome<String> {
     Ok(linked.to_string())
 }
 
-/// A definition that a name refers to.
+/// A definition with a name.
 enum Named<'a> {
     Function(&'a Function),
     Variable(&'a Variable),
@@ -65,7 +65,7 @@ impl Named<'_> {
         }
     }
 
-    /// Which of several definitions stays: the highest, of equals the first. 0: it defines nothing.
+    /// Returns the rank of a definition: the highest stays, of equals the first. 0 for a declaration.
     fn rank(&self) -> u8 {
         match (self, self.linkage()) {
             (Self::Function(function), _) if function.body.is_none() => 0,
@@ -77,7 +77,7 @@ impl Named<'_> {
     }
 }
 
-/// For each module, the names that it keeps to itself and another has too, with new ones.
+/// Returns for each module the private names that another module has too, with their new names.
 fn clashes(modules: &[Module]) -> Vec<HashMap<String, String>> {
     let mut users: HashMap<&str, HashSet<usize>> = HashMap::new();
     for (index, module) in modules.iter().enumerate() {
@@ -85,7 +85,7 @@ fn clashes(modules: &[Module]) -> Vec<HashMap<String, String>> {
             users.entry(name).or_default().insert(index);
         }
     }
-    // The first that has a name keeps it, unless others see the name from outside.
+    // The first module with the name keeps it, unless the name is visible elsewhere.
     let is_private = |named: &Named<'_>| named.linkage().is_none();
     let seen: HashSet<&str> = {
         let all = modules.iter().flat_map(|module| &module.items).filter_map(Named::of);
@@ -102,7 +102,7 @@ fn clashes(modules: &[Module]) -> Vec<HashMap<String, String>> {
     renamed.collect()
 }
 
-/// Gives names other names wherever they stand as whole words.
+/// Renames whole words of a text.
 fn rename(text: &str, names: &HashMap<String, String>) -> String {
     let in_word = |character: char| character.is_alphanumeric() || matches!(character, '_' | '$' | '%');
     let mut result = String::with_capacity(text.len());
@@ -117,8 +117,8 @@ fn rename(text: &str, names: &HashMap<String, String>) -> String {
     result + rest
 }
 
-/// Puts a module behind another. Source lines keep their places; names of inlined functions in the second are lost with
-/// its debug sections.
+/// Appends a module. Source lines keep their positions; names of inlined functions in the second are lost with its
+/// debug sections.
 fn append(linked: &mut Module, mut other: Module) {
     linked.version = linked.version.max(other.version);
     let files = linked.files.iter().map(|file| file.number).max().unwrap_or(0);
@@ -149,7 +149,7 @@ fn append(linked: &mut Module, mut other: Module) {
     linked.items.append(&mut other.items);
 }
 
-/// Lets functions that return nothing return what they are declared and called with in other modules: nothing stores it.
+/// Gives functions without a result the result with which other modules declare and call them; nothing stores it.
 fn return_as_declared(items: &mut [Item]) {
     let functions = || {
         items.iter().filter_map(|item| match item {
@@ -169,7 +169,7 @@ fn return_as_declared(items: &mut [Item]) {
     if declared.is_empty() {
         return;
     }
-    // A function that is called both ways is left to be refused when the module is loaded.
+    // A function that is called both ways stays, and is refused when the module is loaded.
     for body in functions().filter_map(|function| function.body.as_ref()) {
         for call in body.instructions.iter().filter_map(|instruction| instruction.call()) {
             if let Operand::Symbol(symbol, _) = call.target
@@ -189,9 +189,11 @@ fn return_as_declared(items: &mut [Item]) {
     }
 }
 
-/// One definition of each name, and declarations before what needs them. The name that has two, if one has.
+/// Keeps one definition of each name, and puts declarations before their uses. Fails with a name that has two
+/// definitions.
 fn settled(items: Vec<Item>) -> Result<Vec<Item>, String> {
-    // By name: the rank and the place of the definition that stays, or of the declaration where there is no definition.
+    // For each name, the rank and the index of the definition that stays, or of the declaration if there is no
+    // definition.
     let mut stays: HashMap<String, (u8, usize)> = HashMap::new();
     for (place, item) in items.iter().enumerate() {
         let Some((name, named)) = Named::of(item) else { continue };
@@ -227,7 +229,7 @@ fn settled(items: Vec<Item>) -> Result<Vec<Item>, String> {
     for (place, item) in items.into_iter().enumerate() {
         let is_it = Named::of(&item).is_none_or(|(name, _)| stays[name].1 == place);
         match item {
-            // What is called may be defined behind its call, and is declared before it then.
+            // A callee may be defined behind its call, and is declared before it then.
             Item::Function(function) if function.body.is_none() => {
                 let defined = stays[&*function.name].0 > 0;
                 if is_it || !defined {
@@ -252,7 +254,7 @@ fn settled(items: Vec<Item>) -> Result<Vec<Item>, String> {
     Ok(declarations)
 }
 
-/// The names whose addresses an initial value has.
+/// Collects the names whose addresses an initial value contains.
 fn addresses(initializer: &Initializer, names: &mut HashSet<String>) {
     match initializer {
         Initializer::List(list) => list.iter().for_each(|element| addresses(element, names)),
@@ -353,7 +355,7 @@ mod tests {
             found.expect("it is defined").returns.len()
         };
         assert_eq!(returns(&[caller, callee]), 1);
-        // Where another call wants no result, the function stays as it is.
+        // If another call expects no result, the function stays as it is.
         let other = ".extern .func consume(.param .b32 a);
              .visible .entry other() { .param .b32 given; call consume, (given); ret; }";
         assert_eq!(returns(&[caller, callee, other]), 0);

@@ -1,7 +1,7 @@
-//! Managed memory: where its pages are, where they should be, and who reaches them there.
+//! Managed memory: the location of its pages, the program's hints, and the devices that access them.
 //!
-//! Kept by pages of 64 KiB, the least that a fault moves. A page that nobody has touched is nowhere, and counts as the
-//! host's. What a program wants of its pages may differ from one part of 4 KiB, a page of the host's, to the next.
+//! The unit is a page of 64 KiB, the smallest migration of a fault. A page that was never touched is nowhere, and
+//! counts as the host's. Hints may differ between parts of 4 KiB, the host's pages.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
@@ -18,7 +18,7 @@ use super::registry::Handle;
 use super::residence;
 use super::timeline::{Engine, Work};
 
-/// The host as a device's number, and none, as the driver API writes them.
+/// Device numbers of the host and of no device, as the driver API writes them.
 pub(super) const HOST: c_int = -1;
 pub(super) const NOWHERE: c_int = -2;
 
@@ -27,7 +27,7 @@ pub(super) const NOWHERE: c_int = -2;
 pub(super) struct Pages {
     pub bytes: u64,
     pub pages: Vec<Page>,
-    /// By block of 2 MiB: the tick at which pages came to a card last.
+    /// For each block of 2 MiB, the tick at which pages last migrated to a card.
     pub came: Vec<u64>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Pages {
 pub(super) const PART_BYTES: u64 = 4 << 10;
 pub(super) const PARTS: usize = (PAGE_BYTES / PART_BYTES) as usize;
 
-/// What the program wants of a page or of a part of it, in devices' numbers.
+/// The program's hints for a page or a part of it, as device numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Hints {
     pub preferred: c_int,
@@ -43,17 +43,17 @@ pub(super) struct Hints {
     pub accessed_by: u64,
 }
 
-/// A page's places, as devices' numbers.
+/// The state of a page, with device numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Page {
-    /// Where it is: of a page that is partly the host's by its hints, where the rest of it is.
+    /// Location. If hints keep part of the page on the host, the location of the rest.
     pub at: c_int,
     pub last_prefetch: c_int,
     pub hints: Hints,
-    /// The hints of each part, where they differ.
+    /// Hints of each part, if they differ.
     parts: Option<Box<[Hints; PARTS]>>,
     pub read_mostly: bool,
-    /// It is on a card, and the host has a copy that is as good.
+    /// True if it is on a card and the host has a valid copy.
     pub duplicate: bool,
 }
 
@@ -67,7 +67,7 @@ impl Page {
         duplicate: false,
     };
 
-    /// The hints of parts, or those of all where they are the same.
+    /// Returns the hints of parts, or one entry if all parts share them.
     fn hints_of(&self, parts: Range<usize>) -> &[Hints] {
         self.parts.as_ref().map_or(std::slice::from_ref(&self.hints), |hints| &hints[parts])
     }
@@ -85,7 +85,7 @@ impl Page {
         }
     }
 
-    /// A bit for each part whose hints are so.
+    /// Returns a bit for each part whose hints match.
     pub(super) fn parts_with(&self, are: impl Fn(&Hints) -> bool) -> u16 {
         match &self.parts {
             None if are(&self.hints) => u16::MAX,
@@ -99,19 +99,19 @@ pub(super) fn bit(device: c_int) -> u64 {
     1 << (device + 1).clamp(0, 63)
 }
 
-/// Enters a new allocation.
+/// Registers a new allocation.
 pub(super) fn add(state: &mut State, address: u64, bytes: u64) {
     let pages = vec![Page::NEW; bytes.div_ceil(PAGE_BYTES) as usize];
     let blocks = bytes.div_ceil(BLOCK_BYTES) as usize;
     state.managed.insert(address, Pages { bytes, pages, came: vec![0; blocks] });
 }
 
-/// Forgets an allocation.
+/// Removes an allocation.
 pub(super) fn remove(state: &mut State, address: u64) {
     state.managed.remove(&address);
 }
 
-/// Whether the page of this address is the host's.
+/// Returns true if the page of this address is on the host.
 pub(super) fn on_host(state: &State, address: u64) -> bool {
     let found = state.managed.range(..=address).next_back();
     found.is_none_or(|(start, range)| {
@@ -120,7 +120,7 @@ pub(super) fn on_host(state: &State, address: u64) -> bool {
     })
 }
 
-/// The allocation of a range, which must be within a managed one: where it starts, and which of its pages the range has.
+/// Returns the start of the managed allocation that contains a range, and the indices of the range's pages.
 fn locate(
     managed: &mut BTreeMap<u64, Pages>,
     address: u64,
@@ -136,12 +136,12 @@ fn locate(
     Ok((*start, range, pages))
 }
 
-/// The pages of a range, which must be within one managed allocation.
+/// Returns the pages of a range, which must be within one managed allocation.
 fn pages(managed: &mut BTreeMap<u64, Pages>, address: u64, bytes: u64) -> Outcome<&mut [Page]> {
     locate(managed, address, bytes).map(|(_, range, pages)| &mut range.pages[pages])
 }
 
-/// A range's pages with the parts of each that are in it.
+/// Returns a range's pages, each with its parts in the range.
 fn parts(
     address: u64,
     bytes: u64,
@@ -156,7 +156,7 @@ fn parts(
     })
 }
 
-/// Pages on their way to a place.
+/// A migration of pages to a location.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prefetch {
     address: u64,
@@ -169,12 +169,12 @@ impl Prefetch {
         if self.to == HOST { self.send_back(driver) } else { self.bring(driver) }
     }
 
-    /// Pages come to a card as far as they fit.
+    /// Migrates pages to a card, as far as they fit.
     fn bring(&self, driver: &Driver) -> Work {
         let Some(device) = driver.devices.get(self.to as usize) else { return Work::NOTHING };
         let (start, pages) = {
             let mut state = driver.state();
-            // Freed since it was recorded: nothing is left to move.
+            // Freed since it was recorded: nothing is left to migrate.
             let Ok((start, range, pages)) = locate(&mut state.managed, self.address, self.bytes) else {
                 return Work::NOTHING;
             };
@@ -187,7 +187,7 @@ impl Prefetch {
         }
     }
 
-    /// Pages go back to the host, each from the card where it is.
+    /// Migrates pages back to the host, each from its card.
     fn send_back(&self, driver: &Driver) -> Work {
         let mut moved = vec![0; driver.devices.len()];
         {
@@ -195,7 +195,7 @@ impl Prefetch {
             let Ok(pages) = pages(&mut state.managed, self.address, self.bytes) else { return Work::NOTHING };
             for page in pages {
                 if let Some(device) = usize::try_from(page.at).ok().and_then(|at| driver.devices.get(at)) {
-                    // Of a copy, the host has the same already.
+                    // The host already has a valid copy.
                     moved[device.ordinal] +=
                         if page.duplicate { 0 } else { residence::bytes_on_card(page, device) };
                 }
@@ -214,7 +214,7 @@ impl Prefetch {
     }
 }
 
-/// A place by its number: the host or a device that faults.
+/// Returns a location by its number: the host, or a device that can fault.
 fn place(current: &Current, device: c_int) -> Outcome<c_int> {
     if device == HOST {
         return Ok(HOST);
@@ -223,7 +223,7 @@ fn place(current: &Current, device: c_int) -> Outcome<c_int> {
     if unified::faults(found.card.compute_capability) { Ok(device) } else { Err(INVALID_DEVICE) }
 }
 
-/// `CUmemLocation`: a kind of place and its number.
+/// `CUmemLocation`: kind and number of a location.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Location {
@@ -235,11 +235,11 @@ impl Location {
     pub(super) fn number(self) -> Outcome<c_int> {
         match self.kind {
             1 => {
-                // The first form of these calls has a code of its own for devices that are none; this one has not.
+                // The first form of these calls has its own code for unknown devices; this one has not.
                 super::driver::driver()?.device(self.id).map_err(|_| INVALID_VALUE)?;
                 Ok(self.id)
             }
-            // The host, or a NUMA node of it, which are not told apart.
+            // The host or one of its NUMA nodes, which are not distinguished.
             2..=4 => Ok(HOST),
             _ => Err(INVALID_VALUE),
         }
@@ -249,7 +249,7 @@ impl Location {
 fn advise(address: u64, bytes: usize, advice: c_int, device: impl FnOnce() -> Outcome<c_int>) -> Outcome {
     let current = contexts::current()?;
     let device = match advice {
-        // The place of these is not looked at.
+        // These ignore the location.
         1 | 2 | 4 => NOWHERE,
         3 | 5 | 6 => place(&current, device()?)?,
         _ => return Err(INVALID_VALUE),
@@ -279,14 +279,14 @@ pub(super) fn prefetch(address: u64, bytes: usize, device: c_int, stream: Handle
     submit(stream, Operation::Prefetch(Prefetch { address, bytes: bytes as u64, to }))
 }
 
-/// A value that all share, else that for none.
+/// Returns the value that all share, else that for none.
 fn shared<T>(of: &[T], value: impl Fn(&T) -> c_int) -> c_int {
     let mut values = of.iter().map(value);
     let first = values.next().unwrap_or(NOWHERE);
     if values.all(|value| value == first) { first } else { NOWHERE }
 }
 
-/// An attribute of a range, as integers.
+/// Returns an attribute of a range, as integers.
 fn attribute(
     current: &Current,
     attribute: c_int,
@@ -303,7 +303,7 @@ fn attribute(
     let pages = &range.pages[pages];
     let preferred = shared(&hints, |hints| hints.preferred);
     let last_prefetch = shared(pages, |page| page.last_prefetch);
-    // The newer attributes tell a place in two parts: its kind, and its number.
+    // The newer attributes split a location into its kind and its number.
     let kind = |device| match device {
         HOST => 2,
         NOWHERE => 0,

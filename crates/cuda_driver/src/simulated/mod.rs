@@ -1,23 +1,26 @@
-//! A driver without a GPU: `cu*` entry points over [`simt`], which executes PTX on this computer's cores, counts what it
-//! does to memory, and models the time that a card would take.
+//! A CUDA driver without a GPU: `cu*` entry points over [`simt`].
 //!
-//! [`bind_simulated`] puts it behind this process's `cu*` functions. From there on a program is what it is on a GPU:
-//! contexts, modules, memory, launches, streams, events. What is different:
+//! [`simt`] executes PTX on the host's cores, counts its memory transactions, and models the time that a card would
+//! take. [`bind_simulated`] binds this driver to the process's `cu*` functions. The program then runs as on a GPU:
+//! contexts, modules, memory, launches, streams, events. The differences are:
 //!
-//! * Work is executed when it is asked for, on the calling thread and as many others as there are cores. Waiting for it
-//!   waits for nothing.
-//! * Time is virtual: events are in the model's time, each stream has a clock, and what the host does takes none. Launches
-//!   in a row each cost what a single one costs. Copies run beside kernels; kernels do not run beside kernels.
-//! * A module or a library is PTX text, of any `.target`, by itself or in a fat binary; machine code is refused.
-//! * Each device has its own memory: no device reaches another's. Pinned, registered and managed memory is everybody's.
-//! * Clusters of blocks, textures and arrays, tensor maps, memory mapped by hand, and sharing between processes are not
-//!   simulated: the device's attributes say so, and the calls return `CUDA_ERROR_NOT_SUPPORTED` and name themselves once on
-//!   stderr.
-//! * When a kernel goes wrong, stderr says what, where and who; the context gives the error to every call from then on, as
-//!   a GPU's does. Other contexts, and a primary context after its reset, are sound, where on a GPU the process is lost.
+//! * **Execution.** A call executes its work at once, on the calling thread and one more per further core. Waiting
+//!   returns at once.
+//! * **Time.** Time is virtual: events carry the model's time, each stream has a clock, and the host's work takes none.
+//!   Each of several launches in a row costs what a single one costs. Copies overlap with kernels; kernels do not
+//!   overlap with kernels.
+//! * **Code.** A module or a library is PTX text of any `.target`, plain or in a fat binary; machine code is refused.
+//! * **Memory.** Each device has its own memory, and no device accesses another's. All devices access pinned,
+//!   registered and managed memory.
+//! * **Not simulated.** Clusters of several blocks, textures and arrays, tensor maps, virtual memory management, and
+//!   sharing between processes: the device's attributes say so, and the calls return `CUDA_ERROR_NOT_SUPPORTED` and
+//!   name themselves once on stderr.
+//! * **Faults.** When a kernel faults, stderr says what, where and in which thread. As on a GPU, the context returns
+//!   the error to every later call. Other contexts, and a primary context after its reset, stay usable; on a GPU the
+//!   process is lost.
 //!
-//! [`take_launches`] and [`findings`] tell what the driver API has no calls for: the counters of each launch, and what
-//! checks have found.
+//! [`take_launches`] and [`findings`] return what no call of the driver API does: the counters of each launch, and the
+//! findings of the checks.
 
 #[macro_use]
 mod entry;
@@ -90,19 +93,19 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::TableError;
 
-/// The suffixes of functions whose default stream is the calling thread's: of those that wait, and of those that take a
+/// Suffixes of functions whose default stream is the calling thread's: of those that wait, and of those that take a
 /// stream.
 const PER_THREAD_SUFFIXES: [&str; 2] = ["_ptds", "_ptsz"];
 
-/// The function that a name refers to in its form whose default stream is the calling thread's.
+/// Returns the function whose per-thread form a name refers to.
 fn per_thread_base(name: &str) -> Option<&str> {
     PER_THREAD_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix))
 }
 
-/// A module's search for an entry point, and for its form whose default stream is the calling thread's.
+/// A module's search for an entry point, and for its per-thread form.
 type Finders = (fn(&str) -> Option<*const ()>, fn(&str) -> Option<*const ()>);
 
-/// The address of the simulated driver's function of this name.
+/// Returns the address of the simulated driver's function of this name.
 fn find(name: &str) -> Option<*const ()> {
     let modules: [Finders; 25] = [
         (errors::find, errors::find_per_thread),
@@ -145,13 +148,13 @@ fn bind() -> Result<(), TableError> {
 
 static SIMULATED: OnceLock<Simulated> = OnceLock::new();
 
-/// Points every `cu*` function of this process to the simulated driver.
+/// Binds every `cu*` function of this process to the simulated driver.
 ///
 /// A second call returns what the first one bound, whatever its settings.
 ///
 /// # Errors
 ///
-/// [`SimulatedError`]: cards that cannot be, too little address space, or another driver is bound.
+/// [`SimulatedError`]: an impossible card, too little address space, or another driver is bound.
 pub fn bind_simulated(settings: Settings) -> Result<Simulated, SimulatedError> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,8 +170,8 @@ pub fn bind_simulated(settings: Settings) -> Result<Simulated, SimulatedError> {
     Ok(SIMULATED.get_or_init(|| Simulated { cards, driver_version: driver::DRIVER_VERSION }).clone())
 }
 
-/// Binds the simulated driver if the environment asks for it with [`CARDS_VARIABLE`], with the cards and checks that it
-/// names: for tests and programs that otherwise bind NVIDIA's. `None` where nothing is asked for, and nothing is bound.
+/// Binds the simulated driver if [`CARDS_VARIABLE`] asks for it, with the cards and checks that the environment names.
+/// For tests and programs that otherwise bind NVIDIA's. `None` if the variable is not set, and then nothing is bound.
 ///
 /// # Errors
 ///
@@ -178,9 +181,8 @@ pub fn bind_if_asked() -> Result<Option<Simulated>, SimulatedError> {
     if settings.cards.is_empty() { Ok(None) } else { bind_simulated(settings).map(Some) }
 }
 
-/// Points every `cu*` function of this process to the simulated driver, which `cuInit` will start with what the
-/// environment asks for: see [`CARDS_VARIABLE`] and [`CHECKS_VARIABLE`]. For the shared library with the driver's own
-/// name.
+/// Binds every `cu*` function of this process to the simulated driver, which `cuInit` starts with the settings of the
+/// environment: see [`CARDS_VARIABLE`] and [`CHECKS_VARIABLE`]. For the shared library with the driver's own name.
 ///
 /// # Errors
 ///
@@ -189,7 +191,7 @@ pub fn bind_at_load() -> Result<(), TableError> {
     bind()
 }
 
-/// Writes to stderr what belongs at the end of a program: the profile's table, and what the checks found, leaks included.
+/// Writes the end of a program's output to stderr: the profile's table and the report of the checks, leaks included.
 pub fn report_end() {
     finish();
     // A closed stderr must not turn a report into an abort.
@@ -201,13 +203,13 @@ pub fn report_end() {
     }
 }
 
-/// Says something on stderr.
+/// Prints a message on stderr.
 fn say(what: fmt::Arguments<'_>) {
     // A closed stderr must not turn a message into an abort.
     let _ = writeln!(std::io::stderr(), "simulated driver: {what}");
 }
 
-/// Says something on stderr the first time.
+/// Prints a message on stderr the first time.
 fn say_once(what: fmt::Arguments<'_>) {
     static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
     let text = what.to_string();

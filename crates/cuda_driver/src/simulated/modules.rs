@@ -1,7 +1,7 @@
-//! Modules: PTX that is loaded, its kernels and its variables.
+//! Modules: loaded PTX with its kernels and variables.
 //!
-//! Any `.target` is accepted, whatever the simulated card's compute capability: the same PTX can be run on the models of
-//! old and new cards.
+//! Any `.target` is accepted, whatever the simulated card's compute capability: the same PTX can run on models of old
+//! and new cards.
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint};
@@ -27,23 +27,23 @@ use crate::Code;
 /// A loaded module.
 pub(super) struct Module {
     pub context: Handle,
-    /// The device's number.
+    /// Number of the device.
     pub device: usize,
     pub loaded: Arc<Loaded>,
-    /// Its kernels that have been asked for, by name.
+    /// Kernels that have been requested, by name.
     pub functions: HashMap<String, Handle>,
 }
 
-/// What is in it, for as long as anybody needs it.
+/// The content of a module, shared by its users.
 pub(super) struct Loaded {
-    /// Counts the modules of the process, from 1.
+    /// Number of the module in the process, from 1.
     pub number: u64,
     pub program: Program,
-    /// Where its instructions come from.
+    /// Source positions of its instructions.
     pub positions: Positions,
-    /// `.version`, as ten times the major and the minor number.
+    /// `.version`: ten times the major plus the minor number.
     pub ptx_version: c_int,
-    /// `.target`'s number.
+    /// Number of `.target`.
     pub target: c_int,
 }
 
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Loaded {
     }
 }
 
-/// 90 of `sm_90a`.
+/// Returns 90 for `sm_90a`.
 fn target_number(module: &ptx::Module) -> c_int {
     let target = module.target.first().map_or("", |target| &**target);
     let digits: String = target.chars().filter(char::is_ascii_digit).collect();
@@ -71,7 +71,7 @@ pub(super) fn load(current: &Current, image: &Image, options: &Options) -> Outco
     Ok(current.driver.state().modules.insert(module))
 }
 
-/// Loads PTX into a device's memory, as part of no context.
+/// Loads PTX into a device's memory, outside of contexts.
 pub(super) fn load_onto(device: &Device, image: &Image, options: &Options) -> Outcome<Loaded> {
     let module = images::parse(image.text_for(device.card.compute_capability), options)?;
     let (major, minor) = module.version;
@@ -93,7 +93,7 @@ pub(super) fn load_onto(device: &Device, image: &Image, options: &Options) -> Ou
     Ok(Loaded { number, program, positions, ptx_version, target })
 }
 
-/// What the compiler has to say of a module that it accepted, in the manner of ptxas.
+/// Returns the compiler's log of a module that it accepted, in the style of ptxas.
 fn summary(program: &Program) -> String {
     let lines = program.kernels().iter().map(|kernel| {
         format!(
@@ -105,7 +105,7 @@ fn summary(program: &Program) -> String {
     lines.collect()
 }
 
-/// Takes a module out, with its kernels and its variables.
+/// Unloads a module, with its kernels and its variables.
 pub(super) fn unload(driver: &Driver, handle: Handle) -> Outcome {
     let module = {
         let mut state = driver.state();
@@ -117,7 +117,7 @@ pub(super) fn unload(driver: &Driver, handle: Handle) -> Outcome {
     Ok(())
 }
 
-/// The handle of a kernel, the same each time.
+/// Returns the handle of a kernel, the same each time.
 pub(super) fn function(state: &mut State, module_handle: Handle, name: &str) -> Outcome<Handle> {
     let module = state.modules.get(module_handle)?;
     if let Some(handle) = module.functions.get(name) {
@@ -133,7 +133,7 @@ pub(super) fn function(state: &mut State, module_handle: Handle, name: &str) -> 
     Ok(handle)
 }
 
-/// Hands out where a variable is and how large, whichever of the two is wanted.
+/// Returns a variable's address and size, each if wanted.
 pub(super) fn hand_out(variable: Variable, address: Out<u64>, bytes: Out<usize>) -> Outcome {
     if address.is_null() && bytes.is_null() {
         return Err(INVALID_VALUE);
@@ -232,7 +232,7 @@ entry_points! {
 
     fn cuModuleGetTexRef(out: Out<Handle>, module: Handle, _name: In<c_char>) {
         out.wanted()?;
-        // PTX with texture references is refused when it is loaded, so there is none of any name.
+        // PTX with texture references is refused when it is loaded, so none exists.
         contexts::current()?.driver.state().modules.get(module).and(Err(NOT_FOUND))
     }
 

@@ -1,22 +1,21 @@
-//! Device code in the files that a host's linker takes: objects in which nvcc has put fat binaries, and libraries of
-//! objects.
+//! Reads device code from the host linker's files: objects with fat binaries, and libraries of objects.
 //!
-//! nvcc puts the fat binaries of a source file into a section of the host's object: `.nv_fatbin`, or `__nv_relfatbin` for
-//! code that is still to be linked. A library (`ar`'s format) has objects as its members. The simulated driver links the
-//! PTX that they have, of the newest architecture in each fat binary; machine code is refused.
+//! nvcc stores the fat binaries of a source file in a section of the host's object: `.nv_fatbin`, or `__nv_relfatbin`
+//! for code that is still to be linked. A library (`ar`'s format) has objects as its members. The simulated driver
+//! links their PTX, of the newest architecture in each fat binary; machine code is refused.
 
 use super::fat;
 use crate::PtxVersion;
 
 const ARCHIVE: &[u8] = b"!<arch>\n";
 const ELF: &[u8] = b"\x7fELF";
-/// The number of NVIDIA's GPUs among the machines of ELF files.
+/// The machine number of NVIDIA's GPUs in ELF files.
 const CUDA: u16 = 190;
 const SECTIONS: [&[u8]; 2] = [b".nv_fatbin", b"__nv_relfatbin"];
-/// Fat binaries in a section begin at multiples of this.
+/// Alignment of fat binaries in a section.
 const ALIGNMENT: usize = 8;
 
-/// The PTX in an object, a library, or a member of one; where there is none, the reason.
+/// Returns the PTX in an object, a library, or a member of one; fails with the reason if there is none.
 pub(super) fn texts(bytes: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let mut found = Vec::new();
     match bytes.strip_prefix(ARCHIVE) {
@@ -49,7 +48,7 @@ fn texts_of_file(bytes: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     Ok(found)
 }
 
-/// The newest PTX of each fat binary in a row.
+/// Returns the newest PTX of each of several consecutive fat binaries.
 fn texts_of_containers(bytes: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -69,7 +68,7 @@ fn texts_of_containers(bytes: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     Ok(found)
 }
 
-/// The members of a library, with their names.
+/// Returns the members of a library, with their names.
 fn members(mut bytes: &[u8]) -> Result<Vec<(String, &[u8])>, String> {
     const HEADER: usize = 60;
     let damaged = || "it is a damaged library".to_owned();
@@ -80,11 +79,11 @@ fn members(mut bytes: &[u8]) -> Result<Vec<(String, &[u8])>, String> {
         let size: usize = field(48, 58).parse().map_err(|_| damaged())?;
         let contents = bytes.get(HEADER..HEADER + size).ok_or_else(damaged)?;
         let name = field(0, 16);
-        // The table of symbols and the table of long names are members too.
+        // The tables of symbols and of long names are members too.
         if !matches!(name.as_str(), "/" | "//" | "/SYM64/") {
             found.push((name.trim_end_matches('/').to_owned(), contents));
         }
-        // Members begin at even places.
+        // Members are aligned to two bytes.
         bytes = bytes.get(HEADER + size + size % 2..).unwrap_or_default();
     }
     Ok(found)
@@ -102,7 +101,7 @@ fn word_at(bytes: &[u8], at: usize) -> Option<usize> {
     bytes_at(bytes, at).and_then(|word| usize::try_from(u64::from_le_bytes(word)).ok())
 }
 
-/// The contents of the sections with fat binaries of a 64-bit ELF file; `None` where it is damaged.
+/// Returns the sections with fat binaries of a 64-bit ELF file; `None` if it is damaged.
 fn sections(elf: &[u8]) -> Option<Vec<&[u8]>> {
     let table = word_at(elf, 40)?;
     let (entry, count, names) = (u16_at(elf, 58)?, u16_at(elf, 60)?, u16_at(elf, 62)?);
@@ -130,7 +129,7 @@ mod tests {
 
     const PTX: &[u8] = b".version 7.0\n.target sm_70\n.address_size 64\n";
 
-    /// A fat binary with one entry.
+    /// Makes a fat binary with one entry.
     fn container(kind: u16, contents: &[u8]) -> Vec<u8> {
         let mut entry = vec![0; 64];
         entry[..2].copy_from_slice(&kind.to_le_bytes());
@@ -145,7 +144,7 @@ mod tests {
         bytes
     }
 
-    /// An ELF file with one section besides that of the names.
+    /// Makes an ELF file with one section besides that of the names.
     fn object(machine: u16, section: &[u8]) -> Vec<u8> {
         let names = b"\0.nv_fatbin\0";
         let mut bytes = vec![0; 64];

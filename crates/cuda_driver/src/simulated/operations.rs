@@ -1,4 +1,4 @@
-//! What can be put into a stream: executed at once, or recorded in a graph.
+//! Operations of a stream: executed at once, or recorded in a graph.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -15,32 +15,32 @@ use super::registry::Handle;
 use super::timeline::{self, Work};
 use super::{allocations, capture, events, streams};
 
-/// Something for a stream to do.
+/// An operation of a stream.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
-    /// Nothing: a node that others depend on.
+    /// An empty node, on which others depend.
     Nothing,
     Kernel(Arc<Launch>),
     Copy(Transfer),
     Fill(Fill),
-    /// A function of the program's.
+    /// A call of the program's function.
     Host(HostCall),
-    /// The event is marked.
+    /// Records the event.
     Record(Handle),
-    /// The event's mark is waited for.
+    /// Waits for the event.
     Wait(Handle),
     Prefetch(Prefetch),
-    /// Memory is freed in the stream's order.
+    /// Frees memory in stream order.
     Free(u64),
-    /// A whole graph.
+    /// Executes a graph.
     Graph(Arc<Executable>),
 }
 
-/// A function of the program's, and what it wants to be given.
+/// A function of the program and its argument.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostCall {
     pub function: unsafe extern "C" fn(*mut c_void),
-    /// The data's address, exposed.
+    /// Address of the argument, exposed.
     pub data: usize,
 }
 
@@ -49,7 +49,7 @@ impl Operation {
         Self::Host(HostCall { function, data: data.expose_provenance() })
     }
 
-    /// Refuses what cannot be done, before anything is done or recorded.
+    /// Refuses an impossible operation, before anything is done or recorded.
     fn check(&self, driver: &'static Driver, device: &Device) -> Outcome {
         match self {
             Self::Copy(copy) => copy.check(driver),
@@ -60,7 +60,8 @@ impl Operation {
         }
     }
 
-    /// Does it, but for what is about streams alone. A kernel's fault is no error of this: it breaks the context.
+    /// Executes the operation, except for its effect on streams. A kernel's fault is not an error of this: it breaks
+    /// the context.
     pub(super) fn run(
         &self,
         driver: &'static Driver,
@@ -86,13 +87,13 @@ impl Operation {
     }
 }
 
-/// Puts an operation into a stream of the current context: executes it, or records it where the stream is captured.
+/// Submits an operation to a stream of the current context: executes it, or records it if the stream is captured.
 pub(super) fn submit(handle: Handle, operation: Operation) -> Outcome {
     let current = contexts::current()?;
     submit_in(&current, handle, operation).map(drop)
 }
 
-/// The same in the default stream, and the host waits for it, as calls without `Async` in their names do.
+/// Submits to the default stream and lets the host wait, as calls without `Async` in their names do.
 pub(super) fn submit_and_wait(operation: Operation) -> Outcome {
     let current = contexts::current()?;
     capture::forbid_unsafe(&mut current.driver.state())?;

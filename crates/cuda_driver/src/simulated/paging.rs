@@ -1,13 +1,18 @@
-//! How warps and the driver take turns over memory that is not on the card.
+//! Simulates the page faults of a launch: warps and the driver run alternately.
 //!
-//! A warp that touches a page which is not there waits. The card reports the faults of all that wait; the driver takes up to
-//! 256 at a time, in the order in which they came, makes room, and brings pages of 64 KiB, with what the prefetcher's tree
-//! adds of their block of 2 MiB. Then the warps that waited for these pages go on until each waits again. Between batches
-//! warps take no time: what the kernel itself takes comes on top.
+//! A warp that touches an absent page waits. The card reports the faults of all waiting warps. The driver serves up to
+//! 256 at a time in order of arrival: it makes room, and migrates pages of 64 KiB with those that the tree prefetcher
+//! adds in their block of 2 MiB. Then the warps that waited for these pages continue until each waits again. Between
+//! batches warps take no time, since the kernel's own time is added elsewhere.
 //!
-//! Room is made by sending back whole blocks, first those to which pages came longest ago: the driver's order, which does not
-//! see what is read on the card. All pages of a block go over the link, written or not, for the driver does not know; only
-//! those that are copies of what the host still has (read-mostly) are dropped.
+//! Room is made by evicting whole blocks, first those to which pages migrated longest ago; that is the driver's order,
+//! which does not see reads on the card. All pages of a block go over the link, written or not, since the driver does
+//! not know which were written. Only duplicates of pages that the host still has (read-mostly) are dropped.
+//!
+//! For example, a card with room for two blocks, and three warps that each touch the first page of a block of their
+//! own: one batch has three faults. Pages of blocks 0, 1 and 2 migrate, which are 3 x 64 KiB and fit. If the warps go
+//! on to sweep their blocks, the third block no longer fits, and block 0 is evicted when pages of another block need
+//! its room.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -19,36 +24,36 @@ use simt::model::unified::{self, BLOCK_BYTES, FAULTS_A_BATCH, PAGE_BYTES};
 use super::managed::{PART_BYTES, PARTS};
 use super::residence::Migration;
 
-/// Pages of a block.
+/// Pages per block.
 pub(super) const PAGES_A_BLOCK: u32 = (BLOCK_BYTES / PAGE_BYTES) as u32;
 
-/// 2 MiB of managed memory, or what an allocation has behind the last whole ones. A bit of each mask stands for a page.
+/// 2 MiB of managed memory, or the shorter last block of an allocation. A bit of each mask stands for a page.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Block {
-    /// How many pages it has.
+    /// Number of pages.
     pub pages: u32,
-    /// On the card.
+    /// Pages on the card.
     pub present: u32,
-    /// Of these, those of which the host has a copy that is as good.
+    /// Pages on the card of which the host has a valid copy.
     pub duplicate: u32,
-    /// Pages of which reading makes such a copy.
+    /// Pages that are duplicated when they are read.
     pub read_mostly: u32,
-    /// Pages that the card reaches over the link when they are the host's.
+    /// Pages that the card accesses over the link while they are on the host.
     pub linked: u32,
-    /// Of pages that are partly the host's by their hints: a bit for each part of 4 KiB that is; 0 for other pages.
+    /// For pages that hints keep on the host in part, a bit for each such part of 4 KiB; 0 for other pages.
     pub hosts_parts: Option<Box<[u16; PAGES_A_BLOCK as usize]>>,
-    /// Pages that another card has.
+    /// Pages on another card.
     pub elsewhere: u32,
-    /// When pages came to it last.
+    /// Tick at which pages last migrated here.
     pub came: u64,
-    /// Pages that were sent back.
+    /// Pages that were evicted.
     pub left: u32,
-    /// Pages of which a fault waits to be served: none but while warps play.
+    /// Pages with a fault that is not served yet; none outside of [`Paging::play`].
     pub reported: u32,
 }
 
 impl Block {
-    /// The parts of 4 KiB that come or go with these pages.
+    /// Returns the parts of 4 KiB that migrate with these pages.
     fn parts(&self, pages: u32) -> u64 {
         let hosts: u32 = self
             .hosts_parts
@@ -64,7 +69,7 @@ impl Block {
         u64::from(pages.count_ones() * PARTS as u32 - hosts)
     }
 
-    /// As many of these pages as `free` parts hold, from the first on.
+    /// Returns the first of these pages, as many as fit into `free` parts.
     fn first_that_fit(&self, pages: u32, free: u64) -> u32 {
         let mut fitting = pages;
         while self.parts(fitting) > free {
@@ -73,7 +78,7 @@ impl Block {
         fitting
     }
 
-    /// The link's time for these pages: neighbours go together.
+    /// Returns the link's time in seconds for these pages; adjacent ones go in one copy.
     fn moving_seconds(&self, card: &Card, pages: u32) -> f64 {
         let Some(hosts) = &self.hosts_parts else { return moving_seconds(card, pages) };
         let goes = |part: usize| {
@@ -86,7 +91,7 @@ impl Block {
     }
 }
 
-/// A card's share in managed memory.
+/// The managed memory of a card.
 pub(super) struct Paging<'a> {
     card: &'a Card,
     /// Parts of 4 KiB that fit on the card.
@@ -94,24 +99,25 @@ pub(super) struct Paging<'a> {
     pub blocks: Vec<Block>,
     /// Parts on the card.
     resident: u64,
-    /// Blocks that have pages on the card, by when pages came.
+    /// Blocks with pages on the card, by the tick of the last migration.
     order: BTreeSet<(u64, u32)>,
-    /// Counts up whenever pages come.
+    /// Counter that advances with each migration.
     tick: u64,
-    /// Reported faults, as places: a block's index times 32 and the page's in it.
+    /// Reported faults, as places: a block's index times 32 plus the page's.
     reported: VecDeque<u32>,
-    /// Who waits for a page.
+    /// Warps that wait for each page.
     waiting: HashMap<u32, Vec<u32>>,
     pub migration: Migration,
 }
 
-/// The block and the page of a place.
+/// Returns the block and the page of a place.
 fn split(place: u32) -> (usize, u32) {
     ((place / PAGES_A_BLOCK) as usize, 1 << (place % PAGES_A_BLOCK))
 }
 
 impl<'a> Paging<'a> {
-    /// Blocks as they are on a card where `room` bytes of managed memory fit; `tick` is greater than all their ticks.
+    /// Creates the state of a card on which `room` bytes of managed memory fit; `tick` is greater than all ticks of the
+    /// blocks.
     pub(super) fn new(card: &'a Card, room: u64, blocks: Vec<Block>, tick: u64) -> Self {
         let numbered = || (0_u32..).zip(&blocks).filter(|(_, block)| block.present != 0);
         let order = numbered().map(|(index, block)| (block.came, index)).collect();
@@ -133,7 +139,7 @@ impl<'a> Paging<'a> {
         self.tick
     }
 
-    /// The warps of a window go their ways. `places` are those of the numbered pages.
+    /// Runs the warps of a window along their trails. `places` are those of the numbered pages.
     pub(super) fn play(&mut self, trails: &[Trail], places: &[u32]) {
         let mut steps = vec![0; trails.len()];
         for (warp, trail) in (0_u32..).zip(trails) {
@@ -148,7 +154,7 @@ impl<'a> Paging<'a> {
         }
     }
 
-    /// A warp goes on until it has to wait.
+    /// Advances a warp until it has to wait.
     fn go_on(&mut self, warp: u32, trail: &Trail, step: &mut usize, places: &[u32]) {
         while let Some(touch) = trail.touch(*step) {
             let place = places[touch.page as usize];
@@ -157,7 +163,7 @@ impl<'a> Paging<'a> {
                 continue;
             }
             self.report(place);
-            // What the same request wants besides is reported with it.
+            // The other absent pages of the same request are reported with it.
             let others =
                 (*step + 1..).map_while(|step| trail.touch(step)).take_while(|other| other.with_previous);
             for other in others {
@@ -173,18 +179,18 @@ impl<'a> Paging<'a> {
         }
     }
 
-    /// Whether the card can access a page now.
+    /// Returns true if the card can access a page now.
     fn reaches(&mut self, place: u32, written: bool) -> bool {
         let (index, page) = split(place);
-        // What was freed in the course of the launch is nowhere.
+        // Memory that was freed during the launch is ignored.
         let Some(block) = self.blocks.get(index) else { return true };
         if block.present & page != 0 {
-            // The first write to one of two copies is a fault too.
+            // The first write to a duplicated page faults too.
             return !(written && block.duplicate & page != 0);
         }
         let linked = block.linked & !block.elsewhere & page != 0;
         if linked {
-            // It left in the course of the launch, or it would not be on a trail. A request has a line of it.
+            // It was evicted during the launch, or it would not be on a trail. A request accesses one line of it.
             self.migration.seconds += LINE_BYTES as f64 / (self.card.host_link_gb_per_s * 1e9);
         }
         linked
@@ -199,7 +205,7 @@ impl<'a> Paging<'a> {
         }
     }
 
-    /// Serves one batch of faults, block by block: the places that can be accessed now, ascending.
+    /// Serves one batch of faults, block by block. Returns the places that can be accessed now, ascending.
     fn serve_batch(&mut self) -> Vec<u32> {
         let mut batch = BTreeMap::<u32, u32>::new();
         let mut faults = 0;
@@ -208,7 +214,7 @@ impl<'a> Paging<'a> {
         {
             let (index, page) = split(place);
             let block = &mut self.blocks[index];
-            // Pages that came with others since are wanted no more.
+            // Pages that migrated with others since need no service.
             if block.reported & page != 0 {
                 block.reported &= !page;
                 *batch.entry(index as u32).or_default() |= page;
@@ -229,7 +235,7 @@ impl<'a> Paging<'a> {
             served.extend(places(index, ready));
             again.extend(places(index, wanted & !ready));
         }
-        // What found no room comes first in the next batch.
+        // Pages that found no room come first in the next batch.
         for place in again.into_iter().rev() {
             let (index, page) = split(place);
             self.blocks[index].reported |= page;
@@ -238,20 +244,20 @@ impl<'a> Paging<'a> {
         served
     }
 
-    /// Brings pages of a block, and with them what the prefetcher adds if there is room: which can be accessed now. What came
-    /// since the batch `begun` stays. Where there is no room at all, one page is brought nevertheless if nothing was served
-    /// yet, so that it goes on.
+    /// Migrates pages of a block, with those that the prefetcher adds if there is room, and returns the pages that can
+    /// be accessed now. Pages that migrated since the batch `begun` stay. If there is no room at all and nothing has
+    /// been served yet, one page migrates nevertheless, so that there is progress.
     fn serve_block(&mut self, index: u32, wanted: u32, begun: u64, first: bool) -> u32 {
         let block = &mut self.blocks[index as usize];
         let there = wanted & block.present;
-        // Now written, so the host's copy is worth nothing.
+        // The page is written now, so the host's copy is invalid.
         block.duplicate &= !there;
         let missing = wanted & !there;
         if missing == 0 {
             return there;
         }
         let mut coming = expand(missing, block.present, block.pages) & !block.present;
-        // What the card reaches where it is, is left there.
+        // Pages that the card accesses over the link stay where they are.
         coming &= missing | !(block.linked & !block.elsewhere);
         let mut free = self.make_room(index, coming, |other, came| other == index || came > begun);
         if free < self.blocks[index as usize].parts(coming) {
@@ -269,8 +275,8 @@ impl<'a> Paging<'a> {
         there & self.blocks[index as usize].present | coming
     }
 
-    /// Sends blocks back until pages of a block fit, but none that is to stay, by its index and when it came: how many parts
-    /// fit.
+    /// Evicts blocks until pages of a block fit, except blocks for which `stays` is true, given index and tick. Returns
+    /// how many parts fit.
     fn make_room(&mut self, index: u32, pages: u32, stays: impl Fn(u32, u64) -> bool) -> u64 {
         let wanted = self.blocks[index as usize].parts(pages);
         while self.resident + wanted > self.room {
@@ -281,7 +287,7 @@ impl<'a> Paging<'a> {
         self.room.saturating_sub(self.resident).min(wanted)
     }
 
-    /// A block goes back to the host.
+    /// Evicts a block.
     fn send_back(&mut self, index: u32) {
         let block = &mut self.blocks[index as usize];
         if block.present == 0 {
@@ -297,7 +303,7 @@ impl<'a> Paging<'a> {
         (block.present, block.duplicate) = (0, 0);
     }
 
-    /// Pages come to the card.
+    /// Migrates pages to the card.
     fn bring(&mut self, index: u32, pages: u32) {
         let block = &mut self.blocks[index as usize];
         if pages == 0 {
@@ -318,8 +324,8 @@ impl<'a> Paging<'a> {
         self.migration.seconds += block.moving_seconds(self.card, pages);
     }
 
-    /// Brings what the program says will be used, as far as it fits beside the same: no faults, whole blocks. What else is
-    /// on the card makes room. `wanted` are blocks with the pages of each, ascending.
+    /// Prefetches pages as far as they fit beside each other: no faults, whole blocks. Other blocks on the card are
+    /// evicted. `wanted` are blocks with the pages of each, ascending.
     pub(super) fn prefetch(&mut self, wanted: &BTreeMap<u32, u32>) {
         for (&index, &pages) in wanted {
             let missing = pages & !self.blocks[index as usize].present;
@@ -336,14 +342,14 @@ impl<'a> Paging<'a> {
     }
 }
 
-/// The places of a block's pages.
+/// Returns the places of a block's pages.
 fn places(index: u32, pages: u32) -> impl Iterator<Item = u32> {
     (0..PAGES_A_BLOCK)
         .filter(move |page| pages >> page & 1 != 0)
         .map(move |page| index * PAGES_A_BLOCK + page)
 }
 
-/// The link's time for pages of a block: neighbours go together.
+/// Returns the link's time in seconds for pages of a block; adjacent ones go in one copy.
 fn moving_seconds(card: &Card, pages: u32) -> f64 {
     let mut rest = pages;
     let mut seconds = 0.0;
@@ -356,7 +362,7 @@ fn moving_seconds(card: &Card, pages: u32) -> f64 {
     seconds
 }
 
-/// The prefetcher's tree over a block's pages: a subtree of which more than 51% is wanted or there comes whole.
+/// Applies the tree prefetcher to a block: a subtree of which more than 51% is requested or present migrates whole.
 fn expand(wanted: u32, present: u32, pages: u32) -> u32 {
     let exists = if pages >= PAGES_A_BLOCK { u32::MAX } else { (1 << pages) - 1 };
     let mut all = wanted | present;
@@ -406,7 +412,7 @@ mod tests {
         assert_eq!(expand(mask([5]), 0, 32), mask([5]));
         // Three of four are, and four of the next eight are not.
         assert_eq!(expand(mask([0, 1, 2]), 0, 32), mask([0, 1, 2, 3]));
-        // What is there counts too: five of eight, then eight of sixteen.
+        // Present pages count too: five of eight, then eight of sixteen.
         assert_eq!(expand(mask([4]), mask([0, 1, 2, 3]), 32), mask(0..8));
         // More than half of all, and never more than there is.
         assert_eq!(expand(mask(0..17), 0, 32), u32::MAX);
@@ -427,7 +433,8 @@ mod tests {
         let card = card();
         let mut paging = Paging::new(&card, 8 << 20, blocks(2), 0);
         paging.play(&[trail(0..64)], &identity(2));
-        // A block: 0; 1 and with it 2 of 2; then 2 and 3 (three of four); 4 to 7 with 4; 8 to 15 with 8; the rest with 16.
+        // A block: 0; 1 and with it 2 of 2; then 2 and 3 (three of four); 4 to 7 with 4; 8 to 15 with 8; the rest with
+        // 16.
         let migration = paging.migration;
         assert_eq!((migration.bytes_in, migration.bytes_out, migration.evictions), (4 << 20, 0, 0));
         assert_eq!((migration.faults, migration.batches), (12, 12));
@@ -437,7 +444,7 @@ mod tests {
     #[test]
     fn what_came_longest_ago_leaves_and_comes_again_when_wanted() {
         let card = card();
-        // Two blocks fit, three are wanted in turn.
+        // Two blocks fit, three are accessed in turn.
         let mut paging = Paging::new(&card, 4 << 20, blocks(3), 0);
         let whole = |block: u32| (0..32).map(move |page| block * 32 + page);
         let all = trail(whole(0).chain(whole(1)).chain(whole(2)).chain(whole(0)));
@@ -473,7 +480,7 @@ mod tests {
         let gather: Trail = (0..8).map(|block| touch(block * 32, block > 0)).collect();
         paging.play(&[gather, trail([300])], &identity(16));
         assert_eq!((paging.migration.batches, paging.migration.faults), (1, 9));
-        // 300 warps that want pages of their own: 256 of them, then 44 (some of which came with the first).
+        // 300 warps that access pages of their own: 256 of them, then 44 (some of which migrated with the first).
         let mut paging = Paging::new(&card, 64 << 20, blocks(300), 0);
         let warps: Vec<Trail> = (0..300).map(|block| trail([block * 32 + 7])).collect();
         paging.play(&warps, &identity(300));
@@ -496,7 +503,7 @@ mod tests {
     #[test]
     fn of_pages_that_are_partly_the_hosts_the_rest_moves() {
         let card = card();
-        // Every second part of the first four pages is the host's.
+        // Hints keep every second part of the first four pages on the host.
         let mut hosts = Box::new([0_u16; 32]);
         hosts[..4].fill(0xaaaa);
         let block = Block { pages: 32, hosts_parts: Some(hosts), ..Block::default() };
@@ -518,7 +525,7 @@ mod tests {
     fn a_prefetch_brings_what_fits() {
         let card = card();
         let mut paging = Paging::new(&card, (4 << 20) + 5 * PAGE_BYTES, blocks(5), 0);
-        // Something else is there, and makes room.
+        // Another block is present, and is evicted.
         paging.play(&[trail([128])], &identity(5));
         let range = (0..4).map(|block| (block, u32::MAX)).collect();
         paging.prefetch(&range);

@@ -1,5 +1,5 @@
-//! Access between devices, of which there is none: each simulated device has addresses of its own, which the others'
-//! kernels cannot reach. Copies go by way of the host.
+//! Access between devices, which is not supported: the kernels of a device cannot access another's memory. Copies go by
+//! way of the host.
 
 use std::ffi::{c_int, c_uint};
 

@@ -1,4 +1,4 @@
-//! What an address is.
+//! Attributes of addresses.
 
 use std::ffi::{c_int, c_uint};
 
@@ -11,7 +11,7 @@ use super::driver::Located;
 use super::entry::{In, Out};
 use crate::Code;
 
-/// Which of an address's bytes go where: the driver API answers each attribute with a type of its own.
+/// The type of an attribute's value: the driver API has a different one for each.
 enum Answer {
     Int(c_int),
     Byte(u8),
@@ -51,7 +51,7 @@ fn attribute(current: &Current, number: c_int, address: u64) -> Outcome<Answer> 
         }),
         3 => Answer::Long(address),
         4 if for_host => Answer::Long(address),
-        // Device memory has no address of the host's.
+        // Device memory has no host address.
         4 => return Err(INVALID_VALUE),
         6 => Answer::Byte(0),
         7 => Answer::Long(allocation.id | (found.device.ordinal as u64) << 56),
@@ -78,7 +78,7 @@ entry_points! {
         attribute(&current, number, address)?.hand_out(data)
     }
 
-    // Unlike the call for one attribute, this one answers for memory that the driver does not know: with nothing.
+    // Unlike the call for one attribute, this one succeeds for unknown memory, with null values.
     fn cuPointerGetAttributes(count: c_uint, numbers: In<c_int>, data: In<Out<u8>>, address: u64) {
         let current = contexts::current()?;
         if count == 0 {
@@ -90,7 +90,7 @@ entry_points! {
                 Ok(answer) => answer,
                 Err(code) if code != INVALID_VALUE => return Err(code),
                 Err(_) => match number {
-                    // What was there stays there.
+                    // These values stay unchanged.
                     11 | 12 => continue,
                     1 | 3 | 4 | 7 | 14 | 17 => Answer::Long(0),
                     2 | 16 => Answer::Int(0),
@@ -108,7 +108,7 @@ entry_points! {
         let current = contexts::current()?;
         value.get()?;
         known(&current, address).ok_or(INVALID_VALUE)?;
-        // Copies are synchronous as far as anyone can see, asked for or not.
+        // Copies always appear synchronous, whether requested or not.
         if number == 6 { Ok(()) } else { Err(INVALID_VALUE) }
     }
 }

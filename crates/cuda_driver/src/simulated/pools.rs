@@ -1,7 +1,7 @@
-//! Memory that is allocated and freed in a stream's order.
+//! Memory pools: allocations and frees in stream order.
 //!
-//! Work is executed as it comes, so an allocation is there at once; what a pool keeps for later is nothing. A pool is
-//! therefore a name, its attributes, and a count of what is in use.
+//! Work is executed at once, so an allocation exists at once, and a pool keeps no memory for later. A pool is therefore
+//! a handle, its attributes, and a count of the memory in use.
 
 use std::ffi::{c_int, c_uint};
 
@@ -19,12 +19,12 @@ use super::{allocations, capture, streams};
 #[derive(Debug)]
 pub(super) struct Pool {
     pub device: usize,
-    /// The device's own, which cannot be destroyed.
+    /// True for the device's own pool, which cannot be destroyed.
     pub default: bool,
-    /// How it may use freed memory again: three switches, all on at first, and how much it keeps.
+    /// How it may reuse freed memory: three switches, all on at first, and the bytes that it keeps.
     pub reuse: [c_int; 3],
     pub release_threshold: u64,
-    /// The most that was in use, in bytes.
+    /// Most memory in use so far, in bytes.
     pub high: u64,
 }
 
@@ -86,7 +86,7 @@ fn allocate(
     out.set(address)
 }
 
-/// The device of a `CUmemLocation` that has pools for allocations of a kind.
+/// Returns the device of a `CUmemLocation` that has pools for allocations of a kind.
 fn pooled(driver: &'static Driver, location: In<[c_int; 2]>, kind: c_int) -> Outcome<usize> {
     const PINNED: c_int = 1;
     const MANAGED: c_int = 2;
@@ -140,7 +140,7 @@ entry_points! {
         Ok(())
     }
 
-    // From CUDA 13: for places of several kinds, of which devices have pools here.
+    // From CUDA 13: for locations of several kinds, of which only devices have pools here.
     fn cuMemGetDefaultMemPool(out: Out<Handle>, location: In<[c_int; 2]>, kind: c_int) {
         let driver = driver()?;
         let ordinal = pooled(driver, location, kind)?;
@@ -164,7 +164,7 @@ entry_points! {
         Ok(())
     }
 
-    // The memory of nodes that allocate, which are not simulated: none is in use or reserved, now or ever.
+    // Nodes that allocate are not simulated, so their memory in use and reserved is always 0.
     fn cuDeviceGetGraphMemAttribute(device: c_int, attribute: c_int, value: Out<u64>) {
         driver()?.device(device)?;
         if !(0..=3).contains(&attribute) {
@@ -175,7 +175,7 @@ entry_points! {
 
     fn cuDeviceSetGraphMemAttribute(device: c_int, attribute: c_int, value: In<u64>) {
         driver()?.device(device)?;
-        // The marks of the most, which can be taken back to now.
+        // High-water marks, which can be reset.
         if matches!(attribute, 1 | 3) && value.get()? == 0 { Ok(()) } else { Err(INVALID_VALUE) }
     }
 
@@ -193,7 +193,7 @@ entry_points! {
         if allocation != PINNED || location != DEVICE {
             return Err(INVALID_VALUE);
         }
-        // Handles for other processes, which cannot reach this one's simulated devices.
+        // Handles for other processes, which cannot access this one's simulated devices.
         if handles != 0 {
             return Err(crate::Code::NOT_SUPPORTED);
         }
@@ -243,7 +243,7 @@ entry_points! {
             // Switches are integers of 32 bits.
             1..=3 => pool.reuse[attribute as usize - 1] = value.cast::<c_int>().get()?,
             4 => pool.release_threshold = value.get()?,
-            // The marks of the most can be taken back to now.
+            // High-water marks can be reset to the present value.
             6 | 8 if value.get()? == 0 => pool.high = used,
             _ => return Err(INVALID_VALUE),
         }
@@ -258,7 +258,7 @@ entry_points! {
             let [kind, device, access] = descriptions.at(index)?;
             let device = driver.device(device as c_int)?;
             match (kind, device.ordinal == own, access) {
-                // A device always reads and writes its own pools, and never another's.
+                // A device always accesses its own pools, and never another's.
                 (1, true, 3) | (1, false, 0) => {}
                 (1, false, 1 | 3) => return Err(super::codes::INVALID_DEVICE),
                 _ => return Err(INVALID_VALUE),

@@ -1,4 +1,4 @@
-//! Primary contexts: one a device, shared by all who retain it.
+//! Primary contexts: one per device, shared by all users that retain it.
 
 use std::ffi::{c_int, c_uint};
 
@@ -12,9 +12,9 @@ use super::registry::Handle;
 /// A device's primary context.
 #[derive(Debug)]
 pub(super) struct Primary {
-    /// The same each time that it comes to life.
+    /// Handle, the same each time the context is created.
     pub handle: Handle,
-    /// So many have retained it; it lives while there is one.
+    /// Number of users that retain it; the context exists while there is one.
     pub retained: u32,
     pub flags: c_uint,
 }

@@ -1,4 +1,4 @@
-//! Entry points by name, for programs that ask the driver for them instead of the loader.
+//! Implements `cuGetProcAddress`, by which programs ask the driver for entry points instead of the loader.
 
 use std::ffi::{c_char, c_int};
 
@@ -8,30 +8,32 @@ use super::entry::{In, Out};
 use super::versions::{self, Standing};
 use crate::table;
 
-/// Asks for the functions whose default stream is the thread's.
+/// Flag that requests the functions with the per-thread default stream.
 const PER_THREAD_STREAM: u64 = 2;
 
-/// What became of a query: found, not there at all, or not in the version asked for.
+/// Status of a query: found, unknown, or not in the version requested.
 const FOUND: c_int = 0;
 const SYMBOL_NOT_FOUND: c_int = 1;
 const VERSION_NOT_SUFFICIENT: c_int = 2;
 
-/// The address of a symbol: its stub, so that what the simulated driver lacks names itself when it is called. Two
-/// functions have none, for no program finds them by `dlsym`: `cuCtxGetDevice_v2` and `cuCtxSynchronize_v2` are not newer
-/// forms of the functions without `_v2`, as everywhere else, but others with another argument. Programs that look for
-/// `_v2` first, as Numba up to 0.61 does, call them with the arguments of the old ones.
+/// Returns the address of a symbol: its stub, so that a function that the simulated driver lacks names itself when
+/// called.
+///
+/// Two functions have none, since no program finds them by `dlsym`: `cuCtxGetDevice_v2` and `cuCtxSynchronize_v2` are
+/// not newer forms of the functions without `_v2`, but take another argument. Programs that look for `_v2` first, as
+/// Numba up to 0.61 does, would call them with the arguments of the old ones.
 fn address(symbol: &str) -> Option<*const ()> {
     table::stub(symbol).or_else(|| super::find(symbol))
 }
 
-/// The address of the symbol's form whose default stream is the calling thread's, where it has one.
+/// Returns the address of the symbol's per-thread form, if it has one.
 fn per_thread(symbol: &str) -> Option<*const ()> {
     let forms =
         super::PER_THREAD_SUFFIXES.iter().find_map(|suffix| table::stub(&format!("{symbol}{suffix}")));
     forms.or_else(|| address(symbol))
 }
 
-/// The symbol of the newest form of a function that came before CUDA 11.4.
+/// Returns the symbol of the newest form of a function that came before CUDA 11.4.
 fn newest(name: &str) -> Option<String> {
     let forms = ["_v3", "_v2", ""].map(|form| format!("{name}{form}"));
     forms.into_iter().find(|symbol| table::stub(symbol).is_some())

@@ -1,5 +1,4 @@
-//! What the simulated driver knows of the launches that it has executed, for whoever the driver API's own calls do not
-//! tell enough.
+//! Records of executed launches, with what the driver API's own calls do not return.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,55 +12,55 @@ use simt::model::{self, HostAccess, LaunchTime};
 use super::modules::Loaded;
 use super::residence::Migration;
 
-/// So many launches are remembered at most; older ones are forgotten.
+/// Most launches that are remembered; older ones are forgotten.
 pub const REMEMBERED_LAUNCHES: usize = 1 << 14;
 
 static LAUNCHES: Mutex<VecDeque<LaunchRecord>> = Mutex::new(VecDeque::new());
 
-/// A launch that ended well.
+/// The record of a launch that succeeded.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LaunchRecord {
-    /// The number of the device.
+    /// Number of the device.
     pub device: usize,
-    /// The kernel's name in the PTX.
+    /// Name of the kernel in the PTX.
     pub kernel: String,
-    /// Blocks.
+    /// Blocks of the grid, in x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block.
+    /// Threads of a block, in x, y and z.
     pub block: [u32; 3],
-    /// Shared memory that the kernel declares, a block, in bytes.
+    /// Static shared memory per block, in bytes.
     pub static_shared_bytes: u32,
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory per block, in bytes.
     pub dynamic_shared_bytes: u32,
     /// Instructions that warps issued.
     pub warp_instructions: u64,
-    /// The same, counted for each thread that took part.
+    /// The same, counted once for each active thread.
     pub thread_instructions: u64,
-    /// What it did to memory.
+    /// Counters of memory accesses and instructions.
     pub counters: LaunchCounters,
-    /// How many of its blocks and warps a multiprocessor holds at once.
+    /// Blocks and warps resident on a multiprocessor.
     pub occupancy: Occupancy,
-    /// Modelled, on the stream's clock: what events around the launch measure. That of `time`, longer where the host link
-    /// takes longer, and what `migration` takes before.
+    /// Modelled time in seconds on the stream's clock, as events around the launch measure it: that of `time`, or more
+    /// if the host link takes longer, plus that of `migration`.
     pub seconds: f64,
-    /// What the card itself would take, level by level.
+    /// Modelled time of the card alone, by level.
     pub time: LaunchTime,
-    /// What the host link takes for accesses to the host's memory, while the kernel runs.
+    /// Time of the host link in seconds for the kernel's accesses to the host's memory.
     pub link_seconds: f64,
-    /// What managed memory that was not on the card took.
+    /// Cost of managed memory that was not on the card.
     pub migration: Migration,
     pub(super) loaded: Arc<Loaded>,
 }
 
 impl LaunchRecord {
-    /// The instructions of the kernel's module, which the counters' [`sites`](LaunchCounters::sites) number.
+    /// Returns the instructions of the kernel's module, which the counters' [`sites`](LaunchCounters::sites) index.
     pub fn sites(&self) -> &[SiteInfo] {
         self.loaded.program.sites()
     }
 }
 
-/// The host link's time for what went over it while a kernel ran, and what it takes to find the pages.
+/// Returns the time in seconds of the host link for a kernel's accesses, TLB misses included.
 pub(super) fn link_seconds(link: &LinkCounts, card: &Card) -> f64 {
     let read = HostAccess { bytes: link.sectors_read * SECTOR_BYTES, split: link.split_loads };
     let written = HostAccess { bytes: link.sectors_written * SECTOR_BYTES, split: link.split_stores };
@@ -69,8 +68,8 @@ pub(super) fn link_seconds(link: &LinkCounts, card: &Card) -> f64 {
         + model::look_up_seconds(link.page_changes, link.pages_at_once)
 }
 
-/// A launch's time, with the link as one more level beside those of the model: as slow as the slowest, and a little slower
-/// where two are close, in the model's own way.
+/// Combines a launch's time with the link's as one more level of the model: the longer of both, and a little more if
+/// they are close.
 pub(super) fn seconds(time: &LaunchTime, link_seconds: f64) -> f64 {
     if link_seconds == 0.0 {
         return time.seconds;
@@ -93,13 +92,13 @@ pub(super) fn add(record: LaunchRecord) {
     launches.push_back(record);
 }
 
-/// The launches since the last call of this or of [`forget`], in the order of their execution: at most
+/// Returns the launches since the last call of this or of [`forget`], in the order of their execution: at most
 /// [`REMEMBERED_LAUNCHES`].
 pub fn take_launches() -> Vec<LaunchRecord> {
     launches().drain(..).collect()
 }
 
-/// The last launch that ended well, if it was not taken or forgotten since.
+/// Returns the last launch that succeeded, unless it was taken or forgotten.
 pub fn last_launch() -> Option<LaunchRecord> {
     launches().back().cloned()
 }
@@ -110,7 +109,7 @@ pub fn forget() {
     super::findings::forget();
 }
 
-/// Forgets launches alone.
+/// Forgets launches, but not findings.
 pub fn forget_launches() {
     launches().clear();
 }
@@ -138,7 +137,7 @@ mod tests {
         let seconds = link_seconds(&link, &card);
         let bandwidth = card.host_access_share * card.host_link_gb_per_s * 1e9;
         assert!((seconds * bandwidth - 32e6).abs() < 1.0, "{seconds}");
-        // Pages that the card knows cost nothing to find; of twice as many, half are unknown.
+        // Pages that the TLB reaches cost nothing; of twice as many, half miss.
         let known = LinkCounts { page_changes: 1_000_000, pages_at_once: 256, ..link };
         assert_eq!(link_seconds(&known, &card), seconds);
         let unknown = LinkCounts { pages_at_once: 512, ..known };

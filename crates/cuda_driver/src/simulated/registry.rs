@@ -1,4 +1,4 @@
-//! Handles: numbers that look like pointers, are looked up and never followed.
+//! Handles: numbers that look like pointers, and are looked up but never followed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::codes::Outcome;
 use crate::Code;
 
-/// What the program holds in place of a pointer to one of the driver's objects.
+/// A handle: the program's reference to one of the driver's objects.
 pub(super) type Handle = usize;
 
-/// Above the handles with a meaning of their own (0, 1 and 2 for streams), and never given twice, so that a stale
-/// handle is known as such.
+/// The next handle. It starts above those with a fixed meaning (0, 1 and 2 for streams), and none is reused, so that a
+/// stale handle is recognised.
 static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
 
-/// A handle that nothing has had.
+/// Returns an unused handle.
 pub(super) fn new_handle() -> Handle {
     NEXT.fetch_add(16, Ordering::Relaxed)
 }
@@ -22,7 +22,7 @@ pub(super) fn new_handle() -> Handle {
 #[derive(Debug)]
 pub(super) struct Registry<T> {
     objects: HashMap<Handle, T>,
-    /// For handles that are none of these.
+    /// Code for unknown handles.
     unknown: Code,
 }
 
@@ -37,7 +37,7 @@ impl<T> Registry<T> {
         handle
     }
 
-    /// Puts an object under a handle of its own.
+    /// Inserts an object under a given handle.
     pub(super) fn insert_at(&mut self, handle: Handle, object: T) {
         self.objects.insert(handle, object);
     }
@@ -66,7 +66,7 @@ impl<T> Registry<T> {
         self.objects.iter_mut().map(|(handle, object)| (*handle, object))
     }
 
-    /// Takes out all objects of which this is true.
+    /// Removes and returns all objects for which the predicate is true.
     pub(super) fn remove_where(&mut self, mut unwanted: impl FnMut(&T) -> bool) -> Vec<(Handle, T)> {
         let handles: Vec<Handle> =
             self.objects.iter().filter(|(_, object)| unwanted(object)).map(|(handle, _)| *handle).collect();

@@ -1,9 +1,10 @@
-//! Where managed memory is when a kernel wants it, and what it takes to bring it there.
+//! Migrates managed memory for kernels, and computes the time of that.
 //!
-//! From 6.0 on, what a kernel touches and the card does not have is faulted in, as [`paging`](super::paging) says. Pages
-//! that the card may map where they are (their preferred place is the host, or the card is told to access them) are not
-//! moved, but read and written over the link. Before 6.0, a launch first moves all managed memory to the card. Windows of
-//! resident blocks come one after another, and what they wait for comes in addition to the kernel's own time.
+//! From 6.0 on, pages that a kernel touches and the card does not have are faulted in, as [`paging`](super::paging)
+//! describes. Pages that the card may map remotely (their preferred location is the host, or the card is advised to
+//! access them) stay, and are accessed over the link. Before 6.0, a launch first migrates all managed memory to the
+//! card. Windows of resident blocks run one after another, and their waits for pages are added to the kernel's own
+//! time.
 
 use std::collections::BTreeMap;
 use std::ops;
@@ -16,25 +17,25 @@ use super::driver::{Device, Driver, State};
 use super::managed::{HOST, NOWHERE, PART_BYTES, PARTS, Page, Pages, bit};
 use super::paging::{Block, PAGES_A_BLOCK, Paging};
 
-/// What managed memory took before and in the course of a launch.
+/// Cost of managed memory before and during a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Migration {
-    /// All of it, in seconds.
+    /// Total time, in seconds.
     pub seconds: f64,
-    /// Pages of 64 KiB that kernels faulted on.
+    /// Pages of 64 KiB on which kernels faulted.
     pub faults: u64,
     /// Batches in which the driver served them.
     pub batches: u64,
-    /// Bytes that went to the card.
+    /// Bytes that migrated to the card.
     pub bytes_in: u64,
-    /// Blocks of 2 MiB, or what was there of them, that made room.
+    /// Blocks of 2 MiB, or their present parts, that were evicted.
     pub evictions: u64,
-    /// Their bytes that went back to the host.
+    /// Bytes that were evicted to the host.
     pub bytes_out: u64,
 }
 
-/// What lies outside the card's own memory, for the counters: ascending, and empty where nothing does.
+/// Returns the ranges outside of the card's own memory, for the counters: ascending, and empty if there are none.
 pub(super) fn ranges(driver: &Driver, device: &Device) -> Vec<Range> {
     let state = driver.state();
     let mut ranges = Vec::new();
@@ -55,7 +56,8 @@ pub(super) fn ranges(driver: &Driver, device: &Device) -> Vec<Range> {
     ranges
 }
 
-/// Runs of pages of one placement. Of a page that is partly the host's, each run of parts is a range of its own.
+/// Adds the runs of pages of one placement. If hints keep part of a page on the host, each run of parts is a range of
+/// its own.
 fn pages_of(address: u64, pages: &Pages, device: &Device, ranges: &mut Vec<Range>) {
     let mut at = address;
     let end = address + pages.bytes;
@@ -82,7 +84,7 @@ fn pages_of(address: u64, pages: &Pages, device: &Device, ranges: &mut Vec<Range
     }
 }
 
-/// A bit for each part of a page that the card reaches over the link while it is the host's.
+/// Returns a bit for each part of a page that the card accesses over the link while it is on the host.
 fn linked_parts(page: &Page, device: &Device) -> u16 {
     let here = device.ordinal as i32;
     if !unified::faults(device.card.compute_capability) {
@@ -93,8 +95,8 @@ fn linked_parts(page: &Page, device: &Device) -> u16 {
     })
 }
 
-/// Whether the card reaches the page where it is, with the host; `None`: a part of it, which is the host's wherever the rest
-/// is.
+/// Returns true if the card accesses the page on the host without migrating it; `None` if only part of it stays on the
+/// host.
 fn stays(page: &Page, device: &Device) -> Option<bool> {
     match linked_parts(page, device) {
         0 => Some(false),
@@ -103,7 +105,7 @@ fn stays(page: &Page, device: &Device) -> Option<bool> {
     }
 }
 
-/// The bytes of a page that are on a card if the page is.
+/// Returns the bytes of a page that are on a card if the page is.
 pub(super) fn bytes_on_card(page: &Page, device: &Device) -> u64 {
     match linked_parts(page, device) {
         0 | u16::MAX => PAGE_BYTES,
@@ -111,8 +113,8 @@ pub(super) fn bytes_on_card(page: &Page, device: &Device) -> u64 {
     }
 }
 
-/// Brings what the windows touched to the card, in their order, and says what that takes, and what it takes to find out
-/// where the blocks are that came since the last launch. The ranges are those that the launch was counted with.
+/// Migrates the pages that the windows touched, in their order. Returns the time of that and of the first TLB misses on
+/// blocks that migrated since the last launch. The ranges are those with which the launch was counted.
 pub(super) fn migrate(
     driver: &Driver,
     device: &Device,
@@ -125,7 +127,7 @@ pub(super) fn migrate(
     if windows.is_empty() {
         return (Migration::default(), 0.0);
     }
-    // Played on a copy: this may take a while.
+    // Simulated on a copy without the lock, since this may take a while.
     let (mut paging, blocks, places, fresh) = {
         let state = driver.state();
         let blocks = Blocks::new(&state);
@@ -148,7 +150,7 @@ pub(super) fn migrate(
     (paging.migration, unified::first_touch_seconds(fresh))
 }
 
-/// Brings a range to the card before it is wanted, as far as it fits: what that takes.
+/// Prefetches a range to the card, as far as it fits. Returns the time in seconds.
 pub(super) fn prefetch(driver: &Driver, device: &Device, start: u64, pages: ops::Range<usize>) -> f64 {
     let mut state = driver.state();
     let blocks = Blocks::new(&state);
@@ -166,7 +168,7 @@ pub(super) fn prefetch(driver: &Driver, device: &Device, start: u64, pages: ops:
     paging.migration.seconds
 }
 
-/// Memory that has left the card has left its L2.
+/// Evicts memory that has left the card from its L2.
 pub(super) fn forget(device: &Device, left: Vec<ops::Range<u64>>) {
     if !left.is_empty() {
         let mut l2 = device.execution();
@@ -174,7 +176,7 @@ pub(super) fn forget(device: &Device, left: Vec<ops::Range<u64>>) {
     }
 }
 
-/// Before faults: every allocation goes to the card, whole, where it is not there yet.
+/// Migrates every managed allocation to the card, whole: for cards without page faults.
 fn migrate_all(state: &mut State, device: &Device) -> Migration {
     let here = device.ordinal as i32;
     let mut migration = Migration::default();
@@ -187,7 +189,7 @@ fn migrate_all(state: &mut State, device: &Device) -> Migration {
     migration
 }
 
-/// Managed memory as a card sees it.
+/// Returns the state of managed memory on a card.
 fn paging<'a>(state: &State, device: &'a Device) -> Paging<'a> {
     let free = device.bytes.saturating_sub(device.memory.used());
     let room = free.min(state.managed_budgets[device.ordinal].unwrap_or(u64::MAX));
@@ -215,9 +217,9 @@ fn blocks_of(pages: &Pages, device: &Device) -> impl Iterator<Item = Block> {
     })
 }
 
-/// Which blocks are which allocation's.
+/// The blocks of each allocation.
 struct Blocks {
-    /// By allocation: its first block.
+    /// First block of each allocation.
     first: BTreeMap<u64, u32>,
 }
 
@@ -232,7 +234,7 @@ impl Blocks {
         Self { first: numbers.collect() }
     }
 
-    /// Where the numbered pages of a launch are: a block's index times 32 and the page's in it.
+    /// Returns the places of a launch's numbered pages: a block's index times 32 plus the page's.
     fn places(&self, state: &State, ranges: &[Range]) -> Vec<u32> {
         let mut places = Vec::new();
         for (first, range) in numbered(ranges) {
@@ -242,7 +244,7 @@ impl Blocks {
                 Some((start, block)) if state.managed[start].bytes > range.addresses.start - start => {
                     (*start, *block)
                 }
-                // Freed by another thread, which waits for no launch: there is nothing to move.
+                // Freed by another thread, which does not wait for launches: there is nothing to migrate.
                 _ => {
                     places.resize(last as usize, u32::MAX);
                     continue;
@@ -254,7 +256,7 @@ impl Blocks {
         places
     }
 
-    /// Notes where pages are now: the addresses that are the card's no more.
+    /// Stores the new locations of pages. Returns the addresses that have left the card.
     fn write_back(&self, state: &mut State, device: &Device, paging: &Paging<'_>) -> Vec<ops::Range<u64>> {
         let here = device.ordinal as i32;
         let mut gone = Vec::new();
@@ -284,22 +286,23 @@ impl Blocks {
     }
 }
 
-/// Where the bytes of a range of managed memory are.
+/// The locations of a range of managed memory, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Residence {
     /// On this device.
     pub on_device: u64,
-    /// With the host, where no card has them.
+    /// On the host only.
     pub on_host: u64,
     /// On other devices.
     pub elsewhere: u64,
-    /// Nowhere: neither a kernel nor a prefetch has touched them. What the host itself does to its memory is not seen.
+    /// Never touched by a kernel or a prefetch. The host's own accesses are not observed.
     pub untouched: u64,
 }
 
-/// Where the pages of a range of managed memory are, which no call of the driver API tells; in bytes, whole pages of 64 KiB
-/// but for the allocation's last. `None`: there is no such device, or the range is not within one managed allocation.
+/// Returns the locations of a range of managed memory, in bytes; no call of the driver API does. The unit is a page of
+/// 64 KiB, or the allocation's shorter last page. `None` if there is no such device, or the range is not within one
+/// managed allocation.
 pub fn residence(device: usize, address: u64, bytes: u64) -> Option<Residence> {
     let driver = super::driver::driver().ok()?;
     let known = driver.devices.get(device)?;
@@ -322,8 +325,8 @@ pub fn residence(device: usize, address: u64, bytes: u64) -> Option<Residence> {
     Some(residence)
 }
 
-/// Limits the managed memory that a device has on it at a time, so that little data oversubscribes it; `None` lifts the
-/// limit. What is there already stays until a kernel or a prefetch wants room. `false`: no such device.
+/// Limits the managed memory on a device in bytes, so that small data oversubscribes it; `None` removes the limit.
+/// Present pages stay until a kernel or a prefetch needs room. Returns `false` if there is no such device.
 pub fn limit_managed_memory(device: usize, bytes: Option<u64>) -> bool {
     let Ok(driver) = super::driver::driver() else { return false };
     let mut state = driver.state();

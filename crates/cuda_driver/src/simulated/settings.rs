@@ -1,4 +1,4 @@
-//! What is simulated: which cards, with which checks, on how many cores.
+//! Settings of the simulated driver: cards, checks and host threads.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,65 +9,65 @@ use thiserror::Error;
 
 use crate::{DriverVersion, TableError};
 
-/// The environment variable by which programs that know nothing of the simulator choose their cards: keys or paths of
+/// Environment variable that names the cards to simulate, for programs that do not know the simulator: keys or paths of
 /// card files, separated by commas. Each becomes a device, in this order.
 pub const CARDS_VARIABLE: &str = "COALESCE_SIMULATE";
 
-/// The environment variable that switches checks on: `memcheck`, `racecheck`, `initcheck`, `synccheck` and `leakcheck`,
-/// separated by commas, or `all` of them but leakcheck. With `verbose` among them the report shows each finding in all detail.
+/// Environment variable that switches checks on: `memcheck`, `racecheck`, `initcheck`, `synccheck` and `leakcheck`,
+/// separated by commas, or `all` for all except leakcheck. With `verbose` among them the report shows each finding in
+/// full.
 pub const CHECKS_VARIABLE: &str = "COALESCE_CHECK";
 
-/// The environment variable that says for how many seconds a kernel may get no further before it is ended as one without
-/// end. 0: for ever.
+/// Environment variable with the seconds without progress after which a kernel is ended as endless; 0 for no limit.
 pub const TIMEOUT_VARIABLE: &str = "COALESCE_TIMEOUT";
 
-/// The longest time without progress that a kernel is given, unless [`TIMEOUT_VARIABLE`] or [`Settings::timeout`] says otherwise.
+/// Default of the longest time without progress, unless [`TIMEOUT_VARIABLE`] or [`Settings::timeout`] sets it.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The environment variable that names the file for a profile: a JSON object for each launch, and a table on stderr at the
+/// Environment variable that names the file for a profile: a JSON object for each launch, and a table on stderr at the
 /// end.
 pub const PROFILE_VARIABLE: &str = "COALESCE_PROFILE";
 
-/// The card that is simulated where none is named.
+/// Card that is simulated if none is named.
 pub const DEFAULT_CARD: &str = "h200";
 
-/// Whether the environment names cards to simulate, with [`CARDS_VARIABLE`].
+/// Returns true if [`CARDS_VARIABLE`] names cards to simulate.
 pub(crate) fn is_asked_for() -> bool {
     stated(CARDS_VARIABLE).is_some()
 }
 
-/// The variable's value, unless it is empty.
+/// Returns the variable's value, unless it is empty.
 fn stated(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
-/// What to simulate, for [`bind_simulated`](super::bind_simulated).
+/// Settings for [`bind_simulated`](super::bind_simulated).
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The cards, which become devices 0, 1, ... in this order. None: an H200.
+    /// Cards, which become devices 0, 1, ... in this order. Empty for an H200.
     pub cards: Vec<Card>,
-    /// What is checked at each launch, and of memory when it is freed. `None`: nothing, beyond what ends a launch anyway.
+    /// Checks of launches, and of memory when it is freed. `None` for no checks; faults end a launch in any case.
     pub checks: Option<Checks>,
-    /// The report at the program's end shows each finding in all detail, instead of groups of them.
+    /// True if the report at the program's end shows each finding in full, instead of groups.
     pub each_finding: bool,
-    /// Launches are executed by so many threads. `None`: one a core.
+    /// Host threads that execute launches. `None` for one per core.
     pub workers: Option<usize>,
-    /// Device memory in bytes, in place of each card's own.
+    /// Device memory in bytes, instead of each card's own.
     pub memory_bytes: Option<u64>,
-    /// A launch in which for so long no warp ends and no block passes a barrier ends with `CUDA_ERROR_LAUNCH_TIMEOUT`.
-    /// `None`: [`DEFAULT_TIMEOUT`]; zero: never.
+    /// Longest time without progress: without an ended warp or a passed barrier for this long, a launch ends with
+    /// `CUDA_ERROR_LAUNCH_TIMEOUT`. `None` for [`DEFAULT_TIMEOUT`]; zero for no limit.
     pub timeout: Option<Duration>,
-    /// A file to write a record of each launch to.
+    /// File that receives a record of each launch.
     pub profile: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Reads the environment: [`CARDS_VARIABLE`], [`CHECKS_VARIABLE`], [`TIMEOUT_VARIABLE`] and
-    /// [`PROFILE_VARIABLE`]. Unset and empty ask for nothing.
+    /// Reads the environment: [`CARDS_VARIABLE`], [`CHECKS_VARIABLE`], [`TIMEOUT_VARIABLE`] and [`PROFILE_VARIABLE`].
+    /// Unset and empty variables have no effect.
     ///
     /// # Errors
     ///
-    /// [`SimulatedError`] for an unknown card or check, a card file that cannot be read, or a time that is none.
+    /// [`SimulatedError`] for an unknown card or check, an unreadable card file, or an invalid time.
     pub fn from_environment() -> Result<Self, SimulatedError> {
         let mut settings = Self::default();
         if let Some(cards) = stated(CARDS_VARIABLE) {
@@ -85,13 +85,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The cards, or the default one where none is named.
+    /// Returns the cards, or the default one if none is named.
     pub(super) fn cards_or_default(&self) -> Result<Vec<Card>, SimulatedError> {
         if self.cards.is_empty() { cards_named(DEFAULT_CARD) } else { Ok(self.cards.clone()) }
     }
 }
 
-/// Cards by their keys or by the paths of their files (`.toml`), separated by commas.
+/// Returns cards by their keys or by the paths of their files (`.toml`), separated by commas.
 ///
 /// # Errors
 ///
@@ -100,7 +100,7 @@ pub fn cards_named(names: &str) -> Result<Vec<Card>, SimulatedError> {
     names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(card_named).collect()
 }
 
-/// The checks of a list, and whether `verbose` is among the names. Alone it stands for all checks.
+/// Parses a list of checks; true if `verbose` is among the names. Alone it stands for all checks.
 fn checks_named(list: &str) -> Result<(Checks, bool), UnknownCheck> {
     let (verbose, names): (Vec<&str>, Vec<&str>) = list.split(',').partition(|name| name.trim() == "verbose");
     let checks = if names.is_empty() { Checks::ALL } else { names.join(",").parse()? };
@@ -121,54 +121,54 @@ fn card_named(name: &str) -> Result<Card, SimulatedError> {
     cards::from_toml(&text).map_err(|cause| SimulatedError::CardFile { path: name.to_owned(), cause })
 }
 
-/// Why nothing is simulated.
+/// Why the simulated driver cannot start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SimulatedError {
     /// No built-in card has the key.
     #[error(transparent)]
     UnknownCard(#[from] cards::UnknownCard),
-    /// The card file is not there, or not readable.
+    /// The card file cannot be read.
     #[error("the card file {path} cannot be read: {cause}")]
     Unreadable {
-        /// As given.
+        /// Path, as given.
         path: String,
-        /// The system's words.
+        /// Error of the system.
         cause: std::io::Error,
     },
-    /// The card file is none.
+    /// The card file is invalid.
     #[error("{path}: {cause}")]
     CardFile {
-        /// As given.
+        /// Path, as given.
         path: String,
         /// What is wrong, with the line.
         cause: cards::CardFileError,
     },
-    /// There is no check of the name.
+    /// No check has the name.
     #[error(transparent)]
     UnknownCheck(#[from] UnknownCheck),
-    /// The profile's file cannot be made.
+    /// The profile's file cannot be created.
     #[error("the profile {} cannot be written: {cause}; {PROFILE_VARIABLE} names its file", path.display())]
     Profile {
-        /// As given.
+        /// Path, as given.
         path: PathBuf,
-        /// The system's words.
+        /// Error of the system.
         cause: std::io::Error,
     },
-    /// A time that is no number of seconds.
+    /// The time is not a number of seconds.
     #[error(
         "{TIMEOUT_VARIABLE} is {given:?}, which is no number of seconds: write 60, 0.5, or 0 for kernels that may run for ever"
     )]
     NoTime {
-        /// As it was given.
+        /// The value, as given.
         given: String,
     },
-    /// A description of a card that cannot be.
+    /// The description of a card is impossible.
     #[error("the card {key} cannot be: {cause}")]
     Impossible {
-        /// The card's key.
+        /// Key of the card.
         key: String,
-        /// Which figure, and why.
+        /// The field, and why.
         cause: cards::Impossible,
     },
     /// `CUDA_VISIBLE_DEVICES` shows no device.
@@ -177,20 +177,20 @@ pub enum SimulatedError {
          devices by their numbers from 0 on."
     )]
     Hidden {
-        /// The variable's value.
+        /// Value of the variable.
         list: String,
-        /// Devices that there are.
+        /// Number of devices.
         devices: usize,
     },
-    /// The addresses for a card's memory are not to be had.
+    /// There is not enough address space for a card's memory.
     #[error("the memory of {card} cannot be simulated: {cause}. Ask for less with a smaller memory_bytes.")]
     Memory {
-        /// The card's key.
+        /// Key of the card.
         card: String,
-        /// The simulator's words.
+        /// Error of the simulator.
         cause: String,
     },
-    /// A process has one driver, and it has it already.
+    /// A driver is bound already; a process has only one.
     #[error(transparent)]
     Table(#[from] TableError),
 }
@@ -201,7 +201,7 @@ pub enum SimulatedError {
 pub struct Simulated {
     /// The devices, in the order of their numbers.
     pub cards: Vec<Card>,
-    /// The CUDA version that the simulated driver claims, which says what PTX it reads.
+    /// The CUDA version that the simulated driver claims, which determines the PTX that it reads.
     pub driver_version: DriverVersion,
 }
 

@@ -1,4 +1,4 @@
-//! Streams: orders of work.
+//! Streams: queues of work.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ops::RangeInclusive;
@@ -14,20 +14,20 @@ use super::registry::Handle;
 use super::{events, timeline};
 use crate::Code;
 
-/// The handles that stand for default streams.
+/// Handles of the default streams.
 const LEGACY: Handle = 1;
 const PER_THREAD: Handle = 2;
 
-/// A stream that does not wait for the default stream.
+/// Flag of a stream that does not wait for the default stream.
 const NON_BLOCKING: c_uint = 1;
 
-/// The greatest and the least priority. They change nothing: no kernel here gives way to another.
+/// The greatest and the least priority. They have no effect, since kernels do not preempt each other here.
 pub(super) const PRIORITIES: RangeInclusive<c_int> = -5..=0;
 
-/// What a stream is to the others.
+/// Kind of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// One that the program made.
+    /// Made by the program.
     Made,
     /// The context's default stream.
     Legacy,
@@ -42,25 +42,25 @@ pub(super) struct Stream {
     pub kind: Kind,
     pub flags: c_uint,
     pub priority: c_int,
-    /// When its last work ended, in seconds of virtual time.
+    /// End of its last work, in seconds of virtual time.
     pub clock: f64,
-    /// Set while what is put into it is recorded.
+    /// Set while its work is captured.
     pub capture: Option<Capture>,
 }
 
 impl Stream {
-    /// Whether it waits for the default stream and is waited for.
+    /// Returns true if it waits for the default stream, and the default stream for it.
     pub(super) fn is_blocking(&self) -> bool {
         self.kind != Kind::Legacy && self.flags & NON_BLOCKING == 0
     }
 }
 
-/// Makes a default stream of a context.
+/// Creates a default stream of a context.
 pub(super) fn create_default(state: &mut State, context: Handle, kind: Kind) -> Handle {
     state.streams.insert(Stream { context, kind, flags: 0, priority: 0, clock: 0.0, capture: None })
 }
 
-/// The stream that a handle stands for in the current context. Zero is the default stream of the entry point's form.
+/// Returns the stream of a handle in the current context. Zero is the default stream of the entry point's form.
 pub(super) fn resolve(state: &mut State, current: &Current, handle: Handle) -> Outcome<Handle> {
     match if handle == 0 && is_per_thread() { PER_THREAD } else { handle } {
         0 | LEGACY => Ok(state.contexts.get(current.handle)?.legacy),
@@ -95,7 +95,7 @@ fn create(out: Out<Handle>, flags: c_uint, priority: c_int) -> Outcome {
     out.set(current.driver.state().streams.insert(stream))
 }
 
-/// What a stream says of itself.
+/// Returns a property of a stream.
 fn told<T: Copy>(handle: Handle, out: Out<T>, tell: impl FnOnce(&Stream) -> T) -> Outcome {
     let current = contexts::current()?;
     out.wanted()?;
@@ -104,7 +104,7 @@ fn told<T: Copy>(handle: Handle, out: Out<T>, tell: impl FnOnce(&Stream) -> T) -
     out.set(tell(state.streams.get(stream)?))
 }
 
-/// Waits, or finds that everything is done: both mean that the host has seen the stream's end.
+/// Waits, or finds that all work is done: either way the host has seen the stream's end.
 fn wait(handle: Handle) -> Outcome {
     let current = contexts::current()?;
     let mut state = current.driver.state();
@@ -149,7 +149,7 @@ entry_points! {
         told(handle, out, |stream| stream.context)
     }
 
-    // The second place is for a part of the GPU's multiprocessors, which the simulated driver has no contexts for.
+    // The second result is for green contexts, parts of a GPU's multiprocessors, which are not supported.
     fn cuStreamGetCtx_v2(handle: Handle, out: Out<Handle>, green: Out<Handle>) {
         told(handle, out, |stream| stream.context)?;
         green.set_if_wanted(0);
@@ -219,7 +219,7 @@ entry_points! {
         if !matches!(flags, 1 | 2 | 4) {
             return Err(INVALID_VALUE);
         }
-        // Host and device may always use managed memory both, so attaching it to a stream has nothing to permit.
+        // Host and device may both access managed memory at any time, so attaching it to a stream has no effect.
         let found = super::allocations::containing(&current, address).ok_or(INVALID_VALUE)?;
         let whole = bytes == 0 || (address == found.address && bytes as u64 == found.bytes);
         if found.kind == simt::memory::Kind::Managed && whole { Ok(()) } else { Err(INVALID_VALUE) }
@@ -233,7 +233,7 @@ entry_points! {
         Ok(())
     }
 
-    // A window of addresses that should stay in L2, and how the host waits: taken, and without effect.
+    // The access policy for L2 and the host's way of waiting are accepted without effect.
     fn cuStreamSetAttribute(handle: Handle, attribute: c_int, value: In<u8>) {
         let current = contexts::current()?;
         resolve(&mut current.driver.state(), &current, handle)?;
@@ -324,7 +324,7 @@ entry_points! {
     }
 }
 
-/// Tells whether a stream is captured, and of a sound capture what else is asked for.
+/// Returns whether a stream is captured, and the requested properties of a valid capture.
 fn capture_info(
     handle: Handle,
     out: Out<c_int>,
@@ -352,7 +352,7 @@ fn capture_info(
     out.set(status)
 }
 
-/// Changes what the next work of a captured stream comes after.
+/// Changes the nodes on which a captured stream's next work depends.
 fn update_capture(handle: Handle, nodes: In<Handle>, count: usize, flags: c_uint) -> Outcome {
     const SET: c_uint = 1;
     if flags > SET {

@@ -1,21 +1,30 @@
-//! Virtual time: when things would have happened on the card.
+//! Virtual time: when work would have run on the card.
 //!
-//! Work is executed when it is asked for; its time is the model's. Each stream has a clock, at which its last work ended. A
-//! context has three engines, which each do one thing after another: the multiprocessors (kernels, fills, copies within the
-//! device), and a copy engine for each direction of the host link. Work begins when all of these are past: the stream's
-//! clock, its engine's, and the host's, which stands at the last thing that the host waited for in this context. So kernels
-//! of two streams never share the multiprocessors, and copies run beside them. Contexts know nothing of each other's time:
-//! each has the card to itself.
+//! Work is executed at the call; its time is the model's. Each stream has a clock, the end of its last work. A context
+//! has three engines, each of which does one thing at a time: the multiprocessors (kernels, fills, copies within the
+//! device), and one copy engine for each direction of the host link. Work begins at the latest of three times: the
+//! stream's clock, its engine's clock, and the host's clock, which is the end of the last work that the host waited for
+//! in this context. So kernels of two streams never overlap, and copies overlap with kernels. Contexts do not share
+//! time: each has the card to itself.
 //!
-//! The default stream waits for the blocking streams of its context, and they for it. What the host itself does takes no
-//! time, so a launch costs what a single one costs: launches in a row are not sped up by being queued.
+//! For example, a copy to the device of 10 ms in stream A, then a kernel of 5 ms in stream A and one of 4 ms in stream
+//! B:
+//!
+//! ```text
+//! copy      engine FromHost   0 to 10 ms
+//! kernel A  engine Compute   10 to 15 ms   after stream A's clock, 10
+//! kernel B  engine Compute   15 to 19 ms   after the engine's clock, 15
+//! ```
+//!
+//! The default stream waits for the blocking streams of its context, and they for it. The host's own work takes no
+//! time, and queued launches are not overlapped: each launch costs what a single one costs.
 
 use super::codes::Outcome;
 use super::driver::State;
 use super::registry::Handle;
 use super::streams::Kind;
 
-/// What does the work.
+/// An engine that executes work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Engine {
     /// The multiprocessors.
@@ -26,29 +35,29 @@ pub(super) enum Engine {
     ToHost = 2,
 }
 
-/// The time of a context, in seconds since its beginning.
+/// The clocks of a context, in seconds since its creation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clocks {
-    /// When each engine is free.
+    /// Time at which each engine is free.
     engines: [f64; 3],
-    /// Up to where the host has waited.
+    /// End of the last work that the host waited for.
     host: f64,
 }
 
-/// How long something takes, and what does it.
+/// Engine and duration of work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Work {
-    /// `None`: it keeps no engine busy.
+    /// The engine; `None` if it occupies none.
     pub engine: Option<Engine>,
     pub seconds: f64,
 }
 
 impl Work {
-    /// Over as soon as it begins.
+    /// Work without duration.
     pub(super) const NOTHING: Self = Self { engine: None, seconds: 0.0 };
 }
 
-/// When the next work of a stream can begin, as far as streams and the host are concerned.
+/// Returns the earliest start of a stream's next work, by the clocks of streams and the host.
 pub(super) fn ready(state: &State, stream: Handle) -> Outcome<f64> {
     let this = state.streams.get(stream)?;
     let context = state.contexts.get(this.context)?;
@@ -69,7 +78,7 @@ pub(super) fn ready(state: &State, stream: Handle) -> Outcome<f64> {
     Ok(at)
 }
 
-/// Puts work on an engine of a context, not before a time; when it ends.
+/// Schedules work on an engine of a context, not before a time. Returns its end.
 pub(super) fn place(state: &mut State, context: Handle, not_before: f64, work: Work) -> Outcome<f64> {
     let Some(engine) = work.engine else { return Ok(not_before + work.seconds) };
     let free = &mut state.contexts.get_mut(context)?.clocks.engines[engine as usize];
@@ -77,7 +86,7 @@ pub(super) fn place(state: &mut State, context: Handle, not_before: f64, work: W
     Ok(*free)
 }
 
-/// Puts work into a stream; when it ends.
+/// Schedules work in a stream. Returns its end.
 pub(super) fn advance(state: &mut State, stream: Handle, work: Work) -> Outcome<f64> {
     let not_before = ready(state, stream)?;
     let context = state.streams.get(stream)?.context;
@@ -86,21 +95,21 @@ pub(super) fn advance(state: &mut State, stream: Handle, work: Work) -> Outcome<
     Ok(end)
 }
 
-/// The host has waited for what ends at this time.
+/// Records that the host has waited for work that ends at this time.
 pub(super) fn host_saw(state: &mut State, context: Handle, end: f64) -> Outcome {
     let host = &mut state.contexts.get_mut(context)?.clocks.host;
     *host = host.max(end);
     Ok(())
 }
 
-/// The host waits for what is in a stream.
+/// Lets the host wait for a stream.
 pub(super) fn synchronise(state: &mut State, stream: Handle) -> Outcome {
     let end = ready(state, stream)?;
     let context = state.streams.get(stream)?.context;
     host_saw(state, context, end)
 }
 
-/// The host waits for all streams of a context.
+/// Lets the host wait for all streams of a context.
 pub(super) fn synchronise_context(state: &mut State, context: Handle) -> Outcome {
     super::capture::forbid_in_context(state, context)?;
     let ends = state.streams.iter().filter(|(_, stream)| stream.context == context);

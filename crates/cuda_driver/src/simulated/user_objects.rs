@@ -1,8 +1,8 @@
-//! User objects: data of the program's that graphs keep alive.
+//! User objects: data of the program that graphs keep alive.
 //!
-//! A user object has references, which the program and graphs hold. When the last is released, the program's destructor is
-//! called with the data. A graph hands its references on to its clones, to graphs that have it as a child and to what is
-//! instantiated from it: each of these keeps the object by an [`Arc`] of its own, whatever the program releases meanwhile.
+//! A user object has references, which the program and graphs hold. When the last is released, the program's destructor
+//! is called with the data. A graph's references pass to its clones, its parent graphs and its executables: each of
+//! these keeps the object by an [`Arc`] of its own, whatever the program releases meanwhile.
 
 use std::ffi::{c_uint, c_void};
 use std::sync::{Arc, Weak};
@@ -15,7 +15,7 @@ use super::registry::Handle;
 /// The program's data, destroyed with the last reference.
 #[derive(Debug)]
 pub(super) struct Data {
-    /// The data's address, exposed.
+    /// Address of the data, exposed.
     address: usize,
     destroy: unsafe extern "C" fn(*mut c_void),
 }
@@ -28,14 +28,14 @@ impl Drop for Data {
     }
 }
 
-/// What a handle of a user object stands for.
+/// A user object, by its handle.
 #[derive(Debug)]
 pub(super) struct UserObject {
-    /// The references that the program holds.
+    /// References that the program holds.
     own: u32,
-    /// Set while there are any.
+    /// The data, while the program holds references.
     kept: Option<Arc<Data>>,
-    /// Finds the data while graphs alone refer to it.
+    /// The data, while only graphs hold references.
     data: Weak<Data>,
 }
 
@@ -47,12 +47,12 @@ pub(super) struct Kept {
     pub data: Arc<Data>,
 }
 
-/// A number of references, which is at least one and fits into an `int`.
+/// Checks a number of references: at least one, and representable as `int`.
 fn references(count: c_uint) -> Outcome<u32> {
     if count == 0 || i32::try_from(count).is_err() { Err(INVALID_VALUE) } else { Ok(count) }
 }
 
-/// Gives up references of the program's; the data, if these were the last of the program's.
+/// Releases references of the program. Returns the data if they were the program's last.
 fn release(object: &mut UserObject, count: u32) -> Outcome<Option<Arc<Data>>> {
     object.own = object.own.checked_sub(count).ok_or(INVALID_VALUE)?;
     Ok(if object.own == 0 { object.kept.take() } else { None })
@@ -62,7 +62,7 @@ entry_points! {
     fn cuUserObjectCreate(
         out: Out<Handle>, data: *mut c_void, destroy: HostFunction, count: c_uint, flags: c_uint,
     ) {
-        // Who waits for the destructor must do so by means of its own: the one flag, which has to be given, says so.
+        // The program must synchronise with the destructor itself: the one flag, which is mandatory, says so.
         const NO_DESTRUCTOR_SYNC: c_uint = 1;
         let driver = driver()?;
         out.wanted()?;
@@ -88,7 +88,7 @@ entry_points! {
     fn cuUserObjectRelease(object: Handle, count: c_uint) {
         let driver = driver()?;
         let count = references(count)?;
-        // The destructor is called when no lock is held.
+        // The destructor is called while no lock is held.
         let last = release(driver.state().user_objects.get_mut(object)?, count)?;
         drop(last);
         Ok(())
@@ -124,7 +124,7 @@ entry_points! {
         let place = kept.iter().position(|kept| kept.object == object).ok_or(INVALID_VALUE)?;
         kept[place].references = kept[place].references.checked_sub(count).ok_or(INVALID_VALUE)?;
         let last = if kept[place].references == 0 { Some(kept.remove(place)) } else { None };
-        // The destructor is called when no lock is held.
+        // The destructor is called while no lock is held.
         drop(state);
         drop(last);
         Ok(())

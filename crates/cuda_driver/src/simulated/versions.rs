@@ -1,13 +1,12 @@
-//! Which CUDA version each function of the driver API came with, and which function a name stands for from which
-//! version on: what `cuGetProcAddress` goes by.
+//! The CUDA versions of the driver API's functions and of their forms, for `cuGetProcAddress`.
 
 use std::ffi::c_int;
 
-/// A CUDA version, and the symbol that a name refers to from there on.
+/// A CUDA version, and the symbol to which a name refers from there on.
 type Since = (c_int, &'static str);
 
-/// Functions that came in several forms after CUDA 11.0, oldest first. A form that takes other arguments than the one
-/// before it must not stand for it, so forms that the simulated driver lacks are listed too.
+/// Functions with several forms after CUDA 11.0, oldest first. A form must not stand for one with other arguments, so
+/// forms that the simulated driver lacks are listed too.
 const CHANGED: &[(&str, &[Since])] = &[
     ("cuCtxCreate", &[(0, "cuCtxCreate_v2"), (11_040, "cuCtxCreate_v3"), (12_050, "cuCtxCreate_v4")]),
     ("cuCtxGetDevice", &[(0, "cuCtxGetDevice"), (13_000, "cuCtxGetDevice_v2")]),
@@ -69,7 +68,7 @@ const CHANGED: &[(&str, &[Since])] = &[
     ("cuStreamWriteValue64", &[(0, "cuStreamWriteValue64"), (11_070, "cuStreamWriteValue64_v2")]),
 ];
 
-/// Functions that came after CUDA 11.4 in one form, of those that the simulated driver exports.
+/// Functions with a single form that came after CUDA 11.4, of those that the simulated driver exports.
 const ADDED: &[(c_int, &[&str])] = &[
     (11_060, &["cuGraphNodeGetEnabled", "cuGraphNodeSetEnabled", "cuLaunchKernelEx"]),
     (
@@ -119,14 +118,14 @@ const ADDED: &[(c_int, &[&str])] = &[
     (13_000, &["cuMemGetDefaultMemPool", "cuMemGetMemPool", "cuMemPrefetchBatchAsync", "cuMemSetMemPool"]),
 ];
 
-/// The function that a name refers to in a CUDA version.
+/// The function to which a name refers in a CUDA version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing<'a> {
-    /// For the function of this symbol.
+    /// The function of this symbol.
     Symbol(&'a str),
-    /// For nothing yet: it came later.
+    /// None yet: it came later.
     Later,
-    /// For the newest form that there is, which is old.
+    /// The newest form, which is old.
     Newest,
 }
 
@@ -143,7 +142,7 @@ pub(super) fn standing(name: &str, version: c_int) -> Standing<'_> {
     }
 }
 
-/// The version that a symbol came with; `None` for old ones.
+/// Returns the version with which a symbol came; `None` for old ones.
 pub(super) fn since(symbol: &str) -> Option<c_int> {
     let added = ADDED.iter().find(|(_, names)| names.contains(&symbol)).map(|(since, _)| *since);
     let mut forms = CHANGED.iter().flat_map(|(_, forms)| *forms);

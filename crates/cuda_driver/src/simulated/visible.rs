@@ -1,14 +1,14 @@
-//! `CUDA_VISIBLE_DEVICES`: which devices the program gets to see, and in which order.
+//! `CUDA_VISIBLE_DEVICES`: the devices that the program sees, and their order.
 //!
-//! Entries are separated by commas: a device's number, or `GPU-` and the beginning of its identifier, as far as it is
-//! that of one device alone. The first entry that is neither ends the list, and so does a device's second mention.
+//! Entries are separated by commas: a device's number, or `GPU-` and a prefix of its identifier that matches no other
+//! device. The first invalid entry ends the list, and so does a repeated device.
 
 use std::fmt::Write as _;
 
-/// The environment variable.
+/// Name of the environment variable.
 pub(super) const VISIBLE_VARIABLE: &str = "CUDA_VISIBLE_DEVICES";
 
-/// A device's identifier: "sim", its number, and the start of its card's key.
+/// Returns a device's identifier: "sim", its number, and the start of its card's key.
 pub(super) fn uuid(slot: usize, key: &str) -> [u8; 16] {
     let mut bytes = *b"sim\0\0\0\0\0\0\0\0\0\0\0\0\0";
     bytes[3] = slot as u8;
@@ -17,7 +17,7 @@ pub(super) fn uuid(slot: usize, key: &str) -> [u8; 16] {
     bytes
 }
 
-/// An identifier as `nvidia-smi` prints it.
+/// Formats an identifier as `nvidia-smi` prints it.
 fn uuid_text(uuid: [u8; 16]) -> String {
     let mut text = "GPU-".to_owned();
     for (index, byte) in uuid.into_iter().enumerate() {
@@ -30,7 +30,7 @@ fn uuid_text(uuid: [u8; 16]) -> String {
     text
 }
 
-/// The devices that a list shows, by their place among all, in the order of the list.
+/// Returns the devices that a list shows, as indices among all, in the order of the list.
 pub(super) fn visible(list: &str, keys: &[&str]) -> Vec<usize> {
     let names: Vec<String> = keys.iter().enumerate().map(|(slot, key)| uuid_text(uuid(slot, key))).collect();
     let mut shown = Vec::new();
