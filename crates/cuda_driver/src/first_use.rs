@@ -64,7 +64,7 @@ fn report_at_exit() {
     if code != 0 {
         let _ = writeln!(
             std::io::stderr(),
-            "neither findings nor a profile will be reported at the end: atexit gave {code}"
+            "findings and the profile will not be reported at the end: atexit returned {code}"
         );
     }
 }

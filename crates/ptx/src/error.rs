@@ -86,7 +86,7 @@ pub enum Problem {
     UnknownCharacter(char),
     #[error("the file ends within this comment; expected `*/`")]
     UnterminatedComment,
-    #[error("this text has no end on its line; expected `\"`")]
+    #[error("this text does not end on its line; expected `\"`")]
     UnterminatedText,
     #[error("malformed number `{text}`; expected {expected}")]
     MalformedNumber { text: String, expected: &'static str },
@@ -118,6 +118,6 @@ pub enum Problem {
     WrongRegister { name: String, declared: ScalarType, line: u32, expected: String },
     #[error("too many {what}; expected at most {most}")]
     TooMany { what: &'static str, most: u64 },
-    #[error("brackets within brackets too deep; expected at most {most}")]
+    #[error("the brackets are nested too deeply; expected at most {most} levels")]
     TooDeep { most: u32 },
 }

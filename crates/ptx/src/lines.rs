@@ -11,12 +11,12 @@
 //! st.global.b32 [%rd1], %r1;
 //! ```
 //!
-//! the chain is `core`'s line 90, `cuda_safe`'s line 64, `kernel.rs:42`, innermost first; [`Origin::user_line`] is the last of
+//! the chain is `core`'s line 90, `cuda_safe`'s line 64, `kernel.rs:42`, innermost first. [`Origin::user_line`] is the last of
 //! these, and [`Origin::inlined`] gives the other two, outermost first.
 //!
-//! Compilers that write the innermost place only leave no chain to follow. Where that place is in a library (a slice's
-//! iterator, the panic handler), the line of the kernel that led there is looked for in the instructions around: those before
-//! it in its block, those behind it, and then those at the ends of the blocks that lead to it, nearest first.
+//! Some compilers write the innermost position only, without a chain. If that is in a library (a slice's iterator, the panic
+//! handler), the kernel's line is taken from nearby instructions: those before it in its basic block, those after it, and then
+//! those at the ends of the blocks that lead to it, nearest first.
 
 use std::collections::VecDeque;
 use std::fmt;

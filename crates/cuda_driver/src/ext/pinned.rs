@@ -57,7 +57,7 @@ impl<T: Copy> PinnedBuffer<T> {
         let pointer = NonNull::new(pointer.cast::<T>()).filter(|pointer| pointer.is_aligned());
         let buffer = PinnedBuffer { pointer: pointer.ok_or(INVALID_VALUE)?, length };
         for index in 0..length {
-            // SAFETY: the index is within the allocation, which nobody else knows yet.
+            // SAFETY: the index is within the allocation, which no other code knows yet.
             unsafe { buffer.pointer.add(index).write(value) };
         }
         Ok(buffer)

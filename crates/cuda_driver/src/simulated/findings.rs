@@ -41,12 +41,12 @@ pub(super) fn of_fault(driver: &Driver, fault: &Fault, kernel: &str, place: Plac
     ));
     if matches!(fault.kind, FaultKind::Endless { .. }) {
         super::say(format_args!(
-            "a kernel that needs longer gets it by {}=SECONDS in the environment; 0 lets it run for ever.",
+            "if the kernel needs longer, set {}=SECONDS in the environment; 0 is no limit.",
             super::TIMEOUT_VARIABLE
         ));
     } else if driver.checks.is_none() {
         super::say(format_args!(
-            "to look further, run it under the checks: `coalesce check`, or {}=all in the environment.",
+            "to find the cause, run the program under the checks: `coalesce check`, or {}=all in the environment.",
             super::CHECKS_VARIABLE
         ));
     }

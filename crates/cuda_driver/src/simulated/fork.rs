@@ -38,7 +38,7 @@ pub(super) fn watch() {
         let outcome = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         if outcome != 0 {
             super::say(format_args!(
-                "forks are not noticed: pthread_atfork gives {outcome}. A forked child must not call the driver."
+                "forked children cannot be detected: pthread_atfork returned {outcome}. A forked child must not call the driver."
             ));
         }
     });

@@ -51,7 +51,7 @@ fn texts(kind: c_int, bytes: &[u8], name: &str, options: &Options) -> Outcome<Ve
         PTX | FAT_BINARY => Ok(vec![Image::of(bytes)?.newest_text().to_vec()]),
         OBJECT => objects::texts(bytes).or_else(|reason| refuse("an object", &reason)),
         LIBRARY => objects::texts(bytes).or_else(|reason| refuse("a library", &reason)),
-        NVVM_IR => refuse("LLVM bitcode", "is no PTX yet"),
+        NVVM_IR => refuse("LLVM bitcode", "is not PTX yet"),
         _ => Err(INVALID_VALUE),
     }
 }
@@ -64,7 +64,7 @@ fn add(handle: Handle, kind: c_int, name: &str, bytes: &[u8]) -> Outcome {
     for text in texts(kind, bytes, &name, &options)? {
         // To the linker, text that does not begin as PTX is no image; a module's loader calls it invalid PTX.
         if std::str::from_utf8(&text).ok().and_then(PtxVersion::of).is_none() {
-            options.error("the input is no PTX: it has no `.version`");
+            options.error("the input is not PTX: it has no `.version`");
             return Err(INVALID_IMAGE);
         }
         // Reports errors of each input by itself.

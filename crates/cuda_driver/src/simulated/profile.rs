@@ -1,5 +1,5 @@
-//! The profile that [`PROFILE_VARIABLE`](super::PROFILE_VARIABLE) asks for: a JSON object for each launch, written when it
-//! ends, and a table of all at the end of the program. docs/profile.md says what is in them.
+//! Writes the profile that [`PROFILE_VARIABLE`](super::PROFILE_VARIABLE) requests: a JSON object for each launch when
+//! it ends, and a table of all at the end of the program. docs/profile.md describes both.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use simt::count::{Counts, LaunchCounters, Metric, Modelled, SourcePlace};
 
 use super::records::LaunchRecord;
 
-/// Where the records go, and what the table is made of.
+/// The profile's file and the rows of its table.
 #[derive(Debug)]
 pub(super) struct Profile {
     path: PathBuf,
@@ -25,12 +25,12 @@ pub(super) struct Profile {
 struct Written {
     file: File,
     launches: u64,
-    /// By kernel and card.
+    /// Rows, by kernel and card.
     rows: BTreeMap<(String, String), Row>,
     failed: bool,
 }
 
-/// The launches of one kernel on one card, together.
+/// Sums over the launches of one kernel on one card.
 #[derive(Clone, Debug, Default)]
 struct Row {
     launches: u64,
@@ -40,14 +40,17 @@ struct Row {
 }
 
 impl Profile {
-    /// Begins a file, which must be possible.
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be created.
     pub(super) fn new(path: &Path) -> std::io::Result<Self> {
         let file = File::create(path)?;
         let written = Written { file, launches: 0, rows: BTreeMap::new(), failed: false };
         Ok(Self { path: path.to_owned(), written: Mutex::new(written) })
     }
 
-    /// Writes a launch's record.
+    /// Writes a launch's record and adds it to the table.
     pub(super) fn add(&self, launch: &LaunchRecord, card: &Card) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.launches += 1;
@@ -56,7 +59,7 @@ impl Profile {
             && !std::mem::replace(&mut written.failed, true)
         {
             let path = self.path.display();
-            super::say(format_args!("the profile {path} lacks launches: it cannot be written to: {cause}"));
+            super::say(format_args!("the profile {path} is incomplete, since it cannot be written: {cause}"));
         }
         let row = written.rows.entry((launch.kernel.clone(), card.key.clone())).or_default();
         row.launches += 1;
@@ -65,7 +68,7 @@ impl Profile {
         row.dram_bytes += dram_bytes(&launch.counters, card);
     }
 
-    /// All launches so far, by kernel, as a table.
+    /// Returns the table of all launches so far, by kernel.
     pub(super) fn table(&self) -> Table {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         Table { path: self.path.clone(), rows: written.rows.clone() }
@@ -76,12 +79,12 @@ fn named(metrics: Vec<Metric>) -> Map<String, Value> {
     metrics.into_iter().map(|(name, value)| (name.to_owned(), number(value))).collect()
 }
 
-/// Counts without a fraction, ratios with one.
+/// Writes counts without a fraction, and ratios with one.
 fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 2f64.powi(53) { json!(value as i64) } else { json!(value) }
 }
 
-/// Bytes that device memory moves, read and written.
+/// Returns the bytes of device memory that are read and written.
 fn dram_bytes(counters: &LaunchCounters, card: &Card) -> u64 {
     let granule = card.dram_granule_bytes;
     counters.dram_read.bytes(granule) + counters.dram_written.bytes(granule)
@@ -126,7 +129,7 @@ fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
     })
 }
 
-/// Counts by source line, in the order of files and lines. Empty without line information.
+/// Returns counts by source line, in the order of files and lines. Empty without line information.
 fn lines(launch: &LaunchRecord) -> Vec<Value> {
     let counters = &launch.counters;
     let worst = counters.worst_by_line(launch.sites());
@@ -143,14 +146,14 @@ fn lines(launch: &LaunchRecord) -> Vec<Value> {
     by_line.filter_map(line).collect()
 }
 
-/// A table of a program's launches, a row for each kernel on each card, those that take longest first.
+/// A table of a program's launches: a row for each kernel on each card, the longest total time first.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     path: PathBuf,
     rows: BTreeMap<(String, String), Row>,
 }
 
-/// The widest that a kernel's name is shown.
+/// Most characters of a kernel's name in the table.
 const WIDEST: usize = 48;
 
 impl fmt::Display for Table {
@@ -211,7 +214,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// The table of all launches so far; none where no profile is asked for.
+/// Returns the table of all launches so far; None if no profile is requested.
 pub(super) fn table() -> Option<Table> {
     Some(super::driver::driver().ok()?.profile.as_ref()?.table())
 }

@@ -157,14 +157,14 @@ pub enum SimulatedError {
     },
     /// The time is not a number of seconds.
     #[error(
-        "{TIMEOUT_VARIABLE} is {given:?}, which is no number of seconds: write 60, 0.5, or 0 for kernels that may run for ever"
+        "{TIMEOUT_VARIABLE} is {given:?}, which is not a number of seconds: write 60, 0.5, or 0 for no limit"
     )]
     NoTime {
         /// The value, as given.
         given: String,
     },
     /// The description of a card is impossible.
-    #[error("the card {key} cannot be: {cause}")]
+    #[error("the description of the card {key} is impossible: {cause}")]
     Impossible {
         /// Key of the card.
         key: String,

@@ -88,7 +88,7 @@ impl<'a> Form<'a> {
             Operand::Not(register) if scalar == ScalarType::Pred => {
                 Ok((self.columns.source(&Operand::Register(*register), scalar)?, true))
             }
-            Operand::Not(_) => self.wrong("`!` before what is no predicate"),
+            Operand::Not(_) => self.wrong("`!` before an operand that is not a predicate"),
             _ => Ok((self.columns.source(operand, scalar)?, false)),
         }
     }
@@ -120,7 +120,7 @@ impl<'a> Form<'a> {
             Width::Double => "a 64-bit register",
             Width::Quad => "a 128-bit register",
         };
-        self.wrong(format!("{scalar} wants {}, and the operand is {}", name(width), name(slot.width)))
+        self.wrong(format!("{scalar} needs {}, but the operand is {}", name(width), name(slot.width)))
     }
 
     /// Decodes the usual form: one result, then the sources. All modifiers must have been taken.

@@ -185,7 +185,7 @@ fn lop3(form: &mut Form<'_>) -> Decoded {
     form.expect_operands(if has_predicate { 6 } else { 5 })?;
     let operands = form.operands();
     let Operand::Immediate(Immediate::Integer { bits: table @ 0..256, .. }) = operands[4] else {
-        return form.wrong("the table is no number from 0 to 255");
+        return form.wrong("the table is not a number from 0 to 255");
     };
     let table = table as u32;
     let (result, [a, b, c]) = (&operands[0], [&operands[1], &operands[2], &operands[3]]);

@@ -62,7 +62,7 @@ macro_rules! plain_column {
 
             #[inline(always)]
             unsafe fn store(buffer: &Self::Buffer, frame: *mut Cell, cell: u32, mask: u32, _: bool) {
-                // SAFETY: the column lies in the frame, which nobody else uses meanwhile.
+                // SAFETY: the column lies in the frame, which no other code uses meanwhile.
                 let column = unsafe { &mut *frame.add(cell as usize).cast::<[$raw; 32]>() };
                 if mask == u32::MAX {
                     *column = *buffer;
@@ -135,7 +135,7 @@ impl Raw for bool {
 
     #[inline(always)]
     unsafe fn store(buffer: &Self::Buffer, frame: *mut Cell, cell: u32, mask: u32, invert: bool) {
-        // SAFETY: the column lies in the frame, which nobody else uses meanwhile.
+        // SAFETY: the column lies in the frame, which no other code uses meanwhile.
         let bits = unsafe { &mut *frame.add(cell as usize).cast::<u32>() };
         *bits = *bits & !mask | (*buffer ^ 0u32.wrapping_sub(u32::from(invert))) & mask;
     }

@@ -201,7 +201,7 @@ impl Card {
         let refuse =
             |fields: &[&'static str], reason: String| Err(Impossible { fields: fields.to_vec(), reason });
         if self.key.is_empty() || self.key.contains(char::is_whitespace) {
-            return refuse(&["key"], format!("\"{}\" is no key: one word is wanted", self.key));
+            return refuse(&["key"], format!("\"{}\" is not a key: write one word", self.key));
         }
         if self.warp_threads != 32 {
             return refuse(
@@ -274,7 +274,7 @@ impl Card {
             [("dram_line_weight", self.dram_line_weight), ("dram_page_weight", self.dram_page_weight)]
         {
             if !(0.0..=1.0).contains(&value) {
-                return refuse(&[field], format!("{value} is no weight between 0 and 1"));
+                return refuse(&[field], format!("{value} is not a weight between 0 and 1"));
             }
         }
         if self.dram_line_weight + self.dram_page_weight > 1.0 {
@@ -286,13 +286,13 @@ impl Card {
         if !matches!(self.dram_granule_bytes, 32 | 64 | 128) {
             return refuse(
                 &["dram_granule_bytes"],
-                format!("{} is none of 32, 64 and 128", self.dram_granule_bytes),
+                format!("{} is not 32, 64 or 128", self.dram_granule_bytes),
             );
         }
         if !self.dram_page_bytes.is_power_of_two() || self.dram_page_bytes < 128 {
             return refuse(
                 &["dram_page_bytes"],
-                format!("{} is no power of two from 128 on", self.dram_page_bytes),
+                format!("{} is not a power of two from 128 on", self.dram_page_bytes),
             );
         }
         if self.memory_bytes < 1 << 20 {

@@ -19,13 +19,13 @@ pub struct BlockShape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OccupancyError {
     /// Too many threads or none.
-    #[error("a block of {0} threads: 1 to {1} are possible on this card")]
+    #[error("a block of {0} threads is not possible: this card allows 1 to {1}")]
     Threads(u32, u32),
     /// Too many registers per thread, or for the block as a whole.
-    #[error("{0} registers a thread do not fit: take fewer registers or smaller blocks")]
+    #[error("{0} registers per thread do not fit: use fewer registers or smaller blocks")]
     Registers(u32),
     /// Too much shared memory.
-    #[error("{0} bytes of shared memory a block: this card has {1}")]
+    #[error("a block needs {0} bytes of shared memory, but this card has {1}")]
     SharedMemory(u32, u32),
 }
 

@@ -1,6 +1,6 @@
 //! Groups the findings that one change of the source would mend.
 //!
-//! The checks tell findings apart by instruction, and a line of source is many instructions. Where the barrier is missing in
+//! The checks distinguish findings by instruction, and a line of source is many instructions. If the barrier is missing in
 //!
 //! ```text
 //! 38    tile.put(own, value);                         // 4 stores once the loop around it is unrolled
@@ -9,16 +9,16 @@
 //! 43    sum += tile.at(left) + edge.at(right);        // 8 loads
 //! ```
 //!
-//! there are up to 32 pairs of instructions that race, most of them in both orders, between lanes of one warp (warnings) as
-//! between warps (errors), and reads of uninitialised memory. Their author has made one mistake, at three lines.
+//! then up to 32 pairs of instructions race, most of them in both orders, both within a warp (warnings) and between warps
+//! (errors), and some reads are uninitialised. The author has made one mistake, at three lines.
 //! Three rules group them:
 //!
-//! 1. Findings of one kind at one line are a group, whichever instruction, kernel and launch they are of. Races are at two
-//!    lines, in either order.
-//! 2. Races in shared memory are a group where one barrier would order them all. A barrier before line 40 orders what stands
-//!    above it against the rest, so it separates each pair of lines that has line 40 between the first (38 or 39) and the
-//!    second (43). The fewest barriers that separate all pairs are the fewest points that stab a set of intervals: take the
-//!    interval that ends first, put a barrier right before its end, leave out all that it separates, and begin again.
+//! 1. Findings of one kind at one line are a group, for all instructions, kernels and launches. A race is at two lines, in
+//!    either order.
+//! 2. Races in shared memory are a group if one barrier orders them all. A barrier before line 40 orders the lines above it
+//!    before those below, so it separates each pair of lines with line 40 between the first (38 or 39) and the second (43).
+//!    The fewest barriers that separate all pairs are the fewest points that stab a set of intervals: take the interval that
+//!    ends first, put a barrier right before its end, remove all pairs that it separates, and repeat.
 //! 3. A read of uninitialised shared memory belongs to the race at its line: the write exists, and came later.
 
 use std::collections::{BTreeMap, BTreeSet};

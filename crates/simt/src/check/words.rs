@@ -158,7 +158,7 @@ pub(super) fn headline(out: &mut dyn fmt::Write, kind: &FindingKind) -> fmt::Res
         FindingKind::AssertFailed => out.write_str("Device-side assert"),
         FindingKind::Breakpoint => out.write_str("Breakpoint without a debugger"),
         FindingKind::StackOverflow { .. } => out.write_str("Stack overflow"),
-        FindingKind::Endless { .. } => out.write_str("Loop without end, or a very long one"),
+        FindingKind::Endless { .. } => out.write_str("Endless loop, or a very long one"),
         FindingKind::IllegalInstruction { what } => write!(out, "Illegal instruction: {what}"),
         FindingKind::Leak { address, bytes, .. } => write!(out, "Leaked {bytes} bytes at {address:#x}"),
         FindingKind::ApiError { function, name, code, description } => write!(
@@ -217,13 +217,13 @@ pub(super) fn details(out: &mut dyn fmt::Write, kind: &FindingKind) -> fmt::Resu
             write!(out, "\n    {share:.4}% of allocation were unused.")
         }
         FindingKind::StackOverflow { wanted, limit } => {
-            write!(out, "\n    {wanted} bytes are wanted, and a thread's stack has {limit} bytes")
+            write!(out, "\n    A thread needs {wanted} bytes of stack, but has {limit} bytes")
         }
         FindingKind::Endless { instructions, patience } => {
-            write!(out, "\n    No warp came to its end for {instructions} instructions")?;
+            write!(out, "\n    No warp has ended for {instructions} instructions")?;
             match patience {
                 Some(patience) => {
-                    write!(out, ", and nothing got any further for {} s", patience.as_secs_f64())
+                    write!(out, ", and there was no progress for {} s", patience.as_secs_f64())
                 }
                 None => Ok(()),
             }

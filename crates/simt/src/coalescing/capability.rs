@@ -53,7 +53,7 @@ const KNOWN: [(u8, u8); 31] = [
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CapabilityError {
     /// The text is not of the form `major.minor`.
-    #[error("\"{0}\" is no compute capability: write major.minor, such as \"9.0\"")]
+    #[error("\"{0}\" is not a compute capability: write major.minor, such as \"9.0\"")]
     Malformed(String),
     /// No card has this capability.
     #[error("no NVIDIA card has compute capability {0}.{1}: known are {known}", known = known())]

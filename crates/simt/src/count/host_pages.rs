@@ -1,7 +1,7 @@
 //! Counts kernels' accesses to the host's memory that cost the link more than their bytes.
 //!
 //! Two effects matter. The card has to translate the addresses of pinned memory before it can send a request to the
-//! host, and its TLB reaches only so many pages of 2 MiB: each request to another page than the warp's last may miss.
+//! host, and its TLB reaches a limited number of pages of 2 MiB: each request to another page than the warp's last may miss.
 //! And requests that straddle lines go over the link in parts. For the model, a launch's misses are `changes`, and the
 //! number of pages in use at a time is sampled from the first window: the most distinct pages that its warps access in
 //! their n-th requests, for n below 32. For example, 1000 warps that each start in a page of their own have 1000 pages

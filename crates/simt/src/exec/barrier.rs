@@ -34,19 +34,21 @@ impl<O: Observer> Runner<'_, O> {
         let illegal = |what: String| Err(self.fault(index, pc, first, FaultKind::Illegal(what)));
         let number = of(barrier.number, first as usize);
         if number as usize >= BARRIERS {
-            return illegal(format!("barrier {number}: a block has {BARRIERS}, from 0"));
+            return illegal(format!(
+                "barrier {number} does not exist: a block has {BARRIERS}, numbered from 0"
+            ));
         }
         let threads = barrier.threads.map(|slot| of(slot, first as usize));
         if let Some(threads) = threads.filter(|threads| *threads == 0 || !threads.is_multiple_of(32)) {
-            return illegal(format!("barrier {number} of {threads} threads: only whole warps can wait"));
+            return illegal(format!(
+                "barrier {number} for {threads} threads: the number must be a multiple of 32, and not 0"
+            ));
         }
         let differs = |lane: &usize| {
             of(barrier.number, *lane) != number || barrier.threads.map(|slot| of(slot, *lane)) != threads
         };
         if lanes_of(mask).any(|lane| differs(&lane)) {
-            return illegal(
-                "lanes of one warp at barriers of different numbers, by one instruction".to_owned(),
-            );
+            return illegal("lanes of one warp execute one instruction with different barriers".to_owned());
         }
         let warp = &mut self.block.warps[index];
         let state = &mut self.block.barriers[number as usize];

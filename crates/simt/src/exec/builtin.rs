@@ -66,7 +66,9 @@ impl<O: Observer> Runner<'_, O> {
                     let is_heap = |address| memory.find(address).is_none_or(|found| found.kind == Kind::Heap);
                     let outcome = match address {
                         0 => Ok(()),
-                        _ if !is_heap(address) => Err(format!("{address:#x} is not of the device's heap")),
+                        _ if !is_heap(address) => {
+                            Err(format!("{address:#x} was not allocated by `malloc` in a kernel"))
+                        }
                         _ => memory.free(address).map(drop).map_err(|error| error.to_string()),
                     };
                     outcome.map_err(|what| {

@@ -90,13 +90,13 @@ impl<O: Observer> Runner<'_, O> {
         let program = self.context.program;
         let found = function_at(address).and_then(|number| Some((number, program.function(number)?)));
         let Some((number, function)) = found.filter(|(_, function)| !function.is_entry) else {
-            return Err(format!("a call of {address:#x}, where no function is"));
+            return Err(format!("a call of {address:#x}, which is not a function's address"));
         };
         let sizes = |places: &[Place]| places.iter().map(|place| place.size()).collect::<Vec<_>>();
         if sizes(&site.arguments) != sizes(&function.parameters)
             || sizes(&site.returns) != sizes(&function.returns)
         {
-            return Err(format!("a call of `{}` with other parameters than it has", function.name));
+            return Err(format!("a call of `{}`, whose parameters have other sizes", function.name));
         }
         Ok(number)
     }

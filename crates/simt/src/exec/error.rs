@@ -82,7 +82,7 @@ fn place(source_line: &Option<String>) -> String {
 #[non_exhaustive]
 pub enum LaunchFailure {
     /// The block has no threads or too many.
-    #[error("a block of {} x {} x {} threads: at most {most} are possible, 64 of them in z, and not 0", block[0], block[1], block[2])]
+    #[error("a block of {} x {} x {} threads is not possible: it must have 1 to {most} threads, at most 64 in z", block[0], block[1], block[2])]
     Block {
         /// Shape that was requested.
         block: [u32; 3],
@@ -90,13 +90,13 @@ pub enum LaunchFailure {
         most: u32,
     },
     /// The grid has no blocks or too many.
-    #[error("a grid of {} x {} x {} blocks: at most 2147483647 x 65535 x 65535 are possible, and not 0", grid[0], grid[1], grid[2])]
+    #[error("a grid of {} x {} x {} blocks is not possible: it must have 1 to 2147483647 blocks in x, and 1 to 65535 in y and in z", grid[0], grid[1], grid[2])]
     Grid {
         /// Shape that was requested.
         grid: [u32; 3],
     },
     /// The kernel requires another shape of block.
-    #[error("a block of {} x {} x {} threads: `.reqntid` of the kernel asks for {} x {} x {}", block[0], block[1], block[2], required[0], required[1], required[2])]
+    #[error("a block of {} x {} x {} threads does not fit the kernel: its `.reqntid` requires {} x {} x {}", block[0], block[1], block[2], required[0], required[1], required[2])]
     RequiredBlock {
         /// Shape that was requested.
         block: [u32; 3],
@@ -110,13 +110,13 @@ pub enum LaunchFailure {
         kernel: String,
     },
     /// The cluster has more than one block.
-    #[error("clusters of {} x {} x {} blocks: the simulator knows clusters of one block only", cluster[0], cluster[1], cluster[2])]
+    #[error("clusters of {} x {} x {} blocks are not simulated: launch clusters of one block", cluster[0], cluster[1], cluster[2])]
     Cluster {
         /// Shape that was requested.
         cluster: [u32; 3],
     },
     /// The parameters' size differs from what the kernel takes.
-    #[error("{given} bytes of parameters: the kernel takes {wanted}")]
+    #[error("the launch passes {given} bytes of parameters, but the kernel takes {wanted}")]
     Parameters {
         /// Bytes given.
         given: usize,
@@ -124,7 +124,9 @@ pub enum LaunchFailure {
         wanted: u32,
     },
     /// The launch needs more shared memory than a block can have.
-    #[error("{bytes} bytes of shared memory, {dynamic} of them dynamic: a block can have {limit}")]
+    #[error(
+        "a block needs {bytes} bytes of shared memory, {dynamic} of them dynamic, but this card allows {limit}"
+    )]
     SharedMemory {
         /// Static and dynamic shared memory in bytes.
         bytes: u64,
@@ -161,19 +163,17 @@ fn words(kind: &FaultKind) -> String {
             format!("an access of {bytes} bytes at {address:#x}, which is misaligned")
         }
         FaultKind::ReadOnly { address, bytes } => {
-            format!("a write of {bytes} bytes at {address:#x}, which is only read")
+            format!("a write of {bytes} bytes at {address:#x}, which is read-only")
         }
         FaultKind::Trap => "`trap` was executed: a panic in Rust".to_owned(),
         FaultKind::Breakpoint => "`brkpt` was executed without a debugger".to_owned(),
         FaultKind::AssertFailed => "an assertion failed".to_owned(),
         FaultKind::Deadlock { waiting } => format!("deadlock: {waiting}"),
         FaultKind::StackOverflow { wanted, limit } => {
-            format!("{wanted} bytes of stack are wanted, and a thread has {limit}")
+            format!("a thread needs {wanted} bytes of stack, but has {limit}")
         }
         FaultKind::Endless { instructions, .. } => {
-            format!(
-                "no warp came to its end for {instructions} instructions: a loop without end, or a very long one"
-            )
+            format!("no warp has ended for {instructions} instructions: an endless loop, or a very long one")
         }
         FaultKind::Illegal(what) => what.clone(),
     }

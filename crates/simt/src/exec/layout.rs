@@ -200,7 +200,7 @@ impl<'a> Layout<'a> {
         let end = start + size;
         if size > super::kernel::MOST_LOCAL_BYTES || end > super::kernel::MOST_LOCAL_BYTES {
             return Err(format!(
-                "{size} bytes of local memory more than the {start} before: at most {} are possible",
+                "local memory of {start} and another {size} bytes: a thread can have {}",
                 super::kernel::MOST_LOCAL_BYTES
             ));
         }
@@ -224,7 +224,10 @@ impl<'a> Layout<'a> {
     /// Describes what is wrong if the frame is too large.
     pub(super) fn cells(&self) -> Result<u32, String> {
         if self.cells > MOST_CELLS {
-            return Err(format!("its registers take {} bytes a warp", u64::from(self.cells) * 8));
+            return Err(format!(
+                "its registers take {} bytes per warp, which is too many",
+                u64::from(self.cells) * 8
+            ));
         }
         Ok(self.cells)
     }
@@ -420,7 +423,7 @@ impl Columns for Layout<'_> {
                 self.sinks[width as usize] = Some(slot);
                 Ok(slot)
             }
-            _ => self.wrong("a result that is no register"),
+            _ => self.wrong("a result that is not a register"),
         }
     }
 

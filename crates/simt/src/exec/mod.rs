@@ -1,7 +1,7 @@
 //! Loads and launches programs: decodes a module, lays out its memory and executes a grid.
 //!
 //! [`Program::load`] decodes every instruction that a kernel can reach, once, and allocates the module's variables.
-//! [`launch`] executes a grid: warps of 32 lanes whose registers are columns, and blocks on several threads of the
+//! [`launch()`] executes a grid: warps of 32 lanes whose registers are columns, and blocks on several threads of the
 //! host. Divergent lanes of a warp are scheduled independently, as on NVIDIA's cards since Volta, and reconverge at the
 //! immediate post-dominator.
 

@@ -131,7 +131,7 @@ impl LocalMemory {
         if prepared.pattern == Pattern::One && mask == u32::MAX {
             let rows = &mut self.words[prepared.lowest as usize / 4 * 32..][..32 * WORDS];
             for lane in 0..32 {
-                // SAFETY: the buffer holds 32 lanes of so many words.
+                // SAFETY: the buffer holds 32 lanes of this many words.
                 let values = unsafe { from.add(lane).read() };
                 (0..WORDS).for_each(|word| rows[32 * word + lane] = values[word]);
             }

@@ -17,9 +17,7 @@
 //! Warps of a block run side by side: sectors that one warp loads into L1 are hits for the warps that reach the same
 //! point later. Where ptxas unrolls a loop, a warp waits for the loads of several iterations together.
 //!
-//! # What is fitted, and what is assumed
-//!
-//! # What is fitted, and what is assumed
+//! # Fitted and assumed constants
 //!
 //! - **H200.** Fifteen of its constants, and one for stores that merge, are fitted together to 58 measured rows, by
 //!   robust least squares of the logarithms. The rows are offsets 1, 8 and 32, strides 1, 8, 16 and 32 in `f32` and

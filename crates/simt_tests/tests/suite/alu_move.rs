@@ -126,11 +126,11 @@ fn what_is_read_and_written_is_told() {
 fn operands_that_do_not_fit_are_named() {
     for (text, what) in [
         ("mov.b32 %r0, %r1, %r2;", "takes 2 operands, has 3"),
-        ("set.gt.u32.s64 %d0, %d1, %d2;", "wants a register of up to 32 bits"),
-        ("set.gt.u32.s64 %r0, %d1, %r2;", "wants a 64-bit register"),
+        ("set.gt.u32.s64 %d0, %d1, %d2;", "needs a register of up to 32 bits"),
+        ("set.gt.u32.s64 %r0, %d1, %r2;", "needs a 64-bit register"),
         ("mov.b64 %d0, {%r1, %r2, %r3};", "is not made up of 3 parts"),
         ("lop3.b32 %r0, %r1, %r2, %r3, 256;", "from 0 to 255"),
-        ("cvt.u32.u64 %r0, !%p1;", "`!` before what is no predicate"),
+        ("cvt.u32.u64 %r0, !%p1;", "`!` before an operand that is not a predicate"),
     ] {
         match Machine::try_new(text, Level::Portable) {
             Err(DecodeError::Operands { opcode, what: found }) => {

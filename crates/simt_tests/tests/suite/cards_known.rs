@@ -98,10 +98,10 @@ fn bad_card_files_are_refused_with_the_line_and_the_reason() {
         ("launch_us = -2", "card file, line 3: launch_us: -2 is not 0 or more"),
         ("warp_threads = 64", "card file, line 3: warp_threads: 64 lanes a warp: all cards have 32"),
         ("dram_share = 1.2", "card file, line 3: dram_share: 1.2 is no share above 0 and up to 1"),
-        ("dram_granule_bytes = 48", "card file, line 3: dram_granule_bytes: 48 is none of 32, 64 and 128"),
-        ("dram_page_bytes = 64", "card file, line 3: dram_page_bytes: 64 is no power of two from 128 on"),
+        ("dram_granule_bytes = 48", "card file, line 3: dram_granule_bytes: 48 is not 32, 64 or 128"),
+        ("dram_page_bytes = 64", "card file, line 3: dram_page_bytes: 64 is not a power of two from 128 on"),
         ("dram_bus_bits = 0", "card file, line 3: dram_bus_bits: 0 bits are not whole bytes"),
-        ("key = \"two words\"", "card file, line 3: key: \"two words\" is no key: one word is wanted"),
+        ("key = \"two words\"", "card file, line 3: key: \"two words\" is not a key: write one word"),
         ("memory_bytes = 4096", "card file, line 3: memory_bytes: 4096 bytes are less than 1 MiB"),
         (
             "memory_bytes = 33554432",
@@ -226,13 +226,13 @@ fn blocks_that_cannot_run_say_why() {
     assert_eq!(refuse("1.3", 1024, 0, 0), OccupancyError::Threads(1024, 512));
     assert_eq!(
         refuse("9.0", 0, 0, 0).to_string(),
-        "a block of 0 threads: 1 to 1024 are possible on this card"
+        "a block of 0 threads is not possible: this card allows 1 to 1024"
     );
     assert_eq!(refuse("9.0", 1024, 65, 0), OccupancyError::Registers(65));
     assert_eq!(refuse("3.0", 32, 64, 0), OccupancyError::Registers(64));
     assert_eq!(
         refuse("7.0", 32, 32, (96 << 10) + 1).to_string(),
-        "98305 bytes of shared memory a block: this card has 98304"
+        "a block needs 98305 bytes of shared memory, but this card has 98304"
     );
 }
 

@@ -99,7 +99,7 @@ fn other_faults() {
     assert_eq!(second_part(FaultKind::Breakpoint), ("Breakpoint without a debugger".into(), String::new()));
     assert_eq!(
         second_part(FaultKind::StackOverflow { wanted: 4096, limit: 1024 }),
-        ("Stack overflow".into(), "    4096 bytes are wanted, and a thread's stack has 1024 bytes".into())
+        ("Stack overflow".into(), "    A thread needs 4096 bytes of stack, but has 1024 bytes".into())
     );
     assert_eq!(
         second_part(FaultKind::Illegal("brx.idx 7 of 4".into())),
@@ -107,10 +107,7 @@ fn other_faults() {
     );
     assert_eq!(
         second_part(FaultKind::Endless { instructions: 4096, patience: None }),
-        (
-            "Loop without end, or a very long one".into(),
-            "    No warp came to its end for 4096 instructions".into()
-        )
+        ("Endless loop, or a very long one".into(), "    No warp has ended for 4096 instructions".into())
     );
     let deadlock = FaultKind::Deadlock { waiting: "warp 0 waits at barrier 1".into() };
     assert_eq!(fault(deadlock.clone()).check, Check::Synccheck);

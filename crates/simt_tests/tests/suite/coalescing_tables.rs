@@ -299,6 +299,6 @@ fn capabilities_are_read_and_refused() {
     assert!(capability("8.6").at_least(8, 0) && !capability("7.5").at_least(8, 0));
     let refused = |text: &str| text.parse::<ComputeCapability>().unwrap_err().to_string();
     assert!(refused("4.2").starts_with("no NVIDIA card has compute capability 4.2: known are 1.0, 1.1"));
-    assert_eq!(refused("9"), "\"9\" is no compute capability: write major.minor, such as \"9.0\"");
-    assert_eq!(refused("+9.0"), "\"+9.0\" is no compute capability: write major.minor, such as \"9.0\"");
+    assert_eq!(refused("9"), "\"9\" is not a compute capability: write major.minor, such as \"9.0\"");
+    assert_eq!(refused("+9.0"), "\"+9.0\" is not a compute capability: write major.minor, such as \"9.0\"");
 }

@@ -101,7 +101,10 @@ fn calls_by_address_part_and_meet() {
     bench.memory.write(table.address, &0x1234u64.to_le_bytes()).expect("the table");
     let failure = bench.try_run("k", [1; 3], [32, 1, 1], &[array.into()]);
     let Err(LaunchFailure::Fault { fault, .. }) = failure else { panic!("{failure:?}") };
-    assert_eq!(fault.kind, FaultKind::Illegal("a call of 0x1234, where no function is".to_owned()));
+    assert_eq!(
+        fault.kind,
+        FaultKind::Illegal("a call of 0x1234, which is not a function's address".to_owned())
+    );
 }
 
 const FACTORIAL: &str = "

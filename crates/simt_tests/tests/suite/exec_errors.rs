@@ -97,7 +97,7 @@ fn operands_that_do_not_fit() {
     says(&wrong("bar.frob 0;"), "unsupported instruction bar.frob");
     says(&wrong("ld.param.u64 %rd1, [out+4];"), "beyond the kernel's parameters");
     says(&wrong("st.param.u64 [out], %rd1;"), "`out` is not in parameter space");
-    says(&wrong("nanosleep.u32 %rd1;"), "an operand that is no 32-bit value");
+    says(&wrong("nanosleep.u32 %rd1;"), "an operand that is not a 32-bit value");
 }
 
 #[test]
@@ -127,43 +127,43 @@ fn launches_that_cannot_be() {
     };
     assert_eq!(
         say("k", &|launch| launch.block = [0, 1, 1]),
-        "a block of 0 x 1 x 1 threads: at most 1024 are possible, 64 of them in z, and not 0"
+        "a block of 0 x 1 x 1 threads is not possible: it must have 1 to 1024 threads, at most 64 in z"
     );
     assert_eq!(
         say("k", &|launch| launch.block = [32, 33, 1]),
-        "a block of 32 x 33 x 1 threads: at most 1024 are possible, 64 of them in z, and not 0"
+        "a block of 32 x 33 x 1 threads is not possible: it must have 1 to 1024 threads, at most 64 in z"
     );
     assert_eq!(
         say("k", &|launch| launch.block = [1, 1, 65]),
-        "a block of 1 x 1 x 65 threads: at most 1024 are possible, 64 of them in z, and not 0"
+        "a block of 1 x 1 x 65 threads is not possible: it must have 1 to 1024 threads, at most 64 in z"
     );
     assert_eq!(
         say("k", &|launch| launch.grid = [1, 0, 1]),
-        "a grid of 1 x 0 x 1 blocks: at most 2147483647 x 65535 x 65535 are possible, and not 0"
+        "a grid of 1 x 0 x 1 blocks is not possible: it must have 1 to 2147483647 blocks in x, and 1 to 65535 in y and in z"
     );
     assert_eq!(
         say("k", &|launch| launch.grid = [1, 65536, 1]),
-        "a grid of 1 x 65536 x 1 blocks: at most 2147483647 x 65535 x 65535 are possible, and not 0"
+        "a grid of 1 x 65536 x 1 blocks is not possible: it must have 1 to 2147483647 blocks in x, and 1 to 65535 in y and in z"
     );
     assert_eq!(
         say("fixed", &|launch| launch.block = [64, 1, 1]),
-        "a block of 64 x 1 x 1 threads: `.reqntid` of the kernel asks for 8 x 8 x 1"
+        "a block of 64 x 1 x 1 threads does not fit the kernel: its `.reqntid` requires 8 x 8 x 1"
     );
     assert_eq!(
         say("clustered", &|_| {}),
-        "clusters of 2 x 1 x 1 blocks: the simulator knows clusters of one block only"
+        "clusters of 2 x 1 x 1 blocks are not simulated: launch clusters of one block"
     );
     assert_eq!(
         say("k", &|launch| launch.cluster = [1, 2, 1]),
-        "clusters of 1 x 2 x 1 blocks: the simulator knows clusters of one block only"
+        "clusters of 1 x 2 x 1 blocks are not simulated: launch clusters of one block"
     );
     assert_eq!(
         say("k", &|launch| launch.parameters = &[1, 2, 3]),
-        "3 bytes of parameters: the kernel takes 8"
+        "the launch passes 3 bytes of parameters, but the kernel takes 8"
     );
     assert_eq!(
         say("k", &|launch| launch.dynamic_shared_bytes = 1 << 20),
-        "1049576 bytes of shared memory, 1048576 of them dynamic: a block can have 232448"
+        "a block needs 1049576 bytes of shared memory, 1048576 of them dynamic, but this card allows 232448"
     );
     let other = Bench::with_head(&kernel("another", "", "mov.b32 %r0, 1;"));
     let foreign: &_ = Box::leak(Box::new(other.program.kernel("another").expect("the kernel").clone()));

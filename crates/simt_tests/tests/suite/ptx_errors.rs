@@ -100,7 +100,7 @@ fn top_level() {
         ),
         (
             ".file 1 \"no end",
-            "line 4, column 9: this text has no end on its line; expected `\"`\n    .file 1 \"no end\n            ^",
+            "line 4, column 9: this text does not end on its line; expected `\"`\n    .file 1 \"no end\n            ^",
         ),
     ];
     check(&cases, |text| message(&format!("{HEAD}{text}")));

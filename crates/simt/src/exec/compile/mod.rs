@@ -190,7 +190,7 @@ impl Unit<'_, '_> {
             Some(guard) => (self.layout.register(guard.register, 0)?, guard.negated),
         };
         if guard.width != Width::Predicate {
-            return Err(DecodeError::operands(instruction, "its guard is no predicate"));
+            return Err(DecodeError::operands(instruction, "its guard is not a predicate"));
         }
         uses.sources.push(guard);
         let action = match self.control(instruction, index, &mut uses)? {
@@ -271,7 +271,7 @@ impl Unit<'_, '_> {
     fn word(&mut self, operand: &Operand, uses: &mut Use) -> Result<Slot, DecodeError> {
         let slot = self.layout.source(operand, ScalarType::U32)?;
         if slot.width != Width::Word {
-            return Err(self.misfit("an operand that is no 32-bit value"));
+            return Err(self.misfit("an operand that is not a 32-bit value"));
         }
         uses.sources.push(slot);
         Ok(slot)
