@@ -140,8 +140,8 @@ fn of_function(index: &Index<'_>, function: &Function, body: &Body) -> Vec<Origi
     body.instructions.iter().enumerate().map(origin).collect()
 }
 
-/// Drops the outermost call if it is that of a Rust kernel from the entry that `#[kernel]` generates, since no author
-/// wrote that line. The linker's name of the kernel ends in its length and name.
+/// Drops the outermost call if the entry that `#[kernel]` generates makes it: no author wrote that line. The linker's
+/// name of the kernel ends in its length and name.
 fn drop_wrapper(chain: &mut Vec<SourcePosition>, entry: &str) {
     if let [.., kernel, wrapper] = chain.as_slice() {
         let named = format!("{}{entry}", entry.len());

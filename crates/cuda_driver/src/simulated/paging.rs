@@ -9,10 +9,9 @@
 //! which does not see reads on the card. All pages of a block go over the link, written or not, since the driver does
 //! not know which were written. Only duplicates of pages that the host still has (read-mostly) are dropped.
 //!
-//! For example, a card with room for two blocks, and three warps that each touch the first page of a block of their
-//! own: one batch has three faults. Pages of blocks 0, 1 and 2 migrate, which are 3 x 64 KiB and fit. If the warps go
-//! on to sweep their blocks, the third block no longer fits, and block 0 is evicted when pages of another block need
-//! its room.
+//! For example, a card has room for two blocks, and three warps each touch the first page of a block of their own. One
+//! batch serves three faults, and 3 x 64 KiB fit. When the warps go on to sweep their blocks, the blocks no longer fit
+//! together, and the block to which pages migrated longest ago is evicted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -244,9 +243,10 @@ impl<'a> Paging<'a> {
         served
     }
 
-    /// Migrates pages of a block, with those that the prefetcher adds if there is room, and returns the pages that can
-    /// be accessed now. Pages that migrated since the batch `begun` stay. If there is no room at all and nothing has
-    /// been served yet, one page migrates nevertheless, so that there is progress.
+    /// Migrates pages of a block, and returns those that can be accessed now.
+    ///
+    /// The prefetcher adds pages if there is room. Pages that migrated since the batch `begun` stay. If there is no
+    /// room at all and nothing has been served yet, one page migrates nevertheless, so that there is progress.
     fn serve_block(&mut self, index: u32, wanted: u32, begun: u64, first: bool) -> u32 {
         let block = &mut self.blocks[index as usize];
         let there = wanted & block.present;

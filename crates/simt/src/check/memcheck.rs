@@ -59,8 +59,8 @@ impl Finding {
         Self::new(Check::Leakcheck, FindingKind::Leak { address, bytes, allocated_by: allocated_by.into() })
     }
 
-    /// Makes a finding of a failed driver call, as in `Program hit CUDA_ERROR_INVALID_VALUE (error 1) due to "invalid
-    /// argument" on CUDA API call to cuMemAlloc_v2.`
+    /// Makes a finding of a failed driver call. Its text is `Program hit CUDA_ERROR_INVALID_VALUE (error 1) due to
+    /// "invalid argument" on CUDA API call to cuMemAlloc_v2.`
     pub fn api_error(
         function: impl Into<String>,
         name: impl Into<String>,

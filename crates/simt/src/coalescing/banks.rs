@@ -2,8 +2,8 @@
 //!
 //! Addresses are offsets in the block's shared memory. In a *wavefront* each bank delivers one word. A request without
 //! conflicts takes the *ideal* number of wavefronts, and the excess is the cost of bank conflicts. For example, 32
-//! lanes that load one column of a `[f32; 32]` row-major tile all access bank 0 at different words: 32 wavefronts, of
-//! which 1 is ideal. With rows padded to 33 elements, the lanes access 32 different banks: 1 wavefront.
+//! lanes that load one column of a row-major tile of 32 x 32 `f32` all access one bank at different words: 32
+//! wavefronts, of which 1 is ideal. With rows padded to 33 elements, the lanes access 32 different banks: 1 wavefront.
 
 use super::capability::ComputeCapability;
 use super::request::{Access, LANES, Request};

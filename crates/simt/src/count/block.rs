@@ -12,8 +12,7 @@ const FEWEST_SLOTS: usize = 1 << 8;
 
 const FREE: u64 = u64::MAX;
 
-/// A group of sectors with the sectors that a block wrote, and those that it read from L2 or memory before writing
-/// them.
+/// A group of sectors that a block has accessed. Sectors that it wrote before it read them do not count as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     /// Address over 1024.

@@ -1,9 +1,9 @@
 //! Executes the barriers of a block, and of a cluster of one block.
 //!
 //! A barrier completes when every live warp, or the requested number of threads, has arrived. A warp has arrived when
-//! all of its live lanes have, by whatever instruction; that is Volta's rule. Lanes that wait are set aside as
-//! fragments and become ready when the barrier completes. A warp whose lanes come from different instructions to an
-//! aligned barrier (`bar.sync`) is reported as misuse, since hardware hangs or corrupts there.
+//! all of its live lanes have, at whatever instructions, as barriers are per thread from Volta on. Lanes that wait are
+//! set aside as fragments and become ready when the barrier completes. Lanes of one warp that come from different
+//! instructions to an aligned barrier (`bar.sync`) are reported as misuse, since the PTX ISA leaves that undefined.
 
 use super::block::BARRIERS;
 use super::frame::{lanes_of, read_lane, write_lane};

@@ -5,8 +5,8 @@
 //! the next one. Lanes that diverge become two fragments. One goes on at once and the other becomes ready; ready
 //! fragments are a stack, so a branch's second side runs when the first side has arrived at the join.
 //!
-//! A spin loop must not starve the thread that it waits for. Two limits prevent that, and both apply at backward
-//! branches:
+//! A spin loop must not starve the thread that it waits for. Two limits prevent that, which are checked at backward
+//! branches, and the second at rare instructions too:
 //!
 //! - A loop whose end another thread may decide ([`spins`](super::spins)) yields after [`SPINS`] iterations.
 //! - Any loop yields once the warp has issued [`TURN`] instructions.

@@ -20,8 +20,8 @@
 //! Lanes that exit are no longer expected by any join ([`Warp::forget`]), and lanes that return no longer by those of
 //! the function that they leave ([`Warp::leave_joins`]). A join can also release the lanes that it has before the
 //! others arrive ([`Warp::release_joins`]): the missing lanes may wait for a barrier, or spin in a loop that only an
-//! arrived lane can end. This gives the forward progress of Volta's independent thread scheduling; lanes released apart
-//! execute the code behind the join twice.
+//! arrived lane can end. Lanes released so execute the code behind the join as a fragment of their own. This gives the
+//! forward progress of Volta's independent thread scheduling.
 
 use super::frame::Frame;
 use super::step::{AT_RETURN, NOWHERE};

@@ -52,8 +52,8 @@ pub fn look_up_seconds(changes: u64, at_once: u64) -> f64 {
     changes as f64 * unknown * LOOK_UP_SECONDS
 }
 
-/// Time in seconds of the driver's copy within device memory, modelled as a launch that reads and writes every byte
-/// once and is bound by L2 and memory alone.
+/// Time in seconds of the driver's copy within device memory. It is modelled as a launch that reads and writes every
+/// byte once and is bound by L2 and memory alone.
 pub fn device_copy_seconds(card: &Card, bytes: u64) -> f64 {
     let bytes = bytes as f64;
     let moved = Touched {

@@ -6,16 +6,16 @@
 //! The latency term is Little's law. A launch of `warps` warps, of which a multiprocessor holds `resident_warps`, takes
 //! `warps / (multiprocessors * resident_warps)` waves, at least one. Each wave lasts as long as one warp takes alone:
 //! its round trips to memory one after another, the barriers' stragglers and its dependent instructions. For example,
-//! 132 multiprocessors with 64 resident warps each execute 16896 warps in two waves; if a warp makes one round trip of
-//! 600 ns, the term is 1.2 us plus the fixed overhead of two warps, however fast memory is.
+//! 132 multiprocessors with 64 resident warps each execute 16896 warps in two waves. If a warp makes one round trip of
+//! 600 ns, the waits take 1.2 us plus the fixed overhead of two warps, however fast memory is.
 
 use super::counters::{Counters, Touched};
 use crate::cards::Card;
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
 
-/// Share of the stores to an already written sector that merge with the first on the way to L2, with one store per
-/// warp. It is fitted with the H200's constants. The sectors that reach L2 in its naive transposes give similar values
-/// (Nsight Compute: 0.69 of these stores merge with one store per warp, 0.91 with four).
+/// Share of the stores to already written sectors that merge on the way to L2, with one store per warp. It is fitted
+/// with the H200's constants. The sectors that reach L2 in its naive transposes give similar values (Nsight Compute:
+/// 0.69 of these stores merge with one store per warp, 0.91 with four).
 const MERGED: f64 = 0.44;
 
 /// Sharpness with which device memory and L2 combine: the slower one dominates almost alone.
