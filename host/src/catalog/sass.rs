@@ -76,8 +76,10 @@ fn disassembly(
 /// A line as pages show it, with its author's line: of those that were inlined into each other the innermost in no library.
 fn line(line: Line) -> CodeLine {
     let own = line.chain.into_iter().find(|(file, _)| !in_library(file));
+    // Branches name labels, so nobody needs the addresses.
+    let code = line.text.split_once("*/").map_or(&*line.text, |(_, code)| code);
     CodeLine {
-        text: line.text.split_whitespace().collect::<Vec<_>>().join(" "),
+        text: code.trim_end_matches(';').split_whitespace().collect::<Vec<_>>().join(" "),
         place: own.map(|(file, line)| Place { file, line }),
     }
 }
