@@ -1,6 +1,6 @@
 //! Values of 8 and 16 bytes that move between registers and memory as one access.
 //!
-//! A warp that reads 16 bytes a thread asks for 512 bytes with one instruction; the same read four bytes a thread takes
+//! A warp that reads 16 bytes per thread asks for 512 bytes with one instruction; the same read by four bytes per thread takes
 //! four. A type has that access (`ld.global.v4.b32`) only if it is aligned to its size, so a slice of `F32x4` needs a
 //! buffer aligned to 16 bytes, which every CUDA allocation is.
 //!

@@ -434,7 +434,7 @@ mod tests {
         assert_eq!(points.len(), 1);
         assert_eq!((points[0].kernel, points[0].buffers.len()), ("block_stride_write", 1));
         assert_eq!((points[0].bytes.read, points[0].bytes.written), (0, 5 << 18));
-        // 327680 elements: 160 blocks, for 16 elements a thread.
+        // 327680 elements: 160 blocks, for 16 elements per thread.
         assert_eq!(points[0].shape.grid[0], 160);
     }
 

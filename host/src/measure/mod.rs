@@ -39,7 +39,7 @@ const MOST_WARM_UP: u32 = 1024;
 /// The result of a point's samples.
 #[derive(Clone, Debug)]
 pub(crate) struct Measurement {
-    /// Milliseconds a launch, sample by sample in the order in which they were taken; empty where nothing is timed.
+    /// Milliseconds per launch, sample by sample in the order in which they were taken; empty where nothing is timed.
     pub samples: Vec<f64>,
     /// How the launches were handed to the device.
     pub method: Method,

@@ -107,7 +107,7 @@ impl Batch {
         self.method
     }
 
-    /// Takes one sample: milliseconds a launch.
+    /// Takes one sample: milliseconds per launch.
     ///
     /// # Errors
     /// The driver fails.

@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn each_row_gets_the_last_of_its_launches() {
         let records = [of("a", Language::Rust), of("copy_driver", Language::Driver), of("b", Language::Rust)];
-        let rows = join(CSV, &records, None).expect("two launches a row");
+        let rows = join(CSV, &records, None).expect("two launches per row");
         let counted: Vec<(&str, u64)> =
             rows.iter().map(|row| (row.kernel.as_str(), row.hardware["dram__bytes_read.sum"])).collect();
         assert_eq!(counted, [("a", 2048), ("b", 8)]);
