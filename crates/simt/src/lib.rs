@@ -13,6 +13,6 @@ pub mod model;
 pub mod observe;
 pub mod registers;
 
-/// Reads PTX: the crate of that name.
+/// Parses PTX: the crate `ptx`.
 #[doc(no_inline)]
 pub use ::ptx;

@@ -10,7 +10,7 @@ use crate::observe::Observer;
 use crate::registers::{Cell, Slot};
 
 impl<O: Observer> Runner<'_, O> {
-    /// Executes a rare instruction for the lanes of a mask, and moves the fragment on.
+    /// Executes a rare instruction for the lanes of a mask, and advances the fragment.
     #[inline(never)]
     pub(super) fn rare(
         &mut self,
@@ -95,7 +95,7 @@ impl<O: Observer> Runner<'_, O> {
                 // SAFETY: as above.
                 let longest =
                     lanes_of(mask).map(|lane| unsafe { read_lane(cells, *time, lane) } as u64).max();
-                // The manual has no thread sleep longer than a millisecond.
+                // By the manual, no thread sleeps longer than a millisecond.
                 let nanoseconds = longest.unwrap_or(0).min(1_000_000);
                 let clock = self.context.launch.machine.clock_ghz.max(0.0);
                 self.counts.slept += (nanoseconds as f64 * clock) as u64;
@@ -115,8 +115,8 @@ impl<O: Observer> Runner<'_, O> {
         Ok(Next::Go)
     }
 
-    /// Lanes go where each of them wants to: the fragment that goes on now. Those of the fragment that are not in the mask
-    /// go on behind the instruction.
+    /// Splits a fragment at a branch with several targets and returns the part that goes on now. Lanes outside of the
+    /// mask continue behind the instruction.
     fn switch(
         &mut self,
         index: usize,
@@ -154,7 +154,7 @@ impl<O: Observer> Runner<'_, O> {
         Fragment { pc: first, lanes, join, ..fragment }
     }
 
-    /// Lanes leave for good.
+    /// Ends lanes that have exited: they leave all joins, and what waited only for them continues.
     fn leave(&mut self, index: usize, pc: u32, lanes: u32) -> Result<(), Stop> {
         let warp = &mut self.block.warps[index];
         warp.live &= !lanes;
@@ -168,13 +168,13 @@ impl<O: Observer> Runner<'_, O> {
         Ok(())
     }
 
-    /// `ret` of a called function, for the lanes of a mask.
+    /// Executes `ret` of a called function, for the lanes of a mask.
     fn give_back(&mut self, index: usize, fragment: &mut Fragment, mask: u32) -> Next {
         let warp = &mut self.block.warps[index];
         if mask == fragment.lanes {
             fragment.pc = AT_RETURN;
             if warp.meeting_place(fragment) == AT_RETURN {
-                // The run loop sees that it has arrived.
+                // The run loop handles the arrival.
                 return Next::Go;
             }
             return match self.come_back(index, *fragment) {
@@ -193,8 +193,8 @@ impl<O: Observer> Runner<'_, O> {
         Next::Go
     }
 
-    /// For instructions that only some lanes of a fragment take part in and that take those elsewhere: the others wait
-    /// behind it. The join that those who take part have meanwhile.
+    /// Sets aside the lanes of a fragment outside of the mask, which wait behind the instruction. Returns the join of
+    /// the lanes in the mask.
     pub(super) fn set_aside(&mut self, index: usize, fragment: &Fragment, mask: u32) -> u32 {
         let others = fragment.lanes & !mask;
         if others == 0 {
@@ -207,7 +207,7 @@ impl<O: Observer> Runner<'_, O> {
     }
 }
 
-/// Bytes of a parameter to a register.
+/// Loads bytes of a parameter into a register.
 unsafe fn load_bytes(cells: *mut Cell, (bytes, offset): (Bytes, u32), slot: Slot, load: Load, mask: u32) {
     for lane in lanes_of(mask) {
         let mut bits = [0; 16];
@@ -220,7 +220,7 @@ unsafe fn load_bytes(cells: *mut Cell, (bytes, offset): (Bytes, u32), slot: Slot
     }
 }
 
-/// A register to bytes of a parameter.
+/// Stores a register to bytes of a parameter.
 unsafe fn store_bytes(cells: *mut Cell, (bytes, offset): (Bytes, u32), slot: Slot, load: Load, mask: u32) {
     for lane in lanes_of(mask) {
         // SAFETY: as in `load_bytes`.

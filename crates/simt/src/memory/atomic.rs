@@ -94,6 +94,8 @@ impl Atomic {
         Ok(())
     }
 
+    /// Updates the elements of all lanes of a mask.
+    ///
     /// # Safety
     /// As for [`Atomic::lane`], for all lanes of the mask.
     #[inline(always)]
@@ -118,6 +120,8 @@ impl Atomic {
         }
     }
 
+    /// Updates the elements of one lane.
+    ///
     /// # Safety
     /// The lane's bytes at the address may be read and written, and are aligned.
     unsafe fn lane(&self, frame: *mut Cell, lane: usize, address: u64, space: Space) {

@@ -131,6 +131,8 @@ impl BulkCopy {
         Ok(())
     }
 
+    /// Copies one piece of 16 bytes, or combines it with the destination.
+    ///
     /// # Safety
     /// 16 bytes may be accessed at the address and read from `data`.
     unsafe fn piece(&self, address: u64, data: *const u8, byte_mask: Option<u16>) {

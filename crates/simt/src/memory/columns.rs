@@ -130,6 +130,8 @@ versions!(store, store_portable, store_avx2, (registers: &Registers, frame: *mut
 versions!(spread, spread_portable, spread_avx2, (registers: &Registers, frame: *mut Cell, buffer: *mut u8, mask: u32));
 versions!(collect, collect_portable, collect_avx2, (registers: &Registers, frame: *mut Cell, buffer: *mut u8, mask: u32));
 
+/// Loads the lanes of a mask from memory into registers.
+///
 /// # Safety
 /// The addresses may be read, and are aligned; the registers are those of the frame.
 #[inline(always)]
@@ -176,6 +178,8 @@ unsafe fn load<const E: usize, const N: usize, const BYTES: usize, const AVX: bo
     }
 }
 
+/// Stores the lanes of a mask from registers to memory.
+///
 /// # Safety
 /// The addresses of the mask may be written, and are aligned; the registers are those of the frame.
 #[inline(always)]
@@ -242,6 +246,8 @@ const fn is_quick(element: usize, count: usize) -> bool {
     matches!((element, count), (4 | 8, 1) | (4, 2) | (4, 4) | (8, 2))
 }
 
+/// Copies the lanes of a mask from a buffer to registers.
+///
 /// # Safety
 /// The buffer holds the bytes of 32 lanes; the registers are those of the frame, wide enough.
 #[inline(always)]
@@ -325,6 +331,8 @@ unsafe fn spread_signed<const E: usize, const N: usize, const BYTES: usize>(
     }
 }
 
+/// Copies all lanes from registers to a buffer.
+///
 /// # Safety
 /// As for `spread`. The buffer gets the bytes of all lanes, those of a mask or not.
 #[inline(always)]

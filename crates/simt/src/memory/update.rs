@@ -237,6 +237,8 @@ pub(super) unsafe fn exchange_128(address: u64, expected: Option<u128>, new: u12
     old
 }
 
+/// Exchanges 16 bytes if they equal `expected`. Returns the old ones.
+///
 /// # Safety
 /// As for an [`Update`], of 16 bytes; the computer has `cmpxchg16b`.
 #[cfg(target_arch = "x86_64")]
