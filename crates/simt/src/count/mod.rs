@@ -16,6 +16,7 @@
 //! cache.
 
 mod block;
+mod by_site;
 mod host_pages;
 mod l1;
 mod l2;

@@ -1,6 +1,7 @@
 //! Observes a launch for counting: combines the results of its runs in the order of blocks.
 
 use super::block::{GROUP_SHIFT, Group};
+use super::by_site::BySite;
 use super::host_pages::{self, HostPages, OfHost};
 use super::l2::L2State;
 use super::observer::CounterObserver;
@@ -120,13 +121,14 @@ impl CounterObservation {
             self.windows.end_managed_window(self.rules.cut.window_of_part(part));
         }
         self.l2.end_launch();
-        let mut counts = vec![Counts::default(); self.shape.sites];
+        let mut counts = BySite::<Counts>::default();
         let mut worst = Worst::default();
         let mut totals = Totals::default();
         let mut host_pages = HostPages::new(self.of_host.clone());
         for run in std::mem::take(self.pool.get_mut().unwrap_or_else(PoisonError::into_inner)) {
-            counts.resize(counts.len().max(run.counts.len()), Counts::default());
-            counts.iter_mut().zip(&run.counts).for_each(|(sum, counts)| *sum += *counts);
+            for (site, of_run) in run.counts.iter().filter(|(_, counts)| **counts != Counts::default()) {
+                *counts.at(site) += *of_run;
+            }
             worst.add(&run.worst);
             totals += run.totals;
             host_pages.add(&run.host_pages);
@@ -139,15 +141,14 @@ impl CounterObservation {
         Finished { counters, l2: self.l2, managed: self.windows.finish_managed() }
     }
 
-    fn counters(&mut self, counts: &[Counts], totals: &Totals) -> LaunchCounters {
-        let total: Counts = counts.iter().copied().sum();
+    fn counters(&mut self, counts: &BySite<Counts>, totals: &Totals) -> LaunchCounters {
+        let total: Counts = counts.iter().map(|(_, counts)| *counts).sum();
         let waits: f64 = (self.shape.waits.iter())
-            .filter_map(|&(site, turns)| {
-                Some(counts.get(site as usize)?.instructions as f64 / f64::from(turns))
-            })
+            .map(|&(site, turns)| counts.get(site).instructions as f64 / f64::from(turns))
             .sum();
         let slots = |of: fn(&Slots) -> u8| -> u64 {
-            let each = counts.iter().zip(&self.shape.slots);
+            let known = |site: u32| self.shape.slots.get(site as usize);
+            let each = counts.iter().filter_map(|(site, counts)| Some((counts, known(site)?)));
             each.map(|(counts, slots)| counts.instructions * u64::from(of(slots))).sum()
         };
         let (mut dram_read, mut dram_written) = (self.dram_read, self.dram_written);
@@ -159,7 +160,7 @@ impl CounterObservation {
             dram_written.pages = dram_written.pages.max(totals.scattered[1]);
         }
         let [camping_read, camping_written] = self.windows.camping();
-        let sites = (0..).zip(counts).filter(|(_, counts)| **counts != Counts::default());
+        let sites = counts.iter().filter(|(_, counts)| **counts != Counts::default());
         LaunchCounters {
             blocks: totals.blocks,
             warps: totals.warps,
@@ -233,9 +234,8 @@ impl Observation for CounterObservation {
 
     fn begin(&self, _first_block: u64) -> CounterObserver {
         let waiting = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let run = waiting.unwrap_or_else(|| {
-            Box::new(Run::new(&self.rules, self.shape.sites, self.managed.clone(), self.of_host.clone()))
-        });
+        let run = waiting
+            .unwrap_or_else(|| Box::new(Run::new(&self.rules, self.managed.clone(), self.of_host.clone())));
         CounterObserver::new(self.rules, run)
     }
 

@@ -1,6 +1,7 @@
 //! The records that a worker collects over a run of blocks.
 
 use super::block::{BlockMemory, Group};
+use super::by_site::BySite;
 use super::host_pages::{HostPages, OfHost};
 use super::request::Distinct;
 use super::shape::Rules;
@@ -46,7 +47,7 @@ impl AddAssign for Totals {
 
 /// Records of a worker. Sums continue from run to run; ordered data is handed in with each run.
 pub(super) struct Run {
-    pub(super) counts: Vec<Counts>,
+    pub(super) counts: BySite<Counts>,
     pub(super) worst: Worst,
     pub(super) totals: Totals,
     pub(super) memory: BlockMemory,
@@ -63,10 +64,10 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub(super) fn new(rules: &Rules, sites: usize, managed: Arc<[Numbered]>, of_host: Arc<[OfHost]>) -> Self {
+    pub(super) fn new(rules: &Rules, managed: Arc<[Numbered]>, of_host: Arc<[OfHost]>) -> Self {
         Self {
-            counts: vec![Counts::default(); sites],
-            worst: Worst::new(sites),
+            counts: BySite::default(),
+            worst: Worst::default(),
             totals: Totals::default(),
             memory: BlockMemory::new(rules.l1.share),
             groups: Vec::new(),
@@ -83,15 +84,7 @@ impl Run {
     /// Returns the counters of a site.
     #[inline(always)]
     pub(super) fn site(&mut self, site: u32) -> &mut Counts {
-        if site as usize >= self.counts.len() {
-            self.more_sites(site);
-        }
-        &mut self.counts[site as usize]
-    }
-
-    #[cold]
-    fn more_sites(&mut self, site: u32) {
-        self.counts.resize(site as usize + 1, Counts::default());
+        self.counts.at(site)
     }
 
     /// Begins a part.

@@ -40,8 +40,6 @@ pub struct LaunchShape {
     pub shared_bytes: u32,
     /// Width of the banks on 3.x.
     pub bank_mode: BankMode,
-    /// Number of the program's sites.
-    pub sites: usize,
     /// Sites before which a warp waits for outstanding loads, each with the loop iterations that it waits for together.
     /// For [`Counters::round_trips`](crate::model::Counters::round_trips).
     pub waits: Vec<(u32, u32)>,
@@ -62,9 +60,8 @@ impl LaunchShape {
             occupancy,
             shared_bytes: 0,
             bank_mode: BankMode::default(),
-            sites: sites.len(),
             waits: waits.collect(),
-            slots: sites.iter().map(|site| Slots::of(&site.opcode)).collect(),
+            slots: sites.iter().map(|site| site.slots).collect(),
             ranges: Vec::new(),
         }
     }

@@ -6,6 +6,7 @@
 //! then that of the earliest block, then that of the earliest warp. Of a warp's own requests of equal rank the first is
 //! kept. A warp's requests are deterministic, so the result does not depend on the number of workers.
 
+use super::by_site::BySite;
 use crate::observe::{Access, At, Operation, Space};
 use counters::AccessKind;
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ pub(super) enum Cost {
 #[derive(Default)]
 pub(super) struct Worst {
     /// Rank of each site's kept request; 0 for none.
-    ranks: Vec<u64>,
+    ranks: BySite<u64>,
     kept: BTreeMap<u32, Kept>,
 }
 
@@ -44,17 +45,13 @@ struct Kept {
 }
 
 impl Worst {
-    pub(super) fn new(sites: usize) -> Self {
-        Self { ranks: vec![0; sites], kept: BTreeMap::new() }
-    }
-
     /// Keeps a request if no earlier one of its site ranks as high.
     #[inline(always)]
     pub(super) fn note(&mut self, at: At, access: &Access<'_>, cost: Cost) {
         let (Cost::Sectors(units) | Cost::Wavefronts(units)) = cost;
         let order = at.block << WARP_BITS | u64::from(at.warp);
         let rank = u64::from(units) << ORDER_BITS | (!order & ((1 << ORDER_BITS) - 1));
-        if self.ranks.get(at.site.0 as usize).is_none_or(|&kept| rank > kept) {
+        if rank > self.ranks.get(at.site.0) {
             self.keep(at, access, cost, rank);
         }
     }
@@ -63,10 +60,7 @@ impl Worst {
     #[inline(never)]
     fn keep(&mut self, at: At, access: &Access<'_>, cost: Cost, rank: u64) {
         let site = at.site.0;
-        if self.ranks.len() <= site as usize {
-            self.ranks.resize(site as usize + 1, 0);
-        }
-        self.ranks[site as usize] = rank;
+        *self.ranks.at(site) = rank;
         let (sectors, wavefronts) = match cost {
             Cost::Sectors(sectors) => (sectors, 0),
             Cost::Wavefronts(wavefronts) => (0, wavefronts),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::count::Slots;
 use crate::ptx::lines::in_library;
 use crate::ptx::{Index, Instruction};
 
@@ -22,6 +23,8 @@ pub struct SiteInfo {
     pub waits_before: bool,
     /// Loop iterations whose loads it waits for together, because ptxas unrolls the loop; 1 elsewhere.
     pub turns_together: u32,
+    /// Estimated machine instructions.
+    pub slots: Slots,
 }
 
 /// A line of the source.
@@ -66,6 +69,7 @@ impl SiteInfo {
         Self {
             function: function.clone(),
             opcode: instruction.opcode.as_str().into(),
+            slots: Slots::of(instruction.opcode.as_str()),
             line: instruction.position.line,
             source: source.collect(),
             waits_before: false,

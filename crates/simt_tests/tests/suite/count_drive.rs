@@ -65,7 +65,7 @@ impl Block<'_> {
 pub(crate) fn shape(card: &Card, blocks: u64, threads: u32) -> LaunchShape {
     let block = BlockShape { threads, registers: 10, shared_bytes: 0 };
     let occupancy = Occupancy::new(&card.limits(), block).unwrap();
-    LaunchShape { sites: 16, ..LaunchShape::new([blocks as u32, 1, 1], [threads, 1, 1], occupancy, &[]) }
+    LaunchShape::new([blocks as u32, 1, 1], [threads, 1, 1], occupancy, &[])
 }
 
 /// Launches: runs of blocks with the lengths that `runs` gives in turn, over and over, several at a time, handed in in

@@ -2,7 +2,7 @@
 
 use crate::count_drive::{launch, shape};
 use simt::cards::find;
-use simt::count::{Counts, L2State, LaunchCounters, LaunchShape, Modelled};
+use simt::count::{Counts, L2State, LaunchCounters, LaunchShape, Modelled, Slots};
 use simt::exec::{SiteInfo, SourceLine};
 use simt::observe::{Operation, Space};
 
@@ -70,6 +70,7 @@ fn by_line_of_the_source() {
         source,
         waits_before: false,
         turns_together: 1,
+        slots: Slots::of(opcode),
     };
     let sites = [
         site("add.s64", vec![line("src/kernel.rs", 7)]),

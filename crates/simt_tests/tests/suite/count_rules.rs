@@ -173,7 +173,7 @@ fn local_memory_is_interleaved() {
 #[test]
 fn branches_barriers_and_unknown_sites() {
     let card = find("h200").unwrap();
-    let shape = LaunchShape { sites: 2, ..shape(&card, 1, 64) };
+    let shape = shape(&card, 1, 64);
     let mut observation = CounterObservation::new(shape, L2State::new(card));
     let mut observer = observation.begin(0);
     let at = |site| At { block: 0, warp: 0, site: Site(site) };

@@ -53,7 +53,6 @@ fn tile(block: &mut Block<'_>, variant: Variant) {
 fn observed(card: &Card, variant: Variant) -> Finished {
     let (occupancy, shared_bytes) = occupancy(card, variant);
     let shape = LaunchShape {
-        sites: 8,
         shared_bytes,
         waits: vec![(2, 1)],
         ..LaunchShape::new([64, 64, 1], [32, 8, 1], occupancy, &[])

@@ -20,6 +20,7 @@ use super::step::{Action, Branch, Rare, Step};
 use super::uses::{Use, Uses};
 use super::waits;
 use crate::alu;
+use crate::count::Slots;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::memory::{self, MemoryInstruction};
 use crate::ptx::cfg::{BlockId, Cfg};
@@ -168,6 +169,7 @@ impl Unit<'_, '_> {
             source: Vec::new(),
             waits_before: false,
             turns_together: 1,
+            slots: Slots::of("ret"),
         });
     }
 
