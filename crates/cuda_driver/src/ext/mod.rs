@@ -28,7 +28,9 @@ pub use launch::{LaunchConfig, launch, max_active_clusters, max_potential_cluste
 pub use managed::{Advice, Location, advise, last_prefetch_location, prefetch};
 pub use module::{JitError, JitLog, Module, explain_ptx};
 pub use pinned::{PinnedBuffer, PinnedFlags};
-pub use tensor_map::{TensorElement, TensorMap, TensorMapConfig, TensorPromotion, TensorSwizzle};
+pub use tensor_map::{
+    TensorElement, TensorMap, TensorMapConfig, TensorMapError, TensorPromotion, TensorSwizzle,
+};
 
 use std::ffi::CStr;
 use std::fmt;

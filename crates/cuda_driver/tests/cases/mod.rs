@@ -231,7 +231,10 @@ pub(super) fn tensor_maps_are_encoded_and_checked() {
     let map = ext::TensorMap::tiled(&config).expect("a tensor map");
     assert_ne!(map.0.opaque, [0; 16]);
     let odd = ext::TensorMapConfig { address: config.address + 4, ..config };
-    assert_eq!(ext::TensorMap::tiled(&odd).expect_err("an odd address").code, Code(1));
+    assert_eq!(
+        ext::TensorMap::tiled(&odd).expect_err("an odd address"),
+        ext::TensorMapError::Address { address: odd.address }
+    );
 }
 
 pub(super) fn managed_memory_takes_advice_and_moves() {
