@@ -3,7 +3,8 @@
 //! The public names and signatures are Rust-CUDA's (`cuda_std` 0.2 and its later git versions, whose union this is), over
 //! the `nvptx64-nvidia-cuda` target of stock rustc. It adds modules that Rust-CUDA lacks, for the access patterns that decide
 //! bandwidth: [`access`] (read-only, streaming and cache-hinted loads and stores), [`vector`] (values that move as one 8- or
-//! 16-byte access), [`async_copy`] (asynchronous copies) and [`approx`] (the special function unit).
+//! 16-byte access), [`async_copy`] (asynchronous copies), [`tensor`] (tensor cores, tensor maps, clusters) and [`approx`] (the
+//! special function unit).
 //!
 //! # Where the functions run
 //! On `nvptx64`, each function is the instruction or the few instructions that its documentation names. Other targets have
@@ -13,8 +14,8 @@
 //!
 //! # Convergence
 //! Barriers, shuffles, votes, matches and reductions are NVVM intrinsics of LLVM, which it treats as convergent: it neither
-//! duplicates them nor moves them into a branch that fewer threads take. Inline assembly is used only for instructions that
-//! need not be convergent.
+//! duplicates them nor moves them into a branch that fewer threads take. Inline assembly is used for instructions that
+//! need not be convergent, and in [`tensor`], where `cuda_builder` marks it.
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",
@@ -53,6 +54,7 @@ mod panic;
 pub mod prelude;
 pub mod ptr;
 pub mod shared;
+pub mod tensor;
 pub mod thread;
 pub mod vector;
 pub mod warp;

@@ -10,11 +10,15 @@ use cuda_builder::{CudaBuilder, NvvmArch};
 
 const ARCHES: [NvvmArch; 3] = [NvvmArch::Compute75, NvvmArch::Compute80, NvvmArch::Compute90];
 
-/// The PTX for each of [`ARCHES`], and each kernel's part of it by name.
+/// The architecture whose own kernels are built apart: `wgmma` exists there alone.
+const HOPPER: NvvmArch = NvvmArch::Compute90a;
+
+/// The PTX for each of [`ARCHES`] and for [`HOPPER`], and each kernel's part of it by name.
 static MODULES: LazyLock<Vec<Module>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let build = CudaBuilder::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels"))
         .arches(ARCHES)
+        .own_kernels(HOPPER)
         .generate_line_info(false)
         // Where the device tests' build script keeps it too: `core` is compiled once for both.
         .target_dir(folder.join("../cuda-builder"))
@@ -67,7 +71,7 @@ fn end_of_body(text: &str) -> usize {
 }
 
 fn module(arch: NvvmArch) -> &'static Module {
-    &MODULES[ARCHES.iter().position(|&other| other == arch).expect("one of ARCHES")]
+    &MODULES[ARCHES.iter().chain([&HOPPER]).position(|&other| other == arch).expect("one that is built")]
 }
 
 /// Fails unless the kernel's lines contain the expected texts in this order.
@@ -506,6 +510,105 @@ fn bulk_copies_are_asynchronous() {
         ],
     );
     assert_eq!(count(NvvmArch::Compute80, "bulk_copies", "mbarrier"), 0);
+}
+
+#[test]
+fn kernels_are_where_their_instructions_are() {
+    let has = |kernel: &str| {
+        [NvvmArch::Compute75, NvvmArch::Compute80, NvvmArch::Compute90, HOPPER]
+            .map(|arch| module(arch).kernels.contains_key(kernel))
+    };
+    assert_eq!(has("bulk_copies"), [true, true, true, false]);
+    assert_eq!(has("fragments"), [false, true, true, false]);
+    for kernel in ["stages", "clusters"] {
+        assert_eq!(has(kernel), [false, false, false, true], "{kernel}");
+    }
+    assert!(module(HOPPER).text.contains(".target sm_90a"));
+}
+
+#[test]
+fn fragments_are_loaded_and_multiplied_by_warps() {
+    for arch in [NvvmArch::Compute80, NvvmArch::Compute90] {
+        expect_in_order(
+            arch,
+            "fragments",
+            &[
+                "bar.sync 0;",
+                "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r",
+                "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r",
+                "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r",
+                "cvt.rn.bf16x2.f32 %r",
+            ],
+        );
+    }
+}
+
+#[test]
+fn stages_are_filled_read_multiplied_and_stored() {
+    // The two branches of the kernel may come in either order.
+    expect_in_order(
+        HOPPER,
+        "stages",
+        &["mbarrier.init.shared::cta.b64 [", "fence.mbarrier_init.release.cluster;", "bar.sync 0;"],
+    );
+    expect_in_order(
+        HOPPER,
+        "stages",
+        &[
+            "setmaxnreg.dec.sync.aligned.u32 24;",
+            "fence.proxy.tensormap::generic.acquire.gpu [%rd",
+            "mbarrier.try_wait.parity.shared::cta.b64",
+            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r",
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r",
+        ],
+    );
+    expect_in_order(
+        HOPPER,
+        "stages",
+        &[
+            "setmaxnreg.inc.sync.aligned.u32 160;",
+            "mbarrier.try_wait.parity.shared::cta.b64",
+            "wgmma.fence.sync.aligned;",
+            "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%r",
+            "wgmma.commit_group.sync.aligned;",
+            "wgmma.wait_group.sync.aligned 0; }",
+            "mbarrier.arrive.shared::cta.b64 _, [%r",
+            "wgmma.wait_group.sync.aligned 0;",
+            "cvt.rn.bf16x2.f32 %r",
+            "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r",
+            "fence.proxy.async.shared::cta;",
+            "bar.sync %r",
+            "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd",
+            "cp.async.bulk.commit_group; }",
+            "cp.async.bulk.wait_group.read 0;",
+            "cp.async.bulk.wait_group 0;",
+        ],
+    );
+    for (text, times) in [("wgmma.mma_async", 4), ("stmatrix", 4), ("setmaxnreg", 2), ("bar.sync", 2)] {
+        assert_eq!(count(HOPPER, "stages", text), times, "{text}");
+    }
+    for text in ["local", "trap"] {
+        assert_eq!(count(HOPPER, "stages", text), 0, "{text}");
+    }
+}
+
+#[test]
+fn blocks_of_a_cluster_meet_and_share() {
+    expect_in_order(
+        HOPPER,
+        "clusters",
+        &[
+            "mov.u32 %r",
+            "barrier.cluster.arrive.release.aligned;",
+            "barrier.cluster.wait.acquire.aligned;",
+            "elect.sync _|%elected, 0xffffffff;",
+            ".multicast::cluster [%r",
+            "mapa.shared::cluster.u32 %there",
+            "mbarrier.arrive.shared::cluster.b64 _, [%there]",
+            "mapa.shared::cluster.u32 %r",
+        ],
+    );
+    assert_eq!(count(HOPPER, "clusters", "trap;"), 1);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod atomic;
 mod float;
 mod launch;
 mod memory;
+mod tensor;
 mod text;
 mod thread;
 mod warp;

@@ -1,6 +1,6 @@
 //! Printing and assertions.
-use cuda_std::prelude::*;
 use cuda_std::io::{assert_eq, assert_ne};
+use cuda_std::prelude::*;
 
 #[kernel]
 pub unsafe fn printing(value: u32) {

@@ -1,0 +1,76 @@
+//! Clusters: blocks that run at the same time and reach each other's shared memory (sm_90).
+//!
+//! The host asks for clusters with the launch (`cuda_driver::ext::LaunchConfig::cluster`). Without, each block is a cluster of its own.
+
+#[cfg(target_arch = "nvptx64")]
+use core::arch::asm;
+
+use crate::gpu_only;
+
+macro_rules! special_register {
+    ($(#[$attribute:meta])* $name:ident, $register:literal) => {
+        $(#[$attribute])*
+        #[gpu_only]
+        #[inline(always)]
+        #[must_use]
+        pub fn $name() -> u32 {
+            let value: u32;
+            // SAFETY: reads a register that does not change.
+            unsafe {
+                asm!(
+                    concat!("mov.u32 {}, ", $register, ";"),
+                    out(reg32) value, options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            value
+        }
+    };
+}
+
+special_register! {
+    /// The block's number within its cluster (`%cluster_ctarank`, sm_90).
+    cluster_rank, "%cluster_ctarank"
+}
+special_register! {
+    /// Blocks of the cluster (`%cluster_nctarank`, sm_90).
+    cluster_size, "%cluster_nctarank"
+}
+
+/// Waits until all threads of all blocks of the cluster are here; what each wrote before, all see after
+/// (`barrier.cluster.arrive.release.aligned` and `barrier.cluster.wait.acquire.aligned`, sm_90).
+///
+/// A block whose shared memory others use meets them here before it ends.
+///
+/// # Safety
+/// All threads of the cluster that have not returned reach the same call, those of a warp together.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn cluster_sync() {
+    // SAFETY: promised by the caller.
+    unsafe {
+        asm!(
+            "barrier.cluster.arrive.release.aligned;",
+            "barrier.cluster.wait.acquire.aligned;",
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// The address, in the cluster's shared memory, of what lies at an address of the block's own in the block of that rank
+/// (`mapa.shared::cluster.u32`, sm_90).
+///
+/// The result means nothing if the cluster has no such rank.
+#[gpu_only]
+#[inline(always)]
+#[must_use]
+pub fn map_to_rank(address: u32, rank: u32) -> u32 {
+    let there: u32;
+    // SAFETY: address arithmetic.
+    unsafe {
+        asm!(
+            "mapa.shared::cluster.u32 {}, {}, {};",
+            out(reg32) there, in(reg32) address, in(reg32) rank, options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    there
+}

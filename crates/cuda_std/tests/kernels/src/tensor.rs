@@ -1,0 +1,79 @@
+//! Tensor cores: fragments (sm_80), and what is on compute capability 9.0 alone.
+use cuda_std::async_copy::{Barrier, bulk_wait_group, bulk_wait_group_read, fence_async_proxy};
+use cuda_std::tensor::{self, Accumulator128, Ring, SwizzledTile, TensorMap};
+use cuda_std::{kernel, shared, shared_array, thread};
+
+#[kernel(arch = "80")]
+pub unsafe fn fragments(output: *mut u32) {
+    let tile = shared_array![u32; 512];
+    let index = thread::thread_idx_x();
+    unsafe {
+        *tile.add(index as usize) = index;
+        thread::sync_threads();
+        let row = shared::address(tile) + index * 16;
+        let (a, b) = (tensor::load_matrices(row), tensor::load_matrices_transposed(row));
+        let mut sums = [0.0; 4];
+        tensor::mma_m16n8k16(&mut sums, a, [b[0], b[3]]);
+        *output.add(index as usize) = tensor::pack_bf16(sums[0], sums[3]);
+    }
+}
+
+#[kernel(arch = "90a", launch_bounds(256, 1))]
+pub unsafe fn stages(a: &TensorMap, c: &TensorMap, steps: u32) {
+    let memory = tensor::aligned_dynamic_shared();
+    let (warpgroup, lane) = (thread::thread_idx_x() / 128, thread::thread_idx_x() % 128);
+    unsafe {
+        let ring = Ring::<2, 24576>::new(memory, shared_array![Barrier; 4]);
+        if thread::thread_idx_x() == 0 {
+            ring.init(1);
+        }
+        thread::sync_threads();
+        if warpgroup == 0 {
+            tensor::decrease_registers::<24>();
+            if lane == 0 {
+                let a = a.acquire(true);
+                let mut ring = ring.producer();
+                for step in 0..steps {
+                    let stage = ring.fill();
+                    stage.load::<64>(0, a, (step * 64, 0));
+                    stage.load::<128>(8192, a, (step * 64, 64));
+                }
+            }
+        } else {
+            tensor::increase_registers::<160>();
+            let mut ring = ring.consumer(lane == 0);
+            let mut sums = Accumulator128::zero();
+            for _ in 0..steps {
+                let stage = ring.wait();
+                sums.multiply::<0>(stage.tile(0), stage.tile(8192));
+                stage.release();
+            }
+            let tile = SwizzledTile::<64>::at(memory + 2 * 24576);
+            sums.finish().pack().store::<1>(tile, lane);
+            fence_async_proxy();
+            tensor::sync_warpgroup(1);
+            c.acquire(lane == 0).store(tile, (64, 0), lane == 0);
+            bulk_wait_group_read::<0>();
+            bulk_wait_group::<0>();
+        }
+    }
+}
+
+#[kernel(arch = "90a")]
+pub unsafe fn clusters(a: &TensorMap, output: *mut u32) {
+    let memory = tensor::aligned_dynamic_shared();
+    unsafe {
+        let ring = Ring::<1, 8192>::new(memory, shared_array![Barrier; 2]);
+        if thread::thread_idx_x() == 0 {
+            ring.init(tensor::cluster_size());
+        }
+        tensor::cluster_sync();
+        let first = tensor::elect();
+        if first {
+            ring.producer().fill_or_trap().load_multicast::<64>(0, a.acquire(true), (0, 0), 3);
+        }
+        let stage = ring.consumer(first).wait();
+        stage.release_to(tensor::cluster_rank() ^ 1);
+        *output = tensor::map_to_rank(memory, tensor::cluster_rank() ^ 1);
+    }
+}
