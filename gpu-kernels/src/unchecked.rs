@@ -5,6 +5,8 @@
 //! - [`register`]: the product in registers reads its sources and writes C by vectors where rows are multiples of four, and
 //!   element by element elsewhere. It chooses by the sizes, so the alignment of its vectors follows from numbers that no
 //!   type carries.
+//! - [`tensor`]: products on tensor cores. Warps act together on tiles that the copy engine writes while they run, which types
+//!   express only in part.
 //! - [`storage`]: kernels that write variables of the module, which no signature shows.
 //! - [`vectors`]: the transposes by vectors, unsafe for the same reason as the product. Besides, their swizzle finds each
 //!   thread's cells by exclusive or.
@@ -13,6 +15,7 @@
 pub mod idioms;
 pub mod register;
 pub mod storage;
+pub mod tensor;
 pub mod vectors;
 
 mod position;
