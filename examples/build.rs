@@ -1,13 +1,23 @@
 //! Compiles the kernels to PTX, which `src/lib.rs` embeds.
 
-use cuda_builder::CudaBuilder;
+use std::path::PathBuf;
+
+use cuda_builder::{CudaBuilder, NvvmArch};
 
 fn main() {
-    let ptx =
-        std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it")).join("kernels.ptx");
-    if let Err(error) = CudaBuilder::new("kernels").copy_to(ptx).build() {
-        // The compiler's own messages are above.
-        eprintln!("the kernels did not become PTX: {error}");
-        std::process::exit(1);
+    let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
+    let ours = CudaBuilder::new("kernels").copy_to(folder.join("kernels.ptx")).build();
+    // Of the repository's own kernels, those for tensor cores that example 10 launches.
+    let tensor_cores = CudaBuilder::new("../gpu-kernels")
+        .arch(NvvmArch::Compute90a)
+        .only(NvvmArch::Compute90a, ["matmul_mma", "matmul_wgmma", "matmul_overlapped"])
+        .copy_to(folder.join("tensor_cores.ptx"))
+        .build();
+    for built in [ours, tensor_cores] {
+        if let Err(error) = built {
+            // The compiler's own messages are above.
+            eprintln!("the kernels did not become PTX: {error}");
+            std::process::exit(1);
+        }
     }
 }

@@ -35,6 +35,8 @@ examples! {
     graph: "05_graph" on "h200" says "25 x 4 launches: 100\n";
     struct_arguments: "06_struct_arguments" on "h200" says "[-40.0, 32.0, 99.5, 212.0]\n";
     vec: "08_vec" on "h200" says "primes up to 10: 4, up to 100: 25, up to 127: 31\n";
+    matrix_product: "10_matrix_product" on "h200"
+        says "these kernels run on an NVIDIA GPU of compute capability 9.0; not on this NVIDIA H200 (modelled)\n";
     two_cards: "09_two_cards" on "h200,h200" says "two cards\nfirst half 4, second half 7\n";
     one_card: "09_two_cards" on "h200" says "one card, which does both halves\nfirst half 4, second half 7\n";
 }

@@ -1,4 +1,4 @@
-//! The kernels of the numbered examples. Those of examples 1 to 6 and 9 are safe; printing and allocating are for
+//! The kernels of the numbered examples. Those of examples 1 to 6, 9 and 10 are safe; printing and allocating are for
 //! unsafe kernels.
 #![no_std]
 #![deny(unsafe_code)]
@@ -12,6 +12,7 @@ use cuda_safe::{AlongRows, Block, Each, Extent, In, Out, Thread, Tile, kernel};
 
 pub mod affine;
 pub mod debugging;
+pub mod product;
 
 /// `y = a x + y`, one element per thread.
 #[kernel]
