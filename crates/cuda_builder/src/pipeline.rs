@@ -73,7 +73,7 @@ pub(crate) fn run(
              dependency.",
         ));
     }
-    warnings.extend(unplaced(&kernels, &request.outputs));
+    warnings.extend(empty(&kernels, &request.outputs));
     let linked = wants_linked.then(|| module.to_text());
     let outputs = match request.outputs[..] {
         [output] => vec![finish(llvm, module, output, &kernels, request)?],
@@ -122,27 +122,21 @@ fn finish_all(
     Ok(outputs)
 }
 
-/// What is likely not meant about the architectures that kernels name.
-fn unplaced(kernels: &[Kernel], outputs: &[Target]) -> Vec<String> {
-    let nowhere = kernels.iter().filter_map(|kernel| {
-        let arch = kernel.arch.filter(|_| !outputs.iter().any(|output| output.takes(kernel)))?;
-        Some(format!(
-            "the kernel `{}` is for {arch} and is in no PTX of this build. Ask for that architecture by `arches(..)` or \
-             `own_kernels(..)`.",
-            kernel.name
-        ))
-    });
-    let empty = outputs.iter().filter(|output| output.own_kernels).filter_map(|output| {
-        let none = !kernels.iter().any(|kernel| output.takes(kernel));
-        none.then(|| {
-            format!(
-                "no kernel has `arch = \"{}\"` in its attribute: the PTX of `own_kernels({:?})` holds no entry point.",
-                output.arch.name().trim_start_matches("compute_"),
-                output.arch
-            )
-        })
-    });
-    nowhere.chain(empty).collect()
+/// What is likely not meant about outputs that hold only kernels of their own.
+///
+/// A kernel that is in no output is no mistake: a crate with kernels for a newer architecture is also built for older ones.
+fn empty(kernels: &[Kernel], outputs: &[Target]) -> Vec<String> {
+    let empty = outputs
+        .iter()
+        .filter(|output| output.own_kernels && !kernels.iter().any(|kernel| output.takes(kernel)));
+    let warning = |output: &Target| {
+        format!(
+            "no kernel has `arch = \"{}\"` in its attribute: the PTX of `own_kernels({:?})` holds no entry point.",
+            output.arch.name().trim_start_matches("compute_"),
+            output.arch
+        )
+    };
+    empty.map(warning).collect()
 }
 
 /// Optimises, audits and emits one architecture, with the kernels that are for it.
