@@ -268,7 +268,7 @@ fn banks(access: &Access) -> Drawing {
         @if constant {
             text.tick x="0" y=(px(end)) { "the different addresses" }
         } @else {
-            text.tick x="0" y=(px(end)) { "bank 0; below each bank its different words in this request" }
+            text.tick x="0" y=(px(end)) { "bank 0; below each bank its different words" }
             text.tick.end x=(px(WIDTH)) y=(px(end)) { "31" }
         }
     };
