@@ -1,4 +1,4 @@
-//! Which device the program runs on, a GPU or a simulated one, and what the driver says about it.
+//! The device that the program runs on, a GPU or a simulated card, and its properties as the driver reports them.
 
 use crate::simulated::{self, Card};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -68,13 +68,13 @@ impl fmt::Display for Version {
 /// The driver that is bound and initialised.
 #[derive(Clone, Debug)]
 pub(crate) struct Driver {
-    /// Whose it is.
+    /// The origin: NVIDIA's, or simulated.
     pub origin: Origin,
     /// The CUDA version that it supports.
     pub version: Version,
 }
 
-/// Whose driver is bound.
+/// The origin of the bound driver.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// NVIDIA's.

@@ -105,7 +105,7 @@ pub(crate) fn needed_on_host<'p, I: IntoIterator<Item = &'p Point>>(points: I) -
     points.into_iter().map(of).max().unwrap_or(0)
 }
 
-/// How much device memory a run may use, in bytes.
+/// The device memory that a run may use, in bytes.
 ///
 /// # Errors
 /// The driver does not tell.
@@ -162,7 +162,7 @@ fn slot(bytes: u64) -> Result<DeviceBuffer<u8>> {
     })
 }
 
-/// Whether a slot has a guard behind a buffer of this size.
+/// True if a slot has a guard behind a buffer of this size.
 fn is_guarded(slot: &DeviceBuffer<u8>, bytes: u64) -> bool {
     slot.len() as u64 >= bytes + GUARD_BYTES
 }
@@ -455,7 +455,7 @@ impl Hosted {
     /// The bytes, the guard included. Nothing runs on the device meanwhile: the caller has synchronised.
     fn bytes(&mut self) -> &mut [u8] {
         match self {
-            // SAFETY: the allocation has so many bytes, which this value owns, and bytes have no invalid values. The
+            // SAFETY: the allocation has `bytes` bytes, which this value owns, and bytes have no invalid values. The
             // device is idle, so nothing else touches them.
             Hosted::Managed(pointer, bytes) => unsafe {
                 slice::from_raw_parts_mut(pointer.as_raw_mut(), *bytes)

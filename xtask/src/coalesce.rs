@@ -12,7 +12,7 @@ use crate::cargo;
 use crate::edited::{self, Use};
 use crate::layout::Layout;
 
-/// Where `coalesce` looks for a compiler of its kernels.
+/// The variable that names a compiler of the kernels to `coalesce`.
 const BUILDER: &str = "COALESCE_KERNEL_BUILDER";
 
 /// The path of an up-to-date `coalesce`.

@@ -17,7 +17,7 @@ use std::time::SystemTime;
 
 use crate::interface;
 
-/// Where the bodies of kernels are, below the workspace's root.
+/// The folder with the bodies of kernels, below the workspace's root.
 const KERNELS: &str = "gpu-kernels/src";
 
 /// Prefixes of the environment variables that change what cargo builds.

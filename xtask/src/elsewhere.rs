@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::verbs::new_project::{self, Source};
 use crate::{cargo, process, reuse};
 
-/// What the project's program prints.
+/// The output of the project's program.
 const PRINTED: &str = "100000 elements, all right; the last is 199998.5\n";
 
 /// Settings that both are compiled with.

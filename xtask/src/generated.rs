@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::verbs::new_kernel;
 use crate::{cargo, process, reuse};
 
-/// What the copy needs to build.
+/// The files that the copy needs to build.
 const SOURCES: [&str; 10] = [
     "Cargo.toml",
     "Cargo.lock",

@@ -103,7 +103,7 @@ impl Subject {
         command
     }
 
-    /// What `coalesce devices` says; it must know the device under test.
+    /// The output of `coalesce devices`, which must list the device under test.
     fn devices(&self) -> Result<String> {
         let text = process::succeed(&mut self.command(&["devices"]))?;
         if !text.contains(&self.device) {

@@ -44,7 +44,7 @@ pub(crate) fn pass_on(verb: &str, arguments: &[OsString]) -> Result<u8> {
     Err(error).with_context(|| format!("cannot start {}", command.get_program().display()))
 }
 
-/// What a step of `xtask-ptx` prints.
+/// Runs a step of `xtask-ptx` and returns its output.
 pub(crate) fn step(root: &Path, words: &[&str]) -> Result<String> {
     process::data(program(root)?.arg("step").args(words))
 }

@@ -1,4 +1,4 @@
-//! Where things are: in a checkout, or in the folder that `cargo xtask dist` made.
+//! The layout of files: a checkout, or the folder that `cargo xtask dist` made.
 
 use std::path::{Path, PathBuf};
 
@@ -81,7 +81,7 @@ fn checkout_around(path: &Path) -> Option<&Path> {
     path.ancestors().find(is_checkout)
 }
 
-/// Whether a folder looks like what `dist` makes.
+/// True if a folder looks like one that `dist` made.
 pub fn is_dist_folder(folder: &Path) -> bool {
     folder.join("coalesce").is_file()
         && folder.join("kernels").is_dir()

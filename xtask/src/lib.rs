@@ -1,4 +1,4 @@
-//! What `cargo xtask` and the program that it builds for the kernels' PTX, `xtask-ptx`, have in common.
+//! The modules that `cargo xtask` shares with `xtask-ptx`, the program that it builds for the kernels' PTX.
 
 pub mod cargo;
 pub mod layout;

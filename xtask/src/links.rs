@@ -21,7 +21,7 @@ use anyhow::{Context, Result, bail};
 /// The folder whose pages are the book.
 const BOOK: &str = "docs";
 
-/// How many broken links an error lists.
+/// The number of broken links that an error lists.
 const LISTED: usize = 20;
 
 /// A link of a Markdown text.
@@ -29,7 +29,7 @@ const LISTED: usize = 20;
 pub(crate) struct Link {
     /// The line that it is on, from 1.
     pub(crate) line: usize,
-    /// What it points to, as written.
+    /// The target, as written.
     pub(crate) target: String,
 }
 

@@ -21,7 +21,8 @@ pub fn alike<'n, N: AsRef<str>>(wanted: &str, names: &'n [N]) -> Vec<&'n str> {
     near.map(|(.., name)| name).take(MOST).collect()
 }
 
-/// How many characters two words begin with alike: of two words equally far away, people mean the one that starts right.
+/// The length of the common beginning of two words. Of two words equally far away, people mean the one that starts
+/// right.
 fn common_start(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }

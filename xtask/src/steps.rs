@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 
-/// How a step came out.
+/// The outcome of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     Running,
@@ -24,7 +24,7 @@ pub(crate) struct Steps<W> {
     shown: Mutex<Shown<W>>,
 }
 
-/// What the lanes share.
+/// The state that the lanes share.
 struct Shown<W> {
     out: W,
     /// In the order in which they began.

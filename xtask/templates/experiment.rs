@@ -15,7 +15,7 @@ pub(super) struct Lesson;
 
 const KERNEL: KernelInfo = KernelInfo::of::<name_of_lesson_f32>();
 
-/// What it multiplies by: the products of the pattern's values, which are whole and below 2^20, are exact.
+/// The factor. Products with the pattern's values, which are whole and below 2^20, are exact.
 const FACTOR: f32 = 2.5;
 
 impl Experiment for Lesson {

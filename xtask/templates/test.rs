@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::process::Command;
 
-/// What the program prints; it has to succeed.
+/// Runs the program, which has to succeed, and returns its output.
 fn coalesce(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coalesce"));
     command.args(arguments).args(["--device", "sim:h200", "--bytes", "64KiB"]);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What an access does, and to which memory.
+/// A kind of access: load, store or atomic, and the memory it goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessKind {
@@ -41,7 +41,7 @@ impl AccessKind {
 pub struct Access {
     /// The instruction's number in its module.
     pub site: u32,
-    /// What it does.
+    /// The kind of access.
     pub kind: AccessKind,
     /// Bytes per lane.
     pub bytes: u32,
@@ -62,7 +62,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// What the request cost, in the unit of its memory: sectors, wavefronts or issues.
+    /// The cost of the request in the unit of its memory: sectors, wavefronts or issues.
     pub fn cost(&self) -> u32 {
         self.sectors.max(self.wavefronts)
     }

@@ -138,7 +138,7 @@ sums! {
 }
 
 sums! {
-    /// How atomics in global memory get in each other's way.
+    /// Contention between atomics in global memory.
     AtomicCounts {
         /// Distinct addresses, summed over requests.
         addresses: u64, "is_zero";

@@ -23,7 +23,7 @@ impl DramCounts {
     }
 }
 
-/// What went over the host link because it lies in the host's memory: sectors of 32 bytes, each once a block.
+/// Traffic over the host link to data in the host's memory. The unit is a sector of 32 bytes, counted once per block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkCounts {
@@ -66,7 +66,7 @@ pub struct LaunchCounters {
     pub resident_blocks: u32,
     /// Their warps.
     pub resident_warps: u32,
-    /// What keeps it from holding more.
+    /// The resources of a multiprocessor, and the one that limits residency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residency: Option<Residency>,
     /// Windows of blocks that are resident on the card at once, the last perhaps smaller.
@@ -79,7 +79,7 @@ pub struct LaunchCounters {
     /// Of these, those of the integer units.
     #[serde(default)]
     pub integer_slots: u64,
-    /// Whether a barrier separates loads from stores, in most blocks that store.
+    /// True if a barrier separates loads from stores in most blocks that store.
     pub phased: bool,
     /// Sums over all instructions.
     pub total: Counts,

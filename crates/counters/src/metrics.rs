@@ -63,7 +63,7 @@ const SHARED_ATOMICS: SharedNames = [
 ];
 
 impl Counts {
-    /// What was counted, of an instruction, a source line or a launch. Kinds of access that did not happen are left out.
+    /// The counts of an instruction, a source line or a launch. Kinds of access that did not happen are left out.
     pub fn metrics(&self) -> Vec<Metric> {
         let mut metrics = vec![
             ("smsp__inst_executed.sum", self.instructions as f64),
@@ -105,14 +105,14 @@ impl Counts {
 }
 
 impl LaunchCounters {
-    /// What was counted of the launch as a whole.
+    /// The counts of the launch as a whole.
     pub fn metrics(&self) -> Vec<Metric> {
         let mut metrics = vec![("smsp__warps_launched.sum", self.warps as f64)];
         metrics.extend(self.total.metrics());
         metrics
     }
 
-    /// What is estimated: what lies behind L1. DRAM moves granules of so many bytes.
+    /// Estimates for the levels behind L1. DRAM moves granules of `granule_bytes`.
     pub fn modelled_metrics(&self, granule_bytes: u32) -> Vec<Metric> {
         vec![
             ("lts__t_sectors_srcunit_tex_op_read.sum", self.l2_sectors_read as f64),

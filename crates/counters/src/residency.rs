@@ -1,9 +1,9 @@
-//! How many blocks of a kernel a multiprocessor holds at once.
+//! The number of blocks of a kernel that a multiprocessor holds at once.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What keeps more blocks from being resident.
+/// The resource that limits the number of resident blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limiter {
@@ -28,7 +28,7 @@ impl fmt::Display for Limiter {
     }
 }
 
-/// What a block of a launch takes of its multiprocessor, and how many blocks each of its resources would hold.
+/// The resources that a block takes of its multiprocessor, and the blocks that each resource would hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Residency {

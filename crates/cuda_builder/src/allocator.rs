@@ -7,7 +7,7 @@
 /// The proof; rustc renamed it once.
 const PROOF: [&str; 2] = ["__rust_no_alloc_shim_is_unstable_v2", "__rust_no_alloc_shim_is_unstable"];
 const HANDLER: &str = "__rust_alloc_error_handler";
-/// Where a failed allocation goes: `#[alloc_error_handler]` if the program has one, else the one in `alloc`.
+/// Targets of a failed allocation: `#[alloc_error_handler]` if the program has one, else the handler in `alloc`.
 const HANDLERS: [&str; 2] = ["__rg_oom", "__rdl_alloc_error_handler"];
 
 /// LLVM assembly that defines `symbol`, if it is one that rustc would have generated; `defined` says whether another symbol

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What an architecture's name promises about the devices that take its PTX.
+/// The compatibility that an architecture's suffix promises: which devices take its PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Variant {
     /// `compute_90`: this capability and every later one.
@@ -219,7 +219,7 @@ impl NvvmArch {
         self.facts().3
     }
 
-    /// Whether code for `self` runs on a device that is asked for by `other`: what makes one compile of a crate serve both.
+    /// True if code for `self` runs on a device requested as `other`, so that one compile of a crate serves both.
     pub(crate) fn is_contained_in(self, other: Self) -> bool {
         let features = other.all_target_features();
         features.iter().any(|feature| feature == self.name())

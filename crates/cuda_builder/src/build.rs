@@ -10,19 +10,19 @@ use crate::stamp::Stamp;
 use crate::toolchain::{self, Toolchain, processors::Processors};
 use crate::{CudaBuilder, CudaBuilderError, DebugInfo, EmitOption, NvvmArch, crate_attributes, environment};
 
-/// What [`CudaBuilder::build_all`] made.
+/// The result of [`CudaBuilder::build_all`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Build {
     /// One for each architecture, in the order asked for, those of [`own_kernels`](CudaBuilder::own_kernels) last.
     pub artifacts: Vec<Artifact>,
-    /// Whether nothing had changed since the last time, so that linking and optimising was left out.
+    /// True if nothing changed since the last build, so that linking and optimising was skipped.
     pub fresh: bool,
-    /// What is likely not meant; also printed.
+    /// Warnings about likely mistakes; they are also printed.
     pub warnings: Vec<String>,
     /// Files and folders of the kernel crate and of its dependencies by path.
     pub sources: Vec<PathBuf>,
-    /// What it was made with.
+    /// The toolchain that made it.
     pub toolchain: Toolchain,
 }
 
@@ -154,7 +154,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), CudaBuilderError> {
     })
 }
 
-/// What is kept between builds, in a folder of its own for each crate and set of options.
+/// The files kept between builds, in a folder of its own for each crate and set of options.
 struct Files {
     stamp: PathBuf,
     warnings: PathBuf,

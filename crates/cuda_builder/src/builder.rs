@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use crate::build::{self, Build};
 use crate::{CudaBuilderError, NvvmArch};
 
-/// What a profiler or debugger is told about the source.
+/// Source information in the PTX, for profilers and debuggers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DebugInfo {
     /// Nothing (but see [`CudaBuilder::generate_line_info`]).
     #[default]
     None,
-    /// Which line each instruction comes from.
+    /// The source line of each instruction.
     LineTables,
 }
 
@@ -122,28 +122,28 @@ impl CudaBuilder {
         self
     }
 
-    /// What profilers are told: line tables, or, with [`generate_line_info(false)`](Self::generate_line_info), nothing.
+    /// Sets the source information: line tables, or none after [`generate_line_info(false)`](Self::generate_line_info).
     pub fn debug(mut self, debug: DebugInfo) -> Self {
         self.debug = debug;
         self
     }
 
-    /// Whether the crate's release profile is used, or its dev profile, with overflow checks and debug assertions. Also
-    /// sets [`nvvm_opts`](Self::nvvm_opts).
+    /// Selects the crate's release profile, or its dev profile with overflow checks and debug assertions. Also sets
+    /// [`nvvm_opts`](Self::nvvm_opts).
     pub fn release(mut self, release: bool) -> Self {
         self.release = release;
         self.nvvm_opts = release;
         self
     }
 
-    /// Whether the PTX says which line each instruction comes from (`.loc`). It costs nothing at run time.
+    /// Writes the source line of each instruction into the PTX (`.loc`). This costs nothing at run time.
     pub fn generate_line_info(mut self, generate_line_info: bool) -> Self {
         self.generate_line_info = generate_line_info;
         self
     }
 
-    /// Whether LLVM optimises as far as it can (`O3`), or only as far as needed (`O1`): that much is always done, because
-    /// without it accesses to shared and constant statics do not reach their memory.
+    /// Selects LLVM's full optimisation (`O3`) or the least that is needed (`O1`). `O1` is always done: without it,
+    /// accesses to shared and constant statics do not reach their memory.
     pub fn nvvm_opts(mut self, optimise: bool) -> Self {
         self.nvvm_opts = optimise;
         self
@@ -184,72 +184,72 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether subnormal `f32` numbers become zero.
+    /// Flushes subnormal `f32` numbers to zero.
     pub fn ftz(mut self, ftz: bool) -> Self {
         self.ftz = ftz;
         self
     }
 
-    /// Whether `f32` square roots are approximated by the hardware rather than rounded correctly: those that reach LLVM as
-    /// its intrinsic, not those in inline assembly.
+    /// Approximates `f32` square roots by the hardware instead of rounding them correctly. This covers square roots
+    /// that reach LLVM as its intrinsic, not those in inline assembly.
     pub fn fast_sqrt(mut self, fast_sqrt: bool) -> Self {
         self.fast_sqrt = fast_sqrt;
         self
     }
 
-    /// Whether `f32` divisions are approximated by the hardware rather than rounded correctly.
+    /// Approximates `f32` divisions by the hardware instead of rounding them correctly.
     pub fn fast_div(mut self, fast_div: bool) -> Self {
         self.fast_div = fast_div;
         self
     }
 
-    /// Whether `a * b + c` is rounded once instead of twice, as nvcc does by default. Off by default
+    /// Contracts `a * b + c` into one fused operation, rounded once, as nvcc does by default. Off by default
     /// [here](crate#differences-from-rust-cuda).
     pub fn fma_contraction(mut self, fma_contraction: bool) -> Self {
         self.fma_contraction = fma_contraction;
         self
     }
 
-    /// Whether the optimised code is written as LLVM's text beside the PTX: [`Artifact::llvm`](crate::Artifact::llvm).
+    /// Writes the optimised code as LLVM's text beside the PTX: [`Artifact::llvm`](crate::Artifact::llvm).
     pub fn emit_llvm_ir(mut self, emit_llvm_ir: bool) -> Self {
         self.emit = emit_llvm_ir.then_some(EmitOption::LlvmIr);
         self
     }
 
-    /// Whether the optimised code is written as LLVM's bitcode beside the PTX: [`Artifact::llvm`](crate::Artifact::llvm).
+    /// Writes the optimised code as LLVM's bitcode beside the PTX: [`Artifact::llvm`](crate::Artifact::llvm).
     pub fn emit_llvm_bitcode(mut self, emit_llvm_bitcode: bool) -> Self {
         self.emit = emit_llvm_bitcode.then_some(EmitOption::Bitcode);
         self
     }
 
-    /// Where the PTX shall be. [`build`](Self::build) writes this very file; [`build_all`](Self::build_all) writes
+    /// Sets the path of the PTX. [`build`](Self::build) writes this very file; [`build_all`](Self::build_all) writes
     /// `kernels.compute_90.ptx` and so on beside it for `kernels.ptx`. A file that would not change is left alone.
     pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
         self.ptx_file_copy_path = Some(path.as_ref().to_owned());
         self
     }
 
-    /// Whether the code is for OptiX. It cannot be: building says so.
+    /// Requests code for OptiX, which is not supported: the build fails with an error.
     pub fn optix(mut self, optix: bool) -> Self {
         self.optix = optix;
         self
     }
 
-    /// Whether calls of `libm` go to the CUDA toolkit's `libdevice`. No toolkit is used here, so they never do: building with
-    /// `true` warns of that and goes on.
+    /// Redirects calls of `libm` to the CUDA toolkit's `libdevice`. No toolkit is used here, so `true` only warns and
+    /// the build goes on.
     pub fn override_libm(mut self, override_libm: bool) -> Self {
         self.override_libm = override_libm;
         self
     }
 
-    /// Whether immutable statics go to constant memory, the smallest first, as far as its 64 KiB reach. Worth it where all
+    /// Places immutable statics in constant memory, the smallest first, up to its 64 KiB. This is faster where all
     /// lanes of a warp read the same address at a time, and slower where they do not.
     pub fn use_constant_memory_space(mut self, use_constant_memory_space: bool) -> Self {
         self.use_constant_memory_space = use_constant_memory_space;
         self
     }
 
-    /// Where to write the linked module as it is before optimisation, as LLVM's text.
+    /// Sets a path to which the linked module is written before optimisation, as LLVM's text.
     pub fn final_module_path(mut self, path: impl AsRef<Path>) -> Self {
         self.final_module_path = Some(path.as_ref().to_owned());
         self

@@ -28,7 +28,7 @@ const LINKER_NAME: &str = "cuda-builder-no-linker.sh";
 const LINKER: &str =
     "#!/bin/sh\nwhile [ $# -gt 1 ]; do\n    if [ \"$1\" = -o ]; then : >\"$2\"; fi\n    shift\ndone\n";
 
-/// What to compile and how.
+/// A compilation of a kernel crate: its inputs and options.
 #[derive(Debug)]
 pub(crate) struct Compile<'a> {
     pub(crate) krate: &'a Path,
@@ -40,7 +40,7 @@ pub(crate) struct Compile<'a> {
     pub(crate) attributes: &'a Attributes,
 }
 
-/// What came out.
+/// The result of a compilation.
 #[derive(Clone, Debug)]
 pub(crate) struct Compiled {
     /// Name of the library target.

@@ -1,4 +1,4 @@
-//! Which attributes a kernel crate still needs: `#![no_std]`, and the feature gates of what `#[kernel]` expands to.
+//! Finds the attributes that a kernel crate lacks: `#![no_std]`, and the feature gates that `#[kernel]` needs.
 //!
 //! Kernel crates written for Rust-CUDA have neither, since its compiler adds them; others have them. rustc takes attributes on the
 //! command line, but refuses a feature gate that is given twice and warns about a second `no_std`. So the roots of
@@ -17,18 +17,18 @@ use crate::environment;
 /// Feature gates of what `#[kernel]` and inline PTX need.
 const GATES: [&str; 2] = ["abi_ptx", "asm_experimental_arch"];
 
-/// What has to be given on the command line.
+/// The attributes to give on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     /// For the kernel crate alone.
     pub(crate) kernel_crate: Vec<String>,
     /// For dependencies over `cuda_std`: the package, as `name@version`, and its attributes.
     pub(crate) dependencies: Vec<(String, Vec<String>)>,
-    /// Whether a dependency needs `no_std`, upon which all crates get it.
+    /// True if a dependency needs `no_std`, which all crates then get.
     pub(crate) no_std_everywhere: bool,
 }
 
-/// What cargo says about the crate and its dependencies.
+/// Asks cargo for the metadata of the crate and its dependencies.
 pub(crate) fn metadata(
     cargo: &Path,
     krate: &Path,
@@ -204,7 +204,7 @@ fn after_block_comment(text: &str) -> &str {
     rest
 }
 
-/// Where the bracket closes, passing over strings.
+/// The position of the bracket's closing partner, skipping strings.
 fn closing_bracket(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut in_string = false;

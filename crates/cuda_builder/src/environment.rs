@@ -1,4 +1,4 @@
-//! What of our own environment a nested cargo may see.
+//! The part of our environment that a nested cargo may see.
 //!
 //! A build script runs in an environment that its cargo made for the host build: flags, profile settings, a
 //! wrapper around rustc (clippy's, for one), the job server. Passed on, they would reach the device build.

@@ -1,11 +1,11 @@
-//! What can go wrong, each told with its cause and what to do.
+//! Errors of a build, each with its cause and what to do.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::NvvmArch;
 
-/// Why a kernel crate did not become PTX.
+/// A reason why a kernel crate did not become PTX.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaBuilderError {
@@ -42,11 +42,11 @@ pub enum CudaBuilderError {
         "`{program}` could not be run: {source}. Install Rust with rustup, or set `{variable}` to its path."
     )]
     CompilerNotRun {
-        /// What was run.
+        /// The program.
         program: PathBuf,
         /// The environment variable that names it.
         variable: &'static str,
-        /// Why it did not run.
+        /// The system's error.
         source: io::Error,
     },
 
@@ -89,7 +89,7 @@ pub enum CudaBuilderError {
     LlvmUnusable {
         /// The library.
         path: PathBuf,
-        /// What the dynamic loader said.
+        /// The dynamic loader's message.
         reason: String,
     },
 
@@ -101,9 +101,9 @@ pub enum CudaBuilderError {
     LlvmVersion {
         /// The library.
         path: PathBuf,
-        /// What it says it is.
+        /// The version that it reports.
         found: String,
-        /// What is needed instead, why, and what to do.
+        /// The version that is needed, why, and what to do.
         wanted: String,
     },
 
@@ -136,11 +136,11 @@ pub enum CudaBuilderError {
         arch.processor()
     )]
     ArchitectureUnknown {
-        /// What was asked for.
+        /// The architecture that was requested.
         arch: NvvmArch,
         /// `rustc 1.95.0`.
         compiler: String,
-        /// What the compiler lists.
+        /// The processors that the compiler lists.
         known: String,
     },
 
@@ -153,7 +153,7 @@ pub enum CudaBuilderError {
         asked: String,
         /// The architecture.
         arch: NvvmArch,
-        /// Which versions can.
+        /// The versions that can.
         reason: String,
     },
 
@@ -162,7 +162,7 @@ pub enum CudaBuilderError {
     UnsupportedOption {
         /// The option as it is written.
         option: &'static str,
-        /// Why, and what to do instead.
+        /// The reason, and what to do instead.
         reason: &'static str,
     },
 
@@ -175,7 +175,7 @@ pub enum CudaBuilderError {
     Audit {
         /// The architecture the code was made for.
         arch: NvvmArch,
-        /// What was found.
+        /// The findings of the audit.
         findings: Vec<crate::audit::Finding>,
     },
 
@@ -184,7 +184,7 @@ pub enum CudaBuilderError {
     Rlib {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
 
@@ -197,7 +197,7 @@ pub enum CudaBuilderError {
     File {
         /// The file or folder.
         path: PathBuf,
-        /// What was attempted, as a participle: "read", "written", "created".
+        /// The attempt, as a participle: "read", "written", "created".
         what: &'static str,
         /// The system's word on it.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! Which calls an inlined instruction came by, in the PTX: `.loc 2 25 25, function_name .., inlined_at 1 117 18`.
+//! Call chains of inlined instructions in the PTX: `.loc 2 25 25, function_name .., inlined_at 1 117 18`.
 //!
 //! Almost all of a Rust kernel is inlined from somewhere, and a line of `core` says little without the line of the kernel
 //! that led to it. LLVM's back end for NVPTX writes the innermost place only. So each location of an inlined instruction

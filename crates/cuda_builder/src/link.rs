@@ -21,7 +21,7 @@ pub(crate) struct Rlib {
     pub(crate) role: Role,
 }
 
-/// How much of an rlib is linked.
+/// The part of an rlib that is linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The kernel crate: every member.

@@ -1,4 +1,4 @@
-//! What the source leaves in a module for the passes to act on: statics in sections whose names begin with `.cuda.`.
+//! Markers that the source leaves in a module for the passes: statics in sections whose names begin with `.cuda.`.
 //!
 //! | section | what it means |
 //! | --- | --- |
@@ -45,9 +45,9 @@ pub(crate) struct Kernel {
     pub(crate) threads: u32,
     /// Blocks that shall fit on a multiprocessor at once; 0 is not given.
     pub(crate) blocks: u32,
-    /// Whether nothing writes through the parameter during a launch, for each parameter.
+    /// For each parameter, true if nothing writes through it during a launch.
     pub(crate) read_only: Vec<bool>,
-    /// Whether the kernel is a safe function, which the audit then holds to what its types cannot say.
+    /// True if the kernel is a safe function: the audit then checks the rules that its types cannot express.
     pub(crate) safe: bool,
     /// The oldest architecture that has its instructions; every architecture where this is `None`.
     pub(crate) arch: Option<NvvmArch>,
@@ -142,8 +142,7 @@ pub(crate) fn has_any(module: &Module<'_>) -> bool {
         || module.functions().any(|function| function.is_kernel() && !function.is_declaration())
 }
 
-/// What the PTX offers to the host: kernels, exports, statics in a GPU memory under a name of their own, and what
-/// `#[used]` asks to keep.
+/// The symbols that the PTX offers to the host: kernels, exports, named statics in a GPU memory, and `#[used]` items.
 pub(crate) fn roots<'c>(module: &Module<'c>) -> Vec<Value<'c>> {
     let exports = exported_names(module);
     let used = used(module);
@@ -175,7 +174,7 @@ fn is_placed_and_named(variable: Value<'_>) -> bool {
         && !is_mangled(&variable.name())
 }
 
-/// Whether rustc made the name up: both of its manglings have a prefix of their own.
+/// True if rustc made the name up: both of its manglings have a prefix of their own.
 fn is_mangled(name: &str) -> bool {
     name.starts_with("_R") || name.starts_with("_ZN")
 }

@@ -10,7 +10,7 @@ use crate::markers::Kernel;
 use crate::passes::{self, PassOptions, Prepared};
 use crate::{CudaBuilderError, EmitOption, NvvmArch, audit, inlined};
 
-/// What to make of the rlibs.
+/// The outputs to make from the rlibs, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) outputs: Vec<Target>,
@@ -27,7 +27,7 @@ pub(crate) struct Target {
     pub(crate) arch: NvvmArch,
     /// The version of the PTX language: 80 for 8.0.
     pub(crate) ptx_version: u32,
-    /// Whether it holds only the kernels that name this architecture, or all that run there.
+    /// True if it holds only the kernels that name this architecture; false if all that run there.
     pub(crate) own_kernels: bool,
 }
 
@@ -37,7 +37,7 @@ impl Target {
     }
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     /// In the order asked for.
@@ -122,7 +122,7 @@ fn finish_all(
     Ok(outputs)
 }
 
-/// What is likely not meant about outputs that hold only kernels of their own.
+/// Warnings about outputs without a kernel, if they hold only kernels of their own.
 ///
 /// A kernel that is in no output is no mistake: a crate with kernels for a newer architecture is also built for older ones.
 fn empty(kernels: &[Kernel], outputs: &[Target]) -> Vec<String> {

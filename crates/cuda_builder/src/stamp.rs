@@ -1,4 +1,4 @@
-//! Whether anything changed since the last time: linking, optimising and writing PTX is skipped if not.
+//! Detects that nothing changed since the last build, so that linking, optimising and writing PTX can be skipped.
 //!
 //! A stamp is text that lists everything the output depends on and what the output was. It is compared whole, so there is
 //! nothing to get wrong about its order or form.

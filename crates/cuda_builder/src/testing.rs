@@ -1,4 +1,5 @@
-//! What tests share: IR text in, IR or PTX text out, with the libLLVM of the toolchain that runs the tests; and fake toolchains.
+//! Helpers of the tests: from IR text to IR or PTX text, with the libLLVM of the toolchain that runs the tests; and
+//! fake toolchains.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,7 +23,7 @@ pub(crate) fn with_module<T>(text: &str, look: impl FnOnce(&Module<'_>) -> T) ->
     look(&module)
 }
 
-/// What the audit finds in a module that is taken as it stands, without optimisation.
+/// Runs the audit on a module as it stands, without optimisation.
 pub(crate) fn findings(text: &str) -> Vec<Finding> {
     with_module(text, audit::module)
 }
@@ -37,7 +38,7 @@ pub(crate) fn prepare(text: &str, options: PassOptions) -> Result<(String, Vec<S
     Ok((module.to_text(), prepared.warnings))
 }
 
-/// What the audits find in the linked module, before optimisation; nothing if it passes them.
+/// Runs the audits on the linked module before optimisation; empty if it passes them.
 pub(crate) fn refused(text: &str) -> Vec<Finding> {
     match prepare(text, PassOptions::default()) {
         Ok(_) => Vec::new(),

@@ -66,7 +66,7 @@ impl Krate {
     }
 }
 
-/// Where build scripts keep it too: `core` is compiled once for all.
+/// The folder in which build scripts keep it too: `core` is compiled once for all.
 fn shared_folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("../cuda-builder")
 }
@@ -537,7 +537,7 @@ fn a_barrier_between_two_branches_stays_one() {
     assert_eq!(between.matches("bar.sync").count(), 1, "{between}");
 }
 
-/// What a crate for safe kernels gives them, without the types that would refuse most of the kernels below.
+/// A crate for safe kernels, without the types that would refuse most of the kernels below.
 const BLOCK: &str = r#"
 #![no_std]
 #![feature(stdarch_nvptx)]
@@ -552,7 +552,7 @@ impl Block {
 }
 "#;
 
-/// How the kernels below are written.
+/// The prelude of the kernels below.
 const SAFE: &str = r#"
 #![no_std]
 use block::Block;

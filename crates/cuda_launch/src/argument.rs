@@ -1,4 +1,4 @@
-//! What can be passed for a kernel's parameter.
+//! Values that can be passed for a kernel's parameter.
 
 use cuda_std::launch::{Pointer, PointerMut, Slice, SliceMut};
 use std::ops::Range;

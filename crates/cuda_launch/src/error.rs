@@ -1,4 +1,4 @@
-//! What can go wrong with a launch.
+//! Errors of a launch.
 
 use cuda_std::launch::Refusal;
 use cust::error::CudaError;

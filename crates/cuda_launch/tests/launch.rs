@@ -208,7 +208,7 @@ fn host(buffer: &DeviceBuffer<f32>) -> Vec<f32> {
     values
 }
 
-/// What a launch is refused with.
+/// The message with which a launch is refused.
 fn refused(launch: Result<(), LaunchError>) -> String {
     launch.expect_err("the launch breaks the contract").to_string()
 }

@@ -130,14 +130,14 @@ impl<S: Shape> Block<S> {
         thread::sync_threads();
     }
 
-    /// Whether any thread says so, which all of them learn: a barrier, and the way to a decision of the whole block.
+    /// True for all threads if `says` is true in any of them. Waits at a barrier; the result is uniform over the block.
     #[inline(always)]
     #[must_use]
     pub fn any(&mut self, says: PerThread<bool>) -> bool {
         thread::sync_threads_or(u32::from(says.0)) != 0
     }
 
-    /// Whether all threads say so, which all of them learn: a barrier, and the way to a decision of the whole block.
+    /// True for all threads if `says` is true in all of them. Waits at a barrier; the result is uniform over the block.
     #[inline(always)]
     #[must_use]
     pub fn all(&mut self, says: PerThread<bool>) -> bool {
@@ -225,7 +225,7 @@ impl<X, Y> Clone for Whole<X, Y> {
 impl<X, Y> Copy for Whole<X, Y> {}
 
 impl<const WIDTH: u32> Block<Tiles<WIDTH>> {
-    /// Whether all of the block's tile is within the extents, so that no element of it has to be compared.
+    /// A proof that the block's tile lies within the extents, so that no element needs a bounds check.
     #[inline(always)]
     #[must_use]
     pub fn whole<X, Y>(&self, nx: Extent<X>, ny: Extent<Y>) -> Option<Whole<X, Y>> {
@@ -259,7 +259,7 @@ impl<N> Inside<N> {
 }
 
 impl<S: Linear> Block<S> {
-    /// Whether the indices of all threads of the block are below the length, so that none has to be compared.
+    /// A proof that the indices of all threads of the block are below the length, so that none needs a bounds check.
     #[inline(always)]
     #[must_use]
     pub fn inside<N>(&self, all: impl Bounds<N>) -> Option<Inside<N>> {
@@ -293,7 +293,8 @@ impl<X, Y> Inside2<X, Y> {
 }
 
 impl<const X: u32, const Y: u32> Block<Fixed<X, Y>> {
-    /// Whether the positions of all threads of the block are within the extents, so that none has to be compared.
+    /// A proof that the positions of all threads of the block lie within the extents, so that none needs a bounds
+    /// check.
     #[inline(always)]
     #[must_use]
     pub fn inside<Nx, Ny>(&self, nx: Extent<Nx>, ny: Extent<Ny>) -> Option<Inside2<Nx, Ny>> {

@@ -1,4 +1,4 @@
-//! What a thread's code may capture, so that nothing it computes gets out of it.
+//! Bounds on the captures of a thread's code, so that nothing it computes gets out of it.
 //!
 //! The code of a block is the same for all of its threads only while it sees nothing that differs between them. What differs
 //! exists in closures, which the block hands out to its threads; a closure that could leave such a value behind, in a
@@ -14,7 +14,7 @@ mod device;
 #[cfg(target_arch = "nvptx64")]
 pub use device::Contained;
 
-/// What a thread's code may capture: on the host, everything.
+/// Values that a thread's code may capture: on the host, everything.
 ///
 /// # Safety
 /// As the module says, on the device.

@@ -301,7 +301,7 @@ pub unsafe trait Bounds<Name> {
     /// The length.
     fn length(&self) -> usize;
 
-    /// Whether `index` is below the length.
+    /// True if `index` is below the length.
     #[inline(always)]
     fn has(&self, index: usize) -> bool {
         index < self.length()

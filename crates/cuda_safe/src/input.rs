@@ -300,7 +300,7 @@ impl<T: Bits, const COUNT: usize> ByWarps<T, COUNT> {
         }
     }
 
-    /// What is there of the elements that are not whole.
+    /// The elements of the last, partial vector.
     #[inline(always)]
     pub fn rest(self) -> impl Iterator<Item = T> {
         (0..COUNT).filter_map(move |nth| {

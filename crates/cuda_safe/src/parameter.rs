@@ -1,5 +1,5 @@
-//! How a kernel's parameters cross from the host to the device: what `#[kernel]` writes calls this. Not for direct use,
-//! but for the types that are parameters: [`Width`] and [`PerBlock`].
+//! Passes a kernel's parameters from the host to the device, for the code that `#[kernel]` writes. Only the types that
+//! are parameters are for direct use: [`Width`] and [`PerBlock`].
 
 use crate::bits::Bits;
 use crate::extent::{Extent, Length, Positive, Segmented};
@@ -44,7 +44,7 @@ impl PerBlock {
 /// [`receive`](Value::receive) makes a value of the type from what the host admits.
 #[doc(hidden)]
 pub unsafe trait Value: Sized {
-    /// What crosses.
+    /// The representation that crosses.
     type Wire: Copy + 'static;
 
     /// # Safety
@@ -94,7 +94,7 @@ values! {
 pub trait FromSlice<L>: Sized {
     type Element;
 
-    /// Whether the kernel only reads it, as the kernel's descriptor says it: `r`, or `-` where not.
+    /// The kernel's access as its descriptor has it: `r` if the kernel only reads it, else `-`.
     const ACCESS: u8;
 
     /// # Safety
@@ -205,7 +205,7 @@ mod host {
     use alloc::vec::Vec;
     use cuda_std::launch::{Refusal, Shape, Slice, SliceMut, Wire, Words};
 
-    /// What the host passes for a parameter of this type.
+    /// The host's argument type for a parameter of this type.
     #[doc(hidden)]
     pub trait Argument {
         type Argument<'a>;
@@ -214,13 +214,13 @@ mod host {
     /// The kernel, and the parameter's name, as refusals say them.
     type Names = (&'static str, &'static str);
 
-    /// How the host passes it, in a launch whose numbers are `L`.
+    /// Passes the argument on the host, in a launch with the numbers `L`.
     #[doc(hidden)]
     pub trait Pass<L>: Argument {
         /// The parameters of the entry point.
         fn wires() -> Vec<Wire>;
 
-        /// What the contract says of it.
+        /// The clause of the contract about this parameter.
         fn clause(_name: &str) -> Option<String> {
             None
         }
@@ -436,8 +436,8 @@ mod host {
                         return refuse(needs.unwrap_or_default().to_string());
                     }
                     $(
-                        // Whoever hides a parameter's type behind an alias has a number that defines no name, and goes by
-                        // what the name stands for all the same.
+                        // A parameter whose type hides behind an alias defines no name. It is compared with the value
+                        // of the name that the alias stands for.
                         if Size::<$brand>::size(launch) != $value as u64 {
                             return refuse(format!("the same number as `{}`", <L as Size<$brand>>::name()));
                         }

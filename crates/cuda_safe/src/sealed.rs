@@ -1,4 +1,4 @@
-//! What other crates cannot do: implement a trait that proofs rest on, or call a function that is the library's own.
+//! Seals that keep other crates from implementing traits that proofs rest on, and from calling internal functions.
 //!
 //! A trait with [`Sealed`] above it is implemented in this crate alone, since nothing else can name `Sealed`. A function of a
 //! public trait that takes a [`Key`] is called from this crate alone, since nothing else can make one.
@@ -6,7 +6,7 @@
 /// A trait above those that other crates cannot implement.
 pub trait Sealed {}
 
-/// What only this crate can pass.
+/// A token that only this crate can create.
 #[derive(Clone, Copy, Debug)]
 pub struct Key(());
 

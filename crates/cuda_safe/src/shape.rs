@@ -1,4 +1,4 @@
-//! How threads are laid out, and which work falls to which thread.
+//! Layouts of threads: which work falls to which thread.
 //!
 //! A kernel's first parameter is a [`Thread`](crate::Thread) or a [`Block`](crate::Block) of one of these shapes. The shape
 //! is the one place that deals work out: it maps each thread of the launch to positions, no two threads to the same one.
@@ -21,15 +21,15 @@ use {alloc::format, alloc::string::String, cuda_std::launch};
     note = "the shapes are in `cuda_safe::shape`: `Line`, `Warps`, `Plane`, `Fixed<16, 16>` and others"
 )]
 pub trait Shape: Sealed + 'static {
-    /// Whether the shape's numbers make sense; `#[kernel]` asks.
+    /// True if the shape's constants are valid; checked by `#[kernel]`.
     #[doc(hidden)]
     const IS_POSSIBLE: bool = true;
 
-    /// What a launch must be like, as in "blocks of 256 threads".
+    /// The launch that the shape requires, as in "blocks of 256 threads".
     #[cfg(not(target_arch = "nvptx64"))]
     fn needs() -> String;
 
-    /// Whether a launch is like that.
+    /// True if the launch meets the requirement.
     #[cfg(not(target_arch = "nvptx64"))]
     fn fits(shape: &launch::Shape) -> bool;
 }

@@ -1,4 +1,4 @@
-//! Which element of an array belongs to which place of a thread.
+//! Mappings from the places of a thread to the elements of an array.
 //!
 //! A kernel names a space in the type of each array that it goes through by its own position: `Out<f32, DownColumns<Nx,
 //! Ny>>` is a matrix of `Nx` rows and `Ny` columns, written down its columns by neighbouring threads. A space maps
@@ -79,8 +79,8 @@ spaces! {
     [Rows, Columns] DownColumns, DownColumns<Rows, Columns>, { columns: u32, names: PhantomData<fn() -> (Rows, Columns)> };
 }
 
-/// Where the element of a row and column lies in a matrix whose rows have `width` elements. The product is taken in 64
-/// bits, which is one multiplication on the GPU too.
+/// The index of the element of a row and column in a matrix whose rows have `width` elements. The product is taken in
+/// 64 bits, which is one multiplication on the GPU too.
 #[inline(always)]
 pub(crate) fn element(row: u32, width: u32, column: u32) -> usize {
     row as usize * width as usize + column as usize
@@ -206,7 +206,7 @@ unsafe impl<R: 'static, C: 'static, const COUNT: usize> RunSpace<Run2<R, C, COUN
     }
 }
 
-/// What a launch calls by the name `Name`, as the entry point of a kernel has it. `#[kernel]` implements it.
+/// The number that a launch calls `Name`, as the kernel's entry point has it. `#[kernel]` implements it.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "no parameter of the kernel is the number `{Name}`",
@@ -276,7 +276,7 @@ mod formula {
     use alloc::string::String;
     use cuda_std::launch::Shape;
 
-    /// What a launch calls by the name `Name`, as the host has it before the launch. `#[kernel]` implements it.
+    /// The number that a launch calls `Name`, as the host has it before the launch. `#[kernel]` implements it.
     pub trait Size<Name> {
         /// The name as people read it, such as `nx` or `source.len()`.
         fn name() -> String;
@@ -306,7 +306,7 @@ mod formula {
         }
     }
 
-    /// How long an array must be.
+    /// The required length of an array.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Needed {
         /// Just as long.
@@ -315,7 +315,7 @@ mod formula {
         AtLeast(u64),
     }
 
-    /// How long an array of this space must be.
+    /// The required length of an array of this space, as a formula and a number.
     pub trait Formula<L>: Space {
         /// The length as people read it, such as `== nx * ny`.
         fn formula() -> String;

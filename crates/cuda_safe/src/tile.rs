@@ -157,7 +157,7 @@ impl<A: Turn, B: Turn> Turn for (A, B) {
     }
 }
 
-/// How many cells a tile has, and which of them are a thread's own. All there are stand in this module.
+/// The number of a tile's cells, and each thread's own among them. All layouts are defined in this module.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a layout of a tile",
     label = "not a layout",

@@ -1,6 +1,6 @@
-//! Loops that are none: whether a loop is unrolled is the optimiser's to decide, calls one after the other leave it no choice.
+//! Unrolled loops. The optimiser decides whether to unroll a loop; a sequence of calls leaves it no choice.
 
-/// What `step` makes of `state` in `COUNT` steps, 64 at most, each of which gets its number.
+/// Applies `step` to `state` `COUNT` times, at most 64, and passes it the number of the step.
 ///
 /// ```
 /// use cuda_safe::unroll::repeat;

@@ -1,4 +1,4 @@
-//! Which architecture the kernels are compiled for.
+//! The architecture that the kernels are compiled for.
 
 use crate::gpu_only;
 

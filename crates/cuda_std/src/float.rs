@@ -46,7 +46,7 @@ gpu_float! {
     fn round() -> Self;
     /// The whole part, towards 0.
     fn trunc() -> Self;
-    /// What [`trunc`](Self::trunc) leaves.
+    /// The fractional part, `self - self.trunc()`.
     fn fract() -> Self;
     /// The value without its sign.
     fn abs() -> Self;

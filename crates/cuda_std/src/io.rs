@@ -61,7 +61,7 @@ pub unsafe fn __assertfail(
     crate::intrinsic::trap()
 }
 
-/// How many bytes go out in one piece.
+/// Bytes written by one call.
 #[cfg(any(test, target_arch = "nvptx64"))]
 const PIECE: usize = 255;
 

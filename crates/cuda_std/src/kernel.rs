@@ -1,10 +1,10 @@
-//! What the code written by `#[kernel]` calls. Not for direct use.
+//! Functions and types that the code written by `#[kernel]` uses. Not for direct use.
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use alloc::{format, string::String, vec, vec::Vec};
 use core::marker::PhantomData;
 
-/// What a launch does to memory that a slice parameter points to, as one byte of the kernel's descriptor.
+/// A launch's access to memory that a slice parameter points to, as one byte of the kernel's descriptor.
 ///
 /// `Access::<T>::BYTE` is `r` (nothing writes it) for an element type without interior mutability, else `-`. The
 /// inherent constant below exists only for such types; where it does not, the name resolves to [`MayBeWritten`]'s.

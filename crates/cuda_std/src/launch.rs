@@ -37,7 +37,7 @@ pub trait Kernel: 'static {
     /// The parameters as the source declares them and as the module must have them.
     fn parameters() -> Vec<Parameter>;
 
-    /// What a launch has to keep, one clause an item; see [`Kernel::pass`].
+    /// The contract of a launch, one clause per item; see [`Kernel::pass`].
     fn contract() -> Vec<String>;
 
     /// Checks a launch against the contract. Returns the words to hand to the driver, and the shape with the dynamic shared

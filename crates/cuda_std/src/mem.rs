@@ -84,12 +84,12 @@ unsafe impl GlobalAlloc for CUDAAllocator {
     }
 }
 
-/// How far above an address the next aligned one is, at least one step of [`MALLOC_ALIGNMENT`].
+/// The distance from an address to the next aligned one, at least one step of [`MALLOC_ALIGNMENT`].
 const fn alignment_gap(address: usize, alignment: usize) -> usize {
     alignment - address % alignment
 }
 
-/// What `alloc` allocates with on the GPU.
+/// The allocator behind `alloc` on the GPU.
 #[cfg_attr(target_arch = "nvptx64", global_allocator)]
 pub static GLOBAL_ALLOCATOR: CUDAAllocator = CUDAAllocator;
 

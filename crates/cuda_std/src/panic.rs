@@ -1,4 +1,4 @@
-//! What a panic is on the GPU: `trap`, which ends the launch with an error that the host sees at its next call.
+//! Panics on the GPU: `trap`, which ends the launch with an error that the host sees at its next call.
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

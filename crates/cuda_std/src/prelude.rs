@@ -1,4 +1,4 @@
-//! What most kernels use: `use cuda_std::prelude::*;`.
+//! The names that most kernels use: `use cuda_std::prelude::*;`.
 //!
 //! `assert_eq!` and `assert_ne!` are Rust's own, which end the launch and print nothing: a macro of another crate by these
 //! names would be ambiguous beside Rust's prelude. [`cuda_std::io`](crate::io) has the ones that print both values.

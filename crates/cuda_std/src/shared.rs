@@ -14,7 +14,7 @@ use core::mem::MaybeUninit;
 
 use crate::gpu_only;
 
-/// What [`shared_array!`](crate::shared_array) puts into shared memory. Not for direct use.
+/// The type of statics that [`shared_array!`](crate::shared_array) declares. Not for direct use.
 #[doc(hidden)]
 #[derive(Debug)]
 #[repr(transparent)]

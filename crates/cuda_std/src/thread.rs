@@ -1,4 +1,4 @@
-//! Where a thread stands: its index in the block, the block's in the grid, and the barriers and fences between threads.
+//! Thread and block indices, and the barriers and fences between threads.
 //!
 //! Threads with neighbouring `x` indices are neighbours in a warp, so `x` is the index that should run along memory.
 //!

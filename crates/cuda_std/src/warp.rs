@@ -1,4 +1,4 @@
-//! What the 32 threads of a warp tell each other without memory: shuffles, votes, matches and reductions.
+//! Communication between the 32 threads of a warp without memory: shuffles, votes, matches and reductions.
 //!
 //! A *lane* is a thread's place in its warp, 0 to 31. Each function takes a *mask* of the lanes that take part, bit `n` for
 //! lane `n`; `0xffff_ffff` is the whole warp. All lanes of the mask must call the same function with the same mask, and

@@ -1,4 +1,4 @@
-//! What the device functions become: builds tests/kernels, which calls each at least once, and reads the PTX.
+//! Tests of the PTX of the device functions: builds tests/kernels, which calls each at least once, and reads the PTX.
 //!
 //! The kernels are compiled once; LLVM writes PTX for three architectures.
 
@@ -56,7 +56,7 @@ impl Module {
     }
 }
 
-/// Where the first block in braces ends. Inline assembly and vector operands have braces of their own.
+/// The end of the first block in braces. Inline assembly and vector operands have braces of their own.
 fn end_of_body(text: &str) -> usize {
     let mut depth = 0;
     for (place, character) in text.char_indices() {

@@ -9,7 +9,7 @@
 /// Shifts the whole pattern; the same for every buffer of a run.
 pub const SEED: u32 = 0x9E37_79B9;
 
-/// So many launches at most add one to a value before single precision rounds.
+/// The number of launches that can each add one to a value before single precision rounds.
 pub const MOST_LAUNCHES: u64 = 1 << 23;
 
 /// The value at `index`, as a whole number below 2^20.

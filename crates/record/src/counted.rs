@@ -1,4 +1,4 @@
-//! What the simulator counted of one launch, and where the modelled time goes.
+//! Counters of one launch on a simulated card, and the breakdown of its modelled time.
 
 use counters::{Access, Counts, LaunchCounters};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub struct Counted {
     pub launch: LaunchCounters,
     /// Bytes that device memory moved, read and written.
     pub dram_bytes: u64,
-    /// Where the modelled time goes.
+    /// The breakdown of the modelled time.
     pub modelled_us: Parts,
     /// The part that is longest.
     pub bound: Bound,
@@ -22,7 +22,7 @@ pub struct Counted {
     pub lines: Vec<Line>,
 }
 
-/// What each level alone would take, in microseconds.
+/// The time of each level alone, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
     /// Starting the kernel.

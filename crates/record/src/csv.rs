@@ -2,7 +2,7 @@
 
 use crate::{Record, flat::Row};
 
-/// Why records are not written as CSV.
+/// A failure to write records as CSV.
 #[derive(Debug, thiserror::Error)]
 #[error("a record cannot be written as CSV: {0}")]
 pub struct WriteError(#[from] csv::Error);

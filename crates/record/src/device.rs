@@ -6,7 +6,7 @@ use std::fmt;
 /// The end of the names that the simulated driver gives its devices, for programs that know nothing of it.
 const MODELLED: &str = " (modelled)";
 
-/// What the driver says about a device, as far as measuring depends on it.
+/// Properties of a device as the driver reports them, as far as measuring depends on them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     /// Its number, as `--device cuda:N` takes it; 0 for a simulated one.
@@ -21,7 +21,7 @@ pub struct DeviceInfo {
     pub memory_bytes: u64,
     /// Its L2 cache, in bytes.
     pub l2_bytes: u64,
-    /// How many streaming multiprocessors it has.
+    /// Streaming multiprocessors.
     pub multiprocessors: u32,
     /// The most threads a block may have.
     pub max_threads_per_block: u32,
@@ -42,7 +42,7 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// Where the times of this device come from.
+    /// The source of this device's times.
     pub fn backend(&self) -> Backend {
         if self.card.is_some() { Backend::Modelled } else { Backend::Measured }
     }
@@ -52,7 +52,7 @@ impl DeviceInfo {
         self.name.strip_suffix(MODELLED).unwrap_or(&self.name)
     }
 
-    /// What `--device` calls it.
+    /// The value of `--device` that selects it.
     pub fn selector(&self) -> String {
         match &self.card {
             Some(card) => format!("sim:{card}"),
@@ -75,7 +75,7 @@ impl DeviceInfo {
     }
 }
 
-/// Where times come from. The two are never mixed up.
+/// The source of a time. Measured and modelled times are never mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {

@@ -12,7 +12,7 @@ pub const RECORDS_FILE: &str = "records.jsonl";
 /// The file beside it that says what the run as a whole was.
 pub const RUN_FILE: &str = "run.json";
 
-/// Why a path holds no records.
+/// A reason why a path holds no records.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {

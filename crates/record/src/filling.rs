@@ -1,4 +1,4 @@
-//! Whether a launch has blocks enough for its card.
+//! Detects launches with too few blocks to fill the card.
 
 use crate::{Extent, Record};
 use std::fmt;
@@ -13,7 +13,7 @@ pub struct Unfilled {
 }
 
 impl Unfilled {
-    /// Of a grid on a card with so many multiprocessors; `None` where each of them has a block, and without a grid.
+    /// Checks a grid on a card with `multiprocessors`; `None` where each has a block, and without a grid.
     pub fn of(grid: Option<Extent>, multiprocessors: u32) -> Option<Unfilled> {
         let blocks = grid?.count();
         (blocks < multiprocessors.into()).then_some(Unfilled { blocks, multiprocessors })

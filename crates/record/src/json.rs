@@ -3,7 +3,7 @@
 use crate::{Record, SCHEMA};
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Why a text is no list of records.
+/// A reason why a text is no list of records.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -12,7 +12,7 @@ pub enum ReadError {
     Line {
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The parser's error.
         cause: serde_json::Error,
     },
     /// A record is of another form.

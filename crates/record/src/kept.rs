@@ -1,4 +1,4 @@
-//! What a repository keeps of rows that are only compared: a few fields of each record, one JSON object a line.
+//! The rows that a repository keeps for comparison: a few fields of each record, one JSON object per line.
 
 use crate::{Backend, Ceiling, Language, Parameters, Record, Residence};
 use serde::{Deserialize, Serialize};
@@ -11,11 +11,11 @@ pub struct Kept {
     pub experiment: String,
     /// The kernel.
     pub kernel: String,
-    /// What the kernel is written in.
+    /// The language of the kernel.
     pub language: Language,
-    /// Where the figures come from.
+    /// The source of the figures.
     pub backend: Backend,
-    /// What tells this row from others of the experiment.
+    /// The parameters, which tell this row from others of the experiment.
     pub parameters: Parameters,
     /// Effective bandwidth in 10^9 bytes a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub struct Kept {
     /// The bandwidth in per cent of `copy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_of_copy: Option<f64>,
-    /// Where the data lived.
+    /// The memory level that held the data.
     pub residence: Residence,
     /// The median time over that of the twin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,10 +43,10 @@ pub struct Kept {
     /// The options that make this row, where they are more than its size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Vec<String>>,
-    /// Whether the row is held against no model, since simulating it would take too long.
+    /// True if the row is not compared with the model, since simulating it would take too long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_measured: bool,
-    /// What several runs say of the row; its figures are then their medians.
+    /// The spread over several runs; the row's figures are then their medians.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<Spread>,
 }
@@ -54,7 +54,7 @@ pub struct Kept {
 /// Between which figures several runs lay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// How many runs there were.
+    /// The number of runs.
     pub count: usize,
     /// The least and the greatest bandwidth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,14 +98,14 @@ impl Kept {
     }
 }
 
-/// What Nsight Compute counted in one launch of a row.
+/// Counters of Nsight Compute for one launch of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hardware {
     /// The experiment.
     pub experiment: String,
     /// The kernel.
     pub kernel: String,
-    /// What tells this row from others of the experiment.
+    /// The parameters, which tell this row from others of the experiment.
     pub parameters: Parameters,
     /// The counters by their names, such as `l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`.
     pub hardware: BTreeMap<String, u64>,

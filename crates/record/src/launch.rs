@@ -19,7 +19,7 @@ pub struct ProfiledLaunch {
     pub card_name: String,
     /// Major and minor compute capability, as in 9.0.
     pub compute_capability: String,
-    /// How many streaming multiprocessors the card has.
+    /// Streaming multiprocessors of the card.
     pub multiprocessors: u32,
     /// Its L2 cache, in bytes.
     pub l2_bytes: u64,
@@ -43,7 +43,7 @@ pub struct Modelled {
     seconds: Seconds,
 }
 
-/// What each level alone would take.
+/// The time of each level alone.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 struct Seconds {
     launch: f64,

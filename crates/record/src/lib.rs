@@ -67,20 +67,20 @@ pub struct Record {
     pub experiment: String,
     /// The kernel's name.
     pub kernel: String,
-    /// What the kernel is written in.
+    /// The language of the kernel.
     pub language: Language,
-    /// Where the figures come from.
+    /// The source of the figures.
     pub backend: Backend,
     /// The device that ran it.
     pub device: DeviceInfo,
     /// The PTX architecture that was given to the driver, as in compute_90; `None` where the driver did the work, and for
     /// twins.
     pub ptx: Option<String>,
-    /// What tells this row from the others of the experiment.
+    /// The parameters, which tell this row from the others of the experiment.
     pub parameters: Parameters,
     /// Bytes of one launch.
     pub bytes: BytesMoved,
-    /// Where the data lived, judged by footprint and L2.
+    /// The memory level that held the data, judged by footprint and L2.
     pub residence: Residence,
     /// Milliseconds of one launch; `None` in a row that did not verify.
     pub time_ms: Option<Times>,
@@ -98,16 +98,16 @@ pub struct Record {
     pub gflop_per_s: Option<f64>,
     /// Floating-point operations for each byte read or written; `None` where the experiment is not about them.
     pub arithmetic_intensity: Option<f64>,
-    /// Whether every element of every buffer held what it must.
+    /// True if every element of every buffer had its expected value.
     pub verified: bool,
-    /// What a reader should know: what went wrong, or why a figure looks odd.
+    /// A remark for the reader: an error, or the reason for an odd figure.
     pub note: Option<String>,
-    /// What makes the row what it is, in a sentence.
+    /// The mechanism behind the row's figures, in one sentence.
     pub explanation: Option<String>,
-    /// What the experiment saw of its buffers around the last launch.
+    /// Observations of the experiment on its buffers around the last launch.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub observed: BTreeMap<String, serde_json::Value>,
-    /// How the time was taken.
+    /// The method of timing.
     pub timing: Timing,
     /// The device's peak bandwidth; `None` where the driver does not tell.
     pub peak: Option<Peak>,
@@ -118,8 +118,7 @@ pub struct Record {
     /// Bounds of that ratio at 95% confidence; `None` without a twin, or with few samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_range: Option<[f64; 2]>,
-    /// What the simulator counted of one launch; `None` on a GPU, where the driver did the work, and in a row that did not
-    /// verify.
+    /// The counters of one launch on a simulated card. `None` on a GPU, and in a row that did not verify.
     pub counters: Option<Box<Counted>>,
 }
 
@@ -143,7 +142,7 @@ impl Record {
     }
 }
 
-/// What a kernel is written in.
+/// A language of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Language {
     /// Rust, compiled by `cuda_builder`.
@@ -167,7 +166,7 @@ impl fmt::Display for Language {
     }
 }
 
-/// Where the data of repeated launches lived.
+/// The memory level that held the data of repeated launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Residence {
     /// The footprint is at most half of L2: the next launch finds its data there.
@@ -219,7 +218,7 @@ impl fmt::Display for Residence {
 pub struct Peak {
     /// 10^9 bytes a second.
     pub gb_per_s: f64,
-    /// Where the figure comes from.
+    /// The origin of the figure.
     pub source: String,
 }
 

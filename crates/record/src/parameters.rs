@@ -1,9 +1,9 @@
-//! What a row is about: its parameters, its shape and its bytes.
+//! Identification of a row: its parameters, its shape and its bytes.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{collections::BTreeMap, fmt};
 
-/// What tells a row from the others of its experiment.
+/// The parameters that tell a row from the others of its experiment.
 ///
 /// In JSON the swept parameter and those in `more` are fields of their own names, and `swept` names the swept one:
 /// `{"bytes": 4096, "swept": "offset", "offset": 3, ..}`.
@@ -166,7 +166,7 @@ pub struct BytesMoved {
 pub struct Extent(pub [u32; 3]);
 
 impl Extent {
-    /// How many there are.
+    /// The number of blocks or threads.
     pub fn count(self) -> u64 {
         self.0.iter().map(|&number| u64::from(number)).product()
     }

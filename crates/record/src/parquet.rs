@@ -10,7 +10,7 @@ use parquet::{
 };
 use std::sync::Arc;
 
-/// Why records are not written as Parquet.
+/// A failure to write records as Parquet.
 #[derive(Debug, thiserror::Error)]
 #[error("records cannot be written as Parquet")]
 pub struct ParquetError(#[from] Cause);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The name and version of [`Run`]'s form.
 pub const RUN_SCHEMA: &str = "coalesce.run/1";
 
-/// What ran where: `run.json` beside the records of a run.
+/// The command, device and ceilings of a run: `run.json` beside its records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// [`RUN_SCHEMA`].
@@ -31,7 +31,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// What records themselves say of their run, where the run's own record is not at hand; `None` without records.
+    /// The run as its records describe it, where the run's own record is missing; `None` without records.
     pub fn of(records: &[Record]) -> Option<Run> {
         let first = records.first()?;
         Some(Run {
@@ -47,7 +47,7 @@ impl Run {
         })
     }
 
-    /// Where the card's figures are from and what its model was fitted to; `None` for a GPU.
+    /// The origin of the card's figures and of its model's calibration; `None` for a GPU.
     pub fn card_origin(&self) -> Option<(&str, &str)> {
         let text = |name: &str| self.card.as_ref()?.get(name)?.as_str();
         Some((text("source")?, text("calibration")?))

@@ -12,7 +12,7 @@ pub struct Times {
     pub min: f64,
     /// The longest.
     pub max: f64,
-    /// How many there are.
+    /// The number of samples.
     pub samples: usize,
 }
 
@@ -44,16 +44,16 @@ fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     Some(if sorted.len().is_multiple_of(2) { f64::midpoint(sorted[middle - 1], upper) } else { upper })
 }
 
-/// How a time was taken.
+/// The method that a time was taken with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// How the launches of a sample were handed to the device.
+    /// The way in which the launches of a sample were handed to the device.
     pub method: Method,
     /// Launches between the two events of a sample.
     pub launches_per_sample: u32,
 }
 
-/// How a sample's launches are handed to the device.
+/// A way of handing a sample's launches to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {

@@ -75,7 +75,7 @@ impl Program {
         named.chain(usual).map(|(home, origin)| (home.join("bin"), origin)).collect()
     }
 
-    /// What to provide in place of the wheel.
+    /// The program to provide in place of the wheel.
     fn alternative(self) -> &'static str {
         match self {
             Program::Mdbook => "mdbook 0.5 on PATH",
@@ -90,11 +90,11 @@ const TOOLKIT: &str = "/usr/local/cuda";
 /// A program that was found.
 #[derive(Clone, Debug)]
 pub struct Tool {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// As it calls itself: `13.5.37`.
     pub version: String,
-    /// How it was found, in words.
+    /// The origin, in words.
     pub origin: String,
 }
 
@@ -164,7 +164,7 @@ pub fn find_or_fetch(program: Program, target: &Path, suits: impl Fn(&Path) -> R
     Ok(tool)
 }
 
-/// Where a fetched program is kept.
+/// The path of a fetched program.
 pub fn fetched_path(program: Program, target: &Path) -> PathBuf {
     target.join("cuda-tools").join(program.name())
 }

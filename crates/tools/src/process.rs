@@ -6,11 +6,11 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// What a program printed, both streams in the order of printing, and how it ended.
+/// The output of a program, both streams in the order of printing, and its exit status.
 pub struct Output {
-    /// How it ended.
+    /// The exit status.
     pub status: ExitStatus,
-    /// What it printed.
+    /// The text of both streams.
     pub text: String,
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::process;
 
-/// What ptxas reports of one kernel.
+/// The resources of one kernel as ptxas reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The kernel's name.
@@ -56,7 +56,7 @@ pub fn assemble(ptxas: &Path, arch: &str, ptx: &Path, cubin: &Path, lines: bool)
     parse(&output.text).with_context(|| format!("cannot read what {} -v printed", ptxas.display()))
 }
 
-/// Whether this ptxas knows `arch` and the PTX version `isa` (`7.8`): it is given an empty module of both.
+/// True if this ptxas knows `arch` and the PTX version `isa` (`7.8`): it is given an empty module of both.
 ///
 /// # Errors
 /// It does not, or it does not start.

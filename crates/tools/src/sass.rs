@@ -18,7 +18,7 @@ pub struct Line {
     pub chain: Vec<(String, u32)>,
 }
 
-/// What nvdisasm prints of a cubin, for [`read`].
+/// Runs nvdisasm on a cubin; the text is for [`read`].
 ///
 /// # Errors
 /// nvdisasm does not start, or does not read the cubin: the error has what it says.
@@ -77,7 +77,7 @@ fn is_label(line: &str) -> bool {
     line.starts_with(".L") && line.ends_with(':')
 }
 
-/// Whether a line stands behind the last instruction: `NOP`s, and their labels.
+/// True if a line stands behind the last instruction: `NOP`s, and their labels.
 fn is_padding(line: &str) -> bool {
     line.ends_with("NOP;") || line.ends_with("NOP ;") || is_label(line)
 }

@@ -232,7 +232,7 @@ impl Session {
         }
         for (number, (pointer, buffer)) in pointers.iter().zip(&point.buffers).enumerate() {
             let mut bytes = vec![0; buffer.bytes as usize];
-            // SAFETY: the buffer is allocated until this function returns, and has so many bytes.
+            // SAFETY: the buffer is allocated until this function returns, and has `bytes.len()` bytes.
             unsafe { DeviceSlice::<u8>::from_raw_parts(*pointer, bytes.len()).copy_to(&mut bytes) }
                 .context("reading a buffer back failed")?;
             if let Some(findings) = buffer.after.check_in_parallel(0, 1, &bytes) {

@@ -27,7 +27,7 @@ const CEILING: (u64, u64) = (256 << 20, 1 << 30);
 /// begin.
 const MODELLED_CEILING: (u64, u64) = (64 << 20, 128 << 20);
 
-/// Which points are wanted.
+/// The user's selection of points.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     experiments: Vec<String>,
@@ -39,7 +39,7 @@ pub(crate) struct Selection {
     range: Option<Sweep>,
     scale: Scale,
     choices: Choices,
-    /// Which of them the user gave.
+    /// The options that the user gave.
     given: Given,
 }
 

@@ -1,4 +1,4 @@
-//! What each kernel's PTX must and must not contain, stated beside the kernel and checked by `cargo xtask test`.
+//! Promises and laws about each kernel's PTX, stated beside the kernel and checked by `cargo xtask test`.
 //!
 //! A promise is a line comment in `gpu-kernels/src`, above the kernel that it is about:
 //!
@@ -40,7 +40,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::pattern::{finds, finds_any, instruction, is_generic_access};
 
-/// What holds for every kernel unless it says otherwise.
+/// A rule that holds for every kernel unless it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Law {
     /// No function call is left: everything was inlined.
@@ -163,7 +163,7 @@ impl Expectations {
         Ok(())
     }
 
-    /// How many promises there are.
+    /// The number of promises.
     pub(crate) fn len(&self) -> usize {
         self.by_kernel.values().map(Vec::len).sum()
     }
@@ -195,7 +195,8 @@ impl Expectations {
         failures
     }
 
-    /// What one kernel's PTX breaks on an architecture of this compute capability (`90` for both compute_90 and 90a).
+    /// The violations of one kernel's PTX on an architecture of this compute capability (`90` for both compute_90 and
+    /// 90a).
     pub(crate) fn check(&self, kernel: &str, capability: u32, body: &str) -> Vec<String> {
         let lines: Vec<&str> = body.lines().map(instruction).filter(|line| !line.is_empty()).collect();
         let mut failures = Vec::new();
@@ -257,7 +258,7 @@ fn parse_subject(subject: &str) -> Result<(Vec<String>, u32)> {
     Ok((kernels, from))
 }
 
-/// What stands behind the colon.
+/// Parses the text behind the colon.
 fn parse_statement(statement: &str) -> Result<Promise> {
     let (verb, rest) = statement.split_once(' ').unwrap_or((statement, ""));
     let rest = rest.trim();

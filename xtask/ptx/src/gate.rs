@@ -93,7 +93,7 @@ fn summary(arch: NvvmArch, usages: &[Usage]) -> String {
     format!("{arch:<13} {:>3} kernels   at most {registers}   {spills}", usages.len())
 }
 
-/// What is wrong with what ptxas reports.
+/// The violations in the report of ptxas.
 fn judge(arch: NvvmArch, kernels: &[String], usages: &[Usage], expectations: &Expectations) -> Vec<String> {
     let mut failures = Vec::new();
     for kernel in kernels {

@@ -8,8 +8,8 @@ use cuda_builder::{Artifact, CudaBuilder, NvvmArch};
 use xtask::misuse::Misuse;
 use xtask::nearest;
 
-/// What the tests build for: the oldest architecture that CUDA 13 knows, then one of each generation; 90a besides, because
-/// what is only in `a` variants is spelled differently.
+/// The architectures that the tests build for: the oldest that CUDA 13 knows, then one per generation. 90a is there
+/// too, since features of `a` variants are spelled differently.
 pub(crate) const ARCHITECTURES: [NvvmArch; 8] = [
     NvvmArch::Compute75,
     NvvmArch::Compute80,

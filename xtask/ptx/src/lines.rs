@@ -17,7 +17,7 @@ use anyhow::{Context, Result};
 use ptx::Sources;
 use ptx::lines::{Origin, SourceLine, in_library, origins};
 
-/// How source lines are shown.
+/// Formats source lines.
 pub(crate) struct Shown<'r> {
     sources: Sources,
     root: &'r Path,
@@ -155,7 +155,7 @@ fn kept(text: &str) -> impl Iterator<Item = (u32, &str)> {
 pub(crate) mod tests {
     use super::*;
 
-    /// What the compiler makes of `offset_f32`, with files named from the checkout's root on.
+    /// The compiler's output for `offset_f32`, with files named from the checkout's root on.
     const OFFSET: &str = include_str!("../fixtures/offset_f32.ptx");
 
     /// A checkout with the lines of `offset_f32` in it, which is removed again.

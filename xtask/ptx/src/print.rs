@@ -9,7 +9,7 @@ use xtask::layout::Layout;
 use crate::kernels;
 use crate::lines::{self, Shown};
 
-/// What `ptx` takes.
+/// Arguments of `ptx`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The kernel's name

@@ -13,7 +13,7 @@ use xtask::layout::Layout;
 use crate::kernels;
 use crate::lines::{Headings, Shown};
 
-/// What `sass` takes.
+/// Arguments of `sass`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The kernel's name

@@ -1,4 +1,5 @@
-//! What the program must refuse when there is a GPU: each with one paragraph, a failing exit status, and nothing half done.
+//! Requests that the program must refuse when there is a GPU: with one paragraph, a failing exit status, and nothing
+//! half done.
 
 use anyhow::{Result, bail, ensure};
 
@@ -13,7 +14,7 @@ pub(crate) struct Case {
     arguments: &'static [&'static str],
     /// An environment variable that is set for it.
     variable: Option<(&'static str, &'static str)>,
-    /// What the message must say.
+    /// Texts that the message must contain.
     says: &'static [&'static str],
 }
 
@@ -102,7 +103,7 @@ fn refused(subject: &Subject, case: &Case, folder: &std::path::Path) -> Result<S
     Ok(String::new())
 }
 
-/// Whether a refusal is one paragraph that says what it should.
+/// Checks that a refusal is one paragraph with the expected texts.
 fn judge(text: &str, code: Option<i32>, says: &[&str]) -> Result<()> {
     match code {
         Some(0) => bail!("was accepted: {}", text.trim()),

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-/// How many rows an experiment has for each precision, where its sweep fixes that: all offsets from 0 to 32 and strides from 1 to
-/// 32, or those of a quick run.
+/// The number of rows of an experiment per precision, where its sweep fixes that: offsets from 0 to 32 and strides from
+/// 1 to 32, or those of a quick run.
 const ROWS_PER_PRECISION: [(&str, [usize; 2]); 2] = [("offset", [33, 8]), ("stride", [32, 7])];
 
-/// What rows are to be, besides verified.
+/// A requirement on rows, besides verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// From a GPU, with times.

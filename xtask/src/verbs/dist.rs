@@ -12,7 +12,7 @@ use crate::gpu::crates;
 use crate::layout::{self, Layout};
 use crate::{coalesce, kernels};
 
-/// What `dist` takes.
+/// Arguments of `dist`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The folder to make; an earlier one is replaced
@@ -128,7 +128,7 @@ fn fill(folder: &Path, layout: &Layout) -> Result<Stripped> {
     Ok(stripped)
 }
 
-/// Whether the programs were stripped.
+/// The outcome of stripping the programs.
 #[derive(Debug, PartialEq, Eq)]
 enum Stripped {
     /// They were.

@@ -13,7 +13,7 @@ use crate::layout::Layout;
 use crate::{cargo, kernels, process};
 use tools::Program;
 
-/// What one line says.
+/// The finding of one line.
 enum State {
     /// It is there.
     Found(String),
@@ -57,7 +57,7 @@ pub(crate) fn main() -> Result<u8> {
     Ok(u8::from(items.iter().any(|item| matches!(item.state, State::Missing(_)))))
 }
 
-/// What builds everything here: `version` is what it says of itself.
+/// Reports cargo, which builds everything here; `version` is its own answer.
 fn cargo_itself(version: Result<String>) -> Item {
     let state = match version {
         Ok(version) => State::Found(version.trim().to_owned()),
@@ -69,12 +69,12 @@ fn cargo_itself(version: Result<String>) -> Item {
     Item { name: "cargo".to_owned(), state }
 }
 
-/// Where cargo would build to, as far as that can be told without it.
+/// The target folder that cargo would use, as far as that is known without running it.
 fn target_without_cargo(root: &Path) -> PathBuf {
     root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
-/// What turns the kernels into PTX and assembles it, as `xtask-ptx` tells.
+/// Reports the tools that turn the kernels into PTX and assemble it, as `xtask-ptx` finds them.
 fn device_build(root: &Path) -> Vec<Item> {
     let items = kernels::step(root, &["toolchain"]).and_then(|text| text.lines().map(item).collect());
     items.unwrap_or_else(|error: anyhow::Error| {
@@ -100,7 +100,7 @@ fn item(line: &str) -> Result<Item> {
     Ok(Item { name: field("name")?, state })
 }
 
-/// What `test` calls besides the compiler.
+/// Reports the programs that `test` calls besides the compiler.
 fn cargo_tools(root: &Path) -> Vec<Item> {
     [("rustfmt", "fmt"), ("clippy", "clippy")]
         .into_iter()
@@ -146,7 +146,7 @@ fn driver(program: &Path) -> Item {
     Item { name: "driver and GPUs".to_owned(), state }
 }
 
-/// What `coalesce devices` says of driver and GPUs, without the list of simulated cards, which is below it.
+/// The driver and GPUs that `coalesce devices` lists, without the simulated cards.
 fn gpus(devices: &str) -> State {
     let of_gpus = devices.split("\n\n").next().unwrap_or_default().trim_end();
     match of_gpus.strip_prefix("no GPU: ") {

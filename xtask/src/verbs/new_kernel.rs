@@ -14,7 +14,7 @@ use xtask::misuse::Misuse;
 
 use crate::layout::Layout;
 
-/// What `new-kernel` takes.
+/// Arguments of `new-kernel`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Name of the files and the experiment, in snake case; the kernel is NAME_f32
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 /// Stands in the templates where the name goes.
 const PLACEHOLDER: &str = "name_of_lesson";
 
-/// What is made: the file, with the name in it, its template, and what it is.
+/// The files to make: path, template and purpose.
 const NEW: [(&str, &str, &str); 4] = [
     (
         "gpu-kernels/src/name_of_lesson.rs",
@@ -41,10 +41,10 @@ const NEW: [(&str, &str, &str); 4] = [
     ("host/tests/name_of_lesson.rs", include_str!("../../templates/test.rs"), "a test on the simulated H200"),
 ];
 
-/// Where the kernels' modules are named.
+/// The file that declares the kernels' modules.
 const KERNELS: &str = "gpu-kernels/src/lib.rs";
 
-/// Where the experiments' modules are named, and the experiments themselves.
+/// The file that declares the experiments' modules and lists the experiments.
 const EXPERIMENTS: &str = "host/src/experiments/mod.rs";
 
 /// The packages that the new modules are part of.
@@ -83,9 +83,9 @@ pub(crate) fn generate(root: &Path, name: &str) -> Result<()> {
 struct Change {
     /// From the root.
     path: String,
-    /// What it holds now; `None` where it is not there.
+    /// The present contents; `None` if the file does not exist.
     before: Option<String>,
-    /// What it is to hold.
+    /// The new contents.
     after: String,
 }
 
@@ -137,7 +137,7 @@ const WORDS: &str = "abstract alloc as async await become box break const contin
 /// The longest name: with what is put before and behind it still a reasonable file name and symbol.
 const LONGEST: usize = 40;
 
-/// Why this cannot be the name of a module, if it cannot.
+/// The reason why this cannot be the name of a module, if it cannot.
 fn refusal(name: &str) -> Option<String> {
     if name.is_empty() {
         return Some("it is empty; a name is in snake case, as in `scale_rows`".to_owned());
@@ -180,7 +180,7 @@ fn snake_case(name: &str) -> String {
         .to_owned()
 }
 
-/// What has this name already, if anything has.
+/// The existing item of this name, if there is one.
 fn taken(root: &Path, name: &str, read: &dyn Fn(&str) -> Result<String>) -> Result<Option<String>> {
     for (path, ..) in NEW {
         let path = path.replace(PLACEHOLDER, name);

@@ -11,7 +11,7 @@ use xtask::misuse::Misuse;
 use crate::layout::Layout;
 use crate::process;
 
-/// What `new-project` takes.
+/// Arguments of `new-project`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The folder to make; its name becomes the program's
@@ -43,7 +43,7 @@ const FILES: [(&str, &str); 10] = [
 const CRATES: [&str; 6] =
     ["cuda_builder", "cuda_launch", "cuda_safe", "cuda_std", "cust_core", "find_cuda_helper"];
 
-/// Where a project has our crates from.
+/// The source of our crates for a project.
 pub(crate) enum Source {
     /// The folder `crates` of a checkout.
     Path(PathBuf),
@@ -143,7 +143,7 @@ fn name(folder: &Path) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// What git says, in a line.
+/// Runs git and returns its output as one line.
 fn git(root: &Path, words: &[&str]) -> Result<String> {
     let text = process::data(Command::new("git").arg("-C").arg(root).args(words))?;
     Ok(text.trim().to_owned())

@@ -15,7 +15,7 @@ use crate::steps::Steps;
 use crate::verbs::book;
 use crate::{cargo, elsewhere, generated, gpu, kernels, process, simulated, snippets};
 
-/// What `test` takes.
+/// Arguments of `test`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Run the tests that need a GPU instead of those that don't
@@ -53,7 +53,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     Ok(0)
 }
 
-/// What must hold without a GPU.
+/// Runs every check that needs no GPU.
 ///
 /// In two lanes where one leaves a core idle: cargo runs test programs one after the other, and many have one thread.
 fn all(root: &Path, keep_going: bool, steps: &Steps<Stdout>) -> Result<()> {
@@ -141,7 +141,7 @@ fn all(root: &Path, keep_going: bool, steps: &Steps<Stdout>) -> Result<()> {
     )
 }
 
-/// What every kernel's PTX must pass.
+/// Checks the PTX of every kernel.
 fn ptx(root: &Path, steps: &Steps<Stdout>) -> Result<()> {
     steps.run("kernels to PTX, all architectures", || {
         let built = kernels::build(root, None)?;

@@ -1,4 +1,4 @@
-//! What the audit finds, and how it says it.
+//! Findings of the audit, and their messages.
 
 use std::fmt;
 
@@ -93,7 +93,7 @@ pub enum Finding {
         place: Option<String>,
         /// `file:line` of the branch that threads take in different ways.
         branch: Option<String>,
-        /// What differs between threads and decides the branch: `the thread's index (`tid.x`)`.
+        /// The source of divergence that decides the branch: `the thread's index (`tid.x`)`.
         cause: String,
         /// `file:line` of that.
         cause_place: Option<String>,
@@ -105,7 +105,7 @@ pub enum Finding {
         function: String,
         /// `file:line` of the barrier or call, where the build has line information.
         place: Option<String>,
-        /// What differs between threads and decides the choice.
+        /// The source of divergence that decides the choice.
         cause: String,
         /// `file:line` of that.
         cause_place: Option<String>,

@@ -72,8 +72,8 @@ fn instructions_using(global: Value<'_>) -> Vec<Value<'_>> {
     found
 }
 
-/// Where an instruction comes from, as its author would say it: not inside the standard library, if it was inlined from
-/// there.
+/// The source line of an instruction in the author's code: where it was inlined from the standard library, that of the
+/// call.
 fn place(instruction: Value<'_>) -> Option<String> {
     let positions = instruction.positions();
     let standard = |position: &&Position| {
@@ -83,8 +83,8 @@ fn place(instruction: Value<'_>) -> Option<String> {
     Some(format!("{}:{}", position.file, position.line))
 }
 
-/// Where an instruction comes from in the crate of the function it is in, however many functions of libraries were
-/// inlined around it; as [`place`] has it, where that crate has no part in it.
+/// The source line of an instruction in the crate of its function, through any number of inlined library functions. If
+/// that crate has no part in it, the line is that of [`place`].
 fn authors_place(instruction: Value<'_>) -> Option<String> {
     let positions = instruction.positions();
     let crates_own = |position: &&Position| {

@@ -1,4 +1,4 @@
-//! Which functions and variables a function leads to.
+//! Functions and variables that a function can reach.
 
 use std::collections::{HashMap, HashSet};
 

@@ -87,7 +87,7 @@ use crate::CudaBuilderError;
 use crate::llvm::{Block, Linkage, Module, Opcode, TargetMachine, Value};
 use crate::markers::Kernel;
 
-/// What brings the copy into the form that is judged: the code of each kernel whole, its variables in registers.
+/// The passes that bring the copy into the form that is judged: each kernel inlined whole, its variables in registers.
 const INLINE: &str = "globaldce,function(sroa,early-cse,simplifycfg),always-inline,\
                       function(sroa,early-cse,simplifycfg),globaldce";
 
@@ -202,7 +202,7 @@ fn check<'c>(function: Value<'c>, barriers: &Barriers<'c>, findings: &mut Vec<Fi
     }
 }
 
-/// Where a value was computed, if it is an instruction and not a parameter.
+/// The source line where a value was computed; `None` for a parameter.
 fn place_of(value: Value<'_>) -> Option<String> {
     value.is_instruction().then(|| authors_place(value)).flatten()
 }
@@ -221,7 +221,7 @@ fn chosen_by(site: Value<'_>) -> Option<Value<'_>> {
     }
 }
 
-/// Which instructions of a module wait for all threads of the block.
+/// The instructions of a module that wait for all threads of the block.
 struct Barriers<'c> {
     /// The functions that have a barrier, or call one that has.
     functions: HashSet<Value<'c>>,

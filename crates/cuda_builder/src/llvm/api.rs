@@ -10,9 +10,9 @@ use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 pub(super) type Raw = *mut c_void;
 /// LLVM's boolean: 0 is false (and, for most functions that return one, success).
 pub(super) type Bool = c_int;
-/// What LLVM calls with each diagnostic of a context.
+/// The callback that receives each diagnostic of a context.
 pub(super) type DiagnosticHandler = unsafe extern "C" fn(info: Raw, data: *mut c_void);
-/// What LLVM calls before it ends the process over an error that it cannot report otherwise.
+/// The callback before LLVM ends the process over an error that it cannot report otherwise.
 pub(super) type FatalHandler = unsafe extern "C" fn(reason: *const c_char);
 
 macro_rules! functions {

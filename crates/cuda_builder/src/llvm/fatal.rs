@@ -1,4 +1,4 @@
-//! What LLVM says when it gives up, told so that it helps.
+//! Turns LLVM's last message before it ends the process into an error that helps.
 //!
 //! For a few errors (an instruction that the architecture does not have, mostly) LLVM's back end knows no other end than that
 //! of the process, with a stack dump. Here the process ends as well, since LLVM cannot go on, but with a paragraph

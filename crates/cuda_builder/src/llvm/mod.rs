@@ -35,7 +35,7 @@ pub(crate) struct Llvm {
     version: (u32, u32, u32),
 }
 
-/// Why a file could not be used as libLLVM.
+/// A reason why a file could not be used as libLLVM.
 #[derive(Clone, Debug)]
 pub(crate) enum OpenError {
     /// The dynamic loader refused it.

@@ -10,7 +10,7 @@ use super::{Llvm, Module, c_string, fatal};
 /// The only target there is here.
 pub(super) const TRIPLE: &str = "nvptx64-nvidia-cuda";
 
-/// How hard the back end tries, in LLVM's numbers.
+/// The optimisation level of the back end, in LLVM's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Optimise {
     /// `-O1`.

@@ -7,7 +7,7 @@ use super::memories::finish;
 use crate::llvm::{AddressSpace, Linkage, Module};
 use crate::markers::DYNAMIC_SHARED;
 
-/// What any type that is put there needs at most; wider needs (128 bytes for bulk copies) are aligned by hand.
+/// The alignment that any ordinary type needs at most; wider needs (128 bytes for bulk copies) are aligned by hand.
 const ALIGNMENT: u32 = 16;
 
 pub(super) fn run(module: &mut Module<'_>) {

@@ -1,4 +1,4 @@
-//! How far floating-point arithmetic may leave Rust's rules, for those who ask for it.
+//! Relaxations of Rust's floating-point rules, on request.
 //!
 //! Rust rounds each operation by itself, correctly, and keeps subnormal numbers. Each option here gives one of these
 //! up, as the nvcc option of the same name does. It is written onto the instructions and functions themselves, so
@@ -6,7 +6,7 @@
 
 use crate::llvm::{FastMath, Module, Opcode};
 
-/// Which rules to give up.
+/// The rules to give up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct FloatOptions {
     /// Subnormal `f32` results and operands become zero (`-ftz=true`).

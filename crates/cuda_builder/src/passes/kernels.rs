@@ -1,4 +1,4 @@
-//! What a kernel's description says, as attributes that LLVM understands.
+//! Turns a kernel's description into attributes that LLVM understands.
 //!
 //! A pointer that nothing writes through during a launch becomes `noalias readonly`, upon which the back end reads it
 //! through the read-only data path (`ld.global.nc`). Launch bounds let ptxas spend registers up to what the stated block

@@ -1,4 +1,4 @@
-//! What is done to the linked module, one file a step.
+//! The passes over the linked module, one per file.
 //!
 //! Everything here happens before optimisation, because optimisation is what makes use of it: a shared array that is
 //! moved to its address space afterwards would leave generic accesses behind, and a `static mut` that only
@@ -23,19 +23,19 @@ use crate::llvm::{Linkage, Module, Optimise, TargetMachine};
 use crate::markers::{self, Kernel};
 use crate::{CudaBuilderError, NvvmArch, audit};
 
-/// What the user's options ask of the passes.
+/// The user's options for the passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct PassOptions {
     pub(crate) float: FloatOptions,
     pub(crate) constant_memory: bool,
 }
 
-/// What [`prepare`] learned of the module.
+/// The result of [`prepare`].
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     /// The kernels that have a description and are still there.
     pub(crate) kernels: Vec<Kernel>,
-    /// What is likely not meant.
+    /// Warnings about likely mistakes.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -81,7 +81,7 @@ impl Compiler {
     }
 }
 
-/// What `rustc -vV` says.
+/// The output of `rustc -vV`.
 #[derive(Debug, PartialEq, Eq)]
 struct About {
     version: String,

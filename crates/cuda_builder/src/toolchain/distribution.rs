@@ -13,10 +13,10 @@ use super::{Compiler, library};
 /// The packages; what they need and the machine lacks is fetched along.
 const PACKAGES: [&str; 4] = ["rustc-web", "libstd-rust-web-dev", "rust-web-src", "libllvm22"];
 
-/// Where packages are unpacked, below the build's folder.
+/// The folder for unpacked packages, below the build's folder.
 pub(super) const FOLDER: &str = "distribution";
 
-/// Where distributions install their compiler.
+/// The path at which distributions install their compiler.
 const INSTALLED: &str = "/usr/bin/rustc";
 
 /// A compiler and the source of its library, if the machine has them already.

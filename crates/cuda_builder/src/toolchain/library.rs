@@ -6,7 +6,7 @@ use std::process::Command;
 use super::Compiler;
 use crate::environment;
 
-/// Where a toolchain keeps the source of its library, from its root.
+/// The path of a toolchain's library source, from its root.
 pub(super) const IN_SYSROOT: &str = "lib/rustlib/src/rust/library";
 
 /// The source in the toolchain at `sysroot`; the error says what is not there.

@@ -16,7 +16,7 @@ use crate::llvm::{self, Llvm, OpenError};
 pub struct LlvmLibrary {
     /// Its file.
     pub path: PathBuf,
-    /// What it says it is: 22.1.2.
+    /// The version that it reports: 22.1.2.
     pub version: String,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn find(compiler: &Compiler) -> Result<LlvmLibrary, CudaBuilderError>
             found: text(found),
             wanted: format!(
                 "{} says that it runs on LLVM {major}.{minor}, and only LLVM of the same major and minor version is sure to read its \
-                 bitcode. Install the toolchain anew, so that the two fit together.",
+                 bitcode. Install the toolchain again, so that the two fit together.",
                 compiler.version
             ),
         });

@@ -1,4 +1,4 @@
-//! Which compiler, which source of `core` and which libLLVM a device build uses, and how each was found.
+//! Finds the compiler, the source of `core` and the libLLVM of a device build, and records where each came from.
 //!
 //! Three things have to fit together: a rustc, the source of the `core` that belongs to it, and the libLLVM that it was
 //! built with. A toolchain of rustup's has the first and the third, and the second as a component that
@@ -41,12 +41,12 @@ pub const ROUTE_VARIABLE: &str = "CUDA_BUILDER_LIBRARY_SOURCE";
 /// The environment variable that, set to 1, lets a build install what it lacks.
 pub const INSTALL_VARIABLE: &str = "COALESCE_INSTALL";
 
-/// Whether a build may install what it lacks.
+/// True if a build may install what it lacks.
 fn may_install() -> bool {
     std::env::var_os(INSTALL_VARIABLE).is_some_and(|value| value == "1")
 }
 
-/// How the source of `core` was come by.
+/// The origin of the source of `core`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// It was there, in the active toolchain.
@@ -84,7 +84,7 @@ impl FromStr for Route {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Toolchain {
-    /// How the source of `core` was come by.
+    /// The origin of the source of `core`.
     pub route: Route,
     /// The cargo to run.
     pub cargo: PathBuf,

@@ -1,4 +1,4 @@
-//! What a compiler's LLVM can make code for.
+//! Lists the processors that a compiler's LLVM can generate code for.
 //!
 //! LLVM itself only warns about a processor or PTX version that it does not know, and goes on with a default.
 

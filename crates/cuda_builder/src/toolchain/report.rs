@@ -1,4 +1,4 @@
-//! What there is and what is missing, for a person to read.
+//! A readable report of the toolchain: the components found, and those missing.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use super::{
 pub struct Report {
     /// The active compiler, or the distribution's if that is the one to be used.
     pub rustc: Option<PathBuf>,
-    /// What it says it is.
+    /// The version that it reports.
     pub version: Option<String>,
     /// Its root folder.
     pub sysroot: Option<PathBuf>,
     /// The source of its library, if it is there already.
     pub library_source: Option<PathBuf>,
-    /// How a build comes by that source; `None` if it is known that it cannot.
+    /// The origin from which a build gets that source; `None` if it is known that it cannot.
     pub route: Option<Route>,
     /// Its libLLVM.
     pub llvm: Option<LlvmLibrary>,
-    /// What is missing or will be fetched, a paragraph each.
+    /// Components that are missing or will be fetched, one paragraph each.
     pub missing: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ fn of_active(report: &mut Report, active: &Compiler, forced: Option<Route>, scra
             report.library_source = Some(source);
         }
         Err(reason) => {
-            // Whoever has one unpacked has built with it, and lacks nothing.
+            // A user who has one unpacked has built with it, and lacks nothing.
             if forced.is_none() && distribution::unpacked(&active.cargo, &distribution_root(scratch)).is_ok()
             {
                 of_distribution(report, scratch);

@@ -179,7 +179,7 @@ impl fmt::Display for Table {
             "launches",
             "modelled us",
             "share",
-            "us a launch",
+            "us/launch",
             "sect/ld",
             "sect/st",
             "conflicts",

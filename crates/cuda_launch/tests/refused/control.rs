@@ -1,4 +1,4 @@
-//! What the other cases get wrong, done right: this one must compile.
+//! The correct forms of what the other cases get wrong: this one must compile.
 
 use cuda_launch::{Launch, LaunchError, Module, Parts, Shape, scope};
 use cuda_safe::names::N;

@@ -45,7 +45,7 @@ const UNCHECKED: [&str; 11] = [
     "unchecked_transpose",
 ];
 
-/// What a launch is made from. Each kernel takes from it what it has.
+/// The random numbers of a launch. Each kernel takes the ones that it needs.
 #[derive(Clone, Copy, Debug)]
 struct Draw {
     /// Elements of an array along one axis.

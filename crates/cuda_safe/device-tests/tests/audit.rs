@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cuda_builder::{CudaBuilder, CudaBuilderError, Finding};
 
-/// What each crate of kernels begins with, and a kernel that is sound.
+/// The head of each crate of kernels, and a kernel that is sound.
 const HEAD: &str = r#"#![no_std]
 #![forbid(unsafe_code)]
 #![allow(unused_imports)]
@@ -72,7 +72,7 @@ pub fn barrier_of_cuda_std(thread: Thread<Warps>) {
 }
 "#;
 
-/// What the audit finds in kernels over `cuda_safe` and `cuda_std`.
+/// Runs the audit on kernels over `cuda_safe` and `cuda_std`.
 fn findings(name: &str, kernels: &str) -> Vec<Finding> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().unwrap();
     let krate = tempfile::tempdir().unwrap();

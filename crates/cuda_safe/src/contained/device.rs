@@ -10,7 +10,7 @@ use crate::tile::{Layout, Tile};
 use core::cell::{Cell, RefCell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize};
 
-/// What a thread's code may capture; see the [module](self).
+/// Values that a thread's code may capture; see the [module](self).
 ///
 /// # Safety
 /// Through a shared reference to such a value, no value that differs between threads can be left where the block's code

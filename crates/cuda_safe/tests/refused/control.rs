@@ -2,7 +2,7 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-//! What the other cases get wrong, done right: this one must compile.
+//! The correct forms of what the other cases get wrong: this one must compile.
 
 use cuda_safe::names::{N, Nx, Ny};
 use cuda_safe::shape::{Fixed, Plane};

@@ -2,7 +2,7 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-//! What belongs to one thread, taken out of its code.
+//! Values that belong to one thread, taken out of its code.
 
 use core::cell::OnceCell;
 use cuda_safe::names::{Nx, Ny};

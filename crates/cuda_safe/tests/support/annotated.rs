@@ -15,7 +15,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What programs are checked, and how.
+/// The programs to check, and their dependencies.
 pub(crate) struct Programs<'a> {
     /// A name for the package that is made of them.
     pub(crate) name: &'a str,
@@ -25,7 +25,7 @@ pub(crate) struct Programs<'a> {
     pub(crate) uses: &'a [&'a str],
     /// Other dependencies, as lines of a manifest.
     pub(crate) more: &'a str,
-    /// Whether they are device code.
+    /// True if they are device code.
     pub(crate) on_device: bool,
 }
 
@@ -76,7 +76,7 @@ impl Programs<'_> {
         rust.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path)).collect()
     }
 
-    /// What the compiler says of each program.
+    /// Compiles each program and returns the compiler's messages.
     fn said(&self, cases: &BTreeMap<String, PathBuf>) -> BTreeMap<String, Vec<Said>> {
         let package = self.package(cases);
         let mut command = Command::new(env!("CARGO"));

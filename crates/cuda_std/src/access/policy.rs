@@ -9,7 +9,7 @@ use super::word::cast;
 use crate::gpu_only;
 use crate::vector::{F32x4, I32x4, U32x4};
 
-/// How L2 treats the lines that an access brings in: an opaque 64-bit word made by `createpolicy` (sm_80).
+/// An L2 policy for the lines that an access brings in: an opaque 64-bit word made by `createpolicy` (sm_80).
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct CachePolicy(u64);

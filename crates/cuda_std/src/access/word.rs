@@ -1,4 +1,4 @@
-//! Which types one instruction can move, and as what.
+//! Types that one instruction can move, and their PTX types.
 
 use crate::vector::{F32x2, F32x4, F64x2, I32x2, I32x4, I64x2, U32x2, U32x4, U64x2};
 

@@ -157,7 +157,7 @@ enum Direction {
     Zero,
 }
 
-/// Which neighbour of the nearest number is the rounded one.
+/// The neighbour of the nearest number that is the rounded result.
 #[cfg(not(target_arch = "nvptx64"))]
 enum Step {
     Down,

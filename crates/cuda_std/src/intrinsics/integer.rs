@@ -20,17 +20,17 @@ integer! {
     brev(x: i32) -> i32 = x.reverse_bits();
     /// The bits in reverse order (`brev.b64`).
     brevll(x: i64) -> i64 = x.reverse_bits();
-    /// How many 0 bits stand above the highest 1 bit; 32 for 0.
+    /// Counts the leading zeros; 32 for 0.
     clz(x: i32) -> i32 = x.leading_zeros().cast_signed();
-    /// How many 0 bits stand above the highest 1 bit; 64 for 0.
+    /// Counts the leading zeros; 64 for 0.
     clzll(x: i64) -> i32 = x.leading_zeros().cast_signed();
     /// The number of the lowest 1 bit, counted from 1; 0 for 0.
     ffs(x: i32) -> i32 = if x == 0 { 0 } else { x.trailing_zeros().cast_signed() + 1 };
     /// The number of the lowest 1 bit, counted from 1; 0 for 0.
     ffsll(x: i64) -> i32 = if x == 0 { 0 } else { x.trailing_zeros().cast_signed() + 1 };
-    /// How many bits are 1.
+    /// Counts the bits that are 1.
     popc(x: i32) -> i32 = x.count_ones().cast_signed();
-    /// How many bits are 1.
+    /// Counts the bits that are 1.
     popcll(x: i64) -> i32 = x.count_ones().cast_signed();
     /// The average, rounded down, without overflow.
     hadd(x: i32, y: i32) -> i32 = ((i64::from(x) + i64::from(y)) >> 1) as i32;

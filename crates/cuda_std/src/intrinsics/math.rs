@@ -137,7 +137,7 @@ functions! {
     powi, powif(x: Float, y: i32) -> Float = GpuFloat::powi(x, y), GpuFloat::powi(x, y);
     /// `1 / cbrt(x)`.
     rcbrt, rcbrtf(x: Float) -> Float = x.rcbrt(), x.rcbrt();
-    /// What is left of `x` after the nearest multiple of `y`, ties to even, is taken away.
+    /// The IEEE remainder: `x` minus the nearest multiple of `y`, ties to even.
     remainder, remainderf(x: Float, y: Float) -> Float = libm::remainder(x, y), libm::remainderf(x, y);
     /// The nearest whole number, ties to even.
     rint, rintf(x: Float) -> Float = libm::rint(x), libm::rintf(x);

@@ -1,4 +1,4 @@
-//! What a launch hands over: device memory by address and length, and values by their bytes.
+//! Arguments of a launch: device memory by address and length, and values by their bytes.
 
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -139,7 +139,7 @@ pub struct Parameter {
 pub struct Words {
     /// The values, each aligned to 16 bytes.
     storage: Vec<u128>,
-    /// Where each value begins.
+    /// The offset of each value in `storage`.
     starts: Vec<usize>,
 }
 

@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::{Pointer, PointerMut, Shape, Slice, SliceMut};
 
-/// What stands for an argument in a clause.
+/// An argument as a clause sees it: a number, or something with a length.
 pub trait Quantity {
     /// A number, or something with a length.
     type As;
@@ -123,7 +123,7 @@ impl Dimensions {
         Self { x: grid.x * block.x, y: grid.y * block.y, z: grid.z * block.z }
     }
 
-    /// How many there are.
+    /// The product of the three axes.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.x * self.y * self.z

@@ -1,4 +1,4 @@
-//! What a launch is told that breaks the kernel's contract.
+//! Errors of launches that break the kernel's contract.
 
 use alloc::string::String;
 use core::fmt;
@@ -13,9 +13,9 @@ pub enum Refusal {
     Shape {
         /// The kernel.
         kernel: &'static str,
-        /// What it takes.
+        /// The shapes that it takes.
         needs: String,
-        /// What it got.
+        /// The shape of the launch.
         found: Shape,
     },
     /// A slice has another length than the kernel's other arguments ask for.
@@ -44,9 +44,9 @@ pub enum Refusal {
         kernel: &'static str,
         /// The parameter.
         parameter: &'static str,
-        /// What it allows.
+        /// The values that it allows.
         needs: String,
-        /// What it got.
+        /// The value that it got.
         found: String,
     },
 }

@@ -4,7 +4,7 @@ use crate::gpu_only;
 #[cfg(target_arch = "nvptx64")]
 use crate::intrinsic;
 
-/// Whether the predicate is true in all lanes of the mask (`vote.sync.all.pred`).
+/// True if the predicate is true in all lanes of the mask (`vote.sync.all.pred`).
 ///
 /// # Safety
 /// All lanes of `mask` make this call together with the same mask, and the calling lane is one of them.
@@ -16,7 +16,7 @@ pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
     unsafe { intrinsic::vote_all(mask, predicate) }
 }
 
-/// Whether the predicate is true in any lane of the mask (`vote.sync.any.pred`).
+/// True if the predicate is true in any lane of the mask (`vote.sync.any.pred`).
 ///
 /// # Safety
 /// As for [`warp_vote_all`].
@@ -44,14 +44,14 @@ pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
 ///
 /// Floats are compared by their bits, so that `0.0` and `-0.0` differ and a NaN equals itself.
 pub trait WarpMatchValue: Sized {
-    /// What [`warp_match_any`] returns.
+    /// Implements [`warp_match_any`].
     ///
     /// # Safety
     /// As for [`warp_vote_all`].
     #[must_use]
     unsafe fn match_any(mask: u32, value: Self) -> u32;
 
-    /// What [`warp_match_all`] returns.
+    /// Implements [`warp_match_all`].
     ///
     /// # Safety
     /// As for [`warp_vote_all`].
@@ -111,7 +111,7 @@ pub unsafe fn warp_match_all<T: WarpMatchValue>(mask: u32, value: T) -> Option<u
     unsafe { T::match_all(mask, value) }
 }
 
-/// How a reduction joins two values.
+/// The operation of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarpReductionOp {
     /// The sum, wrapping.
@@ -130,7 +130,7 @@ pub enum WarpReductionOp {
 
 /// A value that a warp can reduce: in hardware `u32` and `i32`, and what a kernel crate implements over these.
 pub trait WarpReduceValue: Sized {
-    /// What [`warp_reduce`] returns.
+    /// Implements [`warp_reduce`].
     ///
     /// # Safety
     /// As for [`warp_vote_all`].
@@ -138,7 +138,7 @@ pub trait WarpReduceValue: Sized {
     unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self;
 }
 
-/// What the values of two lanes become.
+/// Combines the values of two lanes.
 #[cfg(any(test, target_arch = "nvptx64"))]
 trait Join {
     fn join(self, other: Self, op: WarpReductionOp) -> Self;

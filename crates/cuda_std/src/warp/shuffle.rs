@@ -4,7 +4,7 @@ use crate::gpu_only;
 #[cfg(target_arch = "nvptx64")]
 use crate::intrinsic;
 
-/// Which lane a lane reads from.
+/// The choice of the lane that a lane reads from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum WarpShuffleMode {
@@ -18,12 +18,12 @@ pub enum WarpShuffleMode {
     Xor = 3,
 }
 
-/// What one 32-bit shuffle delivers.
+/// The result of one 32-bit shuffle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarpShuffleResult {
     /// The value read.
     pub value: u32,
-    /// Whether the lane read from was in range.
+    /// True if the source lane was in range.
     pub predicate: bool,
 }
 

@@ -15,7 +15,7 @@ fn run(client: &str, settings: &[(&str, &str)]) -> Output {
     super::run(command, settings)
 }
 
-/// What a client that succeeds says on stderr.
+/// Runs a client that must succeed, and returns its stderr.
 fn stderr_of(client: &str, settings: &[(&str, &str)]) -> String {
     let output = run(client, settings);
     stdout(&output);

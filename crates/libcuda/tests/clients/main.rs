@@ -35,7 +35,7 @@ fn run(mut command: Command, settings: &[(&str, &str)]) -> Output {
     command.output().expect("a second process")
 }
 
-/// What a client that succeeds prints.
+/// The stdout of a client, which must have succeeded.
 fn stdout(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}\n{}", stderr(output));

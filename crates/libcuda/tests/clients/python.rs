@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use super::{file, run, stdout};
 
-/// What the client prints; none without Python, which the tests say.
+/// Runs the client and returns its output; `None` without Python, which the tests report.
 fn told(settings: &[(&str, &str)]) -> Option<String> {
     let found = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !found.is_ok_and(|status| status.success()) {

@@ -3,7 +3,7 @@
 //! Post-dominators are the dominators of the reversed graph, from a virtual exit that every end of the function leads to;
 //! they are found by the iteration of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm", 2001).
 
-/// What a block ends in, where that is of interest here.
+/// The end of a block, as far as the analysis needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// A branch, or a return.
@@ -29,7 +29,7 @@ pub(super) struct Flow {
     post_dominators: Vec<usize>,
 }
 
-/// What a branch decides.
+/// The part of the function that a branch decides about.
 pub(super) struct Influence {
     /// The blocks between the branch and its immediate post-dominator: those that can be reached from it before that.
     pub(super) region: Vec<usize>,

@@ -24,7 +24,7 @@ pub(super) fn written(instruction: Value<'_>) -> Option<Value<'_>> {
     }
 }
 
-/// Whether a variable's address gets to where it is no longer seen what is done with it.
+/// True if a variable's address escapes: it is stored, passed or cast, so that its uses cannot all be seen.
 pub(super) fn escapes(variable: Value<'_>) -> bool {
     let mut seen = HashSet::from([variable]);
     let mut open = vec![variable];
@@ -65,7 +65,7 @@ pub(super) fn behind(address: Value<'_>) -> Vec<Value<'_>> {
     variables
 }
 
-/// Whether the result of such an instruction points to where one of its operands does.
+/// True if the result of such an instruction points to the same variable as one of its operands.
 fn derives(opcode: Opcode) -> bool {
     matches!(
         opcode,

@@ -1,4 +1,4 @@
-//! Which instructions are barriers, and which are sources of divergence.
+//! Classification of instructions: barriers, and sources of divergence.
 //!
 //! An instruction counts as divergent unless it is known to be uniform. For LLVM's intrinsics that knowledge is in their own
 //! attributes: one that is not `convergent` and has `memory(none)` computes from its operands alone.
@@ -8,7 +8,7 @@ use std::fmt;
 use crate::llvm::{Opcode, Value};
 use crate::passes::assembly_instructions;
 
-/// Whether the threads of a block have the same value of an instruction.
+/// Uniformity of an instruction's value over the threads of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Nature {
     /// They have.

@@ -1,4 +1,4 @@
-//! How divergence spreads through a function: from its sources along operands, branches and local variables.
+//! Propagation of divergence through a function: from its sources along operands, branches and local variables.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -7,7 +7,7 @@ use super::locals;
 use super::sources::{self, Nature, Source};
 use crate::llvm::{Block, Opcode, Value};
 
-/// Why a value is divergent.
+/// The reason for a value's divergence.
 enum Cause<'c> {
     Source(Source),
     /// It has this operand, or this instruction writes to it.
@@ -30,9 +30,9 @@ pub(super) struct Spread<'a, 'c> {
     flow: &'a Flow,
     /// The kernel's parameters that are variables in local memory.
     by_value: HashSet<Value<'c>>,
-    /// Why each divergent value is.
+    /// The cause of each divergent value.
     causes: HashMap<Value<'c>, Cause<'c>>,
-    /// What each divergent branch depends on, by the number of its block.
+    /// The condition of each divergent branch, by the number of its block.
     conditions: HashMap<usize, Value<'c>>,
     divergences: Vec<Divergence>,
     /// Divergent values whose users are still to be visited; first in, first out, so that chains of causes are short.

@@ -70,7 +70,7 @@ impl<'c> Value<'c> {
         Block { context: self.context, raw }
     }
 
-    /// What a phi takes, and on the edge from which block.
+    /// The values that a phi takes, each with the block at the other end of its edge.
     pub(crate) fn incoming(self) -> Vec<(Value<'c>, Block<'c>)> {
         let functions = self.functions();
         let context = self.context;

@@ -6,7 +6,7 @@ use std::iter;
 use super::{Block, FUNCTION_INDEX, Value};
 use crate::llvm::api::Raw;
 
-/// Who may see a global: the linkages that the passes tell apart.
+/// Visibility of a global: the linkages that the passes tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Linkage {
     External,

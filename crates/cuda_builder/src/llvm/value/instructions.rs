@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use super::{FUNCTION_INDEX, Value};
 
-/// What an instruction or constant expression does: the ones that the passes tell apart.
+/// The operation of an instruction or constant expression: the ones that the passes tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opcode {
     Alloca,
@@ -62,7 +62,7 @@ impl Opcode {
     }
 }
 
-/// What a floating-point instruction may be turned into, as LLVM's flags.
+/// LLVM's flags for rewriting a floating-point instruction.
 pub(crate) struct FastMath;
 
 impl FastMath {
@@ -96,7 +96,7 @@ impl<'c> Value<'c> {
         matches!(self.opcode(), Some(Opcode::Call | Opcode::Invoke | Opcode::CallBranch))
     }
 
-    /// What a call calls.
+    /// The callee of a call.
     pub(crate) fn callee(self) -> Option<Value<'c>> {
         // SAFETY: the callers ask this of calls only.
         self.optional(unsafe { (self.functions().LLVMGetCalledValue)(self.raw) })

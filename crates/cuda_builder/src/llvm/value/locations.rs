@@ -1,4 +1,4 @@
-//! Where in the source instructions come from.
+//! Source positions of instructions.
 
 use std::ffi::{c_char, c_uint};
 use std::{iter, ptr};
@@ -32,8 +32,8 @@ const LINKAGE_NAME: usize = 3;
 
 /// Locations of instructions.
 impl Value<'_> {
-    /// Where in the source the instruction comes from: from the innermost inlined function outwards, `[]` when the module
-    /// has no line information.
+    /// The source positions of the instruction, from the innermost inlined function outwards. Empty if the module has
+    /// no line information.
     pub(crate) fn positions(self) -> Vec<Position> {
         self.locations().filter_map(|location| self.position(location)).collect()
     }

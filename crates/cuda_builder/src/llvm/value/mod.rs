@@ -122,7 +122,7 @@ impl<'c> Value<'c> {
         unsafe { (self.functions().LLVMGetTypeKind)((self.functions().LLVMTypeOf)(self.raw)) != VOID_KIND }
     }
 
-    /// What an instruction or constant expression does; `None` for anything else.
+    /// The operation of an instruction or constant expression; `None` for anything else.
     pub(crate) fn opcode(self) -> Option<Opcode> {
         // SAFETY: the value is live, and each opcode is asked of its own kind only.
         unsafe {

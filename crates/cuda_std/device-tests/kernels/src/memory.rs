@@ -13,7 +13,7 @@ static mut TILE: [[MaybeUninit<u32>; 33]; 32] = [const { [MaybeUninit::uninit();
 #[address_space(shared)]
 static mut WIDE: MaybeUninit<[u64; 32]> = MaybeUninit::uninit();
 
-/// What the host finds before it writes, too.
+/// A static that the host reads before it writes it, too.
 #[address_space(constant)]
 #[unsafe(no_mangle)]
 pub static mut COEFFICIENTS: [f32; 32] = [2.5; 32];
@@ -110,7 +110,7 @@ pub unsafe fn globals() {
     MANAGED[thread] += 2 * thread as u32;
 }
 
-/// Where the managed static is.
+/// The address of the managed static.
 #[kernel]
 pub unsafe fn managed_address(address: *mut u64) {
     *address = (&raw const MANAGED).expose_provenance() as u64;
@@ -198,7 +198,7 @@ pub unsafe fn tables(places: &[u32], results: *mut [f64; 5]) {
     ];
 }
 
-/// What the PTX is for, and the lowest that the crate is for.
+/// The architecture of the PTX, and the lowest that the crate supports.
 #[kernel]
 pub unsafe fn architectures(results: *mut u32) {
     *results = cfg::architecture();

@@ -80,7 +80,7 @@ fn fence(kind: u32) {
     }
 }
 
-/// Each thread writes its value, then counts itself; whoever counts last adds up what all wrote, which only the fence
+/// Each thread writes its value, then counts itself; the last to count adds up the values of all, which only the fence
 /// makes visible to it.
 #[kernel]
 pub unsafe fn last_thread_sums(

@@ -40,8 +40,7 @@ const BOUNDS: [Bound; 10] = [
     ("tanh", f64::tanh, |_, y| 2.0_f64.powi(-11) * y.abs(), |_| true),
 ];
 
-/// How far a result is from what it should be, in units of its bound: at most 1. NaN, infinities and overflow are matched
-/// as such.
+/// The error of a result in units of its bound: at most 1. NaN, infinities and overflow are matched as such.
 fn excess(found: f32, expected: f64, bound: f64) -> f64 {
     let (rounded, found_wide) = (expected as f32, f64::from(found));
     if found == rounded || found.is_nan() && expected.is_nan() {

@@ -1,4 +1,4 @@
-//! Whether what the threads got from one cell can have come about one after the other.
+//! Checks that the results of atomics on one cell fit some sequential order.
 
 use std::collections::HashMap;
 use std::fmt::Debug;

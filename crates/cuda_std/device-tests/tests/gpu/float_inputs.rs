@@ -1,4 +1,4 @@
-//! Which floats the functions are tried with.
+//! Inputs of the floating-point tests.
 
 use crate::device::Random;
 

@@ -8,7 +8,7 @@ use cust::memory::DeviceCopy;
 use crate::device::{Kernels, Part, Random, assert_same, filled, gpu, read, results};
 use crate::float_inputs::{double_pairs, doubles, single_pairs, singles};
 
-/// What the kernel of that name makes of the inputs.
+/// The results of the kernel of that name for the inputs.
 fn launched<T: DeviceCopy, R: DeviceCopy + Default>(
     kernels: &Kernels,
     name: &str,

@@ -1,4 +1,4 @@
-//! What `cuda_std`'s device functions do, on whatever device the bound driver has.
+//! Tests of `cuda_std`'s device functions, on the device of the bound driver.
 //!
 //! Each test launches kernels of `kernels` and compares every element that they write with a definition written here, from
 //! the PTX manual or from `std`, not with what the kernels' library says. Each runs on the PTX for compute capability 7.5

@@ -8,7 +8,7 @@ use cust::memory::{CopyDestination, DeviceCopy};
 
 use crate::device::{Kernels, Random, assert_same, devices, filled, gpu, read, results};
 
-/// What a static of the kernels holds.
+/// The contents of a static of the kernels.
 fn global<T: DeviceCopy + Default>(kernels: &Kernels, name: &CStr) -> T {
     let mut value = T::default();
     let global = kernels.module.get_global::<T>(name).unwrap_or_else(|error| panic!("{name:?}: {error}"));
@@ -129,7 +129,7 @@ fn constants_are_what_the_host_wrote() {
             assert_same(&read(&found.1), &bytes, "bytes");
             assert_same(&read(&found.2), &words, "words");
         }
-        // As it was, for whoever asks again.
+        // Restored for the next reader.
         set_global(kernels, c"COEFFICIENTS", &[2.5_f32; 32]);
         set_global(kernels, c"CONSTANT_BYTES", &[1_u8, 2, 3, 4, 5]);
         set_global(kernels, c"CONSTANT_WORDS", &[0_u64; 3]);

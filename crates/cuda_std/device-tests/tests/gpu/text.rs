@@ -10,10 +10,10 @@ use crate::device::{Part, filled, gpu, read, results};
 
 /// Says to the child what to do.
 const JOB: &str = "CUDA_STD_DEVICE_TESTS_JOB";
-/// Where no launch takes a second, this is one that hangs.
+/// Time after which a launch counts as hanging; none takes a second.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What the child is to do, in the child.
+/// The job of the child process; `None` in the parent.
 fn job() -> Option<String> {
     std::env::var(JOB).ok()
 }

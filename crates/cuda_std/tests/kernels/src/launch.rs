@@ -1,4 +1,4 @@
-//! What `#[kernel]` makes of parameters and options.
+//! Kernels for each kind of parameter and option of `#[kernel]`.
 use core::cell::Cell;
 
 use cuda_std::kernel;

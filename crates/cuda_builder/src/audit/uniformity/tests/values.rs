@@ -1,4 +1,4 @@
-//! Which values are divergent, and which barriers count.
+//! Tests of divergent values and of the barriers that count.
 
 use super::*;
 
