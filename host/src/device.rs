@@ -1,4 +1,4 @@
-//! The device that the program runs on, a GPU or a simulated card, and its properties as the driver reports them.
+//! The device that the program runs on, a GPU or a simulated card, and its properties from the driver.
 
 use crate::simulated::{self, Card};
 use anyhow::{Context as _, Result, anyhow, bail};

@@ -1,4 +1,4 @@
-//! The device memory of a run: allocated once, large enough for its largest point, filled again before each point and
+//! The device memory of a run. It is allocated once, large enough for the largest point, filled before each point and
 //! read back after it.
 //!
 //! On a GPU a kernel fills it, which is over in no time. A simulated card would take as long for that as for the kernel
@@ -81,7 +81,8 @@ fn loaded<K: Kernel>(module: &Module) -> Result<Loaded<'_, K>> {
     Ok(unsafe { Loaded::new(function) })
 }
 
-/// The length of each buffer in device memory that `points` need, where a buffer serves every point that has one at its place.
+/// The lengths of the buffers in device memory that `points` need. A buffer serves every point that has one at its
+/// index.
 pub(crate) fn needed<'p, I: IntoIterator<Item = &'p Point>>(points: I) -> Vec<u64> {
     let mut slots = Vec::new();
     for point in points {
@@ -96,7 +97,7 @@ pub(crate) fn needed<'p, I: IntoIterator<Item = &'p Point>>(points: I) -> Vec<u6
     slots
 }
 
-/// The most memory of the host that one of the points needs for buffers which are not in device memory, in bytes.
+/// The most host memory that one of the points needs for buffers outside device memory, in bytes.
 pub(crate) fn needed_on_host<'p, I: IntoIterator<Item = &'p Point>>(points: I) -> u64 {
     let of = |point: &Point| {
         let hosted = point.buffers.iter().filter(|buffer| buffer.place != Place::Device);
@@ -225,8 +226,8 @@ impl<'m> Memory<'m> {
         })
     }
 
-    /// Gives each point device memory of its own from now on, which ends where its buffers end, without a guard: so tools
-    /// that watch allocations, such as compute-sanitizer, see every access beyond a buffer.
+    /// Gives each point device memory of its own from now on, without a guard. The memory ends where the buffers end,
+    /// so tools that watch allocations, such as compute-sanitizer, see every access beyond a buffer.
     pub(crate) fn be_exact(&mut self) {
         self.exact = true;
         self.slots.clear();
@@ -329,8 +330,8 @@ impl<'m> Memory<'m> {
         Ok(None)
     }
 
-    /// Hands the bytes from `start` on to `each`, piece by piece with the place in the buffer where a piece begins.
-    /// While one piece is looked at, the next one is on its way.
+    /// Hands the bytes from `start` on to `each`, in pieces with their offset in the buffer. While one piece is looked
+    /// at, the next one is on its way.
     fn read(
         &mut self,
         slot: usize,

@@ -131,13 +131,13 @@ fn inputs(root: &Path, program: &Path) -> Option<BTreeSet<PathBuf>> {
     let root = &std::fs::canonicalize(root).ok()?;
     let mut inputs = BTreeSet::new();
     for path in unescaped(listed.trim_end()) {
-        // cargo lists the build script's own by a way through its package: `host/./../gpu-kernels/src`.
+        // cargo lists the build script's files by a path through its package: `host/./../gpu-kernels/src`.
         let path = std::fs::canonicalize(path).ok()?;
         // Folders are listed for files that come and go, which shows in a file that names them.
         if path.starts_with(target) || path.is_dir() {
             continue;
         }
-        // Checkouts may share a target folder: the program is then another one's.
+        // Checkouts may share a target folder: the program may then belong to another one.
         if !path.starts_with(root) {
             return None;
         }

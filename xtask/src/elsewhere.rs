@@ -1,5 +1,5 @@
-//! Makes sure that what `new-project` makes builds, runs and passes its tests outside this workspace: once with our crates as
-//! path dependencies, once as git dependencies at the present commit.
+//! Checks that a project made by `new-project` builds, runs and passes its tests outside this workspace. Our crates are
+//! path dependencies in one run, and git dependencies at the present commit in the other.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ const PROFILE: [&str; 4] = [
 pub(crate) fn check(root: &Path) -> Result<String> {
     let ours = cargo::target(root)?;
     let folder = ours.join("new-project");
-    // What the last time built stays: both projects share it. Other people's crates are those that this checkout has
+    // The last run's build stays: both projects share it. Other people's crates are those that this checkout has
     // compiled; ours are what is tested, and compiled from where each project has them.
     let target = folder.join("target");
     reuse::libraries(&ours.join("debug"), &target.join("debug"), &cargo::members(root)?)?;

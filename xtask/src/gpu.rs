@@ -26,9 +26,8 @@ pub(crate) struct Subject {
 /// The experiments whose only choices are sizes, precisions and blocks.
 const PLAIN: [&str; 3] = ["offset", "stride", "copy"];
 
-/// The sizes, precisions and blocks that these run at: one block (which differs with the precision), the
-/// article's size, and beyond any L2 cache; then blocks of one warp, of the most threads there are, and of a number that is
-/// no power of two.
+/// The sizes, precisions and blocks of these runs. Sizes: one block (which differs with the precision), the article's
+/// size, and beyond any L2 cache. Blocks: one warp, the maximum, and a number that is no power of two.
 const SHAPES: [(&str, &str, &str); 7] = [
     ("1KiB", "f32", "256"),
     ("2KiB", "f64", "256"),
@@ -72,7 +71,7 @@ pub(crate) fn run(
         rows::check(&subject.rows(&["--small"])?, &experiments, "both")
     })?;
     steps.run("all experiments, as `coalesce run` does", || {
-        // Which kernels a quick run leaves out for the sake of time is the experiments' own choice.
+        // The experiments choose the kernels that a quick run leaves out to save time.
         let mut any = experiments.clone();
         any.iter_mut().for_each(|experiment| experiment.kernels.clear());
         rows::check(&subject.rows(&[])?, &any, "both")

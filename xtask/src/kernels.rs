@@ -49,7 +49,7 @@ pub(crate) fn step(root: &Path, words: &[&str]) -> Result<String> {
     process::data(program(root)?.arg("step").args(words))
 }
 
-/// Compiles the kernels for all architectures that the tests know, and copies the PTX to a folder if one is given.
+/// Compiles the kernels for all tested architectures, and copies the PTX to a folder if one is given.
 pub(crate) fn build(root: &Path, into: Option<&Path>) -> Result<Vec<Built>> {
     let mut command = program(root)?;
     let _ = command.args(["step", "build"]);

@@ -22,8 +22,9 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Looks beside this program first, and then for the checkout: the one that cargo started this program for, the one
-    /// around the current folder, the one around the program, and at last the one that it was built from.
+    /// Finds the layout: beside this program first, and then in a checkout. Checkouts are tried in this order: the one
+    /// that cargo started this program for, around the current folder, around the program, and the one that it was
+    /// built from.
     ///
     /// # Errors
     /// There is none at any of these places.

@@ -159,8 +159,8 @@ pub(crate) fn of(text: &str) -> Vec<Link> {
     links
 }
 
-/// The anchors of a text's headings, as mdBook and the usual code hosts make them: lower case, blanks as hyphens, no
-/// punctuation; the second of a name ends in `-1`.
+/// The anchors of a text's headings, as mdBook and the usual code hosts make them. They are in lower case, with hyphens
+/// for blanks and without punctuation; the second of a name ends in `-1`.
 fn headings(text: &str) -> Vec<String> {
     let mut anchors: Vec<String> = Vec::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();

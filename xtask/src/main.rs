@@ -96,7 +96,7 @@ fn main() -> ExitCode {
         Ok(line) => line.verb,
         Err(error) => match unknown_verb(&error) {
             Some(words) => return misuse::report(&Misuse::error(words)),
-            // Help, the version, and what clap words well itself.
+            // Help, the version, and errors that clap words well itself.
             None => error.exit(),
         },
     };

@@ -1,4 +1,4 @@
-//! Command lines that cannot be carried out as they stand, whose exit status is 2 as after a line that cannot be parsed.
+//! Command lines that parse but cannot be carried out. Their exit status is 2, as after a parse error.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -25,7 +25,8 @@ impl fmt::Display for Misuse {
 
 impl std::error::Error for Misuse {}
 
-/// Says on stderr what failed, with the whole chain of causes in one paragraph; gives the exit status: 2 for a [`Misuse`], else 1.
+/// Prints the error with its chain of causes as one paragraph on stderr. Returns the exit status: 2 for a [`Misuse`],
+/// else 1.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     eprintln!("error: {error:#}");
     status(error)

@@ -15,7 +15,7 @@ pub fn alike<'n, N: AsRef<str>>(wanted: &str, names: &'n [N]) -> Vec<&'n str> {
         .filter(|(distance, _, name)| *distance <= limit || name.starts_with(wanted))
         .collect();
     near.sort_by_key(|(distance, alike, _)| (*distance, *alike));
-    // What is much farther away than the nearest was not meant.
+    // A word much farther away than the nearest was not meant.
     let farthest = near.first().map_or(0, |(distance, ..)| distance + 1);
     let near = near.into_iter().take_while(|(distance, ..)| *distance <= farthest);
     near.map(|(.., name)| name).take(MOST).collect()

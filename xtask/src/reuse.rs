@@ -1,5 +1,4 @@
-//! Copies what cargo has built for this checkout to where another build of the same sources begins, so that it compiles
-//! only what differs.
+//! Copies cargo's build of this checkout to another build of the same sources, which then compiles only what differs.
 //!
 //! cargo takes a compiled crate for up to date if its hash is the same and its sources are not newer. The hash is made of
 //! the crate's name, version and features, its profile, the flags, and the same of its dependencies. For crates from a
@@ -15,8 +14,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Copies the libraries and the outcomes of build scripts in a profile's folder, such as `target/debug`, except for those
-/// of some packages. What was never built is no error.
+/// Copies the libraries and build-script outputs of a profile's folder, such as `target/debug`, except for some
+/// packages. A missing build is no error.
 pub(crate) fn libraries(from: &Path, to: &Path, except: &[String]) -> Result<()> {
     let crates: Vec<String> = except.iter().map(|package| package.replace('-', "_")).collect();
     for folder in [".fingerprint", "build", "deps"] {
@@ -25,7 +24,7 @@ pub(crate) fn libraries(from: &Path, to: &Path, except: &[String]) -> Result<()>
             let name = entry.with_context(|| format!("cannot list {}", from.display()))?.file_name();
             let Some(file) = name.to_str() else { continue };
             let package = if folder == "deps" {
-                // Programs end in nothing, and nobody depends on one.
+                // Programs have no extension, and no crate depends on one.
                 library(file)
             } else {
                 file.rsplit_once('-').map(|(package, _)| package)

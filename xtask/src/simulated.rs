@@ -1,4 +1,4 @@
-//! The tests that need the built program but no GPU: every kernel as a user runs it, on the simulated H200.
+//! The tests that need the built program but no GPU: every kernel as users run it, on the simulated H200.
 
 use std::io::Stdout;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) fn run(root: &Path, program: &Path, steps: &Steps<Stdout>) -> Result<
         judge(&rows(program, &["--small"])?, &listed)
     })?;
     steps.run("all experiments on the simulator (coalesce run)", || {
-        // Which kernels a quick run leaves out for the sake of time is the experiments' own choice.
+        // The experiments choose the kernels that a quick run leaves out to save time.
         let mut listed = listed(program)?;
         listed.iter_mut().for_each(|experiment| experiment.kernels.clear());
         // Its default points, at a size that a program without optimisation verifies in seconds.

@@ -42,7 +42,7 @@ pub(crate) fn check(root: &Path) -> Result<String> {
 
 /// The interpreter of a virtual environment with the libraries; `None` where Python cannot make one.
 fn python(target: &Path) -> Result<Option<PathBuf>> {
-    // Of these versions: others have an environment of their own.
+    // For these versions: others have an environment of their own.
     let folder = target.join("python").join(LIBRARIES.join("-").replace("==", ""));
     let (python, complete) = (folder.join("bin/python"), folder.join("complete"));
     if complete.is_file() {

@@ -1,4 +1,4 @@
-//! A list of steps with name, time and outcome, run one after the other or in two lanes side by side.
+//! A list of steps with name, time and outcome, run in order or in two parallel lanes.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
@@ -53,7 +53,7 @@ impl<W: Write + Send> Steps<W> {
         self.perform(name, true, || step().map(|()| String::new()))
     }
 
-    /// Runs the steps of two lanes side by side: a test that waits, or has one thread, leaves room for another.
+    /// Runs the steps of two lanes in parallel: while a test in one waits, or uses one thread, the other goes on.
     pub(crate) fn beside(
         &self,
         one: impl FnOnce() -> Result<()> + Send,

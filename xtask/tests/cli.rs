@@ -1,4 +1,4 @@
-//! Real command lines, as far as they need no build: what is refused, and what a folder made by `dist` does.
+//! Tests of real command lines that need no build: refusals, and commands in a folder made by `dist`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -33,9 +33,9 @@ impl AccessKind {
     }
 }
 
-/// The request of an instruction that cost most: most sectors in global and local memory, most wavefronts in shared memory,
-/// most issues in constant memory. Of equals it is that of the earliest block, in a block that of the earliest warp, and of a
-/// warp's own the first.
+/// The most expensive request of an instruction. Cost is sectors in global and local memory, wavefronts in shared
+/// memory, and issues in constant memory. Ties go to the lowest block, then to the lowest warp, then to the warp's
+/// first request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Access {

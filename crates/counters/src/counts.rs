@@ -55,7 +55,7 @@ sums! {
         /// Warp instructions: `smsp__inst_executed_op_global_ld.sum`.
         instructions: u64, "is_zero";
         /// Requests: `l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`. On 1.x half-warps; on 2.x and 3.x an instruction
-        /// of 8 bytes a lane is two, of 16 four; nvprof's `gld_request` counts instructions.
+        /// of 8 bytes per lane is two, of 16 four; nvprof's `gld_request` counts instructions.
         requests: u64, "is_zero";
         /// Transfers between the multiprocessor and what lies behind it, of the size that the capability gives: nvprof's
         /// `gld_transactions`. From 5.0 on, the sectors.
@@ -68,8 +68,8 @@ sums! {
         straddling: u64, "is_zero";
         /// Bytes that lanes asked for: `smsp__sass_data_bytes_mem_global_op_ld.sum`.
         bytes_requested: u64, "is_zero";
-        /// Turns that L1 takes: of its four banks of tags, the one that most lines of the request fall to, or 128 bytes of
-        /// data, whichever are more. From 5.0 on; before, estimated from the lines.
+        /// L1 cycles of the request: the larger of its lines in the busiest of the four tag banks, and its data in
+        /// units of 128 bytes. Exact from 5.0 on; before, estimated from the lines.
         turns: u64, "is_zero";
         /// Requests of loads that found all that they wanted in L1.
         requests_in_l1: u64, "is_zero";
@@ -84,8 +84,8 @@ sums! {
 }
 
 impl MemoryCounts {
-    /// Sectors a request, as Nsight Compute shows them: 4 at best for 4 bytes a lane from 2.0 on, 32 at worst. 0 without
-    /// requests.
+    /// Sectors per request, as Nsight Compute shows them. For 4 bytes per lane, 4 is best from 2.0 on, and 32 is worst.
+    /// 0 without requests.
     pub fn sectors_per_request(&self) -> f64 {
         ratio(self.sectors, self.requests, 0.0)
     }
@@ -180,7 +180,7 @@ sums! {
         branches: u64, "is_zero";
         /// Of these, those whose lanes went both ways: `smsp__sass_branch_targets_threads_divergent.sum`.
         divergent_branches: u64, "is_zero";
-        /// Barriers of blocks that were passed, each once a block.
+        /// Barriers of blocks that were passed, each once per block.
         barriers: u64, "is_zero";
     }
 }

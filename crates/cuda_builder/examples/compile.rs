@@ -1,5 +1,5 @@
-//! Compiles a kernel crate from the command line: `compile FOLDER [ARCHITECTURE]...`, for instance
-//! `cargo run -p cuda_builder --example compile -- kernels compute_75 compute_90a`.
+//! Compiles a kernel crate from the command line: `compile FOLDER [ARCHITECTURE]...`. For instance: `cargo run -p
+//! cuda_builder --example compile -- kernels compute_75 compute_90a`.
 
 use std::process::ExitCode;
 

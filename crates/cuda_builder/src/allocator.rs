@@ -10,8 +10,8 @@ const HANDLER: &str = "__rust_alloc_error_handler";
 /// Targets of a failed allocation: `#[alloc_error_handler]` if the program has one, else the handler in `alloc`.
 const HANDLERS: [&str; 2] = ["__rg_oom", "__rdl_alloc_error_handler"];
 
-/// LLVM assembly that defines `symbol`, if it is one that rustc would have generated; `defined` says whether another symbol
-/// exists somewhere.
+/// Generates LLVM assembly that defines `symbol`, if rustc would have generated it. `defined` says whether another
+/// symbol exists somewhere.
 pub(crate) fn shim(symbol: &str, defined: impl Fn(&str) -> bool) -> Option<String> {
     if PROOF.iter().any(|name| sibling(symbol, name, name).is_some()) {
         return Some(format!("define void @\"{symbol}\"() alwaysinline {{\n ret void\n}}\n"));

@@ -140,8 +140,8 @@ impl NvvmArch {
         self.facts().2
     }
 
-    /// Every `compute_..` feature that code compiled for this architecture may rely on, ascending: all plain
-    /// architectures up to its capability, and, for a variant, the `f` ones of its family up to its capability (an `a`
+    /// Every `compute_..` feature that code for this architecture may rely on, ascending. These are all plain
+    /// architectures up to its capability. A variant adds the `f` ones of its family up to its capability (an `a`
     /// device runs them as well) and itself.
     pub fn all_target_features(&self) -> Vec<String> {
         let (capability, variant, ..) = self.facts();
@@ -188,8 +188,8 @@ impl NvvmArch {
         Self::ALL.iter().copied().filter(|arch| arch.capability_value() == capability).collect()
     }
 
-    /// The number that the `f` variants of one family share: the major version, but for 10.1, which is an older name of
-    /// 11.0 and shares nothing with 10.0 and 10.3.
+    /// The family number that `f` variants share: the major version, except for 10.1. That is an older name of 11.0 and
+    /// shares nothing with 10.0 and 10.3.
     fn family(self) -> u32 {
         if self.capability_value() == 101 { 11 } else { self.major_version() }
     }
@@ -219,7 +219,7 @@ impl NvvmArch {
         self.facts().3
     }
 
-    /// True if code for `self` runs on a device requested as `other`, so that one compile of a crate serves both.
+    /// True if code for `self` runs on a device requested as `other`. One compile of a crate then serves both.
     pub(crate) fn is_contained_in(self, other: Self) -> bool {
         let features = other.all_target_features();
         features.iter().any(|feature| feature == self.name())

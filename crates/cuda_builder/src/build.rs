@@ -187,7 +187,7 @@ impl Files {
     fn stamp(&self, toolchain: &Toolchain, compiled: &Compiled, request: &Request) -> Stamp {
         let mut stamp = Stamp::default();
         stamp.value("cuda_builder", env!("CARGO_PKG_VERSION"));
-        // A build runs again if the builder itself changed, as its developers expect.
+        // A change of the builder itself makes a build run again.
         if let Ok(program) = std::env::current_exe() {
             stamp.file(&program);
         }
@@ -254,8 +254,8 @@ fn refuse_unsupported(options: &CudaBuilder) -> Result<(), CudaBuilderError> {
     Ok(())
 }
 
-/// `cuda-builder` in the target folder that the build which runs us uses, or else the crate's own: a build script cannot ask
-/// cargo for it, but its output folder is inside.
+/// The folder `cuda-builder` in the target folder of the build that runs us, or else in the crate's own. A build script
+/// cannot ask cargo for it, but its output folder is inside.
 fn default_folder(of_crate: &Path) -> PathBuf {
     let output = environment::build_script_output();
     // cargo marks the root of its target folder so that backups leave it out.

@@ -272,9 +272,9 @@ impl CudaBuilder {
         self
     }
 
-    /// Makes a part of what the other options ask for: the PTX of one of the architectures, with these kernels and without
-    /// the crate's others. The part holds the same code as the whole, sooner: the crate is compiled for the same
-    /// [`arches`](Self::arches), and statics that the host knows by name stay. For tools that run an edited kernel at once.
+    /// Builds only these kernels, for one of the architectures, without the crate's others. The code is the same as in
+    /// a full build, and available sooner: the crate is compiled for the same [`arches`](Self::arches), and statics
+    /// that the host knows by name stay. For tools that run an edited kernel at once.
     ///
     /// It is an error if the architecture is none of them, or if the crate lacks one of the kernels.
     pub fn only(mut self, arch: NvvmArch, kernels: impl IntoIterator<Item = impl Into<String>>) -> Self {

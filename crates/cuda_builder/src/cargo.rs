@@ -118,7 +118,7 @@ fn command(toolchain: &Toolchain, request: &Compile<'_>) -> Command {
     // Even the default, "thin-local", would optimise the bitcode before our passes see it.
     let profile = if request.release { "release" } else { "dev" };
     command.arg("--config").arg(format!("profile.{profile}.lto=\"off\""));
-    // What debug information there is, the flags say. Crates whose workspaces say something else of their host programs
+    // The flags decide the debug information. Crates whose workspaces set other values for their host programs
     // then share `core` in one target folder, which takes longer to compile than most kernels.
     command.arg("--config").arg(format!("profile.{profile}.debug=false"));
     for (package, attributes) in &request.attributes.dependencies {
@@ -156,7 +156,7 @@ fn rust_flags(request: &Compile<'_>) -> Vec<String> {
     .map(String::from)
     .to_vec();
     if request.attributes.no_std_everywhere {
-        // Those that say it themselves would be warned of saying it twice.
+        // Crates that declare it themselves would get a warning about the second declaration.
         flags.extend(["-Zcrate-attr=no_std", "-Aunused_attributes"].map(String::from));
     }
     flags.push(format!("-Clinker={LINKER_NAME}"));

@@ -36,7 +36,7 @@ pub(crate) fn metadata(
 ) -> Result<Metadata, CudaBuilderError> {
     let mut command = Command::new(cargo);
     environment::clean(&mut command);
-    // The one variable of the outer build that says where things are, and not how they are built.
+    // The only variable of the outer build that names a location instead of a setting.
     if let Some(folder) = std::env::var_os("CARGO_TARGET_DIR") {
         command.env("CARGO_TARGET_DIR", folder);
     }
@@ -51,7 +51,7 @@ pub(crate) fn metadata(
             variable: "CARGO",
             source,
         })?;
-    // cargo has said on stderr what is wrong with the manifest.
+    // cargo has reported the manifest's error on stderr.
     let text = if output.status.success() { String::from_utf8(output.stdout).ok() } else { None };
     text.and_then(|text| MetadataCommand::parse(text).ok()).ok_or(CudaBuilderError::BuildFailed)
 }

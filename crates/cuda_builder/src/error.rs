@@ -129,7 +129,7 @@ pub enum CudaBuilderError {
         message: String,
     },
 
-    /// The architecture is one that this compiler's LLVM has not heard of.
+    /// The compiler's LLVM has no processor for the architecture.
     #[error(
         "{compiler} cannot make code for {arch}: its LLVM has no processor `{}`. It has: {known}. Ask for one of these, or use \
          a newer toolchain.",

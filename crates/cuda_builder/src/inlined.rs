@@ -52,7 +52,7 @@ pub(crate) fn write_out(ptx: &str, chains: &Chains) -> String {
                 if let Some(place) = location(line) {
                     writer.last.insert(place, Vec::new());
                 } else if line.trim_start().starts_with(".visible") || line.starts_with(".func") {
-                    // What was said of another function is not taken for granted.
+                    // Positions of another function do not carry over.
                     writer.last.clear();
                 }
                 text += line;
@@ -94,7 +94,7 @@ impl Writer<'_> {
             places.push((file, position.line, if depth == 0 { column } else { position.column }));
         }
         let mut text = String::new();
-        // From the kernel inwards. A caller is said again only where something else was last said of its place.
+        // From the kernel inwards. A caller is written again only if its place last had another one.
         for depth in (0..places.len()).rev() {
             let callers = places[depth + 1..].to_vec();
             let known = self.last.get(&places[depth]).is_some_and(|last| *last == callers);

@@ -6,7 +6,7 @@
 //! | `.cuda.kernel` | bytes that describe a kernel: see [`Kernel`] |
 //! | `.cuda.export` | bytes that are the name of a symbol to keep |
 //!
-//! Section names are what stock rustc lets through to LLVM unchanged, which attributes of one's own are not.
+//! A custom section name passes stock rustc unchanged on its way to LLVM; a custom attribute does not.
 
 use std::collections::HashSet;
 
@@ -35,8 +35,8 @@ const EXPORT: &str = ".cuda.export";
 /// The external symbol that stands for dynamic shared memory.
 pub(crate) const DYNAMIC_SHARED: &str = "__cuda_std_dynamic_shared";
 
-/// A kernel's description, in the static's bytes: `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`, followed by `\0 safe` for a safe
-/// kernel and by `\0 arch=compute_90a` for one that names the oldest architecture with its instructions.
+/// A kernel's description, in the static's bytes: `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`. `\0 safe` follows for a
+/// safe kernel, and `\0 arch=compute_90a` for one that names the oldest architecture with its instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
     /// Symbol of the kernel.

@@ -1,5 +1,5 @@
-//! Helpers of the tests: from IR text to IR or PTX text, with the libLLVM of the toolchain that runs the tests; and
-//! fake toolchains.
+//! Helpers of the tests: IR text in, IR or PTX text out, and fake toolchains. They use the libLLVM of the toolchain
+//! that runs the tests.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -573,8 +573,8 @@ macro_rules! kernel {
 }
 "#;
 
-/// Kernels, some of which have a barrier that not all threads reach, as the end of its line says; the line with what
-/// decides that says so too.
+/// Kernels with barriers, some of which not all threads reach. The end of such a barrier's line says so, and that of
+/// the line that decides it.
 const BARRIERS: &str = r#"
 use core::cell::Cell;
 

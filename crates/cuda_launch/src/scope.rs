@@ -10,7 +10,7 @@ use crate::error::LaunchError;
 /// Invariant in the lifetime: a loan cannot pass for a longer or a shorter one.
 type Invariant<'scope> = PhantomData<fn(&'scope ()) -> &'scope ()>;
 
-/// A stretch of code whose launches run on one stream, one after the other, while the host goes on; see [`scope`].
+/// A region whose launches run on one stream in order, while the host goes on; see [`scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     stream: &'env Stream,
@@ -99,8 +99,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 }
 
-/// Runs `body`, which queues launches on the stream, then waits until the stream has ended its work, also when `body`
-/// panics. Buffers come from outside and are lent or shared for all of it:
+/// Runs `body`, which queues launches on the stream, then waits for the stream, even if `body` panics. Buffers come
+/// from outside and are lent or shared for all of it:
 ///
 /// ```no_run
 /// # use cuda_launch::{Launch, LaunchError, Module, SafeKernel, Shape, scope};
@@ -127,7 +127,7 @@ pub fn scope<'env, R>(
 
     impl Drop for Wait<'_> {
         fn drop(&mut self) {
-            // A stream whose work failed has ended it.
+            // A stream whose work failed has no work left.
             let _ = self.0.synchronize();
         }
     }

@@ -249,7 +249,7 @@ fn a_struct_crosses_by_its_bytes() {
     stream.synchronize().unwrap();
     assert_eq!(host(&y), [20.5, 41.0, 61.5]);
 
-    // A contract that is broken is refused here too.
+    // A launch that breaks the contract is refused here too.
     // SAFETY: nothing is launched.
     let broken =
         unsafe { blend::launch_unchecked(module, stream, Shape::linear(2, 32), (factors, &x, &mut y, 3)) };
@@ -348,7 +348,7 @@ fn a_value_that_the_type_does_not_allow_is_refused() {
         refused(particular::launch(module, stream, shape, (&mut y, &mut a, 2, 33, 0))),
         "the kernel `particular` takes 2, 4, 8, 16 or 32 as `width`, and it is 33"
     );
-    // What an alias hides is held to what it stands for.
+    // A type behind an alias is checked like the type itself.
     let x = buffer(&[1.0, 2.0]);
     hidden::launch(module, stream, shape, (&x, 2)).unwrap();
     assert_eq!(

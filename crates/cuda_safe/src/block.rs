@@ -116,8 +116,8 @@ impl<S: Shape> Block<S> {
         tile.into_state()
     }
 
-    /// The barrier, which all threads of the block reach: tiles that were written can be read, tiles that were read can be
-    /// written again.
+    /// Waits until all threads of the block arrive. Tiles that were written can then be read, and tiles that were read
+    /// can be written again.
     #[inline(always)]
     pub fn sync<T: Turn>(&mut self, tiles: T) -> T::Next {
         thread::sync_threads();
@@ -259,7 +259,7 @@ impl<N> Inside<N> {
 }
 
 impl<S: Linear> Block<S> {
-    /// A proof that the indices of all threads of the block are below the length, so that none needs a bounds check.
+    /// A proof that the indices of all the block's threads are below the length. None needs a bounds check.
     #[inline(always)]
     #[must_use]
     pub fn inside<N>(&self, all: impl Bounds<N>) -> Option<Inside<N>> {
@@ -293,8 +293,7 @@ impl<X, Y> Inside2<X, Y> {
 }
 
 impl<const X: u32, const Y: u32> Block<Fixed<X, Y>> {
-    /// A proof that the positions of all threads of the block lie within the extents, so that none needs a bounds
-    /// check.
+    /// A proof that the positions of all the block's threads lie within the extents. None needs a bounds check.
     #[inline(always)]
     #[must_use]
     pub fn inside<Nx, Ny>(&self, nx: Extent<Nx>, ny: Extent<Ny>) -> Option<Inside2<Nx, Ny>> {
@@ -313,7 +312,7 @@ impl Block<Square> {
     }
 }
 
-/// Threads that are whole warps and run together, so that lanes can read each other's values: a [`Block`] or a [`Warp`].
+/// Threads in whole warps that run together, so that lanes can exchange values: a [`Block`] or a [`Warp`].
 pub trait Lanes: Sealed {
     /// The layout of the threads.
     type Shape: Shape;
@@ -443,9 +442,9 @@ impl Block<Warps> {
         }
     }
 
-    /// Adds up halves: each of the first `distance` threads combines its value with the cell of the thread `distance` further
-    /// on, if the block has that one, and writes the result to its own cell. A tile and the threads' values hold the same
-    /// before and after.
+    /// Performs one step of a tree reduction. Each of the first `distance` threads combines its value with the cell of
+    /// the thread `distance` further on, if the block has that one, and writes the result to its own cell. A tile and
+    /// the threads' values hold the same before and after.
     ///
     /// What is read and what is written are different halves, so one barrier for each halving is enough.
     #[inline(always)]
@@ -462,7 +461,7 @@ impl Block<Warps> {
     {
         let (x, threads) = (thread::thread_idx_x(), thread::block_dim_x());
         let mut value = values.0;
-        // No sum that could be too large: the distance is any number.
+        // A subtraction, since a sum could overflow: the distance is any number.
         if x < distance && distance < threads - x {
             // SAFETY: both cells are the tile's. This one is the thread's own; the other belongs to a thread that is not
             // below `distance`, which writes nothing here.

@@ -54,8 +54,7 @@ pub struct Extent<Name>(u32, PhantomData<fn() -> Name>);
 #[derive(Debug)]
 pub struct Positive<Name>(u32, PhantomData<fn() -> Name>);
 
-/// A length of the launch that is whole segments of 32 elements, one for each lane of a warp, and not 0; see the
-/// [module](self).
+/// A length of whole segments of 32 elements, one per lane of a warp, and not 0; see the [module](self).
 #[derive(Debug)]
 pub struct Segmented<Name>(u32, PhantomData<fn() -> Name>);
 
@@ -115,7 +114,8 @@ impl<Name> Extent<Name> {
 }
 
 impl<Name> Extent<Name> {
-    /// The extent in parts of `W` if it is a multiple of `W`, each by a proof that all of it is below the extent.
+    /// Divides the extent into parts of `W`, each with a proof that it is below the extent; `None` if `W` does not
+    /// divide it.
     #[inline(always)]
     #[must_use]
     pub fn whole_parts<const W: u32>(self) -> Option<impl Iterator<Item = Part<Name, W>>> {
@@ -227,7 +227,7 @@ impl<Name> Positive<Name> {
         self.0
     }
 
-    /// An index drawn by a random number of 32 bits, all of them equally likely to within one part in 2^32 / length.
+    /// Draws an index from a random number of 32 bits. All are equally likely to within one part in 2^32 / length.
     ///
     /// It is the upper half of the product of both, which is below the length whatever the number is.
     #[inline(always)]

@@ -232,8 +232,8 @@ impl<T: Bits, N: 'static, const MORE: usize> In<T, Each<Plus<N, MORE>>> {
 }
 
 impl<T: Bits, N: 'static, const MORE: usize> In<T, Each<Plus<N, MORE>>> {
-    /// One of the `MORE` elements behind those of the block's threads, for the first `MORE` threads of the block: what a
-    /// [`Halo`](crate::tile::Halo) has behind the cells of the threads.
+    /// One of the `MORE` elements behind those of the block's threads, for the first `MORE` threads of the block. A
+    /// [`Halo`](crate::tile::Halo) has it behind the cells of the threads.
     #[inline(always)]
     #[must_use]
     pub fn behind_block<S: Linear>(self, thread: &Thread<S>) -> Option<T> {
@@ -255,7 +255,7 @@ impl<T: Bits, N: 'static, const MORE: usize> In<T, Each<Plus<N, MORE>>> {
 }
 
 impl<T: Bits, N: 'static> In<T, Each<N>> {
-    /// The elements that a thread reads when each warp takes `32 * COUNT` in a row, then those one grid further on.
+    /// The elements of a thread when each warp takes `32 * COUNT` in a row, then those one grid further on.
     ///
     /// The distances of a thread's elements are known to the compiler then, and cost no arithmetic.
     #[inline(always)]
@@ -300,7 +300,7 @@ impl<T: Bits, const COUNT: usize> ByWarps<T, COUNT> {
         }
     }
 
-    /// The elements of the last, partial vector.
+    /// The thread's elements behind the last whole run.
     #[inline(always)]
     pub fn rest(self) -> impl Iterator<Item = T> {
         (0..COUNT).filter_map(move |nth| {
@@ -316,7 +316,7 @@ impl<T: Bits, R: 'static, C: 'static> In<T, AlongRows<R, C>> {
     #[inline(always)]
     #[must_use]
     pub fn from(self, corner: Corner, columns: Extent<C>, rows: Extent<R>) -> From<T, R, C> {
-        // A pointer, and not an index: of that LLVM would make a product for each step.
+        // A pointer instead of an index, from which LLVM would compute a product in each step.
         let first = self.first.wrapping_add(element(corner.y, columns.get(), corner.x));
         From { first, corner, columns, rows }
     }
@@ -367,7 +367,7 @@ impl<T: Bits, R, C> From<T, R, C> {
     }
 }
 
-/// A matrix of `Rows` and `Columns`, row after row, that nothing writes during the launch, read at any row and column.
+/// A matrix of `Rows` and `Columns` in row-major order, constant during the launch, read at any row and column.
 #[derive(Debug)]
 pub struct Matrix<T, Rows, Columns> {
     first: *const T,
@@ -473,7 +473,7 @@ impl<T: Bits + Access, Length> Strip<T, Length> {
     /// There is another element.
     #[inline(always)]
     unsafe fn take(&mut self) -> T {
-        // By name, since LLVM does not follow a pointer that far back to what nothing writes.
+        // By name, since LLVM does not trace a pointer that far back to read-only memory.
         // SAFETY: promised by the caller; nothing writes the matrix during the launch.
         let value = unsafe { load_read_only(self.next) };
         self.next = self.next.wrapping_add(self.apart);

@@ -136,7 +136,7 @@ pub mod __kernel {
         unsafe { core::slice::from_raw_parts(first, length) }
     }
 
-    /// The bytes of dynamic shared memory that a launch with blocks of this shape needs for its tiles: `before` for those
+    /// The bytes of dynamic shared memory for a launch's tiles, with blocks of this shape. `before` counts the tiles
     /// before this one. [`tile`] goes by the same numbers.
     #[cfg(not(target_arch = "nvptx64"))]
     #[must_use]
@@ -149,8 +149,8 @@ pub mod __kernel {
         start.and_then(|start| start.checked_add(bytes?)).unwrap_or(u64::MAX)
     }
 
-    /// A tile of the kernel whose code this is: in its static storage or, where the layout has no size of its own, `offset`
-    /// bytes into the dynamic shared memory. Moves `offset` behind it.
+    /// A tile of the kernel whose code this is, in its static storage. Where the layout has no size of its own, it lies
+    /// `offset` bytes into the dynamic shared memory. Moves `offset` behind it.
     ///
     /// # Safety
     /// Only the entry point of a kernel calls it, once for each storage.

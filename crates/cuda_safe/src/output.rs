@@ -1,4 +1,4 @@
-//! Arrays that a kernel writes: each element by the one thread that the space gives it to, or atomically by any.
+//! Arrays that a kernel writes: each element by the one thread that the space assigns, or atomically by any.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 

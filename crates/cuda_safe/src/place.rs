@@ -22,7 +22,7 @@ pub struct Own(usize, Proof<()>);
 #[derive(Debug)]
 pub struct OfBlock(usize, Proof<()>);
 
-/// The number of this thread's warp in the grid, in one thread of the warp; the warp has an index below `N`.
+/// The number of this thread's warp in the grid, held by one thread of the warp; it is below `N`.
 #[derive(Debug)]
 pub struct OfWarp<N>(usize, Proof<N>);
 

@@ -46,7 +46,7 @@ pub enum Warps {}
 #[derive(Debug)]
 pub enum OneBlock<const THREADS: u32> {}
 
-/// All threads along x, and `COUNT` positions for each: a block has `COUNT` times its threads in a row, and a thread every
+/// All threads along x, with `COUNT` positions each. A block has `COUNT` times its threads in a row, and a thread every
 /// `block`-th of them, so that each access of a warp is one row of neighbours.
 #[derive(Debug)]
 pub enum Runs<const COUNT: usize> {}
@@ -63,7 +63,7 @@ pub enum Plane {}
 #[derive(Debug)]
 pub enum Unrolled<const COUNT: usize> {}
 
-/// A [`Plane`] whose blocks are dealt along diagonals: blocks that run at the same time are in different rows and in
+/// A [`Plane`] whose blocks run along diagonals. Blocks that run at the same time are in different rows and in
 /// different columns.
 ///
 /// In a square grid block (bx, by) works at (bx + by, bx), modulo the grid's width. In any other grid the blocks are
@@ -87,7 +87,7 @@ pub enum Square {}
 #[derive(Debug)]
 pub struct Tiles<const WIDTH: u32>(PhantomData<()>);
 
-/// Tiles of the shape of the block, whatever it is: one element for each thread, row by row and later down the columns.
+/// Tiles of the shape of any block: one element per thread, row by row and later down the columns.
 #[derive(Debug)]
 pub enum BlockTiles {}
 
@@ -159,15 +159,15 @@ pub trait Planar: Shape {
     fn position(_: Key) -> (u32, u32);
 }
 
-/// The most places that a thread of [`Runs`] or [`Unrolled`] has: with as many, no position is too large for its type.
+/// The most places that a thread of [`Runs`] or [`Unrolled`] has. No position is then too large for its type.
 const MOST_PLACES: usize = 1 << 16;
 
-/// Whether a thread can have as many places.
+/// True if a thread can have `count` places.
 const fn are_places(count: usize) -> bool {
     count > 0 && count <= MOST_PLACES
 }
 
-/// Whether the lanes of warps can be dealt over as many columns of a tile.
+/// True if the lanes of warps can be distributed over a tile `width` columns wide.
 const fn are_columns(width: u32) -> bool {
     width > 0 && width.is_multiple_of(32)
 }
@@ -197,7 +197,7 @@ sealed! {
 mod host {
     use super::*;
 
-    /// Whether positions along both axes, `per_thread` for each thread, stay below 2^32.
+    /// True if positions along both axes, `per_thread` for each thread, stay below 2^32.
     fn flat(shape: &launch::Shape, per_thread: [u64; 2]) -> bool {
         let reach =
             |axis: usize| u64::from(shape.grid[axis]) * u64::from(shape.block[axis]) * per_thread[axis];

@@ -102,8 +102,8 @@ impl<S: WholeWarps> Thread<S> {
         warp::lane_id()
     }
 
-    /// The warp's place in what has one for each 32 elements of `all`: in the warp's first thread, if `all` has any
-    /// of the warp's elements.
+    /// The warp's place in an array with one element per 32 elements of `all`. The warp's first thread has it, if `all`
+    /// has any of the warp's elements.
     #[inline(always)]
     #[must_use]
     pub fn of_warp<N>(&self, all: impl Bounds<N>) -> Option<OfWarp<N>> {

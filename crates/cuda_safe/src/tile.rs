@@ -170,7 +170,7 @@ pub trait Layout: Sealed + 'static {
 
 /// A layout whose cells can be counted in a launch with the numbers `L`.
 pub trait Dynamic<L>: Layout {
-    /// The cells of a tile in dynamic shared memory, with blocks of this shape; 0 for one that is not there.
+    /// The cells of a tile in dynamic shared memory, with blocks of this shape; 0 for a static tile.
     #[must_use]
     fn cells(launch: &L, block: [u32; 3]) -> usize;
 
@@ -310,8 +310,7 @@ impl<const THREADS: u32> Layout for EachOf<THREADS> {
 #[derive(Debug)]
 pub enum Halo<const RADIUS: usize> {}
 
-/// One cell for each thread of a [`BlockTiles`] block, row by row, with `Padding` more behind each row, in dynamic shared
-/// memory.
+/// One cell per thread of a [`BlockTiles`] block, row by row, in dynamic shared memory. `Padding` more follow each row.
 #[derive(Debug)]
 pub struct PaddedBlock<Padding>(PhantomData<Padding>);
 
@@ -528,7 +527,7 @@ impl<T: Bits, const RADIUS: usize> Cells<'_, T, Halo<RADIUS>> {
         unsafe { self.first.add(thread.x() as usize).write(value) }
     }
 
-    /// Writes one of the `2 * RADIUS` cells behind those of the threads, in the first threads, which have one each.
+    /// Writes one of the `2 * RADIUS` cells behind those of the threads; each of the first threads has one.
     #[inline(always)]
     pub fn set_behind<S: Linear>(&self, thread: &Thread<S>, value: Option<T>) {
         let x = thread.x() as usize;
@@ -628,15 +627,15 @@ impl<const WIDTH: u32> Thread<Tiles<WIDTH>> {
         (0..WIDTH / TILE_WARPS).map(Step::number)
     }
 
-    /// The number of columns of the tile that the thread has an element of when a warp goes down a column.
+    /// The columns of the tile in which the thread has an element, when a warp goes down a column.
     #[inline(always)]
     #[must_use]
     pub fn turns(&self) -> core::ops::Range<u32> {
         0..WIDTH / TILE_WARPS
     }
 
-    /// The thread's element of its `turn`-th column, if the matrix has it: its place in the transpose, where the lanes of the
-    /// warp are neighbours, and its cell in the tile.
+    /// The thread's element of its `turn`-th column, if the matrix has it. Returns its place in the transpose, where
+    /// the lanes of the warp are neighbours, and its cell in the tile.
     #[inline(always)]
     #[must_use]
     pub fn turned<X, Y>(
@@ -649,7 +648,7 @@ impl<const WIDTH: u32> Thread<Tiles<WIDTH>> {
         let (left, top) = (thread::block_idx_x() * WIDTH, thread::block_idx_y() * TILE_ROWS);
         let (x, y) = (turn * TILE_WARPS + self.warp(), self.lane());
         if left + x < nx.get() && top + y < ny.get() {
-            // SAFETY: they were just compared; a tile's elements are dealt to its block's threads, one turn after the other.
+            // SAFETY: they were just compared; each element of a tile belongs to one thread of its block in one turn.
             Some((unsafe { Mine2::new(top + y, left + x) }, Cell { x, y }))
         } else {
             None
@@ -784,8 +783,8 @@ impl Thread<BlockTiles> {
         }
     }
 
-    /// The thread's element when the block's threads are numbered row by row and laid out again down the columns of the tile, if
-    /// the matrix has it: its place in the transpose, and its cell in the tile.
+    /// The thread's element after a transpose of the tile, if the matrix has it. Threads are numbered row by row and
+    /// laid out again down the columns. Returns the place in the transpose, and the cell in the tile.
     #[inline(always)]
     #[must_use]
     pub fn turned<X, Y>(&self, nx: Extent<X>, ny: Extent<Y>) -> Option<(Mine2<Y, X>, BlockCell)> {

@@ -90,8 +90,8 @@ impl ComputeCapability {
     }
 }
 
-/// Ten times the compute capability's number, for the very PTX that is being written: 750 for 7.5, 800 for 8.0, 900 for 9.0,
-/// 1000 for 10.0.
+/// Ten times the compute capability of the PTX being written. Values: 750 for 7.5, 800 for 8.0, 900 for 9.0, 1000 for
+/// 10.0.
 ///
 /// Where one compile makes PTX for several architectures, `cfg!(target_feature = ...)` and
 /// [`ComputeCapability::from_cuda_arch_env`] speak of the lowest of them; this is decided for each, before LLVM looks for

@@ -246,8 +246,8 @@ fn saturate_f64(x: f64) -> f64 {
 /// The derivative of the error function at 0.
 const SLOPE: f64 = core::f64::consts::FRAC_2_SQRT_PI;
 
-/// A first approximation to the `x >= 0` with `erfc(x) = y`, for `y` of 0 to 1, within 0.0004: the rational approximation of
-/// the normal distribution's quantiles by Hastings (Abramowitz and Stegun 26.2.23).
+/// A first approximation to the `x >= 0` with `erfc(x) = y`, for `y` of 0 to 1, within 0.0004. The formula is the
+/// rational approximation of the normal distribution's quantiles by Hastings (Abramowitz and Stegun 26.2.23).
 fn roughly_inverse_erfc(y: f64) -> f64 {
     let t = GpuFloat::sqrt(-2.0 * libm::log(y / 2.0));
     let numerator = 2.515517 + t * (0.802853 + t * 0.010328);

@@ -61,7 +61,7 @@ pub unsafe fn __assertfail(
     crate::intrinsic::trap()
 }
 
-/// Bytes written by one call.
+/// Bytes of text in one piece, without its final 0.
 #[cfg(any(test, target_arch = "nvptx64"))]
 const PIECE: usize = 255;
 

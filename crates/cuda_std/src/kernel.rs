@@ -47,7 +47,10 @@ pub const fn descriptor<const N: usize>(pieces: &[&[u8]]) -> [u8; N] {
 #[must_use]
 pub const fn decimal(bound: u32, most: u32) -> [u8; 10] {
     assert!(bound >= 1, "a launch bound is at least 1");
-    assert!(bound <= most, "a launch bound is at most 1024 threads a block and 32 blocks a multiprocessor");
+    assert!(
+        bound <= most,
+        "a launch bound is at most 1024 threads per block and 32 blocks per multiprocessor"
+    );
     let mut digits = [b'0'; 10];
     let mut rest = bound;
     let mut index = digits.len();

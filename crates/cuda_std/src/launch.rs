@@ -1,4 +1,4 @@
-//! A kernel as the host sees it: its name, the arguments that it takes, and the contract that a launch has to keep.
+//! A kernel as the host sees it: its name, its arguments, and the contract of its launches.
 //!
 //! `#[kernel]`, compiled for the host, makes a type of the kernel's name and implements [`Kernel`] for it. This module
 //! holds what that implementation is made of, and nothing that knows a driver: the crate `cuda_launch` launches such a

@@ -101,7 +101,7 @@ pub fn dynamic_smem_size() -> u32 {
     intrinsic::dynamic_smem_size()
 }
 
-/// The size of the block's shared memory in bytes, static and dynamic together, rounded up to what the hardware hands out
+/// The size of the block's shared memory in bytes, static and dynamic, rounded up to the hardware's granularity
 /// (`%total_smem_size`).
 #[gpu_only]
 #[inline(always)]

@@ -1,5 +1,5 @@
-//! Address spaces of pointers: a *generic* pointer, which every Rust pointer is, can point into any of them; a *specific*
-//! address counts from the start of one space and is what instructions with a space in their name take.
+//! Address spaces of pointers. A *generic* pointer, which every Rust pointer is, can point into any of them. A
+//! *specific* address counts from the start of one space; instructions with a space in their name take it.
 #![allow(clippy::pointers_in_nomem_asm_block, reason = "addresses are computed here, not followed")]
 
 #[cfg(target_arch = "nvptx64")]

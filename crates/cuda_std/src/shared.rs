@@ -37,7 +37,7 @@ impl<T> Storage<T> {
     }
 }
 
-/// The address within shared memory that a pointer points to, as the instructions with `.shared` in their name take it
+/// The shared-memory address of a pointer, as the instructions with `.shared` in their name take it
 /// (`cvta.to.shared.u64`).
 ///
 /// The result means nothing if the pointer points elsewhere.

@@ -85,8 +85,8 @@ pub fn grid_dim() -> UVec3 {
     UVec3::new(grid_dim_x(), grid_dim_y(), grid_dim_z())
 }
 
-/// The thread's index in the whole launch, counted block by block: x runs fastest, then y, then z, in the blocks of the
-/// grid and then in the threads of the block. It wraps at 2^32.
+/// The thread's index in the whole launch, counted block by block. Among the blocks of the grid and the threads of a
+/// block, x runs fastest, then y, then z. It wraps at 2^32.
 #[inline(always)]
 #[must_use]
 pub fn index() -> u32 {
@@ -170,8 +170,8 @@ pub fn sync_threads_or(predicate: u32) -> u32 {
     u32::from(intrinsic::barrier_or(0, predicate != 0))
 }
 
-/// Orders this thread's memory accesses before it against those after it, as the other threads **of its block** see them
-/// (`membar.cta`; the name is Rust-CUDA's).
+/// Orders this thread's accesses before the fence against those after it, as seen **by its block** (`membar.cta`). The
+/// name is Rust-CUDA's.
 #[gpu_only]
 #[inline(always)]
 pub fn grid_fence() {

@@ -48,7 +48,7 @@ impl Module {
         Self { text, kernels }
     }
 
-    /// A kernel's instructions: one a line, operands separated by single spaces.
+    /// A kernel's instructions: one per line, operands separated by single spaces.
     fn kernel(&self, name: &str) -> Vec<String> {
         let text = self.kernels.get(name).unwrap_or_else(|| panic!("no kernel {name}"));
         let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));

@@ -1,5 +1,5 @@
-//! The simulated driver as a shared library with the name of NVIDIA's, `libcuda.so.1`: programs of the CUDA driver API run
-//! on it unchanged.
+//! The simulated driver as a shared library with the name of NVIDIA's, `libcuda.so.1`. Programs of the CUDA driver API
+//! run on it unchanged.
 //!
 //! ```text
 //! cargo build --release -p libcuda
@@ -23,7 +23,7 @@ use cuda_driver::simulated;
 static AT_LOAD: extern "C" fn() = bind;
 
 extern "C" fn bind() {
-    // The library's functions lead nowhere else yet, so this cannot fail; `cuInit` says what is wrong with the settings.
+    // The library's functions are not bound elsewhere yet, so this cannot fail; `cuInit` reports errors in the settings.
     let _ = simulated::bind_at_load();
 }
 

@@ -1,6 +1,6 @@
-//! The values that inputs hold: each says where it is, so that an element that ends up in the wrong place, is left
-//! out, or is taken from an earlier run shows. gpu-kernels' `fill.rs` writes them on the device; this is the same
-//! rule, written down a second time for the host to check against.
+//! The values that inputs hold; each is a function of its position. An element that is misplaced, left out, or left
+//! from an earlier run therefore shows. gpu-kernels' `fill.rs` writes them on the device; this is the same rule,
+//! written down a second time for the host to check against.
 //!
 //! A value is a whole number below 2^20, so that in f32 a sum with any number of launches below 2^23 is exact.
 //!

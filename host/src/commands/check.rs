@@ -63,7 +63,7 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode> {
             // one of this kind.
             Err(_) if found => {
                 drop(session);
-                // What could not be freed any more is no leak of the kernel's.
+                // Memory that could no longer be freed is not the kernel's leak.
                 Report::forget();
                 session = Session::open(&options.device, &driver, ptx.as_ref())?;
             }

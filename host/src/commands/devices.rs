@@ -34,7 +34,7 @@ fn file(card: &Card) -> String {
     format!(
         "# {}, as Coalesce simulates it. Save it as my-card.toml, give it a key and figures of your own, and run\n\
          #     coalesce run --device sim:my-card.toml\n\
-         # A line `extends = \"{}\"` stands for all that a file leaves out.\n{}",
+         # A line `extends = \"{}\"` supplies every property that a file leaves out.\n{}",
         card.name,
         card.key,
         card.to_toml(),

@@ -58,7 +58,7 @@ impl Baseline {
     pub(crate) fn compare(&self, run: &Run, records: &[Record], options: &Options) -> Result<ExitCode> {
         let a = Side { name: &self.name, run: &self.run, records: &self.records };
         let mut comparison = compared(a, Side { name: "this run", run, records })?;
-        // What this run was not asked for is not gone.
+        // Rows that this run was not asked for do not count as missing.
         let all = options.experiments.is_empty() && options.kernels.is_empty() && options.range.is_none();
         comparison.retain(|row| all || row.change != Change::Gone);
         let text = format!("\n{}", comparison.text(false));

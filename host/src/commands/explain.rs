@@ -1,4 +1,4 @@
-//! `coalesce explain`: a kernel line by line, by one of its launches on a simulated card, or the lesson of an experiment.
+//! `coalesce explain`: a kernel line by line, from one launch on a simulated card, or the lesson of an experiment.
 
 mod rows;
 
@@ -44,7 +44,7 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode> {
     let card = match &options.device {
         DeviceChoice::Simulated(card) => card.clone(),
         choice => match device::bind_nvidia()? {
-            // A process has one driver: where it is a GPU's, it is another process that simulates.
+            // A process has one driver: if that is a GPU's, another process simulates.
             Ok(driver) => return elsewhere(&rows::alike(&Gpu::open(choice, &driver)?.info)?.key),
             Err(_) if *choice == DeviceChoice::Auto => {
                 simulated::named(simulated::DEFAULT).map_err(|error| anyhow!(error))?

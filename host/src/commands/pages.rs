@@ -1,7 +1,7 @@
-//! `coalesce pages`: the tables of README.md and docs/, made from the records that the repository keeps, and
-//! `coalesce pages fidelity`: the simulator beside the hardware.
+//! `coalesce pages`: the tables of README.md and docs/, made from the records in the repository. `coalesce pages
+//! fidelity`: the simulator beside the hardware.
 //!
-//! Three files say what an H200 did: `counters.jsonl`, Nsight Compute's counters of one launch a row, and `records.jsonl` and
+//! Three files say what an H200 did: `counters.jsonl`, Nsight Compute's counters of one launch per row, and `records.jsonl` and
 //! `kernels.jsonl`, measured bandwidths. The simulator runs the same rows, in this same program as another process. Its counters
 //! must be the hardware's; how far its modelled times are off is reported in docs/fidelity.md.
 

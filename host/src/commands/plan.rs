@@ -23,8 +23,8 @@ const CHECK_DEFAULT: u64 = 64 << 10;
 /// The sizes between which the copy ceiling is measured: large enough to be DRAM, small enough to be quick.
 const CEILING: (u64, u64) = (256 << 20, 1 << 30);
 
-/// The same for a simulated card, on which a copy has the bandwidth of DRAM at any size, but for the time that it takes to
-/// begin.
+/// The same for a simulated card. There a copy has the bandwidth of DRAM at any size, except for the latency at its
+/// start.
 const MODELLED_CEILING: (u64, u64) = (64 << 20, 128 << 20);
 
 /// The user's selection of points.
@@ -88,7 +88,7 @@ impl From<&CheckOptions> for Selection {
 }
 
 impl Selection {
-    /// The points of the kernel that is to be explained: small ones, to find the one that tells most, or those of a usual size.
+    /// The points for explaining a kernel: small ones, to find the most telling, or those of a usual size.
     pub(crate) fn explained(options: &ExplainOptions, scale: Scale) -> Selection {
         let default = match scale {
             Scale::Small => check_bytes(&options.choices),
@@ -179,7 +179,7 @@ fn sized_points(
     let (wished, least) = match device.backend() {
         Backend::Measured => (default_bytes(device.l2_bytes, block), default_bytes(0, block)),
         Backend::Modelled => {
-            // One thread an element of four bytes: no more blocks than a grid may have.
+            // One thread per element of four bytes: no more blocks than a grid may have.
             let grid = u64::from(device.max_grid) * u64::from(block) * 4;
             let wished = default_bytes(device.l2_bytes, block).min(power_of_two_up_to(grid));
             (whole_blocks(wished, block), whole_blocks(1 << 20, block))
@@ -241,7 +241,7 @@ fn points_of(
                 request.choices.block = vec![Block::linear(block)];
             }
             let planned = experiment.points(&request.suiting(*experiment, device), device)?;
-            // What the driver does has no block, and is not measured again.
+            // The driver's own copies have no block, and are not measured again.
             points.extend(
                 planned.into_iter().filter(|point| turn == 0 || matches!(point.work, Work::Kernel(_))),
             );
@@ -301,7 +301,7 @@ fn common_block(choices: &Choices) -> u32 {
         .block
         .iter()
         .fold(1, |common, block| experiments::least_common_multiple(common, u64::from(block.threads())));
-    // Blocks that have next to nothing in common are refused further on, with the sizes that would do.
+    // Block sizes with a huge common multiple are refused further on, with sizes that fit.
     match u32::try_from(common) {
         Ok(common) if !choices.block.is_empty() && common <= 1 << 20 => common,
         _ => BLOCK,
@@ -322,8 +322,8 @@ fn range(
     Some(suited.filter(|_| shared).unwrap_or_else(|| range.clone()))
 }
 
-/// The experiments without those that none of the range's values suits, as 0 suits no stride; says which are left out.
-/// An experiment that the user named, or the only one that takes the range, stays and reports the error itself.
+/// Drops the experiments that suit none of the range's values, as 0 suits no stride, and says which. An experiment that
+/// the user named, or the only one that takes the range, stays and reports the error itself.
 fn within_range(
     selection: &Selection,
     selected: Vec<&'static dyn Experiment>,
@@ -376,7 +376,7 @@ fn names(experiments: &[&'static dyn Experiment]) -> String {
     experiments.iter().map(|experiment| experiment.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// The power of two that is at least four times L2, made a whole number of blocks of the widest elements.
+/// The power of two that is at least four times L2, as a whole number of blocks of the widest elements.
 fn default_bytes(l2_bytes: u64, block: u32) -> u64 {
     let bytes = l2_bytes.saturating_mul(4).clamp(SMALLEST_DEFAULT, 1 << 40).next_power_of_two();
     whole_blocks(bytes, block)

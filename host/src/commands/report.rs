@@ -83,8 +83,8 @@ fn of_profile(options: &ReportOptions, launches: &[ProfiledLaunch]) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// The path of a run's page: into the folder of its records; without one beside the program's build, or into the folder for
-/// temporary files.
+/// The path of a run's page, in the folder of its records. Without one, it goes beside the program's build, or into the
+/// folder for temporary files.
 pub(crate) fn place(out: Option<&Path>) -> PathBuf {
     out.map_or_else(built::folder, Path::to_path_buf).join(PAGE)
 }

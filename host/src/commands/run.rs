@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     } else {
         None
     };
-    // Without times there is nothing to hold against the driver's copy.
+    // Without times there is nothing to compare with the driver's copy.
     let ceiling = (!options.once)
         .then(|| Ok::<_, anyhow::Error>(plan::ceiling(&points, backend, memory::available(backend)?)));
     let ceiling = ceiling.transpose()?;
@@ -99,7 +99,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
             Ok(Some(records)) => records,
             Ok(None) => return interrupted(&progress, &mut output, points.len()),
             Err(error) => {
-                // What was measured before the failure is shown all the same, and the failure is what counts.
+                // Rows measured before the failure are shown; the failure decides the exit status.
                 progress.finish_and_clear();
                 if !output.records().is_empty()
                     && let Err(unwritten) = output.finish()

@@ -16,10 +16,10 @@ pub(crate) fn check_promises(built: &[Built], expectations: &Expectations) -> Re
     all.sort();
     all.dedup();
     let mut failures = expectations.unmatched(&all);
-    // Most failures are the same for several architectures; each is told once.
+    // Most failures are the same for several architectures; each is reported once.
     let mut broken: Vec<(String, Vec<String>)> = Vec::new();
     for one in built {
-        // A kernel may be missing where its instructions are; one that older devices have is on all newer ones.
+        // A kernel may be missing where its instructions are missing; newer devices have every kernel of older ones.
         let missing: Vec<&str> =
             first.kernels.iter().filter(|kernel| !one.kernels.contains(kernel)).map(String::as_str).collect();
         if !missing.is_empty() {
@@ -108,7 +108,7 @@ fn judge(arch: NvvmArch, kernels: &[String], usages: &[Usage], expectations: &Ex
                 usage.spill_stores, usage.spill_loads, usage.registers
             ));
         }
-        // Spills live in the stack frame too; the frame counts only where it is not theirs.
+        // Spills live in the stack frame too; the frame is a finding only without them.
         let may_have_a_frame = expectations.allows(kernel, Law::Local) || usage.spills() > 0;
         if usage.stack > 0 && !may_have_a_frame {
             failures.push(format!(
@@ -186,7 +186,7 @@ mod tests {
             [built(NvvmArch::Compute80, MODULE), built(NvvmArch::Compute90, ".version 7.8\n.target sm_90\n")];
         let error = check_promises(&built, &expectations).unwrap_err().to_string();
         assert!(error.starts_with("compute_90 lacks the kernels fill, which compute_80 has"), "{error}");
-        // The other way round it is one for newer devices.
+        // The other way round it is a kernel for newer devices.
         let newer = [built[1].clone(), built[0].clone()];
         assert!(check_promises(&newer, &expectations).is_ok());
     }

@@ -34,7 +34,7 @@ impl<'r> Shown<'r> {
         format!("{}:{line}", self.file(file))
     }
 
-    /// A file's path from the root on; of Rust's own source from `library` on, of other crates from their folder on.
+    /// A file's path from the root; of Rust's own source from `library`, of other crates from their folder.
     fn file<'f>(&self, file: &'f str) -> &'f str {
         if let Ok(inside) = Path::new(file).strip_prefix(self.root)
             && let Some(inside) = inside.to_str()
@@ -117,15 +117,14 @@ fn place(line: &SourceLine) -> (&str, u32) {
     (&line.file, line.line)
 }
 
-/// The PTX without the directives that tie instructions to source lines, the labels that go with them and the sections that
-/// they refer to.
+/// Strips the PTX of directives that tie instructions to source lines, with their labels and sections.
 pub(crate) fn without(text: &str) -> String {
     let lines = kept(text).map(|(_, line)| format!("{line}\n"));
     lines.collect::<String>().trim_end().to_owned() + "\n"
 }
 
-/// The lines of a PTX text, with their numbers from 1, without what is there for debuggers and without the runs of empty lines
-/// that it leaves.
+/// The lines of a PTX text, with their numbers from 1. Debug information and the runs of empty lines it leaves are
+/// stripped.
 fn kept(text: &str) -> impl Iterator<Item = (u32, &str)> {
     let mut in_section = false;
     let mut blank = false;

@@ -22,7 +22,7 @@ pub(crate) fn finds_any(text: &str, line: &str) -> bool {
 
 /// Whether `pattern` is in the line, as whole words or as the leading parts of a dotted word.
 pub(crate) fn finds(pattern: &str, line: &str) -> bool {
-    // Nearly all lines are told apart by this, and quickly.
+    // A quick test that rules out nearly all lines.
     if !pattern.split('*').all(|literal| line.contains(literal)) {
         return false;
     }

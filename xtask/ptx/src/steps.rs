@@ -28,7 +28,7 @@ pub(crate) enum Step {
     Promises,
     /// Have ptxas assemble the PTX
     Assemble,
-    /// Say what turns kernels into PTX and assembles it; prints one JSON object a line: `name`, `state`, `text`
+    /// Report the tools that turn kernels into PTX and assemble it; one JSON object per line: `name`, `state`, `text`
     Toolchain,
 }
 
@@ -98,7 +98,7 @@ fn toolchain_report(root: &Path, target: &Path) -> String {
             item(name, "found", &text);
         }
     }
-    // As long as there is a route and a libLLVM, a build gets by itself what is still missing.
+    // With a route and a libLLVM, a build fetches whatever else is missing.
     let possible = report.route.is_some() && report.llvm.is_some();
     for text in &report.missing {
         item("kernels to PTX", if possible { "absent" } else { "missing" }, text);

@@ -1,5 +1,5 @@
-//! Requests that the program must refuse when there is a GPU: with one paragraph, a failing exit status, and nothing
-//! half done.
+//! Requests that the program must refuse when there is a GPU. Each gets one paragraph and a failing exit status, and
+//! leaves nothing half done.
 
 use anyhow::{Result, bail, ensure};
 

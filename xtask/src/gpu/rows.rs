@@ -1,12 +1,12 @@
-//! Checks records: one JSON object a line, as `coalesce run --format json` prints them.
+//! Checks records: one JSON object per line, as `coalesce run --format json` prints them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-/// The number of rows of an experiment per precision, where its sweep fixes that: offsets from 0 to 32 and strides from
-/// 1 to 32, or those of a quick run.
+/// The number of rows of an experiment per precision, in a full and a quick run, where its sweep fixes it. Full sweeps
+/// are offsets from 0 to 32 and strides from 1 to 32.
 const ROWS_PER_PRECISION: [(&str, [usize; 2]); 2] = [("offset", [33, 8]), ("stride", [32, 7])];
 
 /// A requirement on rows, besides verification.

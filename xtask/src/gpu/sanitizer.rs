@@ -13,8 +13,8 @@ use tools::{Program, Tool};
 /// and misused barriers.
 pub(crate) const TOOLS: [&str; 4] = ["memcheck", "racecheck", "initcheck", "synccheck"];
 
-/// Bytes behind each allocation that memcheck keeps free: otherwise the next buffer may begin where one ends, and what goes
-/// past the end is no error to it.
+/// Bytes behind each allocation that memcheck keeps free. Without them the next buffer may begin where one ends, and an
+/// overrun is no error to it.
 const PADDING: [&str; 2] = ["--padding", "4096"];
 
 /// The exit status that a finding becomes; the program itself never uses it.
@@ -73,7 +73,7 @@ const FAULTY: &str = "
 }
 ";
 
-/// Makes sure that memcheck sees a fault in a kernel that this program launches: only then is its silence worth something.
+/// Checks that memcheck finds a fault in a kernel that this program launches: only then does its silence mean anything.
 pub(crate) fn finds_a_planted_fault(subject: &Subject) -> Result<String> {
     let sanitizer = sanitizer()?;
     let folder = super::scratch("planted")?;

@@ -57,7 +57,7 @@ fn suits(mdbook: &Path) -> Result<()> {
     bail!("it is {}; book.toml is written for 0.5", version.trim())
 }
 
-/// Fails if a page of `docs/` is missing from the table of contents: it would not be part of the book.
+/// Fails if a page of `docs/` is missing from the table of contents and so from the book.
 fn every_page_is_a_chapter(docs: &Path) -> Result<()> {
     let path = docs.join(SUMMARY);
     let summary =

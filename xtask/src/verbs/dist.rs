@@ -26,8 +26,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let _ = layout.root("dist")?;
     let out = &arguments.out;
     refuse_to_overwrite(out)?;
-    // Laid out beside its place and then moved there, so that no half-made folder is left behind; made before anything is
-    // built, so that a place that cannot be written to is told at once.
+    // Laid out beside its destination and then moved there, so that no half-made folder is left behind. Made before
+    // anything is built, so that a destination without write access is reported at once.
     let draft = sibling(out, "making")?;
     let _ = std::fs::remove_dir_all(&draft);
     let stripped = make_folders(&draft).and_then(|()| fill(&draft, &layout)).and_then(|stripped| {

@@ -39,7 +39,7 @@ pub(crate) fn main() -> Result<u8> {
             let has_cargo = version.is_ok();
             items.push(cargo_itself(version));
             let target = if has_cargo { cargo::target(root)? } else { target_without_cargo(root) };
-            // Without cargo nothing can be said of them.
+            // Without cargo their state is unknown.
             if has_cargo {
                 items.extend(device_build(root));
                 items.extend(cargo_tools(root));

@@ -1,5 +1,5 @@
-//! `new-kernel`: the files of a new kernel, which build and pass as they are and are there to be changed: the kernel, the
-//! experiment that launches it and checks every element, its twin in CUDA C++, and a test.
+//! `new-kernel`: writes the files of a new kernel, which build and pass unchanged. They are the kernel, the experiment
+//! that launches it and checks every element, its twin in CUDA C++, and a test.
 //!
 //! Everything is worked out before anything is written, so that whatever is wrong leaves the sources as they were.
 
@@ -35,7 +35,7 @@ const NEW: [(&str, &str, &str); 4] = [
     (
         "host/src/experiments/name_of_lesson.rs",
         include_str!("../../templates/experiment.rs"),
-        "the experiment: its bytes, its launch, what must come out",
+        "the experiment: its bytes, its launch, the expected result",
     ),
     ("reference/name_of_lesson.cu", include_str!("../../templates/reference.cu"), "the twin in CUDA C++"),
     ("host/tests/name_of_lesson.rs", include_str!("../../templates/test.rs"), "a test on the simulated H200"),
@@ -128,7 +128,7 @@ fn changes(root: &Path, name: &str) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
-/// Words that are no names in Rust, today's and those kept for later, and crates that every path may begin with.
+/// Words that cannot name a module: Rust's keywords, present and reserved, and crates that any path may begin with.
 const WORDS: &str = "abstract alloc as async await become box break const continue core crate do dyn else enum extern \
                      false final fn for gen if impl in let loop macro match mod move mut override priv pub ref return \
                      self static std struct super test trait true try type typeof unsafe unsized use virtual where while \
@@ -321,7 +321,7 @@ fn write(root: &Path, changes: &[Change]) -> Result<()> {
                 .and_then(|mut file| file.write_all(after.as_bytes())),
         };
         let Err(error) = result else { continue };
-        // What is not there cannot be half written by us, unless it came into being in this moment: then it is another's.
+        // A file that is missing was not half written by us; one that appeared just now is another program's.
         let made = before.is_some() || error.kind() != std::io::ErrorKind::AlreadyExists;
         let undone = undo(root, &changes[..number + usize::from(made)]);
         let state = match undone.is_empty() {

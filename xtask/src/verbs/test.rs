@@ -96,7 +96,7 @@ fn all(root: &Path, keep_going: bool, steps: &Steps<Stdout>) -> Result<()> {
             steps.run("the book builds and its links hold (cargo xtask book)", || book::check(root))
         },
     )?;
-    // Stays `None` where the tests do not compile, which is said by then.
+    // Stays `None` if the tests do not compile, which is reported by then.
     let mut coalesce = None;
     steps.run("the tests compile (cargo test --no-run)", || {
         coalesce = Some(cargo::tested_program(root, "coalesce")?);

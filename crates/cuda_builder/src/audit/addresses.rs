@@ -1,4 +1,4 @@
-//! Accesses to shared and constant statics: that each can be seen to go to its memory, and that none writes to constant memory.
+//! Checks that each access to a shared or constant static reaches its memory, and that none writes constant memory.
 
 use std::collections::HashSet;
 

@@ -98,8 +98,8 @@ pub enum Finding {
         /// `file:line` of that.
         cause_place: Option<String>,
     },
-    /// A barrier of a safe kernel of which threads of a block do not choose the same one: by its number, or by a pointer to the
-    /// function that holds it.
+    /// A barrier that threads of a block may choose differently, by its number or by a pointer to its function. The
+    /// kernel is safe.
     DivergentChoice {
         /// The function with the barrier, after inlining: the kernel, as a rule.
         function: String,

@@ -72,8 +72,8 @@ fn instructions_using(global: Value<'_>) -> Vec<Value<'_>> {
     found
 }
 
-/// The source line of an instruction in the author's code: where it was inlined from the standard library, that of the
-/// call.
+/// The source line of an instruction in the author's code. For code inlined from the standard library, it is the line
+/// of the call.
 fn place(instruction: Value<'_>) -> Option<String> {
     let positions = instruction.positions();
     let standard = |position: &&Position| {

@@ -11,7 +11,7 @@ pub(super) struct Reach<'c> {
 }
 
 impl<'c> Reach<'c> {
-    /// The function, and all functions and variables that it names or that one of these does: each once, the function first.
+    /// The function, and everything reachable from it by name: functions and variables, each once, the function first.
     pub(super) fn from(&mut self, function: Value<'c>) -> Vec<Value<'c>> {
         let mut seen = HashSet::from([function]);
         let mut reached = vec![function];

@@ -169,7 +169,7 @@ fn check<'c>(function: Value<'c>, barriers: &Barriers<'c>, findings: &mut Vec<Fi
     let flow = Flow::new(&blocks.iter().zip(&sites).map(node).collect::<Vec<_>>());
     let spread = Spread::new(function, &blocks, &numbers, &flow);
 
-    // The branch that decides least says most about what to change.
+    // The branch with the smallest influence tells most precisely what to change.
     let mut divergences: Vec<_> = spread.divergences().iter().collect();
     divergences.sort_by_key(|divergence| (divergence.influence.region.len(), divergence.block));
     let mut refuse = |finding: Finding| {
@@ -232,7 +232,7 @@ struct Barriers<'c> {
 impl<'c> Barriers<'c> {
     fn find(module: &Module<'c>) -> Self {
         let mut found = Self { functions: HashSet::new(), by_pointer: false };
-        // Again for the callers of what was found. Kernels have none, and there is hardly anything else after inlining.
+        // Repeated for the callers of each result. Kernels have none, and little else is left after inlining.
         let mut again = true;
         while again {
             again = false;

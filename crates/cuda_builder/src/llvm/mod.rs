@@ -91,8 +91,8 @@ impl Llvm {
         self.version
     }
 
-    /// Asks for the version alone, so that a library of another major version is told by its version and not by the first
-    /// function that it happens to lack.
+    /// Reads only the version. A library of another major version is then reported by its version, not by the first
+    /// function that it lacks.
     fn version_of(library: &libloading::Library) -> Result<(u32, u32, u32), OpenError> {
         type GetVersion = unsafe extern "C" fn(*mut u32, *mut u32, *mut u32);
         // SAFETY: this function has had this type since it was added in LLVM 16.

@@ -113,8 +113,8 @@ fn is_done_together(assembly: &str, has_effects: bool) -> bool {
     })
 }
 
-/// The names of the instructions in a piece of PTX: the first word of each statement that is neither directive nor
-/// label, after its predicate.
+/// The names of the instructions in a piece of PTX. Each is the first word of a statement after its predicate;
+/// directives and labels are skipped.
 pub(crate) fn instructions(assembly: &str) -> impl Iterator<Item = &str> {
     assembly.split([';', '\n', '{', '}']).filter_map(|statement| {
         let statement = statement.trim();

@@ -1,4 +1,4 @@
-//! Hides everything that the host does not ask for by name, so that the optimiser may inline, change or drop it.
+//! Hides every symbol that the host does not ask for, so that the optimiser may inline, change or drop it.
 //!
 //! The markers and LLVM's lists of used symbols have been read by now and go first: they would keep things alive.
 

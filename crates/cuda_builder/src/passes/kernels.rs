@@ -1,8 +1,8 @@
 //! Turns a kernel's description into attributes that LLVM understands.
 //!
-//! A pointer that nothing writes through during a launch becomes `noalias readonly`, upon which the back end reads it
-//! through the read-only data path (`ld.global.nc`). Launch bounds let ptxas spend registers up to what the stated block
-//! size allows.
+//! A pointer that nothing writes through during a launch becomes `noalias readonly`. The back end then reads it through
+//! the read-only data path (`ld.global.nc`). Launch bounds let ptxas spend registers up to the limit of the stated
+//! block size.
 
 use crate::CudaBuilderError;
 use crate::llvm::{AddressSpace, Module};
@@ -39,7 +39,7 @@ pub(super) fn run(module: &mut Module<'_>, kernels: &[Kernel]) -> Result<(), Cud
             }
             function.add_parameter_attribute(index, "noalias");
             function.add_parameter_attribute(index, "readonly");
-            // A slice's pointer never is; `slice.get(i)` is told from `None` without a comparison then.
+            // A slice's pointer is never null, so `slice.get(i)` differs from `None` without a comparison.
             function.add_parameter_attribute(index, "nonnull");
         }
         if kernel.threads != 0 {

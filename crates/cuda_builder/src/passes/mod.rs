@@ -39,8 +39,8 @@ pub(crate) struct Prepared {
     pub(crate) warnings: Vec<String>,
 }
 
-/// The same for every architecture: acts on the markers and leaves a small module that holds what the PTX shall hold.
-/// Of the kernels it leaves those in `only`, if that is given.
+/// Runs the passes that are the same for every architecture: acts on the markers and strips the module to the PTX's
+/// contents. Keeps only the kernels in `only`, if that is given.
 pub(crate) fn prepare(
     module: &mut Module<'_>,
     machine: &TargetMachine,
@@ -123,7 +123,7 @@ pub(crate) fn optimise(
         Optimise::Less => "default<O1>",
         Optimise::Most => "default<O3>",
     };
-    // Alignment is inferred once more when loops are unrolled and state spaces known: by it the target joins neighbouring
+    // Alignment is inferred again once loops are unrolled and state spaces known: with it the target joins neighbouring
     // accesses into vectors, as ptxas would, and PTX shows what will run.
     machine.run(
         module,
@@ -242,7 +242,7 @@ mod tests {
         let ptx = testing::ptx(ROW);
         assert_eq!(ptx.matches("ld.shared.v4.b32").count(), 1, "{ptx}");
         assert!(!ptx.contains("ld.shared.b32"), "{ptx}");
-        // Of a tile that need not be aligned they are not.
+        // Accesses to a tile without alignment are not joined.
         let ptx = testing::ptx(&ROW.replace("align 16", "align 4"));
         assert_eq!(ptx.matches("ld.shared.b32").count(), 4, "{ptx}");
     }

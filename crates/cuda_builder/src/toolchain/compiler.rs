@@ -22,8 +22,8 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// The compiler that a cargo run in `folder` would use: what `RUSTC` and `CARGO` say (a build script's cargo
-    /// sets both), else what is on the path. With rustup the folder decides which toolchain that is.
+    /// The compiler that a cargo run in `folder` would use. `RUSTC` and `CARGO` name it (a build script's cargo sets
+    /// both), else it is the one on the path. With rustup the folder decides which toolchain that is.
     pub(crate) fn active(folder: &Path) -> Result<Self, CudaBuilderError> {
         let program = |variable: &str, name: &str| {
             std::env::var_os(variable)

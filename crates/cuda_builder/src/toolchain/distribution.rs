@@ -88,7 +88,7 @@ fn fetch(root: &Path) -> Result<(), String> {
     for file in files.filter_map(|file| Some(file.ok()?.path())) {
         if file.extension().is_some_and(|extension| extension == "deb") {
             run(Command::new("dpkg-deb").arg("-x").arg(&file).arg(root))?;
-            // Unpacked, it only takes room.
+            // Once unpacked, the package only takes space.
             let _ = std::fs::remove_file(&file);
         }
     }

@@ -53,7 +53,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Looks at what a build of the crate in `krate` would use; `scratch` is the build's
+/// Finds the components that a build of the crate in `krate` would use. `scratch` is the build's
 /// [`target_dir`](crate::CudaBuilder::target_dir), where a distribution's compiler may have been unpacked.
 pub fn report(krate: &Path, scratch: &Path) -> Report {
     let mut report = Report::default();
@@ -83,7 +83,7 @@ fn of_active(report: &mut Report, active: &Compiler, forced: Option<Route>, scra
             report.library_source = Some(source);
         }
         Err(reason) => {
-            // A user who has one unpacked has built with it, and lacks nothing.
+            // An unpacked one was used by an earlier build, so nothing is missing.
             if forced.is_none() && distribution::unpacked(&active.cargo, &distribution_root(scratch)).is_ok()
             {
                 of_distribution(report, scratch);

@@ -1,5 +1,5 @@
-//! Each safe kernel of `gpu-kernels`, in launches of any shape that its contract admits, under all checks of the simulated
-//! driver: no race, no access out of bounds, no read of what nothing wrote, no barrier that some threads miss.
+//! Runs each safe kernel of `gpu-kernels` in launches of random shape that its contract admits. All checks of the
+//! simulated driver are on: no race, no access out of bounds, no uninitialised read, no divergent barrier.
 //!
 //! The types promise this for every launch. Here launches are drawn: sizes that blocks do not divide, blocks that are not
 //! whole warps where the shape admits them, grids that are too small and too large, strides, offsets, slices. Buffers have
@@ -220,7 +220,7 @@ where
     let [m, n, k] = draw.sides;
     let elements = |rows: u32, columns: u32| rows as usize * columns as usize;
     let (a, b) = (floats(elements(m, k)), floats(elements(k, n)));
-    // Without a `beta` the product does not read what is there.
+    // Without a `beta` the product does not read its output.
     let beta = (draw.any % 2) as f32;
     let mut c = if beta == 0.0 { empty(elements(m, n)) } else { floats(elements(m, n)) };
     device.run::<K>(shape, (&a, &b, &mut c, m, n, k, 1.5, beta));
@@ -514,7 +514,7 @@ fn every_safe_kernel_has_a_case() {
 #[test]
 fn no_launch_of_a_safe_kernel_does_what_the_checks_find() {
     let device = Device::open();
-    // After a fault nothing runs any more, so a smaller launch cannot be looked for.
+    // After a fault nothing runs any more, so the launch cannot be reduced.
     let config =
         Config { cases: LAUNCHES, max_shrink_iters: 0, failure_persistence: None, ..Config::default() };
     for (name, launch) in CASES {
@@ -530,7 +530,7 @@ fn no_launch_of_a_safe_kernel_does_what_the_checks_find() {
         }
     }
 
-    // That the checks are silent says something only if they can speak.
+    // Silent checks prove something only if they can fail.
     device.run::<typed_copy>(Shape::linear(1, 32), (&empty(32), &mut empty(32)));
     let found = simulated::findings();
     assert!(

@@ -1,5 +1,5 @@
-//! Safe kernels that compile and must not become PTX: what the types of `cuda_safe` cannot rule out, `cuda_builder` finds in
-//! the linked code.
+//! Safe kernels that compile and must not become PTX. The types of `cuda_safe` cannot rule them out; `cuda_builder`
+//! finds them in the linked code.
 
 use std::fs;
 use std::path::Path;

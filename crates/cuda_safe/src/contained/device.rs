@@ -25,7 +25,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64,
 pub unsafe auto trait Contained {}
 
 impl<T: ?Sized> !Contained for UnsafeCell<T> {}
-// What is made of it would be refused without these, and an error would name the cell inside.
+// Without these, types that contain it would be refused with an error that names the cell inside.
 impl<T: ?Sized> !Contained for Cell<T> {}
 impl<T: ?Sized> !Contained for RefCell<T> {}
 impl !Contained for AtomicBool {}

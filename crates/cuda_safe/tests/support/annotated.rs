@@ -81,7 +81,7 @@ impl Programs<'_> {
         let package = self.package(cases);
         let mut command = Command::new(env!("CARGO"));
         for (name, _) in env::vars_os() {
-            // What this test was built with is for the host. Settings of the user's cargo stay.
+            // The settings of this test's own build are for the host. Settings of the user's cargo stay.
             let name = name.to_string_lossy();
             let is_setting =
                 ["CARGO_HOME", "CARGO_NET_", "CARGO_REGISTR"].iter().any(|kept| name.starts_with(kept));
@@ -93,7 +93,7 @@ impl Programs<'_> {
             }
         }
         command.current_dir(&package).env("RUSTC_BOOTSTRAP", "1");
-        // One for all of them: what they depend on is compiled once.
+        // One for all of them, so that their dependencies are compiled once.
         command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("refused"));
         command.args(["check", "--offline", "--bins", "--keep-going", "--message-format=json"]);
         if self.on_device {
@@ -135,7 +135,7 @@ impl Programs<'_> {
             writeln!(manifest, "{used} = {{ path = {:?} }}", root.join("crates").join(used)).unwrap();
         }
         if self.on_device {
-            // What `cuda_builder` gives a kernel crate on the command line.
+            // The arguments that `cuda_builder` gives a kernel crate.
             let flags = "rustflags = [\"-Zcrate-attr=feature(abi_ptx)\"]";
             write!(manifest, "\n[profile.dev.package.{name}]\n{flags}\n").unwrap();
         }
@@ -180,7 +180,7 @@ fn read(message: &Value) -> Vec<Said> {
             vec![Said { line: 0, kind: "ERROR".into(), text: text(message) }]
         };
     };
-    // What a macro wrote is on the line of its call.
+    // Code from a macro is on the line of its call.
     while !span["file_name"].as_str().unwrap().contains("/tests/") && !span["expansion"].is_null() {
         span = &span["expansion"]["span"];
     }

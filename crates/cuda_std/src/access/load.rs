@@ -191,7 +191,7 @@ loads! {
     #[doc(alias("__ldcs"))]
     load_streaming, "ld.global.cs", options(pure, readonly, nostack, preserves_flags);
 
-    /// Loads what will not be used again: a line that is only in this cache need not be written back (`ld.global.lu`).
+    /// Loads a value on its last use: a line only in this cache need not be written back (`ld.global.lu`).
     #[doc(alias("__ldlu"))]
     load_last_use, "ld.global.lu", options(pure, readonly, nostack, preserves_flags);
 

@@ -125,7 +125,7 @@ impl Barrier {
         on_barrier!(barrier, "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{}], {};", bytes);
     }
 
-    /// Whether the phase that [`arrive`](Self::arrive) returned is over (`mbarrier.test_wait`, sm_80).
+    /// True if the phase that [`arrive`](Self::arrive) returned is over (`mbarrier.test_wait`, sm_80).
     ///
     /// # Safety
     /// `barrier` is initialised, and the phase is its current or the one before.
@@ -136,7 +136,7 @@ impl Barrier {
         ask_barrier!(barrier, "mbarrier.test_wait.shared.b64", reg64 phase)
     }
 
-    /// Whether the phase of this parity is over; the hardware may let the thread sleep for a while first
+    /// True if the phase of this parity is over. The hardware may let the thread sleep for a while first
     /// (`mbarrier.try_wait.parity.shared::cta`, sm_90).
     ///
     /// # Safety
@@ -170,9 +170,9 @@ pub fn fence_barrier_init() {
     unsafe { asm!("fence.mbarrier_init.release.cluster;", options(nostack, preserves_flags)) }
 }
 
-/// Orders this thread's plain accesses to shared memory before bulk copies that follow (`fence.proxy.async.shared::cta`,
-/// sm_90): between writing a tile and sending it with [`bulk_to_global`](super::bulk_to_global), and between reading a
-/// tile and overwriting it with [`bulk_to_shared`](super::bulk_to_shared).
+/// Orders this thread's plain accesses to shared memory before later bulk copies (`fence.proxy.async.shared::cta`,
+/// sm_90). It belongs between writing a tile and sending it with [`bulk_to_global`](super::bulk_to_global), and between
+/// reading a tile and overwriting it with [`bulk_to_shared`](super::bulk_to_shared).
 #[gpu_only]
 #[inline(always)]
 pub fn fence_async_proxy() {

@@ -136,8 +136,8 @@ pub fn bulk_wait_group<const PENDING: u32>() {
     unsafe { asm!("cp.async.bulk.wait_group {};", const PENDING, options(nostack, preserves_flags)) }
 }
 
-/// Waits until at most the newest `PENDING` of this thread's groups still read their source
-/// (`cp.async.bulk.wait_group.read`, sm_90): after that the shared memory may be written again.
+/// Waits until at most the newest `PENDING` of this thread's groups still read their source. The shared memory of the
+/// others may then be written again (`cp.async.bulk.wait_group.read`, sm_90).
 #[gpu_only]
 #[inline(always)]
 pub fn bulk_wait_group_read<const PENDING: u32>() {

@@ -7,8 +7,8 @@ use crate::gpu_only;
 #[cfg(target_arch = "nvptx64")]
 use crate::shared;
 
-/// Starts to copy a value of 4, 8 or 16 bytes from global into shared memory, through L1 and L2
-/// (`cp.async.ca.shared.global`, sm_80).
+/// Starts a copy of 4, 8 or 16 bytes from global to shared memory, through L1 and L2 (`cp.async.ca.shared.global`,
+/// sm_80).
 ///
 /// # Safety
 /// `destination` is in shared memory and `source` in global memory, both aligned to the value's size; until the copy is
@@ -46,8 +46,8 @@ pub unsafe fn copy_to_shared_past_l1<T: Copy>(destination: *mut T, source: *cons
     }
 }
 
-/// [`copy_to_shared`] if the condition holds; if not, the destination is filled with zeros and the source is not read
-/// (`cp.async.ca.shared.global` with a source size, sm_80). For edges of a matrix.
+/// Starts [`copy_to_shared`] if the condition holds; else fills the destination with zeros and leaves the source
+/// unread. (`cp.async.ca.shared.global` with a source size, sm_80.) For edges of a matrix.
 ///
 /// # Safety
 /// As for [`copy_to_shared`]; the source need not be readable if the condition does not hold.

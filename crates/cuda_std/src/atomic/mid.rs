@@ -1,5 +1,5 @@
-//! Atomic operations with the ordering as a parameter: the [`intrinsics`](super::intrinsics) behind a `match`, which is
-//! gone once the ordering is a constant.
+//! Atomic operations with the ordering as a parameter. Each is a `match` over the [`intrinsics`](super::intrinsics),
+//! which disappears once the ordering is a constant.
 //!
 //! A sequentially consistent operation is `fence.sc` before the acquiring or acquiring-and-releasing instruction, as
 //! PTX's memory model maps it.

@@ -72,8 +72,8 @@ integer! {
     sad(x: i32, y: i32, z: i32) -> i32 = x.abs_diff(y).cast_signed().wrapping_add(z);
     /// The magnitude of the difference of two `u32`, added to `z`.
     usad(x: i32, y: i32, z: i32) -> i32 = x.cast_unsigned().abs_diff(y.cast_unsigned()).cast_signed().wrapping_add(z);
-    /// Four of the eight bytes of `x`, 0 to 3, and `y`, 4 to 7: the lower three bits of each of the lower four hexadecimal
-    /// digits of `z` say which, the lowest digit the lowest byte (`prmt.b32`).
+    /// Selects four of the eight bytes of `x`, 0 to 3, and `y`, 4 to 7 (`prmt.b32`). Hexadecimal digit `i` of `z` (of
+    /// the lower four) selects byte `i` of the result by its lower three bits.
     byte_perm(x: i32, y: i32, z: i32) -> i32 = permute(wide(x) | (wide(y) << 32), z);
 }
 

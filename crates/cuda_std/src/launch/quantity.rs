@@ -1,5 +1,5 @@
-//! Numbers as the clauses of `#[kernel(requires(..))]` see them: whole numbers are `u64`, slices have a `len()`, and the
-//! launch's shape is `block`, `grid` and `threads`.
+//! Numbers as the clauses of `#[kernel(requires(..))]` see them. Whole numbers are `u64`, slices have a `len()`, and
+//! the launch's shape is `block`, `grid` and `threads`.
 
 use core::fmt;
 

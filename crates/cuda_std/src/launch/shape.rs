@@ -32,7 +32,7 @@ impl Shape {
         Self::new([blocks, 1, 1], [threads, 1, 1])
     }
 
-    /// The smallest grid of such blocks that has a thread for each of `extent[0]` positions along x and `extent[1]` along y.
+    /// The smallest grid with a thread for each of `extent[0]` positions along x and `extent[1]` along y.
     ///
     /// A block without threads gives a grid without blocks, which no driver launches.
     #[must_use]

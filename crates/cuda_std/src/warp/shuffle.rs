@@ -46,12 +46,12 @@ pub const fn shuffle_control(mode: WarpShuffleMode, width: u32) -> u32 {
     ((32 - width) << 8) | clamp
 }
 
-/// A value that lanes can shuffle: numbers of up to 128 bits here, and what a kernel crate implements over these.
+/// A value that lanes can shuffle: numbers of up to 128 bits here, and a kernel crate's own types.
 ///
 /// More than 32 bits take several shuffles.
 pub trait WarpShuffleValue: Sized {
-    /// Reads the value of the lane that `mode` and `operand` name, and whether it is in range: what the four functions
-    /// below call.
+    /// Reads the value of the lane that `mode` and `operand` name, and whether it is in range. The four functions below
+    /// call it.
     ///
     /// # Safety
     /// As for [`warp_shuffle_down`].

@@ -131,7 +131,7 @@ fn kernels(context: &std::sync::Arc<CudaContext>) -> std::sync::Arc<CudaModule> 
     context.load_module(Ptx::from_src(include_str!("kernels.ptx"))).expect("a module")
 }
 
-/// The version of the driver, and the address of a function by name, as programs that load symbols by version ask.
+/// The driver's version, and the address of a function by name, for programs that load symbols by version.
 fn ask_by_name() {
     let (mut version, mut found) = (0, std::ptr::null_mut());
     let mut status = sys::CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
@@ -189,11 +189,11 @@ fn client_computes() {
     }
     let end = stream.record_event(Some(timed)).expect("an event");
     let milliseconds = start.elapsed_ms(&end).expect("a time");
-    // Two launches, each of a microsecond or some.
+    // Two launches of a few microseconds each.
     assert!(milliseconds > 0.001 && milliseconds < 0.1, "{milliseconds}");
     let host = stream.clone_dtoh(&ys).expect("a copy");
     assert!(host.iter().enumerate().all(|(index, &value)| value == 4.0 * index as f32));
-    // Copies of parts, on the device and back.
+    // Partial copies, on the device and back.
     let mut part = stream.alloc_zeros::<f32>(1024).expect("a buffer");
     stream.memcpy_dtod(&ys.slice(256..1280), &mut part).expect("a copy");
     let part = stream.clone_dtoh(&part).expect("a copy");
@@ -244,7 +244,7 @@ fn client_makes_mistakes() {
         stream.launch_builder(&beyond).arg(&address).launch(one).expect("a launch");
     }
     assert_eq!(stream.synchronize().expect_err("a bad address").0, Code::CUDA_ERROR_ILLEGAL_ADDRESS);
-    // What is dropped from here on finds the context broken, and cudarc keeps that to itself.
+    // Drops from here on find the context broken; cudarc hides those errors.
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn client_computes() {
     let context = cust::quick_init().expect("a context");
     let device = cust::device::Device::get_device(0).expect("a device");
     println!("DEVICE {}", device.name().expect("a name"));
-    // Not the driver that is part of this program, which is bound where no library is found.
+    // Not the driver built into this program, which is bound if no library is found.
     println!("DRIVER {}", cuda_driver::bound().expect("a driver").description());
     let module = Module::from_ptx(include_str!("kernels.ptx"), &[]).expect("a module");
     let axpy = module.get_function("axpy").expect("a kernel");

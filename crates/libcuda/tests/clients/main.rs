@@ -1,4 +1,4 @@
-//! Clients of the driver API that are not ours, on the shared library: the crates `cudarc` and `cust`, a C program, Python.
+//! Runs foreign clients of the driver API on the shared library: the crates `cudarc` and `cust`, a C program, Python.
 //!
 //! Each loads `libcuda.so.1` by name, so the library must be where the loader looks when the client starts: it runs in a
 //! process of its own, with `LD_LIBRARY_PATH` set.

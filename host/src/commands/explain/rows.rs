@@ -1,5 +1,5 @@
-//! Counters for rows of a GPU: its kernels on a simulated card of its kind, at a small size, by this same program. A process
-//! has one driver, so it is another process that simulates.
+//! Counters for rows of a GPU, from the same kernels on a simulated card of its kind, at a small size. A process has
+//! one driver, so a second process of this program simulates.
 
 use crate::recording::Simulated;
 use crate::{
@@ -49,7 +49,7 @@ fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<
     let mut command = Command::new(program);
     command.args(["run", "--small", "--format", "json", "--device", &format!("sim:{}", simulated.card)]);
     command.args(&options.experiments).args(["--kernel", &kernels.join(",")]);
-    // What tells rows apart; at the sizes of a check.
+    // The parameters that identify a row, at the sizes of a check.
     command.args(options.given.without_sizes());
     let output = command.output().context("the program cannot be started, to simulate what it explains")?;
     if !output.status.success() {
@@ -64,8 +64,7 @@ fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<
     Ok(Simulated { rows, ..simulated })
 }
 
-/// The card whose requests fall on sectors as the device's do: of the same compute capability, or of the next lower one
-/// that there is.
+/// The card with the device's sector rules: the one of the same compute capability, or of the next lower one.
 pub(super) fn alike(device: &DeviceInfo) -> Result<Card> {
     let capability = |card: &Card| {
         let capability = card.compute_capability;
@@ -74,7 +73,7 @@ pub(super) fn alike(device: &DeviceInfo) -> Result<Card> {
     };
     let mut cards: Vec<(u32, Card)> =
         simulated::all().into_iter().filter_map(|card| Some((capability(&card)?, card))).collect();
-    // Of several of the same capability the one that the device is, else the last one.
+    // Of several cards of the same capability, the device's own, else the last one.
     cards.sort_by_key(|(number, card)| {
         (*number, device.name.contains(card.name.trim_start_matches("NVIDIA ")))
     });

@@ -54,7 +54,7 @@ impl Flow {
         Self { successors, post_dominators }
     }
 
-    /// The influence of the branch at a block's end; `None` if there is no branch, or all paths but one lead to a trap.
+    /// The influence of the branch at a block's end. `None` without a branch, or if all paths but one lead to a trap.
     pub(super) fn influence(&self, block: usize) -> Option<Influence> {
         if self.successors[block].len() < 2 {
             return None;

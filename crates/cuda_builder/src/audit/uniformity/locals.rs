@@ -15,7 +15,7 @@ const WRITERS: [&str; 3] = ["llvm.memcpy.", "llvm.memmove.", "llvm.memset."];
 /// Intrinsics that take a pointer and keep none of it.
 const ONLOOKERS: [&str; 3] = ["llvm.lifetime.", "llvm.assume", "llvm.dbg."];
 
-/// The address that an instruction writes to; `None` if it writes nothing, or not in a way that is followed here.
+/// The address that an instruction writes to; `None` without a write, or for one that the analysis does not follow.
 pub(super) fn written(instruction: Value<'_>) -> Option<Value<'_>> {
     match instruction.opcode() {
         Some(Opcode::Store) => instruction.operands().nth(1),
@@ -24,7 +24,7 @@ pub(super) fn written(instruction: Value<'_>) -> Option<Value<'_>> {
     }
 }
 
-/// True if a variable's address escapes: it is stored, passed or cast, so that its uses cannot all be seen.
+/// True if a variable's address escapes: it is stored, or used in a way that the analysis does not follow.
 pub(super) fn escapes(variable: Value<'_>) -> bool {
     let mut seen = HashSet::from([variable]);
     let mut open = vec![variable];

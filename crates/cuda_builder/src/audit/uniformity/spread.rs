@@ -12,7 +12,7 @@ enum Cause<'c> {
     Source(Source),
     /// It has this operand, or this instruction writes to it.
     Value(Value<'c>),
-    /// The branch at the end of the block of this number decides whether, or how often, a thread gets to it.
+    /// Control dependence: the branch at the end of this block decides whether, or how often, a thread gets there.
     Branch(usize),
 }
 
@@ -109,7 +109,7 @@ impl<'a, 'c> Spread<'a, 'c> {
     /// The source that a divergent value depends on in the last place.
     pub(super) fn origin(&self, mut value: Value<'c>) -> Option<(Value<'c>, &Source)> {
         loop {
-            // Every cause was found before what it causes, so this terminates.
+            // Every cause was found before its effects, so this terminates.
             match self.causes.get(&value)? {
                 Cause::Source(source) => return Some((value, source)),
                 Cause::Value(before) => value = *before,

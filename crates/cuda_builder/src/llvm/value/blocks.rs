@@ -6,7 +6,7 @@ use super::Value;
 use crate::llvm::Context;
 use crate::llvm::api::Raw;
 
-/// A basic block of a function: a plain copy of its address, to be used no longer than the function exists.
+/// A basic block of a function: a plain copy of its address, valid no longer than the function.
 #[derive(Clone, Copy)]
 pub(crate) struct Block<'c> {
     pub(super) context: &'c Context,

@@ -12,11 +12,11 @@ pub(crate) struct Position {
     pub(crate) file: String,
     pub(crate) line: u32,
     pub(crate) column: u32,
-    /// The linker's name of the function that the place is in, or its plain name; empty where the module does not say.
+    /// The linker's name of the function around the position, or its plain name; empty if the module has none.
     pub(crate) function: String,
 }
 
-/// A debug location of LLVM's: the same one for all instructions that come from one place by one way of calls.
+/// LLVM's debug location, the same one for all instructions with the same position and call chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Location(Raw);
 
@@ -25,7 +25,7 @@ const SUBPROGRAM: c_uint = 17;
 const LEXICAL_BLOCK: c_uint = 18;
 const LEXICAL_BLOCK_FILE: c_uint = 19;
 
-/// Places of scope, name and linker's name among the operands of a subprogram; a block has its scope in the same place.
+/// Indices of scope, name and linker's name among a subprogram's operands; a block has its scope at the same index.
 const SCOPE: usize = 1;
 const NAME: usize = 2;
 const LINKAGE_NAME: usize = 3;
@@ -135,7 +135,7 @@ impl Value<'_> {
     /// Operands of a metadata node, as values; null for those that are not there.
     fn metadata_operands(self, node: Raw) -> Vec<Raw> {
         let functions = self.functions();
-        // SAFETY: the node is live, and LLVM fills as many places as it says.
+        // SAFETY: the node is live, and LLVM fills as many entries as it reports.
         unsafe {
             let node = (functions.LLVMMetadataAsValue)(self.context.raw, node);
             let mut operands = vec![ptr::null_mut(); (functions.LLVMGetMDNodeNumOperands)(node) as usize];
@@ -152,7 +152,7 @@ fn bytes_of(get: impl FnOnce(*mut c_uint) -> *const c_char) -> String {
     if start.is_null() {
         return String::new();
     }
-    // SAFETY: LLVM gave the start of so many bytes, which live as long as the context.
+    // SAFETY: LLVM gave the start of `length` bytes, which live as long as the context.
     let bytes = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), length as usize) };
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -160,7 +160,7 @@ impl<'c> Value<'c> {
         uses.map(|at| Value { context: self.context, raw: unsafe { (functions.LLVMGetUser)(at) } }).collect()
     }
 
-    /// The bytes of a constant that is an array of `i8`, or one wrapped in a structure of one field (as rustc does).
+    /// The bytes of a constant array of `i8`, or of one wrapped in a structure of one field (as rustc does).
     pub(crate) fn bytes(self) -> Option<Vec<u8>> {
         // SAFETY: the value is live; the string is asked of constant strings only.
         unsafe {

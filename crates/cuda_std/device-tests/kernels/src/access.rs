@@ -1,4 +1,4 @@
-//! Loads and stores with hints: one element a thread, by each function in the order in which the host names them.
+//! Loads and stores with hints: one element per thread, by each function in the host's order.
 use cuda_std::access::*;
 use cuda_std::vector::{F32x2, F32x4, F64x2, I32x2, I32x4, I64x2, U32x2, U32x4, U64x2};
 use cuda_std::{cfg, kernel};

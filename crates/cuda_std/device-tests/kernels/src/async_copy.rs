@@ -8,8 +8,8 @@ use pastey::paste;
 
 macro_rules! elements {
     ($($type:ident)*) => {paste! {$(
-        /// Each block's elements backwards; those whose place is a multiple of 3 are 0 by condition in the second half of the
-        /// results.
+        /// Reverses each block's elements. In the second half of the results, those whose place is a multiple of 3 are
+        /// 0 by condition.
         #[kernel]
         pub unsafe fn [<copy_async_ $type:lower>](source: &[$type], results: *mut $type) {
             if cfg::architecture() >= 800 {
@@ -74,8 +74,9 @@ pub unsafe fn barrier_phases(results: *mut u32) {
     }
 }
 
-/// Tiles of 128 vectors, one after the other, four for each block: into shared memory by one bulk copy, backwards into
-/// another tile by the threads, out by another bulk copy. `kind` 1: with cache policies; 2: the bytes announced apart.
+/// Reverses tiles of 128 vectors, four per block, one after the other. A bulk copy brings a tile into shared memory,
+/// the threads reverse it into another, and a bulk copy writes it back. `kind` 1: with cache policies; 2: the bytes
+/// announced apart.
 #[kernel]
 pub unsafe fn copy_bulk(source: *const U32x4, results: *mut U32x4, kind: u32) {
     const BYTES: u32 = 128 * size_of::<U32x4>() as u32;

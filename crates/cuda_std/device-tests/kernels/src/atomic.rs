@@ -120,7 +120,7 @@ macro_rules! step {
 
 macro_rules! steps {
     ($($type:ident)*) => {paste! {$(
-        /// For one block: 15 steps a thread.
+        /// For one block: 15 steps per thread.
         #[kernel]
         pub unsafe fn [<steps_ $type>](cells: *mut $type) {
             step!(cells, $type: relaxed acquire release acqrel volatile);
@@ -132,7 +132,7 @@ steps! { u32 i32 u64 i64 }
 
 macro_rules! accesses {
     ($($bits:ident $width:literal $scope:ident;)*) => {paste! {$(
-        /// Copies one element a thread; loads with orderings 0, 1, 4, 5, stores with 0, 2, 4, 5.
+        /// Copies one element per thread; loads with orderings 0, 1, 4, 5, stores with 0, 2, 4, 5.
         #[kernel]
         pub unsafe fn [<copy_ $width _ $scope>](source: *mut $bits, target: *mut $bits, load: u32, store: u32) {
             let (source, target) = (source.add(crate::place()), target.add(crate::place()));
@@ -220,8 +220,8 @@ pub unsafe fn core_atomics(
     }
 }
 
-/// One block: a histogram of the values' low six bits, their sum as floats and the largest of their squares, all counted in
-/// shared memory.
+/// Counts in shared memory, in one block: a histogram of the values' low six bits, their sum as floats and the largest
+/// of their squares.
 #[kernel]
 pub unsafe fn shared_atomics(values: &[u32], counts: *mut u32, sum: *mut f32, most: *mut u64) {
     let shared_counts = shared_array![u32; 64];

@@ -2,7 +2,7 @@
 use cuda_std::{glam, intrinsics, kernel};
 use pastey::paste;
 
-/// A kernel by the function's name: inputs and results of these types, an element a thread.
+/// A kernel by the function's name: inputs and results of these types, one element per thread.
 macro_rules! of {
     ($($given:ident -> $result:ident [$($function:ident)*];)*) => {paste! {$($(
         #[kernel]

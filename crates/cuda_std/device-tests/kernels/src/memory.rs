@@ -69,8 +69,8 @@ pub unsafe fn shared_statics(values: &[u32], results: *mut u32, pairs: *mut u64)
     }
 }
 
-/// One block; as many numbers in dynamic shared memory, written by all threads in turns and read from the other end. Then
-/// the sizes: dynamic, all.
+/// Writes numbers to dynamic shared memory with all threads in turns, and reads them from the other end, in one block.
+/// Then the sizes: dynamic, all.
 #[kernel]
 pub unsafe fn shared_dynamic(values: &[u32], results: *mut u32, sizes: *mut u32) {
     let tile = shared::dynamic_shared_mem::<u32>();
@@ -123,7 +123,7 @@ pub unsafe fn spaces(pointers: *mut *const u32, answers: *mut u32) {
     const SPACES: [AddressSpace; 4] =
         [AddressSpace::Global, AddressSpace::Shared, AddressSpace::Constant, AddressSpace::Local];
     let mut local = 5_u32;
-    // By way of memory, so that the compiler does not know which space it is.
+    // Through memory, so that the compiler does not know the address space.
     pointers.write_volatile((&raw const COUNTERS).cast());
     pointers.add(1).write_volatile((&raw const TILE).cast());
     pointers.add(2).write_volatile((&raw const COEFFICIENTS).cast());
@@ -139,8 +139,8 @@ pub unsafe fn spaces(pointers: *mut *const u32, answers: *mut u32) {
     }
 }
 
-/// Each thread adds up a vector of its own, and asks for bytes of a large alignment; the results are the sum and the
-/// address's remainder.
+/// Each thread sums a vector of its own and allocates bytes of a large alignment. The results are the sum and the
+/// address modulo the alignment.
 #[kernel]
 pub unsafe fn heap(counts: &[u32], results: *mut [u32; 2]) {
     use cuda_std::prelude::*;
@@ -175,8 +175,8 @@ fn one(table: &[f64; 8], place: usize) -> f64 {
     table[place % 8]
 }
 
-/// Tables of constants at places that are not known before: a constant, a copy of it that is read by reference as well,
-/// an array that is filled here, a static.
+/// Reads tables of constants at indices unknown to the compiler. The tables: a constant, a copy of it that is read by
+/// reference as well, an array that is filled here, a static.
 #[kernel]
 pub unsafe fn tables(places: &[u32], results: *mut [f64; 5]) {
     const CONSTANT: [f64; 8] = [1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5];

@@ -32,7 +32,7 @@ pub unsafe fn indices(counter: *mut u32, records: *mut [u32; 32]) {
     *records.add(record as usize) = fields;
 }
 
-/// Results lie `[thread][count, and, or]`; the predicates are one a thread.
+/// Results lie `[thread][count, and, or]`; the predicates are one per thread.
 #[kernel]
 pub unsafe fn barrier_reductions(predicates: *const u32, results: *mut u32) {
     let thread = thread::thread_idx_x() as usize;
@@ -80,8 +80,8 @@ fn fence(kind: u32) {
     }
 }
 
-/// Each thread writes its value, then counts itself; the last to count adds up the values of all, which only the fence
-/// makes visible to it.
+/// Each thread writes its value, then counts itself. The last to count adds up all values, which only the fence makes
+/// visible to it.
 #[kernel]
 pub unsafe fn last_thread_sums(
     kind: u32,
@@ -100,8 +100,8 @@ pub unsafe fn last_thread_sums(
     }
 }
 
-/// Even blocks publish 1000 numbers one after the other, odd blocks look at what the block before them has published: the
-/// number announced, then the number there. Looking ends after as many looks, so that nothing waits for anything.
+/// Even blocks publish 1000 numbers in order; odd blocks read what the block before them has published. Each read is
+/// the number announced, then the number there. After 1000 reads they stop, so that nothing waits for anything.
 #[kernel]
 pub unsafe fn message_passing(numbers: *mut u32, announced: *mut u32, observed: *mut [u32; 2]) {
     let pair = (thread::block_idx_x() / 2) as usize;

@@ -142,7 +142,7 @@ pub unsafe fn lanes(results: *mut u32) {
     }
 }
 
-/// For a block of up to 256: each thread gets the value of the lane 5 further, round about, by way of shared memory.
+/// Each thread gets the value of the lane 5 further, cyclically, through shared memory. For a block of up to 256.
 #[kernel]
 pub unsafe fn sync_warp(values: *const u32, results: *mut u32) {
     let tile = shared_array![u32; 256];

@@ -12,7 +12,7 @@ fn ulp(value: f64) -> f64 {
     2.0_f64.powi(libm::ilogb(magnitude) - 23)
 }
 
-/// A function's name, its value, how far off it may be at an input whose value is this, and where that holds.
+/// A function's name, its exact value, the error bound for an input and its value, and the inputs where it holds.
 type Bound = (&'static str, fn(f64) -> f64, fn(f64, f64) -> f64, fn(f64) -> bool);
 
 /// Half an ulp comes to each bound, since the reference is not rounded to `f32`.

@@ -1,5 +1,5 @@
-//! Float functions, bit by bit: what is the hardware's is `std`'s, what is `libm`'s is `libm`'s on the host, and what is
-//! written in `cuda_std` over these is the same there. Any NaN is as good as another.
+//! Tests float functions bit by bit against the host: `std` for the hardware's, and `libm` for those of `libm`.
+//! Functions written in `cuda_std` over these are compared with the same code on the host. Any NaN equals another.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -85,8 +85,9 @@ fn integers_are_the_hosts() {
     }
 }
 
-/// Fails unless down and up are neighbours around the exact result, or both are it, and towards zero is the one of smaller
-/// magnitude. `residual` has the sign of the exact result less the nearest float, and is 0 if that is exact.
+/// Checks directed rounding: down and up must be neighbours around the exact result, or both equal it. Towards zero
+/// must be the one of smaller magnitude. `residual` has the sign of the exact result less the nearest float, and is 0
+/// if that is exact.
 fn enclosed<T: Debug>(
     what: &str,
     input: T,

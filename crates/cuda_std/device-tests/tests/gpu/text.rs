@@ -122,7 +122,7 @@ fn what_fails_ends_the_launch() {
         let kernels = kernels.expect("the architecture");
         let (buffer, result) = (filled(&values), results(77_u32, 1));
         if number == 7 {
-            // Nothing is wrong with this number.
+            // A valid number.
             run!(
                 kernels,
                 "fails",
@@ -143,7 +143,7 @@ fn what_fails_ends_the_launch() {
         let outcome = unsafe { kernels.launch("fails", (1, 1, 0), &arguments) };
         println!("OUTCOME {outcome:?}");
         println!("AFTER {:?}", CurrentContext::synchronize());
-        // What the buffers' destructors would do fails too.
+        // The buffers' destructors would fail too.
         std::mem::forget((buffer, result));
         return;
     }

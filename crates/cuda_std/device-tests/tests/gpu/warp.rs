@@ -255,7 +255,7 @@ fn a_lane_is_a_thread_of_its_warp() {
                 let in_warp = (threads - thread / 32 * 32).min(32);
                 let warp = u32::MAX >> (32 - in_warp);
                 assert_eq!(lane, thread % 32, "thread {thread} of {threads}");
-                // Which lanes run together is up to the device: the lane itself, and none that is not there.
+                // The device decides which lanes run together: the lane itself is among them, and no lane beyond the block.
                 assert_eq!(active >> lane & 1, 1);
                 assert_eq!(active & !warp, 0, "thread {thread} of {threads}");
                 let odd = warp & 0xaaaa_aaaa;

@@ -1,4 +1,5 @@
-//! Loads and stores with hints: each load's result goes out by a plain store, each store's value comes from a parameter.
+//! Loads and stores with hints. Each load's result goes out by a plain store, each store's value comes from a
+//! parameter.
 use cuda_std::access::{self, CachePolicy};
 use cuda_std::cfg::architecture;
 use cuda_std::kernel;

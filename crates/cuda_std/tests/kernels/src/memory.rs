@@ -72,7 +72,7 @@ pub unsafe fn global_statics(data: *mut u32) {
 #[kernel]
 pub unsafe fn spaces(pointers: *const *const u32, output: *mut u64) {
     unsafe {
-        // A pointer that is a parameter itself is known to be to global memory.
+        // LLVM knows that a pointer parameter points to global memory.
         let pointer = *pointers;
         for (place, space) in
             [AddressSpace::Global, AddressSpace::Shared, AddressSpace::Constant, AddressSpace::Local]

@@ -61,7 +61,7 @@ pub unsafe fn matches(data: *mut u32, single: *const f32, double: *const f64) {
 pub unsafe fn reductions(data: *mut u32, signed: *mut i32) {
     use warp::WarpReductionOp::{Add, And, Max, Min, Or, Xor};
     unsafe {
-        // One after the other: a loop over the operations stays a loop that chooses among them.
+        // Unrolled by hand: a loop over the operations would stay a loop with a branch per operation.
         *data = warp::warp_reduce(ALL, *data, Add);
         *data.add(1) = warp::warp_reduce(ALL, *data.add(1), Min);
         *data.add(2) = warp::warp_reduce(ALL, *data.add(2), Max);

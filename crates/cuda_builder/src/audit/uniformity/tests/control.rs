@@ -69,7 +69,7 @@ fn both_sides_of_a_divergent_branch_are_refused() {
          other:\nstore volatile i32 2, ptr %p\nBARRIER\nbr label %join\n\
          join:\nBARRIER\nret void"
     );
-    // They have no line to be told apart by; the one after the join is none of them.
+    // They have no line numbers to tell them apart; the one after the join is not among them.
     fails(&body, TID);
     assert_eq!(refused(&module(true, &body.replacen("BARRIER", "", 2), "")), []);
 }
@@ -105,7 +105,7 @@ fn a_path_to_a_trap_is_none() {
     );
     passes(&body);
     fails(&body.replace("call void @llvm.trap()", "BARRIER call void @llvm.trap()"), TID);
-    // What never ends is no trap.
+    // An endless loop is not a trap.
     let body = body.replace("call void @llvm.trap()\nunreachable", "BARRIER br label %wrong");
     fails(&body, TID);
 }

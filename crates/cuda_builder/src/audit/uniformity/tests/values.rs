@@ -126,7 +126,7 @@ fn a_local_variable_is_what_was_written_to_it() {
         ),
         TID,
     );
-    // By way of a second variable.
+    // Through a second variable.
     fails(
         &body(
             "%to = getelementptr i32, ptr %copy, i32 %n store i32 %tid, ptr %to \
