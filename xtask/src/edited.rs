@@ -7,7 +7,7 @@
 //! compiles the kernels that it launches with the build script of its own package (`host/src/kernels/edited.rs`).
 //!
 //! Files are compared by their contents, as listed in the dependency file that cargo writes beside the program, along with the
-//! manifests and the variables that decide what cargo builds. Whatever is in doubt goes the long way.
+//! manifests and the variables that decide what cargo builds. Every doubtful case takes the long way.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
@@ -60,8 +60,8 @@ pub(crate) fn usable(root: &Path, program: &Path) -> Option<Use> {
 
 /// Keeps the stamp of a program that cargo has brought up to date since `start`.
 ///
-/// Nothing is kept where a file changed meanwhile: which of the two the program was made of cannot be told. What cannot
-/// be written is no error, since the next run then asks cargo.
+/// Keeps nothing if a file changed meanwhile: it is unknown which of the two versions the program was made of. A failed
+/// write is no error, since the next run then asks cargo.
 pub(crate) fn keep(root: &Path, program: &Path, builder: &Path, start: SystemTime) {
     let file = stamp_file(program);
     let _ = std::fs::remove_file(&file);

@@ -53,7 +53,7 @@ impl<W: Write + Send> Steps<W> {
         self.perform(name, true, || step().map(|()| String::new()))
     }
 
-    /// Runs the steps of two lanes in parallel: while a test in one waits, or uses one thread, the other goes on.
+    /// Runs the steps of two lanes in parallel: while a test in one waits, the other goes on.
     pub(crate) fn beside(
         &self,
         one: impl FnOnce() -> Result<()> + Send,

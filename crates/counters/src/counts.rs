@@ -64,14 +64,14 @@ sums! {
         sectors: u64, "is_zero";
         /// Lines of 128 bytes, each counted for every request that touches it: look-ups of L1's tags.
         lines: u64, "is_zero";
-        /// Requests that cross the end of a line that they need not cross: more lines than their bytes fill.
+        /// Misaligned requests: they touch more lines than their bytes fill.
         straddling: u64, "is_zero";
         /// Bytes that lanes asked for: `smsp__sass_data_bytes_mem_global_op_ld.sum`.
         bytes_requested: u64, "is_zero";
-        /// L1 cycles of the request: the larger of its lines in the busiest of the four tag banks, and its data in
-        /// units of 128 bytes. Exact from 5.0 on; before, estimated from the lines.
+        /// L1 cycles: the larger of the lines in the busiest of four tag banks, and the data in units of 128 bytes.
+        /// Counted from 5.0 on; before, estimated from the lines.
         turns: u64, "is_zero";
-        /// Requests of loads that found all that they wanted in L1.
+        /// Requests of loads with all data in L1.
         requests_in_l1: u64, "is_zero";
         /// Sectors of stores that the block has written before: writes that L2 has to put together.
         rewritten: u64, "is_zero";

@@ -44,7 +44,7 @@ fn list(parameters: &[Declared]) -> String {
 }
 
 impl Signatures {
-    /// Reads the entry points of a PTX text. What it cannot read it leaves out: the driver is the one to refuse it.
+    /// Reads the entry points of a PTX text. Leaves out lines that it cannot read: the driver is the one to refuse them.
     #[must_use]
     pub fn of(ptx: &str) -> Self {
         let mut signatures = BTreeMap::new();

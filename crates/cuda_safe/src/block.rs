@@ -446,7 +446,7 @@ impl Block<Warps> {
     /// the thread `distance` further on, if the block has that one, and writes the result to its own cell. A tile and
     /// the threads' values hold the same before and after.
     ///
-    /// What is read and what is written are different halves, so one barrier for each halving is enough.
+    /// Reads and writes fall in different halves, so one barrier per halving is enough.
     #[inline(always)]
     pub fn halve<T, F>(
         &mut self,

@@ -1,6 +1,6 @@
 //! Lengths that a launch agrees on, each by a name that is a type.
 //!
-//! `Extent<Nx>` is the one number that `Nx` stands for in a launch. Whatever is declared with the name `Nx`, a matrix of
+//! `Extent<Nx>` is the one number that `Nx` stands for in a launch. Everything declared with the name `Nx`, a matrix of
 //! `Nx` columns or an array of `Nx` elements, has this length: the host checks it before the launch. So one comparison with an
 //! extent gives an index ([`Below`]) that is within all of them, and no later access has to compare again.
 //!
@@ -114,7 +114,7 @@ impl<Name> Extent<Name> {
 }
 
 impl<Name> Extent<Name> {
-    /// Divides the extent into parts of `W`, each with a proof that it is below the extent; `None` if `W` does not
+    /// Divides the extent into parts of `W`, each with a proof that it is below the extent. `None` if `W` does not
     /// divide it.
     #[inline(always)]
     #[must_use]

@@ -14,7 +14,7 @@ use crate::shape::{
 /// One thread of a launch.
 ///
 /// A kernel that takes a `Thread` as its first parameter is the code of one thread and has no barriers. In a kernel that
-/// takes a [`Block`](crate::Block), closures get one. What differs between threads is asked of it and of nothing else.
+/// takes a [`Block`](crate::Block), closures get one. Only it tells what differs between threads.
 #[derive(Debug)]
 pub struct Thread<S = Line>(PhantomData<(S, *mut ())>);
 

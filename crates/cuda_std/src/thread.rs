@@ -136,7 +136,7 @@ fn linear(point: UVec3, size: UVec3) -> u32 {
     point.z.wrapping_mul(size.y).wrapping_add(point.y).wrapping_mul(size.x).wrapping_add(point.x)
 }
 
-/// Waits until all threads of the block are here (`bar.sync 0`). What each wrote before, all see after.
+/// Waits until all threads of the block arrive (`bar.sync 0`). Writes before it are visible to all of them after it.
 ///
 /// Every thread of the block that has not returned must reach the same call: in a branch that some threads do not take
 /// the block hangs or its memory is wrong.

@@ -9,7 +9,7 @@
 //!
 //! `COALESCE_SIMULATE` names the cards, `COALESCE_CHECK` what is checked: see `cuda_driver::simulated`. Every function is
 //! `cuda_driver`'s exported one of the same name; what is not simulated returns `CUDA_ERROR_NOT_SUPPORTED` and names itself
-//! once on stderr. What the checks find is written to stderr when the program ends, as compute-sanitizer writes it.
+//! once on stderr. Findings of the checks are written to stderr when the program ends, as compute-sanitizer writes it.
 //! `COALESCE_PROFILE=FILE` writes each launch's counters to a file: docs/profile.md. `COALESCE_TIMEOUT=SECONDS` ends a kernel
 //! that makes no progress for that long; the default is 10. Programs of the runtime API (`libcudart`) need functions of the
 //! driver that NVIDIA does not document, and do not run.

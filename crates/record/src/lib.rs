@@ -177,7 +177,7 @@ pub enum Residence {
     /// The footprint is at least four times L2: hardly anything is left in L2 for the next launch.
     #[serde(rename = "DRAM")]
     Dram,
-    /// In the host's memory, wholly or in the part that bounds the time: read over the host link, or migrated in pages.
+    /// In the host's memory, at least the part that bounds the time: read over the host link, or migrated.
     #[serde(rename = "host")]
     Host,
     /// In L1: less than a tenth of what lanes ask for reaches L2.

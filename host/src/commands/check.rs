@@ -190,8 +190,8 @@ impl Session {
         Ok(Session { stream, module, gpu })
     }
 
-    /// Launches the point's kernel once, on buffers that are not a byte longer than it was promised. What it only writes
-    /// to is left as it comes, so that reading it shows. `Some` says what is wrong with the result.
+    /// Launches the point's kernel once, on buffers of exactly the promised length. Buffers that it only writes are left
+    /// uninitialised, so that the check reports reads of them. Returns the error in the result, if there is one.
     fn check(&self, point: &Point) -> Result<Option<String>> {
         let function = self.module.get_function(point.kernel).context("the PTX has no such kernel")?;
         measure::allow_shared(&function, point.shape.shared)?;

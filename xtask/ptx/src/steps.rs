@@ -1,4 +1,4 @@
-//! Steps of `cargo xtask`'s other verbs. What they print is read by those.
+//! Steps of `cargo xtask`'s other verbs, which read the output.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

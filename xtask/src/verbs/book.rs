@@ -35,7 +35,7 @@ fn folder(root: &Path) -> Result<PathBuf> {
     Ok(cargo::target(root)?.join("book"))
 }
 
-/// Builds the book with mdBook. What mdBook only warns about is an error.
+/// Builds the book with mdBook. Warnings of mdBook are errors.
 fn build(root: &Path) -> Result<()> {
     let mdbook = tools::find_or_fetch(Program::Mdbook, &cargo::target(root)?, suits)?;
     let book = folder(root)?;

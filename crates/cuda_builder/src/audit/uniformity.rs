@@ -14,7 +14,7 @@
 //!
 //! 1. Some instructions are divergent by what they are: a read of the thread's index, an atomic operation, a shuffle
 //!    (`sources`).
-//! 2. What has a divergent operand is divergent. For a load that operand is its address: threads that read one place
+//! 2. An instruction with a divergent operand is divergent. For a load that operand is its address: threads that read one place
 //!    read one value.
 //! 3. A branch has an *influence*: the blocks that can be reached from it before its immediate post-dominator, which is the first
 //!    block that every path from it leads through (`flow`). If the branch is divergent, not all threads get to these

@@ -1,7 +1,7 @@
 //! The C functions of libLLVM that this crate calls, as pointers looked up by name.
 //!
 //! Declared by hand rather than taken from a binding crate: a binding is tied to one LLVM release, while LLVM keeps
-//! its C interface stable, so these few lines outlive many releases. What does change is checked when the
+//! its C interface stable, so these few lines outlive many releases. Changes are detected when the
 //! library is opened: the version, and that each name is there.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};

@@ -1,6 +1,6 @@
 //! Programs that the compiler must refuse, and what it has to say about each.
 //!
-//! Each file of a folder is a program of its own. What the compiler has to say stands on the line that is to blame, as in
+//! Each file of a folder is a program of its own. The expected message stands on the line that causes it, as in
 //! the compiler's own UI tests: `//~ ERROR part of the message`, with `//~^ ERROR ..` for the line above, `//~^^ ERROR ..` for
 //! the one above that, and `NOTE` or `HELP` for what comes with an error of the same line. Each annotation must have its
 //! message, and each error its annotation. A file without any must compile. A message is what the compiler's short format

@@ -8,7 +8,7 @@ use super::Value;
 const EQUAL: c_int = 32;
 
 impl Value<'_> {
-    /// Replaces a `cmpxchg` by a load, a comparison, and a store of the new value or, if they differ, the old one.
+    /// Replaces a `cmpxchg` by a load, a comparison and a store of the new or the old value.
     ///
     /// The three are no longer one step, so no other thread may reach the memory.
     ///

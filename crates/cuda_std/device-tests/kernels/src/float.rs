@@ -96,7 +96,7 @@ macro_rules! both {
                 }
             }
 
-            /// What the language does itself: the sum, difference, product, quotient, and the product and sum rounded twice.
+            /// The language's own operations: the sum, difference, product, quotient, and the product and sum rounded twice.
             #[kernel]
             pub unsafe fn [<$type _arithmetic>](left: &[$type], right: &[$type], results: *mut [$type; 5]) {
                 if let (Some(&left), Some(&right)) = (left.get(crate::place()), right.get(crate::place())) {

@@ -1,5 +1,4 @@
-//! Kernels that do with a device function what the host can check: they take inputs and write down results, and judge
-//! nothing. See Cargo.toml.
+//! Kernels that call device functions on inputs and store the results, for the host to check. See Cargo.toml.
 //!
 //! Each kernel's documentation says how its results lie; the host's test of the same topic (tests/gpu) computes them
 //! by its own definition and passes buffers of that size.
