@@ -1,14 +1,12 @@
 //! The command line.
 
 mod given;
-mod options;
 
 pub(crate) use given::Given;
-pub(crate) use options::{Choices, Matrices, Pattern};
 
 use crate::{
     device::DeviceChoice,
-    experiments::{self, Precision},
+    experiments::{self, Choices, Precision},
     simulated::{self, Card, Check},
     sizes,
     sweep::Sweep,

@@ -1,11 +1,8 @@
 //! The options of single experiments that the user gave, read from the definition of the command line: an option is declared
 //! as a field of [`Choices`], and taken by the experiments that name it.
 
-use super::Choices;
+use crate::experiments::{Choices, SIZES};
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, parser::ValueSource};
-
-/// The heading of the options that say how large an experiment is.
-pub(super) const SIZES: &str = "Sizes of single experiments";
 
 /// Options that stand with the general ones, since several experiments take them; the first is a size.
 const SHARED: [&str; 3] = ["bytes", "precision", "range"];

@@ -1,9 +1,9 @@
 //! The plan of a run: its points, from the options, the experiments and the device.
 
 use crate::{
-    cli::{CheckOptions, Choices, ExplainOptions, Given, Options, Precisions},
+    cli::{CheckOptions, ExplainOptions, Given, Options, Precisions},
     device::{Backend, DeviceInfo},
-    experiments::{self, Block, Experiment, Point, Precision, Request, Scale, Work},
+    experiments::{self, Block, Choices, Experiment, Point, Precision, Request, Scale, Work},
     memory,
     mistakes::refused,
     sizes::Bytes,

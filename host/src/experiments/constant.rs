@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_number_of_words_that_is_no_power_of_two_is_refused() {
         let with = |width: &[u32]| {
-            let choices = crate::cli::Choices { width: width.to_vec(), ..Default::default() };
+            let choices = experiments::Choices { width: width.to_vec(), ..Default::default() };
             distinct(&Request { choices, ..experiments::tests::request() })
         };
         assert_eq!(with(&[4, 1]).ok(), Some(vec![4, 1]));

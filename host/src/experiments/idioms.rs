@@ -3,11 +3,10 @@
 //! in gpu-kernels' `idioms.rs`.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Scale, Shape,
-    Work, check_size, covering, covering_2d, findings,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Matrices, Place, Point, Precision, Request, Scale,
+    Shape, Work, check_size, covering, covering_2d, findings,
 };
 use crate::{
-    cli::Matrices,
     device::{Backend, DeviceInfo},
     verify::Expected,
 };

@@ -4,11 +4,10 @@
 mod product;
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Shape, Work,
-    articles, covering, covering_2d, findings,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Matrices, Place, Point, Request, Scale, Shape,
+    Work, articles, covering, covering_2d, findings,
 };
 use crate::{
-    cli::Matrices,
     device::{Backend, DeviceInfo},
     sizes::Bytes,
     verify::Expected,

@@ -9,6 +9,7 @@
 mod articles;
 #[allow(unsafe_code, reason = "lends device memory by its address")]
 mod buffers;
+mod choices;
 mod coalescing;
 mod constant;
 mod copy;
@@ -27,6 +28,7 @@ mod unified;
 
 pub(crate) use self::{
     buffers::Buffers,
+    choices::{Choices, Matrices, Pattern, SIZES},
     launch::{KernelInfo, QueueWork, Work},
     place::{Place, Placement},
     shape::{Block, NO_LAUNCH, Shape, covering, covering_2d},
@@ -37,7 +39,6 @@ pub(crate) use record::{BytesMoved, Precision};
 use report::{Article, Picture};
 
 use crate::{
-    cli::Choices,
     device::{Backend, DeviceInfo},
     sizes::{Bytes, nearest_multiples},
     sweep::Sweep,

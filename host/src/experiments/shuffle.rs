@@ -270,7 +270,7 @@ fn exchanged<T: Pod + fmt::Debug>(exchange: Exchange, elements: u64, value: fn(u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cli::Choices, device::tests::h200, experiments};
+    use crate::{device::tests::h200, experiments, experiments::Choices};
     use cust::memory::bytemuck;
 
     fn request(width: &[u32]) -> Request {

@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn sizes_and_blocks_can_be_chosen() {
-        let choices = crate::cli::Choices { block: vec![Block::linear(96)], ..request().choices };
+        let choices = experiments::Choices { block: vec![Block::linear(96)], ..request().choices };
         let request = Request { sized: true, bytes: 4000, block: 96, choices, ..request() };
         let points = Stencil.points(&request, &h200()).expect("it is a valid request");
         assert_eq!(points.len(), 3);
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn there_are_four_coefficients() {
         let with = |coefficients: &[f32]| {
-            let choices = crate::cli::Choices { coefficients: coefficients.to_vec(), ..request().choices };
+            let choices = experiments::Choices { coefficients: coefficients.to_vec(), ..request().choices };
             Coefficients::chosen(&Request { choices, ..request() })
         };
         let chosen = with(&[1.0, 2.0, 3.0, 4.0]).expect("four of them");

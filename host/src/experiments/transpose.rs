@@ -370,9 +370,8 @@ fn transposed(Matrix { nx, ny }: Matrix) -> Expected {
 mod tests {
     use super::*;
     use crate::{
-        cli::Choices,
         device::tests::{c870, h200},
-        experiments::tests::request,
+        experiments::{Choices, tests::request},
     };
 
     fn chosen(choices: Choices) -> Request {

@@ -12,11 +12,10 @@ use self::{
     ways::{ELEMENT, Order, WALK_SEED, Walks, Way},
 };
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, KernelInfo, NO_LAUNCH, Place, Placement, Point, Precision,
-    Request, Scale, Shape, Work, articles, copy, covering, findings,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, NO_LAUNCH, Pattern, Place, Placement, Point,
+    Precision, Request, Scale, Shape, Work, articles, copy, covering, findings,
 };
 use crate::{
-    cli::Pattern,
     device::{Backend, DeviceInfo},
     verify::Expected,
 };

@@ -1,12 +1,12 @@
 //! The options of single experiments. Each experiment names those that it takes.
 
-use super::given::SIZES;
-use crate::{
-    experiments::{Block, Placement},
-    sizes,
-};
+use super::{Block, Placement};
+use crate::sizes;
 use clap::{Args, ValueEnum};
 use std::{fmt, str::FromStr};
+
+/// The heading of the options that say how large an experiment is.
+pub(crate) const SIZES: &str = "Sizes of single experiments";
 
 /// The user's values of these options; the experiment chooses the others.
 #[derive(Clone, Debug, Default, Args)]
