@@ -46,6 +46,8 @@ mod barrier;
 mod bulk;
 mod element;
 
+#[cfg(target_arch = "nvptx64")]
+pub(crate) use barrier::is_phase_over;
 pub use barrier::{Barrier, fence_async_proxy, fence_barrier_init};
 pub use bulk::{
     bulk_commit_group, bulk_prefetch_l2, bulk_to_global, bulk_to_global_with_policy, bulk_to_shared,

@@ -1,4 +1,4 @@
-//! What the attributes refuse, and what they say.
+//! The attributes refuse these programs, each with its reason.
 
 #[path = "../../cuda_safe/tests/support/annotated.rs"]
 mod annotated;

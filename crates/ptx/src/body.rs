@@ -98,11 +98,11 @@ pub struct Label {
     pub position: Position,
     /// Name as written. Sibling blocks may use one name twice.
     pub name: Name,
-    /// What it labels.
+    /// Its meaning.
     pub meaning: LabelMeaning,
 }
 
-/// What a label stands for.
+/// The meaning of a label.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LabelMeaning {
     /// The instruction of this index.

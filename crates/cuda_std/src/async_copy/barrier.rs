@@ -30,11 +30,10 @@ macro_rules! on_barrier {
     }};
 }
 
-/// One instruction that answers yes or no.
+/// One instruction on the barrier at an address within shared memory that answers yes or no.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! ask_barrier {
-    ($barrier:ident, $instruction:literal, $register:ident $operand:expr) => {{
-        let barrier = shared::address($barrier);
+    ($barrier:expr, $instruction:literal, $register:ident $operand:expr) => {{
         let answer: u32;
         // SAFETY: promised by the caller.
         unsafe {
@@ -44,7 +43,7 @@ macro_rules! ask_barrier {
                 concat!($instruction, " %complete, [{}], {};"),
                 "selp.b32 {}, 1, 0, %complete;",
                 "}}",
-                in(reg32) barrier, in($register) $operand, out(reg32) answer, options(nostack, preserves_flags)
+                in(reg32) $barrier, in($register) $operand, out(reg32) answer, options(nostack, preserves_flags)
             );
         }
         answer != 0
@@ -133,7 +132,7 @@ impl Barrier {
     #[inline(always)]
     #[must_use]
     pub unsafe fn is_complete(barrier: *const Self, phase: u64) -> bool {
-        ask_barrier!(barrier, "mbarrier.test_wait.shared.b64", reg64 phase)
+        ask_barrier!(shared::address(barrier), "mbarrier.test_wait.shared.b64", reg64 phase)
     }
 
     /// True if the phase of this parity is over. The hardware may let the thread sleep for a while first
@@ -145,7 +144,8 @@ impl Barrier {
     #[inline(always)]
     #[must_use]
     pub unsafe fn try_wait_parity(barrier: *const Self, parity: u32) -> bool {
-        ask_barrier!(barrier, "mbarrier.try_wait.parity.shared::cta.b64", reg32 parity)
+        // SAFETY: promised by the caller.
+        unsafe { is_phase_over(shared::address(barrier), parity) }
     }
 
     /// Waits until the phase of this parity is over: [`try_wait_parity`](Self::try_wait_parity) until it says so.
@@ -160,6 +160,16 @@ impl Barrier {
         // SAFETY: promised by the caller.
         while !unsafe { Self::try_wait_parity(barrier, parity) } {}
     }
+}
+
+/// [`Barrier::try_wait_parity`] of the barrier at an address within shared memory.
+///
+/// # Safety
+/// As for [`Barrier::try_wait_parity`].
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub(crate) unsafe fn is_phase_over(barrier: u32, parity: u32) -> bool {
+    ask_barrier!(barrier, "mbarrier.try_wait.parity.shared::cta.b64", reg32 parity)
 }
 
 /// Makes initialised barriers visible to bulk copies (`fence.mbarrier_init.release.cluster`, sm_90).

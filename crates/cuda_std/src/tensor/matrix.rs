@@ -8,6 +8,23 @@ use core::arch::asm;
 
 use crate::gpu_only;
 
+/// Loads four fragments by this instruction.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! ldmatrix {
+    ($instruction:literal, $row:ident) => {{
+        let (a, b, c, d);
+        // SAFETY: promised by the caller.
+        unsafe {
+            asm!(
+                concat!($instruction, " {{{}, {}, {}, {}}}, [{}];"),
+                out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) $row,
+                options(nostack, preserves_flags)
+            );
+        }
+        [a, b, c, d]
+    }};
+}
+
 /// Loads four fragments from shared memory (`ldmatrix.sync.aligned.m8n8.x4.shared.b16`, sm_75).
 ///
 /// Lane `8 i + r` gives the address of row `r` of fragment `i`: 16 bytes within shared memory.
@@ -18,16 +35,7 @@ use crate::gpu_only;
 #[inline(always)]
 #[must_use]
 pub unsafe fn load_matrices(row: u32) -> [u32; 4] {
-    let (a, b, c, d);
-    // SAFETY: promised by the caller.
-    unsafe {
-        asm!(
-            "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{}, {}, {}, {}}}, [{}];",
-            out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) row,
-            options(nostack, preserves_flags)
-        );
-    }
-    [a, b, c, d]
+    ldmatrix!("ldmatrix.sync.aligned.m8n8.x4.shared.b16", row)
 }
 
 /// [`load_matrices`] with each fragment transposed: rows in memory become columns of the fragment (`.trans`, sm_75).
@@ -38,16 +46,7 @@ pub unsafe fn load_matrices(row: u32) -> [u32; 4] {
 #[inline(always)]
 #[must_use]
 pub unsafe fn load_matrices_transposed(row: u32) -> [u32; 4] {
-    let (a, b, c, d);
-    // SAFETY: promised by the caller.
-    unsafe {
-        asm!(
-            "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{{}, {}, {}, {}}}, [{}];",
-            out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) row,
-            options(nostack, preserves_flags)
-        );
-    }
-    [a, b, c, d]
+    ldmatrix!("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", row)
 }
 
 /// Stores four fragments to shared memory (`stmatrix.sync.aligned.m8n8.x4.shared.b16`, sm_90). The addresses are as for

@@ -2,7 +2,7 @@
 //!
 //! Each stage has two barriers. *Full*: the producer announces a stage's bytes and arrives once; the phase ends when the
 //! copy engine has written them. *Empty*: each group of consumers arrives once when it has read the stage. A barrier's
-//! phases alternate in parity, and whoever waits must name the parity of the phase that he waits for. Slot and parity
+//! phases alternate in parity, and a thread that waits names the parity of its phase. Slot and parity
 //! advance together in one place, here:
 //!
 //! ```text
@@ -19,6 +19,8 @@ use core::arch::asm;
 
 use super::map::Map;
 use super::tile::SwizzledTile;
+#[cfg(target_arch = "nvptx64")]
+use crate::async_copy::is_phase_over;
 use crate::async_copy::{Barrier, fence_barrier_init};
 use crate::gpu_only;
 use crate::shared;
@@ -178,7 +180,7 @@ impl<const STAGES: u32, const BYTES: u32> Producer<STAGES, BYTES> {
     pub fn fill(&mut self) -> Filling<BYTES> {
         let position = self.next.take::<STAGES>();
         // SAFETY: the barrier is initialised.
-        unsafe { while !is_over(self.ring.empty(position.slot), position.parity ^ 1) {} }
+        unsafe { while !is_phase_over(self.ring.empty(position.slot), position.parity ^ 1) {} }
         self.announce(position.slot)
     }
 
@@ -195,7 +197,7 @@ impl<const STAGES: u32, const BYTES: u32> Producer<STAGES, BYTES> {
         let mut tries = 0;
         // SAFETY: the barrier is initialised; a trap is defined.
         unsafe {
-            while !is_over(self.ring.empty(position.slot), position.parity ^ 1) {
+            while !is_phase_over(self.ring.empty(position.slot), position.parity ^ 1) {
                 tries += 1;
                 if tries == PATIENCE {
                     asm!("trap;", options(nostack, preserves_flags));
@@ -260,7 +262,7 @@ impl<const STAGES: u32, const BYTES: u32> Consumer<STAGES, BYTES> {
     pub fn wait(&mut self) -> Stage<BYTES> {
         let Position { slot, parity } = self.next.take::<STAGES>();
         // SAFETY: the barrier is initialised, and this stage's phase is its current one or the one before.
-        unsafe { while !is_over(self.ring.full(slot), parity) {} }
+        unsafe { while !is_phase_over(self.ring.full(slot), parity) {} }
         Stage { stage: self.ring.stage(slot), empty: self.ring.empty(slot), elected: self.elected }
     }
 }
@@ -328,24 +330,6 @@ unsafe fn init(barrier: u32, arrivals: u32) {
             in(reg32) barrier, in(reg32) arrivals, options(nostack, preserves_flags)
         );
     }
-}
-
-/// Whether the phase of this parity is over, after a while (`mbarrier.try_wait.parity`).
-///
-/// # Safety
-/// The barrier is initialised.
-#[cfg(target_arch = "nvptx64")]
-#[inline(always)]
-unsafe fn is_over(barrier: u32, parity: u32) -> bool {
-    let over: u32;
-    // SAFETY: promised by the caller.
-    unsafe {
-        asm!(
-            "{{ .reg .pred %over; mbarrier.try_wait.parity.shared::cta.b64 %over, [{}], {}; selp.b32 {}, 1, 0, %over; }}",
-            in(reg32) barrier, in(reg32) parity, out(reg32) over, options(nostack, preserves_flags)
-        );
-    }
-    over != 0
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ impl<const ROWS: u32> SwizzledTile<ROWS> {
         self.address + row * 128 + ((unit ^ (row % 8)) << 4)
     }
 
-    /// What tells `wgmma` where the tile lies, with its rows along K (*K-major*).
+    /// The descriptor by which `wgmma` finds the tile, with its rows along K (*K-major*).
     #[inline(always)]
     #[must_use]
     pub const fn descriptor(self) -> Descriptor {

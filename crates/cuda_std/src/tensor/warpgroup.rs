@@ -5,6 +5,15 @@ use core::arch::asm;
 
 use crate::gpu_only;
 
+/// Fails to compile for a number of registers that `setmaxnreg` does not take.
+#[cfg(target_arch = "nvptx64")]
+const fn assert_registers(number: u32) {
+    assert!(
+        number.is_multiple_of(8) && 24 <= number && number <= 256,
+        "registers come in multiples of 8, from 24 to 256"
+    );
+}
+
 /// Gives registers back: each thread of the warpgroup keeps `N`, a multiple of 8 from 24 to 256
 /// (`setmaxnreg.dec.sync.aligned.u32`, sm_90a).
 ///
@@ -17,12 +26,7 @@ use crate::gpu_only;
 #[gpu_only]
 #[inline(always)]
 pub unsafe fn decrease_registers<const N: u32>() {
-    const {
-        assert!(
-            N.is_multiple_of(8) && 24 <= N && N <= 256,
-            "registers come in multiples of 8, from 24 to 256"
-        )
-    };
+    const { assert_registers(N) };
     // SAFETY: promised by the caller.
     unsafe { asm!("setmaxnreg.dec.sync.aligned.u32 {};", const N, options(nostack, preserves_flags)) }
 }
@@ -36,12 +40,7 @@ pub unsafe fn decrease_registers<const N: u32>() {
 #[gpu_only]
 #[inline(always)]
 pub unsafe fn increase_registers<const N: u32>() {
-    const {
-        assert!(
-            N.is_multiple_of(8) && 24 <= N && N <= 256,
-            "registers come in multiples of 8, from 24 to 256"
-        )
-    };
+    const { assert_registers(N) };
     // SAFETY: promised by the caller.
     unsafe { asm!("setmaxnreg.inc.sync.aligned.u32 {};", const N, options(nostack, preserves_flags)) }
 }
