@@ -23,8 +23,7 @@ pub(crate) fn counted(record: &LaunchRecord, card: &Card) -> Counted {
         migration: microseconds(record.migration.seconds),
     };
     Counted {
-        dram_bytes: launch.dram_read.bytes(card.dram_granule_bytes)
-            + launch.dram_written.bytes(card.dram_granule_bytes),
+        dram_bytes: launch.dram_bytes(card.dram_granule_bytes),
         modelled_us,
         bound: modelled_us.bound(),
         lines: lines(record),

@@ -117,6 +117,11 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl LaunchCounters {
+    /// Bytes that device memory moved, read and written, by granules of `granule_bytes`.
+    pub fn dram_bytes(&self, granule_bytes: u32) -> u64 {
+        self.dram_read.bytes(granule_bytes) + self.dram_written.bytes(granule_bytes)
+    }
+
     /// Sectors a request of global memory.
     pub fn sectors_per_request(&self) -> f64 {
         self.total.sectors_per_request()

@@ -3,9 +3,10 @@
 use crate::{built, catalog, cli::ReportOptions};
 use anyhow::{Context, Result, bail};
 use record::{ProfiledLaunch, Record};
-use report::html::{self, Profile, Report, RunRecords};
+use report::html::{self, Profile, Report, RunRecords, Sass};
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
 };
@@ -34,9 +35,10 @@ pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode> {
         (None, [only]) if only.is_dir() => only.join(name),
         _ => PathBuf::from(name),
     };
-    let report = report(runs);
-    let text =
-        if options.picture.is_empty() { html::page(&report) } else { picture(&report, &options.picture)? };
+    let text = match options.picture.is_empty() {
+        true => html::page(&report(runs, sass())),
+        false => picture(&report(runs, None), &options.picture)?,
+    };
     save(&text, &path)?;
     println!("{}", path.display());
     if options.open {
@@ -50,11 +52,14 @@ pub(crate) fn run(options: &ReportOptions) -> Result<ExitCode> {
 /// # Errors
 /// It did, but a line is no launch: the error names it.
 fn profiled(path: &Path) -> Result<Option<Vec<ProfiledLaunch>>> {
-    let Ok(text) = fs::read_to_string(path) else { return Ok(None) };
-    let first = text.lines().next().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    // Of a file of records, the first line is all that is read here.
+    let mut first = String::new();
+    let read = File::open(path).and_then(|file| BufReader::new(file).read_line(&mut first));
+    let first = read.ok().and_then(|_| serde_json::from_str::<serde_json::Value>(&first).ok());
     if !first.is_some_and(|first| first.get("launch").is_some() && first.get("schema").is_none()) {
         return Ok(None);
     }
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let launches = record::read_lines(&text).with_context(|| {
         format!("{} is no profile of this version: record it again with COALESCE_PROFILE", path.display())
     })?;
@@ -94,15 +99,19 @@ pub(crate) fn place(out: Option<&Path>) -> PathBuf {
 /// # Errors
 /// The page cannot be written: the error names its path.
 pub(crate) fn write(runs: Vec<RunRecords>, path: &Path) -> Result<()> {
-    save(&html::page(&report(runs)), path)
+    save(&html::page(&report(runs, sass())), path)
 }
 
-fn report(runs: Vec<RunRecords>) -> Report<'static> {
-    let sass = catalog::sass::of_kernels().unwrap_or_else(|error| {
+fn report(runs: Vec<RunRecords>, sass: Option<Sass>) -> Report<'static> {
+    Report { title: title(&runs), runs, catalog: catalog::catalog(), sass }
+}
+
+/// The kernels' SASS, where it can be had; a tool that fails is said on stderr.
+fn sass() -> Option<Sass> {
+    catalog::sass::of_kernels().unwrap_or_else(|error| {
         eprintln!("note: the page has no SASS: {error:#}");
         None
-    });
-    Report { title: title(&runs), runs, catalog: catalog::catalog(), sass }
+    })
 }
 
 /// The curves of some experiments as SVG.

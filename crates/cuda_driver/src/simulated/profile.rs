@@ -65,7 +65,7 @@ impl Profile {
         row.launches += 1;
         row.seconds += launch.seconds;
         row.counts += launch.counters.total;
-        row.dram_bytes += dram_bytes(&launch.counters, card);
+        row.dram_bytes += launch.counters.dram_bytes(card.dram_granule_bytes);
     }
 
     /// Returns the table of all launches so far, by kernel.
@@ -82,12 +82,6 @@ fn named(metrics: Vec<Metric>) -> Map<String, Value> {
 /// Writes counts without a fraction, and ratios with one.
 fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 2f64.powi(53) { json!(value as i64) } else { json!(value) }
-}
-
-/// Returns the bytes of device memory that are read and written.
-fn dram_bytes(counters: &LaunchCounters, card: &Card) -> u64 {
-    let granule = card.dram_granule_bytes;
-    counters.dram_read.bytes(granule) + counters.dram_written.bytes(granule)
 }
 
 fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
@@ -124,7 +118,7 @@ fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
             "metrics": named(launch.counters.modelled_metrics(card.dram_granule_bytes)),
         },
         "counters": LaunchCounters { sites: Vec::new(), worst: Vec::new(), ..launch.counters.clone() },
-        "dram_bytes": dram_bytes(&launch.counters, card),
+        "dram_bytes": launch.counters.dram_bytes(card.dram_granule_bytes),
         "lines": lines(launch),
     })
 }
