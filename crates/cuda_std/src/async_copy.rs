@@ -46,9 +46,9 @@ mod barrier;
 mod bulk;
 mod element;
 
-#[cfg(target_arch = "nvptx64")]
-pub(crate) use barrier::is_phase_over;
 pub use barrier::{Barrier, fence_async_proxy, fence_barrier_init};
+#[cfg(target_arch = "nvptx64")]
+pub(crate) use barrier::{arrive_expect_bytes, init as init_barrier, is_phase_over};
 pub use bulk::{
     bulk_commit_group, bulk_prefetch_l2, bulk_to_global, bulk_to_global_with_policy, bulk_to_shared,
     bulk_to_shared_with_policy, bulk_wait_group, bulk_wait_group_read,

@@ -549,7 +549,7 @@ fn stages_are_filled_read_multiplied_and_stored() {
     expect_in_order(
         HOPPER,
         "stages",
-        &["mbarrier.init.shared::cta.b64 [", "fence.mbarrier_init.release.cluster;", "bar.sync 0;"],
+        &["mbarrier.init.shared.b64 [", "fence.mbarrier_init.release.cluster;", "bar.sync 0;"],
     );
     expect_in_order(
         HOPPER,
@@ -558,7 +558,7 @@ fn stages_are_filled_read_multiplied_and_stored() {
             "setmaxnreg.dec.sync.aligned.u32 24;",
             "fence.proxy.tensormap::generic.acquire.gpu [%rd",
             "mbarrier.try_wait.parity.shared::cta.b64",
-            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r",
+            "mbarrier.arrive.expect_tx.shared::cta.b64 %rd",
             "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r",
         ],
     );
@@ -572,7 +572,7 @@ fn stages_are_filled_read_multiplied_and_stored() {
             "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%r",
             "wgmma.commit_group.sync.aligned;",
             "wgmma.wait_group.sync.aligned 0; }",
-            "mbarrier.arrive.shared::cta.b64 _, [%r",
+            "mbarrier.arrive.shared.b64 _, [%r",
             "wgmma.wait_group.sync.aligned 0;",
             "cvt.rn.bf16x2.f32 %r",
             "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r",

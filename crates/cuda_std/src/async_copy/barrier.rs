@@ -15,18 +15,31 @@ use crate::shared;
 /// that were announced have been written; then the next one begins by itself. Phases are told apart by their
 /// *parity*: 0 for the first, 1 for the second, 0 for the third.
 ///
-/// All functions take a pointer, because the barrier is changed by many threads at once.
+/// All functions take a pointer, because the barrier is changed by many threads at once. Instructions of sm_80 are spelled with
+/// `.shared`, which PTX 7.0 knows; those of sm_90 with `.shared::cta`, which means the same.
 #[derive(Debug)]
 #[repr(C, align(8))]
 pub struct Barrier(UnsafeCell<MaybeUninit<u64>>);
 
-/// One instruction on the barrier at a shared address, without a result.
+/// One instruction on the barrier at an address within shared memory, without a result.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! on_barrier {
-    ($barrier:ident, $instruction:literal $(, $operand:expr)?) => {{
-        let barrier = shared::address($barrier);
+    ($barrier:expr, $instruction:literal $(, $operand:expr)?) => {{
         // SAFETY: promised by the caller.
-        unsafe { asm!($instruction, in(reg32) barrier, $(in(reg32) $operand,)? options(nostack, preserves_flags)) }
+        unsafe { asm!($instruction, in(reg32) $barrier, $(in(reg32) $operand,)? options(nostack, preserves_flags)) }
+    }};
+}
+
+/// The same with the barrier's phase as its result.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! arrive {
+    ($barrier:expr, $instruction:literal $(, $operand:expr)?) => {{
+        let phase: u64;
+        // SAFETY: promised by the caller.
+        unsafe {
+            asm!($instruction, out(reg64) phase, in(reg32) $barrier, $(in(reg32) $operand,)? options(nostack, preserves_flags));
+        }
+        phase
     }};
 }
 
@@ -62,7 +75,8 @@ impl Barrier {
     #[gpu_only]
     #[inline(always)]
     pub unsafe fn init(barrier: *const Self, arrivals: u32) {
-        on_barrier!(barrier, "mbarrier.init.shared.b64 [{}], {};", arrivals);
+        // SAFETY: promised by the caller.
+        unsafe { init(shared::address(barrier), arrivals) }
     }
 
     /// Ends the barrier, so that its bytes can be used for something else (`mbarrier.inval`, sm_80).
@@ -72,7 +86,7 @@ impl Barrier {
     #[gpu_only]
     #[inline(always)]
     pub unsafe fn invalidate(barrier: *const Self) {
-        on_barrier!(barrier, "mbarrier.inval.shared.b64 [{}];");
+        on_barrier!(shared::address(barrier), "mbarrier.inval.shared.b64 [{}];");
     }
 
     /// Arrives; returns the phase, to be [waited](Self::is_complete) for (`mbarrier.arrive`, sm_80).
@@ -82,16 +96,7 @@ impl Barrier {
     #[gpu_only]
     #[inline(always)]
     pub unsafe fn arrive(barrier: *const Self) -> u64 {
-        let barrier = shared::address(barrier);
-        let phase;
-        // SAFETY: promised by the caller.
-        unsafe {
-            asm!(
-                "mbarrier.arrive.shared.b64 {}, [{}];",
-                out(reg64) phase, in(reg32) barrier, options(nostack, preserves_flags)
-            );
-        }
-        phase
+        arrive!(shared::address(barrier), "mbarrier.arrive.shared.b64 {}, [{}];")
     }
 
     /// Announces that many bytes for this phase, then arrives; returns the phase
@@ -102,16 +107,8 @@ impl Barrier {
     #[gpu_only]
     #[inline(always)]
     pub unsafe fn arrive_expect_bytes(barrier: *const Self, bytes: u32) -> u64 {
-        let barrier = shared::address(barrier);
-        let phase;
         // SAFETY: promised by the caller.
-        unsafe {
-            asm!(
-                "mbarrier.arrive.expect_tx.shared::cta.b64 {}, [{}], {};",
-                out(reg64) phase, in(reg32) barrier, in(reg32) bytes, options(nostack, preserves_flags)
-            );
-        }
-        phase
+        unsafe { arrive_expect_bytes(shared::address(barrier), bytes) }
     }
 
     /// Announces that many bytes for this phase, without arriving (`mbarrier.expect_tx.relaxed.cta.shared::cta`, sm_90).
@@ -121,7 +118,11 @@ impl Barrier {
     #[gpu_only]
     #[inline(always)]
     pub unsafe fn expect_bytes(barrier: *const Self, bytes: u32) {
-        on_barrier!(barrier, "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{}], {};", bytes);
+        on_barrier!(
+            shared::address(barrier),
+            "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{}], {};",
+            bytes
+        );
     }
 
     /// True if the phase that [`arrive`](Self::arrive) returned is over (`mbarrier.test_wait`, sm_80).
@@ -160,6 +161,26 @@ impl Barrier {
         // SAFETY: promised by the caller.
         while !unsafe { Self::try_wait_parity(barrier, parity) } {}
     }
+}
+
+/// [`Barrier::init`] of the barrier at an address within shared memory.
+///
+/// # Safety
+/// As for [`Barrier::init`].
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub(crate) unsafe fn init(barrier: u32, arrivals: u32) {
+    on_barrier!(barrier, "mbarrier.init.shared.b64 [{}], {};", arrivals);
+}
+
+/// [`Barrier::arrive_expect_bytes`] at the barrier at an address within shared memory.
+///
+/// # Safety
+/// As for [`Barrier::arrive_expect_bytes`].
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub(crate) unsafe fn arrive_expect_bytes(barrier: u32, bytes: u32) -> u64 {
+    arrive!(barrier, "mbarrier.arrive.expect_tx.shared::cta.b64 {}, [{}], {};", bytes)
 }
 
 /// [`Barrier::try_wait_parity`] of the barrier at an address within shared memory.

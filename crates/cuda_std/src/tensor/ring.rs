@@ -19,9 +19,9 @@ use core::arch::asm;
 
 use super::map::Map;
 use super::tile::SwizzledTile;
-#[cfg(target_arch = "nvptx64")]
-use crate::async_copy::is_phase_over;
 use crate::async_copy::{Barrier, fence_barrier_init};
+#[cfg(target_arch = "nvptx64")]
+use crate::async_copy::{arrive_expect_bytes, init_barrier, is_phase_over};
 use crate::gpu_only;
 use crate::shared;
 
@@ -123,8 +123,8 @@ impl<const STAGES: u32, const BYTES: u32> Ring<STAGES, BYTES> {
         while slot < STAGES {
             // SAFETY: the barriers are in shared memory, and nothing uses them yet.
             unsafe {
-                init(self.full(slot), 1);
-                init(self.empty(slot), groups);
+                init_barrier(self.full(slot), 1);
+                init_barrier(self.empty(slot), groups);
             }
             slot += 1;
         }
@@ -212,12 +212,7 @@ impl<const STAGES: u32, const BYTES: u32> Producer<STAGES, BYTES> {
     fn announce(&self, slot: u32) -> Filling<BYTES> {
         let full = self.ring.full(slot);
         // SAFETY: the barrier is initialised; one thread arrives for each phase, and announces less than 2^20 bytes.
-        unsafe {
-            asm!(
-                "mbarrier.arrive.expect_tx.shared::cta.b64 _, [{}], {};",
-                in(reg32) full, in(reg32) BYTES, options(nostack, preserves_flags)
-            );
-        }
+        unsafe { arrive_expect_bytes(full, BYTES) };
         Filling { stage: self.ring.stage(slot), full }
     }
 }
@@ -275,7 +270,7 @@ impl<const BYTES: u32> Stage<BYTES> {
         SwizzledTile::at(self.stage + offset)
     }
 
-    /// Gives the stage back to be filled (`mbarrier.arrive.shared::cta`, of the elected thread alone).
+    /// Gives the stage back to be filled (`mbarrier.arrive.shared`, of the elected thread alone).
     ///
     /// # Safety
     /// Nothing reads the stage any more in this thread's group; a `wgmma` that reads it is complete.
@@ -286,7 +281,7 @@ impl<const BYTES: u32> Stage<BYTES> {
         unsafe {
             asm!(
                 "{{ .reg .pred %elected; setp.ne.u32 %elected, {}, 0;",
-                "@%elected mbarrier.arrive.shared::cta.b64 _, [{}]; }}",
+                "@%elected mbarrier.arrive.shared.b64 _, [{}]; }}",
                 in(reg32) u32::from(self.elected), in(reg32) self.empty, options(nostack, preserves_flags)
             );
         }
@@ -313,22 +308,6 @@ impl<const BYTES: u32> Stage<BYTES> {
                 options(nostack, preserves_flags)
             );
         }
-    }
-}
-
-/// Initialises a barrier at an address within shared memory (`mbarrier.init`).
-///
-/// # Safety
-/// The address is that of a barrier that nothing uses.
-#[cfg(target_arch = "nvptx64")]
-#[inline(always)]
-unsafe fn init(barrier: u32, arrivals: u32) {
-    // SAFETY: promised by the caller.
-    unsafe {
-        asm!(
-            "mbarrier.init.shared::cta.b64 [{}], {};",
-            in(reg32) barrier, in(reg32) arrivals, options(nostack, preserves_flags)
-        );
     }
 }
 
