@@ -36,7 +36,8 @@ const EXPORT: &str = ".cuda.export";
 pub(crate) const DYNAMIC_SHARED: &str = "__cuda_std_dynamic_shared";
 
 /// A kernel's description, in the static's bytes: `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`. `\0 safe` follows for a
-/// safe kernel, and `\0 arch=compute_90a` for one that names the oldest architecture with its instructions.
+/// safe kernel, `\0 arch=compute_90a` for one that names the oldest architecture with its instructions, and
+/// `\0 cluster=2,1,1` for one that runs in clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
     /// Symbol of the kernel.
@@ -51,15 +52,22 @@ pub(crate) struct Kernel {
     pub(crate) safe: bool,
     /// The oldest architecture that has its instructions; every architecture where this is `None`.
     pub(crate) arch: Option<NvvmArch>,
+    /// Blocks of each of its clusters along x, y and z; a launch decides where this is `None`.
+    pub(crate) cluster: Option<[u32; 3]>,
 }
+
+/// The first compute capability with clusters.
+pub(crate) const FIRST_WITH_CLUSTERS: u32 = 90;
+/// Blocks that a cluster has at most on any device with clusters.
+pub(crate) const MOST_BLOCKS_A_CLUSTER: u32 = 8;
 
 impl Kernel {
     fn parse(bytes: &[u8]) -> Result<Self, CudaBuilderError> {
         let wrong = |reason: &str| {
             CudaBuilderError::Marker(format!(
                 "a static in section {KERNEL} does not describe a kernel ({reason}): it holds {:?}, where \
-                 NAME\\0THREADS\\0MIN_BLOCKS\\0ACCESS is expected, and after it \\0safe or \\0arch=ARCHITECTURE or both. Leave these statics to `#[kernel]`, of a `cuda_std` that \
-                 matches this `cuda_builder`.",
+                 NAME\\0THREADS\\0MIN_BLOCKS\\0ACCESS is expected, and after it any of \\0safe, \\0arch=ARCHITECTURE and \\0cluster=X,Y,Z. Leave \
+                 these statics to `#[kernel]`, of a `cuda_std` that matches this `cuda_builder`.",
                 String::from_utf8_lossy(bytes)
             ))
         };
@@ -68,24 +76,29 @@ impl Kernel {
         let [name, threads, blocks, access, ref rest @ ..] = parts[..] else {
             return Err(wrong("fewer than four parts"));
         };
-        let (safe, rest) = match rest {
-            ["safe", rest @ ..] => (true, rest),
-            rest => (false, rest),
-        };
-        let arch = match rest {
-            [] => None,
-            [only] => {
-                let name = only
-                    .strip_prefix("arch=")
-                    .ok_or_else(|| wrong("a part after the fourth is neither `safe` nor `arch=..`"))?;
-                Some(name.parse().map_err(|unknown: UnknownArch| wrong(&unknown.to_string()))?)
-            }
-            _ => return Err(wrong("parts after the architecture")),
-        };
         if name.is_empty() {
             return Err(wrong("no name"));
         }
         let number = |text: &str| text.parse::<u32>().map_err(|_| wrong("a launch bound is no number"));
+        let (mut safe, mut arch, mut cluster) = (false, None, None);
+        for part in rest {
+            let is_new = if *part == "safe" {
+                !std::mem::replace(&mut safe, true)
+            } else if let Some(name) = part.strip_prefix("arch=") {
+                let named = name.parse().map_err(|unknown: UnknownArch| wrong(&unknown.to_string()))?;
+                arch.replace(named).is_none()
+            } else if let Some(blocks) = part.strip_prefix("cluster=") {
+                let blocks: Vec<u32> = blocks.split(',').map(number).collect::<Result<_, _>>()?;
+                let blocks: [u32; 3] =
+                    blocks.try_into().map_err(|_| wrong("a cluster has other than three axes"))?;
+                cluster.replace(blocks).is_none()
+            } else {
+                return Err(wrong("a part after the fourth is none of `safe`, `arch=..` and `cluster=..`"));
+            };
+            if !is_new {
+                return Err(wrong("a part after the fourth is there twice"));
+            }
+        }
         let read_only = access.chars().map(|access| match access {
             'r' => Ok(true),
             '-' => Ok(false),
@@ -98,6 +111,7 @@ impl Kernel {
             read_only: read_only.collect::<Result<_, _>>()?,
             safe,
             arch,
+            cluster,
         })
     }
 
@@ -210,12 +224,15 @@ mod tests {
                 read_only: vec![true, false, false],
                 safe: false,
                 arch: None,
+                cluster: None,
             }
         );
         let hopper = Kernel::parse(b"product\x00384\x001\0--\0arch=compute_90a").unwrap();
         assert_eq!((hopper.safe, hopper.arch), (false, Some(NvvmArch::Compute90a)));
         let both = Kernel::parse(b"product\x00384\x001\0--\0safe\0arch=compute_80").unwrap();
         assert_eq!((both.safe, both.arch), (true, Some(NvvmArch::Compute80)));
+        let pair = Kernel::parse(b"pair\x00384\x001\0--\0arch=compute_90a\0cluster=0000000002,1,1").unwrap();
+        assert_eq!((pair.arch, pair.cluster), (Some(NvvmArch::Compute90a), Some([2, 1, 1])));
         assert!(Kernel::parse(b"none\x000\x000\0\0safe").unwrap().safe);
         assert_eq!(Kernel::parse(b"none\x000\x000\0").unwrap().read_only, [false; 0]);
     }
@@ -234,14 +251,17 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused() {
-        let neither = "a part after the fourth is neither `safe` nor `arch=..`";
-        let cases: [(&[u8], &str); 10] = [
+        let neither = "a part after the fourth is none of `safe`, `arch=..` and `cluster=..`";
+        let cases: [(&[u8], &str); 13] = [
             (b"name", "fewer than four parts"),
             (b"a\x001\x001\0r\0", neither),
             (b"a\x001\x001\0r\0unsafe", neither),
             (b"a\x001\x001\0r\0safe\0", neither),
             (b"a\x001\x001\0r\0arch=compute_91", "`compute_91` is no architecture"),
-            (b"a\x001\x001\0r\0arch=compute_90a\0safe", "parts after the architecture"),
+            (b"a\x001\x001\0r\0arch=compute_90a\0safe\0arch=compute_90", "there twice"),
+            (b"a\x001\x001\0r\0cluster=2,1", "other than three axes"),
+            (b"a\x001\x001\0r\0cluster=2,1,1,1", "other than three axes"),
+            (b"a\x001\x001\0r\0cluster=2,x,1", "no number"),
             (b"\x001\x001\0r", "no name"),
             (b"a\x00x\x001\0r", "no number"),
             (b"a\x001\x00-1\0r", "no number"),

@@ -148,9 +148,11 @@ pub(crate) fn finish(
     request: &Request,
 ) -> Result<Output, CudaBuilderError> {
     let Target { arch, ptx_version, .. } = output;
+    let (taken, left_out): (Vec<&Kernel>, Vec<&Kernel>) =
+        kernels.iter().partition(|kernel| output.takes(kernel));
+    passes::check_clusters(&taken, arch)?;
     let machine = machine(llvm, output, request.optimise)?;
-    let left_out: Vec<&str> =
-        kernels.iter().filter(|kernel| !output.takes(kernel)).map(|kernel| kernel.name.as_str()).collect();
+    let left_out: Vec<&str> = left_out.iter().map(|kernel| kernel.name.as_str()).collect();
     passes::leave_out(&mut module, &machine, &left_out)
         .map_err(CudaBuilderError::llvm(format!("choosing the kernels for {arch}")))?;
     passes::optimise(&mut module, &machine, request.optimise)

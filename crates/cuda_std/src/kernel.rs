@@ -49,7 +49,7 @@ pub const fn decimal(bound: u32, most: u32) -> [u8; 10] {
     assert!(bound >= 1, "a launch bound is at least 1");
     assert!(
         bound <= most,
-        "a launch bound is at most 1024 threads per block and 32 blocks per multiprocessor"
+        "a launch bound is at most 1024 threads per block, 32 blocks per multiprocessor and 8 per cluster"
     );
     let mut digits = [b'0'; 10];
     let mut rest = bound;

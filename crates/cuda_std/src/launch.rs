@@ -14,11 +14,13 @@
 //! launch that breaks it is a [`Refusal`] which names the kernel, what it needs and what it got.
 
 mod arguments;
+mod cluster;
 mod quantity;
 mod refusal;
 mod shape;
 
 pub use arguments::{Parameter, Pointer, PointerMut, Slice, SliceMut, Wire, Words};
+pub use cluster::Cluster;
 pub use quantity::{Count, Dimensions, Quantity};
 pub use refusal::Refusal;
 pub use shape::Shape;
@@ -36,6 +38,11 @@ pub trait Kernel: 'static {
 
     /// The parameters as the source declares them and as the module must have them.
     fn parameters() -> Vec<Parameter>;
+
+    /// The clusters that each launch of the kernel has, by `#[kernel(cluster(..))]`; `None` if a launch may choose.
+    fn cluster() -> Option<Cluster> {
+        None
+    }
 
     /// The contract of a launch, one clause per item; see [`Kernel::pass`].
     fn contract() -> Vec<String>;

@@ -598,6 +598,8 @@ fn blocks_of_a_cluster_meet_and_share() {
         HOPPER,
         "clusters",
         &[
+            ".explicitcluster",
+            ".reqnctapercluster 2, 1, 1",
             "mov.u32 %r",
             "barrier.cluster.arrive.release.aligned;",
             "barrier.cluster.wait.acquire.aligned;",

@@ -6,7 +6,7 @@
 //!
 //! | marker | left by | what the builder makes of it |
 //! | --- | --- | --- |
-//! | section `.cuda.kernel` | [`macro@kernel`] | launch bounds, `noalias readonly` parameters |
+//! | section `.cuda.kernel` | [`macro@kernel`] | launch bounds, clusters, `noalias readonly` parameters |
 //! | section `.cuda.shared`, `.cuda.constant`, `.cuda.global`, `.cuda.managed` | [`macro@address_space`] | the variable's address space |
 //! | section `.cuda.export` | [`macro@externally_visible`] | a function that stays in the PTX |
 //!
@@ -50,6 +50,9 @@ mod tests;
 /// - `arch = "90a"`: the oldest architecture with the kernel's instructions, as `compute_90a` without its prefix.
 ///   `cuda_builder` leaves the kernel out of PTX for devices that lack them: `"90a"` is in PTX for `compute_90a` alone, `"80"`
 ///   in that for `compute_80` and every later one.
+/// - `cluster(x)` or `cluster(x, y, z)`: the kernel runs in clusters of that many blocks along each axis, 8 together at most
+///   (PTX `.explicitcluster` and `.reqnctapercluster`, `compute_90`). A launch needs no attribute, and its grid must be a multiple of the cluster. The
+///   numbers may be constant expressions. Add `arch = "90"` if the crate is also built for older architectures.
 /// - `grid_dim = 1d`, `block_dim = 1d` (`2d`, `3d`): accepted as Rust-CUDA accepts them, without effect.
 ///
 /// **On the host** the function stays an ordinary `unsafe fn`, so that a kernel crate is also a normal dependency; there

@@ -48,6 +48,48 @@ fn an_architecture_is_the_last_part_of_the_descriptor() {
 }
 
 #[test]
+fn clusters_are_in_the_descriptor_and_in_the_contract() {
+    let function = quote! { pub unsafe fn product(k: u32) {} };
+    let expand = |options| expand_kernel(options, function.clone());
+    let text = device(expand(quote!(cluster(2), arch = "90a")));
+    assert!(
+        text.contains(r#", b"\0arch=compute_90a" , b"\0cluster=" , b"2" , b"," , b"1" , b"," , b"1""#),
+        "{text}"
+    );
+    let descriptor = "product,0,0,-,arch=compute_90a,cluster=2,1,1";
+    assert!(text.contains(&format!("[u8 ; {}usize]", descriptor.len())), "{text}");
+    let text = compact(expand(quote!(cluster(PAIR, 2, 1))).expect("accepted"));
+    for part in [
+        quote!(b"\0cluster=", &::cuda_std::__kernel::decimal(PAIR, 8u32), b",", b"2", b",", b"1"),
+        quote!(
+            const CLUSTER: ::cuda_std::launch::Cluster = ::cuda_std::launch::Cluster::new([PAIR, 2, 1]);
+        ),
+        quote!(#[doc = " - `grid a multiple of its clusters of PAIR x 2 x 1 blocks`"]),
+        quote!(cluster.check(NAME, &shape)?;),
+    ] {
+        assert!(text.contains(&compact(&part)), "{part}\n{text}");
+    }
+
+    let axes = "cluster takes its blocks along one or three axes: cluster(x) or cluster(x, y, z)";
+    let number = "the blocks of a cluster: expected a whole number in 1..=8";
+    for (options, error) in [
+        (quote!(cluster), axes),
+        (quote!(cluster()), axes),
+        (quote!(cluster(2, 2)), axes),
+        (quote!(cluster(0)), number),
+        (quote!(cluster(16)), number),
+        (quote!(cluster(4, 4, 1)), "a cluster has at most 8 blocks, and this one 16"),
+        (quote!(cluster(2), cluster(2)), "cluster is given twice"),
+        (
+            quote!(cluster(2), arch = "80"),
+            "clusters begin with compute capability 9.0, and this kernel is for compute_80 on: write arch = \"90\" or later",
+        ),
+    ] {
+        assert_eq!(refusals(expand(options)), [error]);
+    }
+}
+
+#[test]
 fn a_kernel_is_a_function_an_entry_point_and_a_descriptor() {
     let function = quote! {
         #[allow(clippy::too_many_arguments)]
@@ -308,7 +350,7 @@ fn options_are_named_when_one_is_unknown() {
         .join("; ")
     };
     let all = "launch_bounds(threads), launch_bounds(threads, min_blocks), requires(clause, ..), shared = bytes, \
-               arch = \"90a\", name = <type, ..>, grid_dim = 1d|2d|3d, block_dim = 1d|2d|3d";
+               arch = \"90a\", cluster(x), cluster(x, y, z), name = <type, ..>, grid_dim = 1d|2d|3d, block_dim = 1d|2d|3d";
     assert_eq!(
         refusal(quote!(launch_bound(256))),
         format!("unknown option `launch_bound` of #[kernel], expected one of: {all}")

@@ -1,6 +1,6 @@
 //! The macros in a crate that uses them, on the host.
 
-use cuda_std::launch::{Kernel, PointerMut, Refusal, Shape, Slice, Wire};
+use cuda_std::launch::{Cluster, Kernel, PointerMut, Refusal, Shape, Slice, Wire};
 use cuda_std::{address_space, externally_visible, gpu_only, kernel};
 
 /// Adds one slice to another.
@@ -17,6 +17,17 @@ pub unsafe fn add<'a>(x: &'a [f32], y: &'a [f32], output: *mut f32) {
         // SAFETY: promised by the caller.
         unsafe { *output.add(place) = x + y }
     }
+}
+
+const PAIR: u32 = 2;
+
+/// Runs in clusters of two blocks along x and two along y.
+///
+/// # Safety
+/// None is needed.
+#[kernel(cluster(PAIR, 2, 1))]
+pub unsafe fn together(number: u32) {
+    let _ = number;
 }
 
 #[address_space(constant)]
@@ -95,6 +106,24 @@ fn a_launch_that_breaks_a_clause_is_told_which_and_why() {
         refusal(arguments(100, 100), Shape::linear(1, 64)).to_string(),
         "the kernel `add` requires `block.x % 32 == 0 && threads.x >= x.len()`, and the launch has x = 100 elements, \
          block = 64, threads = 64"
+    );
+}
+
+#[test]
+fn a_grid_is_a_multiple_of_the_clusters() {
+    assert_eq!(add::cluster(), None);
+    assert_eq!(together::cluster(), Some(Cluster::new([2, 2, 1])));
+    assert_eq!(
+        together::contract(),
+        ["a grid that is a multiple of the cluster of 2x2 blocks along each axis"]
+    );
+    let even = Shape::new([4, 2, 3], [64, 1, 1]);
+    assert_eq!(together::pass((1,), even).expect("a multiple").1, even);
+    let error = together::pass((1,), Shape::linear(4, 64)).expect_err("one block along y");
+    assert_eq!(
+        error.to_string(),
+        "the kernel `together` runs in clusters of 2x2 blocks, of which the grid must be a multiple along each axis, and the \
+         launch has a grid of 4 with blocks of 64; the nearest larger grid is 4x2"
     );
 }
 

@@ -2,11 +2,12 @@
 //!
 //! A pointer that nothing writes through during a launch becomes `noalias readonly`. The back end then reads it through
 //! the read-only data path (`ld.global.nc`). Launch bounds let ptxas spend registers up to the limit of the stated
-//! block size.
+//! block size. A kernel with clusters of a fixed shape says so itself (`.reqnctapercluster`): then each launch of it, also one
+//! without attributes, has clusters of that shape, and one whose grid is no multiple of them fails.
 
-use crate::CudaBuilderError;
 use crate::llvm::{AddressSpace, Module};
-use crate::markers::Kernel;
+use crate::markers::{FIRST_WITH_CLUSTERS, Kernel, MOST_BLOCKS_A_CLUSTER};
+use crate::{CudaBuilderError, NvvmArch};
 
 pub(super) fn run(module: &mut Module<'_>, kernels: &[Kernel]) -> Result<(), CudaBuilderError> {
     for kernel in kernels {
@@ -48,12 +49,42 @@ pub(super) fn run(module: &mut Module<'_>, kernels: &[Kernel]) -> Result<(), Cud
         if kernel.blocks != 0 {
             function.add_attribute("nvvm.minctasm", &kernel.blocks.to_string());
         }
+        if let Some([x, y, z]) = kernel.cluster {
+            let blocks = [x, y, z].into_iter().fold(1, u32::saturating_mul);
+            if !(1..=MOST_BLOCKS_A_CLUSTER).contains(&blocks) {
+                return Err(CudaBuilderError::Marker(format!(
+                    "the kernel `{}` has clusters of {x} x {y} x {z} blocks, and a cluster has 1 to {MOST_BLOCKS_A_CLUSTER} blocks. \
+                     Change `cluster(..)` in its `#[kernel(..)]`.",
+                    kernel.name
+                )));
+            }
+            function.add_attribute("nvvm.cluster_dim", &format!("{x},{y},{z}"));
+        }
     }
     Ok(())
 }
 
+/// Refuses a kernel with clusters in PTX for an architecture that has none: LLVM would drop the directive, and its blocks would
+/// run alone.
+pub(crate) fn check_clusters(kernels: &[&Kernel], arch: NvvmArch) -> Result<(), CudaBuilderError> {
+    if arch.capability_value() >= FIRST_WITH_CLUSTERS {
+        return Ok(());
+    }
+    match kernels.iter().find(|kernel| kernel.cluster.is_some()) {
+        None => Ok(()),
+        Some(kernel) => Err(CudaBuilderError::Marker(format!(
+            "the kernel `{}` runs in clusters, which {arch} does not have: they begin with compute_90. Write \
+             `#[kernel(arch = \"90\", ..)]`, by which PTX for older architectures leaves the kernel out, or build for compute_90 or \
+             later.",
+            kernel.name
+        ))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::NvvmArch::{Compute80, Compute90};
+    use crate::pipeline::Target;
     use crate::testing;
 
     fn module(description: &str, bytes: usize) -> String {
@@ -95,6 +126,41 @@ mod tests {
         let ptx = testing::ptx(&module("copy\\00256\\002\\00---", 14));
         assert!(ptx.contains(".maxntid 256"), "{ptx}");
         assert!(ptx.contains(".minnctapersm 2"), "{ptx}");
+    }
+
+    #[test]
+    fn clusters_reach_the_ptx() {
+        let hopper = |description: &str, bytes| {
+            let target = Target { arch: Compute90, ptx_version: 78, own_kernels: false };
+            testing::ptx_for(&module(description, bytes), target)
+        };
+        let ptx = hopper("copy\\000\\000\\00---\\00cluster=2,1,1", 26);
+        assert!(ptx.contains(".explicitcluster\n.reqnctapercluster 2, 1, 1\n"), "{ptx}");
+        let ptx = hopper("copy\\000\\000\\00---\\00safe\\00arch=compute_90\\00cluster=02,4,01", 49);
+        assert!(ptx.contains(".reqnctapercluster 2, 4, 1\n"), "{ptx}");
+        let ptx = hopper("copy\\000\\000\\00---", 12);
+        assert!(!ptx.contains("cluster"), "{ptx}");
+    }
+
+    #[test]
+    fn clusters_are_refused_where_there_are_none() {
+        let pair = module("copy\\000\\000\\00---\\00cluster=2,1,1", 26);
+        let error = testing::ptx_with(&pair, Default::default()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the kernel `copy` runs in clusters, which compute_75 does not have: they begin with compute_90. Write `#[kernel(arch = \
+             \"90\", ..)]`, by which PTX for older architectures leaves the kernel out, or build for compute_90 or later."
+        );
+        // One that names its architecture is left out.
+        let pair = module("copy\\000\\000\\00---\\00arch=compute_90\\00cluster=2,1,1", 42);
+        let target = Target { arch: Compute80, ptx_version: 74, own_kernels: false };
+        assert!(!testing::ptx_for(&pair, target).contains("copy"));
+        for (cluster, shown) in [("4,4,1", "4 x 4 x 1"), ("2,0,1", "2 x 0 x 1")] {
+            let text = module(&format!("copy\\000\\000\\00---\\00cluster={cluster}"), 26);
+            let error = testing::prepare(&text, Default::default()).unwrap_err().to_string();
+            let expected = format!("has clusters of {shown} blocks, and a cluster has 1 to 8 blocks");
+            assert!(error.contains(&expected), "{error}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod processor;
 
 pub(crate) use convergence::instructions as assembly_instructions;
 pub(crate) use float::FloatOptions;
+pub(crate) use kernels::check_clusters;
 
 use std::collections::BTreeSet;
 

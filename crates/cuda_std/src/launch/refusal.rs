@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use super::Shape;
+use super::{Cluster, Shape, shape::extent};
 
 /// A launch that breaks the kernel's contract. Nothing was launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,15 @@ pub enum Refusal {
         kernel: &'static str,
         /// The shapes that it takes.
         needs: String,
+        /// The shape of the launch.
+        found: Shape,
+    },
+    /// The grid is no multiple of the kernel's clusters.
+    Cluster {
+        /// The kernel.
+        kernel: &'static str,
+        /// Its clusters.
+        cluster: Cluster,
         /// The shape of the launch.
         found: Shape,
     },
@@ -57,6 +66,12 @@ impl fmt::Display for Refusal {
             Self::Shape { kernel, needs, found } => {
                 write!(f, "the kernel `{kernel}` takes {needs}, and the launch has {found}")
             }
+            Self::Cluster { kernel, cluster, found } => write!(
+                f,
+                "the kernel `{kernel}` runs in clusters of {cluster} blocks, of which the grid must be a multiple along each axis, \
+                 and the launch has {found}; the nearest larger grid is {}",
+                extent(cluster.grid_around(found.grid))
+            ),
             Self::Length { kernel, parameter, needs, found } => {
                 write!(f, "the kernel `{kernel}` needs {parameter}.len() {needs}; it is {found}")
             }

@@ -69,16 +69,20 @@ impl Shape {
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let extent = |[x, y, z]: [u32; 3]| match (y, z) {
-            (1, 1) => alloc::format!("{x}"),
-            (_, 1) => alloc::format!("{x}x{y}"),
-            _ => alloc::format!("{x}x{y}x{z}"),
-        };
         write!(f, "a grid of {} with blocks of {}", extent(self.grid), extent(self.block))?;
         if self.shared > 0 {
             write!(f, " and {} bytes of dynamic shared memory", self.shared)?;
         }
         Ok(())
+    }
+}
+
+/// The numbers along the axes, as people write them.
+pub(super) fn extent([x, y, z]: [u32; 3]) -> alloc::string::String {
+    match (y, z) {
+        (1, 1) => alloc::format!("{x}"),
+        (_, 1) => alloc::format!("{x}x{y}"),
+        _ => alloc::format!("{x}x{y}x{z}"),
     }
 }
 

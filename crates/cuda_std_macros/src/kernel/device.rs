@@ -5,7 +5,9 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::ItemFn;
 use syn::spanned::Spanned;
 
-use super::options::{Bound, MOST_BLOCKS_A_MULTIPROCESSOR, MOST_THREADS_A_BLOCK, Options};
+use super::options::{
+    Bound, MOST_BLOCKS_A_CLUSTER, MOST_BLOCKS_A_MULTIPROCESSOR, MOST_THREADS_A_BLOCK, Options,
+};
 use super::parameter::{Parameter, Roots};
 
 pub(super) struct Kernel<'a> {
@@ -103,7 +105,8 @@ fn launch(kernel: &Kernel<'_>, roots: &Roots) -> (TokenStream, TokenStream) {
 }
 
 /// The pieces of `NAME \0 THREADS \0 MIN_BLOCKS \0 ACCESS`, with `\0 safe` behind them for a safe kernel and
-/// `\0 arch=compute_90a` for one that names its architecture, and their length together.
+/// `\0 arch=compute_90a` for one that names its architecture, and `\0 cluster=2,1,1` for one that names its clusters; and
+/// their length together.
 fn descriptor(kernel: &Kernel<'_>, roots: &Roots, symbol: &str) -> (TokenStream, usize) {
     let name = Literal::byte_string(symbol.as_bytes());
     let options = kernel.options;
@@ -118,6 +121,16 @@ fn descriptor(kernel: &Kernel<'_>, roots: &Roots, symbol: &str) -> (TokenStream,
     let arch = options.arch.as_ref().map(|arch| format!("\0arch={arch}"));
     let arch_length = arch.as_ref().map_or(0, String::len);
     let arch = arch.map(|arch| Literal::byte_string(arch.as_bytes())).map(|arch| quote!(, #arch));
-    let pieces = quote!(#name, b"\0", #threads, b"\0", #blocks, b"\0", &[#access] #safe #arch);
-    (pieces, symbol.len() + threads_length + blocks_length + 3 + access_length + safe_length + arch_length)
+    let mut cluster = TokenStream::new();
+    let mut cluster_length = 0;
+    for (axis, before) in options.cluster.iter().flatten().zip(["\0cluster=", ",", ","]) {
+        let (digits, length) = Bound::digits(Some(axis), MOST_BLOCKS_A_CLUSTER, &roots.std);
+        let before_bytes = Literal::byte_string(before.as_bytes());
+        cluster.extend(quote!(, #before_bytes, #digits));
+        cluster_length += before.len() + length;
+    }
+    let pieces = quote!(#name, b"\0", #threads, b"\0", #blocks, b"\0", &[#access] #safe #arch #cluster);
+    let bounds_length = threads_length + blocks_length;
+    let rest_length = access_length + safe_length + arch_length + cluster_length;
+    (pieces, symbol.len() + bounds_length + 3 + rest_length)
 }

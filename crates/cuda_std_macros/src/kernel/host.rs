@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{Expr, Visibility};
 
-use super::options::Options;
+use super::options::{Bound, Options};
 use super::parameter::{Host, Parameter, Roots};
 use super::signature::readable_tokens;
 
@@ -64,6 +64,7 @@ pub(super) fn expand(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
         },
         _ => TokenStream::new(),
     };
+    let (cluster, check_cluster) = cluster(kernel, roots);
     let NumberTokens { fields, implementations, values } = numbers;
     let _ = function;
     quote! {
@@ -90,6 +91,8 @@ pub(super) fn expand(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
                     #std::__kernel::vec![#(#infos),*]
                 }
 
+                #cluster
+
                 fn contract() -> #std::__kernel::Vec<#std::__kernel::String> {
                     let mut clauses = #std::__kernel::Vec::new();
                     #contract
@@ -101,6 +104,7 @@ pub(super) fn expand(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
                     shape: #std::launch::Shape,
                 ) -> ::core::result::Result<(#std::launch::Words, #std::launch::Shape), #std::launch::Refusal> {
                     #check_shape
+                    #check_cluster
                     let launch = Launch { #(#fields: #values),* };
                     #shared
                     #clauses
@@ -130,6 +134,10 @@ fn documentation(kernel: &Kernel<'_>) -> Vec<String> {
         kernel.options.requires.iter().map(|clause| readable_tokens(clause.to_token_stream())).collect();
     if let Some(formula) = &kernel.options.shared {
         clauses.push(format!("shared >= {}", readable_tokens(formula.to_token_stream())));
+    }
+    if let Some(axes) = &kernel.options.cluster {
+        let axes: Vec<String> = axes.iter().map(|axis| readable_tokens(axis.value())).collect();
+        clauses.push(format!("grid a multiple of its clusters of {} blocks", axes.join(" x ")));
     }
     if !clauses.is_empty() {
         lines.push(String::new());
@@ -311,11 +319,36 @@ fn shared(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
     }
 }
 
+/// The kernel's clusters, and code that refuses a grid that is no multiple of them.
+fn cluster(kernel: &Kernel<'_>, roots: &Roots) -> (TokenStream, TokenStream) {
+    let Some(axes) = &kernel.options.cluster else { return Default::default() };
+    let std = &roots.std;
+    let [x, y, z] = axes.each_ref().map(Bound::value);
+    let function = quote! {
+        fn cluster() -> ::core::option::Option<#std::launch::Cluster> {
+            const CLUSTER: #std::launch::Cluster = #std::launch::Cluster::new([#x, #y, #z]);
+            ::core::option::Option::Some(CLUSTER)
+        }
+    };
+    let check = quote! {
+        if let ::core::option::Option::Some(cluster) = <Self as #std::launch::Kernel>::cluster() {
+            cluster.check(NAME, &shape)?;
+        }
+    };
+    (function, check)
+}
+
 /// Code that lists the contract's clauses.
 fn contract(kernel: &Kernel<'_>, passed: &[(usize, &Parameter, &Host)], roots: &Roots) -> TokenStream {
     let mut code = TokenStream::new();
     if let (Some(safe), Some(layout)) = (&roots.safe, kernel.shape) {
         code.extend(quote!(clauses.push(<#layout as #safe::Shape>::needs());));
+    }
+    if kernel.options.cluster.is_some() {
+        let std = &roots.std;
+        code.extend(quote! {
+            clauses.extend(<Self as #std::launch::Kernel>::cluster().map(|cluster| cluster.clause()));
+        });
     }
     for (_, _, host) in passed {
         if let Some(clause) = &host.clause {

@@ -1,7 +1,7 @@
 //! What stands in the parentheses of `#[kernel(...)]`.
 
 use proc_macro2::{Ident, Literal, TokenStream, TokenTree};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -10,12 +10,16 @@ use syn::{
 };
 
 const OPTIONS: &str = "launch_bounds(threads), launch_bounds(threads, min_blocks), requires(clause, ..), \
-                       shared = bytes, arch = \"90a\", name = <type, ..>, grid_dim = 1d|2d|3d, \
-                       block_dim = 1d|2d|3d";
+                       shared = bytes, arch = \"90a\", cluster(x), cluster(x, y, z), name = <type, ..>, \
+                       grid_dim = 1d|2d|3d, block_dim = 1d|2d|3d";
 /// What every CUDA architecture so far allows.
 pub(super) const MOST_THREADS_A_BLOCK: u32 = 1024;
 /// What the most capable multiprocessor so far holds.
 pub(super) const MOST_BLOCKS_A_MULTIPROCESSOR: u32 = 32;
+/// What every device with clusters has.
+pub(super) const MOST_BLOCKS_A_CLUSTER: u32 = 8;
+/// The first compute capability with clusters.
+const FIRST_WITH_CLUSTERS: u32 = 90;
 
 /// The options of one kernel.
 #[derive(Default)]
@@ -28,6 +32,8 @@ pub(crate) struct Options {
     pub(super) shared: Option<Expr>,
     /// The oldest architecture that has the kernel's instructions: `compute_90a`.
     pub(super) arch: Option<String>,
+    /// Blocks of each cluster along x, y and z.
+    pub(super) cluster: Option<[Bound; 3]>,
     /// The kernels that a generic function is compiled to.
     pub(super) instances: Vec<Instance>,
 }
@@ -47,6 +53,7 @@ pub(super) enum Bound {
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let mut options = Self::default();
+        let mut clusters_at = None;
         while !input.is_empty() {
             let name: Ident = input.parse().map_err(|error| {
                 Error::new(error.span(), format!("expected an option of #[kernel], one of: {OPTIONS}"))
@@ -72,6 +79,13 @@ impl Parse for Options {
                     return Err(Error::new(name.span(), "arch is given twice"));
                 }
                 "arch" => options.arch = Some(parse_arch(input)?),
+                "cluster" if options.cluster.is_some() => {
+                    return Err(Error::new(name.span(), "cluster is given twice"));
+                }
+                "cluster" => {
+                    options.cluster = Some(parse_cluster(&name, input)?);
+                    clusters_at = Some(name.span());
+                }
                 "grid_dim" | "block_dim" => parse_dimension_hint(input)?,
                 _ if input.peek(Token![=]) && input.peek2(Token![<]) => {
                     input.parse::<Token![=]>()?;
@@ -87,6 +101,17 @@ impl Parse for Options {
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
+        }
+        if let (Some(place), Some(arch)) = (clusters_at, &options.arch)
+            && arch
+                .trim_matches(|c: char| !c.is_ascii_digit())
+                .parse::<u32>()
+                .is_ok_and(|it| it < FIRST_WITH_CLUSTERS)
+        {
+            let message = format!(
+                "clusters begin with compute capability 9.0, and this kernel is for {arch} on: write arch = \"90\" or later"
+            );
+            return Err(Error::new(place, message));
         }
         Ok(options)
     }
@@ -127,6 +152,14 @@ impl Bound {
         }
     }
 
+    /// The bound as an expression of type `u32`.
+    pub(super) fn value(&self) -> TokenStream {
+        match self {
+            Self::Literal(number) => Literal::u32_unsuffixed(*number).into_token_stream(),
+            Self::Constant(expression) => expression.into_token_stream(),
+        }
+    }
+
     /// The bound's decimal digits as the compiler sees them, and how many there are.
     pub(super) fn digits(bound: Option<&Self>, most: u32, std: &TokenStream) -> (TokenStream, usize) {
         match bound {
@@ -142,6 +175,32 @@ impl Bound {
             }
         }
     }
+}
+
+/// `(2)` or `(2, 2, 1)`: the blocks of a cluster along each axis, 8 together at most.
+fn parse_cluster(name: &Ident, input: ParseStream<'_>) -> syn::Result<[Bound; 3]> {
+    let wrong = || {
+        let message = "cluster takes its blocks along one or three axes: cluster(x) or cluster(x, y, z)";
+        Error::new(name.span(), message)
+    };
+    if !input.peek(syn::token::Paren) {
+        return Err(wrong());
+    }
+    let content;
+    parenthesized!(content in input);
+    let axes = content.parse_terminated(Expr::parse, Token![,])?.into_iter();
+    let axis = |axis| Bound::new(axis, "the blocks of a cluster", MOST_BLOCKS_A_CLUSTER);
+    let mut axes: Vec<Bound> = axes.map(axis).collect::<syn::Result<_>>()?;
+    if axes.len() == 1 {
+        axes.extend([Bound::Literal(1), Bound::Literal(1)]);
+    }
+    let known = axes.iter().map(|axis| if let Bound::Literal(blocks) = axis { *blocks } else { 1 });
+    let blocks: u32 = known.product();
+    if axes.len() == 3 && blocks > MOST_BLOCKS_A_CLUSTER {
+        let message = format!("a cluster has at most {MOST_BLOCKS_A_CLUSTER} blocks, and this one {blocks}");
+        return Err(Error::new(name.span(), message));
+    }
+    axes.try_into().map_err(|_| wrong())
 }
 
 /// `= "90a"`: an architecture as `compute_90a` without its prefix. Which there are is known to `cuda_builder`.

@@ -59,7 +59,10 @@ pub unsafe fn stages(a: &TensorMap, c: &TensorMap, steps: u32) {
     }
 }
 
-#[kernel(arch = "90a")]
+/// Blocks of a cluster.
+const PAIR: u32 = 2;
+
+#[kernel(arch = "90a", cluster(PAIR))]
 pub unsafe fn clusters(a: &TensorMap, output: *mut u32) {
     let memory = tensor::aligned_dynamic_shared();
     unsafe {
