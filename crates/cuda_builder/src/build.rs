@@ -107,6 +107,7 @@ pub(crate) fn run(options: &CudaBuilder, single: bool) -> Result<Build, CudaBuil
                 contract: options.fma_contraction,
             },
             constant_memory: options.use_constant_memory_space,
+            leave_unmarked: false,
         },
         optimise: if options.nvvm_opts { Optimise::Most } else { Optimise::Less },
         emit: options.emit,

@@ -39,7 +39,8 @@
 //! - [`nvvm_opts(false)`](CudaBuilder::nvvm_opts) still optimises (`O1`) as far as accesses to shared and constant statics need.
 //! - A panic is a trap without a message; its formatting code is not compiled.
 //! - The finished code is audited. The build refuses code that would not load, would fail or would be very slow on the GPU: an
-//!   undefined function, a write to constant memory, a shared static behind a generic pointer, statics larger than their memory.
+//!   undefined function, a write to constant memory, a shared static behind a generic pointer, statics larger than their memory,
+//!   an instruction of a warp or block (`bar.sync`, `wgmma`) that optimisation copied to both sides of a branch.
 //!   Kernels that are safe functions follow further rules, which are checked before optimisation: no mutable static, and no
 //!   barrier that only some threads of a block reach.
 //! - [`own_kernels`](CudaBuilder::own_kernels) makes PTX of the kernels that name their architecture, `#[kernel(arch = "90a")]`,

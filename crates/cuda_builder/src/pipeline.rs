@@ -155,9 +155,10 @@ pub(crate) fn finish(
     let left_out: Vec<&str> = left_out.iter().map(|kernel| kernel.name.as_str()).collect();
     passes::leave_out(&mut module, &machine, &left_out)
         .map_err(CudaBuilderError::llvm(format!("choosing the kernels for {arch}")))?;
-    passes::optimise(&mut module, &machine, request.optimise)
+    let originals = passes::optimise(&mut module, &machine, request.optimise)
         .map_err(CudaBuilderError::llvm(format!("optimising for {arch}")))?;
-    let findings = audit::module(&module);
+    let mut findings = audit::module(&module);
+    findings.extend(originals.check(&module));
     if !findings.is_empty() {
         return Err(CudaBuilderError::Audit { arch, findings });
     }
@@ -167,9 +168,10 @@ pub(crate) fn finish(
         Some(EmitOption::Bitcode) => Some(module.to_bitcode()),
     };
     let chains = inlined::mark(&mut module, ptx_version);
+    let counts = audit::Counts::of(&module);
     let ptx = machine.emit(module).map_err(CudaBuilderError::llvm(format!("writing PTX for {arch}")))?;
     let ptx = inlined::write_out(&ptx, &chains);
-    let findings = audit::ptx(&ptx);
+    let findings = audit::ptx(&ptx, &counts);
     if !findings.is_empty() {
         return Err(CudaBuilderError::Audit { arch, findings });
     }

@@ -67,6 +67,12 @@ impl<'a> Ptx<'a> {
         self.items.iter().filter(|item| item.kind == Kind::Entry).map(|item| item.name).collect()
     }
 
+    /// Kernels and functions with their names, in the module's order.
+    pub(crate) fn bodies(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let functions = self.items.iter().filter(|item| matches!(item.kind, Kind::Entry | Kind::Function));
+        functions.map(|item| (item.name, item.text))
+    }
+
     /// Names of functions that the module calls and leaves to be found elsewhere.
     pub fn external_functions(&self) -> Vec<String> {
         let defined: HashSet<&str> =

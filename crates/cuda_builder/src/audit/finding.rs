@@ -76,6 +76,30 @@ pub enum Finding {
         /// The constant statics, with their sizes in bytes, the largest first.
         statics: Vec<(String, u64)>,
     },
+    /// An instruction of a warp or block that the optimiser copied to paths of which a thread takes one.
+    CopiedToBranches {
+        /// The function with the copies, after inlining: the kernel, as a rule.
+        function: String,
+        /// The instruction: `bar.sync`.
+        instruction: String,
+        /// The paths on which the source has it: 1, or the number of calls of the function that has it.
+        expected: usize,
+        /// The paths on which copies are.
+        found: usize,
+        /// `file:line` of the instruction, where the build has line information.
+        place: Option<String>,
+    },
+    /// An instruction of a warp or block that LLVM's back end wrote more often than it was given.
+    CopiedByBackEnd {
+        /// The function.
+        function: String,
+        /// The instruction: `bar.sync`.
+        instruction: String,
+        /// How often the optimised code has it.
+        expected: usize,
+        /// How often the PTX has it.
+        found: usize,
+    },
     /// A static that can change, in the reach of a safe kernel.
     MutableStatic {
         /// The kernel.
@@ -198,6 +222,22 @@ impl fmt::Display for Finding {
                 sum(statics),
                 list(statics),
                 sizes::CONSTANT
+            ),
+            Self::CopiedToBranches { function, instruction, expected, found, place } => write!(
+                f,
+                "`{instruction}` in `{}`{} was copied: it is on {found} paths of which a thread takes one, where the source has it on \
+                 {expected}. Lanes that part there would wait for each other for ever, or exchange nothing of sense. This is a fault of \
+                 this builder, not of the kernels: please report it with the kernel's source. Until it is mended, do not branch on one \
+                 condition both before and after the instruction",
+                readable(function),
+                at(place)
+            ),
+            Self::CopiedByBackEnd { function, instruction, expected, found } => write!(
+                f,
+                "`{instruction}` is in the PTX of `{}` {found} times, where the optimised code has it {expected} times: lanes that must \
+                 execute it together could be at different copies. This is a fault of LLVM's back end, not of the kernels: please \
+                 report it with the kernel's source. Until it is mended, build with another toolchain",
+                readable(function)
             ),
             Self::MutableStatic { kernel, variable, place } => write!(
                 f,

@@ -7,6 +7,7 @@
 //! - The address of a shared static inside another static, which is written before any block runs.
 //! - An atomic instruction on local, constant or parameter memory, which have none.
 //! - A function or static that nothing defines. The driver would refuse the whole module, without naming it.
+//! - An instruction that lanes execute together, copied to paths of which a thread takes one.
 //! - More static shared memory than a kernel can have, or more constant memory than a module can.
 //!
 //! Safe kernels are checked before optimisation too, for what their types cannot rule out:
@@ -18,6 +19,7 @@
 
 mod addresses;
 mod atomics;
+mod copies;
 mod finding;
 mod functions;
 mod reach;
@@ -30,6 +32,7 @@ use std::collections::HashSet;
 use crate::llvm::{Module, Position, Value};
 
 pub(crate) use addresses::constant_writes;
+pub(crate) use copies::{Counts, Originals};
 pub use finding::Finding;
 pub use functions::DRIVER_FUNCTIONS;
 pub(crate) use sizes::CONSTANT as CONSTANT_CAPACITY;
@@ -45,10 +48,11 @@ pub(crate) fn module(module: &Module<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Checks finished PTX for what only the back end made.
-pub(crate) fn ptx(text: &str) -> Vec<Finding> {
+/// Checks finished PTX for what only the back end made. `counts` are those of the module that it was given.
+pub(crate) fn ptx(text: &str, counts: &Counts) -> Vec<Finding> {
     let mut findings = functions::ptx(text);
     findings.extend(atomics::ptx(text));
+    findings.extend(counts.check(text));
     findings
 }
 

@@ -207,6 +207,10 @@ functions! {
     LLVMMDStringInContext2(Raw, *const c_char, usize) -> Raw;
     LLVMMDNodeInContext2(Raw, *mut Raw, usize) -> Raw;
     LLVMMetadataAsValue(Raw, Raw) -> Raw;
+    LLVMGetMDKindIDInContext(Raw, *const c_char, c_uint) -> c_uint;
+    LLVMGetMetadata(Raw, c_uint) -> Raw;
+    LLVMSetMetadata(Raw, c_uint, Raw);
+    LLVMConstIntGetZExtValue(Raw) -> c_ulonglong;
     LLVMGetMetadataKind(Raw) -> c_uint;
     LLVMGetMDNodeNumOperands(Raw) -> c_uint;
     LLVMGetMDNodeOperands(Raw, *mut Raw);

@@ -29,6 +29,8 @@ use crate::{CudaBuilderError, NvvmArch, audit};
 pub(crate) struct PassOptions {
     pub(crate) float: FloatOptions,
     pub(crate) constant_memory: bool,
+    /// Leaves out the pass that tells LLVM which code lanes run together, for tests of the audit that looks for the damage.
+    pub(crate) leave_unmarked: bool,
 }
 
 /// The result of [`prepare`].
@@ -72,7 +74,9 @@ pub(crate) fn prepare(
         constant_memory::run(module, &mut warnings);
     }
     processor::run(module);
-    convergence::run(module);
+    if !options.leave_unmarked {
+        convergence::run(module);
+    }
     float::run(module, options.float);
     module.verify().map_err(CudaBuilderError::llvm("checking the module before optimisation"))?;
     let findings = audit::uniformity(module, machine, &kernels)?;
@@ -109,7 +113,8 @@ fn all_are_there(only: &BTreeSet<String>, kernels: &[Kernel]) -> Result<(), Cuda
     }
 }
 
-/// Optimises the prepared module for the machine's architecture.
+/// Optimises the prepared module for the machine's architecture. Returns the instructions that lanes execute together, as they were
+/// before: the audit compares them with what has become of them.
 ///
 /// What must be inlined is inlined first, so that the optimiser sees a kernel whole. Which memory an access goes to is inferred
 /// after it, not before: the inference also moves local arrays to their own address space, and instcombine, which
@@ -119,22 +124,25 @@ pub(crate) fn optimise(
     module: &mut Module<'_>,
     machine: &TargetMachine,
     level: Optimise,
-) -> Result<(), String> {
+) -> Result<audit::Originals, String> {
     let level = match level {
         Optimise::Less => "default<O1>",
         Optimise::Most => "default<O3>",
     };
+    machine.run(module, "always-inline,function(sroa,early-cse)")?;
+    let originals = audit::Originals::number(module);
     // Alignment is inferred again once loops are unrolled and state spaces known: with it the target joins neighbouring
     // accesses into vectors, as ptxas would, and PTX shows what will run.
     machine.run(
         module,
         &format!(
-            "always-inline,function(sroa,early-cse),{level},function(infer-address-spaces,early-cse,infer-alignment),\
+            "{level},function(infer-address-spaces,early-cse,infer-alignment),\
              globaldce,verify"
         ),
     )?;
     local_atomics::run(module);
-    machine.run(module, "verify")
+    machine.run(module, "verify")?;
+    Ok(originals)
 }
 
 /// Whether the module has no entry point.

@@ -5,6 +5,7 @@ mod blocks;
 mod globals;
 mod instructions;
 mod locations;
+mod numbers;
 
 use std::ffi::{c_int, c_uint};
 use std::iter;
