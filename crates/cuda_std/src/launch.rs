@@ -33,6 +33,10 @@ pub trait Kernel: 'static {
     /// The name of the entry point in the module.
     const NAME: &'static str;
 
+    /// The architecture in the kernel's attribute, `Some("compute_90a")` for `#[kernel(arch = "90a")]`: PTX for
+    /// architectures that lack its instructions does not have the kernel.
+    const ARCH: Option<&'static str> = None;
+
     /// One item for each of the kernel's parameters, in order.
     type Arguments<'a>;
 

@@ -39,6 +39,10 @@ fn an_architecture_is_the_last_part_of_the_descriptor() {
     let text = device(expand_kernel(quote!(arch = "90a", launch_bounds(384)), function.clone()));
     assert!(text.contains(r#", b"\0arch=compute_90a""#), "{text}");
     assert!(text.contains(&format!("[u8 ; {}usize]", "product,384,0,-,arch=compute_90a".len())), "{text}");
+    let host = |options| expand_kernel(options, function.clone()).expect("a kernel").to_string();
+    let constant = "const ARCH : :: core :: option :: Option < & 'static str > = :: core :: option :: Option :: Some (\"compute_90a\") ;";
+    assert!(host(quote!(arch = "90a")).contains(constant), "{}", host(quote!(arch = "90a")));
+    assert!(!host(quote!()).contains("const ARCH"));
     for wrong in ["", "9", "90A", "sm_90a", "90af", "1000"] {
         let error = refusals(expand_kernel(quote!(arch = #wrong), function.clone()));
         assert!(error[0].starts_with(&format!("`{wrong}` is not a compute capability")), "{error:?}");

@@ -66,6 +66,9 @@ pub(super) fn expand(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
     };
     let (cluster, check_cluster) = cluster(kernel, roots);
     let NumberTokens { fields, implementations, values } = numbers;
+    let arch = kernel.options.arch.as_ref().map(|arch| {
+        quote!(const ARCH: ::core::option::Option<&'static str> = ::core::option::Option::Some(#arch);)
+    });
     let _ = function;
     quote! {
         #[cfg(not(target_arch = "nvptx64"))]
@@ -85,6 +88,7 @@ pub(super) fn expand(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
 
             impl #std::launch::Kernel for #name {
                 const NAME: &'static str = NAME;
+                #arch
                 type Arguments<'argument> = (#(#arguments,)*);
 
                 fn parameters() -> #std::__kernel::Vec<#std::launch::Parameter> {
