@@ -17,6 +17,9 @@ use std::{
 /// instructions, not by what the kernels' source chooses.
 const ARCHITECTURES: [NvvmArch; 3] = [NvvmArch::Compute75, NvvmArch::Compute80, NvvmArch::Compute90];
 
+/// The architectures of kernels that name theirs (`#[kernel(arch = "90a")]`): PTX of these kernels alone, apart from the others.
+const OWN: [NvvmArch; 1] = [NvvmArch::Compute90a];
+
 /// `compute_90 copy_scalar copy_vector`: the architecture and the kernels of a part.
 const PART: &str = "COALESCE_KERNELS";
 
@@ -26,6 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let kernels = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu-kernels"))
         .arches(ARCHITECTURES)
         .copy_to(folder.join("kernels.ptx"));
+    let kernels = OWN.into_iter().fold(kernels, CudaBuilder::own_kernels);
     let part = env::var(PART).ok();
     let kernels = match &part {
         None => kernels,
@@ -40,12 +44,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::process::exit(1)
     });
     if part.is_none() {
-        let entries: String = build
-            .artifacts
-            .iter()
-            .map(|artifact| format!("    include_str!({:?}),\n", artifact.ptx))
-            .collect();
-        fs::write(folder.join("embedded.rs"), format!("&[\n{entries}]\n"))?;
+        for (file, own) in [("embedded.rs", false), ("own.rs", true)] {
+            let artifacts = build.artifacts.iter().filter(|artifact| OWN.contains(&artifact.arch) == own);
+            let entries: String =
+                artifacts.map(|artifact| format!("    include_str!({:?}),\n", artifact.ptx)).collect();
+            fs::write(folder.join(file), format!("&[\n{entries}]\n"))?;
+        }
         fs::write(folder.join("sources.rs"), sources()?)?;
     }
     Ok(())

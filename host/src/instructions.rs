@@ -44,9 +44,8 @@ impl Text {
     }
 
     fn read(artefact: Artefact<'_>) -> Result<Text> {
-        let module = ptx::parse(artefact.ptx).map_err(|error| {
-            anyhow!("the embedded PTX for compute_{} cannot be read: {error}", artefact.arch)
-        })?;
+        let module = ptx::parse(artefact.ptx)
+            .map_err(|error| anyhow!("the embedded PTX for {} cannot be read: {error}", artefact.name()))?;
         Ok(Text { module, arch: artefact.arch })
     }
 

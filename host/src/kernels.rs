@@ -1,6 +1,13 @@
 //! The kernels that the program carries as PTX, and the choice of the artefact that suits card and driver.
+//!
+//! Most kernels are in one PTX text for each of a few architectures, of which a device is given the best. Kernels that name
+//! their architecture, such as those for tensor cores, are in a text of [their own](own), which no other device is given.
 
 pub(crate) mod edited;
+mod loaded;
+pub(crate) mod own;
+
+pub(crate) use loaded::Kernels;
 
 use crate::{
     device::{Backend, DeviceInfo, Driver, Version},
@@ -20,8 +27,10 @@ const EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 pub(crate) struct Artefact<'a> {
     /// The text.
     pub ptx: &'a str,
-    /// The architecture that it is compiled for: 90 for compute_90.
+    /// The compute capability that it is compiled for: 90 for compute_90.
     pub arch: u32,
+    /// The `a` of compute_90a, whose PTX runs on that capability alone; empty for what newer devices run too.
+    pub variant: &'a str,
     /// The version of the PTX language that it is written in.
     pub language: PtxVersion,
 }
@@ -34,15 +43,20 @@ impl<'a> Artefact<'a> {
     pub(crate) fn read(ptx: &'a str) -> Result<Artefact<'a>> {
         let directive =
             |name: &str| ptx.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
-        let arch = directive(".target").and_then(|target| {
-            let digits = target.strip_prefix("sm_")?;
-            let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-            digits[..end].parse().ok()
+        let target = directive(".target").and_then(|target| {
+            let name = target.strip_prefix("sm_")?.split([',', ' ']).next()?;
+            let (digits, variant) = name.split_at(name.trim_end_matches(char::is_alphabetic).len());
+            Some((digits.parse().ok()?, variant))
         });
-        match (PtxVersion::of(ptx), arch) {
-            (Some(language), Some(arch)) => Ok(Artefact { ptx, arch, language }),
+        match (PtxVersion::of(ptx), target) {
+            (Some(language), Some((arch, variant))) => Ok(Artefact { ptx, arch, variant, language }),
             _ => bail!("the PTX has no .version or no .target line at its head"),
         }
+    }
+
+    /// The architecture's name: `compute_90a`.
+    pub(crate) fn name(&self) -> String {
+        format!("compute_{}{}", self.arch, self.variant)
     }
 
     /// Whether a real card like this one could not load it, which a simulated one does.
@@ -67,6 +81,15 @@ pub(crate) fn embedded() -> Result<Vec<Artefact<'static>>> {
     }
 }
 
+/// The artefacts that pages show: the newest of those that every device runs, and those of kernels that name theirs.
+///
+/// # Errors
+/// As [`embedded`].
+pub(crate) fn shown() -> Result<Vec<Artefact<'static>>> {
+    let newest = embedded()?.into_iter().max_by_key(|artefact| artefact.arch);
+    Ok(newest.into_iter().chain(own::artefacts()?).collect())
+}
+
 /// The artefact for the highest architecture that both the card and the driver take. A simulated card that is older than
 /// all of them gets the lowest: the simulator runs any PTX.
 ///
@@ -82,8 +105,7 @@ pub(crate) fn choose<'a>(
     }
     let for_card: Vec<_> = artefacts.iter().filter(|artefact| artefact.arch <= device.compute()).collect();
     if for_card.is_empty() {
-        let carried: Vec<String> =
-            artefacts.iter().map(|artefact| format!("compute_{}", artefact.arch)).collect();
+        let carried: Vec<String> = artefacts.iter().map(Artefact::name).collect();
         bail!(
             "{} has compute capability {}, and this program carries PTX for {}: the card is too old for it. Add its \
              architecture to ARCHITECTURES in host/build.rs, if the toolchain still compiles for it, and build again",
@@ -111,18 +133,23 @@ fn suited<'a>(artefacts: &[Artefact<'a>], device: &DeviceInfo, driver: Version) 
     for_card().filter(|artefact| artefact.needs() <= driver).max_by_key(|artefact| artefact.arch).copied()
 }
 
-/// The artefact that [`load_embedded`] loads for the device, by what is known of its driver.
+/// The artefact that [`Kernels::load`] loads for the device, by what is known of its driver.
 ///
 /// # Errors
-/// None fits, which [`load_embedded`] explains.
+/// None fits, which [`Kernels::load`] explains.
 pub(crate) fn for_device(device: &DeviceInfo) -> Result<Artefact<'static>> {
+    let version = driver_of(device)?;
+    suited(&embedded().context("the embedded kernels are damaged")?, device, version)
+        .with_context(|| format!("no PTX in this program suits {} with CUDA {version}", device.name))
+}
+
+/// The CUDA version of a device's driver.
+fn driver_of(device: &DeviceInfo) -> Result<Version> {
     let version = device
         .driver
         .split_once('.')
         .and_then(|(major, minor)| Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? }));
-    let version = version.with_context(|| format!("'{}' is no version of CUDA", device.driver))?;
-    suited(&embedded().context("the embedded kernels are damaged")?, device, version)
-        .with_context(|| format!("no PTX in this program suits {} with CUDA {version}", device.name))
+    version.with_context(|| format!("'{}' is no version of CUDA", device.driver))
 }
 
 /// Has the driver compile a PTX text for the current device.
@@ -155,24 +182,13 @@ pub(crate) fn check_those_of(found: &Signatures, origin: &str) -> Result<()> {
     check(found, origin, all().filter(|kernel| found.has(kernel.name)))
 }
 
-fn check(found: &Signatures, origin: &str, mut wanted: impl Iterator<Item = KernelInfo>) -> Result<()> {
-    wanted.try_for_each(|kernel| kernel.check(found)).with_context(|| format!("cannot load {origin}"))
+/// The kernels that are in every artefact.
+fn common() -> impl Iterator<Item = KernelInfo> {
+    all().filter(|kernel| kernel.arch.is_none())
 }
 
-/// Loads the artefact that suits the device, if it has every kernel of the program with the program's parameters. [Edited]
-/// kernels are those of a run, so they need not be all.
-///
-/// [Edited]: edited
-///
-/// # Errors
-/// As [`choose`] and [`load`]; or a kernel is missing or stale, which the error names.
-pub(crate) fn load_embedded(device: &DeviceInfo, driver: &Driver) -> Result<(Module, Artefact<'static>)> {
-    let artefact = choose(&embedded().context("the embedded kernels are damaged")?, device, driver)?;
-    let origin = if edited::any() { "edited" } else { "embedded" };
-    let origin = format!("the {origin} PTX for compute_{}", artefact.arch);
-    let found = Signatures::of(artefact.ptx);
-    check(&found, &origin, all().filter(|kernel| !edited::any() || found.has(kernel.name)))?;
-    Ok((load(artefact.ptx, &origin)?, artefact))
+fn check(found: &Signatures, origin: &str, mut wanted: impl Iterator<Item = KernelInfo>) -> Result<()> {
+    wanted.try_for_each(|kernel| kernel.check(found)).with_context(|| format!("cannot load {origin}"))
 }
 
 #[cfg(test)]
@@ -197,9 +213,10 @@ mod tests {
     fn the_head_tells_architecture_and_language() {
         let text = head("7.8", "sm_90");
         let artefact = Artefact::read(&text).expect("a proper head");
-        assert_eq!((artefact.arch, artefact.language), (90, PtxVersion { major: 7, minor: 8 }));
+        assert_eq!((artefact.arch, artefact.variant), (90, ""));
+        assert_eq!(artefact.language, PtxVersion { major: 7, minor: 8 });
         let text = head("8.6", "sm_100a, debug");
-        assert_eq!(Artefact::read(&text).expect("a proper head").arch, 100);
+        assert_eq!(Artefact::read(&text).expect("a proper head").name(), "compute_100a");
         assert!(Artefact::read(".version 7.8\n").is_err());
     }
 
@@ -257,7 +274,7 @@ mod tests {
         let artefacts = embedded().expect("the build left proper texts");
         assert_eq!(artefacts.iter().map(|artefact| artefact.arch).collect::<Vec<_>>(), [75, 80, 90]);
         for artefact in artefacts {
-            check(&Signatures::of(artefact.ptx), "it", all()).unwrap_or_else(|error| panic!("{error:#}"));
+            check(&Signatures::of(artefact.ptx), "it", common()).unwrap_or_else(|error| panic!("{error:#}"));
         }
     }
 

@@ -4,6 +4,7 @@
 //! ([`experiments`]) states what it launches and what must come out; [`measure`] times and verifies it; the outcome is
 //! a [`record`], and everything that is shown is made by [`report`] from records alone.
 
+mod bf16;
 mod built;
 mod cards;
 mod catalog;

@@ -2,7 +2,7 @@
 
 mod remarks;
 
-use crate::{counted::counted, experiments::Point, kernels::Artefact, measure::Measurement, simulated::Card};
+use crate::{counted::counted, experiments::Point, kernels::Kernels, measure::Measurement, simulated::Card};
 use record::{
     Backend, Ceiling, Counted, DeviceInfo, Language, Peak, Precision, RUN_SCHEMA, Record, Residence, Run,
     SCHEMA, Times, Timing, Unfilled,
@@ -12,12 +12,11 @@ use report::explanation;
 use std::{env, time::SystemTime};
 
 /// The fields that all records of a run share.
-#[derive(Clone, Debug)]
 pub(crate) struct Recorder<'a> {
     /// The device.
     pub device: &'a DeviceInfo,
-    /// The PTX that it was given.
-    pub artefact: Artefact<'a>,
+    /// The kernels that it was given.
+    pub kernels: &'a Kernels,
     /// The copy ceiling; `None` where nothing is timed.
     pub copy: Option<Ceiling>,
     /// The card that is simulated, if one is.
@@ -73,7 +72,7 @@ impl Recorder<'_> {
             language,
             backend: self.device.backend(),
             device: self.device.clone(),
-            ptx: (language == Language::Rust).then(|| format!("compute_{}", self.artefact.arch)),
+            ptx: (language == Language::Rust).then(|| self.kernels.artefact(point.kernel).name()),
             parameters: point.parameters.clone(),
             bytes: point.bytes,
             residence,
@@ -115,7 +114,7 @@ impl Recorder<'_> {
             started_unix: started.map_or(0, |since| since.as_secs()),
             device: self.device.clone(),
             card: card.and_then(|card| card.as_object().cloned()),
-            ptx: Some(format!("compute_{}", self.artefact.arch)),
+            ptx: Some(self.kernels.common().name()),
             peak: self.peak(),
             copy: self.copy,
         }
@@ -170,10 +169,11 @@ impl Recorder<'_> {
             return differences;
         }
         let capability = &self.device.compute_capability;
-        if language == Language::Rust && self.artefact.is_beyond(self.device) {
+        let artefact = self.kernels.artefact(point.kernel);
+        if language == Language::Rust && artefact.is_beyond(self.device) {
             differences.push(format!(
-                "a real card of capability {capability} could not load PTX for compute_{} (the simulator runs any)",
-                self.artefact.arch
+                "a real card of capability {capability} could not load PTX for {} (the simulator runs any)",
+                artefact.name()
             ));
         }
         if self.device.compute() < DOUBLE_PRECISION && point.parameters.precision == Some(Precision::F64) {

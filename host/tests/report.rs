@@ -85,7 +85,7 @@ fn sass_is_shown_where_ptxas_and_nvdisasm_are_at_hand() {
     let ptxas = tool("ptxas", "exit 0");
     let (Outcome { status, err, .. }, with) = page(&ptxas, &tool("nvdisasm", &format!("cat '{fixture}'")));
     assert_eq!((status, err.as_str()), (Some(0), ""));
-    assert!(with.contains(&format!("The SASS is that of ptxas {version} for sm_90.")));
+    assert!(with.contains(&format!("The SASS is that of ptxas {version} for sm_90 and sm_90a.")));
     let kernel = with.split("id=\"kernel-offset_f32\"").nth(1).expect("the kernel");
     let sass = kernel.split("SASS</summary>").nth(1).and_then(|rest| rest.split("</details>").next());
     let update =

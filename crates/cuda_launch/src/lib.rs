@@ -46,7 +46,7 @@ mod scope;
 
 pub use argument::{IntoArgument, IntoArguments, Parts};
 pub use cuda_std::launch::{
-    Kernel, Parameter, Pointer, PointerMut, Refusal, SafeKernel, Shape, Slice, SliceMut, Words,
+    Cluster, Kernel, Parameter, Pointer, PointerMut, Refusal, SafeKernel, Shape, Slice, SliceMut, Words,
 };
 pub use error::LaunchError;
 pub use launch::Launch;

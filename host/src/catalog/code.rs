@@ -5,12 +5,10 @@ use report::{CodeLine, Place};
 use simt::ptx::{self, lines::origins};
 use std::collections::BTreeMap;
 
-/// The PTX of every kernel that the program carries, for the newest architecture that it has. Empty where the text cannot be
-/// read, which loading it says in full.
+/// The PTX of every kernel that the program carries, for the newest architecture that it has, or the one that the kernel
+/// names. Empty where the text cannot be read, which loading it says in full.
 pub(super) fn of_kernels() -> BTreeMap<String, Vec<CodeLine>> {
-    let artefacts = kernels::embedded().unwrap_or_default();
-    let newest = artefacts.iter().max_by_key(|artefact| artefact.arch);
-    newest.map(|artefact| of_text(artefact.ptx)).unwrap_or_default()
+    kernels::shown().unwrap_or_default().iter().flat_map(|artefact| of_text(artefact.ptx)).collect()
 }
 
 fn of_text(text: &str) -> BTreeMap<String, Vec<CodeLine>> {
@@ -31,11 +29,14 @@ fn of_text(text: &str) -> BTreeMap<String, Vec<CodeLine>> {
             place: places.get(&number).cloned().flatten(),
         };
         let mut body = vec![code((number, line))];
+        // Inline assembly has blocks within the kernel's.
+        let mut depth = 0;
         for (number, line) in lines.by_ref() {
             if !is_for_debuggers(line) {
                 body.push(code((number, line)));
             }
-            if line.trim_end() == "}" {
+            depth += braces(line);
+            if depth == 0 && line.trim_end().ends_with('}') {
                 break;
             }
         }
@@ -52,6 +53,12 @@ fn entry(line: &str) -> Option<&str> {
     let end =
         rest.find(|letter: char| !(letter.is_alphanumeric() || "_$%".contains(letter))).unwrap_or(rest.len());
     Some(&rest[..end])
+}
+
+/// How many more blocks begin in a line than end there.
+fn braces(line: &str) -> i32 {
+    let code = line.split("//").next().unwrap_or_default();
+    code.chars().map(|letter| i32::from(letter == '{') - i32::from(letter == '}')).sum()
 }
 
 /// Whether a line ties instructions to lines of source, and does nothing else.
@@ -82,5 +89,16 @@ mod tests {
         let place = load.place.as_ref().expect("its line");
         assert!(place.file.ends_with("gpu-kernels/src/coalescing.rs") && place.line > 40, "{place:?}");
         assert_eq!(kernels["offset_f32"][0].place, None, "a declaration");
+    }
+
+    #[test]
+    fn kernels_of_an_architecture_of_their_own_have_theirs() {
+        let kernels = of_kernels();
+        let multiply =
+            kernels["matmul_overlapped"].iter().filter(|line| line.text.contains("wgmma.mma_async"));
+        let places: Vec<&Place> = multiply.filter_map(|line| line.place.as_ref()).collect();
+        assert!(!places.is_empty(), "no wgmma, or without its line");
+        let file = "gpu-kernels/src/unchecked/tensor/overlapped.rs";
+        assert!(places.iter().all(|place| place.file.ends_with(file)), "{places:?}");
     }
 }

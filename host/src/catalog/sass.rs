@@ -8,10 +8,12 @@ use anyhow::{Context, Result};
 use report::{CodeLine, Place, html::Sass};
 use simt::ptx::lines::in_library;
 use std::{
-    collections::hash_map::DefaultHasher,
+    collections::{BTreeMap, hash_map::DefaultHasher},
     fs,
     hash::{Hash, Hasher},
+    panic::resume_unwind,
     path::Path,
+    thread,
 };
 use tools::{
     Program, Tool, ptxas,
@@ -25,37 +27,49 @@ use tools::{
 /// # Errors
 /// The tools are there and fail: the error says which one and how.
 pub(crate) fn of_kernels() -> Result<Option<Sass>> {
-    let artefacts = kernels::embedded()?;
-    let Some(newest) = artefacts.iter().max_by_key(|artefact| artefact.arch) else { return Ok(None) };
     let scratch = built::folder();
-    let arch = format!("compute_{}", newest.arch);
     let found = |program, suits: &dyn Fn(&Path) -> Result<()>| {
         let fetched = built::target().map(|target| tools::fetched_path(program, &target));
         tools::find(program, fetched.as_deref(), suits).ok()
     };
-    let isa = newest.language.to_string();
-    let assembler = found(Program::Ptxas, &|ptxas| ptxas::accepts(ptxas, &arch, &isa, &scratch));
-    let disassembler = found(Program::Nvdisasm, &|_| Ok(()));
+    let artefacts = kernels::shown()?;
+    let suits = |ptxas: &Path| {
+        let accepts = |artefact: &Artefact<'_>| {
+            ptxas::accepts(ptxas, &artefact.name(), &artefact.language.to_string(), &scratch)
+        };
+        artefacts.iter().try_for_each(accepts)
+    };
+    let (assembler, disassembler) = (found(Program::Ptxas, &suits), found(Program::Nvdisasm, &|_| Ok(())));
     let (Some(assembler), Some(disassembler)) = (assembler, disassembler) else { return Ok(None) };
-    let printed = disassembly(newest, &arch, &assembler, &disassembler, &scratch)
-        .context("the kernels' SASS cannot be had")?;
-    let kernels = sass::read(&printed).into_iter();
-    Ok(Some(Sass {
-        origin: format!("ptxas {} for {}", assembler.version, ptxas::sm(&arch)),
-        kernels: kernels.map(|(kernel, lines)| (kernel, lines.into_iter().map(line).collect())).collect(),
-    }))
+    let printed: Vec<Result<String>> = thread::scope(|scope| {
+        let print = |artefact| {
+            let (assembler, disassembler, scratch) = (&assembler, &disassembler, &scratch);
+            scope.spawn(move || disassembly(artefact, assembler, disassembler, scratch))
+        };
+        let threads: Vec<_> = artefacts.iter().map(print).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    });
+    let mut kernels = BTreeMap::new();
+    for printed in printed {
+        let read = sass::read(&printed.context("the kernels' SASS cannot be had")?).into_iter();
+        kernels.extend(read.map(|(kernel, lines)| (kernel, lines.into_iter().map(line).collect())));
+    }
+    let names: Vec<String> = artefacts.iter().map(|artefact| ptxas::sm(&artefact.name())).collect();
+    Ok(Some(Sass { origin: format!("ptxas {} for {}", assembler.version, names.join(" and ")), kernels }))
 }
 
 /// What nvdisasm prints of the kernels.
 fn disassembly(
     artefact: &Artefact<'_>,
-    arch: &str,
     assembler: &Tool,
     disassembler: &Tool,
     scratch: &Path,
 ) -> Result<String> {
     let mut hasher = DefaultHasher::new();
-    (artefact.ptx, arch, &assembler.version, &disassembler.version).hash(&mut hasher);
+    (artefact.ptx, artefact.name(), &assembler.version, &disassembler.version).hash(&mut hasher);
     let kept = scratch.join(format!("kernels-{:016x}.sass", hasher.finish()));
     if let Ok(printed) = fs::read_to_string(&kept) {
         return Ok(printed);
@@ -67,7 +81,7 @@ fn disassembly(
     let [ptx, cubin, made] =
         ["kernels.ptx", "kernels.cubin", "kernels.sass"].map(|name| own.path().join(name));
     fs::write(&ptx, artefact.ptx).with_context(cannot)?;
-    ptxas::assemble(&assembler.path, arch, &ptx, &cubin, true)?;
+    ptxas::assemble(&assembler.path, &artefact.name(), &ptx, &cubin, true)?;
     let printed = sass::disassemble(&disassembler.path, &cubin)?;
     fs::write(&made, &printed).and_then(|()| fs::rename(&made, &kept)).with_context(cannot)?;
     Ok(printed)

@@ -5,7 +5,8 @@ use crate::{
     cli::CheckOptions,
     device::{self, DeviceChoice, Driver, Gpu},
     experiments::{Buffers, Contents, Point, Work},
-    kernels, measure,
+    kernels::{self, Kernels},
+    measure,
     memory::{self, Hosted},
     mistakes::refused,
     progress,
@@ -184,7 +185,7 @@ impl Session {
                 kernels::check_those_of(&Signatures::of(text), &origin)?;
                 kernels::load(text, &origin)?
             }
-            None => kernels::load_embedded(&gpu.info, driver)?.0,
+            None => Kernels::load(&gpu.info, driver)?.into_module(),
         };
         let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
         Ok(Session { stream, module, gpu })
@@ -219,7 +220,7 @@ impl Session {
         let (shape, stream) = (point.shape, &self.stream);
         // SAFETY: the buffers are held until this function returns, and all work on them is queued on the session's stream,
         // which goes with the context if the launch fails.
-        let placed = unsafe { Buffers::placed(point, &pointers) };
+        let placed = unsafe { Buffers::placed(point, &pointers)? };
         if let Some(before) = &point.before_each {
             before(stream, &placed)?;
         }

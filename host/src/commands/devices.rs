@@ -70,7 +70,7 @@ fn gpu(out: &mut impl Write, device: &DeviceInfo, driver: &Driver) -> Result<()>
         None => writeln!(out, "    peak unknown: the driver does not tell memory clock and bus width")?,
     }
     match kernels::choose(&kernels::embedded()?, device, driver) {
-        Ok(artefact) => writeln!(out, "    kernels: compute_{}, PTX {}", artefact.arch, artefact.language)?,
+        Ok(artefact) => writeln!(out, "    kernels: {}, PTX {}", artefact.name(), artefact.language)?,
         Err(error) => writeln!(out, "    kernels: none: {error}")?,
     }
     Ok(())

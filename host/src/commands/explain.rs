@@ -11,7 +11,7 @@ use crate::{
     device::{self, DeviceChoice, Driver, Gpu},
     experiments::{Point, Scale, Work},
     interrupt::{self, Interrupt},
-    kernels,
+    kernels::{self, Kernels},
     measure::{Effort, Measurer},
     memory::{self, Memory},
     output,
@@ -102,17 +102,16 @@ fn launched(
     driver: &Driver,
     interrupt: &Interrupt,
 ) -> Result<Option<Vec<Record>>> {
-    let (module, artefact) = kernels::load_embedded(&gpu.info, driver)?;
-    let memory =
-        Memory::allocate(&memory::needed(points), memory::needed_on_host(points), &module, &gpu.info)?;
+    let kernels = Kernels::load(&gpu.info, driver)?;
+    let (device, host) = (memory::needed(points), memory::needed_on_host(points));
+    let memory = Memory::allocate(&device, host, kernels.module(), &gpu.info)?;
     let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
     let mut measurer = Measurer::new(stream, memory, Effort::Once, &gpu.info, interrupt.clone())?;
-    let recorder = Recorder { device: &gpu.info, artefact, copy: None, card: driver.card(), simulated: None };
+    let recorder =
+        Recorder { device: &gpu.info, kernels: &kernels, copy: None, card: driver.card(), simulated: None };
     let mut rows = Vec::new();
     for point in points {
-        let function = module.get_function(point.kernel).with_context(|| {
-            format!("the embedded PTX has no kernel {}; build the program again", point.kernel)
-        })?;
+        let function = kernels.function(point.kernel)?;
         let Some(measured) = measurer.measure(point, &[Some(&function)])? else { return Ok(None) };
         rows.push(recorder.record(point, Language::Rust, &measured[0]));
     }

@@ -3,6 +3,7 @@
 use crate::experiments::{self, KernelInfo};
 use anyhow::Result;
 use std::{
+    collections::BTreeMap,
     io::{self, Write},
     process::ExitCode,
 };
@@ -25,6 +26,9 @@ pub(crate) fn run(kernels: bool) -> Result<ExitCode> {
         }
         if !kernels {
             writeln!(out, "    kernels: {}", experiment.names().join(", "))?;
+            for (arch, names) in by_architecture(&experiment.kernels()) {
+                writeln!(out, "    for {arch} alone, not simulated: {}", names.join(", "))?;
+            }
             continue;
         }
         if let Some(name) = experiment.driver_work() {
@@ -38,6 +42,15 @@ pub(crate) fn run(kernels: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The architectures that kernels name, each with those kernels.
+fn by_architecture(kernels: &[KernelInfo]) -> BTreeMap<&'static str, Vec<&'static str>> {
+    let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (arch, kernel) in kernels.iter().filter_map(|kernel| Some((kernel.arch?, kernel.name))) {
+        named.entry(arch).or_default().push(kernel);
+    }
+    named
+}
+
 /// The kernel's signature, and below it the clauses of its contract.
 fn described(kernel: &KernelInfo) -> String {
     let (parameters, indent) = (kernel.parameters(), " ".repeat(4));
@@ -45,6 +58,9 @@ fn described(kernel: &KernelInfo) -> String {
     if text.len() > WIDTH {
         let lines = parameters.iter().map(|parameter| format!("{indent}{indent}{parameter},\n"));
         text = format!("{indent}{}(\n{}{indent})\n", kernel.name, lines.collect::<String>());
+    }
+    if let Some(arch) = kernel.arch {
+        text += &format!("{indent}{indent}- for {arch} alone, not simulated\n");
     }
     for clause in kernel.contract() {
         text += &format!("{indent}{indent}- {clause}\n");

@@ -32,6 +32,8 @@ const MODELLED_CEILING: (u64, u64) = (64 << 20, 128 << 20);
 pub(crate) struct Selection {
     experiments: Vec<String>,
     kernels: Vec<String>,
+    /// Those of the kernels that the user named one by one.
+    named: Vec<String>,
     precisions: Vec<Precision>,
     bytes: Option<u64>,
     /// The size that stands in for one that the user did not give.
@@ -51,6 +53,7 @@ impl From<&Options> for Selection {
         Selection {
             experiments: options.experiments.clone(),
             kernels: options.kernels.clone(),
+            named: options.kernels.clone(),
             precisions: options.precision.chosen(),
             bytes: options.bytes,
             default_bytes: options.small.then(|| check_bytes(&options.choices)),
@@ -76,6 +79,7 @@ impl From<&CheckOptions> for Selection {
         Selection {
             experiments: Vec::new(),
             kernels: kernels.collect(),
+            named: options.names.clone(),
             precisions: options.precision.chosen(),
             bytes: options.bytes,
             default_bytes: Some(check_bytes(&options.choices)),
@@ -97,6 +101,7 @@ impl Selection {
         Selection {
             experiments: Vec::new(),
             kernels: vec![options.name.clone()],
+            named: vec![options.name.clone()],
             precisions: Precisions::Both.chosen(),
             bytes: options.bytes,
             default_bytes: Some(default),
@@ -262,6 +267,7 @@ fn points_of(
 fn request(selection: &Selection, bytes: u64) -> Request {
     Request {
         kernels: selection.kernels.clone(),
+        named: selection.named.clone(),
         precisions: selection.precisions.clone(),
         bytes,
         sized: selection.bytes.is_some(),
@@ -442,6 +448,7 @@ mod tests {
         let default = Selection {
             experiments: vec!["offset".to_string(), "copy".to_string()],
             kernels: vec!["offset_f64".to_string(), "copy_scalar".to_string()],
+            named: Vec::new(),
             precisions: vec![Precision::F64],
             bytes: None,
             default_bytes: Some(bytes),

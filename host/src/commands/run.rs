@@ -11,7 +11,7 @@ use crate::{
     device::{self, Backend, Gpu},
     experiments::{Point, Work},
     interrupt::{self, Interrupt},
-    kernels,
+    kernels::{self, Kernels},
     measure::{Effort, Measurement, Measurer, Times, ratio_range},
     memory::{self, Memory},
     mistakes::refused,
@@ -25,10 +25,7 @@ use ::report::{
     terminal::{self, layout::wrapped},
 };
 use anyhow::{Context, Result, anyhow, bail};
-use cust::{
-    module::Module,
-    stream::{Stream, StreamFlags},
-};
+use cust::stream::{Stream, StreamFlags};
 use indicatif::ProgressBar;
 use record::{Ceiling, Language, Record};
 use std::{io, path::Path, process::ExitCode};
@@ -51,7 +48,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
         )));
     }
     kernels::edited::compile(plan::kernels(&Selection::from(options)), &gpu.info, &driver)?;
-    let (module, artefact) = kernels::load_embedded(&gpu.info, &driver)?;
+    let kernels = Kernels::load(&gpu.info, &driver)?;
     let twins = reference.map(|folder| Twins::load(folder, &gpu.info, &driver)).transpose()?;
 
     let mut points = plan::points(&Selection::from(options), &gpu.info)?;
@@ -68,7 +65,7 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
         .then(|| Ok::<_, anyhow::Error>(plan::ceiling(&points, backend, memory::available(backend)?)));
     let ceiling = ceiling.transpose()?;
     let slots = memory::needed(points.iter().chain(&ceiling));
-    let memory = Memory::allocate(&slots, memory::needed_on_host(&points), &module, &gpu.info)?;
+    let memory = Memory::allocate(&slots, memory::needed_on_host(&points), kernels.module(), &gpu.info)?;
     let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
     let interrupt = Interrupt::listen()?;
     let effort = match options.samples {
@@ -87,15 +84,20 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
             None => return interrupted(&progress, &mut output, points.len()),
         },
     };
-    let recorder =
-        Recorder { device: &gpu.info, artefact, copy, card: driver.card(), simulated: simulated.as_ref() };
+    let recorder = Recorder {
+        device: &gpu.info,
+        kernels: &kernels,
+        copy,
+        card: driver.card(),
+        simulated: simulated.as_ref(),
+    };
     progress.inc(1);
     let run = recorder.run();
     output.begin(run.clone());
 
     for point in &points {
         progress.set_message(progress::point(point));
-        let records = match measure(&mut measurer, point, &recorder, &module, twins.as_ref()) {
+        let records = match measure(&mut measurer, point, &recorder, twins.as_ref()) {
             Ok(Some(records)) => records,
             Ok(None) => return interrupted(&progress, &mut output, points.len()),
             Err(error) => {
@@ -160,16 +162,13 @@ fn measure(
     measurer: &mut Measurer<'_>,
     point: &Point,
     recorder: &Recorder<'_>,
-    module: &Module,
     twins: Option<&Twins>,
 ) -> Result<Option<Vec<Record>>> {
     if let Work::Driver(..) = point.work {
         let Some(measured) = measurer.measure(point, &[None])? else { return Ok(None) };
         return Ok(Some(vec![recorder.record(point, Language::Driver, &measured[0])]));
     }
-    let function = module.get_function(point.kernel).with_context(|| {
-        format!("the embedded PTX has no kernel {}; build the program again", point.kernel)
-    })?;
+    let function = recorder.kernels.function(point.kernel)?;
     let twin = match twins {
         Some(twins) => twins.of(point.kernel)?,
         None => None,

@@ -1,14 +1,15 @@
 //! The buffers of a point, as a launch takes them.
 //!
 //! An experiment says which of its buffers is which argument of the kernel: `|buffers| (buffers.read(0), buffers.write(1),
-//! nx)`. The element types follow from the kernel's signature, the lengths from the buffers. In one launch a buffer is lent
+//! nx)`. Where the kernel takes a tensor map of a buffer, it is `buffers.read_map(0)`, by the map's number among the point's
+//! maps. The element types follow from the kernel's signature, the lengths from the buffers. In one launch a buffer is lent
 //! for reading as often as wanted, or for writing once.
 
 use super::{Buffer, Place, Point};
 use anyhow::{Context, Result, bail};
-use cuda_launch::{PointerMut, Slice, SliceMut};
+use cuda_launch::{Pointer, PointerMut, Slice, SliceMut};
 use cust::{
-    memory::{AsyncCopyDestination, DevicePointer, DeviceSlice},
+    memory::{AsyncCopyDestination, DeviceBuffer, DevicePointer, DeviceSlice},
     stream::Stream,
 };
 use std::{
@@ -20,6 +21,7 @@ use std::{
 pub(crate) struct Buffers {
     experiment: &'static str,
     buffers: Vec<Lendable>,
+    maps: Vec<Mapped>,
     /// The first fault of the current launch's loans.
     fault: RefCell<Option<String>>,
 }
@@ -30,6 +32,13 @@ struct Lendable {
     bytes: u64,
     place: Place,
     loan: Cell<Option<Loan>>,
+}
+
+/// A tensor map, and the number of the buffer that it describes.
+struct Mapped {
+    buffer: usize,
+    /// In device memory; `None` where the buffers are only planned.
+    map: Option<DeviceBuffer<u64>>,
 }
 
 /// How a launch borrows a buffer.
@@ -79,13 +88,21 @@ impl<'a, T: 'static> Written<'a> for PointerMut<'a, T> {
 }
 
 impl Buffers {
-    /// The buffers of a point where they lie.
+    /// The buffers of a point where they lie, and the tensor maps of them that its kernel takes.
     ///
     /// # Safety
-    /// Each pointer is to as many bytes as the buffer has; they stay allocated until all work on them has ended, which is
-    /// queued on one stream.
-    pub(crate) unsafe fn placed(point: &Point, pointers: &[DevicePointer<u8>]) -> Buffers {
-        Buffers::new(point, pointers.iter().map(DevicePointer::as_raw))
+    /// Each pointer is to as many bytes as the buffer has; they, and this value, stay until all work on them has ended, which
+    /// is queued on one stream.
+    ///
+    /// # Errors
+    /// A tensor map cannot be made.
+    pub(crate) unsafe fn placed(point: &Point, pointers: &[DevicePointer<u8>]) -> Result<Buffers> {
+        let mut buffers = Buffers::new(point, pointers.iter().map(DevicePointer::as_raw));
+        for (mapped, map) in buffers.maps.iter_mut().zip(&point.maps) {
+            mapped.map =
+                Some(map.placed(buffers.buffers.get(map.buffer).map_or(0, |buffer| buffer.address))?);
+        }
+        Ok(buffers)
     }
 
     /// The buffers of a point before they are allocated: with their lengths, for a launch that is checked and not made.
@@ -103,6 +120,7 @@ impl Buffers {
         Buffers {
             experiment: point.experiment,
             buffers: point.buffers.iter().zip(addresses).map(lendable).collect(),
+            maps: point.maps.iter().map(|map| Mapped { buffer: map.buffer, map: None }).collect(),
             fault: RefCell::new(None),
         }
     }
@@ -131,6 +149,30 @@ impl Buffers {
         let (address, length) = self.lend::<W::Element>(number, Loan::Writing);
         // SAFETY: as for reading; and this launch borrows the buffer once.
         unsafe { W::lend(address, length) }
+    }
+
+    /// A tensor map by which the launch reads a buffer.
+    pub(crate) fn read_map<T>(&self, number: usize) -> Pointer<'_, T> {
+        self.lend_map(number, Loan::Reading)
+    }
+
+    /// A tensor map by which the launch writes a buffer.
+    pub(crate) fn write_map<T>(&self, number: usize) -> Pointer<'_, T> {
+        self.lend_map(number, Loan::Writing)
+    }
+
+    fn lend_map<T>(&self, number: usize, loan: Loan) -> Pointer<'_, T> {
+        match self.maps.get(number) {
+            None => {
+                let fault = format!("lends tensor map {number} of {}", self.maps.len());
+                self.fault.borrow_mut().get_or_insert(fault);
+                Pointer::new(0)
+            }
+            Some(mapped) => {
+                let _ = self.lend::<u8>(mapped.buffer, loan);
+                Pointer::new(mapped.map.as_ref().map_or(0, |map| map.as_device_ptr().as_raw()))
+            }
+        }
     }
 
     /// Lends for one launch. What is wrong with the loans is the error, with the kernel's name in it.
@@ -221,6 +263,22 @@ mod tests {
         assert_eq!(lengths.ok(), Some((16, 8, 8)));
         let cells = buffers.lend_to("k", |buffers| buffers.write::<Slice<'_, Cell<f32>>>(1).len());
         assert_eq!(cells.ok(), Some(8), "the loans of an earlier launch have ended");
+    }
+
+    #[test]
+    fn a_tensor_map_lends_its_buffer() {
+        let mut buffers = buffers([64, 32]);
+        buffers.maps = vec![Mapped { buffer: 1, map: None }];
+        let lend =
+            |launch: &dyn Fn(&Buffers)| buffers.lend_to("k", launch).err().map(|error| error.to_string());
+        assert_eq!(lend(&|buffers| _ = buffers.write_map::<u8>(0)), None);
+        let error = lend(&|buffers| {
+            _ = buffers.read_map::<u8>(0);
+            _ = buffers.write::<SliceMut<'_, f32>>(1);
+        });
+        assert!(error.is_some_and(|error| error.contains("buffer 1 for reading and for writing")));
+        let error = lend(&|buffers| _ = buffers.read_map::<u8>(1));
+        assert_eq!(error.as_deref(), Some("the experiment test lends tensor map 1 of 1 in one launch of k"));
     }
 
     #[test]

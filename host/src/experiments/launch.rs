@@ -2,7 +2,7 @@
 
 use super::{Buffers, Shape};
 use anyhow::{Context, Result, bail};
-use cuda_launch::{Kernel, LaunchError, Parameter, Signatures, Words};
+use cuda_launch::{Cluster, Kernel, LaunchError, Parameter, Signatures, Words};
 use cust::{function::Function, stream::Stream};
 
 /// A kernel as its source describes it.
@@ -10,6 +10,9 @@ use cust::{function::Function, stream::Stream};
 pub(crate) struct KernelInfo {
     /// The name of the entry point.
     pub name: &'static str,
+    /// The architecture that it names, where its instructions exist on one alone: `compute_90a`.
+    pub arch: Option<&'static str>,
+    cluster: fn() -> Option<Cluster>,
     parameters: fn() -> Vec<Parameter>,
     contract: fn() -> Vec<String>,
     check: fn(&Signatures) -> Result<(), LaunchError>,
@@ -20,10 +23,17 @@ impl KernelInfo {
     pub(crate) const fn of<K: Kernel>() -> KernelInfo {
         KernelInfo {
             name: K::NAME,
+            arch: K::ARCH,
+            cluster: K::cluster,
             parameters: K::parameters,
             contract: K::contract,
             check: Signatures::check::<K>,
         }
+    }
+
+    /// Blocks of the clusters that each launch has: 1 without clusters.
+    pub(crate) fn cluster(&self) -> u32 {
+        (self.cluster)().map_or(1, |cluster| cluster.blocks().iter().product())
     }
 
     /// The parameters that a launch passes, such as `nx: Extent<Nx>`.

@@ -17,6 +17,7 @@ mod findings;
 mod idioms;
 #[allow(unsafe_code, reason = "the one place that hands launches to the driver")]
 mod launch;
+mod maps;
 mod matmul;
 mod place;
 mod shape;
@@ -30,6 +31,7 @@ pub(crate) use self::{
     buffers::Buffers,
     choices::{Choices, Matrices, Pattern, SIZES},
     launch::{KernelInfo, QueueWork, Work},
+    maps::MatrixMap,
     place::{Place, Placement},
     shape::{Block, NO_LAUNCH, Shape, covering, covering_2d},
 };
@@ -172,8 +174,10 @@ pub(crate) trait Experiment: Sync {
 /// The user's request, where experiments have a choice.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
-    /// The kernels to run; all where none is named.
+    /// The kernels to run; all where there is none.
     pub kernels: Vec<String>,
+    /// Those of them that the user named one by one: one that cannot run is then an error, and else left out.
+    pub named: Vec<String>,
     /// The element types to run with, where an experiment has both.
     pub precisions: Vec<Precision>,
     /// The bytes that a kernel is to read, of an experiment that takes the option; see `sized`.
@@ -205,7 +209,7 @@ pub(crate) enum Scale {
 impl Request {
     /// Whether a kernel is asked for.
     fn wants(&self, kernel: &str) -> bool {
-        self.kernels.is_empty() || self.names(kernel)
+        self.kernels.is_empty() || self.kernels.iter().any(|name| name == kernel)
     }
 
     /// The request as an experiment can take it: a default size is what the experiment takes on the device, rounded down to a
@@ -230,7 +234,7 @@ impl Request {
 
     /// Whether a kernel is asked for by its name.
     fn names(&self, kernel: &str) -> bool {
-        self.kernels.iter().any(|name| name == kernel)
+        self.named.iter().any(|name| name == kernel)
     }
 }
 
@@ -286,6 +290,8 @@ pub(crate) struct Point {
     pub flops: Option<u64>,
     /// The buffers that it works on.
     pub buffers: Vec<Buffer>,
+    /// Tensor maps of these buffers, for a kernel that takes them.
+    pub maps: Vec<MatrixMap>,
     /// Variables of the module, written before the first launch, of a kernel's twin in the twin's module.
     pub symbols: Vec<Symbol>,
     /// The expected values of the module's variables after the last launch.
@@ -315,6 +321,7 @@ impl Point {
             bytes: BytesMoved { read: 0, written: 0, footprint: 0 },
             flops: None,
             buffers: Vec::new(),
+            maps: Vec::new(),
             symbols: Vec::new(),
             symbols_after: Vec::new(),
             shape,
@@ -376,6 +383,15 @@ impl Contents {
     }
 }
 
+impl Contents {
+    /// Elements that `fill` writes: it is given the index of the first of a slice, and the slice.
+    pub(crate) fn by_pieces<T: Pod>(fill: impl Fn(u64, &mut [T]) + Send + Sync + 'static) -> Contents {
+        Contents::Computed(Box::new(move |start, bytes| {
+            fill(start / size_of::<T>() as u64, bytemuck::cast_slice_mut(bytes));
+        }))
+    }
+}
+
 /// Looks at a point's buffers before and after its last launch; the device is idle meanwhile.
 pub(crate) type Observe = dyn Fn(Moment, &Buffers) -> Result<BTreeMap<String, serde_json::Value>>;
 
@@ -412,6 +428,7 @@ pub(crate) mod tests {
     pub(crate) fn request() -> Request {
         Request {
             kernels: Vec::new(),
+            named: Vec::new(),
             precisions: vec![Precision::F32, Precision::F64],
             bytes: 1 << 20,
             sized: true,
@@ -420,6 +437,12 @@ pub(crate) mod tests {
             scale: Scale::Quick,
             choices: Choices::default(),
         }
+    }
+
+    /// The same for kernels that the user named.
+    pub(crate) fn naming(kernels: &[&str]) -> Request {
+        let kernels: Vec<String> = kernels.iter().map(|name| name.to_string()).collect();
+        Request { kernels: kernels.clone(), named: kernels, ..request() }
     }
 
     #[test]

@@ -371,7 +371,10 @@ mod tests {
     use super::*;
     use crate::{
         device::tests::{c870, h200},
-        experiments::{Choices, tests::request},
+        experiments::{
+            Choices,
+            tests::{naming, request},
+        },
     };
 
     fn chosen(choices: Choices) -> Request {
@@ -437,7 +440,8 @@ mod tests {
     #[test]
     fn tiles_refuse_blocks_of_other_than_256_threads() {
         let blocks = |blocks: &[&str], kernels: &[&str]| Request {
-            kernels: kernels.iter().map(|name| name.to_string()).collect(),
+            kernels: naming(kernels).kernels,
+            named: naming(kernels).named,
             ..chosen(Choices {
                 block: blocks.iter().map(|block| block.parse().expect("a block")).collect(),
                 nx: Some(64),
@@ -470,7 +474,7 @@ mod tests {
             note.contains("16384 bytes of shared memory per block, which is too little for tile_vector, "),
             "{note}"
         );
-        let named = Request { kernels: vec!["tile_vector".to_string()], ..request() };
+        let named = naming(&["tile_vector"]);
         let error = Transpose.points(&named, &c870()).err().expect("refused").to_string();
         assert!(error.contains("tile_vector needs 16384 bytes of shared memory per block"), "{error}");
     }

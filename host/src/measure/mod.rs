@@ -147,7 +147,7 @@ impl<'m> Measurer<'m> {
         let pointers = self.memory.place(point)?;
         // SAFETY: the memory places the point's buffers and keeps them until the next point, and all work on them is queued on
         // this measurer's stream, which is waited for before.
-        let buffers = unsafe { Buffers::placed(point, &pointers) };
+        let buffers = unsafe { Buffers::placed(point, &pointers)? };
         for function in contenders.iter().flatten() {
             allow_shared(function, point.shape.shared)?;
         }

@@ -30,12 +30,12 @@ pub(crate) fn simulated(
     }
 }
 
-/// Simulates the kernels of these points, in the small.
+/// Simulates the kernels of these points, in the small: all but those for one architecture, which no simulated card runs.
 fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<Simulated> {
     let card = alike(device)?;
     let mut kernels: Vec<&str> = points
         .iter()
-        .filter(|point| matches!(point.work, Work::Kernel(_)))
+        .filter(|point| matches!(&point.work, Work::Kernel(launch) if launch.info.arch.is_none()))
         .map(|point| point.kernel)
         .collect();
     kernels.sort_unstable();

@@ -290,6 +290,27 @@ fn a_product_that_does_not_fill_the_card_is_named_and_not_the_best() {
              loaded."
         )
     );
+
+    let on_tensor_cores = |kernel, rate| {
+        Record { gflop_per_s: Some(rate), ..product(kernel, rate, 51.0, 512) }.with("factors", "bf16")
+    };
+    let mut with: Vec<Record> = rows.to_vec();
+    with.extend(
+        [("matmul_mma", 291e3), ("matmul_overlapped", 814e3)]
+            .map(|(kernel, rate)| on_tensor_cores(kernel, rate)),
+    );
+    let said = found("matmul", &with).expect("a finding");
+    assert!(
+        said.ends_with(
+            "per byte loaded; on tensor cores matmul_overlapped computes 814 TFLOP/s in bf16, 2.8 times as many as matmul_mma \
+             and 90 times as many as matmul_register in f32."
+        ),
+        "{said}"
+    );
+    assert_eq!(
+        found("matmul", &with[4..]).as_deref(),
+        Some("On tensor cores matmul_overlapped computes 814 TFLOP/s in bf16.")
+    );
 }
 
 #[test]

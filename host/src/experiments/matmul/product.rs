@@ -2,7 +2,22 @@
 //!
 //! A and B hold whole numbers, so small that no sum of products leaves the 24 bits in which single precision is exact.
 //! The order in which a kernel adds does not matter then, nor whether it fuses a multiplication with an addition, and
-//! every element of C has one right value.
+//! every element of C has one right value. In bf16, which has whole numbers up to 256, A and B are exact too, and an element
+//! of C is the exact sum rounded once.
+//!
+//! # Repeated rows
+//! The product of large matrices would take the host much longer than the device. So A has at most [`DISTINCT`] different
+//! rows and B as many different columns, of random numbers, and a hash of its number says which one a row or column is:
+//!
+//! ```text
+//! A[i][l] = rows[hash(i)][l]     B[l][j] = columns[hash(j)][l]     C[i][j] = (rows * columns)[hash(i)][hash(j)]
+//! ```
+//!
+//! The host multiplies 256 rows by 256 columns, however many rows and columns C has, and still knows every element. What goes
+//! wrong along K (a step left out, taken twice or from elsewhere, a swizzle undone for one operand) meets numbers without
+//! structure, and changes nearly every sum of its tile. What goes wrong across C (a tile, a row or a column in the wrong
+//! place, or not written) goes unseen only where the hashes agree: once in 256 for a single row, once in 2^64 for eight of
+//! them. Up to 256 rows and columns all are different.
 
 use std::{num::NonZeroUsize, sync::OnceLock, thread};
 
@@ -15,13 +30,13 @@ pub(super) const LONGEST: u64 = EXACT - 1;
 /// The largest number in A and B, where k allows it.
 const LARGEST: u64 = 7;
 
-/// Rows of C that are worked out together, so that a row of B serves them all.
+/// The most rows of A, and columns of B, that differ.
+const DISTINCT: usize = 256;
+
+/// Rows of the product that are worked out together, so that a row of B serves them all.
 const ROWS: usize = 8;
 
-/// Columns of C that are worked out together: their sums stay in the first-level cache.
-const COLUMNS: usize = 512;
-
-/// Rows of B that are gone through before the next columns: their part of B stays in the second-level cache.
+/// Rows of B that are gone through before the next rows of A: their part of B stays in the second-level cache.
 const DEPTH: usize = 128;
 
 /// Which matrix a number is of.
@@ -29,33 +44,94 @@ const DEPTH: usize = 128;
 pub(super) enum Matrix {
     /// The left factor, `m` rows of `k`.
     A,
-    /// The right factor, `k` rows of `n`.
+    /// The right factor.
     B,
     /// The initial C, `m` rows of `n`.
     C,
 }
 
-/// A product of matrices in rows, one after the other.
+/// The order in which the elements of B lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// `k` rows of `n`.
+    Rows,
+    /// `n` rows of `k`: column by column.
+    Columns,
+}
+
+/// A product of matrices.
 #[derive(Debug)]
 pub(super) struct Product {
     m: usize,
     n: usize,
     k: usize,
+    order: Order,
     largest: u64,
-    sums: OnceLock<Vec<f32>>,
+    sums: OnceLock<Sums>,
+}
+
+/// The product's elements.
+#[derive(Debug)]
+pub(super) struct Sums {
+    /// Of the different rows of A with the different columns of B.
+    distinct: Vec<f32>,
+    /// Where the different row begins that a row of A is.
+    rows: Vec<usize>,
+    /// The different column that a column of B is.
+    columns: Vec<usize>,
+}
+
+impl Sums {
+    /// Hands the elements of C from `first` on to `each`, `count` of them.
+    pub(super) fn from(&self, first: u64, count: usize, mut each: impl FnMut(usize, f32)) {
+        let width = self.columns.len();
+        let (mut row, mut column) = (first as usize / width, first as usize % width);
+        for nth in 0..count {
+            each(nth, self.distinct[self.rows[row] + self.columns[column]]);
+            column += 1;
+            if column == width {
+                (row, column) = (row + 1, 0);
+            }
+        }
+    }
 }
 
 impl Product {
-    /// A times B, where A has `m` rows of `k` and B `k` rows of `n`. `None` where `k` products may add up to more
+    /// A times B, where A has `m` rows of `k` and B `n` columns of `k`. `None` where `k` products may add up to more
     /// than single precision has exactly, whatever the matrices hold but zeros.
-    pub(super) fn new(m: u32, n: u32, k: u32) -> Option<Product> {
+    pub(super) fn new(m: u32, n: u32, k: u32, order: Order) -> Option<Product> {
         let fits = |&largest: &u64| largest * largest * u64::from(k) < EXACT;
         let largest = (1..=LARGEST).rev().find(fits)?;
-        Some(Product { m: m as usize, n: n as usize, k: k as usize, largest, sums: OnceLock::new() })
+        let [m, n, k] = [m, n, k].map(|size| size as usize);
+        Some(Product { m, n, k, order, largest, sums: OnceLock::new() })
     }
 
-    /// The number at `index` of a matrix, its rows one after the other.
-    pub(super) fn number(&self, matrix: Matrix, index: u64) -> f32 {
+    /// The number at `index` of the initial C, its rows one after the other.
+    pub(super) fn initial(&self, index: u64) -> f32 {
+        self.random(Matrix::C, index)
+    }
+
+    /// Hands the numbers of A or B from `first` on, as they lie in memory, to `each`, `count` of them.
+    pub(super) fn factor(&self, matrix: Matrix, first: u64, count: usize, mut each: impl FnMut(usize, f32)) {
+        let along_k = matrix == Matrix::A || self.order == Order::Columns;
+        let (lines, width) = match matrix {
+            Matrix::A => (self.m, self.k),
+            _ if along_k => (self.n, self.k),
+            _ => (self.n, self.n),
+        };
+        let (mut row, mut column) = (first as usize / width, first as usize % width);
+        for nth in 0..count {
+            let (line, term) = if along_k { (row, column) } else { (column, row) };
+            each(nth, self.random(matrix, (distinct(matrix, line, lines) * self.k + term) as u64));
+            column += 1;
+            if column == width {
+                (row, column) = (row + 1, 0);
+            }
+        }
+    }
+
+    /// A whole number of a matrix, by its number among those of different rows or columns.
+    fn random(&self, matrix: Matrix, index: u64) -> f32 {
         let largest = match matrix {
             Matrix::A | Matrix::B => self.largest,
             Matrix::C => 1000,
@@ -66,64 +142,68 @@ impl Product {
         (below as i64 - largest as i64) as f32
     }
 
-    /// Writes the numbers of a matrix from `first` on.
-    pub(super) fn fill(&self, matrix: Matrix, first: u64, values: &mut [f32]) {
-        for (offset, value) in values.iter_mut().enumerate() {
-            *value = self.number(matrix, first + offset as u64);
-        }
-    }
-
     /// The elements of the product. The first call works them out, on all processors.
     ///
     /// The threads are its own: a task of a pool that is made to wait here could be what this waits for.
-    pub(super) fn sums(&self) -> &[f32] {
+    pub(super) fn sums(&self) -> &Sums {
         self.sums.get_or_init(|| {
+            let (height, width) = (self.m.min(DISTINCT), self.n.min(DISTINCT));
             let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            let mut sums = vec![0.0; self.m * self.n];
-            let mut b = vec![0.0; self.k * self.n];
-            let share = b.len().div_ceil(processors).max(1);
+            let mut sums = vec![0.0; height * width];
+            let mut b = vec![0.0; self.k * width];
+            let share = self.k.div_ceil(processors).max(1);
             thread::scope(|scope| {
-                for (number, part) in b.chunks_mut(share).enumerate() {
-                    scope.spawn(move || self.fill(Matrix::B, (number * share) as u64, part));
-                }
-            });
-            let share = self.m.div_ceil(processors).next_multiple_of(ROWS);
-            thread::scope(|scope| {
-                for (number, part) in sums.chunks_mut(share * self.n).enumerate() {
-                    let b = &b;
+                for (number, part) in b.chunks_mut(share * width).enumerate() {
                     scope.spawn(move || {
-                        for (step, rows) in part.chunks_mut(ROWS * self.n).enumerate() {
-                            self.multiply(number * share + step * ROWS, b, rows);
+                        for (row, values) in part.chunks_mut(width).enumerate() {
+                            for (column, value) in values.iter_mut().enumerate() {
+                                let index = column * self.k + number * share + row;
+                                *value = self.random(Matrix::B, index as u64);
+                            }
                         }
                     });
                 }
             });
-            sums
+            let share = height.div_ceil(processors).next_multiple_of(ROWS);
+            thread::scope(|scope| {
+                for (number, part) in sums.chunks_mut(share * width).enumerate() {
+                    let b = &b;
+                    scope.spawn(move || {
+                        for (step, rows) in part.chunks_mut(ROWS * width).enumerate() {
+                            self.multiply(number * share + step * ROWS, b, rows, width);
+                        }
+                    });
+                }
+            });
+            Sums {
+                distinct: sums,
+                rows: (0..self.m).map(|row| distinct(Matrix::A, row, self.m) * width).collect(),
+                columns: (0..self.n).map(|column| distinct(Matrix::B, column, self.n)).collect(),
+            }
         })
     }
 
-    /// Adds up some rows of the product, from `top` on.
-    fn multiply(&self, top: usize, b: &[f32], sums: &mut [f32]) {
-        let (n, k) = (self.n, self.k);
-        let height = sums.len() / n;
-        let mut a = vec![0.0; height * k];
-        self.fill(Matrix::A, (top * k) as u64, &mut a);
-        for left in (0..n).step_by(COLUMNS) {
-            let right = (left + COLUMNS).min(n);
-            for first in (0..k).step_by(DEPTH) {
-                for row in 0..height {
-                    let sums = &mut sums[row * n + left..row * n + right];
-                    for nth in first..(first + DEPTH).min(k) {
-                        let factor = a[row * k + nth];
-                        let row_of_b = &b[nth * n + left..nth * n + right];
-                        for (sum, other) in sums.iter_mut().zip(row_of_b) {
-                            *sum += factor * other;
-                        }
+    /// Adds up some rows of the product of different rows and columns, from `top` on.
+    fn multiply(&self, top: usize, b: &[f32], sums: &mut [f32], width: usize) {
+        for first in (0..self.k).step_by(DEPTH) {
+            for (row, sums) in sums.chunks_mut(width).enumerate() {
+                for nth in first..(first + DEPTH).min(self.k) {
+                    let factor = self.random(Matrix::A, ((top + row) * self.k + nth) as u64);
+                    for (sum, other) in sums.iter_mut().zip(&b[nth * width..][..width]) {
+                        *sum += factor * other;
                     }
                 }
             }
         }
     }
+}
+
+/// The number of the different row that a row of A is, or the different column that a column of B is, of so many.
+fn distinct(matrix: Matrix, line: usize, lines: usize) -> usize {
+    if lines <= DISTINCT {
+        return line;
+    }
+    mix(line as u64 ^ ((matrix as u64 + 5) << 60)) as usize % DISTINCT
 }
 
 /// Bits in which every bit of `index` has a part.
@@ -135,17 +215,23 @@ fn mix(index: u64) -> u32 {
 }
 
 /// An element after `launches` launches: `c = alpha * sum + beta * c` in single precision, the last
-/// multiplication and the addition fused. With a `beta` of 0, `c` is not looked at.
-pub(super) fn scaled(alpha: f32, beta: f32, sum: f32, before: f32, launches: u64) -> f32 {
+/// multiplication and the addition fused, and then `rounded` to C's type. With a `beta` of 0, `c` is not looked at.
+pub(super) fn scaled(
+    (alpha, beta): (f32, f32),
+    sum: f32,
+    before: f32,
+    launches: u64,
+    rounded: impl Fn(f32) -> f32,
+) -> f32 {
     if launches == 0 {
         return before;
     }
     if beta == 0.0 {
-        return alpha.mul_add(sum, 0.0);
+        return rounded(alpha.mul_add(sum, 0.0));
     }
     let mut now = before;
     for _ in 0..launches {
-        let next = alpha.mul_add(sum, beta * now);
+        let next = rounded(alpha.mul_add(sum, beta * now));
         // It stays there.
         if next.to_bits() == now.to_bits() {
             break;
@@ -159,46 +245,86 @@ pub(super) fn scaled(alpha: f32, beta: f32, sum: f32, before: f32, launches: u64
 mod tests {
     use super::*;
 
+    /// A matrix as it lies in memory.
+    fn factor(product: &Product, matrix: Matrix, elements: usize) -> Vec<f32> {
+        let mut values = vec![0.0; elements];
+        product.factor(matrix, 0, elements, |nth, value| values[nth] = value);
+        values
+    }
+
     /// By the definition, in integers.
     fn defined(product: &Product, row: usize, column: usize) -> i64 {
-        let number = |matrix, index: usize| product.number(matrix, index as u64) as i64;
-        (0..product.k)
-            .map(|nth| number(Matrix::A, row * product.k + nth) * number(Matrix::B, nth * product.n + column))
-            .sum()
+        let Product { m, n, k, .. } = *product;
+        let (a, b) = (factor(product, Matrix::A, m * k), factor(product, Matrix::B, k * n));
+        let of_b = |nth: usize| match product.order {
+            Order::Rows => b[nth * n + column],
+            Order::Columns => b[column * k + nth],
+        };
+        (0..k).map(|nth| a[row * k + nth] as i64 * of_b(nth) as i64).sum()
     }
 
     #[test]
     fn sums_are_those_of_the_definition() {
-        // One of everything, more columns than are taken at a time, more products, rows that are no multiple.
-        for (m, n, k) in [(1, 1, 1), (9, 514, 3), (3, 5, 131), (17, 2, 40), (1, 700, 2)] {
-            let product = Product::new(m, n, k).expect("a small product");
-            let sums = product.sums();
-            assert_eq!(sums.len(), (m * n) as usize);
-            for (index, sum) in sums.iter().enumerate() {
+        // One of everything, more products than are taken at a time, rows that are no multiple, repeated rows and columns.
+        let sizes = [(1, 1, 1), (9, 14, 3), (3, 5, 131), (17, 2, 40), (2, 700, 2), (300, 3, 5)];
+        for ((m, n, k), order) in
+            sizes.into_iter().flat_map(|size| [(size, Order::Rows), (size, Order::Columns)])
+        {
+            let product = Product::new(m, n, k, order).expect("a small product");
+            let mut sums = Vec::new();
+            product.sums().from(0, (m * n) as usize, |_, sum| sums.push(sum));
+            for index in (0..sums.len()).step_by(1 + sums.len() / 100) {
                 let (row, column) = (index / n as usize, index % n as usize);
-                assert_eq!(*sum as i64, defined(&product, row, column), "{m} x {n} x {k} at {row}, {column}");
+                let defined = defined(&product, row, column);
+                assert_eq!(sums[index] as i64, defined, "{m} x {n} x {k} at {row}, {column}, {order:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_part_of_a_matrix_is_that_part_of_the_whole() {
+        let product = Product::new(300, 310, 7, Order::Columns).expect("a small product");
+        let mut sums = Vec::new();
+        product.sums().from(0, 300 * 310, |_, sum| sums.push(sum));
+        product.sums().from(12_345, 1000, |nth, sum| assert_eq!(sum, sums[12_345 + nth]));
+        for (matrix, elements) in [(Matrix::A, 2100), (Matrix::B, 2170)] {
+            let whole = factor(&product, matrix, elements);
+            product.factor(matrix, 1003, 900, |nth, value| assert_eq!(value, whole[1003 + nth]));
+        }
+    }
+
+    #[test]
+    fn rows_differ_up_to_256_and_repeat_without_order_beyond() {
+        let numbers = |lines| (0..lines).map(|line| distinct(Matrix::A, line, lines)).collect::<Vec<_>>();
+        assert_eq!(numbers(256), (0..256).collect::<Vec<_>>());
+        let many = numbers(4096);
+        let mut counts = [0; 256];
+        many.iter().for_each(|&number| counts[number] += 1);
+        assert!(counts.iter().all(|&count| (1..48).contains(&count)), "{counts:?}");
+        // No eight rows in a row are what any other eight are.
+        let mut eights: Vec<&[usize]> = many.windows(8).collect();
+        eights.sort_unstable();
+        assert!(eights.windows(2).all(|pair| pair[0] != pair[1]));
+        let columns: Vec<usize> = (0..4096).map(|line| distinct(Matrix::B, line, 4096)).collect();
+        assert_ne!(many, columns);
     }
 
     #[test]
     fn numbers_are_small_and_all_of_them_occur() {
-        let product = Product::new(64, 64, 64).expect("a small product");
+        let product = Product::new(64, 64, 64, Order::Rows).expect("a small product");
         for matrix in [Matrix::A, Matrix::B] {
             let mut counts = [0; 15];
             for index in 0..15_000 {
-                counts[(product.number(matrix, index) + 7.0) as usize] += 1;
+                counts[(product.random(matrix, index) + 7.0) as usize] += 1;
             }
             assert!(counts.iter().all(|count| (800..1200).contains(count)), "{matrix:?}: {counts:?}");
         }
-        let a: Vec<f32> = (0..64).map(|index| product.number(Matrix::A, index)).collect();
-        let b: Vec<f32> = (0..64).map(|index| product.number(Matrix::B, index)).collect();
-        assert_ne!(a, b);
+        assert_ne!(factor(&product, Matrix::A, 64), factor(&product, Matrix::B, 64));
     }
 
     #[test]
     fn numbers_shrink_where_sums_would_not_be_exact() {
-        let largest = |k| Product::new(1, 1, k).map(|product| product.largest);
+        let largest = |k| Product::new(1, 1, k, Order::Rows).map(|product| product.largest);
         assert_eq!(largest(342_392), Some(7));
         assert_eq!(largest(342_393), Some(6));
         assert_eq!(largest((1 << 24) - 1), Some(1));
@@ -207,15 +333,21 @@ mod tests {
 
     #[test]
     fn factors_are_applied_as_often_as_there_were_launches() {
-        assert_eq!(scaled(1.0, 0.0, 5.0, f32::NAN, 3), 5.0);
-        assert_eq!(scaled(2.0, 0.0, 5.0, f32::NAN, 1), 10.0);
-        assert_eq!(scaled(1.0, 1.0, 5.0, 7.0, 3), 22.0);
-        assert_eq!(scaled(1.0, -1.0, 5.0, 7.0, 2), 7.0);
-        assert_eq!(scaled(0.5, 0.5, 8.0, 100.0, u64::MAX), 8.0);
-        assert_eq!(scaled(1.0, 1.0, 0.0, 7.0, u64::MAX), 7.0);
-        assert_eq!(scaled(1.0, 3.0, 5.0, 7.0, 0), 7.0);
+        let single = |alpha: f32, beta: f32, sum, before, launches| {
+            scaled((alpha, beta), sum, before, launches, |number| number)
+        };
+        assert_eq!(single(1.0, 0.0, 5.0, f32::NAN, 3), 5.0);
+        assert_eq!(single(2.0, 0.0, 5.0, f32::NAN, 1), 10.0);
+        assert_eq!(single(1.0, 1.0, 5.0, 7.0, 3), 22.0);
+        assert_eq!(single(1.0, -1.0, 5.0, 7.0, 2), 7.0);
+        assert_eq!(single(0.5, 0.5, 8.0, 100.0, u64::MAX), 8.0);
+        assert_eq!(single(1.0, 1.0, 0.0, 7.0, u64::MAX), 7.0);
+        assert_eq!(single(1.0, 3.0, 5.0, 7.0, 0), 7.0);
         // Multiplied, rounded, and only then multiplied and added in one.
         let (third, sum, before) = (1.0_f32 / 3.0, 10.0, 77.0);
-        assert_eq!(scaled(third, third, sum, before, 1), third.mul_add(sum, third * before));
+        assert_eq!(single(third, third, sum, before, 1), third.mul_add(sum, third * before));
+        // Rounded after each launch.
+        let tens = |number: f32| (number / 10.0).trunc() * 10.0;
+        assert_eq!(scaled((1.0, 1.0), 7.0, 10.0, 3, tens), 10.0);
     }
 }

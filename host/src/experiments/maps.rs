@@ -1,0 +1,35 @@
+//! Tensor maps of a point's buffers: descriptions by which a kernel has the copy engine move boxes of a matrix.
+
+use anyhow::{Context, Result};
+use cuda_driver::ext::{TensorElement, TensorMap, TensorMapConfig, TensorSwizzle};
+use cust::memory::DeviceBuffer;
+
+/// A tensor map of a buffer that holds a matrix, its rows one after the other. Boxes are swizzled by 128 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MatrixMap {
+    /// The number of the buffer.
+    pub buffer: usize,
+    /// The type of an element.
+    pub element: TensorElement,
+    /// Rows of the matrix, and elements of a row.
+    pub size: [u32; 2],
+    /// Rows of a box, and elements of its rows, which are 128 bytes at most.
+    pub tile: [u32; 2],
+}
+
+impl MatrixMap {
+    /// The map of the matrix at an address, in device memory.
+    ///
+    /// # Errors
+    /// There is no such map, which the error explains, or no memory for it.
+    pub(super) fn placed(&self, address: u64) -> Result<DeviceBuffer<u64>> {
+        let [rows, columns] = self.size;
+        let [down, across] = self.tile;
+        let sizes = [columns.into(), rows.into()];
+        let config = TensorMapConfig::contiguous(self.element, address, sizes, [across, down]);
+        let config = TensorMapConfig { swizzle: TensorSwizzle::Bytes128, ..config };
+        let map = TensorMap::tiled(&config)
+            .with_context(|| format!("buffer {} of {rows} rows of {columns}", self.buffer))?;
+        DeviceBuffer::from_slice(&map.0.opaque).context("cannot put a tensor map into device memory")
+    }
+}

@@ -1,0 +1,329 @@
+//! A product to compute: its buffers, what must come out, and the points of the kernels that compute it.
+
+use super::{
+    Matmul,
+    product::{self, Matrix, Order, Product},
+};
+use crate::{
+    bf16::Bf16,
+    device::DeviceInfo,
+    experiments::{Buffer, BytesMoved, Contents, Experiment, Matrices, Place, Point, Shape, Work},
+    sizes::Bytes,
+    verify::Expected,
+};
+use anyhow::{Context, Result, bail};
+use cuda_driver::ext::TensorElement;
+use record::Parameters;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The type of a matrix's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    F32,
+    Bf16,
+}
+
+impl Element {
+    /// Its bytes.
+    pub(super) const fn bytes(self) -> u64 {
+        match self {
+            Element::F32 => 4,
+            Element::Bf16 => 2,
+        }
+    }
+
+    /// The name in records.
+    fn name(self) -> &'static str {
+        match self {
+            Element::F32 => "f32",
+            Element::Bf16 => "bf16",
+        }
+    }
+
+    /// The name in tensor maps.
+    pub(super) fn of_tensor(self) -> TensorElement {
+        match self {
+            Element::F32 => TensorElement::F32,
+            Element::Bf16 => TensorElement::Bf16,
+        }
+    }
+}
+
+/// The types of the elements, and how B lies in memory. Sums are f32 in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Form {
+    /// Elements of A and B.
+    pub factors: Element,
+    /// Elements of C.
+    pub result: Element,
+    /// How B lies in memory.
+    pub order: Order,
+}
+
+impl Form {
+    /// `C = alpha A B + beta C` in single precision, B as k rows of n.
+    pub(super) const SINGLE: Form = Form { factors: Element::F32, result: Element::F32, order: Order::Rows };
+
+    /// `C = A B^T` in bf16, B as n rows of k.
+    pub(super) const BF16: Form =
+        Form { factors: Element::Bf16, result: Element::Bf16, order: Order::Columns };
+
+    /// The parameters of records; none for single precision, which the others are told from.
+    fn parameters(self) -> Vec<(String, Value)> {
+        let mut parameters = Vec::new();
+        if self.factors != Element::F32 {
+            parameters.push(("factors".to_string(), self.factors.name().into()));
+        }
+        if self.result != Element::F32 {
+            parameters.push(("result".to_string(), self.result.name().into()));
+        }
+        if self.order == Order::Columns {
+            parameters.push(("b".to_string(), "n rows of k".into()));
+        }
+        parameters
+    }
+}
+
+/// A product to compute.
+pub(super) struct Task {
+    pub(super) matrices: Matrices,
+    /// Alpha and beta.
+    pub(super) scale: (f32, f32),
+    pub(super) form: Form,
+    product: Arc<Product>,
+}
+
+impl Task {
+    /// The product of these matrices.
+    ///
+    /// # Errors
+    /// The device has less memory, or the sums would not be exact.
+    pub(super) fn new(
+        matrices: Matrices,
+        scale: (f32, f32),
+        form: Form,
+        device: &DeviceInfo,
+    ) -> Result<Task> {
+        let Matrices { m, n, k } = matrices;
+        // Compared with the card before anything is multiplied in 64 bits.
+        let [a, b, c] = elements(matrices).map(u128::from);
+        let bytes = (a + b) * u128::from(form.factors.bytes()) + c * u128::from(form.result.bytes());
+        if bytes > u128::from(device.memory_bytes) {
+            bail!(
+                "--size {matrices}: the three matrices have {} in all, and {} has {} of memory; choose a smaller size",
+                readable(bytes),
+                device.plain_name(),
+                Bytes(device.memory_bytes),
+            );
+        }
+        let product = Product::new(m, n, k, form.order).with_context(|| {
+            format!(
+                "--size {matrices}: a sum of {k} products can reach 2^24, beyond which single precision is not exact and the result \
+                 cannot be verified. k goes up to {}",
+                product::LONGEST,
+            )
+        })?;
+        Ok(Task { matrices, scale, form, product: Arc::new(product) })
+    }
+
+    /// A launch of a kernel whose blocks load for `shared[0]` rows and `shared[1]` columns of C at a time. `more` are the
+    /// parameters of records that the kernel has besides.
+    ///
+    /// # Errors
+    /// There are more operations than 64 bits can count.
+    pub(super) fn point(
+        &self,
+        shape: Shape,
+        shared: [u32; 2],
+        work: Work,
+        more: Option<(&str, u32)>,
+    ) -> Result<Point> {
+        let Task { matrices, scale: (alpha, beta), form, .. } = *self;
+        let Matrices { m, n, k } = matrices;
+        let [a, b, c] = elements(matrices);
+        let (read, flops) = work_of(matrices, form, shared, beta)
+            .with_context(|| format!("--size {matrices}: the product has more operations than 64 bits can count; choose a smaller size"))?;
+        let mut parameters = form.parameters();
+        let numbers = [("m", m), ("n", n), ("k", k)].into_iter().chain(more);
+        parameters.extend(numbers.map(|(name, value)| (name.to_string(), value.into())));
+        if (alpha, beta) != (1.0, 0.0) {
+            parameters.extend([("alpha".to_string(), alpha.into()), ("beta".to_string(), beta.into())]);
+        }
+        let [of_factor, of_result] = [form.factors, form.result].map(Element::bytes);
+        let bytes = [a * of_factor, b * of_factor, c * of_result];
+        let point = Point::new(Matmul.name(), shape, work);
+        Ok(Point {
+            parameters: Parameters {
+                bytes: bytes.iter().sum(),
+                elements: c,
+                more: parameters.into_iter().collect(),
+                ..point.parameters
+            },
+            bytes: BytesMoved {
+                read,
+                written: bytes[2],
+                footprint: bytes.iter().map(|bytes| bytes.next_multiple_of(32)).sum(),
+            },
+            flops: Some(flops),
+            buffers: vec![
+                self.factor(Matrix::A, bytes[0]),
+                self.factor(Matrix::B, bytes[1]),
+                Buffer {
+                    bytes: bytes[2],
+                    place: Place::Device,
+                    before: self.initial(),
+                    after: self.result(),
+                },
+            ],
+            ..point
+        })
+    }
+
+    /// A matrix that is only read.
+    fn factor(&self, matrix: Matrix, bytes: u64) -> Buffer {
+        let (before, after) = (Arc::clone(&self.product), Arc::clone(&self.product));
+        let (before, after) = match self.form.factors {
+            Element::F32 => (
+                Contents::by_pieces(move |first, values: &mut [f32]| {
+                    before.factor(matrix, first, values.len(), |nth, number| values[nth] = number);
+                }),
+                Expected::exactly(move |first, _, values: &mut [f32]| {
+                    after.factor(matrix, first, values.len(), |nth, number| values[nth] = number);
+                }),
+            ),
+            Element::Bf16 => (
+                Contents::by_pieces(move |first, values: &mut [Bf16]| {
+                    before.factor(matrix, first, values.len(), |nth, number| {
+                        values[nth] = Bf16::nearest(number);
+                    });
+                }),
+                Expected::exactly(move |first, _, values: &mut [Bf16]| {
+                    after.factor(matrix, first, values.len(), |nth, number| {
+                        values[nth] = Bf16::nearest(number);
+                    });
+                }),
+            ),
+        };
+        Buffer { bytes, place: Place::Device, before, after }
+    }
+
+    /// C before the launches. Where it is not to be read, it holds NaNs, and reading it would show.
+    fn initial(&self) -> Contents {
+        let product = Arc::clone(&self.product);
+        match (self.scale, self.form.result) {
+            ((_, 0.0), _) => Contents::Poison,
+            (_, Element::F32) => Contents::of(move |index| product.initial(index)),
+            (_, Element::Bf16) => Contents::of(move |index| Bf16::nearest(product.initial(index))),
+        }
+    }
+
+    /// C after the launches.
+    fn result(&self) -> Expected {
+        let (product, scale) = (Arc::clone(&self.product), self.scale);
+        match self.form.result {
+            Element::F32 => Expected::exactly(move |first, launches, values: &mut [f32]| {
+                product.sums().from(first, values.len(), |nth, sum| {
+                    let before = product.initial(first + nth as u64);
+                    values[nth] = product::scaled(scale, sum, before, launches, |number| number);
+                });
+            }),
+            Element::Bf16 => Expected::exactly(move |first, launches, values: &mut [Bf16]| {
+                product.sums().from(first, values.len(), |nth, sum| {
+                    let rounded = |number| Bf16::nearest(number).single();
+                    let before = rounded(product.initial(first + nth as u64));
+                    values[nth] = Bf16::nearest(product::scaled(scale, sum, before, launches, rounded));
+                });
+            }),
+        }
+    }
+}
+
+/// A size that may be of what no machine has.
+pub(super) fn readable(bytes: u128) -> String {
+    u64::try_from(bytes).map_or("more than 2^64 bytes".to_string(), |bytes| Bytes(bytes).to_string())
+}
+
+/// Elements of A, B and C.
+fn elements(Matrices { m, n, k }: Matrices) -> [u64; 3] {
+    [(m, k), (k, n), (m, n)].map(|(rows, columns)| u64::from(rows) * u64::from(columns))
+}
+
+/// Bytes that are loaded if blocks load for so many rows and columns of C at a time, and operations. `None` where they are
+/// too many to count.
+fn work_of(matrices: Matrices, form: Form, [rows, columns]: [u32; 2], beta: f32) -> Option<(u64, u64)> {
+    let [a, b, c] = elements(matrices).map(u128::from);
+    let (across, down) = (u128::from(matrices.n.div_ceil(columns)), u128::from(matrices.m.div_ceil(rows)));
+    let of_c = if beta == 0.0 { 0 } else { c * u128::from(form.result.bytes()) };
+    let loaded = u128::from(form.factors.bytes()) * (a * across + b * down) + of_c;
+    let flops = 2 * c * u128::from(matrices.k);
+    Some((u64::try_from(loaded).ok()?, u64::try_from(flops).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::tests::h200;
+
+    fn matrices(m: u32, n: u32, k: u32) -> Matrices {
+        Matrices { m, n, k }
+    }
+
+    #[test]
+    fn loads_shrink_with_the_tile() {
+        let single = |matrices, width, beta| work_of(matrices, Form::SINGLE, [width; 2], beta);
+        let square = matrices(256, 256, 256);
+        // Two numbers a multiplication; a 16th of it; and C once more where it is read.
+        assert_eq!(single(square, 1, 0.0), Some((8 << 24, 2 << 24)));
+        assert_eq!(single(square, 16, 0.0), Some((8 << 20, 2 << 24)));
+        assert_eq!(single(square, 16, 1.0), Some(((8 << 20) + (4 << 16), 2 << 24)));
+        // 5 columns are one tile and 17 rows are two: A is loaded once, B twice.
+        assert_eq!(single(matrices(17, 5, 3), 16, 0.0), Some((4 * (17 * 3 + 2 * 3 * 5), 2 * 17 * 5 * 3)));
+        let largest = matrices(1 << 31, 1 << 31, 1 << 31);
+        assert_eq!(single(largest, 1, 0.0), None);
+        // Half the bytes an element, and tiles that are wider than high: A twice, B four times.
+        let loaded = work_of(square, Form::BF16, [64, 128], 0.0);
+        assert_eq!(loaded, Some((2 * (2 + 4) * 65_536, 2 << 24)));
+    }
+
+    #[test]
+    fn bf16_is_rounded_once_and_said_in_the_record() {
+        let task = Task::new(matrices(16, 24, 1000), (1.0, 0.0), Form::BF16, &h200()).expect("a product");
+        let work = Work::driver("product", |_, _| Ok(()));
+        let point = task.point(crate::experiments::NO_LAUNCH, [64, 256], work, None).expect("a point");
+        let said = point.parameters.to_string();
+        assert!(said.starts_with("b n rows of k, factors bf16, k 1000, m 16, n 24, result bf16, "), "{said}");
+        assert_eq!(
+            point.buffers.iter().map(|buffer| buffer.bytes).collect::<Vec<_>>(),
+            [32_000, 48_000, 768]
+        );
+        let mut sums = Vec::new();
+        task.product.sums().from(0, 384, |_, sum| sums.push(sum));
+        let bytes = |number: &dyn Fn(f32) -> Bf16| {
+            sums.iter()
+                .flat_map(|&sum| cust::memory::bytemuck::bytes_of(&number(sum)).to_vec())
+                .collect::<Vec<u8>>()
+        };
+        let after = &point.buffers[2].after;
+        assert_eq!(after.check(0, 1, &bytes(&Bf16::nearest)), None);
+        // Cut off instead of rounded, an eighth of the elements are wrong or more.
+        let cut = |sum: f32| Bf16::nearest(f32::from_bits(sum.to_bits() & 0xffff_0000));
+        let findings = after.check(0, 1, &bytes(&cut)).expect("many are wrong");
+        assert!(findings.count > 48, "{findings}");
+    }
+
+    #[test]
+    fn matrices_that_cannot_be_are_refused() {
+        let refusal = |m, n, k| {
+            let task = Task::new(matrices(m, n, k), (1.0, 0.0), Form::SINGLE, &h200());
+            task.err().map(|error| error.to_string())
+        };
+        assert_eq!(refusal(100, 3, 50), None);
+        let error = refusal(1 << 31, 1 << 31, 1 << 31).expect("2^66 bytes");
+        assert!(error.contains("--size 2147483648: the three matrices have more than 2^64 bytes"), "{error}");
+        let error = refusal(1 << 20, 1 << 20, 1).expect("4 TiB");
+        assert!(error.contains("have 4.0 TiB in all, and NVIDIA H200 has"), "{error}");
+        let error = refusal(1, 1, 1 << 24).expect("sums beyond 2^24");
+        assert!(error.contains("--size 1x1x16777216") && error.contains("16777215"), "{error}");
+    }
+}

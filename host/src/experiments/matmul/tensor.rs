@@ -1,0 +1,273 @@
+//! The products on tensor cores, which run on GPUs of compute capability 9.0. The kernels are in gpu-kernels'
+//! `unchecked/tensor`.
+
+use super::{
+    product::Matrix,
+    task::{Form, Task},
+};
+use crate::{
+    device::DeviceInfo,
+    experiments::{KernelInfo, Matrices, MatrixMap, Point, Request, Shape, Work, covering_2d},
+    kernels::own,
+    sizes::Bytes,
+};
+use anyhow::{Result, bail};
+use gpu_kernels::unchecked::tensor::{
+    mma::{self, matmul_mma},
+    overlapped::{self, matmul_overlapped},
+    warpgroup::{self, matmul_wgmma},
+};
+
+/// Elements of a row of a box: 128 bytes of bf16.
+const DEPTH: u32 = 64;
+
+/// A kernel, and how it is launched.
+pub(super) struct Rung {
+    pub info: KernelInfo,
+    form: Form,
+    /// Rows and columns of C that a block computes at a time.
+    tile: [u32; 2],
+    /// Threads of a block.
+    threads: u32,
+    /// Dynamic shared memory of a block, in bytes.
+    shared: u32,
+    grid: Grid,
+    /// Tiles, down and across, that the blocks of a cluster compute together, where their loads serve all of them.
+    shared_by: [u32; 2],
+    /// The tensor maps that it takes, in order: the matrix, and rows of a box.
+    maps: &'static [(Matrix, u32)],
+    work: fn(Matrices, group: u32) -> Work,
+}
+
+/// The blocks of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grid {
+    /// One for each tile, in columns and rows.
+    Plane,
+    /// One for each tile, in bands of `group` rows of tiles.
+    Tiles,
+    /// One for each multiprocessor, or each tile where those are fewer; each computes tile after tile.
+    Persistent,
+}
+
+/// A rung by its kernel, the form of its matrices, its tile, its threads and shared bytes, its grid and what it takes:
+/// matrices as slices; A and B by maps with boxes of so many rows; C by a map as well.
+macro_rules! rung {
+    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, slices) => {
+        rung!($kernel, $form, $tile, $threads, $shared, $grid, [], |Matrices { m, n, k }, _| {
+            Work::kernel::<$kernel>(move |buffers| {
+                (buffers.read(0), buffers.read(1), buffers.write(2), m, n, k)
+            })
+        })
+    };
+    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, boxes($a:expr, $b:expr)) => {
+        rung!(
+            $kernel,
+            $form,
+            $tile,
+            $threads,
+            $shared,
+            $grid,
+            [(Matrix::A, $a), (Matrix::B, $b)],
+            |Matrices { m, n, k }, group| {
+                Work::kernel::<$kernel>(move |buffers| {
+                    (buffers.read_map(0), buffers.read_map(1), buffers.write(2), m, n, k, group)
+                })
+            }
+        )
+    };
+    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, boxes($a:expr, $b:expr, $c:expr)) => {
+        rung!(
+            $kernel,
+            $form,
+            $tile,
+            $threads,
+            $shared,
+            $grid,
+            [(Matrix::A, $a), (Matrix::B, $b), (Matrix::C, $c)],
+            |Matrices { m, n, k }, group| {
+                Work::kernel::<$kernel>(move |buffers| {
+                    let c = buffers.write_map(2);
+                    (buffers.read_map(0), buffers.read_map(1), c, m, n, k, group)
+                })
+            }
+        )
+    };
+    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, $maps:expr, $work:expr) => {
+        Rung {
+            info: KernelInfo::of::<$kernel>(),
+            form: $form,
+            tile: $tile,
+            threads: $threads,
+            shared: $shared,
+            grid: $grid,
+            shared_by: [1, 1],
+            maps: &$maps,
+            work: $work,
+        }
+    };
+}
+
+/// The ladder. A new rung is a line here and a function in gpu-kernels; one whose clusters share loads ends in `.sharing(down, across)`.
+#[rustfmt::skip]
+pub(super) const RUNGS: [Rung; 3] = [
+    rung!(matmul_mma, Form::BF16, [mma::SIDE; 2], 256, 0, Grid::Plane, slices),
+    rung!(matmul_wgmma, Form::BF16, [warpgroup::ROWS, warpgroup::COLUMNS], 128, warpgroup::SHARED, Grid::Tiles, boxes(64, 256)),
+    rung!(matmul_overlapped, Form::BF16, [overlapped::ROWS, overlapped::COLUMNS], 384, overlapped::SHARED, Grid::Persistent, boxes(128, 128, 64)),
+];
+
+/// The bytes of which a row of A, B and C has a multiple: the copy engine's and the vectors' unit.
+const UNIT: u64 = 16;
+
+/// The largest size and one more: coordinates of boxes are signed.
+const SIZES: u32 = 1 << 31;
+
+impl Rung {
+    /// The same in clusters whose blocks load together, for so many tiles down and across.
+    #[expect(dead_code, reason = "no rung has clusters yet")]
+    const fn sharing(self, down: u32, across: u32) -> Rung {
+        Rung { shared_by: [down, across], ..self }
+    }
+
+    /// The reason why the device cannot run the kernel, as a clause.
+    fn why_not_on(&self, device: &DeviceInfo) -> Option<String> {
+        own::why_not(&self.info, device).or_else(|| {
+            (self.shared > device.max_shared_per_block).then(|| {
+                format!(
+                    "{} of shared memory per block are needed, and {} has {}",
+                    Bytes(self.shared.into()),
+                    device.plain_name(),
+                    Bytes(device.max_shared_per_block.into()),
+                )
+            })
+        })
+    }
+
+    /// The reason why the kernel cannot compute a product, as a clause.
+    fn why_not_of(&self, size: Matrices, (alpha, beta): (f32, f32)) -> Option<String> {
+        if (alpha, beta) != (1.0, 0.0) {
+            return Some("C = A B^T has neither --alpha nor --beta".to_string());
+        }
+        let unit = (UNIT / self.form.factors.bytes()) as u32;
+        let Matrices { m, n, k } = size;
+        if let Some(large) = [m, n, k].into_iter().find(|&size| size >= SIZES) {
+            return Some(format!("--size {size}: {large} is not below 2^31"));
+        }
+        let odd = [("N", n), ("K", k)].into_iter().find(|(_, size)| !size.is_multiple_of(unit))?;
+        Some(format!(
+            "--size {size}: {} = {} is not a multiple of {unit}, and rows have to begin at multiples of {UNIT} bytes",
+            odd.0, odd.1
+        ))
+    }
+
+    /// The point of a product.
+    fn point(&self, task: &Task, device: &DeviceInfo) -> Result<Point> {
+        let Matrices { m, n, k } = task.matrices;
+        let [rows, columns] = self.tile;
+        let tiles = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(columns));
+        let blocks = self.info.cluster();
+        let grid = match self.grid {
+            Grid::Plane => {
+                let [across, down] = [n.div_ceil(columns), m.div_ceil(rows)].map(u64::from);
+                covering_2d(across, down, [1, 1], device)?.grid
+            }
+            Grid::Tiles => covering_2d(tiles.next_multiple_of(blocks.into()), 1, [1, 1], device)?.grid,
+            Grid::Persistent => {
+                let most = device.multiprocessors / blocks * blocks;
+                let wanted = tiles.next_multiple_of(blocks.into()).min(most.max(blocks).into());
+                [wanted as u32, 1, 1]
+            }
+        };
+        let shape = Shape::new(grid, [self.threads, 1, 1]).with_shared(self.shared);
+        let loads = [rows * self.shared_by[0], columns * self.shared_by[1]];
+        let work = (self.work)(task.matrices, group(m.max(n)));
+        let more = (blocks > 1).then_some(("cluster", blocks));
+        let of = |&(matrix, down): &(Matrix, u32)| {
+            let (element, size) = match matrix {
+                Matrix::A => (self.form.factors, [m, k]),
+                Matrix::B => (self.form.factors, [n, k]),
+                Matrix::C => (self.form.result, [m, n]),
+            };
+            let buffer = matrix as usize;
+            MatrixMap { buffer, element: element.of_tensor(), size, tile: [down, DEPTH] }
+        };
+        let maps = self.maps.iter().map(of).collect();
+        Ok(Point { maps, ..task.point(shape, loads, work, more)? })
+    }
+}
+
+/// Rows of tiles of a band, whose operands L2 holds: as many as measured best on an H200.
+fn group(longest: u32) -> u32 {
+    match longest {
+        0..=4096 => 16,
+        4097..=8192 => 12,
+        _ => 8,
+    }
+}
+
+/// The points of the rungs that are wanted and possible: size by size, for each the ladder.
+///
+/// # Errors
+/// A kernel that the user names cannot run on the device or compute a product, or a product cannot be computed at all.
+pub(super) fn points(
+    request: &Request,
+    sizes: &[Matrices],
+    scale: (f32, f32),
+    device: &DeviceInfo,
+) -> Result<Vec<Point>> {
+    let mut points = Vec::new();
+    for &size in sizes {
+        let mut tasks: Vec<Task> = Vec::new();
+        for rung in RUNGS.iter().filter(|rung| request.wants(rung.info.name)) {
+            let why_not = rung.why_not_on(device).or_else(|| rung.why_not_of(size, scale));
+            match why_not {
+                Some(reason) if request.names(rung.info.name) => {
+                    bail!("{} cannot be launched: {reason}", rung.info.name)
+                }
+                Some(_) => continue,
+                None => {}
+            }
+            let known = tasks.iter().position(|task| task.form == rung.form);
+            let known = match known {
+                Some(known) => known,
+                None => {
+                    tasks.push(Task::new(size, scale, rung.form, device)?);
+                    tasks.len() - 1
+                }
+            };
+            points.push(rung.point(&tasks[known], device)?);
+        }
+    }
+    Ok(points)
+}
+
+/// Notes on the rungs that are left out: those with the same reason in one.
+pub(super) fn notes(
+    request: &Request,
+    sizes: &[Matrices],
+    scale: (f32, f32),
+    device: &DeviceInfo,
+) -> Vec<String> {
+    let mut left_out: Vec<(String, Vec<&str>)> = Vec::new();
+    let wanted = |rung: &&Rung| request.wants(rung.info.name) && !request.names(rung.info.name);
+    for rung in RUNGS.iter().filter(wanted) {
+        let reasons = match rung.why_not_on(device) {
+            Some(reason) => vec![reason],
+            None => sizes.iter().filter_map(|&size| rung.why_not_of(size, scale)).collect(),
+        };
+        for reason in reasons {
+            match left_out.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, names)) if names.contains(&rung.info.name) => {}
+                Some((_, names)) => names.push(rung.info.name),
+                None => left_out.push((reason, vec![rung.info.name])),
+            }
+        }
+    }
+    let note = |(reason, names): (String, Vec<&str>)| match &names[..] {
+        [rest @ .., last] if !rest.is_empty() => {
+            format!("{} and {last} are left out: {reason}", rest.join(", "))
+        }
+        _ => format!("{} is left out: {reason}", names.concat()),
+    };
+    left_out.into_iter().map(note).collect()
+}

@@ -1,0 +1,127 @@
+//! Kernels that name their architecture (`#[kernel(arch = "90a")]`), because their instructions exist there and nowhere else.
+//!
+//! Their PTX is a text apart. It is loaded on a GPU of exactly that compute capability, when one of them is launched first.
+//! Other devices are never given it, the simulated ones least of all: [`why_not`] says so for a kernel and a device, and an
+//! experiment leaves the kernel out with that reason.
+
+use super::{Artefact, all, driver_of, edited};
+use crate::{
+    device::{Backend, DeviceInfo},
+    experiments::KernelInfo,
+};
+use anyhow::Result;
+use std::{collections::BTreeMap, sync::LazyLock};
+
+/// The PTX texts of such kernels, one for each of their architectures.
+const EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/own.rs"));
+
+/// Reads these texts, with that of [edited] kernels in the place of the embedded one of its architecture.
+///
+/// # Errors
+/// The build left a text without a proper head.
+pub(crate) fn artefacts() -> Result<Vec<Artefact<'static>>> {
+    let edited = edited::own_artefact().transpose()?;
+    let carried = EMBEDDED.iter().map(|ptx| Artefact::read(ptx));
+    let newer = |artefact: Artefact<'static>| match edited {
+        Some(edited) if edited.name() == artefact.name() => edited,
+        _ => artefact,
+    };
+    carried.map(|artefact| artefact.map(newer)).collect()
+}
+
+/// The architecture that a kernel names, by its name in the module.
+pub(crate) fn arch(kernel: &str) -> Option<&'static str> {
+    static NAMED: LazyLock<BTreeMap<&str, &str>> =
+        LazyLock::new(|| all().filter_map(|kernel| Some((kernel.name, kernel.arch?))).collect());
+    NAMED.get(kernel).copied()
+}
+
+/// The artefact of a kernel that names its architecture; `None` for any other kernel.
+pub(crate) fn artefact_of(kernel: &str) -> Option<Artefact<'static>> {
+    let arch = arch(kernel)?;
+    artefacts().ok()?.into_iter().find(|artefact| artefact.name() == arch)
+}
+
+/// The reason why a device cannot run a kernel, as a clause about kernels of its kind. `None` if it can.
+pub(crate) fn why_not(kernel: &KernelInfo, device: &DeviceInfo) -> Option<String> {
+    let arch = kernel.arch?;
+    let Some(artefact) = artefact_of(kernel.name) else {
+        return Some(format!("this program carries no PTX for {arch}"));
+    };
+    let capability = format!("{}.{}", artefact.arch / 10, artefact.arch % 10);
+    if device.backend() == Backend::Modelled {
+        return Some(format!(
+            "kernels for {arch} are not simulated, and run on GPUs of compute capability {capability} alone"
+        ));
+    }
+    if device.compute() != artefact.arch {
+        return Some(format!(
+            "kernels for {arch} run on compute capability {capability} alone, and {} has {}",
+            device.name, device.compute_capability
+        ));
+    }
+    let driver = driver_of(device).ok()?;
+    (artefact.needs() > driver).then(|| {
+        format!(
+            "PTX {} for {arch} needs a driver for CUDA {} or newer, and this one supports CUDA {driver}",
+            artefact.language,
+            artefact.needs()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::tests::{c870, h200};
+    use cuda_launch::Signatures;
+
+    fn reason(device: &DeviceInfo) -> Option<String> {
+        let kernel = all().find(|kernel| kernel.name == "matmul_overlapped").expect("a kernel");
+        why_not(&kernel, device)
+    }
+
+    #[test]
+    fn kernels_of_an_architecture_are_in_its_text_and_in_no_other() {
+        let artefacts = artefacts().expect("the build left proper texts");
+        assert_eq!(artefacts.iter().map(Artefact::name).collect::<Vec<_>>(), ["compute_90a"]);
+        let found = Signatures::of(artefacts[0].ptx);
+        for kernel in all() {
+            assert_eq!(found.has(kernel.name), kernel.arch == Some("compute_90a"), "{}", kernel.name);
+            if kernel.arch.is_some() {
+                kernel.check(&found).unwrap_or_else(|error| panic!("{error}"));
+            }
+        }
+        for artefact in super::super::embedded().expect("the build left proper texts") {
+            assert!(!Signatures::of(artefact.ptx).has("matmul_overlapped"), "{}", artefact.name());
+        }
+    }
+
+    #[test]
+    fn they_run_on_a_gpu_of_that_capability_with_a_driver_for_their_ptx() {
+        assert_eq!(reason(&h200()), None);
+        assert_eq!(reason(&DeviceInfo { driver: "12.3".to_string(), ..h200() }), None);
+        let old = reason(&DeviceInfo { driver: "12.2".to_string(), ..h200() });
+        assert_eq!(
+            old.as_deref(),
+            Some(
+                "PTX 8.3 for compute_90a needs a driver for CUDA 12.3 or newer, and this one supports CUDA 12.2"
+            )
+        );
+        for capability in ["8.0", "8.9", "10.0", "12.0"] {
+            let device = DeviceInfo { compute_capability: capability.to_string(), ..h200() };
+            let says = format!(
+                "kernels for compute_90a run on compute capability 9.0 alone, and NVIDIA H200 has {capability}"
+            );
+            assert_eq!(reason(&device), Some(says));
+        }
+    }
+
+    #[test]
+    fn no_simulated_card_is_given_them() {
+        for device in [c870(), DeviceInfo { card: c870().card, ..h200() }] {
+            let reason = reason(&device).expect("not simulated");
+            assert!(reason.starts_with("kernels for compute_90a are not simulated, "), "{reason}");
+        }
+    }
+}
