@@ -501,7 +501,12 @@ fn a_pinned_buffer_has_its_flags_and_is_freed() {
 fn a_launch_with_attributes_lies_in_memory_as_the_driver_reads_it() {
     bind_fake();
     let plain = ext::LaunchConfig::new([8, 2, 3], [128, 4, 1], 1024, handle(0x60));
-    let full = ext::LaunchConfig { cluster: Some([4, 2, 1]), overlaps_predecessor: true, ..plain };
+    let full = ext::LaunchConfig {
+        cluster: Some([4, 2, 1]),
+        overlaps_predecessor: true,
+        priority: Some(-3),
+        ..plain
+    };
     let mut argument = 0x1234_5678_9abc_u64;
     let mut parameters = [(&raw mut argument).cast::<c_void>()];
     // SAFETY: the fake driver follows the parameters alone, and they are there.
@@ -517,6 +522,7 @@ fn a_launch_with_attributes_lies_in_memory_as_the_driver_reads_it() {
             "[8, 2, 3, 128, 4, 1, 1024] stream 0x60 function 0x61",
             "attribute 4 [4, 2, 1, 0]",
             "attribute 6 [1, 0, 0, 0]",
+            "attribute 8 [4294967293, 0, 0, 0]",
             "parameter 20015998343868",
         ]
     );

@@ -1,6 +1,7 @@
 //! Errors of a launch.
 
-use cuda_std::launch::Refusal;
+use cuda_driver::{Code, ext};
+use cuda_std::launch::{Cluster, Refusal};
 use cust::error::CudaError;
 
 /// A launch, or the loading of what is launched, that failed.
@@ -36,9 +37,54 @@ pub enum LaunchError {
         /// The program's signature.
         source_text: String,
     },
+    /// The launch asks for other clusters than the kernel has by `#[kernel(cluster(..))]`.
+    #[error(
+        "the kernel `{kernel}` has clusters of {own} blocks by its own attribute, and the launch asks for {asked}. Leave \
+         `in_clusters` out"
+    )]
+    OtherCluster {
+        /// The kernel.
+        kernel: &'static str,
+        /// Its clusters.
+        own: Cluster,
+        /// The clusters that the launch asks for.
+        asked: Cluster,
+    },
+    /// The driver refused a launch with attributes.
+    #[error("the driver refused the launch of `{kernel}`: {error}{}", advice(*.error, *.cluster))]
+    Attributes {
+        /// The kernel.
+        kernel: &'static str,
+        /// Its clusters, if it has any.
+        cluster: Option<Cluster>,
+        /// The driver's error.
+        error: ext::Error,
+    },
     /// The driver failed.
     #[error("the driver: {0}")]
     Driver(#[from] CudaError),
+}
+
+/// What to do about an error of a launch with attributes.
+fn advice(error: ext::Error, cluster: Option<Cluster>) -> String {
+    const INVALID_CLUSTER_SIZE: Code = Code(912);
+    const COOPERATIVE_LAUNCH_TOO_LARGE: Code = Code(720);
+    match (error.code, cluster) {
+        (Code::NOT_SUPPORTED, Some(cluster)) => format!(
+            ". It has clusters of {cluster} blocks, which a device of compute capability 9.0 or later has, with a driver for CUDA 11.8 or \
+             later; the simulated driver has none"
+        ),
+        (Code::NOT_SUPPORTED, None) => {
+            String::from(". Launches with attributes need a driver for CUDA 11.8 or later")
+        }
+        (INVALID_CLUSTER_SIZE, Some(cluster)) => format!(
+            ". The device has no clusters of {cluster} such blocks: take smaller clusters, or blocks with less shared memory"
+        ),
+        (COOPERATIVE_LAUNCH_TOO_LARGE, _) => {
+            String::from(". Not all blocks fit on the device at once: take fewer, or smaller ones")
+        }
+        _ => String::new(),
+    }
 }
 
 fn suggestion(name: &Option<String>) -> String {

@@ -1,17 +1,19 @@
 //! Launches as calls on the kernel's own type.
 
-use cuda_std::launch::{Kernel, SafeKernel, Shape};
+use cuda_std::launch::{Kernel, SafeKernel};
 use cust::stream::Stream;
 
 use crate::argument::IntoArguments;
 use crate::error::LaunchError;
 use crate::module::Module;
+use crate::options::LaunchOptions;
 use crate::scope::{InScope, Scope};
 
 /// Launches of a kernel, as functions of its type: `naive_row::launch(&module, &stream, shape, (&source, &mut destination, nx,
 /// ny))`.
 ///
-/// Each looks the kernel up in the module and compares its parameters. For launches that are made often, do that once with
+/// The second argument but one is a [`Shape`](cuda_std::launch::Shape), or [`LaunchOptions`] for a launch with attributes. Each
+/// function looks the kernel up in the module and compares its parameters. For launches that are made often, do that once with
 /// [`Module::kernel`].
 pub trait Launch: Kernel + Sized {
     /// Runs the kernel and waits until the stream has ended its work.
@@ -21,13 +23,13 @@ pub trait Launch: Kernel + Sized {
     fn launch<'a>(
         module: &Module,
         stream: &Stream,
-        shape: Shape,
+        options: impl Into<LaunchOptions>,
         arguments: impl IntoArguments<Self::Arguments<'a>>,
     ) -> Result<(), LaunchError>
     where
         Self: SafeKernel,
     {
-        module.kernel::<Self>()?.launch(stream, shape, arguments)
+        module.kernel::<Self>()?.launch(stream, options, arguments)
     }
 
     /// Queues the kernel behind the work of the scope's stream; see [`scope`](crate::scope()).
@@ -37,14 +39,14 @@ pub trait Launch: Kernel + Sized {
     fn enqueue<'a, 'scope, A>(
         module: &Module,
         scope: &Scope<'scope, '_>,
-        shape: Shape,
+        options: impl Into<LaunchOptions>,
         arguments: A,
     ) -> Result<(), LaunchError>
     where
         Self: SafeKernel,
         A: IntoArguments<Self::Arguments<'a>> + InScope<'scope>,
     {
-        module.kernel::<Self>()?.enqueue(scope, shape, arguments)
+        module.kernel::<Self>()?.enqueue(scope, options, arguments)
     }
 
     /// Queues a launch on the stream, if it keeps the kernel's contract.
@@ -58,11 +60,11 @@ pub trait Launch: Kernel + Sized {
     unsafe fn launch_unchecked<'a>(
         module: &Module,
         stream: &Stream,
-        shape: Shape,
+        options: impl Into<LaunchOptions>,
         arguments: impl IntoArguments<Self::Arguments<'a>>,
     ) -> Result<(), LaunchError> {
         // SAFETY: promised by the caller.
-        unsafe { module.kernel::<Self>()?.launch_unchecked(stream, shape, arguments) }
+        unsafe { module.kernel::<Self>()?.launch_unchecked(stream, options, arguments) }
     }
 }
 

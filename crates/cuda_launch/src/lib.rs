@@ -32,6 +32,7 @@
 //! | run a safe kernel and wait for it | [`Launch::launch`] |
 //! | queue several safe kernels without waiting | [`scope()`] and [`Launch::enqueue`] |
 //! | queue an unsafe kernel, or one whose buffers the caller keeps alive | [`Launch::launch_unchecked`] |
+//! | launch in clusters, with priority, or overlapping with the kernel ahead | [`LaunchOptions`] in place of the [`Shape`] |
 //! | launch the same kernel often | [`Module::kernel`] once, and the methods of [`Loaded`] |
 //!
 //! Arguments are borrowed `cust` buffers (`&DeviceBuffer`, `&mut UnifiedBuffer`, `&mut DeviceBox`), [`Parts`] of them, loans of a
@@ -42,6 +43,7 @@ mod argument;
 mod error;
 mod launch;
 mod module;
+mod options;
 mod scope;
 
 pub use argument::{IntoArgument, IntoArguments, Parts};
@@ -51,6 +53,7 @@ pub use cuda_std::launch::{
 pub use error::LaunchError;
 pub use launch::Launch;
 pub use module::{Loaded, Module, Signatures};
+pub use options::LaunchOptions;
 pub use scope::{InScope, Lent, Scope, Shared, scope};
 
 /// The README's examples, which run as tests.

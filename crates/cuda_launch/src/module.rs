@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use cuda_std::launch::{Kernel, SafeKernel, Shape, Wire};
+use cuda_driver::ext;
+use cuda_std::launch::{Cluster, Kernel, SafeKernel, Wire};
 use cust::function::Function;
 use cust::stream::Stream;
 
 use crate::argument::IntoArguments;
 use crate::error::LaunchError;
+use crate::options::LaunchOptions;
 use crate::scope::{InScope, Scope};
 
 /// The parameters of each entry point of a PTX text, by its name.
@@ -216,11 +218,11 @@ impl<'m, K: Kernel> Loaded<'m, K> {
     pub unsafe fn launch_unchecked<'a>(
         &self,
         stream: &Stream,
-        shape: Shape,
+        options: impl Into<LaunchOptions>,
         arguments: impl IntoArguments<K::Arguments<'a>>,
     ) -> Result<(), LaunchError> {
         // SAFETY: promised by the caller; the function has the parameters of `K`.
-        unsafe { launch::<K>(&self.function, stream, shape, arguments.into_arguments()) }
+        unsafe { launch::<K>(&self.function, stream, options.into(), arguments.into_arguments()) }
     }
 }
 
@@ -232,11 +234,11 @@ impl<K: SafeKernel> Loaded<'_, K> {
     pub fn launch<'a>(
         &self,
         stream: &Stream,
-        shape: Shape,
+        options: impl Into<LaunchOptions>,
         arguments: impl IntoArguments<K::Arguments<'a>>,
     ) -> Result<(), LaunchError> {
         // SAFETY: the buffers are borrowed until the stream has ended its work.
-        let launched = unsafe { self.launch_unchecked(stream, shape, arguments) };
+        let launched = unsafe { self.launch_unchecked(stream, options, arguments) };
         launched?;
         Ok(stream.synchronize()?)
     }
@@ -248,14 +250,14 @@ impl<K: SafeKernel> Loaded<'_, K> {
     pub fn enqueue<'a, 'scope, A>(
         &self,
         scope: &Scope<'scope, '_>,
-        shape: Shape,
+        options: impl Into<LaunchOptions>,
         arguments: A,
     ) -> Result<(), LaunchError>
     where
         A: IntoArguments<K::Arguments<'a>> + InScope<'scope>,
     {
         // SAFETY: what the scope lends stays until its stream has ended its work, and is used on this stream alone.
-        unsafe { self.launch_unchecked(scope.stream(), shape, arguments) }
+        unsafe { self.launch_unchecked(scope.stream(), options, arguments) }
     }
 }
 
@@ -266,14 +268,42 @@ impl<K: SafeKernel> Loaded<'_, K> {
 unsafe fn launch<K: Kernel>(
     function: &Function<'_>,
     stream: &Stream,
-    shape: Shape,
+    options: LaunchOptions,
     arguments: K::Arguments<'_>,
 ) -> Result<(), LaunchError> {
-    let (words, shape) = K::pass(arguments, shape)?;
-    let ([x, y, z], [bx, by, bz]) = (shape.grid, shape.block);
-    // SAFETY: promised by the caller; the pointers are to values of the parameters' types, which live through the call.
-    unsafe { stream.launch(function, (x, y, z), (bx, by, bz), shape.shared, &words.pointers())? };
-    Ok(())
+    let (words, shape) = K::pass(arguments, options.shape)?;
+    let cluster = cluster::<K>(&options)?;
+    let mut pointers = words.pointers();
+    if options.is_plain() && K::cluster().is_none() {
+        let ([x, y, z], [bx, by, bz]) = (shape.grid, shape.block);
+        // SAFETY: promised by the caller; the pointers are to values of the parameters' types, which live through the call.
+        unsafe { stream.launch(function, (x, y, z), (bx, by, bz), shape.shared, &pointers)? };
+        return Ok(());
+    }
+    let config = ext::LaunchConfig {
+        cluster: cluster.map(Cluster::blocks),
+        cooperative: options.cooperative,
+        overlaps_predecessor: options.overlaps,
+        priority: options.priority,
+        ..ext::LaunchConfig::new(shape.grid, shape.block, shape.shared, stream.as_inner())
+    };
+    // SAFETY: as above.
+    unsafe { ext::launch(function.to_raw(), &config, &mut pointers) }.map_err(|error| {
+        LaunchError::Attributes { kernel: K::NAME, cluster: cluster.or(K::cluster()), error }
+    })
+}
+
+/// The clusters that the launch asks the driver for; none if the kernel says them itself.
+fn cluster<K: Kernel>(options: &LaunchOptions) -> Result<Option<Cluster>, LaunchError> {
+    let Some(asked) = options.cluster else { return Ok(None) };
+    match K::cluster() {
+        None => {
+            asked.check(K::NAME, &options.shape)?;
+            Ok(Some(asked))
+        }
+        Some(own) if own == asked => Ok(None),
+        Some(own) => Err(LaunchError::OtherCluster { kernel: K::NAME, own, asked }),
+    }
 }
 
 #[cfg(test)]

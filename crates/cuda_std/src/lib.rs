@@ -39,6 +39,7 @@ pub mod approx;
 pub mod async_copy;
 pub mod atomic;
 pub mod cfg;
+pub mod dependent;
 pub mod float;
 pub mod float_ext;
 pub mod integer;

@@ -614,6 +614,22 @@ fn blocks_of_a_cluster_meet_and_share() {
 }
 
 #[test]
+fn a_dependent_launch_waits_before_it_reads() {
+    expect_in_order(
+        NvvmArch::Compute90,
+        "overlapping",
+        &[
+            "griddepcontrol.wait;",
+            "ld.global",
+            "st.global.b32",
+            "griddepcontrol.launch_dependents;",
+            "st.global.b32",
+        ],
+    );
+    assert!(!module(NvvmArch::Compute80).kernels.contains_key("overlapping"));
+}
+
+#[test]
 fn text_and_heap_are_the_drivers() {
     for arch in ARCHES {
         expect_in_order(arch, "heap", &["call.uni (retval0), malloc,", "free,"]);

@@ -24,6 +24,8 @@ pub struct LaunchConfig {
     /// True if the kernel may start before the preceding one in the stream has ended, and waits for it itself
     /// (`griddepcontrol`).
     pub overlaps_predecessor: bool,
+    /// The launch's priority in place of its stream's: lower numbers go first.
+    pub priority: Option<i32>,
 }
 
 impl LaunchConfig {
@@ -37,6 +39,7 @@ impl LaunchConfig {
             cluster: None,
             cooperative: false,
             overlaps_predecessor: false,
+            priority: None,
         }
     }
 
@@ -45,8 +48,9 @@ impl LaunchConfig {
         const COOPERATIVE: c_uint = 2;
         const CLUSTER_DIMENSION: c_uint = 4;
         const PROGRAMMATIC_STREAM_SERIALIZATION: c_uint = 6;
+        const PRIORITY: c_uint = 8;
 
-        let mut attributes = Vec::with_capacity(3);
+        let mut attributes = Vec::with_capacity(4);
         let mut push = |id, first_words: &[c_uint]| {
             let mut words = [0; 16];
             words[..first_words.len()].copy_from_slice(first_words);
@@ -60,6 +64,9 @@ impl LaunchConfig {
         }
         if self.overlaps_predecessor {
             push(PROGRAMMATIC_STREAM_SERIALIZATION, &[1]);
+        }
+        if let Some(priority) = self.priority {
+            push(PRIORITY, &[priority.cast_unsigned()]);
         }
         let config = CUlaunchConfig {
             gridDimX: self.grid[0],

@@ -180,6 +180,7 @@ impl Launch {
 pub(super) fn refusal(failure: &LaunchFailure) -> Code {
     match failure {
         LaunchFailure::Memory { .. } => OUT_OF_MEMORY,
+        LaunchFailure::Cluster { .. } => Code::NOT_SUPPORTED,
         LaunchFailure::SharedMemory { .. } => LAUNCH_OUT_OF_RESOURCES,
         _ => INVALID_VALUE,
     }

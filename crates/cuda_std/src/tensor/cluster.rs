@@ -1,7 +1,7 @@
 //! Clusters: blocks that run at the same time and reach each other's shared memory (sm_90).
 //!
 //! A kernel names its clusters itself, `#[kernel(arch = "90", cluster(2))]`, or the host asks for them with the launch
-//! (`cuda_driver::ext::LaunchConfig::cluster`). Without, each block is a cluster of its own.
+//! (`cuda_launch::LaunchOptions::in_clusters`). Without, each block is a cluster of its own.
 
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;

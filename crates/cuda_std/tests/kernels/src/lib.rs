@@ -5,6 +5,7 @@
 mod access;
 mod async_copy;
 mod atomic;
+mod dependent;
 mod float;
 mod launch;
 mod memory;

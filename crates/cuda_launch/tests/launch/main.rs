@@ -3,6 +3,8 @@
 //! The kernels' device code is written out as PTX, so that these tests need no build for the device; that it is what the
 //! kernels compile to is the business of `cuda_builder`'s tests.
 
+mod options;
+
 use cuda_driver::simulated::{Settings, bind_simulated};
 use cuda_launch::{Launch, LaunchError, Module, Parts, Shape, scope};
 use cuda_safe::names::{N, Nx, Ny, S};

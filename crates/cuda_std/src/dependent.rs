@@ -1,0 +1,65 @@
+//! Launches that begin before the kernel ahead of them has ended (programmatic dependent launch, sm_90).
+//!
+//! A kernel ends with its slowest block, and the next one begins with its fixed costs: blocks are placed, tables are read, barriers are
+//! initialised. Both leave multiprocessors idle. A launch that *overlaps* (`cuda_launch`'s `LaunchOptions::overlapping`) may
+//! do the second during the first:
+//!
+//! ```text
+//! kernel A    ── work ── launch_dependents ── last writes ─┐
+//! kernel B                 └─ prologue ── wait_for_predecessor ── work that needs A's writes ──
+//! ```
+//!
+//! - A says with [`launch_dependents`] that its multiprocessors may take B's blocks. Without, they come when A's blocks end.
+//! - B waits with [`wait_for_predecessor`] until A has ended and its writes are visible. It is this and not A's call that orders
+//!   memory: nothing that A writes may be read before, and nothing that A uses may be written.
+//!
+//! Launched without overlap, both calls do nothing.
+//!
+//! ```no_run
+//! use cuda_std::{dependent, kernel, thread};
+//!
+//! /// `y[i] += factor * x[i]`, of which `factor` is the host's and `x` the preceding kernel's.
+//! ///
+//! /// # Safety
+//! /// `y` is as long as `x`.
+//! #[kernel(arch = "90")]
+//! pub unsafe fn scaled(factor: &f32, x: &[f32], y: *mut f32) {
+//!     let index = thread::index_1d() as usize;
+//!     let factor = *factor;
+//!     dependent::wait_for_predecessor();
+//!     if index < x.len() {
+//!         // SAFETY: `y` is as long as `x`.
+//!         unsafe { *y.add(index) += factor * *x.as_ptr().add(index) }
+//!     }
+//!     dependent::launch_dependents();
+//! }
+//! # fn main() {}
+//! ```
+
+#[cfg(target_arch = "nvptx64")]
+use core::arch::asm;
+
+use crate::gpu_only;
+
+/// Waits until the kernels that this one overlaps have ended and their writes are visible to the calling thread
+/// (`griddepcontrol.wait`, sm_90).
+///
+/// A shared slice `&[T]` counts as not written during the launch, so that its elements are read through the read-only path: read
+/// them only after this call. The compiler moves no access to memory across it.
+#[gpu_only]
+#[inline(always)]
+pub fn wait_for_predecessor() {
+    // SAFETY: waits for work that does not wait for this kernel.
+    unsafe { asm!("griddepcontrol.wait;", options(nostack, preserves_flags)) }
+}
+
+/// Allows the blocks of an overlapping launch behind this kernel to start (`griddepcontrol.launch_dependents`, sm_90): they do
+/// once each block of this kernel has called it or ended.
+///
+/// A block's first call counts, by whichever thread. It says nothing about memory: the kernel behind waits for this one's end.
+#[gpu_only]
+#[inline(always)]
+pub fn launch_dependents() {
+    // SAFETY: what starts is a launch that has promised to wait.
+    unsafe { asm!("griddepcontrol.launch_dependents;", options(nostack, preserves_flags)) }
+}
