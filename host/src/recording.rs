@@ -59,7 +59,8 @@ impl Recorder<'_> {
         let above = Above { peak: percent_of_peak > Some(100.0), copy: percent_of_copy > Some(100.0) };
         let gflop_per_s = times.zip(point.flops).map(|(times, flops)| Times::gb_per_s(flops, times.median));
         let arithmetic_intensity = point.flops.filter(|_| moved > 0).map(|flops| flops as f64 / moved as f64);
-        let about = About { above, language, residence, method: measurement.method };
+        let rereads = point.bytes.read > 2 * point.bytes.footprint;
+        let about = About { above, language, residence, method: measurement.method, rereads };
         let unfilled = Unfilled::of(point.parameters.grid, self.device.multiprocessors);
         let unfilled = unfilled.map(|unfilled| format!("{unfilled}: the card is not filled"));
         let remarks = about.remark().into_iter().chain(unfilled).filter(|_| times.is_some());

@@ -45,7 +45,8 @@ impl Experiment for Matmul {
 
     fn reading(&self) -> &'static str {
         "GB/s and intensity count the loads from global memory: two per multiplication without tiles, 16 or 32 times \
-         fewer with tiles. Fewer loads give more GFLOP/s, until shared memory is the limit; tiles in registers go beyond it."
+         fewer with tiles. Fewer loads give more GFLOP/s, until shared memory is the limit; tiles in registers go beyond it. \
+         Rows with types bf16 are C = A B^T on tensor cores, their sums in f32."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -186,7 +187,7 @@ mod tests {
     fn on_tensor_cores(request: &Request, device: &DeviceInfo) -> Vec<(&'static str, String)> {
         let points = Matmul.points(request, device).expect("a valid request");
         let of = |point: Point| (point.kernel, point.parameters.to_string());
-        points.into_iter().filter(|point| point.parameters.more.contains_key("factors")).map(of).collect()
+        points.into_iter().filter(|point| point.parameters.more.contains_key("types")).map(of).collect()
     }
 
     #[test]
@@ -195,8 +196,7 @@ mod tests {
         let found = on_tensor_cores(&experiments::tests::request(), &h200());
         assert_eq!(found.iter().map(|(kernel, _)| *kernel).collect::<Vec<_>>(), ladder);
         for (kernel, parameters) in found {
-            let says =
-                "b n rows of k, factors bf16, k 4096, m 4096, n 4096, result bf16, 100663296 bytes, block ";
+            let says = "b n x k, k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block ";
             assert!(parameters.starts_with(says), "{kernel}: {parameters}");
         }
         let simulated = DeviceInfo { card: c870().card, ..h200() };

@@ -61,6 +61,8 @@ pub(super) struct About {
     pub language: Language,
     pub residence: Residence,
     pub method: Method,
+    /// Whether the launch reads its bytes more than twice.
+    pub rereads: bool,
 }
 
 impl About {
@@ -73,8 +75,11 @@ impl About {
     }
 
     fn of_bandwidth(self) -> Option<String> {
-        let About { above, language, residence, method } = self;
+        let About { above, language, residence, method, rereads } = self;
         let text = match (residence, above) {
+            (Residence::Dram, Above { peak: true, .. } | Above { copy: true, .. }) if rereads => {
+                "each byte is read several times, and caches serve it again: this is not DRAM bandwidth"
+            }
             (Residence::Dram, Above { peak: true, .. }) => {
                 let clock = match method {
                     Method::Modelled => "the card's description",
@@ -118,7 +123,13 @@ mod tests {
     fn whatever_is_above_100_per_cent_says_why() {
         let of = |peak: bool, copy: bool, residence| {
             let above = Above { peak, copy };
-            let about = About { above, language: Language::Rust, residence, method: Method::Graph };
+            let about =
+                About { above, language: Language::Rust, residence, method: Method::Graph, rereads: false };
+            let again = About { rereads: true, ..about }.remark();
+            assert!(
+                residence != Residence::Dram
+                    || again.is_none_or(|again| again.contains("caches serve it again"))
+            );
             about.remark().unwrap_or_default()
         };
         assert_eq!(of(false, false, Residence::Dram), "");
@@ -145,6 +156,7 @@ mod tests {
             language: Language::Driver,
             residence: Residence::Dram,
             method: Method::LaunchesWithoutGraph,
+            rereads: false,
         };
         assert_eq!(
             about.remark().as_deref(),

@@ -86,9 +86,34 @@ pub(crate) fn build(root: &Path, target: &Path, architectures: &[NvvmArch]) -> R
     build.artifacts.iter().map(read).collect()
 }
 
-/// Compiles the kernel crate for one architecture.
-pub(crate) fn build_one(root: &Path, target: &Path, arch: NvvmArch) -> Result<Built> {
-    build(root, target, &[arch])?.pop().context("the build left no PTX")
+/// The architecture of kernels that name theirs, which are in no other PTX.
+const OWN: NvvmArch = NvvmArch::Compute90a;
+
+/// The architecture that is shown unless one is asked for.
+const USUAL: NvvmArch = NvvmArch::Compute90;
+
+/// Compiles the kernel crate for one architecture: that asked for, else the usual one, or that which the kernel names.
+pub(crate) fn build_one(
+    root: &Path,
+    target: &Path,
+    asked: Option<NvvmArch>,
+    kernel: Option<&str>,
+) -> Result<Built> {
+    let one = |arch| build(root, target, &[arch])?.pop().context("the build left no PTX");
+    let wanted = one(asked.unwrap_or(USUAL))?;
+    let lacks = |built: &Built| kernel.is_some_and(|kernel| !built.kernels.iter().any(|name| name == kernel));
+    if !lacks(&wanted) || wanted.arch == OWN {
+        return Ok(wanted);
+    }
+    let own = one(OWN)?;
+    match asked {
+        _ if lacks(&own) => Ok(wanted),
+        None => Ok(own),
+        Some(arch) => Err(Misuse::error(format!(
+            "the kernel `{}` is for {OWN} alone, and {arch} lacks its instructions; leave out --arch",
+            kernel.unwrap_or_default()
+        ))),
+    }
 }
 
 /// The highest PTX version among them: what a ptxas has to know.

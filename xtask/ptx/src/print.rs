@@ -15,9 +15,9 @@ pub(crate) struct Arguments {
     /// The kernel's name
     #[arg(required_unless_present = "all")]
     kernel: Option<String>,
-    /// The architecture to compile for
-    #[arg(long, value_parser = kernels::parse_arch, default_value = "compute_90")]
-    arch: NvvmArch,
+    /// The architecture to compile for [default: compute_90, or the one that the kernel names]
+    #[arg(long, value_parser = kernels::parse_arch)]
+    arch: Option<NvvmArch>,
     /// Print the whole module: all kernels
     #[arg(long, conflicts_with = "kernel")]
     all: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let layout = Layout::find()?;
     let root = layout.root("ptx")?;
-    let built = kernels::build_one(root, &cargo::target(root)?, arguments.arch)?;
+    let built = kernels::build_one(root, &cargo::target(root)?, arguments.arch, arguments.kernel.as_deref())?;
     let text = match &arguments.kernel {
         Some(kernel) => built.extract(kernel)?,
         None => built.text,

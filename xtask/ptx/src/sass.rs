@@ -18,9 +18,9 @@ use crate::lines::{Headings, Shown};
 pub(crate) struct Arguments {
     /// The kernel's name
     kernel: String,
-    /// The architecture to assemble for
-    #[arg(long, value_parser = kernels::parse_arch, default_value = "compute_90")]
-    arch: NvvmArch,
+    /// The architecture to assemble for [default: compute_90, or the one that the kernel names]
+    #[arg(long, value_parser = kernels::parse_arch)]
+    arch: Option<NvvmArch>,
     /// Show above each run of instructions the source line that it comes from, and in brackets what was inlined there
     #[arg(long)]
     lines: bool,
@@ -31,10 +31,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let layout = Layout::find()?;
     let root = layout.root("sass")?;
     let target = cargo::target(root)?;
-    let built = kernels::build_one(root, &target, arguments.arch)?;
+    let built = kernels::build_one(root, &target, arguments.arch, Some(&arguments.kernel))?;
     let alone = built.extract(&arguments.kernel)?;
 
-    let arch = arguments.arch.to_string();
+    let arch = built.arch.to_string();
     let scratch = target.join("cuda-tools/scratch");
     let ptxas =
         find_or_fetch(Program::Ptxas, &target, |ptxas| ptxas::accepts(ptxas, &arch, &built.isa, &scratch))?;

@@ -27,7 +27,26 @@ struct Point<'r> {
     label: &'r str,
     row: &'r Record,
     intensity: f64,
+    /// In the figure's [`Unit`].
     rate: f64,
+}
+
+/// The unit of rates of arithmetic in a figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Unit {
+    name: &'static str,
+    /// GFLOP/s.
+    value: f64,
+}
+
+impl Unit {
+    /// The unit for rates up to this one, in GFLOP/s.
+    fn up_to(highest: f64) -> Unit {
+        match highest {
+            ..1e5 => Unit { name: "GFLOP/s", value: 1.0 },
+            _ => Unit { name: "TFLOP/s", value: 1e3 },
+        }
+    }
 }
 
 /// A roof: a bandwidth that bounds by intensity, or a rate that bounds by itself.
@@ -36,24 +55,32 @@ struct Roof {
     /// GB/s, or GFLOP/s.
     value: f64,
     slanted: bool,
+    unit: Unit,
 }
 
 impl Roof {
+    /// The rate that it allows, in the figure's unit.
     fn at(&self, intensity: f64) -> f64 {
-        if self.slanted { self.value * intensity } else { self.value }
+        let allowed = if self.slanted { self.value * intensity } else { self.value };
+        allowed / self.unit.value
     }
 
     fn text(&self) -> String {
-        format!("{} {} {}", self.name, rate(self.value), if self.slanted { "GB/s" } else { "GFLOP/s" })
+        match self.slanted {
+            true => format!("{} {} GB/s", self.name, rate(self.value)),
+            false => format!("{} {} {}", self.name, rate(self.value / self.unit.value), self.unit.name),
+        }
     }
 }
 
 impl Roofline<'_> {
     /// The figure; `None` where no row is about arithmetic.
     pub(super) fn figure(&self) -> Option<Figure> {
-        let points = self.points();
+        let rates = self.rows.iter().filter_map(|(_, row)| row.gflop_per_s);
+        let unit = Unit::up_to(rates.fold(0.0, f64::max));
+        let points = self.points(unit);
         let first = points.first()?.row;
-        let roofs = self.roofs();
+        let roofs = self.roofs(unit);
         let mut notes = vec![
             "Intensity is operations per byte that the kernel asks for. A point above the slanted roofs gets its data from \
              caches; one far below every roof waits for something else than memory or arithmetic."
@@ -65,18 +92,18 @@ impl Roofline<'_> {
                     .to_string(),
             );
         }
-        let says = points.iter().map(|point| format!("{}: {} GFLOP/s", point.label, rate(point.rate)));
+        let says = points.iter().map(|point| format!("{}: {} {}", point.label, rate(point.rate), unit.name));
         Some(Figure {
             id: self.id.clone(),
             title: format!("Rate of arithmetic over arithmetic intensity, {}", self.whose),
             description: format!("Roofline, {}. {}.", first.backend, says.collect::<Vec<_>>().join("; ")),
             notes,
-            drawings: Column::ALL.map(|column| drawing(column, first.backend, &points, &roofs)).into(),
-            table: table(&points, &roofs),
+            drawings: Column::ALL.map(|column| drawing(column, first.backend, &points, &roofs, unit)).into(),
+            table: table(&points, &roofs, unit),
         })
     }
 
-    fn points(&self) -> Vec<Point<'_>> {
+    fn points(&self, unit: Unit) -> Vec<Point<'_>> {
         let point = |(label, row): &'_ (String, &'_ Record)| {
             Some((row.arithmetic_intensity?, row.gflop_per_s.filter(|rate| *rate > 0.0)?))
                 .map(|(intensity, rate)| (label.clone(), intensity, rate))
@@ -85,29 +112,29 @@ impl Roofline<'_> {
             .iter()
             .filter_map(|entry| {
                 let (_, intensity, rate) = point(entry)?;
-                Some(Point { label: &entry.0, row: entry.1, intensity, rate })
+                Some(Point { label: &entry.0, row: entry.1, intensity, rate: rate / unit.value })
             })
             .collect()
     }
 
-    fn roofs(&self) -> Vec<Roof> {
-        let copy = self.run.copy.map(|copy| Roof { name: "copy", value: copy.gb_per_s, slanted: true });
+    fn roofs(&self, unit: Unit) -> Vec<Roof> {
+        let copy = self.run.copy.map(|copy| Roof { name: "copy", value: copy.gb_per_s, slanted: true, unit });
         let peak = self.run.peak.as_ref();
-        let peak = peak.map(|peak| Roof { name: "peak", value: peak.gb_per_s, slanted: true });
-        copy.into_iter().chain(peak).chain(self.compute()).collect()
+        let peak = peak.map(|peak| Roof { name: "peak", value: peak.gb_per_s, slanted: true, unit });
+        copy.into_iter().chain(peak).chain(self.compute(unit)).collect()
     }
 
     /// The peak rate of a simulated card in single precision: two operations per lane and issue.
-    fn compute(&self) -> Option<Roof> {
+    fn compute(&self, unit: Unit) -> Option<Roof> {
         let card = self.run.card.as_ref()?;
         let figure = |name: &str| card.get(name)?.as_f64();
         let lanes = figure("issue_per_clock")? * figure("warp_threads")?;
         let value = 2.0 * lanes * figure("multiprocessors")? * figure("clock_mhz")? / 1e3;
-        Some(Roof { name: "f32 units", value, slanted: false })
+        Some(Roof { name: "f32 units", value, slanted: false, unit })
     }
 }
 
-fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof]) -> Drawing {
+fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof], unit: Unit) -> Drawing {
     let wide = column == Column::Wide;
     let top = 26.0;
     let longest = points.iter().map(|point| point.label.chars().count()).max().unwrap_or(0) as f64;
@@ -120,7 +147,7 @@ fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof
     let low = intensities().fold(f64::INFINITY, f64::min).min(1.0) / 2.0;
     let high = intensities().fold(0.0, f64::max) * 2.0;
     let roof = |at: f64| roofs.iter().map(|roof| roof.at(at)).fold(f64::INFINITY, f64::min);
-    let highest = roofs.iter().filter(|roof| !roof.slanted).map(|roof| roof.value).fold(0.0, f64::max);
+    let highest = roofs.iter().filter(|roof| !roof.slanted).map(|roof| roof.at(0.0)).fold(0.0, f64::max);
     let highest = highest.max(rates().fold(0.0, f64::max) * 4.0);
     let lowest = rates().fold(f64::INFINITY, f64::min).min(roof(low)) / 2.0;
     let y = Scale::logarithmic([lowest, highest * 1.5], [bottom, top]);
@@ -131,7 +158,7 @@ fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof
         across: [left, end],
         down: [top, bottom],
         x: (&x, x.ticks(6), "operations per byte"),
-        y: (&y, &y_ticks, "GFLOP/s"),
+        y: (&y, &y_ticks, unit.name),
         backend,
     };
     let legend = if wide { 0.0 } else { 20.0 * points.len() as f64 + 8.0 };
@@ -155,7 +182,7 @@ fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof
                 }
                 path.marker d=(look.marker(at, value)) data-kernel=(point.row.kernel)
                     data-x=(point.intensity) data-y=(point.rate) {
-                    title { (point.label) ": " (rate(point.rate)) " GFLOP/s at " (rate(point.intensity)) " operations per byte" }
+                    title { (point.label) ": " (rate(point.rate)) " " (unit.name) " at " (rate(point.intensity)) " operations per byte" }
                 }
             }
         }
@@ -167,7 +194,7 @@ fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof
 fn roof(roof: &Roof, x: &Scale, y: &Scale) -> Markup {
     let ([low, high], [bottom, top]) = (x.ends(), y.ends());
     let (from, to) = if roof.slanted {
-        ((bottom / roof.value).clamp(low, high), (top / roof.value).clamp(low, high))
+        ((bottom / roof.at(1.0)).clamp(low, high), (top / roof.at(1.0)).clamp(low, high))
     } else {
         (low, high)
     };
@@ -188,14 +215,14 @@ fn roof(roof: &Roof, x: &Scale, y: &Scale) -> Markup {
     }
 }
 
-fn table(points: &[Point<'_>], roofs: &[Roof]) -> Markup {
+fn table(points: &[Point<'_>], roofs: &[Roof], unit: Unit) -> Markup {
     let bound = |intensity: f64| roofs.iter().map(|roof| roof.at(intensity)).fold(f64::INFINITY, f64::min);
     let table = html! {
         table.numbers {
             thead { tr {
                 th scope="col" { "Kernel" }
                 th scope="col" { "operations per byte" }
-                th scope="col" { "GFLOP/s" }
+                th scope="col" { (unit.name) }
                 th scope="col" { "of its roof" }
             } }
             tbody { @for point in points { tr {
@@ -207,4 +234,19 @@ fn table(points: &[Point<'_>], roofs: &[Roof]) -> Markup {
         }
     };
     scrolling("Roofline as a table", &table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roofs_are_in_the_unit_of_the_rates() {
+        let unit = Unit::up_to(873_917.0);
+        assert_eq!((unit.name, Unit::up_to(47_405.0).name), ("TFLOP/s", "GFLOP/s"));
+        let peak = Roof { name: "peak", value: 4800.0, slanted: true, unit };
+        assert_eq!((peak.at(100.0), peak.text()), (480.0, "peak 4,800 GB/s".to_string()));
+        let units = Roof { name: "f32 units", value: 67_000.0, slanted: false, unit };
+        assert_eq!((units.at(100.0), units.text()), (67.0, "f32 units 67.0 TFLOP/s".to_string()));
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(in super::super) fn matmul(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
     let (single, tensor): (Vec<&Record>, Vec<&Record>) =
-        rows.into_iter().partition(|row| !row.parameters.more.contains_key("factors"));
+        rows.into_iter().partition(|row| !row.parameters.more.contains_key("types"));
     let single = Largest::of(&single);
     let tensor = Largest::of(&tensor);
     let reuse = single.as_ref().map(Largest::reuse);
@@ -66,9 +66,9 @@ impl<'r> Largest<'r> {
         });
         let times: Vec<String> = than_first.into_iter().chain(than_single).collect();
         let times = if times.is_empty() { String::new() } else { format!(", {}", list(&times)) };
-        let factors = best.parameters.more.get("factors").and_then(Value::as_str).unwrap_or_default();
+        let types = best.parameters.more.get("types").and_then(Value::as_str).unwrap_or_default();
         format!(
-            "on tensor cores {} computes {:.0} TFLOP/s in {factors}{times}{}",
+            "on tensor cores {} computes {:.0} TFLOP/s in {types}{times}{}",
             best.kernel,
             rate(best) / 1e3,
             self.missing()

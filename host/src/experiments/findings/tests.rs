@@ -292,7 +292,7 @@ fn a_product_that_does_not_fill_the_card_is_named_and_not_the_best() {
     );
 
     let on_tensor_cores = |kernel, rate| {
-        Record { gflop_per_s: Some(rate), ..product(kernel, rate, 51.0, 512) }.with("factors", "bf16")
+        Record { gflop_per_s: Some(rate), ..product(kernel, rate, 51.0, 512) }.with("types", "bf16")
     };
     let mut with: Vec<Record> = rows.to_vec();
     with.extend(

@@ -72,14 +72,15 @@ impl Form {
     /// The parameters of records; none for single precision, which the others are told from.
     fn parameters(self) -> Vec<(String, Value)> {
         let mut parameters = Vec::new();
-        if self.factors != Element::F32 {
-            parameters.push(("factors".to_string(), self.factors.name().into()));
-        }
-        if self.result != Element::F32 {
-            parameters.push(("result".to_string(), self.result.name().into()));
+        let types = match (self.factors.name(), self.result.name()) {
+            (factors, result) if factors == result => factors.to_string(),
+            (factors, result) => format!("{factors} to {result}"),
+        };
+        if types != Element::F32.name() {
+            parameters.push(("types".to_string(), types.into()));
         }
         if self.order == Order::Columns {
-            parameters.push(("b".to_string(), "n rows of k".into()));
+            parameters.push(("b".to_string(), "n x k".into()));
         }
         parameters
     }
@@ -292,7 +293,7 @@ mod tests {
         let work = Work::driver("product", |_, _| Ok(()));
         let point = task.point(crate::experiments::NO_LAUNCH, [64, 256], work, None).expect("a point");
         let said = point.parameters.to_string();
-        assert!(said.starts_with("b n rows of k, factors bf16, k 1000, m 16, n 24, result bf16, "), "{said}");
+        assert!(said.starts_with("b n x k, k 1000, m 16, n 24, types bf16, "), "{said}");
         assert_eq!(
             point.buffers.iter().map(|buffer| buffer.bytes).collect::<Vec<_>>(),
             [32_000, 48_000, 768]
