@@ -107,8 +107,9 @@ pub(crate) fn build_one(
     }
     let own = one(OWN)?;
     match asked {
-        _ if lacks(&own) => Ok(wanted),
+        // It has every other kernel too, for a hint at the nearest name.
         None => Ok(own),
+        Some(_) if lacks(&own) => Ok(wanted),
         Some(arch) => Err(Misuse::error(format!(
             "the kernel `{}` is for {OWN} alone, and {arch} lacks its instructions; leave out --arch",
             kernel.unwrap_or_default()
