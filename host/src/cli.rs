@@ -7,12 +7,16 @@ pub(crate) use given::Given;
 use crate::{
     device::DeviceChoice,
     experiments::{self, Choices, Precision},
+    libraries,
     simulated::{self, Card, Check},
     sizes,
     sweep::Sweep,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser};
-use std::{ops::RangeInclusive, path::PathBuf};
+use std::{
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+};
 
 /// Measures how a GPU's memory behaves, with kernels written in Rust.
 ///
@@ -72,16 +76,26 @@ pub(crate) enum Command {
     /// Each finding names its line of Rust. A finding, or a wrong result, makes the exit status 1. The checks run on
     /// the simulated driver, also on a machine with a GPU.
     Check(CheckOptions),
-    /// Run the Rust kernels and their CUDA C++ twins interleaved, and report the ratio of their times
+    /// Run the Rust kernels interleaved with their CUDA C++ twins or with NVIDIA's libraries, and report the ratio of the times
     ///
-    /// Compiles every .cu file in the reference folder with nvcc (from PATH, CUDA_HOME/bin or /usr/local/cuda/bin) to
+    /// With --library all kernels that compute the same product are measured beside the library's function, on the same buffers
+    /// with interleaved samples, and all are verified. Each has its ratio to the library's row, of several the fastest. It needs
+    /// a GPU and the library (libcublas.so.13 or .12), which is looked for when it runs.
+    ///
+    /// With --reference: compiles every .cu file in the reference folder with nvcc (from PATH, CUDA_HOME/bin or /usr/local/cuda/bin) to
     /// PTX for the device. Without nvcc it takes the .ptx files in that folder. A twin is a kernel with the same name
     /// and parameters. Both run on the same buffers with the same launch shape and interleaved samples, and both are
     /// verified.
     Compare {
         /// The folder with the CUDA C++ twins
-        #[arg(long, value_name = "DIR")]
-        reference: PathBuf,
+        #[arg(long, value_name = "DIR", required_unless_present = "libraries", conflicts_with = "libraries")]
+        reference: Option<PathBuf>,
+        /// Compare with these libraries instead, of matmul
+        ///
+        /// cublas chooses the algorithm itself. cublaslt proposes up to 16, which are timed shortly; the fastest is measured, and its
+        /// row names it. May be given several times, or with names separated by commas.
+        #[arg(long = "library", value_enum, value_delimiter = ',', value_name = "cublas|cublaslt")]
+        libraries: Vec<libraries::Name>,
         /// As for `run`.
         #[command(flatten)]
         options: Options,
@@ -111,6 +125,24 @@ pub(crate) enum Command {
     /// Takes folders that `run --out` wrote, or files of records. The report is one file that needs no network. `run` also
     /// makes one, and prints its path.
     Report(ReportOptions),
+}
+
+/// What kernels are compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reference<'a> {
+    /// Nothing.
+    None,
+    /// The twins in this folder.
+    Twins(&'a Path),
+    /// Libraries.
+    Libraries(&'a [libraries::Name]),
+}
+
+impl<'a> Reference<'a> {
+    /// The reference that `compare` was given: a folder, or libraries.
+    pub(crate) fn of(folder: Option<&'a Path>, libraries: &'a [libraries::Name]) -> Reference<'a> {
+        folder.map_or(Reference::Libraries(libraries), Reference::Twins)
+    }
 }
 
 /// The options of `report`.
@@ -273,6 +305,14 @@ pub(crate) struct Options {
     /// On a GPU a sample is many launches. On a simulated card it is one launch, and all have the same time.
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = |text: &str| whole(text, 1..=500))]
     pub samples: Option<u32>,
+
+    /// Keep the card busy with each row for this long, and time it at the clocks that power and heat then allow
+    ///
+    /// The samples together last as long, interleaved with those of the rows that are compared; a round before them heats the
+    /// card. Rows then have power and energy, if the driver has sensors. Without it samples last two milliseconds, and rows
+    /// say "burst". GPUs only.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "once", help_heading = "Options")]
+    pub sustained: Option<f64>,
 
     /// Show the counters of each launch on a simulated card: requests, sectors, cache lines, instructions
     ///
@@ -462,6 +502,14 @@ fn whole(text: &str, bounds: RangeInclusive<u32>) -> Result<u32, String> {
     number.ok_or_else(|| format!("it has to be a whole number in {}..={}", bounds.start(), bounds.end()))
 }
 
+/// Reads a time that a row may keep a card busy.
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('s').trim_end().parse().ok();
+    number
+        .filter(|seconds| (0.1..=600.0).contains(seconds))
+        .ok_or_else(|| "it has to be seconds between 0.1 and 600, as in 5".to_string())
+}
+
 /// Reads a percentage as a part of 1.
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').parse().ok().filter(|number: &f64| *number >= 0.0);
@@ -577,6 +625,15 @@ mod tests {
         assert_eq!(percent("0.5"), Ok(0.005));
         for wrong in ["", "%", "-1%", "inf", "two"] {
             assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rows_are_sustained_for_seconds() {
+        assert_eq!(options(&["--sustained", "5"]).sustained, Some(5.0));
+        assert_eq!((seconds("0.5s"), seconds("600 s")), (Ok(0.5), Ok(600.0)));
+        for wrong in ["", "0", "-1", "601", "nan", "5ms"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
         }
     }
 

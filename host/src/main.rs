@@ -16,6 +16,7 @@ mod experiments;
 mod instructions;
 mod interrupt;
 mod kernels;
+mod libraries;
 mod machine;
 mod measure;
 mod memory;
@@ -24,6 +25,7 @@ mod output;
 mod progress;
 mod recording;
 mod reference;
+mod sensors;
 mod simulated;
 mod sizes;
 mod sweep;
@@ -31,7 +33,7 @@ mod symbols;
 mod verify;
 
 use clap::{CommandFactory, Parser};
-use cli::{Cli, Command, PageCommand};
+use cli::{Cli, Command, PageCommand, Reference};
 use std::{env, io, process::ExitCode};
 
 fn main() -> ExitCode {
@@ -48,8 +50,10 @@ fn main() -> ExitCode {
         }
     };
     let outcome = match cli.command {
-        Command::Run(options) => commands::run::run(&options, None),
-        Command::Compare { reference, options } => commands::run::run(&options, Some(&reference)),
+        Command::Run(options) => commands::run::run(&options, Reference::None),
+        Command::Compare { reference, libraries, options } => {
+            commands::run::run(&options, Reference::of(reference.as_deref(), &libraries))
+        }
         Command::List { kernels } => commands::list::run(kernels),
         Command::Devices { card } => commands::devices::run(card.as_deref()),
         Command::Explain(options) => commands::explain::run(&options),

@@ -34,6 +34,15 @@ fn left(done: u64, left: Duration) -> String {
     }
 }
 
+/// Points that are measured together, as text.
+pub(crate) fn points(points: &[Point]) -> String {
+    match points {
+        [] => String::new(),
+        [one] => point(one),
+        [first, others @ ..] => format!("{} and {} more", point(first), others.len()),
+    }
+}
+
 /// A point as text: its kernel, its parameters and its size.
 pub(crate) fn point(point: &Point) -> String {
     let parameters = &point.parameters;

@@ -2,10 +2,17 @@
 
 mod remarks;
 
-use crate::{counted::counted, experiments::Point, kernels::Kernels, measure::Measurement, simulated::Card};
+use crate::{
+    counted::counted,
+    experiments::Point,
+    kernels::Kernels,
+    measure::Measurement,
+    sensors::{self, Sensors},
+    simulated::Card,
+};
 use record::{
-    Backend, Ceiling, Counted, DeviceInfo, Language, Peak, Precision, RUN_SCHEMA, Record, Residence, Run,
-    SCHEMA, Times, Timing, Unfilled,
+    Backend, Ceiling, Conditions, Counted, DeviceInfo, Language, Peak, Precision, RUN_SCHEMA, Record,
+    Residence, Run, SCHEMA, Times, Timing, Unfilled,
 };
 use remarks::{About, Above, residence};
 use report::explanation;
@@ -23,6 +30,8 @@ pub(crate) struct Recorder<'a> {
     pub card: Option<&'a Card>,
     /// The simulated rows that explain rows of a GPU, if asked for.
     pub simulated: Option<&'a Simulated>,
+    /// The card's sensors, or the reason why there are none; `None` for a simulated card, and where nothing is timed.
+    pub sensors: Option<&'a Result<Sensors, String>>,
 }
 
 /// The simulator's counters of kernels that a GPU runs.
@@ -95,11 +104,14 @@ impl Recorder<'_> {
             timing: Timing {
                 method: measurement.method,
                 launches_per_sample: measurement.launches_per_sample,
+                load: measurement.load,
             },
             peak: self.peak(),
             copy: self.copy,
             ratio_to_reference: None,
             ratio_range: None,
+            reference: None,
+            conditions: self.conditions(point, measurement, times),
             counters: counters.filter(|_| verified),
         }
     }
@@ -118,6 +130,10 @@ impl Recorder<'_> {
             ptx: Some(self.kernels.common().name()),
             peak: self.peak(),
             copy: self.copy,
+            sensors: self.sensors.map(|sensors| match sensors {
+                Ok(sensors) => record::Sensors::Nvml(sensors.driver.clone()),
+                Err(reason) => record::Sensors::Missing(reason.clone()),
+            }),
         }
     }
 
@@ -128,6 +144,18 @@ impl Recorder<'_> {
             None => (self.device.peak_gb_per_s()?, "2 x memory clock x bus width, from the driver"),
         };
         Some(Peak { gb_per_s, source: source.to_string() })
+    }
+
+    /// The state of the card during the samples of a row; `None` without sensors, and without times.
+    fn conditions(
+        &self,
+        point: &Point,
+        measurement: &Measurement,
+        times: Option<Times>,
+    ) -> Option<Conditions> {
+        let limit = self.sensors?.as_ref().ok()?.power_limit_w;
+        let launch_ms = times.filter(|_| !measurement.logs.is_empty())?.median;
+        Some(sensors::conditions(&measurement.logs, limit, launch_ms, point.flops))
     }
 
     /// The simulated row that explains a point of a GPU.

@@ -317,7 +317,7 @@ fn csv_is_data_alone() {
         lines[2].ends_with(
             ",0,150994944,1048576,4,1024,2147483647,10000,8000,\"2 x memory clock x bus width, from the driver\",\
              cuda:0,,,,,,,,,,,,,,,,,,,,,,,,,\"loads and stores touch 8 sectors per request, 50% of each used (counters \
-             simulated, h200); the footprint of 32 KiB stays in L2 from one launch to the next\",,"
+             simulated, h200); the footprint of 32 KiB stays in L2 from one launch to the next\",,,,burst,,,,,,,,,"
         ),
         "{}",
         lines[2]
@@ -649,6 +649,9 @@ fn slips_on_the_command_line_are_usage_errors() {
         (&["run", "--precision", "f16"], "f32"),
         (&["run", "--format", "xml"], "json"),
         (&["compare"], "--reference <DIR>"),
+        (&["compare", "--reference", "x", "--library", "cublas"], "cannot be used with"),
+        (&["run", "--sustained", "0"], "it has to be seconds between 0.1 and 600"),
+        (&["run", "--sustained", "5", "--once"], "cannot be used with"),
     ] {
         let Outcome { status, out, err } = outcome(&mut coalesce(arguments));
         assert_eq!(status, Some(2), "{arguments:?}: {err}");
@@ -679,6 +682,11 @@ fn names_that_do_not_exist_get_the_nearest_in_one_sentence() {
             &["run", "--kernel", "stride"],
             "there is no kernel 'stride'; did you mean stride_f32 or stride_f64? `coalesce list` names them all",
         ),
+        (
+            &["compare", "--library", "cublass"],
+            "--library takes no 'cublass'; did you mean cublas or cublaslt?",
+        ),
+        (&["compare", "--library", "mkl"], "--library takes no 'mkl'; its values are cublas and cublaslt"),
         (
             &["run", "--device", "h100"],
             "there is no device 'h100'; did you mean sim:h100? `coalesce devices` lists the GPUs and the cards",
@@ -760,6 +768,75 @@ fn twins_are_run_by_turns_and_compared() {
     let Outcome { out, .. } = outcome(&mut compare(folder.path(), &["offset", "--range", "7"]));
     let row = out.lines().find(|line| line.starts_with("7 ")).expect("a row for offset 7");
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["7", "2.82", "2.82", "1.000"]);
+}
+
+#[test]
+fn a_library_that_is_not_there_is_looked_for_by_name() {
+    let nowhere = tempfile::tempdir().expect("a temporary folder");
+    let product = ["compare", "--kernel", "matmul_register", "--size", "64x64x64"];
+    let mut command = coalesce(&[&product[..], &["--library", "cublas,cublaslt"]].concat());
+    // The fake driver's process cannot use a library that this machine may have.
+    command.env("CUDA_PATH", nowhere.path()).env_remove("CUDA_HOME").env("LD_LIBRARY_PATH", "");
+    if Path::new("/usr/local/cuda/lib64/libcublas.so.13").exists() {
+        return eprintln!("cuBLAS is installed here, so nothing is missing");
+    }
+    let error = failure(&mut command);
+    let looked = format!("nor in {}/lib64 nor in /usr/local/cuda/lib64. Install", nowhere.path().display());
+    assert!(
+        error.starts_with(
+            "error: --library cublas: libcublas.so.13 and libcublas.so.12 are found neither by the"
+        ),
+        "{error}"
+    );
+    assert!(error.contains(&looked), "{error}");
+}
+
+#[test]
+fn a_library_computes_products_on_a_gpu() {
+    let error = misuse(&mut coalesce(&["compare", "offset", "copy", "--library", "cublas"]));
+    assert!(error.starts_with("error: --library has nothing to compute in "), "{error}");
+    assert!(error.contains("offset, copy") && error.contains("compare matmul --size"), "{error}");
+    let scaled = ["compare", "--kernel", "matmul_register", "--alpha", "2", "--library", "cublas"];
+    let error = misuse(&mut coalesce(&scaled));
+    assert!(
+        error.contains("matmul: it computes products of matrices, without --alpha and --beta"),
+        "{error}"
+    );
+    let simulated = ["compare", "matmul", "--library", "cublas", "--device", "sim:h200"];
+    let error = misuse(&mut coalesce(&simulated));
+    assert!(error.contains("sim:h200 is simulated, which runs PTX alone: compare on a GPU"), "{error}");
+}
+
+#[test]
+fn a_sustained_row_keeps_the_card_busy() {
+    let rows = run(&["copy", "--kernel", "copy_scalar", "--sustained", "0.1"]);
+    assert_eq!(rows[0]["timing"]["load"], "sustained");
+    // 64 KiB at 20 GB/s and 10 us to begin: a sample of a burst has a hundred launches, one of 33 ms thousands.
+    let burst = run(&["copy", "--kernel", "copy_scalar"]);
+    assert_eq!(burst[0]["timing"]["load"], "burst");
+    let launches = |row: &Value| row["timing"]["launches_per_sample"].as_u64().expect("a number");
+    let (many, few) = (launches(&rows[0]), launches(&burst[0]));
+    assert!(many > 10 * few, "{many} and {few}");
+    assert!(rows[0]["conditions"].is_null(), "the fake card has no sensors");
+    let unified = outcome(&mut coalesce(&["run", "unified", "--sustained", "1"]));
+    assert_eq!(unified.status, Some(2), "{}", unified.err);
+    assert!(unified.err.contains("--sustained cannot keep the card busy with unified"), "{}", unified.err);
+    let error = misuse(&mut coalesce(&["run", "copy", "--sustained", "1", "--device", "sim:h200"]));
+    assert!(error.contains("--sustained asks how a card fares at its power limit"), "{error}");
+}
+
+#[test]
+fn a_run_says_why_it_has_no_clocks() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let path = out.to_str().expect("UTF-8");
+    let outcome = outcome(&mut coalesce(
+        &[&["run", "offset", "--range", "1", "-v", "--out", path], &SMALL[..]].concat(),
+    ));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.err);
+    assert!(outcome.out.contains("\nno clocks, power or temperature: "), "{}", outcome.out);
+    let run = fs::read_to_string(out.join("run.json")).expect("the run's record");
+    assert!(run.contains("\"missing\""), "{run}");
 }
 
 #[test]

@@ -82,10 +82,14 @@ pub(crate) fn build(root: &Path, packages: &[&str]) -> Result<Vec<PathBuf>> {
 }
 
 /// Becomes `coalesce VERB ARGUMENTS..`: its exit status and how it takes Ctrl-C are then this program's own. `compare` is told
-/// where the twins' sources are, unless the arguments name a folder. Returns only if that fails.
+/// where the twins' sources are, unless the arguments name a folder or libraries. Returns only if that fails.
 pub(crate) fn pass_on(verb: &str, mut arguments: Vec<OsString>) -> Result<u8> {
     let layout = Layout::find()?;
-    let named = || arguments.iter().any(|argument| argument.to_string_lossy().starts_with("--reference"));
+    let names = |argument: &OsString| {
+        let text = argument.to_string_lossy();
+        text.starts_with("--reference") || text.starts_with("--library")
+    };
+    let named = || arguments.iter().any(names);
     if verb == "compare" && !named() {
         let _ = arguments.splice(..0, ["--reference".into(), layout.reference().into_os_string()]);
     }

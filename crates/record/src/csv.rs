@@ -45,7 +45,8 @@ mod tests {
              store_requests,store_sectors,store_lines,store_bytes_requested,store_bytes_moved,atomic_requests,\
              l2_sectors_read,l2_sectors_written,dram_bytes,shared_wavefronts,shared_wavefronts_ideal,\
              constant_replays,branches,divergent_branches,gflop_per_s,arithmetic_intensity,parameters,explanation,\
-             ratio_low,ratio_high\n"
+             ratio_low,ratio_high,reference,load,sm_clock_mhz,memory_clock_mhz,temperature_c,limited_by,\
+             power_limit_w,power_w,metered_s,launch_j,picojoules_per_flop\n"
         );
     }
 }

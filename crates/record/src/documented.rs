@@ -1,6 +1,6 @@
 //! Holds docs/records.md to the types: every field is documented, and every documented field is one.
 
-use crate::{RUN_SCHEMA, Record, Run, csv, read};
+use crate::{RUN_SCHEMA, Record, Run, Sensors, csv, read};
 use serde_json::Value;
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -13,8 +13,11 @@ const RECORD: &str = r#"{"schema":"coalesce.record/1","experiment":"offset","ker
     "written":1,"footprint":1},"residence":"L2","time_ms":{"median":1.0,"min":1.0,"max":1.0,"samples":2},"samples_ms":
     [1.0,1.0],"gb_per_s":1.0,"percent_of_peak":1.0,"percent_of_copy":1.0,"gflop_per_s":1.0,"arithmetic_intensity":1.0,
     "verified":true,"note":"n","explanation":"e","observed":{"faults":1},"timing":{"method":"modelled",
-    "launches_per_sample":1},"peak":{"gb_per_s":1.0,"source":"s"},"copy":{"gb_per_s":1.0,"bytes":1},"ratio_to_reference":1.0,
-    "ratio_range":[1.0,1.0],"counters":{"blocks":1,"warps":1,"resident_blocks":1,"resident_warps":1,"residency":{"registers":1,
+    "launches_per_sample":1,"load":"sustained"},"peak":{"gb_per_s":1.0,"source":"s"},"copy":{"gb_per_s":1.0,"bytes":1},"ratio_to_reference":1.0,
+    "ratio_range":[1.0,1.0],"reference":"cublas_sgemm","conditions":{"sm_clock_mhz":{"median":1.0,"min":1.0,"max":1.0,
+    "count":1},"memory_clock_mhz":{"median":1.0,"min":1.0,"max":1.0,"count":1},"temperature_c":{"median":1.0,"min":1.0,
+    "max":1.0,"count":1},"limited_by":["power-cap"],"power_limit_w":700.0,"energy":{"power_w":1.0,"metered_s":1.0,
+    "launch_j":1.0,"picojoules_per_flop":1.0}},"counters":{"blocks":1,"warps":1,"resident_blocks":1,"resident_warps":1,"residency":{"registers":1,
     "shared_bytes":0,"most_warps":64,"by_warps":1,"by_blocks":1,"limiter":"warps"},"windows":1,
     "round_trips":1.0,"issue_slots":1,"integer_slots":1,"phased":false,"total":{"instructions":1,"loads":{"requests":1}},
     "l2_sectors_read":1,"l2_sectors_written":1,"dram_read":{"granules":1,"lines":1,"pages":1},"dram_written":{"granules":1,
@@ -57,6 +60,9 @@ fn fields_are_those_of_the_documentation() {
     assert_eq!(documented(&text, "\n### `device`\n"), fields(&record.device));
     let counters = record.counters.as_ref().expect("a modelled row has counters");
     assert_eq!(documented(&text, "\n### `counters`\n"), fields(counters));
+    let conditions = record.conditions.as_ref().expect("this row has them");
+    assert_eq!(documented(&text, "\n### `conditions`\n"), fields(conditions));
+    assert_eq!(documented(&text, "\n`energy` is metered"), fields(&conditions.energy));
     assert_eq!(documented(&text, "\n`worst` is the line's"), fields(&counters.lines[0].worst));
     let parameters = documented(&text, "\n### `parameters`\n");
     for fixed in ["precision", "bytes", "elements", "block", "grid", "swept"] {
@@ -70,6 +76,7 @@ fn a_run_has_the_documented_fields() {
     let run = Run {
         schema: RUN_SCHEMA.to_string(),
         card: Some(serde_json::Map::new()),
+        sensors: Some(Sensors::Nvml("580.159.04".to_string())),
         ..Run::of(std::slice::from_ref(&record)).expect("a record")
     };
     assert_eq!(documented(&documentation(), "\n## The run\n"), fields(&run));

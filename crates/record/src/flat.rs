@@ -1,6 +1,6 @@
 //! A record with its fields side by side, as tables of rows and columns have it: CSV and Parquet.
 
-use crate::{Parameters, Record};
+use crate::{Limit, Parameters, Readings, Record};
 use serde::Serialize;
 
 /// From one list of columns: the row, and with the feature `parquet` its columns by name.
@@ -96,6 +96,17 @@ row! {
     explanation: String,
     ratio_low: Option<f64>,
     ratio_high: Option<f64>,
+    reference: String,
+    load: String,
+    sm_clock_mhz: Option<f64>,
+    memory_clock_mhz: Option<f64>,
+    temperature_c: Option<f64>,
+    limited_by: String,
+    power_limit_w: Option<f64>,
+    power_w: Option<f64>,
+    metered_s: Option<f64>,
+    launch_j: Option<f64>,
+    picojoules_per_flop: Option<f64>,
 }
 
 impl Row {
@@ -107,6 +118,8 @@ impl Row {
         let launch = counters.map(|counters| &counters.launch);
         let total = launch.map(|launch| &launch.total);
         let shared = total.map(|total| total.shared());
+        let conditions = record.conditions.clone().unwrap_or_default();
+        let median = |readings: Option<Readings>| readings.map(|readings| readings.median);
         Row {
             schema: record.schema.clone(),
             experiment: record.experiment.clone(),
@@ -180,6 +193,17 @@ impl Row {
             explanation: record.explanation.clone().unwrap_or_default(),
             ratio_low: record.ratio_range.map(|[low, _]| low),
             ratio_high: record.ratio_range.map(|[_, high]| high),
+            reference: record.reference.clone().unwrap_or_default(),
+            load: record.timing.load.map(|load| load.to_string()).unwrap_or_default(),
+            sm_clock_mhz: median(conditions.sm_clock_mhz),
+            memory_clock_mhz: median(conditions.memory_clock_mhz),
+            temperature_c: median(conditions.temperature_c),
+            limited_by: conditions.limited_by.iter().map(Limit::to_string).collect::<Vec<_>>().join(";"),
+            power_limit_w: conditions.power_limit_w,
+            power_w: conditions.energy.map(|energy| energy.power_w),
+            metered_s: conditions.energy.map(|energy| energy.metered_s),
+            launch_j: conditions.energy.map(|energy| energy.launch_j),
+            picojoules_per_flop: conditions.energy.and_then(|energy| energy.picojoules_per_flop),
         }
     }
 }

@@ -18,6 +18,7 @@
 //! # Ok::<_, record::ReadError>(())
 //! ```
 
+mod conditions;
 mod counted;
 mod csv;
 mod device;
@@ -39,6 +40,7 @@ mod times;
 pub use self::csv::{WriteError, csv};
 #[cfg(feature = "parquet")]
 pub use self::parquet::{ParquetError, parquet};
+pub use conditions::{Conditions, Energy, Limit, Readings, Sensors};
 pub use counted::{Bound, Counted, Line, Parts};
 pub use counters;
 pub use device::{Backend, DeviceInfo};
@@ -50,7 +52,7 @@ pub use launch::{Modelled, ProfiledLaunch};
 pub use parameters::{BytesMoved, Extent, Parameters, Precision, Swept};
 pub use run::{RUN_SCHEMA, Run};
 pub use sizes::Bytes;
-pub use times::{Method, Times, Timing, median};
+pub use times::{Load, Method, Times, Timing, median};
 
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
@@ -113,11 +115,18 @@ pub struct Record {
     pub peak: Option<Peak>,
     /// The copy ceiling of the run: the driver's device-to-device copy; `None` in a run that times nothing.
     pub copy: Option<Ceiling>,
-    /// The median time divided by that of the C++ twin whose samples are interleaved with it; `None` without one.
+    /// The median time divided by that of the reference whose samples are interleaved with it, a C++ twin or a library's row;
+    /// `None` without one.
     pub ratio_to_reference: Option<f64>,
-    /// Bounds of that ratio at 95% confidence; `None` without a twin, or with few samples.
+    /// Bounds of that ratio at 95% confidence; `None` without a reference, or with few samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_range: Option<[f64; 2]>,
+    /// The `kernel` of the library's row that is the reference; `None` where that is a C++ twin, and without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The state of the card during the samples; `None` where nothing is timed, on a simulated card, and without sensors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Conditions>,
     /// The counters of one launch on a simulated card. `None` on a GPU, and in a row that did not verify.
     pub counters: Option<Box<Counted>>,
 }
@@ -154,6 +163,9 @@ pub enum Language {
     /// No kernel: the driver did the work itself.
     #[serde(rename = "driver")]
     Driver,
+    /// A library of NVIDIA's, with kernels of its own.
+    #[serde(rename = "library")]
+    Library,
 }
 
 impl fmt::Display for Language {
@@ -162,6 +174,7 @@ impl fmt::Display for Language {
             Language::Rust => "rust",
             Language::CudaCpp => "cuda-c++",
             Language::Driver => "driver",
+            Language::Library => "library",
         })
     }
 }

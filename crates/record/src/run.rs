@@ -1,6 +1,6 @@
 //! The record of a run as a whole: what all its rows have in common.
 
-use crate::{Ceiling, DeviceInfo, Peak, Record};
+use crate::{Ceiling, DeviceInfo, Peak, Record, Sensors};
 use serde::{Deserialize, Serialize};
 
 /// The name and version of [`Run`]'s form.
@@ -28,6 +28,9 @@ pub struct Run {
     pub peak: Option<Peak>,
     /// The copy ceiling; `None` in a run that times nothing.
     pub copy: Option<Ceiling>,
+    /// The source of clocks, power and temperature; `None` for a simulated card, and where nothing is timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensors: Option<Sensors>,
 }
 
 impl Run {
@@ -44,6 +47,7 @@ impl Run {
             ptx: records.iter().find_map(|record| record.ptx.clone()),
             peak: first.peak.clone(),
             copy: first.copy,
+            sensors: None,
         })
     }
 

@@ -51,6 +51,28 @@ pub struct Timing {
     pub method: Method,
     /// Launches between the two events of a sample.
     pub launches_per_sample: u32,
+    /// How long the card was kept busy; `None` where nothing is measured, and in records from before there was a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+}
+
+/// How long a card is kept busy with a row, which decides at which clocks and temperature it is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// Samples of milliseconds: the clocks are those that the card begins with.
+    Burst,
+    /// Samples that together last as long as the user asked for: the clocks are those that power and heat allow.
+    Sustained,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Load::Burst => "burst",
+            Load::Sustained => "sustained",
+        })
+    }
 }
 
 /// A way of handing a sample's launches to the device.

@@ -11,6 +11,7 @@ mod figures;
 mod head;
 pub mod layout;
 mod lessons;
+mod library;
 mod plot;
 mod ratios;
 mod remarks;

@@ -12,7 +12,7 @@ use crate::{
     experiments::{Point, Scale, Work},
     interrupt::{self, Interrupt},
     kernels::{self, Kernels},
-    measure::{Effort, Measurer},
+    measure::{Contender, Effort, Measurer},
     memory::{self, Memory},
     output,
     recording::Recorder,
@@ -107,12 +107,20 @@ fn launched(
     let memory = Memory::allocate(&device, host, kernels.module(), &gpu.info)?;
     let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
     let mut measurer = Measurer::new(stream, memory, Effort::Once, &gpu.info, interrupt.clone())?;
-    let recorder =
-        Recorder { device: &gpu.info, kernels: &kernels, copy: None, card: driver.card(), simulated: None };
+    let recorder = Recorder {
+        device: &gpu.info,
+        kernels: &kernels,
+        copy: None,
+        card: driver.card(),
+        simulated: None,
+        sensors: None,
+    };
     let mut rows = Vec::new();
     for point in points {
         let function = kernels.function(point.kernel)?;
-        let Some(measured) = measurer.measure(point, &[Some(&function)])? else { return Ok(None) };
+        let Some(measured) = measurer.measure(&[Contender { point, function: Some(&function) }])? else {
+            return Ok(None);
+        };
         rows.push(recorder.record(point, Language::Rust, &measured[0]));
     }
     Ok(Some(rows))

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod check;
+mod contest;
 pub(crate) mod devices;
 pub(crate) mod diff;
 pub(crate) mod explain;

@@ -1,24 +1,25 @@
 //! `coalesce run` and `coalesce compare`: the whole way from options to records.
 
 use super::{
+    contest::Opponents,
     diff::Baseline,
     explain,
     plan::{self, Selection},
     report,
 };
 use crate::{
-    cli::{Format, Options},
-    device::{self, Backend, Gpu},
-    experiments::{Point, Work},
+    cli::{Format, Options, Reference},
+    device::{self, Backend, DeviceInfo, Gpu},
+    experiments::Point,
     interrupt::{self, Interrupt},
     kernels::{self, Kernels},
-    measure::{Effort, Measurement, Measurer, Times, ratio_range},
+    measure::{Contender, Effort, Measurement, Measurer, Times},
     memory::{self, Memory},
     mistakes::refused,
     output::{self, Output},
     progress,
     recording::Recorder,
-    reference::Twins,
+    sensors::Sensors,
 };
 use ::report::{
     html::RunRecords,
@@ -27,33 +28,34 @@ use ::report::{
 use anyhow::{Context, Result, anyhow, bail};
 use cust::stream::{Stream, StreamFlags};
 use indicatif::ProgressBar;
-use record::{Ceiling, Language, Record};
-use std::{io, path::Path, process::ExitCode};
+use record::Ceiling;
+use std::{io, process::ExitCode};
 
-/// Runs what the options name; with a folder of twins, beside them.
+/// Runs what the options name, beside what they are to be compared with.
 ///
 /// # Errors
 /// Anything that ends a run early: each error says what, why and what to do.
-pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCode> {
+pub(crate) fn run(options: &Options, reference: Reference<'_>) -> Result<ExitCode> {
     let baseline = options.baseline.as_deref().map(Baseline::load).transpose()?;
     let mut output = Output::open(options)?;
     let driver = device::bind(&options.device)?;
     let gpu = Gpu::open(&options.device, &driver)?;
     let backend = gpu.info.backend();
-    if options.counters.is_some() && backend == Backend::Measured {
-        return Err(refused(anyhow!(
-            "--counters shows what the simulator counts, and {} is a GPU: `--device sim:h200` has counters; on a GPU \
-             NVIDIA's `ncu` reads its own",
-            gpu.info.selector(),
-        )));
-    }
+    refuse(options, reference, &gpu.info)?;
     kernels::edited::compile(plan::kernels(&Selection::from(options)), &gpu.info, &driver)?;
     let kernels = Kernels::load(&gpu.info, &driver)?;
-    let twins = reference.map(|folder| Twins::load(folder, &gpu.info, &driver)).transpose()?;
+    let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
 
-    let mut points = plan::points(&Selection::from(options), &gpu.info)?;
-    if let Some(twins) = &twins {
-        points = with_twins(points, twins)?;
+    let planned = || plan::points(&Selection::from(options), &gpu.info);
+    let (opponents, points) = Opponents::load(reference, planned, &gpu.info, &driver, &stream)?;
+    if let Some(point) =
+        points.iter().find(|point| point.before_each.is_some()).filter(|_| options.sustained.is_some())
+    {
+        return Err(refused(anyhow!(
+            "--sustained cannot keep the card busy with {}, each of whose launches is prepared while the card waits; name \
+             other experiments",
+            point.experiment,
+        )));
     }
     let simulated = if backend == Backend::Measured && !options.once {
         explain::simulated(options, &points, &gpu.info)?
@@ -66,20 +68,21 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     let ceiling = ceiling.transpose()?;
     let slots = memory::needed(points.iter().chain(&ceiling));
     let memory = Memory::allocate(&slots, memory::needed_on_host(&points), kernels.module(), &gpu.info)?;
-    let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
     let interrupt = Interrupt::listen()?;
     let effort = match options.samples {
         _ if options.once => Effort::Once,
         Some(samples) => Effort::Samples(samples as usize),
         None => Effort::Usual,
     };
-    let mut measurer = Measurer::new(stream, memory, effort, &gpu.info, interrupt)?;
+    let sensors = (backend == Backend::Measured && !options.once).then(|| Sensors::open(gpu.info.ordinal));
+    let readable = sensors.as_ref().and_then(|sensors| sensors.as_ref().ok());
+    let mut measurer = Measurer::new(stream, memory, effort, &gpu.info, interrupt)?.watch(readable);
 
     let progress = progress::bar(points.len() as u64 + 1);
     progress.set_message("the driver's own copy");
     let copy = match &ceiling {
         None => None,
-        Some(ceiling) => match measurer.measure(ceiling, &[None])? {
+        Some(ceiling) => match measurer.measure(&[Contender { point: ceiling, function: None }])? {
             Some(measured) => Some(copy_ceiling(ceiling, &measured[0])?),
             None => return interrupted(&progress, &mut output, points.len()),
         },
@@ -90,16 +93,22 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
         copy,
         card: driver.card(),
         simulated: simulated.as_ref(),
+        sensors: sensors.as_ref(),
     };
     progress.inc(1);
+    let mut measurer = measurer.sustain(options.sustained);
+    if let (Some(Err(reason)), true) = (&sensors, options.sustained.is_some()) {
+        eprintln!("note: rows have no clocks, power or temperature: {reason}");
+    }
     let run = recorder.run();
     output.begin(run.clone());
 
-    for point in &points {
-        progress.set_message(progress::point(point));
-        let records = match measure(&mut measurer, point, &recorder, twins.as_ref()) {
+    let planned = points.len();
+    for group in opponents.groups(points) {
+        progress.set_message(progress::points(&group));
+        let records = match opponents.measure(&group, &mut measurer, &recorder) {
             Ok(Some(records)) => records,
-            Ok(None) => return interrupted(&progress, &mut output, points.len()),
+            Ok(None) => return interrupted(&progress, &mut output, planned),
             Err(error) => {
                 // Rows measured before the failure are shown; the failure decides the exit status.
                 progress.finish_and_clear();
@@ -114,15 +123,15 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
         for record in records {
             progress.suspend(|| output.add(record))?;
         }
-        progress.inc(1);
+        progress.inc(group.len() as u64);
         if !output.wanted() {
             break;
         }
     }
     progress.finish_and_clear();
     output.finish()?;
-    if let Some(twins) = twins.as_ref().filter(|_| output.wanted()) {
-        let comparison = format!("{} The twins: {}.", terminal::comparison(output.records()), twins.origin());
+    if let Some(origin) = opponents.origin().filter(|_| output.wanted()) {
+        let comparison = format!("{} {origin}", terminal::comparison(output.records()));
         eprintln!("{}", wrapped(&comparison, output::style(&io::stderr()).width));
     }
 
@@ -157,64 +166,30 @@ pub(crate) fn run(options: &Options, reference: Option<&Path>) -> Result<ExitCod
     Ok(slower)
 }
 
-/// The records of one point: its kernel, and its kernel's twin.
-fn measure(
-    measurer: &mut Measurer<'_>,
-    point: &Point,
-    recorder: &Recorder<'_>,
-    twins: Option<&Twins>,
-) -> Result<Option<Vec<Record>>> {
-    if let Work::Driver(..) = point.work {
-        let Some(measured) = measurer.measure(point, &[None])? else { return Ok(None) };
-        return Ok(Some(vec![recorder.record(point, Language::Driver, &measured[0])]));
+/// Refuses options that mean nothing on the device.
+fn refuse(options: &Options, reference: Reference<'_>, device: &DeviceInfo) -> Result<()> {
+    let backend = device.backend();
+    if options.counters.is_some() && backend == Backend::Measured {
+        return Err(refused(anyhow!(
+            "--counters shows what the simulator counts, and {} is a GPU: `--device sim:h200` has counters; on a GPU \
+             NVIDIA's `ncu` reads its own",
+            device.selector(),
+        )));
     }
-    let function = recorder.kernels.function(point.kernel)?;
-    let twin = match twins {
-        Some(twins) => twins.of(point.kernel)?,
-        None => None,
-    };
-    let contenders: Vec<_> = [Some(&function), twin.as_ref()].into_iter().flatten().map(Some).collect();
-    let Some(measured) = measurer.measure(point, &contenders)? else { return Ok(None) };
-    let languages = [Language::Rust, Language::CudaCpp];
-    let mut records: Vec<Record> = languages
-        .into_iter()
-        .zip(&measured)
-        .map(|(language, measurement)| recorder.record(point, language, measurement))
-        .collect();
-    if let [rust, cpp] = &mut records[..]
-        && let (Some(rust_ms), Some(cpp_ms)) = (rust.time_ms, cpp.time_ms)
-    {
-        rust.ratio_to_reference = Some(rust_ms.median / cpp_ms.median);
-        // What is modelled is the same each time.
-        rust.ratio_range = match recorder.device.backend() {
-            Backend::Measured => ratio_range(&measured[0].samples, &measured[1].samples),
-            Backend::Modelled => None,
-        };
+    if let (Reference::Libraries(_), Backend::Modelled) = (reference, backend) {
+        return Err(refused(anyhow!(
+            "--library runs NVIDIA's own machine code, and {} is simulated, which runs PTX alone: compare on a GPU",
+            device.selector(),
+        )));
     }
-    Ok(Some(records))
-}
-
-/// The points whose kernel has a twin; says which have none.
-fn with_twins(points: Vec<Point>, twins: &Twins) -> Result<Vec<Point>> {
-    let mut without: Vec<&'static str> = Vec::new();
-    let mut with = Vec::new();
-    for point in points {
-        if twins.of(point.kernel)?.is_some() {
-            with.push(point);
-        } else if matches!(point.work, Work::Kernel(_)) && !without.contains(&point.kernel) {
-            without.push(point.kernel);
-        }
+    if options.sustained.is_some() && backend == Backend::Modelled {
+        return Err(refused(anyhow!(
+            "--sustained asks how a card fares at its power limit, and {} is simulated, without power or heat: measure on \
+             a GPU, or leave --sustained out",
+            device.selector(),
+        )));
     }
-    if !without.is_empty() {
-        eprintln!("note: without a CUDA C++ twin, so not compared: {}", without.join(", "));
-    }
-    if with.is_empty() {
-        bail!(
-            "none of the kernels has a CUDA C++ twin: a twin is a kernel with the same name in {}",
-            twins.origin()
-        );
-    }
-    Ok(with)
+    Ok(())
 }
 
 fn copy_ceiling(point: &Point, measured: &Measurement) -> Result<Ceiling> {

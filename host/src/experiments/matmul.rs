@@ -12,6 +12,7 @@ use anyhow::Result;
 use gpu_kernels::unchecked::register;
 use record::Record;
 use report::{Article, Picture};
+pub(crate) use task::Element;
 use task::{Form, Task};
 
 /// C = alpha * A * B + beta * C.

@@ -14,6 +14,7 @@ mod coalescing;
 mod constant;
 mod copy;
 mod findings;
+mod gemm;
 mod idioms;
 #[allow(unsafe_code, reason = "the one place that hands launches to the driver")]
 mod launch;
@@ -30,8 +31,10 @@ mod unified;
 pub(crate) use self::{
     buffers::Buffers,
     choices::{Choices, Matrices, Pattern, SIZES},
+    gemm::Gemm,
     launch::{KernelInfo, QueueWork, Work},
     maps::MatrixMap,
+    matmul::Element,
     place::{Place, Placement},
     shape::{Block, NO_LAUNCH, Shape, covering, covering_2d},
 };
@@ -288,6 +291,8 @@ pub(crate) struct Point {
     /// Floating-point operations of one launch, a fused multiplication and addition being two; `None` where they are not
     /// what the experiment is about.
     pub flops: Option<u64>,
+    /// The product that it computes of its buffers, for libraries that compute the same; `None` where it is none.
+    pub product: Option<Gemm>,
     /// The buffers that it works on.
     pub buffers: Vec<Buffer>,
     /// Tensor maps of these buffers, for a kernel that takes them.
@@ -300,6 +305,8 @@ pub(crate) struct Point {
     pub shape: Shape,
     /// Queues the work once.
     pub work: Work,
+    /// Done once before the first launch, and not timed; the buffers are filled again after it.
+    pub before_all: Option<Box<QueueWork>>,
     /// Queued before each launch, and not timed: a sample is then one launch by itself.
     pub before_each: Option<Box<QueueWork>>,
     /// Looks at the buffers around the last launch; what it tells goes into the record's `observed`.
@@ -320,12 +327,14 @@ impl Point {
             },
             bytes: BytesMoved { read: 0, written: 0, footprint: 0 },
             flops: None,
+            product: None,
             buffers: Vec::new(),
             maps: Vec::new(),
             symbols: Vec::new(),
             symbols_after: Vec::new(),
             shape,
             work,
+            before_all: None,
             before_each: None,
             observe: None,
         }

@@ -16,6 +16,7 @@ use crate::{
     experiments::{Buffers, BytesMoved, Moment, Point},
     interrupt::Interrupt,
     memory::Memory,
+    sensors::{Log, Sensors},
     simulated::{self, LaunchRecord},
     symbols,
 };
@@ -26,9 +27,9 @@ use cuda_driver::{
 };
 use cust::{error::CudaError, function::Function, stream::Stream};
 use pattern::MOST_LAUNCHES;
-use record::Residence;
+use record::{Load, Residence};
 use std::{cell::Cell, collections::BTreeMap};
-use timer::{Batch, Timer};
+use timer::{Batch, SAMPLE_MS, Timer};
 
 /// The device is kept busy for so long, in milliseconds, before a launch's time is believed.
 const WARM_UP_MS: f64 = 10.0;
@@ -51,6 +52,10 @@ pub(crate) struct Measurement {
     pub launch: Option<Box<LaunchRecord>>,
     /// The point's observation around the last launch.
     pub observed: BTreeMap<String, serde_json::Value>,
+    /// How long the card was kept busy; `None` where nothing is measured.
+    pub load: Option<Load>,
+    /// What the card's sensors said, sample by sample; empty where there are none.
+    pub logs: Vec<Log>,
 }
 
 impl Measurement {
@@ -58,6 +63,15 @@ impl Measurement {
     pub(crate) fn times(&self) -> Option<Times> {
         Times::of(&self.samples)
     }
+}
+
+/// One way to do a point's work, of several on the same buffers.
+#[derive(Clone, Copy)]
+pub(crate) struct Contender<'a> {
+    /// The work. Of several contenders, the first one's point has the buffers, and says what must come out.
+    pub point: &'a Point,
+    /// The kernel; `None` where the driver or a library does the work.
+    pub function: Option<&'a Function<'a>>,
 }
 
 /// How often a point is launched.
@@ -103,6 +117,9 @@ pub(crate) struct Measurer<'m> {
     backend: Backend,
     l2_bytes: u64,
     interrupt: Interrupt,
+    sensors: Option<&'m Sensors>,
+    /// For how many seconds a row keeps the card busy, where the user asked for it.
+    sustained: Option<f64>,
 }
 
 impl<'m> Measurer<'m> {
@@ -121,56 +138,82 @@ impl<'m> Measurer<'m> {
             memory.be_exact();
         }
         let (backend, l2_bytes) = (device.backend(), device.l2_bytes);
-        Ok(Measurer { stream, timer: Timer::new()?, memory, effort, backend, l2_bytes, interrupt })
+        let timer = Timer::new()?;
+        let (sensors, sustained) = (None, None);
+        Ok(Measurer { stream, timer, memory, effort, backend, l2_bytes, interrupt, sensors, sustained })
     }
 
-    /// Measures a point for each contender, in their order. A contender is the function to launch, or `None` where
-    /// the driver does the work.
+    /// Reads these sensors during samples.
+    pub(crate) fn watch(self, sensors: Option<&'m Sensors>) -> Measurer<'m> {
+        Measurer { sensors, ..self }
+    }
+
+    /// Keeps the card busy with each row for so many seconds, if it is told how many.
+    pub(crate) fn sustain(self, sustained: Option<f64>) -> Measurer<'m> {
+        Measurer { sustained, ..self }
+    }
+
+    /// Measures each contender, in their order.
     ///
     /// `None` means that the user interrupted.
     ///
     /// # Errors
     /// The driver fails, while queueing or running the work.
-    pub(crate) fn measure(
-        &mut self,
-        point: &Point,
-        contenders: &[Option<&Function<'_>>],
-    ) -> Result<Option<Vec<Measurement>>> {
+    pub(crate) fn measure(&mut self, contenders: &[Contender<'_>]) -> Result<Option<Vec<Measurement>>> {
+        let Some(Contender { point, .. }) = contenders.first() else { return Ok(Some(Vec::new())) };
         self.measure_here(point, contenders).with_context(|| format!("{} {}", point.kernel, point.parameters))
     }
 
     fn measure_here(
         &mut self,
         point: &Point,
-        contenders: &[Option<&Function<'_>>],
+        contenders: &[Contender<'_>],
     ) -> Result<Option<Vec<Measurement>>> {
         let pointers = self.memory.place(point)?;
-        // SAFETY: the memory places the point's buffers and keeps them until the next point, and all work on them is queued on
-        // this measurer's stream, which is waited for before.
-        let buffers = unsafe { Buffers::placed(point, &pointers)? };
-        for function in contenders.iter().flatten() {
-            allow_shared(function, point.shape.shared)?;
+        // SAFETY: the memory places the buffers, which are the same for all contenders, and keeps them until the next points,
+        // and all work on them is queued on this measurer's stream, which is waited for before.
+        let placed = |point: &Point| unsafe { Buffers::placed(point, &pointers) };
+        // A library's point has the buffers of the first.
+        let own = |of: &Point| placed(if of.buffers.is_empty() { point } else { of });
+        let buffers: Vec<Buffers> =
+            contenders.iter().map(|contender| own(contender.point)).collect::<Result<_>>()?;
+        for Contender { point, function } in contenders {
+            if let Some(function) = function {
+                allow_shared(function, point.shape.shared)?;
+            }
         }
         let calls: Vec<Calls<'_>> = contenders
             .iter()
-            .map(|function| Calls { point, function: *function, buffers: &buffers, made: Cell::new(0) })
+            .zip(&buffers)
+            .map(|(&Contender { point, function }, buffers)| Calls {
+                point,
+                function,
+                buffers,
+                made: Cell::new(0),
+            })
             .collect();
         let Some(samples_each) = self.effort.samples(point, self.backend) else {
             return self.once(point, &calls);
         };
+        let sustained_ms = self.sustained.map(|seconds| 1e3 * seconds / samples_each as f64);
+        let sample_ms = sustained_ms.unwrap_or(SAMPLE_MS).max(SAMPLE_MS);
         let mut faults = vec![None; calls.len()];
 
         // Each contender has to be right by itself: together, one could put right what another left out.
         let mut batches = Vec::new();
         for (calls, fault) in calls.iter().zip(&mut faults) {
             self.prepare(point, &[calls])?;
+            if let Some(before_all) = &calls.point.before_all {
+                before_all(&self.stream, calls.buffers)?;
+                self.prepare(point, &[calls])?;
+            }
             batches.push(match self.backend {
                 Backend::Measured if point.before_each.is_some() => {
                     calls.prelude(&self.stream)?;
                     self.timer.time(&self.stream, || calls.queue(1, &self.stream))?;
                     Batch::prepared()
                 }
-                Backend::Measured => Batch::plan(self.warm_up(calls)?, calls, &self.stream)?,
+                Backend::Measured => Batch::plan(self.warm_up(calls)?, sample_ms, calls, &self.stream)?,
                 // There is nothing to warm up; but of several contenders each is verified by itself.
                 Backend::Modelled if contenders.len() == 1 && self.finds_nothing_in_l2(point) => {
                     Batch::modelled()
@@ -193,23 +236,36 @@ impl<'m> Measurer<'m> {
         if contenders.len() > 1 {
             self.prepare(point, &calls.iter().collect::<Vec<_>>())?;
         }
+        if self.sustained.is_some() {
+            // The card has cooled down meanwhile: the first round only heats it.
+            for (batch, calls) in batches.iter().zip(&calls) {
+                batch.sample(&self.timer, calls, &self.stream, None)?;
+                if self.interrupt.requested() {
+                    return Ok(None);
+                }
+            }
+        }
 
         let mut samples = vec![Vec::with_capacity(samples_each); calls.len()];
         let mut observed = vec![BTreeMap::new(); calls.len()];
         let mut launches = vec![None; calls.len()];
+        let mut logs = vec![Vec::new(); calls.len()];
         let mut turns: Vec<usize> = (0..calls.len()).collect();
         for sample in 1..=samples_each {
             for &turn in &turns {
                 let last = sample == samples_each;
                 calls[turn].prelude(&self.stream)?;
                 if last {
-                    observed[turn] = self.observe(point, Moment::Before, &buffers)?;
+                    observed[turn] = self.observe(&calls[turn], Moment::Before)?;
                 }
                 simulated::forget_launches();
-                samples[turn].push(batches[turn].sample(&self.timer, &calls[turn], &self.stream)?);
+                let (sample, log) =
+                    batches[turn].sample(&self.timer, &calls[turn], &self.stream, self.sensors)?;
+                samples[turn].push(sample);
+                logs[turn].extend(self.sensors.map(|_| log));
                 launches[turn] = simulated::last_launch();
                 if last {
-                    observed[turn].extend(self.observe(point, Moment::After, &buffers)?);
+                    observed[turn].extend(self.observe(&calls[turn], Moment::After)?);
                 }
                 if self.interrupt.requested() {
                     return Ok(None);
@@ -219,14 +275,21 @@ impl<'m> Measurer<'m> {
             turns.reverse();
         }
         let fault = self.verify(point, &calls.iter().collect::<Vec<_>>())?;
-        let taken = samples.into_iter().zip(&batches).zip(faults).zip(launches).zip(observed);
-        let measurements = taken.map(|((((samples, batch), own), launch), observed)| Measurement {
+        let load = match (self.backend, self.sustained) {
+            (Backend::Modelled, _) => None,
+            (Backend::Measured, Some(_)) => Some(Load::Sustained),
+            (Backend::Measured, None) => Some(Load::Burst),
+        };
+        let taken = samples.into_iter().zip(&batches).zip(faults).zip(launches).zip(observed).zip(logs);
+        let measurements = taken.map(|(((((samples, batch), own), launch), observed), logs)| Measurement {
             samples,
             method: batch.method(),
             launches_per_sample: batch.launches(),
             fault: own.or_else(|| fault.clone()),
             launch,
             observed,
+            load,
+            logs,
         });
         Ok(Some(measurements.collect()))
     }
@@ -245,13 +308,17 @@ impl<'m> Measurer<'m> {
         let mut measurements = Vec::new();
         for calls in calls {
             self.prepare(point, &[calls])?;
+            if let Some(before_all) = &calls.point.before_all {
+                before_all(&self.stream, calls.buffers)?;
+                self.prepare(point, &[calls])?;
+            }
             calls.prelude(&self.stream)?;
-            let mut observed = self.observe(point, Moment::Before, calls.buffers)?;
+            let mut observed = self.observe(calls, Moment::Before)?;
             simulated::forget_launches();
             calls.queue(1, &self.stream)?;
             self.stream.synchronize().context("the device failed while running the work")?;
             let launch = simulated::last_launch();
-            observed.extend(self.observe(point, Moment::After, calls.buffers)?);
+            observed.extend(self.observe(calls, Moment::After)?);
             measurements.push(Measurement {
                 samples: Vec::new(),
                 method: Method::Once,
@@ -259,6 +326,8 @@ impl<'m> Measurer<'m> {
                 fault: self.verify(point, &[calls])?,
                 launch,
                 observed,
+                load: None,
+                logs: Vec::new(),
             });
             if self.interrupt.requested() {
                 return Ok(None);
@@ -273,21 +342,16 @@ impl<'m> Measurer<'m> {
         for calls in calls {
             calls.made.set(0);
             if let Some(function) = calls.function {
-                symbols::write(function, &point.symbols)?;
+                symbols::write(function, &calls.point.symbols)?;
             }
         }
         Ok(())
     }
 
-    fn observe(
-        &self,
-        point: &Point,
-        moment: Moment,
-        buffers: &Buffers,
-    ) -> Result<BTreeMap<String, serde_json::Value>> {
-        let Some(observe) = &point.observe else { return Ok(BTreeMap::new()) };
+    fn observe(&self, calls: &Calls<'_>, moment: Moment) -> Result<BTreeMap<String, serde_json::Value>> {
+        let Some(observe) = &calls.point.observe else { return Ok(BTreeMap::new()) };
         self.stream.synchronize().context("the device failed before its memory was looked at")?;
-        observe(moment, buffers)
+        observe(moment, calls.buffers)
     }
 
     /// Launches until the device has been busy for a while; returns the milliseconds that a launch took at the end.
@@ -309,12 +373,13 @@ impl<'m> Measurer<'m> {
         let launches = calls.iter().map(|calls| calls.made.get()).sum();
         if launches > MOST_LAUNCHES {
             bail!(
-                "{launches} launches are more than can be checked exactly ({MOST_LAUNCHES}); use fewer --samples"
+                "{launches} launches are more than can be checked exactly ({MOST_LAUNCHES}); use fewer --samples, or a \
+                 shorter --sustained"
             );
         }
         for calls in calls {
             if let Some(function) = calls.function
-                && let Some(fault) = wrong_symbol(point, function, calls.made.get())?
+                && let Some(fault) = wrong_symbol(calls.point, function, calls.made.get())?
             {
                 return Ok(Some(fault));
             }

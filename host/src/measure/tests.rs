@@ -101,6 +101,11 @@ fn point(source: Place, destination: Place, info: &DeviceInfo, before: &Arc<Atom
     }
 }
 
+/// The same kernel of two modules.
+fn contenders<'a>(point: &'a Point, functions: &'a [Function<'a>; 2]) -> [Contender<'a>; 2] {
+    functions.each_ref().map(|function| Contender { point, function: Some(function) })
+}
+
 #[test]
 fn every_place_symbol_and_hook_of_a_point_is_seen_to() {
     let choice: DeviceChoice = "sim:h200".parse().expect("a card");
@@ -131,9 +136,10 @@ fn every_place_symbol_and_hook_of_a_point_is_seen_to() {
             let mut measurer = Measurer::new(stream, memory, effort, &gpu.info, interrupt).expect("events");
             before.store(0, Relaxed);
             // Each contender's variables are its own module's.
-            let contenders = [Some(&functions[0]), Some(&functions[1])];
-            let measured =
-                measurer.measure(&point, &contenders).expect("it runs").expect("nobody interrupts");
+            let measured = measurer
+                .measure(&contenders(&point, &functions))
+                .expect("it runs")
+                .expect("nobody interrupts");
             assert_eq!(measured.len(), 2);
             for measurement in &measured {
                 assert_eq!(measurement.fault, None, "{source:?} to {destination:?}");
@@ -153,13 +159,17 @@ fn every_place_symbol_and_hook_of_a_point_is_seen_to() {
                 symbols: vec![Symbol { name: "FACTOR", bytes: 5_u32.to_le_bytes().to_vec() }],
                 ..self::point(source, destination, &gpu.info, &before)
             };
-            let measured =
-                measurer.measure(&wrong, &contenders[..1]).expect("it runs").expect("nobody interrupts");
+            let measured = measurer
+                .measure(&contenders(&wrong, &functions)[..1])
+                .expect("it runs")
+                .expect("nobody interrupts");
             let fault = measured[0].fault.as_deref().expect("COUNT goes on from where it was");
             assert!(fault.starts_with("variable COUNT: 1 element is wrong"), "{fault}");
             let wrong = Point { symbols_after: Vec::new(), ..wrong };
-            let measured =
-                measurer.measure(&wrong, &contenders[..1]).expect("it runs").expect("nobody interrupts");
+            let measured = measurer
+                .measure(&contenders(&wrong, &functions)[..1])
+                .expect("it runs")
+                .expect("nobody interrupts");
             let fault = measured[0].fault.as_deref().expect("five is not three");
             assert_eq!(fault, "buffer 1: 70000 elements are wrong, the first at index 0: 35 instead of 21");
             for (name, length, says) in [
@@ -170,7 +180,7 @@ fn every_place_symbol_and_hook_of_a_point_is_seen_to() {
                     symbols: vec![Symbol { name, bytes: vec![0; length] }],
                     ..self::point(source, destination, &gpu.info, &before)
                 };
-                let error = measurer.measure(&wrong, &contenders[..1]).expect_err("refused");
+                let error = measurer.measure(&contenders(&wrong, &functions)[..1]).expect_err("refused");
                 assert!(format!("{error:#}").contains(says), "{error:#}");
             }
         }

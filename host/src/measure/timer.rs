@@ -9,6 +9,7 @@
 //! launch, without a lead-in.
 
 use super::Calls;
+use crate::sensors::{Log, Sensors};
 use anyhow::{Context, Result};
 use cuda_driver::ext::GraphExec;
 use cust::{
@@ -20,13 +21,13 @@ use record::Method;
 /// Launches shorter than this, in milliseconds, go into a graph.
 const SHORT_MS: f64 = 0.020;
 
-/// The least time that a sample lasts, in milliseconds: 4000 times the resolution of an event.
-const SAMPLE_MS: f64 = 2.0;
+/// The least time that a sample of a burst lasts, in milliseconds: 4000 times the resolution of an event.
+pub(super) const SAMPLE_MS: f64 = 2.0;
 
 /// The least time that the lead-in keeps the device busy, in milliseconds.
 const LEAD_IN_MS: f64 = 0.1;
 
-/// So many launches at most make up a sample.
+/// So many launches at most are recorded as one graph, and make up a sample of a burst.
 const MOST_LAUNCHES: u32 = 4096;
 
 /// Two events.
@@ -61,21 +62,28 @@ impl Timer {
 
 /// The work of one sample.
 pub(crate) struct Batch {
+    /// Launches that are handed over together.
     launches: u32,
+    /// How often a sample hands them over.
+    times: u32,
     lead_in: u32,
     graph: Option<GraphExec>,
     method: Method,
 }
 
 impl Batch {
-    /// Sizes the batch for a launch that takes about `launch_ms`.
+    /// Sizes the batch for a launch that takes about `launch_ms` and a sample that takes at least `sample_ms`.
     ///
     /// # Errors
     /// The driver fails, other than by not supporting the recording of this work.
-    pub(crate) fn plan(launch_ms: f64, calls: &Calls<'_>, stream: &Stream) -> Result<Batch> {
-        let launches = count(SAMPLE_MS, launch_ms);
-        let plain =
-            Batch { launches, lead_in: count(LEAD_IN_MS, launch_ms), graph: None, method: Method::Launches };
+    pub(crate) fn plan(launch_ms: f64, sample_ms: f64, calls: &Calls<'_>, stream: &Stream) -> Result<Batch> {
+        let launches = count(sample_ms, launch_ms);
+        let times = match sample_ms > SAMPLE_MS {
+            true => (sample_ms / (launch_ms * f64::from(launches))).ceil().max(1.0) as u32,
+            false => 1,
+        };
+        let lead_in = count(LEAD_IN_MS, launch_ms);
+        let plain = Batch { launches, times, lead_in, graph: None, method: Method::Launches };
         if launch_ms >= SHORT_MS {
             return Ok(plain);
         }
@@ -89,17 +97,17 @@ impl Batch {
 
     /// One launch by itself.
     pub(crate) fn prepared() -> Batch {
-        Batch { launches: 1, lead_in: 0, graph: None, method: Method::Prepared }
+        Batch { launches: 1, times: 1, lead_in: 0, graph: None, method: Method::Prepared }
     }
 
     /// One launch of a simulated card.
     pub(crate) fn modelled() -> Batch {
-        Batch { launches: 1, lead_in: 0, graph: None, method: Method::Modelled }
+        Batch { launches: 1, times: 1, lead_in: 0, graph: None, method: Method::Modelled }
     }
 
     /// How many launches a sample times.
     pub(crate) fn launches(&self) -> u32 {
-        self.launches
+        self.launches.saturating_mul(self.times)
     }
 
     /// How the launches are handed over.
@@ -107,22 +115,31 @@ impl Batch {
         self.method
     }
 
-    /// Takes one sample: milliseconds per launch.
+    /// Takes one sample: milliseconds per launch, and what the sensors said meanwhile.
     ///
     /// # Errors
     /// The driver fails.
-    pub(crate) fn sample(&self, timer: &Timer, calls: &Calls<'_>, stream: &Stream) -> Result<f64> {
-        let total = match &self.graph {
-            Some(graph) => {
-                calls.launch_graph(graph, self.launches, stream)?;
-                timer.time(stream, || calls.launch_graph(graph, self.launches, stream))?
-            }
-            None => {
-                calls.queue(self.lead_in, stream)?;
-                timer.time(stream, || calls.queue(self.launches, stream))?
-            }
+    pub(crate) fn sample(
+        &self,
+        timer: &Timer,
+        calls: &Calls<'_>,
+        stream: &Stream,
+        sensors: Option<&Sensors>,
+    ) -> Result<(f64, Log)> {
+        let once = || match &self.graph {
+            Some(graph) => calls.launch_graph(graph, self.launches, stream),
+            None => calls.queue(self.launches, stream),
         };
-        Ok(total / f64::from(self.launches))
+        match &self.graph {
+            Some(graph) => calls.launch_graph(graph, self.launches, stream)?,
+            None => calls.queue(self.lead_in, stream)?,
+        }
+        let timed = || timer.time(stream, || (0..self.times).try_for_each(|_| once()));
+        let (total, log) = match sensors {
+            Some(sensors) => sensors.during(timed),
+            None => (timed(), Log::default()),
+        };
+        Ok((total? / f64::from(self.launches()), log))
     }
 }
 

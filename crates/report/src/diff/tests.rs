@@ -31,11 +31,13 @@ pub(crate) fn row(offset: u32, milliseconds: Option<f64>) -> Record {
         observed: BTreeMap::new(),
         verified: milliseconds.is_some(),
         note: None,
-        timing: Timing { method: Method::Launches, launches_per_sample: 11 },
+        timing: Timing { method: Method::Launches, launches_per_sample: 11, load: None },
         peak: None,
         copy: None,
         ratio_to_reference: None,
         ratio_range: None,
+        reference: None,
+        conditions: None,
         counters: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{bars::remark, curve::range, figure::scrolling, number, series};
 use maud::{Markup, html};
-use record::{Backend, Language, Record};
+use record::{Backend, Energy, Language, Record};
 
 /// All rows, in the order in which they were taken.
 pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
@@ -13,10 +13,14 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
         rows.iter().all(|row| series::text(row, name) == value)
     });
     let any = |says: &dyn Fn(&Record) -> bool| rows.iter().any(|row| says(row));
-    let twins = any(&|row| row.language == Language::CudaCpp);
+    let twins = any(&|row| matches!(row.language, Language::CudaCpp | Language::Library));
+    let beside_library = any(&|row| row.reference.is_some());
     let ratios = any(&|row| row.ratio_to_reference.is_some());
     let ranges = any(&|row| range(row).is_some());
     let flops = any(&|row| row.gflop_per_s.is_some());
+    let clocks = any(&|row| clock(row).is_some());
+    let metered = any(&|row| energy(row).is_some());
+    let per_flop = any(&|row| energy(row).is_some_and(|energy| energy.picojoules_per_flop.is_some()));
     let notes = any(&|row| row.note.is_some() || row.explanation.is_some());
     let table = html! {
         table.numbers {
@@ -30,7 +34,10 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
                 th scope="col" { "of peak" }
                 th scope="col" { "of copy" }
                 th scope="col" { "time" }
-                @if ratios { th scope="col" { "Rust / C++ time" } }
+                @if ratios { th scope="col" { @if beside_library { "time / library" } @else { "Rust / C++ time" } } }
+                @if clocks { th scope="col" { "SM clock" } }
+                @if metered { th scope="col" { "power" } }
+                @if per_flop { th scope="col" { "pJ / flop" } }
                 @if notes { th.words scope="col" { "remarks" } }
             } }
             tbody { @for row in rows { tr {
@@ -46,6 +53,15 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
                 @if ratios { td { @if let Some(ratio) = row.ratio_to_reference {
                     (format!("{ratio:.3}"))
                     @if let Some([low, high]) = row.ratio_range { span.unit { (format!(" {low:.3}–{high:.3}")) } }
+                } } }
+                @if clocks { td { @if let Some(clock) = clock(row) {
+                    (format!("{clock:.0}")) span.unit { " MHz" }
+                } } }
+                @if metered { td { @if let Some(energy) = energy(row) {
+                    (format!("{:.0}", energy.power_w)) span.unit { " W" }
+                } } }
+                @if per_flop { td { @if let Some(energy) = energy(row).and_then(|energy| energy.picojoules_per_flop) {
+                    (number::in_column(energy))
                 } } }
                 @if notes { td.words { (words(row)) } }
             } } }
@@ -73,6 +89,16 @@ fn rate(row: &Record) -> Markup {
             None => { strong.invalid { "INVALID" } },
         }
     }
+}
+
+/// The median clock of the multiprocessors during a row, in MHz.
+fn clock(row: &Record) -> Option<f64> {
+    row.conditions.as_ref()?.sm_clock_mhz.map(|clock| clock.median)
+}
+
+/// The energy of a row.
+fn energy(row: &Record) -> Option<Energy> {
+    row.conditions.as_ref()?.energy
 }
 
 /// The note and the explanation of a row.

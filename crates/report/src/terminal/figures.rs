@@ -45,6 +45,39 @@ pub(super) fn figures(row: &Record) -> Vec<String> {
     ]
 }
 
+/// Headings of the card's state during a row, of those columns that any of the rows has.
+pub(super) fn condition_columns(rows: &[&Record]) -> Vec<&'static str> {
+    let any = |has: &dyn Fn(&Record) -> bool| rows.iter().any(|row| has(row));
+    [
+        (SM_CLOCK, any(&|row| conditions(row, SM_CLOCK).is_some())),
+        (POWER, any(&|row| conditions(row, POWER).is_some())),
+        (ENERGY, any(&|row| conditions(row, ENERGY).is_some())),
+    ]
+    .into_iter()
+    .filter_map(|(column, known)| known.then_some(column))
+    .collect()
+}
+
+/// The clock of the multiprocessors: the median of a row's readings.
+const SM_CLOCK: &str = "SM\nMHz";
+
+/// The mean power of the card.
+const POWER: &str = "W";
+
+/// Energy of a floating-point operation.
+const ENERGY: &str = "pJ/\nflop";
+
+/// The cell of a row in one of the [`condition_columns`]; `None` where it is not known.
+pub(super) fn conditions(row: &Record, column: &str) -> Option<String> {
+    let conditions = row.conditions.as_ref()?;
+    match column {
+        SM_CLOCK => conditions.sm_clock_mhz.map(|clock| format!("{:.0}", clock.median)),
+        POWER => conditions.energy.map(|energy| format!("{:.0}", energy.power_w)),
+        ENERGY => conditions.energy?.picojoules_per_flop.map(short),
+        _ => None,
+    }
+}
+
 /// Bandwidth; a dash where nothing was timed.
 pub(super) fn rate(row: &Record) -> String {
     match row.gb_per_s {

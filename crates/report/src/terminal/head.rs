@@ -4,7 +4,7 @@ use super::{
     Shown,
     layout::{hanging, wrapped},
 };
-use record::{Backend, Bytes, Run};
+use record::{Backend, Bytes, Run, Sensors};
 use std::fmt::Write;
 
 /// How far modelled times are from measured ones, where both are known.
@@ -52,6 +52,15 @@ pub fn head(run: &Run, shown: Shown) -> String {
             vec![card, EXPECTED_ERROR.to_string(), ceilings.collect::<Vec<_>>().join(", ")]
         }
     };
+    match run.sensors.as_ref().filter(|_| shown.verbose) {
+        Some(Sensors::Nvml(driver)) => {
+            paragraphs.push(format!("clocks, power and temperature by the driver's NVML {driver}"));
+        }
+        Some(Sensors::Missing(reason)) => {
+            paragraphs.push(format!("no clocks, power or temperature: {reason}"));
+        }
+        None => {}
+    }
     if shown.verbose && device.backend() == Backend::Modelled {
         paragraphs.push(format!("simulated driver{ptx}"));
     }
@@ -85,6 +94,20 @@ mod tests {
              peak 4917 GB/s (the driver)\n\
              copy 4200 GB/s (the driver's own, 256 MiB from device to device, in this run)\n"
         );
+    }
+
+    #[test]
+    fn the_source_of_clocks_is_told_with_everything() {
+        let mut run = Run::of(&[row(0, Precision::F32, Some(0.2))]).expect("a record");
+        let last = |run: &Run, verbose| {
+            let text = head(run, Shown { verbose, ..Shown::default() });
+            text.lines().last().unwrap_or_default().to_string()
+        };
+        run.sensors = Some(Sensors::Nvml("580.159.04".to_string()));
+        assert_eq!(last(&run, true), "clocks, power and temperature by the driver's NVML 580.159.04");
+        run.sensors = Some(Sensors::Missing("NVML cannot be loaded".to_string()));
+        assert_eq!(last(&run, true), "no clocks, power or temperature: NVML cannot be loaded");
+        assert!(last(&run, false).starts_with("copy 4200 GB/s"));
     }
 
     #[test]

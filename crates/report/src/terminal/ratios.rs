@@ -1,6 +1,9 @@
 //! Kernels beside their CUDA C++ twins: rates, ratios of times, and what a ratio says.
 
-use super::figures::{rate, short};
+use super::{
+    figures::{rate, short},
+    library,
+};
 use record::{Backend, Record, median};
 
 /// The range in which a ratio of Rust to C++ counts as equal.
@@ -37,9 +40,10 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    /// Of a row; `None` without a ratio.
+    /// Of a row; `None` without a twin.
     pub(super) fn of(row: &Record) -> Option<Verdict> {
-        let ratio = row.ratio_to_reference?;
+        // A library is not meant to be the same program.
+        let ratio = row.ratio_to_reference.filter(|_| row.reference.is_none())?;
         let [low, high] = row.ratio_range.unwrap_or([ratio; 2]);
         Some(if EQUAL.contains(&ratio) {
             Verdict::Equal
@@ -60,8 +64,11 @@ impl Verdict {
     }
 }
 
-/// How the Rust times of a comparison compare, in a sentence.
+/// How the Rust times of a comparison compare, with those of twins in a sentence, with a library's in one for each product.
 pub fn comparison(records: &[Record]) -> String {
+    if let Some(comparison) = library::comparison(records) {
+        return comparison;
+    }
     let ratios: Vec<f64> = records.iter().filter_map(|record| record.ratio_to_reference).collect();
     let Some(middle) = median(&ratios) else {
         return "No pair of rows verified, so there is no ratio.".to_string();

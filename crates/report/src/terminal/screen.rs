@@ -7,11 +7,12 @@ use super::{
     counters::counters,
     layout::wrapped,
     lessons::further,
+    library::{self, is_beside_library},
     remarks::{explanations, notes},
     series::Curves,
     setting::setting,
     style::{Ink, Style},
-    table::{is_side_by_side, parts, tabulated, unique},
+    table::{is_side_by_side, parts, tabulated, tabulated_with_conditions, unique},
 };
 use crate::{Catalog, Lesson, Picture};
 use record::{Language, Record};
@@ -70,17 +71,23 @@ fn paragraph(text: &mut String, ink: Ink, words: &str, style: Style) {
 
 /// Appends all rows, the rows of one setting in a table of their own where kernels stand side by side.
 fn whole(text: &mut String, rows: &[&Record], style: Style) -> Option<String> {
+    if is_beside_library(rows) {
+        return beside_library(text, rows, style);
+    }
     let part_after_part = if is_side_by_side(rows) { parts(rows) } else { vec![rows.to_vec()] };
     for (number, part) in part_after_part.iter().enumerate() {
         text.push_str(if number == 0 { "" } else { "\n" });
         paragraph(text, Ink::Faint, &setting(part), style);
-        let _ = writeln!(text, "\n{}", tabulated(part, part, style));
+        let _ = writeln!(text, "\n{}", tabulated_with_conditions(part, style));
     }
     None
 }
 
 /// Appends the setting and the picture; returns the few rows that go below the finding.
 fn brief(text: &mut String, rows: &[&Record], lesson: Option<&Lesson>, style: Style) -> Option<String> {
+    if is_beside_library(rows) {
+        return beside_library(text, rows, style);
+    }
     if rows.iter().any(|row| row.language == Language::CudaCpp) {
         paragraph(text, Ink::Faint, &setting(rows), style);
         return Some(pairs(rows, style));
@@ -117,6 +124,13 @@ fn brief(text: &mut String, rows: &[&Record], lesson: Option<&Lesson>, style: St
     }
     let chosen: Vec<&Record> = chosen.into_iter().take(MOST).collect();
     Some(tabulated(&chosen, &chosen, style))
+}
+
+/// Appends kernels and a library's functions, one below another.
+fn beside_library(text: &mut String, rows: &[&Record], style: Style) -> Option<String> {
+    paragraph(text, Ink::Faint, &setting(rows), style);
+    let _ = writeln!(text, "\n{}", library::table(rows, style));
+    None
 }
 
 /// The rows of curves that carry them.
@@ -166,7 +180,7 @@ mod tests {
         table,
         tests::{modelled, row},
     };
-    use record::{Precision, Run};
+    use record::{Conditions, Energy, Precision, Readings, Run};
 
     fn lesson(name: &'static str, picture: Picture, finding: fn(&[&Record]) -> Option<String>) -> Catalog {
         let (summary, reading) = ("what it is about", "How to read it.");
@@ -268,6 +282,22 @@ mod tests {
         // In 80 columns it lacks what follows from the rest.
         let narrow = shown(&offsets(), &Catalog::default(), Shown { verbose: true, ..Shown::default() });
         assert!(narrow.contains("\nLeft out at 80 columns: ms.\n"), "{narrow}");
+    }
+
+    #[test]
+    fn all_figures_have_the_clocks_and_the_power_that_are_known() {
+        let readings = |value| Readings::of(&[value]);
+        let energy = Some(Energy::of(650.0, 1.0, 0.2, Some(1_000_000_000)));
+        let state = Conditions { sm_clock_mhz: readings(1755.0), energy, ..Conditions::default() };
+        let mut records = offsets();
+        records[0].conditions = Some(state);
+        let verbose = Shown { verbose: true, style: Style::FILE, ..Shown::default() };
+        let text = shown(&records, &lesson("offset", CURVE, |_| None), verbose);
+        let row = text.lines().find(|line| line.starts_with("0 ")).unwrap_or_default();
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(cells[3..8], ["2658..2711", "1755", "650", "130", "3835"], "{text}");
+        let brief = shown(&records, &lesson("offset", CURVE, |_| None), Shown::default());
+        assert!(!brief.contains("1755"), "{brief}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The parameters that an experiment's rows share, and those that differ.
 
-use super::lessons::told;
-use record::{Backend, Bytes, Language, Record, Residence};
+use super::{lessons::told, library::is_beside_library};
+use record::{Backend, Bytes, Language, Load, Record, Residence};
 use serde_json::Value;
 
 /// The line of conditions that all rows of an experiment share.
@@ -54,13 +54,26 @@ pub(super) fn setting(rows: &[&Record]) -> String {
             parts.push("launched once, not timed".to_string());
         }
         (_, None) => {}
-        (Backend::Measured, Some(samples)) => parts.push(format!("median of {samples} samples")),
+        (Backend::Measured, Some(samples)) => {
+            parts.push(format!("median of {samples} samples"));
+            parts.extend(load(rows).map(str::to_string));
+        }
         (Backend::Modelled, Some(1)) => parts.push("modelled: one launch".to_string()),
         (Backend::Modelled, Some(samples)) => {
             parts.push(format!("modelled: median of {samples} launches"));
         }
     }
     parts.join(", ")
+}
+
+/// How long the card was kept busy, where that matters: a burst beside a library, and any sustained load.
+fn load(rows: &[&Record]) -> Option<&'static str> {
+    let any = |wanted| rows.iter().any(|row| row.timing.load == Some(wanted));
+    match (any(Load::Sustained), is_beside_library(rows) && any(Load::Burst)) {
+        (true, _) => Some("sustained"),
+        (false, true) => Some("in bursts"),
+        (false, false) => None,
+    }
 }
 
 /// The residence of all these rows; `None` if they differ.
@@ -178,11 +191,13 @@ pub(crate) mod tests {
             observed: BTreeMap::new(),
             verified: milliseconds.is_some(),
             note: milliseconds.is_none().then(|| "2 elements are wrong".to_string()),
-            timing: Timing { method: Method::Launches, launches_per_sample: 11 },
+            timing: Timing { method: Method::Launches, launches_per_sample: 11, load: Some(Load::Burst) },
             peak: Some(Peak { gb_per_s: 4917.0, source: "the driver".to_string() }),
             copy: Some(Ceiling { gb_per_s: 4200.0, bytes: 256 << 20 }),
             ratio_to_reference: None,
             ratio_range: None,
+            reference: None,
+            conditions: None,
             counters: None,
         }
     }
@@ -203,7 +218,7 @@ pub(crate) mod tests {
             backend: Backend::Modelled,
             device: c870(),
             time_ms: row.time_ms.map(|times| Times { samples: 1, ..times }),
-            timing: Timing { method: Method::Modelled, launches_per_sample: 1 },
+            timing: Timing { method: Method::Modelled, launches_per_sample: 1, load: None },
             counters: Some(Box::new(counters)),
             ..row
         }

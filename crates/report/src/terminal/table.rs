@@ -1,7 +1,7 @@
 //! Tables of rows: a swept parameter down and up to two kernels across, or one row below another.
 
 use super::{
-    figures::{caption, columns, figures, short},
+    figures::{caption, columns, condition_columns, conditions, figures, short},
     layout::{Table, under},
     ratios::{pair, twin_columns},
     setting::{residence, values, varying},
@@ -11,8 +11,20 @@ use record::{Backend, Language, Precision, Record};
 
 /// The rows as a table. `all` are all of the experiment: they decide what tells rows apart.
 pub(super) fn tabulated(rows: &[&Record], all: &[&Record], style: Style) -> String {
-    let table = if is_side_by_side(all) { side_by_side(rows) } else { one_below_another(rows, all) };
-    table.text(style)
+    table(rows, all, Vec::new()).text(style)
+}
+
+/// The same with the card's state during each row.
+pub(super) fn tabulated_with_conditions(rows: &[&Record], style: Style) -> String {
+    table(rows, rows, condition_columns(rows)).text(style)
+}
+
+fn table(rows: &[&Record], all: &[&Record], conditions: Vec<&'static str>) -> Table {
+    if is_side_by_side(all) {
+        side_by_side(rows, conditions)
+    } else {
+        one_below_another(rows, all, conditions)
+    }
 }
 
 /// Whether a table has the swept parameter down and the kernels across: at most two of them, and bandwidth alone.
@@ -65,11 +77,13 @@ fn swept_name(rows: &[&Record]) -> Option<String> {
 struct Figures {
     twins: bool,
     columns: Vec<&'static str>,
+    /// Those of the columns that have the card's state.
+    conditions: Vec<&'static str>,
     residence: bool,
 }
 
 impl Figures {
-    fn of(rows: &[&Record], flops: bool) -> Figures {
+    fn of(rows: &[&Record], flops: bool, conditions: Vec<&'static str>) -> Figures {
         let twins = rows.iter().any(|row| row.language == Language::CudaCpp);
         let mut names = match rows.first() {
             Some(first) if !twins => columns(first.backend),
@@ -78,7 +92,15 @@ impl Figures {
         if flops && !twins {
             names.insert(1, "GFLOP/s");
         }
-        Figures { twins, columns: names, residence: residence(rows).is_none() }
+        let conditions = if twins { Vec::new() } else { conditions };
+        names.extend(&conditions);
+        Figures { twins, columns: names, conditions, residence: residence(rows).is_none() }
+    }
+
+    /// The cells of a row that stands by itself.
+    fn cells(&self, row: &Record) -> Vec<String> {
+        let conditions = self.conditions.iter().map(|column| conditions(row, column).unwrap_or_default());
+        figures(row).into_iter().chain(conditions).collect()
     }
 
     /// Names what a table may lack: what follows from other columns first.
@@ -97,9 +119,9 @@ impl Figures {
 }
 
 /// A table with the swept parameter down and the kernels, by their element types, across; of twins, both languages.
-fn side_by_side(rows: &[&Record]) -> Table {
+fn side_by_side(rows: &[&Record], conditions: Vec<&'static str>) -> Table {
     let contestants = contestants(rows);
-    let of_table = Figures::of(rows, false);
+    let of_table = Figures::of(rows, false, conditions);
     let backend = rows.first().map_or(Backend::Measured, |row| row.backend);
     let by_precision = contestants.iter().all(|(_, precision)| precision.is_some())
         && unique(contestants.iter().map(|(_, precision)| precision)).len() == contestants.len();
@@ -129,7 +151,7 @@ fn side_by_side(rows: &[&Record]) -> Table {
             };
             cells.extend(match (of_table.twins, of(None)) {
                 (true, _) => pair(of(Some(Language::Rust)), of(Some(Language::CudaCpp)), false),
-                (false, Some(row)) => figures(row),
+                (false, Some(row)) => of_table.cells(row),
                 (false, None) => vec![String::new(); of_table.columns.len()],
             });
             residence.extend(of(None).map(|row| row.residence.to_string()));
@@ -144,11 +166,11 @@ fn side_by_side(rows: &[&Record]) -> Table {
 }
 
 /// A table with the kernels down, and what tells their rows apart beside them; of twins, both languages.
-fn one_below_another(rows: &[&Record], all: &[&Record]) -> Table {
+fn one_below_another(rows: &[&Record], all: &[&Record], conditions: Vec<&'static str>) -> Table {
     let names = varying(all);
     let swept_name = swept_name(all);
     let flops = rows.iter().any(|row| row.gflop_per_s.is_some());
-    let of_table = Figures::of(rows, flops);
+    let of_table = Figures::of(rows, flops, conditions);
     let mut header = vec!["kernel".to_string()];
     header.extend(swept_name.clone());
     header.extend(names.iter().cloned());
@@ -178,7 +200,7 @@ fn one_below_another(rows: &[&Record], all: &[&Record]) -> Table {
             cells.extend(pair(of(Language::Rust), of(Language::CudaCpp), flops));
             seen.push(name);
         } else {
-            let mut figures = figures(row);
+            let mut figures = of_table.cells(row);
             if flops {
                 figures.insert(1, row.gflop_per_s.map(short).unwrap_or_default());
             }

@@ -52,6 +52,8 @@ pub(crate) fn simulated() -> Vec<Record> {
             percent_of_copy: model.copy.map(|copy| 100.0 * rate / copy.gb_per_s),
             ratio_to_reference: None,
             ratio_range: None,
+            reference: None,
+            conditions: None,
             explanation: None,
             ..model.clone()
         }

@@ -36,11 +36,13 @@ fn row(kernel: &str, gb_per_s: f64) -> Record {
         note: None,
         explanation: None,
         observed: BTreeMap::new(),
-        timing: Timing { method: Method::Graph, launches_per_sample: 1 },
+        timing: Timing { method: Method::Graph, launches_per_sample: 1, load: None },
         peak: None,
         copy: Some(Ceiling { gb_per_s: 4000.0, bytes: 1 << 20 }),
         ratio_to_reference: None,
         ratio_range: None,
+        reference: None,
+        conditions: None,
         counters: None,
     }
 }

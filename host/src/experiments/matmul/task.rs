@@ -7,7 +7,7 @@ use super::{
 use crate::{
     bf16::Bf16,
     device::DeviceInfo,
-    experiments::{Buffer, BytesMoved, Contents, Experiment, Matrices, Place, Point, Shape, Work},
+    experiments::{Buffer, BytesMoved, Contents, Experiment, Gemm, Matrices, Place, Point, Shape, Work},
     sizes::Bytes,
     verify::Expected,
 };
@@ -19,14 +19,16 @@ use std::sync::Arc;
 
 /// The type of a matrix's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Element {
+pub(crate) enum Element {
+    /// Single precision.
     F32,
+    /// Half its bits, with the same exponents.
     Bf16,
 }
 
 impl Element {
     /// Its bytes.
-    pub(super) const fn bytes(self) -> u64 {
+    pub(crate) const fn bytes(self) -> u64 {
         match self {
             Element::F32 => 4,
             Element::Bf16 => 2,
@@ -167,6 +169,12 @@ impl Task {
                 footprint: bytes.iter().map(|bytes| bytes.next_multiple_of(32)).sum(),
             },
             flops: Some(flops),
+            product: ((alpha, beta) == (1.0, 0.0)).then_some(Gemm {
+                matrices,
+                factors: form.factors,
+                result: form.result,
+                transposed: form.order == Order::Columns,
+            }),
             buffers: vec![
                 self.factor(Matrix::A, bytes[0]),
                 self.factor(Matrix::B, bytes[1]),

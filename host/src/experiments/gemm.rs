@@ -1,0 +1,41 @@
+//! A product of matrices as libraries know it, for those that compute the same on a point's buffers.
+
+use super::{Element, Matrices};
+use anyhow::{Context, Result};
+
+/// `C = A B`, or `C = A B^T`, of matrices in rows: A of m rows of k, C of m rows of n. Sums are in f32. The point's first three
+/// buffers are A, B and C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gemm {
+    /// The sizes.
+    pub matrices: Matrices,
+    /// The type of the elements of A and B.
+    pub factors: Element,
+    /// The type of the elements of C.
+    pub result: Element,
+    /// Whether B lies as n rows of k, and not as k rows of n.
+    pub transposed: bool,
+}
+
+impl Gemm {
+    /// Bytes of A, B and C.
+    pub(crate) fn bytes(self) -> [u64; 3] {
+        let Matrices { m, n, k } = self.matrices;
+        [(m, k, self.factors), (k, n, self.factors), (m, n, self.result)]
+            .map(|(rows, columns, element)| u64::from(rows) * u64::from(columns) * element.bytes())
+    }
+
+    /// M, N and K as libraries take them.
+    ///
+    /// # Errors
+    /// One is larger than libraries take.
+    pub(crate) fn sizes(self) -> Result<[i32; 3]> {
+        let Matrices { m, n, k } = self.matrices;
+        let size = |size: u32| {
+            i32::try_from(size).with_context(|| {
+                format!("--size {}: a library takes sizes up to {}", self.matrices, i32::MAX)
+            })
+        };
+        Ok([size(m)?, size(n)?, size(k)?])
+    }
+}
