@@ -1,9 +1,12 @@
 //! Matrix multiplication on a simulated card: any size, factors as BLAS has them, and tiles that cannot be.
 
+#[path = "support/outcome.rs"]
+mod outcomes;
 #[path = "support/records.rs"]
 mod records;
 
-use records::{number, records, refusal};
+use outcomes::outcome;
+use records::{coalesce, number, records, refusal};
 
 #[test]
 fn any_size_verifies() {
@@ -82,4 +85,40 @@ fn sizes_that_cannot_be_are_refused() {
     }
     let error = refusal(&["matmul", "--alpha", "nan"]);
     assert!(error.contains("'nan' is not a number"), "{error}");
+}
+
+#[test]
+fn kernels_for_tensor_cores_are_left_out_and_named() {
+    let out = outcome(&mut coalesce(&[
+        "run", "matmul", "--size", "64", "--device", "sim:h200", "--format", "json",
+    ]));
+    assert_eq!(out.status, Some(0), "{}", out.err);
+    assert!(!out.out.contains("matmul_mma"), "{}", out.out);
+    let note = "note: matmul_mma, matmul_wgmma and matmul_overlapped are left out: kernels for compute_90a are not simulated, and run \
+                on GPUs of compute capability 9.0 alone\n";
+    assert!(out.err.contains(note), "{}", out.err);
+
+    let error = refusal(&["matmul", "--kernel", "matmul_naive,matmul_overlapped"]);
+    assert!(
+        error.contains(
+            "error: matmul_overlapped cannot be launched: kernels for compute_90a are not simulated"
+        ),
+        "{error}"
+    );
+    let explain = outcome(&mut coalesce(&["explain", "matmul_wgmma"]));
+    assert_eq!(explain.status, Some(1));
+    assert!(explain.err.contains("`cargo xtask ptx matmul_wgmma` prints its PTX"), "{}", explain.err);
+    assert!(explain.err.contains("gpu-kernels/src/unchecked/tensor/warpgroup.rs"), "{}", explain.err);
+
+    let list = outcome(&mut coalesce(&["list"])).out;
+    let says = "matmul_register\n    for compute_90a alone, not simulated: matmul_mma, matmul_wgmma, matmul_overlapped\n";
+    assert!(list.contains(says), "{list}");
+}
+
+#[test]
+fn a_check_of_the_experiment_leaves_them_out_too() {
+    let check = outcome(&mut coalesce(&["check", "matmul", "--size", "20x24x8"]));
+    assert_eq!(check.status, Some(0), "{}", check.err);
+    assert!(check.out.contains("no findings of 5 kernels in 6 launches"), "{}", check.out);
+    assert!(check.err.contains("matmul_overlapped are left out"), "{}", check.err);
 }

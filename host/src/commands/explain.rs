@@ -11,7 +11,7 @@ use crate::{
     device::{self, DeviceChoice, Driver, Gpu},
     experiments::{Point, Scale, Work},
     interrupt::{self, Interrupt},
-    kernels::{self, Kernels},
+    kernels::{self, Kernels, own},
     measure::{Contender, Effort, Measurer},
     memory::{self, Memory},
     output,
@@ -41,6 +41,14 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode> {
     let text = catalog().kernel(&options.name).with_context(|| {
         format!("the source of {} is not in gpu-kernels; build the program again", options.name)
     })?;
+    if let Some(arch) = own::arch(text.name) {
+        bail!(
+            "{0} cannot be explained line by line: kernels for {arch} are not simulated. `cargo xtask ptx {0}` prints its PTX; its \
+             lesson is at the head of {1}",
+            text.name,
+            text.file,
+        );
+    }
     let card = match &options.device {
         DeviceChoice::Simulated(card) => card.clone(),
         choice => match device::bind_nvidia()? {

@@ -25,8 +25,11 @@ pub(crate) fn run(kernels: bool) -> Result<ExitCode> {
             writeln!(out, "    options: {}", options.join(", "))?;
         }
         if !kernels {
-            writeln!(out, "    kernels: {}", experiment.names().join(", "))?;
-            for (arch, names) in by_architecture(&experiment.kernels()) {
+            let own = by_architecture(&experiment.kernels());
+            let is_own = |name: &&str| own.values().any(|names| names.contains(name));
+            let common: Vec<&str> = experiment.names().into_iter().filter(|name| !is_own(name)).collect();
+            writeln!(out, "    kernels: {}", common.join(", "))?;
+            for (arch, names) in own {
                 writeln!(out, "    for {arch} alone, not simulated: {}", names.join(", "))?;
             }
             continue;

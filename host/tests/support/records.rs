@@ -4,7 +4,7 @@
 mod without_driver;
 
 use serde_json::Value;
-use without_driver::coalesce;
+pub(crate) use without_driver::coalesce;
 
 /// The records of `coalesce run` with these arguments, each of which verified.
 pub(crate) fn records(arguments: &[&str]) -> Vec<Value> {

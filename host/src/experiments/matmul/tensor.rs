@@ -2,7 +2,7 @@
 //! `unchecked/tensor`.
 
 use super::{
-    product::Matrix,
+    product::{Matrix, Order},
     task::{Form, Task},
 };
 use crate::{
@@ -18,8 +18,8 @@ use gpu_kernels::unchecked::tensor::{
     warpgroup::{self, matmul_wgmma},
 };
 
-/// Elements of a row of a box: 128 bytes of bf16.
-const DEPTH: u32 = 64;
+/// Bytes of a row of a box: what the swizzle spans.
+const DEPTH: u64 = 128;
 
 /// A kernel, and how it is launched.
 pub(super) struct Rung {
@@ -183,13 +183,14 @@ impl Rung {
         let work = (self.work)(task.matrices, group(m.max(n)));
         let more = (blocks > 1).then_some(("cluster", blocks));
         let of = |&(matrix, down): &(Matrix, u32)| {
-            let (element, size) = match matrix {
-                Matrix::A => (self.form.factors, [m, k]),
-                Matrix::B => (self.form.factors, [n, k]),
-                Matrix::C => (self.form.result, [m, n]),
+            let (element, size) = match (matrix, self.form.order) {
+                (Matrix::A, _) => (self.form.factors, [m, k]),
+                (Matrix::B, Order::Columns) => (self.form.factors, [n, k]),
+                (Matrix::B, Order::Rows) => (self.form.factors, [k, n]),
+                (Matrix::C, _) => (self.form.result, [m, n]),
             };
-            let buffer = matrix as usize;
-            MatrixMap { buffer, element: element.of_tensor(), size, tile: [down, DEPTH] }
+            let tile = [down, (DEPTH / element.bytes()) as u32];
+            MatrixMap { buffer: matrix as usize, element: element.of_tensor(), size, tile }
         };
         let maps = self.maps.iter().map(of).collect();
         Ok(Point { maps, ..task.point(shape, loads, work, more)? })
@@ -270,4 +271,57 @@ pub(super) fn notes(
         _ => format!("{} is left out: {reason}", names.concat()),
     };
     left_out.into_iter().map(note).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{device::tests::h200, experiments::tests::naming};
+
+    /// The one point of a kernel for a product.
+    fn point(kernel: &str, m: u32, n: u32, k: u32) -> Point {
+        let points = points(&naming(&[kernel]), &[Matrices { m, n, k }], (1.0, 0.0), &h200());
+        let [point] = <[Point; 1]>::try_from(points.expect("it can run")).ok().expect("one point");
+        point
+    }
+
+    #[test]
+    fn blocks_are_one_for_each_tile_or_one_for_each_multiprocessor() {
+        let grid = |kernel, m, n| point(kernel, m, n, 64).shape.grid;
+        // 129 rows are two tiles of 128, three of 64; 264 columns are three tiles of 128, two of 256.
+        assert_eq!(grid("matmul_mma", 129, 264), [3, 2, 1]);
+        assert_eq!(grid("matmul_wgmma", 129, 264), [6, 1, 1]);
+        assert_eq!(grid("matmul_overlapped", 129, 264), [4, 1, 1]);
+        assert_eq!(grid("matmul_overlapped", 4096, 4096), [132, 1, 1]);
+        for rung in &RUNGS {
+            let point = point(rung.info.name, 8192, 8192, 64);
+            assert!(point.shape.grid[0].is_multiple_of(rung.info.cluster()), "{}", rung.info.name);
+            assert_eq!(point.shape.shared, rung.shared);
+        }
+    }
+
+    #[test]
+    fn maps_are_of_the_matrices_with_boxes_of_128_bytes() {
+        let maps = point("matmul_overlapped", 200, 328, 72).maps;
+        let sizes: Vec<_> = maps.iter().map(|map| (map.buffer, map.size, map.tile)).collect();
+        assert_eq!(sizes, [(0, [200, 72], [128, 64]), (1, [328, 72], [128, 64]), (2, [200, 328], [64, 64])]);
+        assert!(point("matmul_mma", 200, 328, 72).maps.is_empty());
+    }
+
+    #[test]
+    fn loads_are_those_of_the_tiles() {
+        let read = |kernel| point(kernel, 256, 512, 64).bytes.read;
+        // A has 32 KiB and B 64 KiB. A is loaded for each column of tiles, B for each row.
+        assert_eq!(read("matmul_mma"), (4 * 32 + 2 * 64) << 10);
+        assert_eq!(read("matmul_wgmma"), (2 * 32 + 4 * 64) << 10);
+        assert_eq!(read("matmul_overlapped"), (2 * 32 + 2 * 64) << 10);
+    }
+
+    #[test]
+    fn sizes_are_below_the_range_of_signed_coordinates() {
+        let points =
+            points(&naming(&["matmul_wgmma"]), &[Matrices { m: 1 << 31, n: 8, k: 8 }], (1.0, 0.0), &h200());
+        let error = points.err().expect("too large").to_string();
+        assert!(error.ends_with("--size 2147483648x8x8: 2147483648 is not below 2^31"), "{error}");
+    }
 }
