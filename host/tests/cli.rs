@@ -2,6 +2,7 @@
 //! `fake_driver/libcuda.rs`): its device has 1 MiB of L2, a peak of 20 GB/s and 144 MiB of memory, and takes 10 us for
 //! each launch beside the time for its bytes, so that all figures are known beforehand.
 
+mod library;
 mod support;
 
 use serde_json::Value;

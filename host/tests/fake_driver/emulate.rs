@@ -12,12 +12,35 @@ pub(crate) enum Operation {
     Copy { target: u64, source: u64, bytes: usize },
     /// Runs a kernel.
     Kernel { name: String, threads: u64, arguments: [u64; 3] },
+    /// Multiplies matrices, by a kernel or a library's function of this name.
+    Product { name: String, product: Product },
+}
+
+/// A product of matrices in columns, none of them transposed, as BLAS defines it: C of `rows` by `columns` is a sum of `depth`
+/// products. A matrix is an address, and the elements from one column to the next.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Product {
+    pub sizes: [u64; 3],
+    pub first: [u64; 2],
+    pub second: [u64; 2],
+    pub result: [u64; 2],
+    /// How many bytes it is said to move.
+    pub bytes: u64,
 }
 
 /// Reads a launch's parameters as the kernel's signature has them.
 pub(crate) unsafe fn decode(name: &str, threads: u64, parameters: *const *const c_void) -> Operation {
     let long = |number: usize| unsafe { **parameters.add(number).cast::<*const u64>() };
     let short = |number: usize| u64::from(unsafe { **parameters.add(number).cast::<*const u32>() });
+    if name == "matmul_register" {
+        // A and B are slices of rows: an address and a length.
+        let [m, n, k] = [5, 6, 7].map(short);
+        let (a, b, c) = (long(0), long(2), long(4));
+        let bytes = 8 * (m * k + k * n + m * n);
+        let product = Product { sizes: [n, m, k], first: [b, n], second: [a, k], result: [c, n], bytes };
+        return Operation::Product { name: name.to_string(), product };
+    }
     let arguments = match name {
         "offset_f32" | "offset_f64" | "stride_f32" | "stride_f64" => [long(0), short(1), 0],
         "fill_f32" | "fill_f64" => [long(0), long(1), short(2)],
@@ -38,6 +61,10 @@ pub(crate) fn run(operation: &Operation) -> Option<(u64, bool)> {
         Operation::Copy { target, source, bytes } => {
             unsafe { (*target as *mut u8).copy_from(*source as *const u8, *bytes) };
             Some((2 * *bytes as u64, false))
+        }
+        Operation::Product { name, product } => {
+            multiply(product, is("FAKE_WRONG", name));
+            Some((product.bytes, true))
         }
         Operation::Kernel { name, .. } if is("FAKE_FAULT", name) => None,
         Operation::Kernel { name, threads, arguments } => {
@@ -64,6 +91,20 @@ fn fill<T>(&[start, length, seed]: &[u64; 3], element: impl Fn(u32) -> T) -> u64
         unsafe { (start as *mut T).add(index as usize).write(element((value >> 12) as u32)) };
     }
     length * size_of::<T>() as u64
+}
+
+/// By the definition. What is wrong is the last element, which is not written.
+fn multiply(product: &Product, wrong: bool) {
+    let Product { sizes: [rows, columns, depth], first, second, result, .. } = *product;
+    let place = |[start, pitch]: [u64; 2], row: u64, column: u64| {
+        let start = start as *mut f32;
+        unsafe { start.add((column * pitch + row) as usize) }
+    };
+    for index in 0..rows * columns - u64::from(wrong) {
+        let (row, column) = (index % rows, index / rows);
+        let term = |nth| unsafe { place(first, row, nth).read() * place(second, nth, column).read() };
+        unsafe { place(result, row, column).write((0..depth).map(term).sum()) };
+    }
 }
 
 trait One: Copy + std::ops::Add<Output = Self> {

@@ -15,7 +15,7 @@
 //! | `FAKE_NAME` | what they are called |
 //! | `FAKE_COMPUTE` | the compute capability, as in 90 |
 //! | `FAKE_MEMORY` | bytes of device memory |
-//! | `FAKE_WRONG` | the kernel that computes something wrong |
+//! | `FAKE_WRONG` | the kernel, or the library's function, that computes something wrong |
 //! | `FAKE_STRAY` | the kernel that writes one element past its buffer |
 //! | `FAKE_FAULT` | the kernel whose launch fails on the device |
 //! | `FAKE_NO_GRAPHS` | streams cannot be recorded |
@@ -28,7 +28,7 @@
 mod emulate;
 mod environment;
 
-use emulate::Operation;
+use emulate::{Operation, Product};
 use environment::{number, text};
 use std::{
     collections::BTreeMap,
@@ -171,6 +171,8 @@ unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _
         6 => 65535,         // the same along y
         8 => 48 << 10,      // shared memory a block
         16 => 4,            // SMs
+        33 => 0x18,         // the place on the PCI bus
+        34 | 50 => 0,
         36 => 10_000,       // memory clock in kHz
         37 => 8000,         // bus width: a peak of 20 GB/s
         38 => 1 << 20,      // L2
@@ -248,6 +250,18 @@ extern "C" fn cuMemsetD8Async(start: u64, value: u8, bytes: usize, _stream: Hand
 #[unsafe(no_mangle)]
 extern "C" fn cuMemcpyDtoDAsync_v2(target: u64, source: u64, bytes: usize, _stream: Handle) -> c_int {
     state().submit(Operation::Copy { target, source, bytes })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuMemcpyHtoD_v2(target: u64, source: u64, bytes: usize) -> c_int {
+    state().submit(Operation::Copy { target, source, bytes })
+}
+
+/// Not of the driver API: what the fake libraries of `libcublas.rs` compute goes through the driver, as their kernels do.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fakeProduct(name: *const c_char, product: *const Product) -> c_int {
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    state().submit(Operation::Product { name, product: unsafe { *product } })
 }
 
 #[unsafe(no_mangle)]

@@ -30,22 +30,25 @@ pub(crate) fn coalesce(arguments: &[&str]) -> Command {
 /// The fake driver, compiled when first asked for.
 fn driver() -> &'static Path {
     static DRIVER: OnceLock<PathBuf> = OnceLock::new();
-    DRIVER.get_or_init(|| {
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libcuda.so.1");
-        let status = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
-            .args([
-                "--edition=2024",
-                "--crate-type=cdylib",
-                "--crate-name=cuda",
-                "-Copt-level=2",
-                "-Cpanic=abort",
-                "-o",
-            ])
-            .arg(&library)
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_driver/libcuda.rs"))
-            .status()
-            .expect("rustc starts");
-        assert!(status.success(), "the fake driver does not compile");
-        library
-    })
+    DRIVER.get_or_init(|| compiled("libcuda", Path::new(env!("CARGO_TARGET_TMPDIR")), "libcuda.so.1"))
+}
+
+/// Compiles a fake library into a folder.
+pub(crate) fn compiled(source: &str, folder: &Path, file: &str) -> PathBuf {
+    let library = folder.join(file);
+    let status = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+        .args([
+            "--edition=2024",
+            "--crate-type=cdylib",
+            &format!("--crate-name={source}"),
+            "-Copt-level=2",
+            "-Cpanic=abort",
+            "-o",
+        ])
+        .arg(&library)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fake_driver/{source}.rs")))
+        .status()
+        .expect("rustc starts");
+    assert!(status.success(), "the fake {source} does not compile");
+    library
 }

@@ -1,0 +1,103 @@
+//! cuBLAS for tests, on the fake driver of `libcuda.rs`: half the bytes of the kernel that computes the same, so that every ratio
+//! is known beforehand. All of its `unsafe` has the driver's reason: the caller is the program under test.
+
+#![allow(non_snake_case)]
+#![allow(clippy::missing_safety_doc)]
+
+use std::{
+    env,
+    ffi::{CString, c_char, c_int, c_void},
+    mem::transmute,
+};
+
+const SUCCESS: c_int = 0;
+const INVALID_VALUE: c_int = 7;
+const NOT_SUPPORTED: c_int = 15;
+
+/// `Product` of `emulate.rs`.
+#[repr(C)]
+struct Product {
+    sizes: [u64; 3],
+    first: [u64; 2],
+    second: [u64; 2],
+    result: [u64; 2],
+    bytes: u64,
+}
+
+unsafe extern "C" {
+    fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasCreate_v2(handle: *mut usize) -> c_int {
+    unsafe { *handle = 1 };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasGetVersion_v2(_handle: usize, version: *mut c_int) -> c_int {
+    unsafe { *version = 130_100 };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasSetStream_v2(_handle: usize, _stream: usize) -> c_int {
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasSetWorkspace_v2(_handle: usize, _start: usize, bytes: usize) -> c_int {
+    if bytes == 64 << 20 { SUCCESS } else { INVALID_VALUE }
+}
+
+/// No TF32, and no sums in the type of the result.
+#[unsafe(no_mangle)]
+extern "C" fn cublasSetMathMode(_handle: usize, mode: c_int) -> c_int {
+    if mode == 16 { SUCCESS } else { INVALID_VALUE }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasSgemm_v2(
+    _handle: usize,
+    first_operation: c_int,
+    second_operation: c_int,
+    rows: c_int,
+    columns: c_int,
+    depth: c_int,
+    alpha: *const f32,
+    first: u64,
+    first_pitch: c_int,
+    second: u64,
+    second_pitch: c_int,
+    beta: *const f32,
+    result: u64,
+    result_pitch: c_int,
+) -> c_int {
+    let factors = unsafe { (*alpha, *beta) };
+    if (first_operation, second_operation, factors) != (0, 0, (1.0, 0.0)) {
+        return NOT_SUPPORTED;
+    }
+    let [rows, columns, depth] = [rows, columns, depth].map(|size| size as u64);
+    let product = Product {
+        sizes: [rows, columns, depth],
+        first: [first, first_pitch as u64],
+        second: [second, second_pitch as u64],
+        result: [result, result_pitch as u64],
+        bytes: 4 * (rows * depth + depth * columns + rows * columns),
+    };
+    let driver = CString::new(env::var("COALESCE_DRIVER").expect("tests name it")).expect("a path");
+    type FakeProduct = unsafe extern "C" fn(*const c_char, *const Product) -> c_int;
+    // It is loaded already.
+    const NOW: c_int = 2;
+    unsafe {
+        let entry = dlsym(dlopen(driver.as_ptr(), NOW), c"fakeProduct".as_ptr());
+        assert!(!entry.is_null(), "the fake driver has it");
+        transmute::<*mut c_void, FakeProduct>(entry)(c"cublas_sgemm".as_ptr(), &raw const product)
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasGemmEx() -> c_int {
+    NOT_SUPPORTED
+}
