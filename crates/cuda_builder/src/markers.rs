@@ -46,14 +46,25 @@ pub(crate) struct Kernel {
     pub(crate) threads: u32,
     /// Blocks that shall fit on a multiprocessor at once; 0 is not given.
     pub(crate) blocks: u32,
-    /// For each parameter, true if nothing writes through it during a launch.
-    pub(crate) read_only: Vec<bool>,
+    /// What is known of each parameter.
+    pub(crate) access: Vec<Access>,
     /// True if the kernel is a safe function: the audit then checks the rules that its types cannot express.
     pub(crate) safe: bool,
     /// The oldest architecture that has its instructions; every architecture where this is `None`.
     pub(crate) arch: Option<NvvmArch>,
     /// Blocks of each of its clusters along x, y and z; a launch decides where this is `None`.
     pub(crate) cluster: Option<[u32; 3]>,
+}
+
+/// What is known of a kernel's parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// `-`: nothing.
+    Any,
+    /// `r`: a pointer that nothing writes through during a launch.
+    ReadOnly,
+    /// `c`: a value that the kernel takes the address of.
+    Constant,
 }
 
 /// The first compute capability with clusters.
@@ -99,16 +110,17 @@ impl Kernel {
                 return Err(wrong("a part after the fourth is there twice"));
             }
         }
-        let read_only = access.chars().map(|access| match access {
-            'r' => Ok(true),
-            '-' => Ok(false),
-            _ => Err(wrong("an access is neither `r` nor `-`")),
+        let access = access.chars().map(|access| match access {
+            'r' => Ok(Access::ReadOnly),
+            'c' => Ok(Access::Constant),
+            '-' => Ok(Access::Any),
+            _ => Err(wrong("an access is none of `r`, `c` and `-`")),
         });
         Ok(Self {
             name: name.to_owned(),
             threads: number(threads)?,
             blocks: number(blocks)?,
-            read_only: read_only.collect::<Result<_, _>>()?,
+            access: access.collect::<Result<_, _>>()?,
             safe,
             arch,
             cluster,
@@ -221,7 +233,7 @@ mod tests {
                 name: "offset_f32".into(),
                 threads: 256,
                 blocks: 2,
-                read_only: vec![true, false, false],
+                access: vec![Access::ReadOnly, Access::Any, Access::Any],
                 safe: false,
                 arch: None,
                 cluster: None,
@@ -234,7 +246,7 @@ mod tests {
         let pair = Kernel::parse(b"pair\x00384\x001\0--\0arch=compute_90a\0cluster=0000000002,1,1").unwrap();
         assert_eq!((pair.arch, pair.cluster), (Some(NvvmArch::Compute90a), Some([2, 1, 1])));
         assert!(Kernel::parse(b"none\x000\x000\0\0safe").unwrap().safe);
-        assert_eq!(Kernel::parse(b"none\x000\x000\0").unwrap().read_only, [false; 0]);
+        assert_eq!(Kernel::parse(b"none\x000\x000\0").unwrap().access, []);
     }
 
     #[test]
@@ -265,7 +277,7 @@ mod tests {
             (b"\x001\x001\0r", "no name"),
             (b"a\x00x\x001\0r", "no number"),
             (b"a\x001\x00-1\0r", "no number"),
-            (b"a\x001\x001\0w", "neither `r` nor `-`"),
+            (b"a\x001\x001\0w", "none of `r`, `c` and `-`"),
         ];
         for (bytes, reason) in cases {
             let error = Kernel::parse(bytes).unwrap_err().to_string();

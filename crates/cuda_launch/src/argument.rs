@@ -1,7 +1,10 @@
 //! Values that can be passed for a kernel's parameter.
 
-use cuda_std::launch::{Pointer, PointerMut, Slice, SliceMut};
 use std::ops::Range;
+
+use cuda_driver::ext;
+use cuda_std::launch::{Pointer, PointerMut, Slice, SliceMut};
+use cuda_std::tensor::TensorMap;
 
 use cust::memory::{DeviceBox, DeviceBuffer, DeviceCopy, DevicePointer, UnifiedBuffer};
 
@@ -75,6 +78,13 @@ impl<'a, T: DeviceCopy> IntoArgument<Pointer<'a, T>> for DevicePointer<T> {
 impl<'a, T: DeviceCopy> IntoArgument<PointerMut<'a, T>> for DevicePointer<T> {
     fn into_argument(self) -> PointerMut<'a, T> {
         PointerMut::new(self.as_raw())
+    }
+}
+
+/// A tensor map for a kernel that takes a `GridConstant<TensorMap>`.
+impl IntoArgument<TensorMap> for ext::TensorMap {
+    fn into_argument(self) -> TensorMap {
+        TensorMap::from_words(self.0.opaque)
     }
 }
 

@@ -42,6 +42,7 @@ pub mod cfg;
 pub mod dependent;
 pub mod float;
 pub mod float_ext;
+mod grid_constant;
 pub mod integer;
 mod intrinsic;
 pub mod intrinsics;
@@ -68,6 +69,7 @@ pub use float_ext::*;
 pub use glam;
 #[cfg(feature = "glam-0-33")]
 pub use glam_by_type as glam;
+pub use grid_constant::GridConstant;
 #[cfg(feature = "half")]
 pub use half::{self, bf16, f16};
 #[cfg(feature = "vek")]

@@ -593,6 +593,26 @@ fn stages_are_filled_read_multiplied_and_stored() {
 }
 
 #[test]
+fn a_tensor_map_among_the_parameters_needs_no_fence() {
+    expect_in_order(
+        HOPPER,
+        "mapped",
+        &[
+            ".param .u64 .ptr .align 1 mapped_param_0",
+            ".param .u64 mapped_param_1",
+            ".param .align 64 .b8 mapped_param_2[128]",
+            ".param .align 64 .b8 mapped_param_3[12]",
+            "mov.b64 %at, mapped_param_2; cvta.param.u64 %rd",
+            "cp.async.bulk.tensor.2d",
+        ],
+    );
+    assert_eq!(count(HOPPER, "mapped", "mov.b64 %at, mapped_param_3; cvta.param.u64 %rd"), 1);
+    for text in ["fence.proxy", "local"] {
+        assert_eq!(count(HOPPER, "mapped", text), 0, "{text}");
+    }
+}
+
+#[test]
 fn blocks_of_a_cluster_meet_and_share() {
     expect_in_order(
         HOPPER,

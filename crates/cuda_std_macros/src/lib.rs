@@ -41,7 +41,8 @@ mod tests;
 /// **Parameters** are `Copy` values, references and slices. The PTX parameters are those of the function in order, but a
 /// slice is two of them, a pointer and then a `usize` length, which is how `cust::launch!` passes a device slice.
 /// A shared slice `&[T]` is promised not to be written during the launch (as any `&[T]` in Rust), so its elements are read
-/// through the read-only path (`ld.global.nc`), unless `T` has interior mutability.
+/// through the read-only path (`ld.global.nc`), unless `T` has interior mutability. A `GridConstant<T>` is a value that stays where
+/// the launch put it, aligned to 64 bytes: the host passes a `T`.
 ///
 /// **Options**
 /// - `launch_bounds(threads)` or `launch_bounds(threads, min_blocks)`: no launch has more than `threads` threads a block

@@ -94,6 +94,28 @@ fn clusters_are_in_the_descriptor_and_in_the_contract() {
 }
 
 #[test]
+fn a_grid_constant_is_found_by_its_name_in_ptx() {
+    let function = quote! { pub unsafe fn product(x: &[f32], map: GridConstant<'_, TensorMap>, n: u32) {} };
+    let expansion = expand_kernel(quote!(), function);
+    let text = compact(expansion.expect("accepted"));
+    let asm = "{{ .reg .b64 %at; mov.b64 %at, product_param_2; cvta.param.u64 {}, %at; }}";
+    for part in [
+        quote!(parameter_1: [u8; ::core::mem::size_of::<TensorMap>()], parameter_2: u32),
+        quote!(::cuda_std::GridConstant::<TensorMap>::new({
+            let address: usize;
+            ::core::arch::asm!(#asm, out(reg64) address, options(pure, nomem, nostack, preserves_flags));
+            &*::core::ptr::with_exposed_provenance::<TensorMap>(address)
+        })),
+        quote!(&[::cuda_std::__kernel::Access::<f32>::BYTE, b'-', b'c', b'-']),
+        quote!(::cuda_std::launch::Slice<'argument, f32>, TensorMap, u32),
+        quote!(ty: "GridConstant<TensorMap>"),
+        quote!(words.push_constant(argument_1);),
+    ] {
+        assert!(text.contains(&compact(&part)), "{part}\n{text}");
+    }
+}
+
+#[test]
 fn a_kernel_is_a_function_an_entry_point_and_a_descriptor() {
     let function = quote! {
         #[allow(clippy::too_many_arguments)]

@@ -3,11 +3,15 @@
 //! A pointer that nothing writes through during a launch becomes `noalias readonly`. The back end then reads it through
 //! the read-only data path (`ld.global.nc`). Launch bounds let ptxas spend registers up to the limit of the stated
 //! block size. A kernel with clusters of a fixed shape says so itself (`.reqnctapercluster`): then each launch of it, also one
-//! without attributes, has clusters of that shape, and one whose grid is no multiple of them fails.
+//! without attributes, has clusters of that shape, and one whose grid is no multiple of them fails. A value that the kernel takes
+//! the address of is aligned for whatever reads it there.
 
 use crate::llvm::{AddressSpace, Module};
-use crate::markers::{FIRST_WITH_CLUSTERS, Kernel, MOST_BLOCKS_A_CLUSTER};
+use crate::markers::{Access, FIRST_WITH_CLUSTERS, Kernel, MOST_BLOCKS_A_CLUSTER};
 use crate::{CudaBuilderError, NvvmArch};
+
+/// Alignment in bytes of a parameter that the kernel takes the address of: what a tensor map needs.
+const CONSTANT_ALIGNMENT: u64 = 64;
 
 pub(super) fn run(module: &mut Module<'_>, kernels: &[Kernel]) -> Result<(), CudaBuilderError> {
     for kernel in kernels {
@@ -25,14 +29,23 @@ pub(super) fn run(module: &mut Module<'_>, kernels: &[Kernel]) -> Result<(), Cud
             return Err(wrong(String::from("the function is not `extern \"ptx-kernel\"`")));
         }
         let parameters = function.parameter_count() as usize;
-        if kernel.read_only.len() != parameters {
+        if kernel.access.len() != parameters {
             return Err(wrong(format!(
                 "it has {} parameters, the function {parameters}",
-                kernel.read_only.len()
+                kernel.access.len()
             )));
         }
-        for index in (0..function.parameter_count()).filter(|index| kernel.read_only[*index as usize]) {
+        for (index, access) in (0..).zip(&kernel.access) {
             let space = function.parameter(index).and_then(|parameter| parameter.address_space());
+            if *access == Access::Constant {
+                if space.is_some() {
+                    return Err(wrong(format!("parameter {index} is said to be a value and is a pointer")));
+                }
+                function.add_parameter_number(index, "alignstack", CONSTANT_ALIGNMENT);
+            }
+            if *access != Access::ReadOnly {
+                continue;
+            }
             if space != Some(AddressSpace::GENERIC) {
                 return Err(wrong(format!(
                     "parameter {index} is said to be a read-only pointer and is no pointer"
@@ -129,6 +142,22 @@ mod tests {
     }
 
     #[test]
+    fn a_value_with_an_address_is_aligned() {
+        let text = r#"
+            @d = internal constant <{ [9 x i8] }> <{ [9 x i8] c"k\000\000\00-c-" }>, section ".cuda.kernel"
+            define ptx_kernel void @k([128 x i8] %plain, [128 x i8] %map, i32 %n) { ret void }
+        "#;
+        let ptx = testing::ptx(text);
+        for parameter in [
+            ".param .align 1 .b8 k_param_0[128]",
+            ".param .align 64 .b8 k_param_1[128]",
+            ".param .u32 k_param_2",
+        ] {
+            assert!(ptx.contains(parameter), "{parameter} in\n{ptx}");
+        }
+    }
+
+    #[test]
     fn clusters_reach_the_ptx() {
         let hopper = |description: &str, bytes| {
             let target = Target { arch: Compute90, ptx_version: 78, own_kernels: false };
@@ -167,6 +196,7 @@ mod tests {
     fn a_description_that_does_not_fit_is_refused() {
         let cases = [
             ("copy\\000\\000\\00r-", 11, "it has 2 parameters, the function 3"),
+            ("copy\\000\\000\\00c--", 12, "parameter 0 is said to be a value and is a pointer"),
             ("copy\\000\\000\\00-r-", 12, "parameter 1 is said to be a read-only pointer and is no pointer"),
             ("cope\\000\\000\\00---", 12, "no function of that name is defined"),
             ("plain\\000\\000\\00", 10, "is not `extern \"ptx-kernel\"`"),

@@ -4,6 +4,7 @@
 //! kernels compile to is the business of `cuda_builder`'s tests.
 
 mod options;
+mod parameters;
 
 use cuda_driver::simulated::{Settings, bind_simulated};
 use cuda_launch::{Launch, LaunchError, Module, Parts, Shape, scope};

@@ -160,6 +160,16 @@ impl Words {
         unsafe { self.storage.as_mut_ptr().add(start).cast::<T>().write(value) };
     }
 
+    /// Appends a value of any alignment, for a parameter that the kernel has by reference
+    /// ([`GridConstant`](crate::GridConstant)): the driver aligns what the module declares.
+    pub fn push_constant<T: Copy>(&mut self, value: T) {
+        let start = self.storage.len();
+        self.starts.push(start);
+        self.storage.resize(start + size_of::<T>().div_ceil(16).max(1), 0);
+        // SAFETY: the storage behind `start` is large enough for a `T`.
+        unsafe { self.storage.as_mut_ptr().add(start).cast::<T>().write_unaligned(value) };
+    }
+
     /// Appends a slice: its address, then its length. One without elements gets an address that a `&[T]` may have, which the
     /// null of an empty buffer is not.
     pub fn push_slice<T>(&mut self, slice: &Slice<'_, T>) {
@@ -184,19 +194,27 @@ impl Words {
 mod tests {
     use super::*;
 
+    #[derive(Clone, Copy)]
+    #[repr(align(64))]
+    struct Wide(#[expect(dead_code, reason = "read by its bytes")] [u32; 32]);
+
     #[test]
     fn words_keep_values_of_any_size() {
         let mut words = Words::default();
         words.push(7_u32);
         words.push([1_u64, 2, 3]);
         words.push(1.5_f32);
+        words.push_constant(Wide([5; 32]));
+        words.push(8_u8);
         let pointers = words.pointers();
-        assert_eq!(pointers.len(), 3);
+        assert_eq!(pointers.len(), 5);
         // SAFETY: the pointers are to values of these types.
         unsafe {
             assert_eq!(*pointers[0].cast::<u32>(), 7);
             assert_eq!(*pointers[1].cast::<[u64; 3]>(), [1, 2, 3]);
             assert_eq!(*pointers[2].cast::<f32>(), 1.5);
+            assert_eq!(*pointers[3].cast::<[u32; 32]>(), [5; 32]);
+            assert_eq!(*pointers[4].cast::<u8>(), 8);
         }
     }
 

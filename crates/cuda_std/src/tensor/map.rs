@@ -5,14 +5,14 @@ use core::arch::asm;
 use core::marker::PhantomData;
 
 use super::tile::SwizzledTile;
-use crate::gpu_only;
+use crate::{GridConstant, gpu_only};
 
-/// A tensor map in device memory: what the host made with `cuTensorMapEncodeTiled` (`cuda_driver::ext::TensorMap`).
+/// A tensor map: what the host made with `cuTensorMapEncodeTiled` (`cuda_driver::ext::TensorMap`).
 ///
-/// A kernel takes `&TensorMap`. The host copies the map's 128 bytes to device memory and passes the address. (CUDA C++ passes
-/// maps by value; rustc passes no parameter that is aligned to the 64 bytes which that needs. A map in device memory costs one
-/// fence a thread that uses it, [`acquire`](Self::acquire).)
-#[derive(Debug)]
+/// A kernel takes `GridConstant<TensorMap>`, whose bytes are among its parameters and are ready for use
+/// ([`GridConstant::map`]), or `&TensorMap`, whose 128 bytes the host copies to device memory, and which cost a fence in each thread
+/// that uses them ([`acquire`](Self::acquire)).
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct TensorMap([u64; 16]);
 
@@ -119,5 +119,26 @@ impl Map<'_> {
                 in(reg32) from.address(), options(nostack, preserves_flags)
             );
         }
+    }
+}
+
+/// Maps among a kernel's parameters.
+impl<'a> GridConstant<'a, TensorMap> {
+    /// The map, ready for use: the launch made it visible.
+    #[gpu_only]
+    #[inline(always)]
+    #[must_use]
+    pub fn map(self) -> Map<'a> {
+        let address = core::ptr::from_ref(self.get()).expose_provenance() as u64;
+        Map { address, map: PhantomData }
+    }
+}
+
+/// Maps on the host.
+impl TensorMap {
+    /// A map of the bytes that the driver encoded.
+    #[must_use]
+    pub const fn from_words(words: [u64; 16]) -> Self {
+        Self(words)
     }
 }

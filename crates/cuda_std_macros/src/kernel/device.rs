@@ -30,7 +30,7 @@ pub(super) fn expand(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
     let lifetimes: Vec<_> = kernel.function.sig.generics.lifetimes().collect();
     let generics = if lifetimes.is_empty() { TokenStream::new() } else { quote!(<#(#lifetimes),*>) };
     let declared = kernel.parameters.iter().flat_map(|parameter| &parameter.device.declared);
-    let passed = kernel.parameters.iter().map(|parameter| &parameter.device.passed);
+    let passed = passed(kernel, roots, &symbol);
     let (descriptor, length) = descriptor(kernel, roots, &symbol);
     let (launch, before) = launch(kernel, roots);
     let check = match (&roots.safe, kernel.shape) {
@@ -64,6 +64,35 @@ pub(super) fn expand(kernel: &Kernel<'_>, roots: &Roots) -> TokenStream {
         #[unsafe(link_section = ".cuda.kernel")]
         static DESCRIPTOR: [u8; #length] = #std::__kernel::descriptor(&[#descriptor]);
     }
+}
+
+/// What the user's function gets.
+fn passed(kernel: &Kernel<'_>, roots: &Roots, symbol: &str) -> Vec<TokenStream> {
+    let std = &roots.std;
+    let mut place = 0;
+    let mut passed = Vec::new();
+    for parameter in kernel.parameters {
+        passed.push(match &parameter.device.constant {
+            None => parameter.device.passed.clone(),
+            // The parameter's own name in PTX, `kernel_param_0`: an address that Rust takes of it would be that of a copy.
+            Some(of) => {
+                let template = format!(
+                    "{{{{ .reg .b64 %at; mov.b64 %at, {symbol}_param_{place}; cvta.param.u64 {{}}, %at; }}}}"
+                );
+                quote! {
+                    #std::GridConstant::<#of>::new({
+                        let address: usize;
+                        ::core::arch::asm!(
+                            #template, out(reg64) address, options(pure, nomem, nostack, preserves_flags)
+                        );
+                        &*::core::ptr::with_exposed_provenance::<#of>(address)
+                    })
+                }
+            }
+        });
+        place += parameter.device.declared.len();
+    }
+    passed
 }
 
 /// The numbers of the launch, as a safe kernel's entry point has them.

@@ -53,6 +53,9 @@ pub(super) struct Device {
     pub(super) copied: Option<Type>,
     /// The number of 32 bits that this parameter gives the launch.
     pub(super) number: Option<DeviceNumber>,
+    /// The type of a value that the user's function has where the launch put it; `passed` is then written by whoever knows the
+    /// parameter's place.
+    pub(super) constant: Option<Type>,
 }
 
 /// A number of the launch as the entry point has it.
@@ -201,6 +204,7 @@ fn of_library(
         access,
         copied: None,
         number: None,
+        constant: None,
     };
     let generic = |nth: usize, what: &str| {
         arguments
@@ -294,6 +298,7 @@ fn value(parameter: &Ident, ty: &Type, safe: &TokenStream) -> Device {
         access: vec![quote!(b'-')],
         copied: None,
         number: None,
+        constant: None,
     }
 }
 
@@ -314,6 +319,7 @@ fn plain(
         access: vec![quote!(b'-')],
         copied: None,
         number: None,
+        constant: None,
     };
     let host = |of: TokenStream, words: usize, push: TokenStream| {
         let words = vec![quote!(#std::launch::Wire::WORD); words];
@@ -370,6 +376,7 @@ fn plain(
                     access: vec![access, quote!(b'-')],
                     copied: None,
                     number: None,
+                    constant: None,
                 };
                 let host =
                     host(quote!(#std::launch::#of<'argument, #element>), 2, quote!(words.#push(&#argument);));
@@ -390,6 +397,22 @@ fn plain(
             }
             refuse_pointer(name, ty, safe)?;
             Ok((device(), pointer(raw.mutability.is_some(), &raw.elem)))
+        }
+        _ if safe.is_none() && constant(ty).is_some() => {
+            let of = constant(ty);
+            let device = Device {
+                declared: vec![quote!(#parameter: [u8; ::core::mem::size_of::<#of>()])],
+                access: vec![quote!(b'c')],
+                copied: of.clone(),
+                constant: of.clone(),
+                ..device()
+            };
+            let wire = quote!(#std::launch::Wire { bytes: ::core::mem::size_of::<#of>(), float: false });
+            let host = Host {
+                wires: quote!(#std::__kernel::vec![#wire]),
+                ..host(quote!(#of), 0, quote!(words.push_constant(#argument);))
+            };
+            Ok((device, host))
         }
         Type::ImplTrait(_) => {
             Err(Error::new_spanned(ty, "a kernel cannot be generic: name the type instead of `impl Trait`"))
@@ -421,6 +444,17 @@ fn plain(
             Ok((device, host))
         }
     }
+}
+
+/// The type of the value, if the parameter is a `GridConstant`.
+fn constant(ty: &Type) -> Option<Type> {
+    let Type::Path(path) = strip(ty) else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == "GridConstant")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    arguments.args.iter().find_map(|argument| match argument {
+        GenericArgument::Type(of) => Some(of.clone()),
+        _ => None,
+    })
 }
 
 /// Refuses a pointer in a safe kernel.

@@ -168,7 +168,11 @@ fn write(tokens: TokenStream, text: &mut String) {
                         text.push(' ');
                     }
                     // A lifetime: a launch has one for all of its arguments.
-                    '\'' => drop(tokens.next()),
+                    '\'' => {
+                        tokens.next();
+                        let is_comma = |next: &TokenTree| matches!(next, TokenTree::Punct(next) if next.as_char() == ',');
+                        tokens.next_if(is_comma);
+                    }
                     '.' | ':' | '&' | '!' if character != '&' || !(joined || text.ends_with('&')) => {
                         text.push(character);
                     }

@@ -152,6 +152,16 @@ impl<'c> Value<'c> {
         unsafe { (self.functions().LLVMAddAttributeAtIndex)(self.raw, index + 1, attribute) };
     }
 
+    /// Adds an attribute that is a word and a number (`alignstack(64)`) to the parameter.
+    pub(crate) fn add_parameter_number(self, index: u32, name: &str, number: u64) {
+        let kind = self.attribute_kind(name);
+        // SAFETY: the context is live, and the index was checked by the callers against the count.
+        unsafe {
+            let attribute = (self.functions().LLVMCreateEnumAttribute)(self.context.raw, kind, number);
+            (self.functions().LLVMAddAttributeAtIndex)(self.raw, index + 1, attribute);
+        }
+    }
+
     /// Whether the parameter has an attribute that is a word, with whatever else belongs to it (`byval(T)`).
     pub(crate) fn has_parameter_attribute(self, index: u32, name: &str) -> bool {
         self.attribute_at(index + 1, name).is_some()

@@ -1,7 +1,7 @@
 //! Tensor cores: fragments (sm_80), and what is on compute capability 9.0 alone.
 use cuda_std::async_copy::{Barrier, bulk_wait_group, bulk_wait_group_read, fence_async_proxy};
 use cuda_std::tensor::{self, Accumulator128, Ring, SwizzledTile, TensorMap};
-use cuda_std::{kernel, shared, shared_array, thread};
+use cuda_std::{GridConstant, kernel, shared, shared_array, thread};
 
 #[kernel(arch = "80")]
 pub unsafe fn fragments(output: *mut u32) {
@@ -55,6 +55,19 @@ pub unsafe fn stages(a: &TensorMap, c: &TensorMap, steps: u32) {
             c.acquire(lane == 0).store(tile, (64, 0), lane == 0);
             bulk_wait_group_read::<0>();
             bulk_wait_group::<0>();
+        }
+    }
+}
+
+#[kernel(arch = "90a")]
+pub unsafe fn mapped(rows: &[u32], map: GridConstant<'_, TensorMap>, table: GridConstant<[u32; 3]>, output: *mut u32) {
+    let memory = tensor::aligned_dynamic_shared();
+    unsafe {
+        let ring = Ring::<1, 8192>::new(memory, shared_array![Barrier; 2]);
+        if thread::thread_idx_x() == 0 {
+            ring.init(1);
+            ring.producer().fill().load::<64>(0, map.map(), (0, 0));
+            *output = table[rows.len() % 3];
         }
     }
 }
