@@ -50,7 +50,8 @@ impl LaunchOptions {
     ///
     /// # Safety
     /// Every thread of the kernel calls [`wait_for_predecessor`](cuda_std::dependent::wait_for_predecessor), and before that it
-    /// neither reads what work ahead in the stream writes, nor writes what that work reads or writes.
+    /// neither reads what work ahead in the stream writes, nor writes what that work reads or writes. It takes what that work
+    /// writes by raw pointers: elements of a `&[T]` may be read ahead of the wait.
     #[must_use]
     pub const unsafe fn overlapping(self) -> Self {
         Self { overlaps: true, ..self }

@@ -15,21 +15,24 @@
 //!
 //! Launched without overlap, both calls do nothing.
 //!
+//! What the kernel ahead writes is taken as `*const T`. A `&[T]` promises that nothing writes it during the launch, which the kernel
+//! ahead then does; and the compiler, relying on it, may read elements before the wait.
+//!
 //! ```no_run
 //! use cuda_std::{dependent, kernel, thread};
 //!
-//! /// `y[i] += factor * x[i]`, of which `factor` is the host's and `x` the preceding kernel's.
+//! /// `y[i] += factors[i] * x[i]`, of which `factors` is the host's and `x` the preceding kernel's.
 //! ///
 //! /// # Safety
-//! /// `y` is as long as `x`.
+//! /// `x` and `y` are as long as `factors`.
 //! #[kernel(arch = "90")]
-//! pub unsafe fn scaled(factor: &f32, x: &[f32], y: *mut f32) {
+//! pub unsafe fn scaled(factors: &[f32], x: *const f32, y: *mut f32) {
 //!     let index = thread::index_1d() as usize;
-//!     let factor = *factor;
+//!     let factor = factors.get(index);
 //!     dependent::wait_for_predecessor();
-//!     if index < x.len() {
-//!         // SAFETY: `y` is as long as `x`.
-//!         unsafe { *y.add(index) += factor * *x.as_ptr().add(index) }
+//!     if let Some(factor) = factor {
+//!         // SAFETY: both are as long as `factors`.
+//!         unsafe { *y.add(index) += factor * *x.add(index) }
 //!     }
 //!     dependent::launch_dependents();
 //! }
@@ -44,8 +47,7 @@ use crate::gpu_only;
 /// Waits until the kernels that this one overlaps have ended and their writes are visible to the calling thread
 /// (`griddepcontrol.wait`, sm_90).
 ///
-/// A shared slice `&[T]` counts as not written during the launch, so that its elements are read through the read-only path: read
-/// them only after this call. The compiler moves no access to memory across it.
+/// The compiler moves no access through a raw pointer across it, and may move those through a `&[T]`.
 #[gpu_only]
 #[inline(always)]
 pub fn wait_for_predecessor() {

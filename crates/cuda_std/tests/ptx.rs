@@ -639,8 +639,9 @@ fn a_dependent_launch_waits_before_it_reads() {
         NvvmArch::Compute90,
         "overlapping",
         &[
+            "ld.global.nc.b32",
             "griddepcontrol.wait;",
-            "ld.global",
+            "ld.global.b32",
             "st.global.b32",
             "griddepcontrol.launch_dependents;",
             "st.global.b32",
