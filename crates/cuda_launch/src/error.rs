@@ -37,6 +37,21 @@ pub enum LaunchError {
         /// The program's signature.
         source_text: String,
     },
+    /// The module's entry point has other clusters than the kernel of that name.
+    #[error(
+        "the module's kernel `{kernel}` {}, and the program's {}: they are not of one build. Build the PTX from the same sources as \
+         the program",
+        clusters(*.found),
+        clusters(*.needed)
+    )]
+    StaleCluster {
+        /// The kernel.
+        kernel: &'static str,
+        /// The blocks of the module's clusters, if it names them.
+        found: Option<[u32; 3]>,
+        /// The blocks of the program's clusters, if it names them.
+        needed: Option<[u32; 3]>,
+    },
     /// The launch asks for other clusters than the kernel has by `#[kernel(cluster(..))]`.
     #[error(
         "the kernel `{kernel}` has clusters of {own} blocks by its own attribute, and the launch asks for {asked}. Leave \
@@ -84,6 +99,13 @@ fn advice(error: ext::Error, cluster: Option<Cluster>) -> String {
             String::from(". Not all blocks fit on the device at once: take fewer, or smaller ones")
         }
         _ => String::new(),
+    }
+}
+
+fn clusters(blocks: Option<[u32; 3]>) -> String {
+    match blocks {
+        Some([x, y, z]) => format!("names clusters of {x} x {y} x {z} blocks"),
+        None => String::from("names no clusters"),
     }
 }
 

@@ -14,9 +14,17 @@ use crate::error::LaunchError;
 use crate::options::LaunchOptions;
 use crate::scope::{InScope, Scope};
 
-/// The parameters of each entry point of a PTX text, by its name.
+/// The parameters and clusters of each entry point of a PTX text, by its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Signatures(BTreeMap<String, Vec<Declared>>);
+pub struct Signatures(BTreeMap<String, Entry>);
+
+/// What PTX says of an entry point before its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    parameters: Vec<Declared>,
+    /// The blocks of its clusters, where it names them.
+    cluster: Option<[u32; 3]>,
+}
 
 /// A parameter as PTX declares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +69,8 @@ impl Signatures {
             let parameters: Option<Vec<Declared>> =
                 list.split(',').map(str::trim).filter(|text| !text.is_empty()).map(declared).collect();
             if let Some(parameters) = parameters {
-                signatures.insert(name.to_owned(), parameters);
+                let cluster = cluster_directive(rest.split('{').next().unwrap_or_default());
+                signatures.insert(name.to_owned(), Entry { parameters, cluster });
             }
         }
         Self(signatures)
@@ -81,7 +90,7 @@ impl Signatures {
     /// Compares the kernel of this name with the kernel `K`.
     ///
     /// # Errors
-    /// There is none of this name, or it has other parameters.
+    /// There is none of this name, or it has other parameters or clusters.
     pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
         let kernel = K::NAME;
         let Some(found) = self.0.get(kernel) else {
@@ -97,18 +106,34 @@ impl Signatures {
         let parameters = K::parameters();
         let needed: Vec<Declared> =
             parameters.iter().flat_map(|parameter| &parameter.wires).map(|&wire| wire.into()).collect();
-        if needed == *found {
-            return Ok(());
+        if needed == found.parameters {
+            let own = K::cluster().map(Cluster::blocks);
+            return if own == found.cluster {
+                Ok(())
+            } else {
+                Err(LaunchError::StaleCluster { kernel, found: found.cluster, needed: own })
+            };
         }
         let source: Vec<String> =
             parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect();
         Err(LaunchError::Stale {
             kernel,
-            found: list(found),
+            found: list(&found.parameters),
             needed: list(&needed),
             source_text: source.join(", "),
         })
     }
+}
+
+/// The numbers of `.reqnctapercluster`, of which the last may be missing, among the directives of an entry point.
+fn cluster_directive(directives: &str) -> Option<[u32; 3]> {
+    let (_, numbers) = directives.split_once(".reqnctapercluster")?;
+    let numbers = numbers.split('.').next()?.split(',').map_while(|number| number.trim().parse().ok());
+    let mut cluster = [1; 3];
+    for (axis, number) in cluster.iter_mut().zip(numbers) {
+        *axis = number;
+    }
+    Some(cluster)
 }
 
 /// One parameter, such as `.param .u64 .ptr .align 1 copy_param_0` or `.param .align 4 .b8 pair_param_1[8]`.
@@ -327,17 +352,21 @@ mod tests {
 	.param .align 4 .b8 pair_param_0[8]
 ) { ret; }
 .visible .entry none()
+.explicitcluster
+.reqnctapercluster 2, 4
+.maxntid 128
 { ret; }
 ";
 
     #[test]
     fn entry_points_are_read_with_their_parameters() {
         let Signatures(all) = Signatures::of(PTX);
-        let of = |name: &str| list(&all[name]);
+        let of = |name: &str| list(&all[name].parameters);
         assert_eq!(of("copy"), "b64, b64, f32");
         assert_eq!(of("pair"), "b64");
         assert_eq!(of("none"), "");
         assert_eq!(all.len(), 3);
+        assert_eq!(["copy", "pair", "none"].map(|name| all[name].cluster), [None, None, Some([2, 4, 1])]);
         let signatures = Signatures::of(PTX);
         assert_eq!(signatures.names().collect::<Vec<_>>(), ["copy", "none", "pair"]);
         assert!(signatures.has("pair") && !signatures.has("pai"));

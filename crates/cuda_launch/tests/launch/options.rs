@@ -77,6 +77,29 @@ fn a_kernel_has_the_clusters_that_it_names_and_no_others() {
 }
 
 #[test]
+fn a_module_with_other_clusters_is_of_another_build() {
+    let device = device();
+    let launch = |ptx: &str| {
+        let module = Module::from_ptx(ptx).expect("the kernel");
+        // SAFETY: nothing is launched.
+        refused(unsafe { paired::launch_unchecked(&module, &device.stream, Shape::linear(4, 32), ()) })
+    };
+    let end = ": they are not of one build. Build the PTX from the same sources as the program";
+    assert_eq!(
+        launch(&PTX.replace("2, 1, 1", "4, 1, 1")),
+        format!(
+            "the module's kernel `paired` names clusters of 4 x 1 x 1 blocks, and the program's names clusters of 2 x 1 x 1 blocks{end}"
+        )
+    );
+    assert_eq!(
+        launch(&PTX.replace(".explicitcluster .reqnctapercluster 2, 1, 1", "")),
+        format!(
+            "the module's kernel `paired` names no clusters, and the program's names clusters of 2 x 1 x 1 blocks{end}"
+        )
+    );
+}
+
+#[test]
 fn what_the_driver_cannot_do_is_said_with_the_way_out() {
     let device = device();
     let Device { module, stream, .. } = &device;
