@@ -23,7 +23,7 @@ mod names;
 pub(crate) mod tests;
 mod text;
 
-use record::{Backend, DeviceInfo, Language, Parameters, Record, Run, median};
+use record::{Backend, DeviceInfo, Language, Load, Parameters, Record, Run, median};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -117,6 +117,9 @@ pub struct Head<'r> {
     pub device: &'r DeviceInfo,
     /// Whether its times are measured or modelled.
     pub backend: Backend,
+    /// How long its rows kept the card busy; `None` where they differ, and where none says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
     /// How many rows it has.
     pub rows: usize,
 }
@@ -160,6 +163,7 @@ impl<'r> Comparison<'r> {
             name: side.name,
             device: &side.run.device,
             backend: side.run.device.backend(),
+            load: load(side.records),
             rows: side.records.len(),
         };
         Comparison { schema: DIFF_SCHEMA, a: head(a), b: head(b), counts: counts(&rows), rows }
@@ -209,6 +213,14 @@ impl<'r> Comparison<'r> {
             differences
                 .push(format!("The drivers differ: CUDA {} and {}.", a.device.driver, b.device.driver));
         }
+        let loads = [("A", "B", a.load, b.load), ("B", "A", b.load, a.load)];
+        for (burst, sustained, one, other) in loads {
+            if (one, other) == (Some(Load::Burst), Some(Load::Sustained)) {
+                differences.push(format!(
+                    "{burst} was measured in bursts and {sustained} at sustained load: clocks and temperature differ."
+                ));
+            }
+        }
         differences
     }
 
@@ -254,6 +266,13 @@ impl Pair<'_> {
             _ => self.ratio.unwrap_or(1.0),
         }
     }
+}
+
+/// How long all these rows kept the card busy; `None` where they differ, and where none says.
+fn load(records: &[Record]) -> Option<Load> {
+    let mut loads = records.iter().filter_map(|row| row.timing.load);
+    let first = loads.next()?;
+    loads.all(|load| load == first).then_some(first)
 }
 
 /// How many rows changed how.

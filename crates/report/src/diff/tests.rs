@@ -194,6 +194,23 @@ fn a_model_is_held_against_a_gpu_without_certainty() {
 }
 
 #[test]
+fn a_burst_is_not_a_sustained_load() {
+    let loaded = |load| {
+        let mut row = sampled(0, 0.2);
+        row.timing.load = load;
+        run(vec![row])
+    };
+    let (old, burst, sustained) = (loaded(None), loaded(Some(Load::Burst)), loaded(Some(Load::Sustained)));
+    let said = ["B was measured in bursts and A at sustained load: clocks and temperature differ."];
+    assert_eq!(changes(&sustained, &burst).differences(), said);
+    assert!(
+        changes(&burst, &burst).differences().is_empty()
+            && changes(&old, &sustained).differences().is_empty()
+    );
+    assert!(changes(&sustained, &burst).json().is_ok_and(|json| json.contains(r#""load":"burst""#)));
+}
+
+#[test]
 fn two_models_are_compared_exactly() {
     let run = |time| run(vec![modelled(3, time)]);
     let (a, b) = (run(0.2), run(0.2002));

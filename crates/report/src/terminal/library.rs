@@ -17,7 +17,7 @@ pub(super) fn is_beside_library(rows: &[&Record]) -> bool {
 
 /// The rows as a table, in the order in which they come.
 pub(super) fn table(rows: &[&Record], style: Style) -> String {
-    let names: Vec<String> = varying(rows).into_iter().filter(|name| name != BLOCK).collect();
+    let names: Vec<String> = varying(rows).into_iter().filter(|name| tells(name, rows)).collect();
     let conditions_of_table = condition_columns(rows);
     let mut header = vec!["kernel".to_string()];
     header.extend(names.iter().cloned());
@@ -38,6 +38,18 @@ pub(super) fn table(rows: &[&Record], style: Style) -> String {
         table.add(cells);
     }
     table.text(style)
+}
+
+/// Whether a parameter in which rows differ is worth a column: not how a kernel is launched or how B lies, and not the type of the
+/// result where it is that of the factors.
+fn tells(name: &str, rows: &[&Record]) -> bool {
+    match name {
+        BLOCK | "b" => false,
+        "result" => {
+            rows.iter().any(|row| row.parameters.more.get("result") != row.parameters.more.get("factors"))
+        }
+        _ => true,
+    }
 }
 
 /// The fastest kernel of each product beside the library, a sentence each. `None` without such rows.
@@ -133,6 +145,27 @@ mod tests {
             cells("cublas_sgemm"),
             ["cublas_sgemm", "55.0", "2.5000", "1755", "600", "10.9"],
             "{text}"
+        );
+    }
+
+    #[test]
+    fn products_in_two_types_fit_into_80_columns() {
+        let mut bf16 =
+            [beside("matmul_overlapped", 0.2), product_of("cublas_gemm_ex", Language::Library, 0.2)];
+        for row in &mut bf16 {
+            let more = [("factors", "bf16"), ("result", "bf16"), ("b", "n rows of k")];
+            row.parameters.more.extend(more.map(|(name, value)| (name.to_string(), value.into())));
+        }
+        let all = [beside("matmul_register", 3.0), product_of("cublas_sgemm", Language::Library, 2.5)];
+        let rows: Vec<&Record> = all.iter().chain(&bf16).collect();
+        let text = table(&rows, Style::default());
+        let line = text.lines().find(|line| line.starts_with("matmul_overlapped")).unwrap_or_default();
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(cells[..3], ["matmul_overlapped", "bf16", "687"], "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(
+            comparison(&[bf16[0].clone()])
+                .is_some_and(|text| text.starts_with("At 4096 x 4096 x 4096 in bf16, "))
         );
     }
 
