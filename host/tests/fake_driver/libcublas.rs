@@ -4,30 +4,14 @@
 #![allow(non_snake_case)]
 #![allow(clippy::missing_safety_doc)]
 
-use std::{
-    env,
-    ffi::{CString, c_char, c_int, c_void},
-    mem::transmute,
-};
+mod product;
+
+use product::Product;
+use std::ffi::c_int;
 
 const SUCCESS: c_int = 0;
 const INVALID_VALUE: c_int = 7;
 const NOT_SUPPORTED: c_int = 15;
-
-/// `Product` of `emulate.rs`.
-#[repr(C)]
-struct Product {
-    sizes: [u64; 3],
-    first: [u64; 2],
-    second: [u64; 2],
-    result: [u64; 2],
-    bytes: u64,
-}
-
-unsafe extern "C" {
-    fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
-}
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cublasCreate_v2(handle: *mut usize) -> c_int {
@@ -86,15 +70,7 @@ unsafe extern "C" fn cublasSgemm_v2(
         result: [result, result_pitch as u64],
         bytes: 4 * (rows * depth + depth * columns + rows * columns),
     };
-    let driver = CString::new(env::var("COALESCE_DRIVER").expect("tests name it")).expect("a path");
-    type FakeProduct = unsafe extern "C" fn(*const c_char, *const Product) -> c_int;
-    // It is loaded already.
-    const NOW: c_int = 2;
-    unsafe {
-        let entry = dlsym(dlopen(driver.as_ptr(), NOW), c"fakeProduct".as_ptr());
-        assert!(!entry.is_null(), "the fake driver has it");
-        transmute::<*mut c_void, FakeProduct>(entry)(c"cublas_sgemm".as_ptr(), &raw const product)
-    }
+    unsafe { product::queue(c"cublas_sgemm", &product) }
 }
 
 #[unsafe(no_mangle)]

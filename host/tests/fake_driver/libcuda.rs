@@ -166,12 +166,12 @@ unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: c_int) -> c
 unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _device: c_int) -> c_int {
     let compute = number("FAKE_COMPUTE", 90) as c_int;
     let answer = match attribute {
-        1 => 1024,          // threads a block
-        5 => i32::MAX,      // blocks a grid
-        6 => 65535,         // the same along y
-        8 => 48 << 10,      // shared memory a block
-        16 => 4,            // SMs
-        33 => 0x18,         // the place on the PCI bus
+        1 => 1024,     // threads a block
+        5 => i32::MAX, // blocks a grid
+        6 => 65535,    // the same along y
+        8 => 48 << 10, // shared memory a block
+        16 => 4,       // SMs
+        33 => 0x18,    // the place on the PCI bus
         34 | 50 => 0,
         36 => 10_000,       // memory clock in kHz
         37 => 8000,         // bus width: a peak of 20 GB/s

@@ -10,6 +10,7 @@ use std::{fs, process::Command};
 fn beside_library(arguments: &[&str]) -> (Command, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     compiled("libcublas", folder.path(), "libcublas.so.13");
+    compiled("libcublaslt", folder.path(), "libcublasLt.so.13");
     compiled("libnvidia_ml", folder.path(), "libnvidia-ml.so.1");
     let product = ["compare", "--library", "cublas", "--kernel", "matmul_register", "--samples", "6"];
     let mut command = coalesce(&[&product[..], arguments].concat());
@@ -41,6 +42,28 @@ fn a_kernel_is_interleaved_with_the_library() {
         assert!(library["parameters"]["block"].is_null());
         assert_eq!(own["conditions"]["power_limit_w"], 700.0);
     }
+}
+
+#[test]
+fn the_fastest_algorithm_is_found_and_named_and_the_faster_library_is_the_reference() {
+    let (mut command, _folder) =
+        beside_library(&["--library", "cublaslt", "--size", "40x24x16", "--format", "json"]);
+    let Outcome { status, out, err } = outcome(&mut command);
+    assert_eq!(status, Some(0), "{err}");
+    let rows = records(&out);
+    let names: Vec<_> = rows.iter().map(|row| row["kernel"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["matmul_register", "cublas_sgemm", "cublaslt_matmul"]);
+    assert!(rows.iter().all(|row| row["verified"] == true), "{out}");
+    // 2 bytes for each element, where the kernel has 8 and the algorithm that is passed over 16.
+    let elements = (40 * 24 + 24 * 16 + 40 * 16) as f64;
+    let [ours, theirs] = [8.0, 2.0].map(|bytes| 10.0 + elements * bytes / 20e3);
+    close(&rows[0]["ratio_to_reference"], ours / theirs);
+    assert_eq!(rows[0]["reference"], "cublaslt_matmul");
+    let observed = &rows[2]["observed"];
+    assert_eq!((&observed["library"], &observed["algorithm"]), (&"cuBLASLt 13.1.0".into(), &2.into()));
+    assert_eq!((&observed["tile_id"], &observed["tile"]), (&23.into(), &"128x256".into()));
+    assert_eq!((&observed["candidates"], &observed["workspace_bytes"]), (&2.into(), &256.into()));
+    assert!(observed["split_k"].is_null(), "the fake library does not tell it");
 }
 
 #[test]
