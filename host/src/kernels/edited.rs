@@ -68,7 +68,7 @@ pub(crate) fn compile(
         kernels.into_iter().partition(|kernel| own::arch(kernel).is_some());
     let common = build(&builder, &arch, &common.into_iter().chain(FILLS).collect())?;
     // Those that the device cannot run are left out of its run too.
-    let runs = |kernel: &KernelInfo| own.contains(kernel.name) && own::why_not(kernel, device).is_none();
+    let runs = |kernel: &KernelInfo| own.contains(kernel.name) && own::why_not(kernel.name, device).is_none();
     let wanted: Vec<KernelInfo> = all().filter(runs).collect();
     let own = match wanted.first().and_then(|kernel| kernel.arch) {
         Some(arch) => Some(build(&builder, arch, &wanted.iter().map(|kernel| kernel.name).collect())?),

@@ -2,7 +2,7 @@
 
 use super::{Artefact, all, check, choose, common, edited, embedded, load, own};
 use crate::device::{DeviceInfo, Driver};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use cuda_launch::Signatures;
 use cust::{function::Function, module::Module};
 use std::cell::OnceCell;
@@ -13,6 +13,7 @@ pub(crate) struct Kernels {
     module: Module,
     artefact: Artefact<'static>,
     own: OnceCell<Module>,
+    device: DeviceInfo,
 }
 
 impl Kernels {
@@ -26,7 +27,12 @@ impl Kernels {
         let origin = origin(&artefact);
         let found = Signatures::of(artefact.ptx);
         check(&found, &origin, common().filter(|kernel| !edited::any() || found.has(kernel.name)))?;
-        Ok(Kernels { module: load(artefact.ptx, &origin)?, artefact, own: OnceCell::new() })
+        Ok(Kernels {
+            module: load(artefact.ptx, &origin)?,
+            artefact,
+            own: OnceCell::new(),
+            device: device.clone(),
+        })
     }
 
     /// The module of the kernels that all devices run.
@@ -52,8 +58,12 @@ impl Kernels {
     /// A kernel. The first one for the device's own architecture has the driver compile all of these.
     ///
     /// # Errors
-    /// There is no such kernel, or the driver's compiler refuses those of the architecture.
+    /// There is no such kernel, the device [cannot run](own::why_not) it, or the driver's compiler refuses those of the
+    /// architecture.
     pub(crate) fn function(&self, kernel: &str) -> Result<Function<'_>> {
+        if let Some(reason) = own::why_not(kernel, &self.device) {
+            bail!("{kernel} cannot be launched: {reason}");
+        }
         let module = match own::artefact_of(kernel) {
             Some(artefact) => self.own(&artefact)?,
             None => &self.module,

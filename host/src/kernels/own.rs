@@ -1,14 +1,11 @@
 //! Kernels that name their architecture (`#[kernel(arch = "90a")]`), because their instructions exist there and nowhere else.
 //!
 //! Their PTX is a text apart. It is loaded on a GPU of exactly that compute capability, when one of them is launched first.
-//! Other devices are never given it, the simulated ones least of all: [`why_not`] says so for a kernel and a device, and an
-//! experiment leaves the kernel out with that reason.
+//! Other devices are never given it, the simulated ones least of all: [`why_not`] says so for a kernel and a device. An
+//! experiment leaves the kernel out with that reason; one that does not is refused when it launches.
 
 use super::{Artefact, all, driver_of, edited};
-use crate::{
-    device::{Backend, DeviceInfo},
-    experiments::KernelInfo,
-};
+use crate::device::{Backend, DeviceInfo};
 use anyhow::Result;
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -43,9 +40,9 @@ pub(crate) fn artefact_of(kernel: &str) -> Option<Artefact<'static>> {
 }
 
 /// The reason why a device cannot run a kernel, as a clause about kernels of its kind. `None` if it can.
-pub(crate) fn why_not(kernel: &KernelInfo, device: &DeviceInfo) -> Option<String> {
-    let arch = kernel.arch?;
-    let Some(artefact) = artefact_of(kernel.name) else {
+pub(crate) fn why_not(kernel: &str, device: &DeviceInfo) -> Option<String> {
+    let arch = arch(kernel)?;
+    let Some(artefact) = artefact_of(kernel) else {
         return Some(format!("this program carries no PTX for {arch}"));
     };
     let capability = format!("{}.{}", artefact.arch / 10, artefact.arch % 10);
@@ -77,8 +74,7 @@ mod tests {
     use cuda_launch::Signatures;
 
     fn reason(device: &DeviceInfo) -> Option<String> {
-        let kernel = all().find(|kernel| kernel.name == "matmul_overlapped").expect("a kernel");
-        why_not(&kernel, device)
+        why_not("matmul_overlapped", device)
     }
 
     #[test]

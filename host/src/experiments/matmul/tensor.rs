@@ -131,7 +131,7 @@ impl Rung {
 
     /// The reason why the device cannot run the kernel, as a clause.
     fn why_not_on(&self, device: &DeviceInfo) -> Option<String> {
-        own::why_not(&self.info, device).or_else(|| {
+        own::why_not(self.info.name, device).or_else(|| {
             (self.shared > device.max_shared_per_block).then(|| {
                 format!(
                     "{} of shared memory per block are needed, and {} has {}",
