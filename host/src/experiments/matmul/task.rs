@@ -273,6 +273,7 @@ fn work_of(matrices: Matrices, form: Form, [rows, columns]: [u32; 2], beta: f32)
 mod tests {
     use super::*;
     use crate::device::tests::h200;
+    use cust::memory::bytemuck;
 
     fn matrices(m: u32, n: u32, k: u32) -> Matrices {
         Matrices { m, n, k }
@@ -309,9 +310,7 @@ mod tests {
         let mut sums = Vec::new();
         task.product.sums().from(0, 384, |_, sum| sums.push(sum));
         let bytes = |number: &dyn Fn(f32) -> Bf16| {
-            sums.iter()
-                .flat_map(|&sum| cust::memory::bytemuck::bytes_of(&number(sum)).to_vec())
-                .collect::<Vec<u8>>()
+            sums.iter().flat_map(|&sum| bytemuck::bytes_of(&number(sum)).to_vec()).collect::<Vec<u8>>()
         };
         let after = &point.buffers[2].after;
         assert_eq!(after.check(0, 1, &bytes(&Bf16::nearest)), None);
@@ -319,6 +318,48 @@ mod tests {
         let cut = |sum: f32| Bf16::nearest(f32::from_bits(sum.to_bits() & 0xffff_0000));
         let findings = after.check(0, 1, &bytes(&cut)).expect("many are wrong");
         assert!(findings.count > 48, "{findings}");
+    }
+
+    /// The elements of C that are found wrong if each is `fault(row, column)` in its stead.
+    fn found(task: &Task, fault: impl Fn(usize, usize) -> f32) -> u64 {
+        let Matrices { m, n, .. } = task.matrices;
+        let result: Vec<Bf16> = (0..(m * n) as usize)
+            .map(|index| Bf16::nearest(fault(index / n as usize, index % n as usize)))
+            .collect();
+        let findings = task.result().check(0, 1, bytemuck::cast_slice(&result));
+        findings.map_or(0, |findings| findings.count)
+    }
+
+    #[test]
+    fn faults_of_tiles_and_steps_are_found_nearly_everywhere() {
+        let (m, n, k) = (320_usize, 264_usize, 96_usize);
+        let task = Task::new(matrices(320, 264, 96), (1.0, 0.0), Form::BF16, &h200()).expect("a product");
+        let factor = |matrix, lines: usize| {
+            let mut values = vec![0.0; lines * k];
+            task.product.factor(matrix, 0, values.len(), |nth, number| values[nth] = number);
+            values
+        };
+        let (a, b) = (factor(Matrix::A, m), factor(Matrix::B, n));
+        let sum = |row: usize, column: usize, terms: &dyn Fn(usize) -> Option<(usize, usize)>| -> f32 {
+            (0..k).filter_map(terms).map(|(of_a, of_b)| a[row * k + of_a] * b[column * k + of_b]).sum()
+        };
+        let all = |nth| Some((nth, nth));
+        assert_eq!(found(&task, |row, column| sum(row, column, &all)), 0);
+        let elements = (m * n) as u64;
+        // Rows of another tile, and columns one further.
+        assert!(found(&task, |row, column| sum((row + 64) % m, column, &all)) > elements * 9 / 10);
+        assert!(found(&task, |row, column| sum(row, (column + 1) % n, &all)) > elements * 9 / 10);
+        // A step of 32 left out, one of its terms left out, and two units of a swizzled row exchanged in A alone.
+        let step = |nth| (nth / 32 != 1).then_some((nth, nth));
+        assert!(found(&task, |row, column| sum(row, column, &step)) > elements * 9 / 10);
+        let term = |nth| (nth != 40).then_some((nth, nth));
+        assert!(found(&task, |row, column| sum(row, column, &term)) > elements / 2);
+        let unit = |nth: usize| Some((if nth < 16 { nth ^ 8 } else { nth }, nth));
+        assert!(found(&task, |row, column| sum(row, column, &unit)) > elements * 9 / 10);
+        // One row in the place of another.
+        let row_of = |row| if row == 17 { 18 } else { row };
+        let in_row = found(&task, |row, column| sum(row_of(row), column, &all));
+        assert!((200..=264).contains(&in_row), "{in_row}");
     }
 
     #[test]
