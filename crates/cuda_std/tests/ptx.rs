@@ -651,6 +651,37 @@ fn a_dependent_launch_waits_before_it_reads() {
 }
 
 #[test]
+fn every_kind_of_product_has_its_instruction() {
+    expect_in_order(
+        HOPPER,
+        "kinds",
+        &[
+            // The first of all adds to nothing; B is transposed.
+            "setp.ne.u32 %first, 0, 0;",
+            ", %first, 1, 1, 0, 1;",
+            ", %add, 1, 1, 0, 1;",
+            ", %add, 1, 1;",
+            "wgmma.wait_group.sync.aligned 1; }",
+            "wgmma.wait_group.sync.aligned 2; }",
+            "wgmma.wait_group.sync.aligned 3; }",
+            "wgmma.wait_group.sync.aligned 0;",
+            "add.rn.f32",
+            "mul.rn.f32",
+        ],
+    );
+    for elements in ["k16.f32.bf16.bf16", "k32.f32.e4m3.e4m3", "k32.f32.e5m2.e5m2", "k8.f32.tf32.tf32"] {
+        let instruction = format!("wgmma.mma_async.sync.aligned.m64n128{elements} {{%r");
+        assert_eq!(count(HOPPER, "kinds", &instruction), 4, "{instruction}");
+    }
+    assert_eq!(count(HOPPER, "kinds", "local"), 0);
+}
+
+#[test]
+fn a_box_of_a_stack_has_three_coordinates() {
+    expect_in_order(HOPPER, "stacked", &["cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%rd"]);
+}
+
+#[test]
 fn text_and_heap_are_the_drivers() {
     for arch in ARCHES {
         expect_in_order(arch, "heap", &["call.uni (retval0), malloc,", "free,"]);

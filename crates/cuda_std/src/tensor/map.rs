@@ -45,30 +45,92 @@ impl TensorMap {
     }
 }
 
+/// Where a box begins in a matrix, (column, row), or in a stack of matrices, (column, row, matrix).
+pub trait Corner: Copy {
+    /// See [`Filling::load`](super::Filling::load).
+    #[doc(hidden)]
+    unsafe fn load(self, map: Map<'_>, to: u32, barrier: u32);
+    /// See [`Filling::load_multicast`](super::Filling::load_multicast).
+    #[doc(hidden)]
+    unsafe fn load_multicast(self, map: Map<'_>, to: u32, barrier: u32, ranks: u16);
+    /// See [`Map::store`].
+    #[doc(hidden)]
+    unsafe fn store(self, map: Map<'_>, from: u32, elected: bool);
+}
+
+macro_rules! corner {
+    ($corner:ty, $dimensions:literal, $places:literal, $($index:tt)*) => {
+        impl Corner for $corner {
+            #[gpu_only]
+            #[inline(always)]
+            unsafe fn load(self, map: Map<'_>, to: u32, barrier: u32) {
+                // SAFETY: promised by the caller.
+                unsafe {
+                    asm!(
+                        concat!(
+                            "cp.async.bulk.tensor.", $dimensions,
+                            ".shared::cluster.global.tile.mbarrier::complete_tx::bytes [{}], [{}, {{",
+                            $places, "}}], [{}];"
+                        ),
+                        in(reg32) to, in(reg64) map.address, $(in(reg32) self.$index,)* in(reg32) barrier,
+                        options(nostack, preserves_flags)
+                    );
+                }
+            }
+
+            #[gpu_only]
+            #[inline(always)]
+            unsafe fn load_multicast(self, map: Map<'_>, to: u32, barrier: u32, ranks: u16) {
+                // SAFETY: promised by the caller.
+                unsafe {
+                    asm!(
+                        concat!(
+                            "cp.async.bulk.tensor.", $dimensions,
+                            ".shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [{}], [{}, {{",
+                            $places, "}}], [{}], {};"
+                        ),
+                        in(reg32) to, in(reg64) map.address, $(in(reg32) self.$index,)* in(reg32) barrier, in(reg16) ranks,
+                        options(nostack, preserves_flags)
+                    );
+                }
+            }
+
+            #[gpu_only]
+            #[inline(always)]
+            unsafe fn store(self, map: Map<'_>, from: u32, elected: bool) {
+                // SAFETY: promised by the caller.
+                unsafe {
+                    asm!(
+                        "{{ .reg .pred %elected; setp.ne.u32 %elected, {}, 0;",
+                        concat!(
+                            "@%elected cp.async.bulk.tensor.", $dimensions,
+                            ".global.shared::cta.tile.bulk_group [{}, {{", $places, "}}], [{}];"
+                        ),
+                        "@%elected cp.async.bulk.commit_group; }}",
+                        in(reg32) u32::from(elected), in(reg64) map.address, $(in(reg32) self.$index,)* in(reg32) from,
+                        options(nostack, preserves_flags)
+                    );
+                }
+            }
+        }
+    };
+}
+
+corner!((u32, u32), "2d", "{}, {}", 0 1);
+corner!((u32, u32, u32), "3d", "{}, {}, {}", 0 1 2);
+
 impl Map<'_> {
-    /// Starts to copy the box at column `x` and row `y` into shared memory; its bytes count for the barrier
-    /// (`cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`, sm_90).
+    /// Starts to copy the box at a corner into shared memory; its bytes count for the barrier
+    /// (`cp.async.bulk.tensor.shared::cluster.global.tile.mbarrier::complete_tx::bytes`, sm_90).
     ///
     /// # Safety
-    /// The map is of a matrix, swizzles by 128 bytes, and its box is as large as the tile. The barrier, at an address
-    /// within shared memory, is initialised and expects the bytes. Until its phase is over, nothing accesses the tile and nothing
-    /// writes the matrix.
-    #[gpu_only]
+    /// The map is of as many dimensions as the corner has, swizzles by 128 bytes, and its box is as large as the tile. The barrier,
+    /// at an address within shared memory, is initialised and expects the bytes. Until its phase is over, nothing accesses
+    /// the tile and nothing writes the matrix.
     #[inline(always)]
-    pub(super) unsafe fn load<const ROWS: u32>(
-        self,
-        to: SwizzledTile<ROWS>,
-        (x, y): (u32, u32),
-        barrier: u32,
-    ) {
+    pub(super) unsafe fn load<const ROWS: u32>(self, to: SwizzledTile<ROWS>, at: impl Corner, barrier: u32) {
         // SAFETY: promised by the caller.
-        unsafe {
-            asm!(
-                "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [{}], [{}, {{{}, {}}}], [{}];",
-                in(reg32) to.address(), in(reg64) self.address, in(reg32) x, in(reg32) y, in(reg32) barrier,
-                options(nostack, preserves_flags)
-            );
-        }
+        unsafe { at.load(self, to.address(), barrier) }
     }
 
     /// The same into each block of the cluster whose bit is set in `ranks`, at the same place, counted at each one's own
@@ -76,49 +138,34 @@ impl Map<'_> {
     ///
     /// # Safety
     /// As for [`load`](Self::load), in each of the blocks.
-    #[gpu_only]
     #[inline(always)]
     pub(super) unsafe fn load_multicast<const ROWS: u32>(
         self,
         to: SwizzledTile<ROWS>,
-        (x, y): (u32, u32),
+        at: impl Corner,
         barrier: u32,
         ranks: u16,
     ) {
         // SAFETY: promised by the caller.
-        unsafe {
-            asm!(
-                "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [{}], [{}, {{{}, {}}}], [{}], {};",
-                in(reg32) to.address(), in(reg64) self.address, in(reg32) x, in(reg32) y, in(reg32) barrier,
-                in(reg16) ranks, options(nostack, preserves_flags)
-            );
-        }
+        unsafe { at.load_multicast(self, to.address(), barrier, ranks) }
     }
 
-    /// Starts to copy a tile from shared memory to the box at column `x` and row `y`, as one group, if `elected`. What lies
-    /// outside the matrix is not written (`cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group` and
+    /// Starts to copy a tile from shared memory to the box at a corner, as one group, if `elected`. What lies
+    /// outside the matrix is not written (`cp.async.bulk.tensor.global.shared::cta.tile.bulk_group` and
     /// `cp.async.bulk.commit_group`, sm_90).
     ///
     /// The thread waits for its groups with [`bulk_wait_group_read`](crate::async_copy::bulk_wait_group_read), after which the
     /// tile may be written again, and before its end with [`bulk_wait_group`](crate::async_copy::bulk_wait_group).
     ///
     /// # Safety
-    /// The map is of a matrix, swizzles by 128 bytes, and its box is as large as the tile. Each thread that wrote the tile called
-    /// [`fence_async_proxy`](crate::async_copy::fence_async_proxy) before a barrier that this thread was at too. Nothing
-    /// writes the tile until the group has been read, and nothing accesses the box until the group is complete.
-    #[gpu_only]
+    /// The map is of as many dimensions as the corner has, swizzles by 128 bytes, and its box is as large as the tile. Each
+    /// thread that wrote the tile called [`fence_async_proxy`](crate::async_copy::fence_async_proxy) before a barrier that this
+    /// thread was at too. Nothing writes the tile until the group has been read, and nothing accesses the box until the
+    /// group is complete.
     #[inline(always)]
-    pub unsafe fn store<const ROWS: u32>(self, from: SwizzledTile<ROWS>, (x, y): (u32, u32), elected: bool) {
+    pub unsafe fn store<const ROWS: u32>(self, from: SwizzledTile<ROWS>, at: impl Corner, elected: bool) {
         // SAFETY: promised by the caller.
-        unsafe {
-            asm!(
-                "{{ .reg .pred %elected; setp.ne.u32 %elected, {}, 0;",
-                "@%elected cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [{}, {{{}, {}}}], [{}];",
-                "@%elected cp.async.bulk.commit_group; }}",
-                in(reg32) u32::from(elected), in(reg64) self.address, in(reg32) x, in(reg32) y,
-                in(reg32) from.address(), options(nostack, preserves_flags)
-            );
-        }
+        unsafe { at.store(self, from.address(), elected) }
     }
 }
 

@@ -17,7 +17,7 @@
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
 
-use super::map::Map;
+use super::map::{Corner, Map};
 use super::tile::SwizzledTile;
 use crate::async_copy::{Barrier, fence_barrier_init};
 #[cfg(target_arch = "nvptx64")]
@@ -218,15 +218,15 @@ impl<const STAGES: u32, const BYTES: u32> Producer<STAGES, BYTES> {
 }
 
 impl<const BYTES: u32> Filling<BYTES> {
-    /// Starts to copy the map's box at (column, row) to the tile `offset` bytes into the stage
-    /// (`cp.async.bulk.tensor.2d`, sm_90). What lies outside the matrix becomes zeros.
+    /// Starts to copy the map's box at a corner to the tile `offset` bytes into the stage
+    /// (`cp.async.bulk.tensor`, sm_90). What lies outside the matrix becomes zeros.
     ///
     /// # Safety
     /// The map swizzles by 128 bytes and its box is `ROWS` rows of 128 bytes. `offset` is a multiple of 1024 and the tile ends
     /// within the stage. All loads of one filling together are `BYTES` bytes, no two to the same place.
     #[gpu_only]
     #[inline(always)]
-    pub unsafe fn load<const ROWS: u32>(&self, offset: u32, map: Map<'_>, at: (u32, u32)) {
+    pub unsafe fn load<const ROWS: u32>(&self, offset: u32, map: Map<'_>, at: impl Corner) {
         // SAFETY: consumers read the stage after the barrier's phase, which expects these bytes.
         unsafe { map.load(SwizzledTile::<ROWS>::at(self.stage + offset), at, self.full) }
     }
@@ -242,7 +242,7 @@ impl<const BYTES: u32> Filling<BYTES> {
         &self,
         offset: u32,
         map: Map<'_>,
-        at: (u32, u32),
+        at: impl Corner,
         ranks: u16,
     ) {
         // SAFETY: as above, in each block.
@@ -263,6 +263,13 @@ impl<const STAGES: u32, const BYTES: u32> Consumer<STAGES, BYTES> {
 }
 
 impl<const BYTES: u32> Stage<BYTES> {
+    /// The address of what lies `offset` bytes into the stage.
+    #[inline(always)]
+    #[must_use]
+    pub const fn address(&self, offset: u32) -> u32 {
+        self.stage + offset
+    }
+
     /// The tile `offset` bytes into the stage, a multiple of 1024.
     #[inline(always)]
     #[must_use]

@@ -57,16 +57,59 @@ impl<const ROWS: u32> SwizzledTile<ROWS> {
     #[inline(always)]
     #[must_use]
     pub const fn descriptor(self) -> Descriptor {
-        Descriptor::of(self.address)
+        Descriptor::of(self.address, 1)
+    }
+
+    /// The bits of the descriptors of the four instructions that go through 128 bytes of K.
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    pub(super) const fn descriptors(self) -> [u64; 4] {
+        let tile = self.descriptor();
+        [tile.bits(), tile.step(1).bits(), tile.step(2).bits(), tile.step(3).bits()]
     }
 }
 
-/// A matrix descriptor of `wgmma` for rows of 128 bytes along K in the 128-byte swizzle.
+/// A tile of 64 rows along K and `COLUMNS` columns of bf16 (*MN-major*), as tiles of 64 columns, one after the other: each 64
+/// rows of 128 bytes in the 128-byte swizzle, which is what a box of 64 x 64 of a matrix of K rows is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransposedTile<const COLUMNS: u32> {
+    address: u32,
+}
+
+impl<const COLUMNS: u32> TransposedTile<COLUMNS> {
+    /// Bytes of the tile.
+    pub const BYTES: u32 = COLUMNS * 128;
+
+    /// The tile at an address within shared memory, a multiple of 1024.
+    #[inline(always)]
+    #[must_use]
+    pub const fn at(address: u32) -> Self {
+        const {
+            assert!(
+                COLUMNS.is_multiple_of(64) && COLUMNS <= 256,
+                "a transposed tile has a multiple of 64 columns, at most 256"
+            );
+        };
+        Self { address }
+    }
+
+    /// The bits of the descriptors of the four instructions that go through 64 rows: 16 rows each.
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    pub(super) fn descriptors(self) -> [u64; 4] {
+        const COLUMNS_64: u32 = SwizzledTile::<64>::BYTES;
+        const ROWS_16: u32 = 16 * 128;
+        let part = |nth: u32| Descriptor::of(self.address + nth * ROWS_16, COLUMNS_64 / 16).bits();
+        [part(0), part(1), part(2), part(3)]
+    }
+}
+
+/// A matrix descriptor of `wgmma` for rows of 128 bytes in the 128-byte swizzle.
 ///
 /// | bits | what |
 /// | --- | --- |
 /// | 0 to 13 | the address within shared memory / 16 |
-/// | 16 to 29 | the leading dimension's byte offset / 16: not used in this layout, 1 by convention |
+/// | 16 to 29 | the leading dimension's byte offset / 16: with rows along K not used, 1 by convention; else from 64 columns to the next 64 |
 /// | 32 to 45 | the byte offset from eight rows to the next eight, 1024 / 16 |
 /// | 62 to 63 | the swizzle: 1 for 128 bytes |
 ///
@@ -76,11 +119,10 @@ impl<const ROWS: u32> SwizzledTile<ROWS> {
 pub struct Descriptor(u64);
 
 impl Descriptor {
-    const fn of(address: u32) -> Self {
+    const fn of(address: u32, leading: u32) -> Self {
         const SWIZZLE_128: u64 = 1 << 62;
         const EIGHT_ROWS: u64 = (1024 / 16) << 32;
-        const LEADING: u64 = 1 << 16;
-        Self(SWIZZLE_128 | EIGHT_ROWS | LEADING | ((address >> 4) & 0x3fff) as u64)
+        Self(SWIZZLE_128 | EIGHT_ROWS | (leading as u64) << 16 | ((address >> 4) & 0x3fff) as u64)
     }
 
     /// The descriptor of the same rows from a column on, counted in steps of 32 bytes: 16 bf16, the depth of one `wgmma`.

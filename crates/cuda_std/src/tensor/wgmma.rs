@@ -22,10 +22,125 @@
 use core::arch::asm;
 
 use super::matrix::{pack_bf16, store_matrices};
-use super::tile::SwizzledTile;
+use super::tile::{SwizzledTile, TransposedTile};
 use crate::gpu_only;
 use crate::unroll;
 use crate::warp::lane_id;
+
+/// What tiles hold. A row of a tile is 128 bytes, and four instructions multiply 32 bytes of K each.
+pub trait Element: Copy {
+    /// Bytes of an element.
+    const BYTES: u32;
+    /// Elements in a row of a tile.
+    const DEPTH: u32 = 128 / Self::BYTES;
+}
+
+macro_rules! elements {
+    ($($(#[$attribute:meta])* $name:ident $bytes:literal)*) => {$(
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug)]
+        pub enum $name {}
+
+        impl Element for $name {
+            const BYTES: u32 = $bytes;
+        }
+    )*};
+}
+
+elements! {
+    /// `bf16`: the upper half of an `f32`.
+    Bf16 2
+    /// FP8 with 4 bits of exponent and 3 of fraction, up to 448.
+    ///
+    /// Within one accumulation tensor cores of compute capability 9.0 keep about 14 bits of the sums of FP8 products; long
+    /// sums are exact to `f32` only if every few products are added up apart (see
+    /// [`start`](Multiply::start)).
+    E4m3 1
+    /// FP8 with 5 bits of exponent and 2 of fraction, up to 57344. As for [`E4m3`], of long sums.
+    E5m2 1
+    /// `f32` of which 10 bits of the fraction count. The lower 13 bits are to be 0.
+    Tf32 4
+}
+
+/// An accumulator that multiplies these elements, with a right tile of this layout: [`SwizzledTile`] where rows of B, each
+/// a column of the result, run along K; [`TransposedTile`] where they run along the columns.
+pub trait Multiply<E: Element, B>: Sized {
+    /// Adds the product of 64 rows of A and the columns of B, 128 bytes along K, and leaves at most `PENDING` of these
+    /// additions unfinished, newest last.
+    ///
+    /// `wgmma.fence`, four `wgmma.mma_async`, `wgmma.commit_group`, `wgmma.wait_group PENDING` (sm_90a).
+    ///
+    /// # Safety
+    /// All threads of a warpgroup (four warps, the first of which has a number divisible by four) call this
+    /// together, with the same tiles. The tiles were written by the copy engine, or by threads that have since
+    /// called [`fence_async_proxy`](crate::async_copy::fence_async_proxy) and met. Nothing writes them
+    /// until as many later calls as `PENDING` of *their* call have returned, or `finish` has.
+    unsafe fn multiply<const PENDING: u32>(&mut self, a: SwizzledTile<64>, b: B);
+
+    /// The first such product, added to nothing and not waited for.
+    ///
+    /// # Safety
+    /// As for [`multiply`](Self::multiply).
+    unsafe fn start(a: SwizzledTile<64>, b: B) -> Self;
+}
+
+/// Multiplication by an instruction, for sums in so many registers.
+macro_rules! multiply {
+    (
+        $accumulator:ident, $element:ty, $tile:ty, $instruction:expr, $tail:literal, $registers:literal,
+        [$first:literal $($index:literal)*]
+    ) => {
+        impl Multiply<$element, $tile> for $accumulator {
+            #[gpu_only]
+            #[inline(always)]
+            unsafe fn multiply<const PENDING: u32>(&mut self, a: SwizzledTile<64>, b: $tile) {
+                let ([a0, a1, a2, a3], [b0, b1, b2, b3], sums) = (a.descriptors(), b.descriptors(), &mut self.sums);
+                // SAFETY: promised by the caller; the sums are the registers that the instruction works on.
+                unsafe {
+                    asm!(
+                        "{{ .reg .pred %add; setp.eq.u32 %add, 0, 0;",
+                        "wgmma.fence.sync.aligned;",
+                        concat!($instruction, " {{{", $first, "}", $(", {", $index, "}",)* "}}, {a0}, {b0}, %add", $tail, ";"),
+                        concat!($instruction, " {{{", $first, "}", $(", {", $index, "}",)* "}}, {a1}, {b1}, %add", $tail, ";"),
+                        concat!($instruction, " {{{", $first, "}", $(", {", $index, "}",)* "}}, {a2}, {b2}, %add", $tail, ";"),
+                        concat!($instruction, " {{{", $first, "}", $(", {", $index, "}",)* "}}, {a3}, {b3}, %add", $tail, ";"),
+                        "wgmma.commit_group.sync.aligned;",
+                        "wgmma.wait_group.sync.aligned {pending}; }}",
+                        inout(reg32) sums[$first], $(inout(reg32) sums[$index],)*
+                        a0 = in(reg64) a0, a1 = in(reg64) a1, a2 = in(reg64) a2, a3 = in(reg64) a3,
+                        b0 = in(reg64) b0, b1 = in(reg64) b1, b2 = in(reg64) b2, b3 = in(reg64) b3,
+                        pending = const PENDING,
+                        options(nostack, preserves_flags)
+                    );
+                }
+            }
+
+            #[gpu_only]
+            #[inline(always)]
+            unsafe fn start(a: SwizzledTile<64>, b: $tile) -> Self {
+                let ([a0, a1, a2, a3], [b0, b1, b2, b3]) = (a.descriptors(), b.descriptors());
+                let mut sums = Self::zero().sums;
+                // SAFETY: promised by the caller; the first instruction writes the sums without reading them.
+                unsafe {
+                    asm!(
+                        "{{ .reg .pred %add; .reg .pred %first; setp.eq.u32 %add, 0, 0; setp.ne.u32 %first, 0, 0;",
+                        "wgmma.fence.sync.aligned;",
+                        concat!($instruction, " {{{", $first, "}", $(", {", $index, "}",)* "}}, {a0}, {b0}, %first", $tail, ";"),
+                        concat!($instruction, " {{{", $first, "}", $(", {", $index, "}",)* "}}, {a1}, {b1}, %add", $tail, ";"),
+                        concat!($instruction, " {{{", $first, "}", $(", {", $index, "}",)* "}}, {a2}, {b2}, %add", $tail, ";"),
+                        concat!($instruction, " {{{", $first, "}", $(", {", $index, "}",)* "}}, {a3}, {b3}, %add", $tail, ";"),
+                        "wgmma.commit_group.sync.aligned; }}",
+                        out(reg32) sums[$first], $(out(reg32) sums[$index],)*
+                        a0 = in(reg64) a0, a1 = in(reg64) a1, a2 = in(reg64) a2, a3 = in(reg64) a3,
+                        b0 = in(reg64) b0, b1 = in(reg64) b1, b2 = in(reg64) b2, b3 = in(reg64) b3,
+                        options(nostack, preserves_flags)
+                    );
+                }
+                Self { sums }
+            }
+        }
+    };
+}
 
 macro_rules! accumulators {
     (
@@ -33,7 +148,7 @@ macro_rules! accumulators {
         [$first:literal $($index:literal)*], [$($word:literal)*]
     ) => {
         #[doc = concat!("Sums of 64 rows by ", $columns, " columns in a warpgroup's registers, which may be in the making: ")]
-        #[doc = concat!("`f32`, ", $registers, " registers a thread.")]
+        #[doc = concat!("`f32`, ", $registers, " registers a thread. [`Multiply`] adds to them.")]
         #[derive(Debug)]
         #[must_use = "sums are read after `finish`"]
         pub struct $accumulator {
@@ -42,11 +157,19 @@ macro_rules! accumulators {
 
         #[doc = concat!("A thread's part of 64 by ", $columns, " finished sums; see the order of registers at [`Sums256`].")]
         #[derive(Clone, Copy, Debug)]
+        #[repr(transparent)]
         pub struct $sums(pub [f32; $registers]);
 
         #[doc = concat!("A thread's part of 64 by ", $columns, " results as bf16: word `w` is registers `2 w` (low half) and `2 w + 1`.")]
         #[derive(Clone, Copy, Debug)]
+        #[repr(transparent)]
         pub struct $packed(pub [u32; $words]);
+
+        multiply!($accumulator, Bf16, SwizzledTile<$columns>, concat!("wgmma.mma_async.sync.aligned.", $shape, "k16.f32.bf16.bf16"), ", 1, 1, 0, 0", $registers, [$first $($index)*]);
+        multiply!($accumulator, Bf16, TransposedTile<$columns>, concat!("wgmma.mma_async.sync.aligned.", $shape, "k16.f32.bf16.bf16"), ", 1, 1, 0, 1", $registers, [$first $($index)*]);
+        multiply!($accumulator, E4m3, SwizzledTile<$columns>, concat!("wgmma.mma_async.sync.aligned.", $shape, "k32.f32.e4m3.e4m3"), ", 1, 1", $registers, [$first $($index)*]);
+        multiply!($accumulator, E5m2, SwizzledTile<$columns>, concat!("wgmma.mma_async.sync.aligned.", $shape, "k32.f32.e5m2.e5m2"), ", 1, 1", $registers, [$first $($index)*]);
+        multiply!($accumulator, Tf32, SwizzledTile<$columns>, concat!("wgmma.mma_async.sync.aligned.", $shape, "k8.f32.tf32.tf32"), ", 1, 1", $registers, [$first $($index)*]);
 
         impl $accumulator {
             /// Sums of nothing.
@@ -55,43 +178,6 @@ macro_rules! accumulators {
                 // SAFETY: zeros are f32s. (Not `[0.0; N]`: LLVM leaves the loop that fills it until it is too late to keep the
                 // array in registers.)
                 unsafe { core::mem::zeroed() }
-            }
-
-            #[doc = concat!("Adds the product of 64 x 64 bf16 (rows of A) and ", $columns, " x 64 bf16 (rows of B, each a column of the ")]
-            /// result), and leaves at most `PENDING` of these additions unfinished, newest last.
-            ///
-            #[doc = concat!("`wgmma.fence`, four `wgmma.mma_async.", $shape, "k16.f32.bf16.bf16`, `wgmma.commit_group`, ")]
-            /// `wgmma.wait_group PENDING` (sm_90a).
-            ///
-            /// # Safety
-            /// All threads of a warpgroup (four warps, the first of which has a number divisible by four) call this
-            /// together, with the same tiles. The tiles were written by the copy engine, or by threads that have since
-            /// called [`fence_async_proxy`](crate::async_copy::fence_async_proxy) and met. Nothing writes them
-            /// until as many later calls as `PENDING` of *their* call have returned, or `finish` has.
-            #[gpu_only]
-            #[inline(always)]
-            pub unsafe fn multiply<const PENDING: u32>(&mut self, a: SwizzledTile<64>, b: SwizzledTile<$columns>) {
-                let (a, b, sums) = (a.descriptor(), b.descriptor(), &mut self.sums);
-                // SAFETY: promised by the caller; the sums are the registers that the instruction works on.
-                unsafe {
-                    asm!(
-                        "{{ .reg .pred %add; setp.eq.u32 %add, 0, 0;",
-                        "wgmma.fence.sync.aligned;",
-                        concat!("wgmma.mma_async.sync.aligned.", $shape, "k16.f32.bf16.bf16 {{{", $first, "}", $(", {", $index, "}",)* "}}, {a0}, {b0}, %add, 1, 1, 0, 0;"),
-                        concat!("wgmma.mma_async.sync.aligned.", $shape, "k16.f32.bf16.bf16 {{{", $first, "}", $(", {", $index, "}",)* "}}, {a1}, {b1}, %add, 1, 1, 0, 0;"),
-                        concat!("wgmma.mma_async.sync.aligned.", $shape, "k16.f32.bf16.bf16 {{{", $first, "}", $(", {", $index, "}",)* "}}, {a2}, {b2}, %add, 1, 1, 0, 0;"),
-                        concat!("wgmma.mma_async.sync.aligned.", $shape, "k16.f32.bf16.bf16 {{{", $first, "}", $(", {", $index, "}",)* "}}, {a3}, {b3}, %add, 1, 1, 0, 0;"),
-                        "wgmma.commit_group.sync.aligned;",
-                        "wgmma.wait_group.sync.aligned {pending}; }}",
-                        inout(reg32) sums[$first], $(inout(reg32) sums[$index],)*
-                        a0 = in(reg64) a.bits(), a1 = in(reg64) a.step(1).bits(),
-                        a2 = in(reg64) a.step(2).bits(), a3 = in(reg64) a.step(3).bits(),
-                        b0 = in(reg64) b.bits(), b1 = in(reg64) b.step(1).bits(),
-                        b2 = in(reg64) b.step(2).bits(), b3 = in(reg64) b.step(3).bits(),
-                        pending = const PENDING,
-                        options(nostack, preserves_flags)
-                    );
-                }
             }
 
             /// Waits for all additions (`wgmma.wait_group 0`, sm_90a): the sums.
@@ -118,6 +204,30 @@ macro_rules! accumulators {
         }
 
         impl $sums {
+            /// Sums of nothing.
+            #[inline(always)]
+            #[must_use]
+            pub const fn zero() -> Self {
+                // SAFETY: zeros are f32s.
+                unsafe { core::mem::zeroed() }
+            }
+
+            /// The sums, each changed by `change`.
+            #[gpu_only]
+            #[inline(always)]
+            #[must_use]
+            pub fn map(mut self, mut change: impl FnMut(f32) -> f32) -> Self {
+                unroll!(register in [$first $($index)*] { self.0[register] = change(self.0[register]); });
+                self
+            }
+
+            /// Adds other sums, rounding each to nearest.
+            #[gpu_only]
+            #[inline(always)]
+            pub fn add(&mut self, other: &Self) {
+                unroll!(register in [$first $($index)*] { self.0[register] += other.0[register]; });
+            }
+
             /// The sums rounded to bf16, which take half as many registers.
             #[gpu_only]
             #[inline(always)]
@@ -185,3 +295,31 @@ accumulators!(
         32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
     ]
 );
+
+impl Sums256 {
+    /// The sums of the first 128 columns, and of the others.
+    #[inline(always)]
+    #[must_use]
+    pub const fn halves(self) -> [Sums128; 2] {
+        // SAFETY: both are 128 f32s in this order: the registers of each eight columns follow those of the eight before.
+        unsafe { core::mem::transmute(self.0) }
+    }
+}
+
+impl Packed256 {
+    /// The results of the first 128 columns, and of the others.
+    #[inline(always)]
+    #[must_use]
+    pub const fn halves(self) -> [Packed128; 2] {
+        // SAFETY: both are 64 u32s in this order, as for the sums.
+        unsafe { core::mem::transmute(self.0) }
+    }
+}
+
+impl From<[Sums128; 2]> for Sums256 {
+    #[inline(always)]
+    fn from(halves: [Sums128; 2]) -> Self {
+        // SAFETY: as in `halves`.
+        Self(unsafe { core::mem::transmute::<[Sums128; 2], [f32; 128]>(halves) })
+    }
+}

@@ -12,32 +12,109 @@
 //!   that 384 threads have each. The loading warpgroup gives back what it does not need.
 //! - *One group in flight.* A step is waited for only after the next one is issued, so the tensor cores always have work
 //!   queued. A stage is therefore released one step later than it is multiplied.
-//! - *Storing.* `stmatrix` puts 64 columns of a warpgroup's results into one of its two buffers, the copy engine takes them
-//!   from there, and clips them at C's edges. Two buffers, so that one is written while the other is read.
+//! - *Storing.* As in [`stored`](super::stored), but a quarter of a tile's results in each of the first four steps of the next
+//!   tile, while the tensor cores have that step's work.
 //! - *Short K.* Results are stored within four steps, so there are at least four; what lies beyond K is loaded as zeros.
+//!
+//! `product` is written for any elements and any layout of B; the kernels below it are its uses.
 
+use super::pipeline::{self, B, BOX, Nth, Right};
+use super::results::Results;
 use super::tiles::Tiles;
-use cuda_std::async_copy::{Barrier, bulk_wait_group, bulk_wait_group_read, fence_async_proxy};
+use cuda_std::async_copy::bulk_wait_group;
 use cuda_std::tensor::{
-    Accumulator256, Map, Packed256, Ring, SwizzledTile, TensorMap, aligned_dynamic_shared,
-    decrease_registers, increase_registers, sync_warpgroup,
+    Accumulator256, Bf16, Element, Multiply, Packed256, Sums256, SwizzledTile, TensorMap, TransposedTile,
+    aligned_dynamic_shared, decrease_registers, increase_registers,
 };
-use cuda_std::{kernel, shared_array, thread, unroll};
+use cuda_std::{kernel, thread, unroll};
 
-/// Rows of C that a block computes at a time.
-pub const ROWS: u32 = 128;
-/// Columns of C that a block computes at a time.
-pub const COLUMNS: u32 = 256;
-/// Columns of A and B that are multiplied at a time: 128 bytes.
-pub const DEPTH: u32 = 64;
-const STAGES: u32 = 4;
-/// Bytes of 64 rows of a stage, or of 64 columns of a warpgroup's results.
-const BOX: u32 = SwizzledTile::<64>::BYTES;
-/// B begins behind the two boxes of A.
-const B: u32 = 2 * BOX;
-type Stages = Ring<STAGES, { 6 * BOX }>;
-/// Dynamic shared memory of a launch: the stages, two buffers for each of two warpgroups, and what aligning them takes.
-pub const SHARED: u32 = Stages::BYTES + 4 * BOX + 1024;
+pub use super::stored::{COLUMNS, ROWS, SHARED, THREADS};
+
+/// A product's sizes: C has `m` rows of `n`, sums have `k` terms, and there are so many `matrices` of each.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) m: u32,
+    pub(super) n: u32,
+    pub(super) k: u32,
+    pub(super) matrices: u32,
+}
+
+/// `C = A * B`, each result as `pack` makes it of its sum. `pack` is called with the sums of 64 rows and 256 columns and with the
+/// row and the column of the first.
+///
+/// # Safety
+/// The maps are of A, B and C as the kernels below say, of as many dimensions as `N` says. Blocks have 384 threads in x and
+/// [`SHARED`] bytes of dynamic shared memory; nothing else writes A and B or accesses C during the launch. No size and no
+/// `group` is 0; sizes are below 2^31. A kernel calls this once, with all its threads.
+#[inline(always)]
+pub(super) unsafe fn product<E: Element, R: Right, N: Nth>(
+    [a, b, c]: [&TensorMap; 3],
+    Sizes { m, n, k, matrices }: Sizes,
+    group: u32,
+    pack: impl Fn(Sums256, (u32, u32)) -> Packed256,
+) where
+    Accumulator256: Multiply<E, R>,
+{
+    let shared = aligned_dynamic_shared();
+    let (warpgroup, lane) = (thread::thread_idx_x() / 128, thread::thread_idx_x() % 128);
+    let steps = if k > 3 * E::DEPTH { k.div_ceil(E::DEPTH) } else { 4 };
+    // SAFETY: the launch has the shared memory. One thread fills the ring and an elected thread of each of two warpgroups releases
+    // its stages, when all but the newest group of wgmma is complete, which is one of the next stage. Each warpgroup has a
+    // barrier and two buffers of its own.
+    unsafe {
+        let ring = pipeline::ring(shared, 1);
+        thread::sync_threads();
+        let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
+
+        if warpgroup == 0 {
+            decrease_registers::<40>();
+            if lane == 0 {
+                let (maps, mut ring) = ((a.acquire(true), b.acquire(true)), ring.producer());
+                for tile in tiles.of_block_in(matrices) {
+                    let (nth, tile) = N::of(tile, tiles);
+                    let (row, column) = tiles.place(tile);
+                    pipeline::load::<E, R>(&mut ring, maps, (row * ROWS, column * COLUMNS), nth, steps);
+                }
+            }
+        } else {
+            increase_registers::<232>();
+            let half = warpgroup - 1;
+            let mut ring = ring.consumer(lane == 0);
+            let c = c.acquire(lane == 0);
+            let mut results = Results::new(c, shared + pipeline::Stages::BYTES, half, lane);
+            let mut packed = Packed256::zero();
+            for tile in tiles.of_block_in(matrices) {
+                let mut sums = Accumulator256::zero();
+                let mut last = None;
+                unroll!(part in [0 1 2 3] {
+                    let stage = ring.wait();
+                    sums.multiply::<1>(stage.tile(half * BOX), R::at(stage.address(B)));
+                    if let Some(done) = last.replace(stage) {
+                        done.release();
+                    }
+                    results.store::<part>(&packed);
+                });
+                for _ in 4..steps {
+                    let stage = ring.wait();
+                    sums.multiply::<1>(stage.tile(half * BOX), R::at(stage.address(B)));
+                    if let Some(done) = last.replace(stage) {
+                        done.release();
+                    }
+                }
+                let (nth, tile) = N::of(tile, tiles);
+                let (row, column) = tiles.place(tile);
+                let (row, column) = (row * ROWS + half * 64, column * COLUMNS);
+                packed = pack(sums.finish(), (row, column));
+                if let Some(done) = last {
+                    done.release();
+                }
+                results.at = Some((column, row, nth));
+            }
+            unroll!(part in [0 1 2 3] { results.store::<part>(&packed); });
+            bulk_wait_group::<0>();
+        }
+    }
+}
 
 /// `C = A * B^T` by a block for each multiprocessor, which loads, multiplies and stores at the same time.
 ///
@@ -61,110 +138,56 @@ pub unsafe fn matmul_overlapped(
     k: u32,
     group: u32,
 ) {
-    let shared = aligned_dynamic_shared();
-    let (warpgroup, lane) = (thread::thread_idx_x() / 128, thread::thread_idx_x() % 128);
-    let first = lane == 0;
-    let steps = if k > 3 * DEPTH { k.div_ceil(DEPTH) } else { 4 };
-    // SAFETY: the launch has the shared memory. The ring is initialised by one thread before all others use it, which one thread
-    // fills and an elected thread of each of two warpgroups releases; loads of a stage are its six boxes. A stage is released
-    // when all but the newest group of wgmma is complete, which is one of the next stage. Each warpgroup has a barrier and
-    // two buffers of its own.
-    unsafe {
-        let ring = Stages::new(shared, shared_array![Barrier; 2 * STAGES as usize]);
-        if thread::thread_idx_x() == 0 {
-            ring.init(2);
-        }
-        thread::sync_threads();
-        let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
-
-        if warpgroup == 0 {
-            decrease_registers::<40>();
-            if first {
-                let (a, b) = (a.acquire(true), b.acquire(true));
-                let mut ring = ring.producer();
-                for tile in tiles.of_block() {
-                    let (row, column) = tiles.place(tile);
-                    for step in 0..steps {
-                        let (stage, at) = (ring.fill_or_trap(), step * DEPTH);
-                        stage.load::<128>(0, a, (at, row * ROWS));
-                        stage.load::<128>(B, b, (at, column * COLUMNS));
-                        stage.load::<128>(B + 2 * BOX, b, (at, column * COLUMNS + 128));
-                    }
-                }
-            }
-        } else {
-            increase_registers::<232>();
-            let half = warpgroup - 1;
-            let mut ring = ring.consumer(first);
-            let mut results = Results {
-                c: c.acquire(first),
-                buffers: shared + Stages::BYTES + half * 2 * BOX,
-                half,
-                lane,
-                at: None,
-            };
-            let mut packed = Packed256::zero();
-            for tile in tiles.of_block() {
-                let mut sums = Accumulator256::zero();
-                let mut last = None;
-                unroll!(part in [0 1 2 3] {
-                    let stage = ring.wait();
-                    sums.multiply::<1>(stage.tile(half * BOX), stage.tile(B));
-                    if let Some(done) = last.replace(stage) {
-                        done.release();
-                    }
-                    results.store::<part>(&packed);
-                });
-                for _ in 4..steps {
-                    let stage = ring.wait();
-                    sums.multiply::<1>(stage.tile(half * BOX), stage.tile(B));
-                    if let Some(done) = last.replace(stage) {
-                        done.release();
-                    }
-                }
-                packed = sums.finish().pack();
-                if let Some(done) = last {
-                    done.release();
-                }
-                let (row, column) = tiles.place(tile);
-                results.at = Some((column * COLUMNS, row * ROWS + half * 64));
-            }
-            unroll!(part in [0 1 2 3] { results.store::<part>(&packed); });
-            bulk_wait_group::<0>();
-        }
-    }
+    let sizes = Sizes { m, n, k, matrices: 1 };
+    // SAFETY: promised by the caller.
+    unsafe { product::<Bf16, SwizzledTile<COLUMNS>, ()>([a, b, c], sizes, group, |sums, _| sums.pack()) }
 }
 
-/// Where the results go that a warpgroup has not stored yet.
-struct Results<'a> {
-    c: Map<'a>,
-    /// Two buffers of 64 rows of 64 columns.
-    buffers: u32,
-    half: u32,
-    lane: u32,
-    /// Column and row of the first result; none before the first tile.
-    at: Option<(u32, u32)>,
+/// `C = A * B` for B as `k` rows of `n`: the tensor cores transpose what they read.
+///
+/// # Safety
+/// As for `matmul_overlapped`, but the map of B is of `k` rows of `n`, with boxes of 64 rows of 64.
+// PTX: contains 20x wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16
+// PTX: contains 5x cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+// PTX: contains 32x stmatrix.sync.aligned.m8n8.x4.shared.b16
+// PTX: allows trap because a loader that waits for ever would take the device with it
+#[kernel(arch = "90a", launch_bounds(384, 1))]
+pub unsafe fn matmul_rows_of_b(
+    a: &TensorMap,
+    b: &TensorMap,
+    c: &TensorMap,
+    m: u32,
+    n: u32,
+    k: u32,
+    group: u32,
+) {
+    let sizes = Sizes { m, n, k, matrices: 1 };
+    // SAFETY: promised by the caller.
+    unsafe { product::<Bf16, TransposedTile<COLUMNS>, ()>([a, b, c], sizes, group, |sums, _| sums.pack()) }
 }
 
-impl Results<'_> {
-    /// Stores 64 columns, if there are results.
-    ///
-    /// # Safety
-    /// All threads of the warpgroup call this together, for the parts 0 to 3 in turn; the buffers and the barrier are theirs
-    /// alone, and the map is of C, with boxes of 64 x 64.
-    #[inline(always)]
-    unsafe fn store<const PART: usize>(&self, packed: &Packed256) {
-        let buffer = SwizzledTile::<64>::at(self.buffers + PART as u32 % 2 * BOX);
-        let (x, y) = self.at.unwrap_or_default();
-        // SAFETY: the elected thread waits until this buffer's last store has read it before the others write to it, and
-        // until they all have written before it starts the next.
-        unsafe {
-            bulk_wait_group_read::<1>();
-            sync_warpgroup(self.half + 1);
-            packed.store::<PART>(buffer, self.lane);
-            fence_async_proxy();
-            sync_warpgroup(self.half + 1);
-            self.c.store(buffer, (x + PART as u32 * 64, y), self.lane == 0 && self.at.is_some());
-        }
-    }
+/// `C = A * B^T` for so many `matrices` of each, in one launch: tiles of all are one list, so only the last of all has a last wave.
+///
+/// # Safety
+/// As for `matmul_overlapped`, but the maps have three dimensions, the last of which is the number of the matrix, and boxes
+/// of one matrix.
+// PTX: contains 20x wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16
+// PTX: contains 3x cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+// PTX: contains 32x stmatrix.sync.aligned.m8n8.x4.shared.b16
+// PTX: allows trap because a loader that waits for ever would take the device with it
+#[kernel(arch = "90a", launch_bounds(384, 1))]
+#[expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
+pub unsafe fn matmul_batched(
+    a: &TensorMap,
+    b: &TensorMap,
+    c: &TensorMap,
+    m: u32,
+    n: u32,
+    k: u32,
+    matrices: u32,
+    group: u32,
+) {
+    let sizes = Sizes { m, n, k, matrices };
+    // SAFETY: promised by the caller.
+    unsafe { product::<Bf16, SwizzledTile<COLUMNS>, u32>([a, b, c], sizes, group, |sums, _| sums.pack()) }
 }

@@ -31,6 +31,29 @@ impl Tiles {
         (thread::block_idx_x()..self.rows * self.columns).step_by(thread::grid_dim_x() as usize)
     }
 
+    /// [`of_block`](Self::of_block) for so many matrices, their tiles numbered through.
+    #[inline(always)]
+    pub fn of_block_in(self, matrices: u32) -> StepBy<Range<u32>> {
+        let all = self.rows * self.columns * matrices;
+        (thread::block_idx_x()..all).step_by(thread::grid_dim_x() as usize)
+    }
+
+    /// The matrix of a tile that is numbered through all, and its number there.
+    #[inline(always)]
+    pub fn split(self, tile: u32) -> (u32, u32) {
+        let tiles = self.rows * self.columns;
+        // SAFETY: neither factor is 0.
+        let matrix = unsafe { divide(tile, tiles) };
+        (matrix, tile - matrix * tiles)
+    }
+
+    /// The tiles of the calling block's cluster of that many blocks.
+    #[inline(always)]
+    pub fn of_cluster(self, blocks: u32) -> StepBy<Range<u32>> {
+        let (cluster, clusters) = (thread::block_idx_x() / blocks, thread::grid_dim_x() / blocks);
+        (cluster..self.rows * self.columns).step_by(clusters as usize)
+    }
+
     /// The row and the column of the tile that comes as this number.
     #[inline(always)]
     pub fn place(self, number: u32) -> (u32, u32) {

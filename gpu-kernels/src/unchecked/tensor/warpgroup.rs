@@ -10,8 +10,10 @@
 
 use super::tiles::Tiles;
 use cuda_std::async_copy::Barrier;
-use cuda_std::tensor::{Accumulator256, Ring, SwizzledTile, TensorMap, aligned_dynamic_shared};
-use cuda_std::{kernel, shared_array, thread, unroll};
+use cuda_std::tensor::{
+    Accumulator256, Bf16, Multiply, Ring, SwizzledTile, TensorMap, aligned_dynamic_shared,
+};
+use cuda_std::{kernel, shared_array, thread};
 
 /// Rows of C that a block computes.
 pub const ROWS: u32 = 64;
@@ -71,26 +73,13 @@ pub unsafe fn matmul_wgmma(a: &TensorMap, b: &TensorMap, c: *mut u32, m: u32, n:
         let mut last = None;
         for step in 0..steps {
             let stage = consumer.wait();
-            sums.multiply::<1>(stage.tile(0), stage.tile(A));
+            Multiply::<Bf16, _>::multiply::<1>(&mut sums, stage.tile(0), stage.tile::<COLUMNS>(A));
             if let Some(done) = last.replace(stage) {
                 done.release();
             }
             // Into the stage that was just released, or, in the first step, the last that was never used.
             load(step + STAGES - 1);
         }
-        let sums = sums.finish().pack();
-
-        let row = y + thread / 32 * 16 + thread % 32 / 4;
-        let column = x + thread % 4 * 2;
-        // SAFETY: a place is written only if C has it, and this thread alone has it.
-        let put = |row: u32, column: u32, word: u32| {
-            if row < m && column < n {
-                c.add((row as usize * n as usize + column as usize) / 2).write(word);
-            }
-        };
-        unroll!(eight in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31] {
-            put(row, column + 8 * eight as u32, sums.0[2 * eight]);
-            put(row + 8, column + 8 * eight as u32, sums.0[2 * eight + 1]);
-        });
+        super::pipeline::write_256(c, (m, n), (y, x), thread, &sums.finish().pack());
     }
 }

@@ -1,6 +1,8 @@
 //! Tensor cores: fragments (sm_80), and what is on compute capability 9.0 alone.
 use cuda_std::async_copy::{Barrier, bulk_wait_group, bulk_wait_group_read, fence_async_proxy};
-use cuda_std::tensor::{self, Accumulator128, Ring, SwizzledTile, TensorMap};
+use cuda_std::tensor::{
+    self, Accumulator128, Bf16, E4m3, E5m2, Multiply, Ring, Sums128, SwizzledTile, TensorMap, Tf32, TransposedTile,
+};
 use cuda_std::{GridConstant, kernel, shared, shared_array, thread};
 
 #[kernel(arch = "80")]
@@ -45,7 +47,7 @@ pub unsafe fn stages(a: &TensorMap, c: &TensorMap, steps: u32) {
             let mut sums = Accumulator128::zero();
             for _ in 0..steps {
                 let stage = ring.wait();
-                sums.multiply::<0>(stage.tile(0), stage.tile(8192));
+                Multiply::<Bf16, SwizzledTile<128>>::multiply::<0>(&mut sums, stage.tile(0), stage.tile(8192));
                 stage.release();
             }
             let tile = SwizzledTile::<64>::at(memory + 2 * 24576);
@@ -92,4 +94,30 @@ pub unsafe fn clusters(a: &TensorMap, output: *mut u32) {
         stage.release_to(tensor::cluster_rank() ^ 1);
         *output = tensor::map_to_rank(memory, tensor::cluster_rank() ^ 1);
     }
+}
+
+/// Every kind of product, and sums apart.
+#[kernel(arch = "90a", launch_bounds(128, 1))]
+pub unsafe fn kinds(output: *mut f32) {
+    let memory = tensor::aligned_dynamic_shared();
+    let (a, b) = (SwizzledTile::<64>::at(memory), SwizzledTile::<128>::at(memory + 8192));
+    unsafe {
+        let mut sums = Sums128::zero();
+        let rows_of_b = TransposedTile::<128>::at(memory + 8192);
+        let mut part: Accumulator128 = Multiply::<Bf16, TransposedTile<128>>::start(a, rows_of_b);
+        Multiply::<E4m3, _>::multiply::<1>(&mut part, a, b);
+        Multiply::<E5m2, _>::multiply::<2>(&mut part, a, b);
+        Multiply::<Tf32, _>::multiply::<3>(&mut part, a, b);
+        sums.add(&part.finish());
+        sums = sums.map(|sum| sum * 3.0);
+        *output.add(thread::thread_idx_x() as usize) = sums.0[0];
+    }
+}
+
+/// A box of a stack of matrices.
+#[kernel(arch = "90a")]
+pub unsafe fn stacked(c: &TensorMap, column: u32, row: u32, nth: u32) {
+    let tile = SwizzledTile::<64>::at(tensor::aligned_dynamic_shared());
+    let c = c.acquire(true);
+    unsafe { c.store(tile, (column, row, nth), true) };
 }
