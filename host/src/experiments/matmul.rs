@@ -191,13 +191,38 @@ mod tests {
         points.into_iter().filter(|point| point.parameters.more.contains_key("types")).map(of).collect()
     }
 
+    /// `a, b and c`.
+    fn listed(names: &[&str]) -> String {
+        let (last, rest) = names.split_last().expect("names");
+        format!("{} and {last}", rest.join(", "))
+    }
+
     #[test]
     fn the_ladder_runs_where_its_instructions_exist() {
-        let ladder = ["matmul_mma", "matmul_wgmma", "matmul_overlapped"];
+        let ladder = [
+            "matmul_mma",
+            "matmul_wgmma",
+            "matmul_ring",
+            "matmul_persistent",
+            "matmul_multicast",
+            "matmul_stored",
+            "matmul_overlapped",
+            "matmul_rows_of_b",
+            "matmul_to_f32",
+        ];
         let found = on_tensor_cores(&experiments::tests::request(), &h200());
         assert_eq!(found.iter().map(|(kernel, _)| *kernel).collect::<Vec<_>>(), ladder);
         for (kernel, parameters) in found {
-            let says = "b n x k, k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block ";
+            let says = match kernel {
+                "matmul_multicast" => {
+                    "b n x k, cluster 2, k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block "
+                }
+                "matmul_rows_of_b" => "k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block ",
+                "matmul_to_f32" => {
+                    "b n x k, k 4096, m 4096, n 4096, types bf16 to f32, 134217728 bytes, block "
+                }
+                _ => "b n x k, k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block ",
+            };
             assert!(parameters.starts_with(says), "{kernel}: {parameters}");
         }
         let simulated = DeviceInfo { card: c870().card, ..h200() };
@@ -208,9 +233,8 @@ mod tests {
             let request = experiments::tests::request();
             assert_eq!(on_tensor_cores(&request, device), []);
             let [note] = &Matmul.notes(&request, device)[..] else { panic!("one note") };
-            let says =
-                "matmul_mma, matmul_wgmma and matmul_overlapped are left out: kernels for compute_90a ";
-            assert!(note.starts_with(says) && note.contains(why), "{note}");
+            let says = format!("{} are left out: kernels for compute_90a ", listed(&ladder));
+            assert!(note.starts_with(&says) && note.contains(why), "{note}");
             let named = experiments::tests::naming(&["matmul_wgmma"]);
             assert!(Matmul.notes(&named, device).is_empty());
             let error = Matmul.points(&named, device).err().expect("it cannot run").to_string();
@@ -226,20 +250,27 @@ mod tests {
             Matrices { m: 8, n: 8, k: 37 },
         ];
         let request = at(&sizes);
-        assert_eq!(on_tensor_cores(&request, &h200()).len(), 3, "the first alone");
+        let all: Vec<_> = tensor::RUNGS.iter().map(|rung| rung.info.name).collect();
+        assert_eq!(on_tensor_cores(&request, &h200()).len(), all.len(), "the first alone");
         let notes = Matmul.notes(&request, &h200());
         assert_eq!(
             notes,
             [
-                "matmul_mma, matmul_wgmma and matmul_overlapped are left out: --size 70x133x40: N = 133 is not a multiple of 8, \
-                 and rows have to begin at multiples of 16 bytes",
-                "matmul_mma, matmul_wgmma and matmul_overlapped are left out: --size 8x8x37: K = 37 is not a multiple of 8, and \
-                 rows have to begin at multiples of 16 bytes",
+                format!(
+                    "{} are left out: --size 70x133x40: N = 133 is not a multiple of 8, and rows have to begin at multiples of 16 \
+                     bytes",
+                    listed(&all)
+                ),
+                format!(
+                    "{} are left out: --size 8x8x37: K = 37 is not a multiple of 8, and rows have to begin at multiples of 16 bytes",
+                    listed(&all)
+                ),
             ]
         );
         let mut scaled = at(&sizes[..1]);
         scaled.choices.beta = Some(1.0);
-        assert_eq!(on_tensor_cores(&scaled, &h200()), []);
+        let [(with_beta, _)] = on_tensor_cores(&scaled, &h200())[..] else { panic!("one takes beta") };
+        assert_eq!(with_beta, "matmul_to_f32");
         assert!(Matmul.notes(&scaled, &h200())[0].ends_with("C = A B^T has neither --alpha nor --beta"));
     }
 }

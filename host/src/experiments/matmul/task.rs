@@ -71,6 +71,12 @@ impl Form {
     pub(super) const BF16: Form =
         Form { factors: Element::Bf16, result: Element::Bf16, order: Order::Columns };
 
+    /// The same for B as k rows of n.
+    pub(super) const BF16_ROWS: Form = Form { order: Order::Rows, ..Form::BF16 };
+
+    /// The same with C in single precision.
+    pub(super) const BF16_TO_F32: Form = Form { result: Element::F32, ..Form::BF16 };
+
     /// The parameters of records; none for single precision, which the others are told from.
     fn parameters(self) -> Vec<(String, Value)> {
         let mut parameters = Vec::new();

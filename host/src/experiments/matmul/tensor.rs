@@ -14,7 +14,12 @@ use crate::{
 use anyhow::{Result, bail};
 use gpu_kernels::unchecked::tensor::{
     mma::{self, matmul_mma},
-    overlapped::{self, matmul_overlapped},
+    multicast::{self, matmul_multicast},
+    overlapped::{self, matmul_overlapped, matmul_rows_of_b},
+    persistent::{self, matmul_persistent},
+    ring::{self, matmul_ring},
+    scaled::{self, matmul_to_f32},
+    stored::{self, matmul_stored},
     warpgroup::{self, matmul_wgmma},
 };
 
@@ -36,7 +41,9 @@ pub(super) struct Rung {
     shared_by: [u32; 2],
     /// The tensor maps that it takes, in order: the matrix, and rows of a box.
     maps: &'static [(Matrix, u32)],
-    work: fn(Matrices, group: u32) -> Work,
+    /// Whether it takes alpha and beta.
+    scales: bool,
+    work: fn(Matrices, scale: (f32, f32), group: u32) -> Work,
 }
 
 /// The blocks of a launch.
@@ -51,10 +58,10 @@ enum Grid {
 }
 
 /// A rung by its kernel, the form of its matrices, its tile, its threads and shared bytes, its grid and what it takes:
-/// matrices as slices; A and B by maps with boxes of so many rows; C by a map as well.
+/// matrices as slices; A and B by maps with boxes of so many rows; C by a map as well; or alpha and beta too.
 macro_rules! rung {
     ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, slices) => {
-        rung!($kernel, $form, $tile, $threads, $shared, $grid, [], |Matrices { m, n, k }, _| {
+        rung!($kernel, $form, $tile, $threads, $shared, $grid, [], |Matrices { m, n, k }, _, _| {
             Work::kernel::<$kernel>(move |buffers| {
                 (buffers.read(0), buffers.read(1), buffers.write(2), m, n, k)
             })
@@ -69,7 +76,7 @@ macro_rules! rung {
             $shared,
             $grid,
             [(Matrix::A, $a), (Matrix::B, $b)],
-            |Matrices { m, n, k }, group| {
+            |Matrices { m, n, k }, _, group| {
                 Work::kernel::<$kernel>(move |buffers| {
                     (buffers.read_map(0), buffers.read_map(1), buffers.write(2), m, n, k, group)
                 })
@@ -85,13 +92,33 @@ macro_rules! rung {
             $shared,
             $grid,
             [(Matrix::A, $a), (Matrix::B, $b), (Matrix::C, $c)],
-            |Matrices { m, n, k }, group| {
+            |Matrices { m, n, k }, _, group| {
                 Work::kernel::<$kernel>(move |buffers| {
                     let c = buffers.write_map(2);
                     (buffers.read_map(0), buffers.read_map(1), c, m, n, k, group)
                 })
             }
         )
+    };
+    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, scaled_boxes($a:expr, $b:expr)) => {
+        Rung {
+            scales: true,
+            ..rung!(
+                $kernel,
+                $form,
+                $tile,
+                $threads,
+                $shared,
+                $grid,
+                [(Matrix::A, $a), (Matrix::B, $b)],
+                |Matrices { m, n, k }, (alpha, beta), group| {
+                    Work::kernel::<$kernel>(move |buffers| {
+                        let c = buffers.write(2);
+                        (buffers.read_map(0), buffers.read_map(1), c, m, n, k, alpha, beta, group)
+                    })
+                }
+            )
+        }
     };
     ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, $maps:expr, $work:expr) => {
         Rung {
@@ -103,17 +130,25 @@ macro_rules! rung {
             grid: $grid,
             shared_by: [1, 1],
             maps: &$maps,
+            scales: false,
             work: $work,
         }
     };
 }
 
-/// The ladder. A new rung is a line here and a function in gpu-kernels; one whose clusters share loads ends in `.sharing(down, across)`.
+/// The ladder, and further uses of its last step. A new rung is a line here and a function in gpu-kernels; one whose clusters share
+/// loads ends in `.sharing(down, across)`.
 #[rustfmt::skip]
-pub(super) const RUNGS: [Rung; 3] = [
+pub(super) const RUNGS: [Rung; 9] = [
     rung!(matmul_mma, Form::BF16, [mma::SIDE; 2], 256, 0, Grid::Plane, slices),
     rung!(matmul_wgmma, Form::BF16, [warpgroup::ROWS, warpgroup::COLUMNS], 128, warpgroup::SHARED, Grid::Tiles, boxes(64, 256)),
-    rung!(matmul_overlapped, Form::BF16, [overlapped::ROWS, overlapped::COLUMNS], 384, overlapped::SHARED, Grid::Persistent, boxes(128, 128, 64)),
+    rung!(matmul_ring, Form::BF16, [ring::ROWS, ring::COLUMNS], ring::THREADS, ring::SHARED, Grid::Tiles, boxes(128, 128)),
+    rung!(matmul_persistent, Form::BF16, [persistent::ROWS, persistent::COLUMNS], persistent::THREADS, persistent::SHARED, Grid::Persistent, boxes(128, 128)),
+    rung!(matmul_multicast, Form::BF16, [multicast::ROWS, multicast::COLUMNS], multicast::THREADS, multicast::SHARED, Grid::Persistent, boxes(128, 128)).sharing(2, 1),
+    rung!(matmul_stored, Form::BF16, [stored::ROWS, stored::COLUMNS], stored::THREADS, stored::SHARED, Grid::Persistent, boxes(128, 128, 64)),
+    rung!(matmul_overlapped, Form::BF16, [overlapped::ROWS, overlapped::COLUMNS], overlapped::THREADS, overlapped::SHARED, Grid::Persistent, boxes(128, 128, 64)),
+    rung!(matmul_rows_of_b, Form::BF16_ROWS, [overlapped::ROWS, overlapped::COLUMNS], overlapped::THREADS, overlapped::SHARED, Grid::Persistent, boxes(128, 64, 64)),
+    rung!(matmul_to_f32, Form::BF16_TO_F32, [scaled::ROWS, scaled::COLUMNS], scaled::THREADS, persistent::SHARED, Grid::Persistent, scaled_boxes(128, 128)),
 ];
 
 /// The bytes of which a row of A, B and C has a multiple: the copy engine's and the vectors' unit.
@@ -124,7 +159,6 @@ const SIZES: u32 = 1 << 31;
 
 impl Rung {
     /// The same in clusters whose blocks load together, for so many tiles down and across.
-    #[expect(dead_code, reason = "no rung has clusters yet")]
     const fn sharing(self, down: u32, across: u32) -> Rung {
         Rung { shared_by: [down, across], ..self }
     }
@@ -145,7 +179,7 @@ impl Rung {
 
     /// The reason why the kernel cannot compute a product, as a clause.
     fn why_not_of(&self, size: Matrices, (alpha, beta): (f32, f32)) -> Option<String> {
-        if (alpha, beta) != (1.0, 0.0) {
+        if !self.scales && (alpha, beta) != (1.0, 0.0) {
             return Some("C = A B^T has neither --alpha nor --beta".to_string());
         }
         let unit = (UNIT / self.form.factors.bytes()) as u32;
@@ -180,7 +214,7 @@ impl Rung {
         };
         let shape = Shape::new(grid, [self.threads, 1, 1]).with_shared(self.shared);
         let loads = [rows * self.shared_by[0], columns * self.shared_by[1]];
-        let work = (self.work)(task.matrices, group(m.max(n)));
+        let work = (self.work)(task.matrices, task.scale, group(m.max(n)));
         let more = (blocks > 1).then_some(("cluster", blocks));
         let of = |&(matrix, down): &(Matrix, u32)| {
             let (element, size) = match (matrix, self.form.order) {
