@@ -7,10 +7,12 @@ use serde_json::Value;
 /// The gain from data reuse in single precision, and the gain of tensor cores, over the kernels that fill the card.
 pub(in super::super) fn matmul(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
-    let (single, tensor): (Vec<&Record>, Vec<&Record>) =
-        rows.into_iter().partition(|row| !row.parameters.more.contains_key("types"));
-    let single = Largest::of(&single);
-    let tensor = Largest::of(&tensor);
+    // Rates of different types have no common measure.
+    let of = |types: Option<&str>| {
+        let has = |row: &&Record| row.parameters.more.get("types").and_then(Value::as_str) == types;
+        Largest::of(&rows.iter().copied().filter(has).collect::<Vec<_>>())
+    };
+    let (single, tensor) = (of(None), of(Some("bf16")));
     let reuse = single.as_ref().map(Largest::reuse);
     let tensor = tensor.as_ref().map(|tensor| tensor.on_tensor_cores(single.as_ref()));
     sentence([reuse, tensor])
@@ -66,9 +68,8 @@ impl<'r> Largest<'r> {
         });
         let times: Vec<String> = than_first.into_iter().chain(than_single).collect();
         let times = if times.is_empty() { String::new() } else { format!(", {}", list(&times)) };
-        let types = best.parameters.more.get("types").and_then(Value::as_str).unwrap_or_default();
         format!(
-            "on tensor cores {} computes {:.0} TFLOP/s in {types}{times}{}",
+            "on tensor cores {} computes {:.0} TFLOP/s in bf16{times}{}",
             best.kernel,
             rate(best) / 1e3,
             self.missing()
