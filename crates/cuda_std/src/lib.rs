@@ -3,8 +3,9 @@
 //! The public names and signatures are Rust-CUDA's (`cuda_std` 0.2 and its later git versions, whose union this is), over
 //! the `nvptx64-nvidia-cuda` target of stock rustc. It adds modules that Rust-CUDA lacks, for the access patterns that decide
 //! bandwidth: [`access`] (read-only, streaming and cache-hinted loads and stores), [`vector`] (values that move as one 8- or
-//! 16-byte access), [`async_copy`] (asynchronous copies), [`tensor`] (tensor cores, tensor maps, clusters) and [`approx`] (the
-//! special function unit).
+//! 16-byte access), [`async_copy`] (asynchronous copies), [`tensor`] (tensor cores, tensor maps, clusters), [`dependent`]
+//! (launches that overlap with the kernel ahead), [`GridConstant`] (parameters by reference) and [`approx`] (the special function
+//! unit).
 //!
 //! # Where the functions run
 //! On `nvptx64`, each function is the instruction or the few instructions that its documentation names. Other targets have
@@ -15,7 +16,8 @@
 //! # Convergence
 //! Barriers, shuffles, votes, matches and reductions are NVVM intrinsics of LLVM, which it treats as convergent: it neither
 //! duplicates them nor moves them into a branch that fewer threads take. Inline assembly is used for instructions that
-//! need not be convergent, and in [`tensor`], where `cuda_builder` marks it.
+//! need not be convergent, and in [`tensor`], where `cuda_builder` marks it and checks that
+//! optimisation left no copies on both sides of a branch.
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",

@@ -257,8 +257,8 @@ impl fmt::Display for TensorMapError {
 
 impl std::error::Error for TensorMapError {}
 
-/// A tensor map, to be passed to a kernel by value (`__grid_constant__` in CUDA C++) or copied to device
-/// memory.
+/// A tensor map, to be passed to a kernel by value (`cuda_std::GridConstant`, `__grid_constant__` in CUDA C++) or copied to
+/// device memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct TensorMap(pub CUtensorMap);
