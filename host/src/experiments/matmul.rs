@@ -41,7 +41,7 @@ impl Experiment for Matmul {
     }
 
     fn summary(&self) -> &'static str {
-        "C = alpha A B + beta C: data reuse in shared memory and in registers"
+        "C = alpha A B + beta C: data reuse in shared memory, in registers and on tensor cores"
     }
 
     fn reading(&self) -> &'static str {
