@@ -102,8 +102,9 @@ impl Libraries {
 /// A point of a library, which has the parameters of `like` but for those of its kernel, and counts each matrix once.
 fn point(like: &Point, gemm: Gemm, work: Work) -> Point {
     let [a, b, c] = gemm.bytes();
-    let shared = ["m", "n", "k", "factors", "result", "b"];
-    let more = like.parameters.more.iter().filter(|(name, _)| shared.contains(&name.as_str()));
+    /// The parameters of a kernel, and not of the product.
+    const OF_KERNELS: [&str; 2] = ["tile", "cluster"];
+    let more = like.parameters.more.iter().filter(|(name, _)| !OF_KERNELS.contains(&name.as_str()));
     Point {
         parameters: Parameters {
             block: None,

@@ -40,14 +40,16 @@ pub(super) fn table(rows: &[&Record], style: Style) -> String {
     table.text(style)
 }
 
-/// Whether a parameter in which rows differ is worth a column: not how a kernel is launched or how B lies, and not the type of the
-/// result where it is that of the factors.
+/// Whether a parameter in which rows differ is worth a column: not how a kernel is launched, and not how B lies where that follows
+/// from the types.
 fn tells(name: &str, rows: &[&Record]) -> bool {
+    let of = |row: &Record, name: &str| row.parameters.more.get(name).cloned();
+    let differs = |row: &Record, other: &Record| {
+        of(row, "types") == of(other, "types") && of(row, "b") != of(other, "b")
+    };
     match name {
-        BLOCK | "b" => false,
-        "result" => {
-            rows.iter().any(|row| row.parameters.more.get("result") != row.parameters.more.get("factors"))
-        }
+        BLOCK => false,
+        "b" => rows.iter().any(|row| rows.iter().any(|other| differs(row, other))),
         _ => true,
     }
 }
@@ -76,13 +78,16 @@ fn sentence(row: &Record) -> String {
     )
 }
 
-/// The sizes of a row's product, and the type of its elements where that is not single precision.
+/// The sizes of a row's product, and its types and the layout of B where they are not the usual ones.
 fn product(row: &Record) -> String {
     let more = &row.parameters.more;
     let size = |name: &str| more.get(name).map(ToString::to_string).unwrap_or_default();
-    let element = more.get("factors").and_then(|element| element.as_str());
-    let element = element.map(|element| format!(" in {element}")).unwrap_or_default();
-    format!("{} x {} x {}{element},", size("m"), size("n"), size("k"))
+    let text = |name: &str, before: &str| {
+        let text = more.get(name).and_then(|text| text.as_str());
+        text.map(|text| format!(" {before} {text}")).unwrap_or_default()
+    };
+    let (types, layout) = (text("types", "in"), text("b", "with B"));
+    format!("{} x {} x {}{types}{layout},", size("m"), size("n"), size("k"))
 }
 
 #[cfg(test)]
@@ -153,7 +158,7 @@ mod tests {
         let mut bf16 =
             [beside("matmul_overlapped", 0.2), product_of("cublas_gemm_ex", Language::Library, 0.2)];
         for row in &mut bf16 {
-            let more = [("factors", "bf16"), ("result", "bf16"), ("b", "n rows of k")];
+            let more = [("types", "bf16"), ("b", "n x k")];
             row.parameters.more.extend(more.map(|(name, value)| (name.to_string(), value.into())));
         }
         let all = [beside("matmul_register", 3.0), product_of("cublas_sgemm", Language::Library, 2.5)];
@@ -165,7 +170,7 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(
             comparison(&[bf16[0].clone()])
-                .is_some_and(|text| text.starts_with("At 4096 x 4096 x 4096 in bf16, "))
+                .is_some_and(|text| text.starts_with("At 4096 x 4096 x 4096 in bf16 with B n x k, "))
         );
     }
 
