@@ -2,9 +2,12 @@
 //! `fake_driver/libcuda.rs`): its device has 1 MiB of L2, a peak of 20 GB/s and 144 MiB of memory, and takes 10 us for
 //! each launch beside the time for its bytes, so that all figures are known beforehand.
 
+#[path = "support/edited.rs"]
+mod edited;
 mod library;
 mod support;
 
+use edited::compiling;
 use serde_json::Value;
 use std::{
     fs,
@@ -625,6 +628,52 @@ fn the_compilers_words_are_passed_on() {
     let error = failure(coalesce(&["run"]).env("FAKE_JIT_ERROR", "ptxas: line 7: no such instruction"));
     assert!(error.contains("the embedded PTX for compute_90"), "{error}");
     assert!(error.contains("ptxas: line 7: no such instruction"), "{error}");
+}
+
+#[test]
+fn a_kernel_for_one_architecture_is_loaded_on_that_one() {
+    let arguments =
+        ["run", "--kernel", "matmul_mma", "--size", "24x40x72", "--format", "json", "--samples", "2"];
+    let Outcome { status, out, err } = outcome(&mut coalesce(&arguments));
+    assert_eq!(status, Some(0), "{err}");
+    let record: Value = serde_json::from_str(&out).expect("one record");
+    assert_eq!((&record["ptx"], &record["verified"]), (&"compute_90a".into(), &true.into()));
+    assert_eq!(
+        (&record["parameters"]["types"], &record["parameters"]["b"]),
+        (&"bf16".into(), &"n x k".into())
+    );
+    let wrong = outcome(coalesce(&arguments).env("FAKE_WRONG", "matmul_mma"));
+    assert_eq!(wrong.status, Some(1));
+    assert!(wrong.out.contains("buffer 2: ") && wrong.out.contains(" instead of "), "{}", wrong.out);
+
+    for (variable, value, says) in [
+        (
+            "FAKE_COMPUTE",
+            "100",
+            "kernels for compute_90a run on compute capability 9.0 alone, and Fake GPU 0 has 10.0",
+        ),
+        (
+            "FAKE_VERSION",
+            "12020",
+            "PTX 8.3 for compute_90a needs a driver for CUDA 12.3 or newer, and this one supports CUDA 12.2",
+        ),
+    ] {
+        let error = misuse(coalesce(&arguments).env(variable, value));
+        assert!(error.contains(&format!("matmul_mma cannot be launched: {says}")), "{error}");
+        let rest = ["run", "matmul", "--kernel", "matmul_register", "--size", "24", "--format", "json"];
+        assert_eq!(outcome(coalesce(&rest).env(variable, value)).status, Some(0), "{says}");
+    }
+}
+
+#[test]
+fn edited_kernels_for_one_architecture_are_compiled_apart() {
+    let kernels = "matmul_mma,matmul_register";
+    let arguments = ["run", "--kernel", kernels, "--size", "24x40x72", "--format", "json", "--once"];
+    let (Outcome { status, out, err }, asked) = compiling(&mut coalesce(&arguments));
+    assert_eq!(status, Some(0), "{err}");
+    assert_eq!(asked, "compute_90 fill_f32 fill_f64 matmul_register\ncompute_90a matmul_mma\n");
+    let ptx: Vec<Value> = records(&out).into_iter().map(|record| record["ptx"].clone()).collect();
+    assert_eq!(ptx, ["compute_90", "compute_90a"]);
 }
 
 #[test]

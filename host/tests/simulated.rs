@@ -1,16 +1,16 @@
 //! Real command lines on the simulated driver, from arguments to what is printed. The transaction counts are those of the
 //! CUDA C Programming Guide's rules by compute capability, worked out by hand for one warp of 32 lanes.
 
+#[path = "support/edited.rs"]
+mod edited;
 #[path = "support/outcome.rs"]
 mod support;
 #[path = "support/without_driver.rs"]
 mod without_driver;
 
+use edited::compiling;
 use serde_json::Value;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 use support::{Outcome, failure, misuse, outcome};
 use without_driver::coalesce;
 
@@ -679,16 +679,6 @@ fn twins_are_compared_on_a_simulated_card_too() {
     assert_eq!(loads(&records[0]), loads(&records[1]));
 }
 
-/// The build script of this package, which compiles edited kernels: the newest, as cargo keeps those of earlier builds.
-fn builder() -> PathBuf {
-    let folders = Path::new(env!("OUT_DIR")).ancestors().nth(2).expect("a folder of all build scripts");
-    let entries = fs::read_dir(folders).expect("it can be listed").map(|entry| entry.expect("an entry"));
-    let of_host = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("host-"));
-    let scripts = of_host.map(|entry| entry.path().join("build-script-build"));
-    let modified = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
-    scripts.filter(|path| path.is_file()).max_by_key(modified).expect("cargo built one")
-}
-
 #[test]
 fn edited_kernels_are_compiled_for_the_run_and_no_others() {
     let arguments = [
@@ -703,19 +693,10 @@ fn edited_kernels_are_compiled_for_the_run_and_no_others() {
         "--format",
         "json",
     ];
-    // In the target folder, where the compiler works.
-    let folder = tempfile::tempdir_in(builder().parent().expect("a folder")).expect("a folder");
-    let (script, asked) = (folder.path().join("script"), folder.path().join("asked"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/builder.sh");
-    // A link: a script that was just written may still be open in the child of another test, and then does not start.
-    std::os::unix::fs::symlink(source, &script).expect("a link");
-    let mut command = coalesce(&arguments);
-    command.env("COALESCE_KERNEL_BUILDER", &script).env("TEST_ASKED", &asked).env("TEST_BUILDER", builder());
-    let Outcome { status, out, err } = outcome(&mut command);
+    let (Outcome { status, out, err }, asked) = compiling(&mut coalesce(&arguments));
     assert_eq!(status, Some(0), "{err}");
     let record: Value = serde_json::from_str(out.trim()).expect("one record");
     assert_eq!((&record["verified"], &record["ptx"]), (&true.into(), &"compute_80".into()));
-    let asked = fs::read_to_string(asked).expect("what was asked for");
     assert_eq!(asked, "compute_80 copy_scalar fill_f32 fill_f64\n");
 }
 

@@ -14,6 +14,8 @@ pub(crate) enum Operation {
     Kernel { name: String, threads: u64, arguments: [u64; 3] },
     /// Multiplies matrices, by a kernel or a library's function of this name.
     Product { name: String, product: Product },
+    /// The same of A, B and C in bf16, B as `n` rows of `k`, by a kernel for tensor cores: addresses, and m, n, k.
+    HalfProduct { name: String, matrices: [u64; 3], sizes: [u64; 3] },
 }
 
 /// A product of matrices in columns, none of them transposed, as BLAS defines it: C of `rows` by `columns` is a sum of `depth`
@@ -41,6 +43,10 @@ pub(crate) unsafe fn decode(name: &str, threads: u64, parameters: *const *const 
         let product = Product { sizes: [n, m, k], first: [b, n], second: [a, k], result: [c, n], bytes };
         return Operation::Product { name: name.to_string(), product };
     }
+    if name == "matmul_mma" {
+        let (matrices, sizes) = ([0, 2, 4].map(long), [5, 6, 7].map(short));
+        return Operation::HalfProduct { name: name.to_string(), matrices, sizes };
+    }
     let arguments = match name {
         "offset_f32" | "offset_f64" | "stride_f32" | "stride_f64" => [long(0), short(1), 0],
         "fill_f32" | "fill_f64" => [long(0), long(1), short(2)],
@@ -65,6 +71,9 @@ pub(crate) fn run(operation: &Operation) -> Option<(u64, bool)> {
         Operation::Product { name, product } => {
             multiply(product, is("FAKE_WRONG", name));
             Some((product.bytes, true))
+        }
+        Operation::HalfProduct { name, matrices, sizes } => {
+            Some((multiply_halves(*matrices, *sizes, is("FAKE_WRONG", name)), true))
         }
         Operation::Kernel { name, .. } if is("FAKE_FAULT", name) => None,
         Operation::Kernel { name, threads, arguments } => {
@@ -105,6 +114,20 @@ fn multiply(product: &Product, wrong: bool) {
         let term = |nth| unsafe { place(first, row, nth).read() * place(second, nth, column).read() };
         unsafe { place(result, row, column).write((0..depth).map(term).sum()) };
     }
+}
+
+/// By the definition, rounded to the nearest, to even of two. What is wrong is that C is cut off instead.
+fn multiply_halves([a, b, c]: [u64; 3], [m, n, k]: [u64; 3], wrong: bool) -> u64 {
+    let number = |matrix: u64, index: u64| {
+        f32::from_bits(u32::from(unsafe { *(matrix as *const u16).add(index as usize) }) << 16)
+    };
+    for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+        let sum: f32 = (0..k).map(|nth| number(a, row * k + nth) * number(b, column * k + nth)).sum();
+        let bits = sum.to_bits();
+        let rounding = if wrong { 0 } else { 0x7fff + (bits >> 16 & 1) };
+        unsafe { (c as *mut u16).add((row * n + column) as usize).write(((bits + rounding) >> 16) as u16) };
+    }
+    2 * (m * k + n * k + m * n)
 }
 
 trait One: Copy + std::ops::Add<Output = Self> {
