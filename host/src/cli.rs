@@ -83,8 +83,8 @@ pub(crate) enum Command {
     /// a GPU and the library (libcublas.so.13 or .12), which is looked for when it runs.
     ///
     /// With --reference: compiles every .cu file in the reference folder with nvcc (from PATH, CUDA_HOME/bin or /usr/local/cuda/bin) to
-    /// PTX for the device. Without nvcc it takes the .ptx files in that folder. A twin is a kernel with the same name
-    /// and parameters. Both run on the same buffers with the same launch shape and interleaved samples, and both are
+    /// PTX for the device; one with twins of kernels for one architecture, such as compute_90a, for that, if such a kernel is to
+    /// run. Without nvcc it takes the .ptx files in that folder. A twin is a kernel with the same name and parameters. Both run on the same buffers with the same launch shape and interleaved samples, and both are
     /// verified.
     Compare {
         /// The folder with the CUDA C++ twins

@@ -1,13 +1,18 @@
 //! The CUDA C++ twins that `compare` runs beside the Rust kernels: found, compiled to PTX by nvcc, loaded.
+//!
+//! A source is compiled for the device. One that defines twins of kernels of [an architecture of their own](own), such as
+//! compute_90a, is compiled for that, and only if such a kernel is selected: a device that cannot run the kernels is not given
+//! their twins either.
 
 use crate::{
     device::{DeviceInfo, Driver},
-    kernels::{self, Artefact},
+    kernels::{self, Artefact, own},
 };
 use anyhow::{Context, Result, bail};
 use cuda_launch::Signatures;
 use cust::{function::Function, module::Module};
 use std::{
+    collections::BTreeSet,
     env, fs,
     path::{Path, PathBuf},
     process::Command,
@@ -20,35 +25,57 @@ pub(crate) struct Twins {
 }
 
 impl Twins {
-    /// Compiles and loads every twin in the folder.
+    /// Compiles and loads the twins in the folder: all of kernels that every device runs, and those of an architecture that one
+    /// of the `selected` kernels names, if the device runs it.
     ///
     /// # Errors
     /// The folder has none, nvcc is not found or refuses one, the driver does, or one has other parameters than its kernel.
-    pub(crate) fn load(folder: &Path, device: &DeviceInfo, driver: &Driver) -> Result<Twins> {
+    pub(crate) fn load(
+        folder: &Path,
+        selected: &[&str],
+        device: &DeviceInfo,
+        driver: &Driver,
+    ) -> Result<Twins> {
         let sources = files(folder, "cu")?;
         let compiled = files(folder, "ptx")?;
         if sources.is_empty() && compiled.is_empty() {
             bail!("the reference folder {} holds no .cu and no .ptx file to compare with", folder.display());
         }
+        let is_wanted = |arch: &str| own::any_runs(arch, selected, device);
+        let common = format!("compute_{}", device.compute());
         let (texts, origin) = match nvcc() {
             Some(nvcc) if !sources.is_empty() => {
-                let texts =
-                    sources.iter().map(|source| compile(&nvcc, source, device)).collect::<Result<_>>()?;
-                (texts, format!("nvcc {} -O3, compute_{}", version(&nvcc), device.compute()))
+                let (mut texts, mut archs) = (Vec::new(), Vec::new());
+                for path in &sources {
+                    let arch = match own_arch(path)? {
+                        Some(arch) if !is_wanted(arch) => continue,
+                        own => own.unwrap_or(&common),
+                    };
+                    texts.push(compile(&nvcc, path, arch)?);
+                    if !archs.contains(&arch) {
+                        archs.push(arch);
+                    }
+                }
+                let origin = match &archs[..] {
+                    [] => format!("{}, of whose sources none is for these kernels", folder.display()),
+                    archs => format!("nvcc {} -O3, {}", version(&nvcc), archs.join(" and ")),
+                };
+                (texts, origin)
             }
             _ if !compiled.is_empty() => {
-                let read = |path: &PathBuf| {
-                    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-                };
-                let texts: Vec<String> = compiled.iter().map(read).collect::<Result<_>>()?;
+                let mut texts = compiled.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+                texts.retain(|ptx| match Artefact::read(ptx) {
+                    Ok(artefact) => artefact.variant.is_empty() || is_wanted(&artefact.name()),
+                    // Refused below.
+                    Err(_) => true,
+                });
                 (texts, format!("the PTX files in {}", folder.display()))
             }
             _ => bail!(
                 "nvcc is needed to compile the twins in {} and was found neither in PATH nor in CUDA_HOME/bin nor in \
                  /usr/local/cuda/bin. Install the CUDA toolkit, set CUDA_HOME, or put their PTX beside them, made \
-                 elsewhere by `nvcc -O3 -ptx -arch=compute_{}`",
+                 elsewhere by `nvcc -O3 -ptx -arch={common}`",
                 folder.display(),
-                device.compute(),
             ),
         };
         let modules = texts.iter().map(|ptx| load(ptx, &origin, driver)).collect::<Result<_>>()?;
@@ -131,13 +158,13 @@ fn version(nvcc: &Path) -> String {
         .to_string()
 }
 
-/// Compiles one source file to PTX.
-fn compile(nvcc: &Path, source: &Path, device: &DeviceInfo) -> Result<String> {
+/// Compiles one source file to PTX for an architecture.
+fn compile(nvcc: &Path, source: &Path, arch: &str) -> Result<String> {
     let folder = tempfile::tempdir().context("cannot create a folder for nvcc's output")?;
     let target = folder.path().join("twins.ptx");
     let output = Command::new(nvcc)
         .args(["-O3", "-ptx", "-lineinfo"])
-        .arg(format!("-arch=compute_{}", device.compute()))
+        .arg(format!("-arch={arch}"))
         .arg("-o")
         .arg(&target)
         .arg(source)
@@ -145,12 +172,73 @@ fn compile(nvcc: &Path, source: &Path, device: &DeviceInfo) -> Result<String> {
         .with_context(|| format!("cannot run {}", nvcc.display()))?;
     if !output.status.success() {
         bail!(
-            "{} does not compile {} for compute_{}: {}",
+            "{} does not compile {} for {arch}: {}",
             nvcc.display(),
             source.display(),
-            device.compute(),
             String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" "),
         );
     }
     fs::read_to_string(&target).with_context(|| format!("nvcc left no PTX of {}", source.display()))
+}
+
+/// The architecture that the kernels name whose twins a source file defines; `None` where it defines no such twin.
+///
+/// # Errors
+/// The file cannot be read, or its twins are for several architectures.
+fn own_arch(source: &Path) -> Result<Option<&'static str>> {
+    let archs: BTreeSet<_> = declared(&read(source)?).filter_map(own::arch).collect();
+    if archs.len() > 1 {
+        bail!(
+            "{} has twins of kernels for {}, and a file is compiled for one architecture. Put the twins for each into a file of \
+             their own",
+            source.display(),
+            Vec::from_iter(archs).join(" and "),
+        );
+    }
+    Ok(archs.first().copied())
+}
+
+/// The words of the declarations behind `__global__`, which the names of the kernels are among.
+fn declared(source: &str) -> impl Iterator<Item = &str> {
+    let declarations =
+        source.split("__global__").skip(1).filter_map(|following| following.split(['{', ';']).next());
+    declarations.flat_map(|text| text.split(|letter: char| !letter.is_alphanumeric() && letter != '_'))
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments;
+
+    #[test]
+    fn a_source_is_for_the_architecture_of_the_kernels_that_it_declares() {
+        let archs = |source: &str| Vec::from_iter(declared(source).filter_map(own::arch));
+        let own = "template <int N> __global__ void other() {}\nextern \"C\" __global__ void __launch_bounds__(384, 1)\n\
+                   matmul_overlapped(const Map *a) {}";
+        assert_eq!(archs(own), ["compute_90a"]);
+        let common = "// matmul_mma is in tensor.cu\nextern \"C\" __global__ void matmul_naive(float *c) { matmul_overlapped(c); }";
+        assert_eq!(archs(common), [""; 0]);
+    }
+
+    #[test]
+    fn every_kernel_for_one_architecture_has_its_twin_in_a_file_for_that() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../reference");
+        let kernels: Vec<_> = experiments::ALL.iter().flat_map(|experiment| experiment.kernels()).collect();
+        let mut twins = BTreeSet::new();
+        for path in files(&folder, "cu").expect("the twins are there") {
+            let (text, arch) = (read(&path).expect("readable"), own_arch(&path).expect("one architecture"));
+            let words: BTreeSet<_> = declared(&text).collect();
+            for kernel in kernels.iter().filter(|kernel| words.contains(kernel.name)) {
+                assert_eq!(kernel.arch, arch, "{} in {}", kernel.name, path.display());
+                twins.extend(arch.map(|_| kernel.name));
+            }
+        }
+        let named: BTreeSet<_> =
+            kernels.iter().filter(|kernel| kernel.arch.is_some()).map(|kernel| kernel.name).collect();
+        assert_eq!(twins, named);
+    }
 }

@@ -952,6 +952,42 @@ fn twins_are_compiled_for_the_device() {
 }
 
 #[test]
+fn twins_for_one_architecture_are_compiled_for_it_and_only_if_their_kernels_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("it can be written");
+    put("coalescing.cu", "// offset_f32; matmul_mma is in tensor.cu");
+    put("tensor.cu", "extern \"C\" __global__ void __launch_bounds__(256, 2) matmul_mma(const void *a) {}");
+    let toolkit = toolkit(
+        r#"[ "$*" = --version ] && echo "Cuda compilation tools, release 12.8, V12.8.93" && exit
+           [ "$4 $7" = "-arch=compute_90 ${7%/*}/coalescing.cu" ] || { echo "so tensor.cu is compiled" >&2; exit 3; }
+           printf '.version 8.7\n.target sm_90\n.visible .entry offset_f32(.param .u64 a, .param .u32 s)\n{ ret; }\n' > "$6""#,
+    );
+    let mut command = compare(folder.path(), &["offset", "--range", "1", "--format", "json"]);
+    let Outcome { status, err, .. } = outcome(command.env("CUDA_HOME", toolkit.path()));
+    assert_eq!(status, Some(0), "{err}");
+    assert!(err.contains("The twins: nvcc V12.8.93 -O3, compute_90."), "{err}");
+
+    let folder_of_twins = folder.path().to_str().expect("UTF-8");
+    let product = ["compare", "--reference", folder_of_twins, "--kernel", "matmul_mma"];
+    let error = failure(coalesce(&product).env("CUDA_HOME", toolkit.path()));
+    assert!(error.contains("tensor.cu for compute_90a: so tensor.cu is compiled"), "{error}");
+}
+
+#[test]
+fn compiled_twins_for_one_architecture_are_loaded_only_if_their_kernels_run() {
+    let folder = twins(&["offset_f32", "stride_f32"]);
+    let wrong = ".version 8.7\n.target sm_90a\n.visible .entry matmul_mma(.param .u64 a)\n{ ret; }\n";
+    fs::write(folder.path().join("tensor.ptx"), wrong).expect("the twin can be written");
+    let Outcome { status, err, .. } = outcome(&mut compare(folder.path(), &["offset", "--range", "1"]));
+    assert_eq!(status, Some(0), "{err}");
+
+    let folder_of_twins = folder.path().to_str().expect("UTF-8");
+    let error =
+        failure(&mut coalesce(&["compare", "--reference", folder_of_twins, "--kernel", "matmul_mma"]));
+    assert!(error.contains("the module's kernel `matmul_mma` takes (b64), and"), "{error}");
+}
+
+#[test]
 fn what_the_compiler_of_twins_says_is_passed_on() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("coalescing.cu"), "offset_f32").expect("the twin can be written");

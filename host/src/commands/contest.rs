@@ -26,13 +26,14 @@ pub(super) enum Opponents {
 }
 
 impl Opponents {
-    /// Loads what the kernels are to be compared with, and keeps those of the planned points that it has something for; says on
-    /// stderr which it has nothing for. Libraries work on this stream.
+    /// Loads what the selected kernels are to be compared with, and keeps those of the planned points that it has something for;
+    /// says on stderr which it has nothing for. Libraries work on this stream.
     ///
     /// # Errors
     /// Something is not found or cannot be loaded, or no point is left: the error says what to do.
     pub(super) fn load(
         reference: Reference<'_>,
+        selected: &[&str],
         planned: impl FnOnce() -> Result<Vec<Point>>,
         device: &DeviceInfo,
         driver: &Driver,
@@ -41,7 +42,7 @@ impl Opponents {
         Ok(match reference {
             Reference::None => (Opponents::None, planned()?),
             Reference::Twins(folder) => {
-                let twins = Twins::load(folder, device, driver)?;
+                let twins = Twins::load(folder, selected, device, driver)?;
                 let points = with_twins(planned()?, &twins)?;
                 (Opponents::Twins(twins), points)
             }

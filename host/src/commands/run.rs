@@ -42,12 +42,13 @@ pub(crate) fn run(options: &Options, reference: Reference<'_>) -> Result<ExitCod
     let gpu = Gpu::open(&options.device, &driver)?;
     let backend = gpu.info.backend();
     refuse(options, reference, &gpu.info)?;
-    kernels::edited::compile(plan::kernels(&Selection::from(options)), &gpu.info, &driver)?;
+    let selected = plan::kernels(&Selection::from(options));
+    kernels::edited::compile(selected.clone(), &gpu.info, &driver)?;
     let kernels = Kernels::load(&gpu.info, &driver)?;
     let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
 
     let planned = || plan::points(&Selection::from(options), &gpu.info);
-    let (opponents, points) = Opponents::load(reference, planned, &gpu.info, &driver, &stream)?;
+    let (opponents, points) = Opponents::load(reference, &selected, planned, &gpu.info, &driver, &stream)?;
     if let Some(point) =
         points.iter().find(|point| point.before_each.is_some()).filter(|_| options.sustained.is_some())
     {

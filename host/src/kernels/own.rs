@@ -67,6 +67,11 @@ pub(crate) fn why_not(kernel: &str, device: &DeviceInfo) -> Option<String> {
     })
 }
 
+/// Whether the device runs one of these kernels that names this architecture.
+pub(crate) fn any_runs(arch: &str, kernels: &[&str], device: &DeviceInfo) -> bool {
+    kernels.iter().any(|kernel| self::arch(kernel) == Some(arch) && why_not(kernel, device).is_none())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

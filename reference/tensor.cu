@@ -1,0 +1,341 @@
+// C = A * B^T on tensor cores, in bf16 with sums in f32; see gpu-kernels/src/unchecked/tensor.rs and beside it, under
+// tensor/, the file of each kernel, which says how it works. A has m rows of k, B n rows of k, C m rows of n.
+//
+// Forms tried on an H200 at n = 4096, as rates relative to one of them. Three runs, each against the Rust kernels, whose
+// own rates differ by 1% from run to run; so do those that are not named here.
+//
+//   matmul_wgmma        the ring's addresses held in registers        1.02    stands: 621 TFLOP/s
+//                       computed again in each step                   1.00
+//   all with wgmma      the first wgmma adds to nothing, no zeros     within 1%
+//   matmul_mma          cp.async.ca, as the kernel has it             1.00    stands: 265 TFLOP/s, the kernel 295
+//                       cp.async.cg, which leaves L1 out              1.34    not the kernel's instruction
+
+#include "module.cuh"
+#include "tensor.cuh"
+
+// ---- matmul_mma: fragments in registers ----
+
+namespace mma {
+
+constexpr unsigned SIDE = 128, DEPTH = 32, STAGES = 3;
+constexpr unsigned UNITS = DEPTH / 8; // of 16 bytes, in a row of a tile
+
+// Where a unit of a row lies in a tile: eight rows of one unit are in all 32 banks.
+__device__ __forceinline__ unsigned place(unsigned row, unsigned unit) {
+  return row * UNITS + (unit ^ row / 2 % UNITS);
+}
+
+__device__ __forceinline__ void copy_or_zero(unsigned to, const uint4 *from, bool is_there) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
+}
+
+__device__ __forceinline__ void load_fragments(unsigned (&fragments)[4], unsigned row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(fragments[0]), "=r"(fragments[1]), "=r"(fragments[2]), "=r"(fragments[3])
+               : "r"(row)
+               : "memory");
+}
+
+__device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned *b) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// Starts to copy a thread's two units of a tile.
+__device__ __forceinline__ void copy(unsigned tile, const uint4 *matrix, unsigned first, unsigned rows, unsigned k,
+                                     unsigned step) {
+  unsigned unit = threadIdx.x % UNITS, column = step * UNITS + unit;
+#pragma unroll
+  for (unsigned nth = 0; nth < 2; ++nth) {
+    unsigned row = threadIdx.x / UNITS + nth * 64;
+    const uint4 *from = matrix + static_cast<size_t>(first + row) * (k / 8) + column;
+    copy_or_zero(tile + 16 * place(row, unit), from, first + row < rows && column < k / 8);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+    matmul_mma(const uint4 *a, size_t, const uint4 *b, size_t, unsigned *c, unsigned m, unsigned n, unsigned k) {
+  constexpr unsigned TILE = SIDE * UNITS * 16;
+  __shared__ uint4 stages[STAGES * 2 * TILE / 16];
+  unsigned thread = threadIdx.x, lane = thread % 32;
+  unsigned y = blockIdx.y * SIDE, x = blockIdx.x * SIDE;
+  unsigned top = thread / 128 * 64, left = thread / 32 % 4 * 32;
+  unsigned steps = (k + DEPTH - 1) / DEPTH;
+  auto load = [&](unsigned step) {
+    if (step < steps) {
+      unsigned tile = shared_address(stages) + step % STAGES * 2 * TILE;
+      copy(tile, a, y, m, k, step);
+      copy(tile + TILE, b, x, n, k, step);
+    }
+    // Without copies an empty group, so that groups are counted by steps.
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  };
+  load(0);
+  load(1);
+  float sums[4][4][4] = {};
+  for (unsigned step = 0; step < steps; ++step) {
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    __syncthreads();
+    load(step + 2); // into the stage that all have read in the step before
+    unsigned tile = shared_address(stages) + step % STAGES * 2 * TILE;
+#pragma unroll
+    for (unsigned unit = 0; unit < UNITS; unit += 2) {
+      unsigned of_b[2][4];
+#pragma unroll
+      for (unsigned i = 0; i < 2; ++i)
+        load_fragments(of_b[i],
+                       tile + TILE + 16 * place(left + i * 16 + lane / 16 * 8 + lane % 8, unit + lane / 8 % 2));
+#pragma unroll
+      for (unsigned i = 0; i < 4; ++i) {
+        unsigned of_a[4];
+        load_fragments(of_a, tile + 16 * place(top + i * 16 + lane % 16, unit + lane / 16));
+#pragma unroll
+        for (unsigned j = 0; j < 4; ++j) multiply(sums[i][j], of_a, &of_b[j / 2][j % 2 * 2]);
+      }
+    }
+  }
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) {
+#pragma unroll
+    for (unsigned j = 0; j < 4; ++j) {
+      unsigned row = y + top + i * 16 + lane / 4, column = x + left + j * 8 + lane % 4 * 2;
+      put(c, m, n, row, column, pack_bf16(sums[i][j][0], sums[i][j][1]));
+      put(c, m, n, row + 8, column, pack_bf16(sums[i][j][2], sums[i][j][3]));
+    }
+  }
+}
+
+} // namespace mma
+
+// ---- matmul_wgmma: one warpgroup, fed by the copy engine ----
+
+extern "C" __global__ void __launch_bounds__(128, 1) matmul_wgmma(const TensorMap *a, const TensorMap *b, unsigned *c,
+                                                                  unsigned m, unsigned n, unsigned k, unsigned group) {
+  constexpr unsigned ROWS = 64, COLUMNS = 256;
+  bool first = threadIdx.x == 0;
+  uint2 tile = Tiles(m, n, ROWS, COLUMNS, group).place(blockIdx.x);
+  unsigned x = tile.x * COLUMNS, y = tile.y * ROWS, steps = ceil_div(k, DEPTH);
+  Ring<5 * BOX> ring(dynamic_shared(), 1);
+  __syncthreads();
+  auto filling = ring;
+  auto load = [&](unsigned step) {
+    if (!first || step >= steps) return;
+    filling.wait_empty<false>();
+    filling.load(0, a, step * DEPTH, y);
+    filling.load(BOX, b, step * DEPTH, x);
+    filling.advance();
+  };
+  if (first) acquire(a), acquire(b);
+  for (unsigned step = 0; step < STAGES - 1; ++step) load(step);
+  Sums sums;
+  unsigned last = 0, step = 0;
+  do {
+    ring.wait_full();
+    multiply<Order::COLUMNS>(sums, ring.stage(), ring.stage() + BOX);
+    if (first && step > 0) ReleaseOwn()(last);
+    last = ring.empty();
+    ring.advance();
+    load(step + STAGES - 1); // into the stage that was just released, or, in the first step, the last one
+  } while (++step < steps);
+  finish(sums);
+  write(c, m, n, y, x, sums);
+}
+
+// ---- One warpgroup loads, two multiply ----
+
+extern "C" __global__ void __launch_bounds__(384, 1) matmul_ring(const TensorMap *a, const TensorMap *b, unsigned *c,
+                                                                 unsigned m, unsigned n, unsigned k, unsigned group) {
+  uint2 tile = Tiles(m, n, ROWS, COLUMNS, group).place(blockIdx.x);
+  unsigned steps = ceil_div(k, DEPTH);
+  Stages ring(dynamic_shared(), 2);
+  __syncthreads();
+  divide(
+      [&] {
+        acquire(a), acquire(b);
+        load_tile(ring, a, b, tile, steps);
+      },
+      [&](unsigned half) {
+        Sums sums;
+        Multiplier<ReleaseOwn>{ring, half}.tile(sums, steps);
+        write(c, m, n, tile.y * ROWS + half * 64, tile.x * COLUMNS, sums);
+      });
+}
+
+// ---- Blocks that stay ----
+
+// Tile after tile of 128 x 256, whose sums go to `write`, with their first row and column.
+template <class Write>
+__device__ __forceinline__ void persistent(const TensorMap *a, const TensorMap *b, unsigned m, unsigned n, unsigned k,
+                                           unsigned group, Write write) {
+  Tiles tiles(m, n, ROWS, COLUMNS, group);
+  unsigned steps = ceil_div(k, DEPTH);
+  Stages ring(dynamic_shared(), 2);
+  __syncthreads();
+  divide(
+      [&] {
+        acquire(a), acquire(b);
+        for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x)
+          load_tile(ring, a, b, tiles.place(nth), steps);
+      },
+      [&](unsigned half) {
+        for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x) {
+          uint2 tile = tiles.place(nth);
+          Sums sums;
+          Multiplier<ReleaseOwn>{ring, half}.tile(sums, steps);
+          write(sums, tile.y * ROWS + half * 64, tile.x * COLUMNS);
+        }
+      });
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+    matmul_persistent(const TensorMap *a, const TensorMap *b, unsigned *c, unsigned m, unsigned n, unsigned k,
+                      unsigned group) {
+  persistent(a, b, m, n, k, group,
+             [&](const Sums &sums, unsigned row, unsigned column) { write(c, m, n, row, column, sums); });
+}
+
+// C = alpha * A * B^T + beta * C with C in f32. With a beta of 0, C is not read.
+extern "C" __global__ void __launch_bounds__(384, 1)
+    matmul_to_f32(const TensorMap *a, const TensorMap *b, float *c, unsigned m, unsigned n, unsigned k, float alpha,
+                  float beta, unsigned group) {
+  auto put = [&](unsigned row, unsigned column, float left, float right) {
+    if (row >= m || column >= n) return;
+    float2 *place = reinterpret_cast<float2 *>(c + static_cast<size_t>(row) * n + column);
+    float2 both = {alpha * left, alpha * right};
+    if (beta != 0) {
+      float2 old = *place;
+      both.x += beta * old.x, both.y += beta * old.y;
+    }
+    *place = both;
+  };
+  persistent(a, b, m, n, k, group, [&](const Sums &sums, unsigned row, unsigned column) {
+    row += threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    column += threadIdx.x % 4 * 2;
+#pragma unroll
+    for (unsigned j = 0; j < 32; ++j) {
+      put(row, column + 8 * j, sums.of[4 * j], sums.of[4 * j + 1]);
+      put(row + 8, column + 8 * j, sums.of[4 * j + 2], sums.of[4 * j + 3]);
+    }
+  });
+}
+
+// ---- Two blocks share what they load ----
+
+__device__ __forceinline__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Each block of a cluster has one of two tiles, one above the other, and loads half of B for both.
+extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
+    matmul_multicast(const TensorMap *a, const TensorMap *b, unsigned *c, unsigned m, unsigned n, unsigned k,
+                     unsigned group) {
+  Tiles tiles(m, n, 2 * ROWS, COLUMNS, group);
+  unsigned steps = ceil_div(k, DEPTH), rank = blockIdx.x % 2;
+  Stages ring(dynamic_shared(), 4);
+  cluster_sync();
+  divide(
+      [&] {
+        acquire(a), acquire(b);
+        for (unsigned nth = blockIdx.x / 2; nth < tiles.count(); nth += gridDim.x / 2) {
+          uint2 tile = tiles.place(nth);
+          for (unsigned step = 0; step < steps; ++step, ring.advance()) {
+            ring.wait_empty<true>();
+            ring.load(0, a, step * DEPTH, (tile.y * 2 + rank) * ROWS);
+            ring.load_to_both(B + rank * 2 * BOX, b, step * DEPTH, tile.x * COLUMNS + rank * 128);
+          }
+        }
+      },
+      [&](unsigned half) {
+        for (unsigned nth = blockIdx.x / 2; nth < tiles.count(); nth += gridDim.x / 2) {
+          uint2 tile = tiles.place(nth);
+          Sums sums;
+          Multiplier<ReleaseBoth>{ring, half}.tile(sums, steps);
+          write(c, m, n, (tile.y * 2 + rank) * ROWS + half * 64, tile.x * COLUMNS, sums);
+        }
+      });
+  // Neither block may end while the other still reaches into it.
+  cluster_sync();
+}
+
+// ---- The copy engine stores ----
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+    matmul_stored(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m, unsigned n, unsigned k,
+                  unsigned group) {
+  Tiles tiles(m, n, ROWS, COLUMNS, group);
+  unsigned steps = ceil_div(k, DEPTH);
+  Stages ring(dynamic_shared(), 2);
+  __syncthreads();
+  divide(
+      [&] {
+        acquire(a), acquire(b);
+        for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x)
+          load_tile(ring, a, b, tiles.place(nth), steps);
+      },
+      [&](unsigned half) {
+        Results results(c, half);
+        for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x) {
+          Sums sums;
+          Packed packed;
+          Multiplier<ReleaseOwn>{ring, half}.tile(sums, steps);
+          packed = sums;
+          results.are_at(tiles.place(nth));
+          results.store_all(packed);
+        }
+        results.finish();
+      });
+}
+
+// ---- Loading, multiplying and storing at the same time ----
+
+// A tile's results are stored in the first four steps of the next one, so there are at least four.
+template <Order ORDER>
+__device__ __forceinline__ void overlapped(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m,
+                                           unsigned n, unsigned k, unsigned group) {
+  Tiles tiles(m, n, ROWS, COLUMNS, group);
+  unsigned steps = max(ceil_div(k, DEPTH), 4);
+  Stages ring(dynamic_shared(), 2);
+  __syncthreads();
+  divide(
+      [&] {
+        acquire(a), acquire(b);
+        for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x)
+          load_tile<ORDER>(ring, a, b, tiles.place(nth), steps);
+      },
+      [&](unsigned half) {
+        Results results(c, half);
+        Packed packed;
+        for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x) {
+          Sums sums;
+          Multiplier<ReleaseOwn, ORDER> multiplier{ring, half};
+#pragma unroll
+          for (unsigned part = 0; part < 4; ++part) {
+            multiplier.step(sums, part == 0);
+            results.store(packed, part);
+          }
+          for (unsigned step = 4; step < steps; ++step) multiplier.step(sums, false);
+          finish(sums);
+          packed = sums;
+          multiplier.release();
+          results.are_at(tiles.place(nth));
+        }
+        results.store_all(packed);
+        results.finish();
+      });
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+    matmul_overlapped(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m, unsigned n, unsigned k,
+                      unsigned group) {
+  overlapped<Order::COLUMNS>(a, b, c, m, n, k, group);
+}
+
+// For B as k rows of n.
+extern "C" __global__ void __launch_bounds__(384, 1)
+    matmul_rows_of_b(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m, unsigned n, unsigned k,
+                     unsigned group) {
+  overlapped<Order::ROWS>(a, b, c, m, n, k, group);
+}
