@@ -16,6 +16,8 @@
 //! - `matmul_tiled_dynamic`: the same with a tile width that is known only at the launch, in dynamic shared memory. The
 //!   compiler cannot unroll a loop whose length it does not know.
 //! - `matmul_register`: each thread keeps 8 x 8 elements of C in registers; see [`register`](crate::unchecked::register).
+//! - `matmul_register_wide`: 8 x 16 elements, in the order and with the loads that the multiprocessor's own limits ask for; see
+//!   [`wide`](crate::unchecked::register::wide).
 //!
 //! Tensor cores multiply small matrices in one instruction, sixteen times as many operations a clock. On a GPU of compute
 //! capability 9.0 (H100, H200) `matmul_mma`, `matmul_wgmma` and `matmul_overlapped` compute `C = A * B^T` in bf16 with sums in
@@ -39,6 +41,7 @@
 //! | `matmul_tiled_16`, `_32` | 16 x 16, 32 x 32 | `ceil(n / 16)` by `ceil(m / 16)`, .. | 0 |
 //! | `matmul_tiled_dynamic` | any `w` by `w` | `ceil(n / w)` by `ceil(m / w)` | `2 * w * w * 4` |
 //! | `matmul_register` | 256 in any shape | `ceil(n / 128)` by `ceil(m / 128)` | 0 |
+//! | `matmul_register_wide` | 256 in any shape | `ceil(n / 256)` by `ceil(m / 128)` | 0 |
 
 #![expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 

@@ -2,8 +2,8 @@
 //!
 //! - [`idioms`]: the cost of bounds checks. `unchecked_*` show what unsafe code gains over checked code. The four transposes
 //!   share a tile through `Cell`, as such a kernel is written without types that know of barriers.
-//! - [`register`]: the product in registers reads its sources and writes C by vectors where rows are multiples of four, and
-//!   element by element elsewhere. It chooses by the sizes, so the alignment of its vectors follows from numbers that no
+//! - [`register`]: the products in registers read their sources and write C by vectors where rows are multiples of four, and
+//!   element by element elsewhere. They choose by the sizes, so the alignment of their vectors follows from numbers that no
 //!   type carries.
 //! - [`tensor`]: products on tensor cores. Warps act together on tiles that the copy engine writes while they run, which types
 //!   express only in part.

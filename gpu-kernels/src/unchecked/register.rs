@@ -12,6 +12,8 @@
 
 #![expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 
+pub mod wide;
+
 use super::position::{block_index, element};
 use cuda_std::vector::F32x4;
 use cuda_std::{GpuFloat, kernel, shared_array, thread};
@@ -25,6 +27,9 @@ pub const DEPTH: u32 = 8;
 /// Vectors from one column of A's tile to the next. One of them is unused, so that the stores, which go down the columns, have
 /// no bank conflicts.
 const PITCH: usize = SIDE as usize / 4 + 1;
+
+/// Bytes of shared memory of a block.
+pub const SHARED: u32 = (DEPTH * (PITCH as u32 + SIDE / 4)) * size_of::<F32x4>() as u32;
 
 /// A product's sizes and factors.
 #[derive(Clone, Copy)]

@@ -31,11 +31,12 @@ const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.compute_90.ptx
 const LAUNCHES: u32 = 12;
 
 /// Kernels whose threads the types do not keep apart: what they need is in their own `# Safety`.
-const UNCHECKED: [&str; 11] = [
+const UNCHECKED: [&str; 12] = [
     "asserted_transpose",
     "checked_transpose",
     "iterated_transpose",
     "matmul_register",
+    "matmul_register_wide",
     "storage_global",
     "storage_managed",
     "tile_vector",

@@ -10,7 +10,10 @@ use crate::{
 use anyhow::{Result, bail};
 use gpu_kernels::{
     matmul::{matmul_naive, matmul_tiled_16, matmul_tiled_32, matmul_tiled_dynamic},
-    unchecked::register::{self, matmul_register},
+    unchecked::register::{
+        self, matmul_register,
+        wide::{self, matmul_register_wide},
+    },
 };
 
 /// Bytes of an element.
@@ -25,8 +28,8 @@ enum Division {
     Tiles(u32),
     /// The same in dynamic shared memory, with a width that the launch says.
     Dynamic,
-    /// Squares with this side, each moved by a block of `threads`.
-    Squares { side: u32, threads: u32 },
+    /// So many rows and columns for a block of `threads`, with so many bytes of shared memory.
+    Blocks { rows: u32, columns: u32, threads: u32, shared: u32 },
 }
 
 /// A kernel, which takes A, B, C, their sizes, alpha and beta.
@@ -51,12 +54,14 @@ macro_rules! kernel {
 }
 
 /// The kernels. A new one is a line here and a function in gpu-kernels' `matmul.rs`.
-pub(super) const KERNELS: [Kernel; 5] = [
+#[rustfmt::skip]
+pub(super) const KERNELS: [Kernel; 6] = [
     kernel!(matmul_naive, Division::Elements),
     kernel!(matmul_tiled_16, Division::Tiles(16)),
     kernel!(matmul_tiled_32, Division::Tiles(32)),
     kernel!(matmul_tiled_dynamic, Division::Dynamic),
-    kernel!(matmul_register, Division::Squares { side: register::SIDE, threads: 256 }),
+    kernel!(matmul_register, Division::Blocks { rows: register::SIDE, columns: register::SIDE, threads: 256, shared: register::SHARED }),
+    kernel!(matmul_register_wide, Division::Blocks { rows: wide::ROWS, columns: wide::COLUMNS, threads: wide::THREADS, shared: wide::SHARED }),
 ];
 
 /// The widths of dynamic tiles in a run that names none.
@@ -75,10 +80,10 @@ pub(super) fn points(task: &Task, request: &Request, device: &DeviceInfo) -> Res
         if !is_possible(kernel, request, device) {
             continue;
         }
-        for (shape, width) in shapes(task.matrices, kernel.division, request, device)? {
-            let tile = (kernel.division == Division::Dynamic).then_some(("tile", width));
+        for (shape, shared) in shapes(task.matrices, kernel.division, request, device)? {
+            let tile = (kernel.division == Division::Dynamic).then_some(("tile", shared[0]));
             let work = (kernel.work)(task.matrices, task.scale);
-            points.push(task.point(shape, [width; 2], work, tile)?);
+            points.push(task.point(shape, shared, work, tile)?);
         }
     }
     Ok(points)
@@ -90,12 +95,13 @@ pub(super) fn notes(request: &Request, device: &DeviceInfo) -> Vec<String> {
         .iter()
         .filter(|kernel| request.wants(kernel.info.name) && !is_possible(kernel, request, device));
     let reason = |kernel: &Kernel| {
-        format!(
-            "{} is left out: its tiles need more threads per block than the {} of {}",
-            kernel.info.name,
-            device.max_threads_per_block,
-            device.plain_name(),
-        )
+        let needs = match kernel.division {
+            Division::Blocks { .. } => {
+                format!("shared memory per block than the {}", Bytes(device.max_shared_per_block.into()))
+            }
+            _ => format!("threads per block than the {}", device.max_threads_per_block),
+        };
+        format!("{} is left out: its tiles need more {needs} of {}", kernel.info.name, device.plain_name())
     };
     left_out.map(reason).collect()
 }
@@ -105,27 +111,30 @@ pub(super) fn notes(request: &Request, device: &DeviceInfo) -> Vec<String> {
 fn is_possible(kernel: &Kernel, request: &Request, device: &DeviceInfo) -> bool {
     match kernel.division {
         Division::Tiles(width) => request.names(kernel.info.name) || tile_fits(width, device).is_ok(),
+        Division::Blocks { shared, .. } => {
+            request.names(kernel.info.name) || shared <= device.max_shared_per_block
+        }
         _ => true,
     }
 }
 
-/// The launches of a kernel, and how many columns or rows of C share what a block loads: of an element, one.
+/// The launches of a kernel, and how many rows and columns of C share what a block loads: of an element, one.
 fn shapes(
     Matrices { m, n, .. }: Matrices,
     division: Division,
     request: &Request,
     device: &DeviceInfo,
-) -> Result<Vec<(Shape, u32)>> {
+) -> Result<Vec<(Shape, [u32; 2])>> {
     let (columns, rows) = (u64::from(n), u64::from(m));
     match division {
         Division::Elements => {
             let chosen = request.choices.block.iter().map(|block| [block.x, block.y]).collect();
             let blocks: Vec<_> = if request.choices.block.is_empty() { vec![BLOCK] } else { chosen };
-            blocks.into_iter().map(|block| Ok((covering_2d(columns, rows, block, device)?, 1))).collect()
+            blocks.into_iter().map(|block| Ok((covering_2d(columns, rows, block, device)?, [1; 2]))).collect()
         }
         Division::Tiles(width) => {
             tile_fits(width, device)?;
-            Ok(vec![(covering_2d(columns, rows, [width; 2], device)?, width)])
+            Ok(vec![(covering_2d(columns, rows, [width; 2], device)?, [width; 2])])
         }
         Division::Dynamic => {
             let chosen = request.choices.tile.clone();
@@ -133,15 +142,16 @@ fn shapes(
             let widths = if chosen.is_empty() { usual.collect() } else { chosen };
             let shape = |&width: &u32| {
                 tile_fits(width, device)?;
-                Ok((covering_2d(columns, rows, [width; 2], device)?, width))
+                Ok((covering_2d(columns, rows, [width; 2], device)?, [width; 2]))
             };
             widths.iter().map(shape).collect()
         }
-        Division::Squares { side, threads } => {
-            let squares = [columns, rows].map(|length| length.div_ceil(u64::from(side)));
-            let grid = covering_2d(squares[0], squares[1], [1, 1], device)?.grid;
+        Division::Blocks { rows: down, columns: across, threads, shared } => {
+            blocks_fit([down, across], shared, device)?;
+            let [x, y] = [columns.div_ceil(across.into()), rows.div_ceil(down.into())];
+            let grid = covering_2d(x, y, [1, 1], device)?.grid;
             let block = covering(1, threads, device)?.block;
-            Ok(vec![(Shape::new(grid, block), side)])
+            Ok(vec![(Shape::new(grid, block), [down, across])])
         }
     }
 }
@@ -165,6 +175,19 @@ fn tile_fits(width: u32, device: &DeviceInfo) -> Result<()> {
         readable(tile_bytes(width)),
         device.plain_name(),
         Bytes(shared),
+    )
+}
+
+/// Refuses blocks whose tiles are larger than the shared memory that the device gives a block.
+fn blocks_fit([rows, columns]: [u32; 2], shared: u32, device: &DeviceInfo) -> Result<()> {
+    if shared <= device.max_shared_per_block {
+        return Ok(());
+    }
+    bail!(
+        "blocks for {rows} x {columns} of C cannot be launched: their tiles need {} of shared memory, and {} has {} for a block",
+        Bytes(shared.into()),
+        device.plain_name(),
+        Bytes(device.max_shared_per_block.into()),
     )
 }
 
