@@ -24,6 +24,9 @@ pub(crate) enum Name {
     Cublaslt,
 }
 
+/// The name of cuBLASLt's function, as rows have it.
+const CUBLASLT: &str = "cublaslt_matmul";
+
 /// The memory that a library may use besides the matrices, in bytes: twice what cuBLAS takes by itself on Hopper.
 const WORKSPACE: usize = 64 << 20;
 
@@ -31,23 +34,79 @@ const WORKSPACE: usize = 64 << 20;
 pub(crate) struct Libraries {
     cublas: Option<Rc<Cublas>>,
     cublaslt: Option<Rc<CublasLt>>,
+    /// The products, with cuBLASLt's plans for those that it computes.
+    products: Vec<(Gemm, Option<Rc<cublaslt::Plan>>)>,
+    /// Which functions are left out of which products, and why: sentences.
+    left_out: Vec<String>,
 }
 
 impl Libraries {
-    /// Loads the libraries of these names, to work on this stream.
+    /// Loads the libraries of these names, to compute these products on this stream.
     ///
     /// # Errors
     /// One is not found, or does not start: the error names what was looked for and what to do.
-    pub(crate) fn load(names: &[Name], stream: &Stream) -> Result<Libraries> {
+    pub(crate) fn load(names: &[Name], products: &[Gemm], stream: &Stream) -> Result<Libraries> {
         // SAFETY: bytes have no invalid values; the libraries write them before they read them.
         let workspace = unsafe { DeviceBuffer::<u8>::uninitialized(WORKSPACE) };
         let workspace = Rc::new(workspace.context("cannot allocate the libraries' 64 MiB of device memory")?);
         let cublas = names.contains(&Name::Cublas).then(|| Cublas::load(stream, Rc::clone(&workspace)));
         let cublaslt = names.contains(&Name::Cublaslt).then(|| CublasLt::load(workspace));
-        Ok(Libraries {
+        let mut libraries = Libraries {
             cublas: cublas.transpose()?.map(Rc::new),
             cublaslt: cublaslt.transpose()?.map(Rc::new),
-        })
+            products: Vec::new(),
+            left_out: Vec::new(),
+        };
+        for &gemm in products {
+            libraries.add(gemm);
+        }
+        Ok(libraries)
+    }
+
+    /// Adds a product, and the reasons of the libraries that do not compute it.
+    fn add(&mut self, gemm: Gemm) {
+        let mut left_out = Vec::new();
+        if let Some(reason) = self.cublas.as_ref().and_then(|_| Cublas::why_not(gemm)) {
+            left_out.push(format!("{} is left out in {}: {reason}", Cublas::function(gemm), gemm.types()));
+        }
+        let plan = self.cublaslt.as_ref().and_then(|library| match CublasLt::why_not(gemm) {
+            Some(reason) => {
+                left_out.push(format!("{CUBLASLT} is left out in {}: {reason}", gemm.types()));
+                None
+            }
+            None => {
+                let refused = |error| {
+                    format!("{CUBLASLT} is left out at {} in {}: {error:#}", gemm.matrices, gemm.types())
+                };
+                library.plan(gemm).map(Rc::new).map_err(|error| left_out.push(refused(error))).ok()
+            }
+        });
+        self.products.push((gemm, plan));
+        for sentence in left_out {
+            if !self.left_out.contains(&sentence) {
+                self.left_out.push(sentence);
+            }
+        }
+    }
+
+    /// Which functions are left out of which products, and why: sentences.
+    pub(crate) fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// cuBLAS, if it computes a product.
+    fn cublas(&self, gemm: Gemm) -> Option<&Rc<Cublas>> {
+        self.cublas.as_ref().filter(|_| Cublas::why_not(gemm).is_none())
+    }
+
+    /// cuBLASLt's plan for a product.
+    fn plan(&self, gemm: Gemm) -> Option<&Rc<cublaslt::Plan>> {
+        self.products.iter().find(|(known, _)| *known == gemm).and_then(|(_, plan)| plan.as_ref())
+    }
+
+    /// Whether a library computes a product.
+    pub(crate) fn computes(&self, gemm: Gemm) -> bool {
+        self.cublas(gemm).is_some() || self.plan(gemm).is_some()
     }
 
     /// The libraries and their versions.
@@ -59,14 +118,12 @@ impl Libraries {
         names.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// Points at which each library computes what `like` does, on the buffers of that point: they have none of their own.
-    ///
-    /// # Errors
-    /// A library cannot compute it.
-    pub(crate) fn points(&self, like: &Point, gemm: Gemm) -> Result<Vec<Point>> {
+    /// Points at which each library computes what `like` does, on the buffers of that point: they have none of their own. None
+    /// of a library that is left out.
+    pub(crate) fn points(&self, like: &Point, gemm: Gemm) -> Vec<Point> {
         let mut points = Vec::new();
-        if let Some(library) = &self.cublas {
-            let (name, product) = (library.function(gemm), Rc::clone(library));
+        if let Some(library) = self.cublas(gemm) {
+            let (name, product) = (Cublas::function(gemm), Rc::clone(library));
             let work = Work::driver(name, move |stream, buffers| {
                 // SAFETY: the point's buffers are these matrices, placed until the stream has ended its work.
                 unsafe { product.queue(gemm, [0, 1, 2].map(|number| buffers.address(number)), stream) }
@@ -79,10 +136,9 @@ impl Libraries {
                 ..point(like, gemm, work)
             });
         }
-        if let Some(library) = &self.cublaslt {
-            let plan = Rc::new(library.plan(gemm)?);
-            let (tuned, observed) = (Rc::clone(&plan), Rc::clone(&plan));
-            let work = Work::driver("cublaslt_matmul", move |stream, buffers| {
+        if let Some(plan) = self.plan(gemm) {
+            let [plan, tuned, observed] = [(); 3].map(|()| Rc::clone(plan));
+            let work = Work::driver(CUBLASLT, move |stream, buffers| {
                 // SAFETY: as above.
                 unsafe { plan.queue([0, 1, 2].map(|number| buffers.address(number)), stream) }
             });
@@ -95,7 +151,7 @@ impl Libraries {
                 ..point(like, gemm, work)
             });
         }
-        Ok(points)
+        points
     }
 }
 

@@ -13,6 +13,7 @@ mod commands;
 mod counted;
 mod device;
 mod experiments;
+mod fp8;
 mod instructions;
 mod interrupt;
 mod kernels;

@@ -224,6 +224,9 @@ mod tests {
         assert_eq!(archs(common), [""; 0]);
     }
 
+    /// The kernels that have no twin, of those for one architecture.
+    const WITHOUT: [&str; 2] = ["matmul_e4m3_promoted", "matmul_e5m2_promoted"];
+
     #[test]
     fn every_kernel_for_one_architecture_has_its_twin_in_a_file_for_that() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../reference");
@@ -237,8 +240,7 @@ mod tests {
                 twins.extend(arch.map(|_| kernel.name));
             }
         }
-        let named: BTreeSet<_> =
-            kernels.iter().filter(|kernel| kernel.arch.is_some()).map(|kernel| kernel.name).collect();
-        assert_eq!(twins, named);
+        let named = kernels.iter().filter(|kernel| kernel.arch.is_some()).map(|kernel| kernel.name);
+        assert_eq!(twins, named.filter(|name| !WITHOUT.contains(name)).collect());
     }
 }

@@ -4,7 +4,7 @@
 use crate::{
     cli::Reference,
     device::{Backend, DeviceInfo, Driver},
-    experiments::{Point, Work},
+    experiments::{Gemm, Point, Work},
     libraries::Libraries,
     measure::{Contender, Measurement, Measurer, ratio_range},
     mistakes::refused,
@@ -48,7 +48,15 @@ impl Opponents {
             }
             Reference::Libraries(names) => {
                 let points = products(planned()?)?;
-                (Opponents::Libraries(Libraries::load(names, stream)?), points)
+                let mut distinct: Vec<Gemm> = Vec::new();
+                for gemm in points.iter().filter_map(|point| point.product) {
+                    if !distinct.contains(&gemm) {
+                        distinct.push(gemm);
+                    }
+                }
+                let libraries = Libraries::load(names, &distinct, stream)?;
+                let points = computed(points, &libraries)?;
+                (Opponents::Libraries(libraries), points)
             }
         })
     }
@@ -102,7 +110,7 @@ impl Opponents {
             language: Language::CudaCpp,
         });
         let of_libraries = match (self, point.product) {
-            (Opponents::Libraries(libraries), Some(gemm)) => libraries.points(point, gemm)?,
+            (Opponents::Libraries(libraries), Some(gemm)) => libraries.points(point, gemm),
             _ => Vec::new(),
         };
         let of_libraries = of_libraries.iter().map(|point| Contestant {
@@ -196,6 +204,30 @@ fn products(points: Vec<Point>) -> Result<Vec<Point>> {
         eprintln!("note: no library computes what these do, so they are not compared: {names}");
     }
     Ok(products)
+}
+
+/// The points whose product a library computes; says which libraries are left out of which, and what is not compared.
+fn computed(points: Vec<Point>, libraries: &Libraries) -> Result<Vec<Point>> {
+    let (compared, others): (Vec<Point>, Vec<Point>) =
+        points.into_iter().partition(|point| point.product.is_some_and(|gemm| libraries.computes(gemm)));
+    if compared.is_empty() {
+        return Err(refused(anyhow!(
+            "--library has nothing to compare with: {}",
+            libraries.left_out().join("; ")
+        )));
+    }
+    for sentence in libraries.left_out() {
+        eprintln!("note: {sentence}");
+    }
+    let mut names: Vec<String> = Vec::new();
+    for point in &others {
+        let name = point.product.map(|gemm| format!("{} at {}", point.kernel, gemm.matrices));
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    if !names.is_empty() {
+        eprintln!("note: no library computes these products, so they are not compared: {}", names.join(", "));
+    }
+    Ok(compared)
 }
 
 /// The points whose kernel has a twin; says which have none.

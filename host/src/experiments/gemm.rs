@@ -1,6 +1,6 @@
 //! A product of matrices as libraries know it, for those that compute the same on a point's buffers.
 
-use super::{Element, Matrices};
+use super::{Element, Matrices, types};
 use anyhow::{Context, Result};
 
 /// `C = A B`, or `C = A B^T`, of matrices in rows: A of m rows of k, C of m rows of n. Sums are in f32. The point's first three
@@ -18,6 +18,11 @@ pub(crate) struct Gemm {
 }
 
 impl Gemm {
+    /// The types of the elements, as records name them.
+    pub(crate) fn types(self) -> String {
+        types(self.factors, self.result)
+    }
+
     /// Bytes of A, B and C.
     pub(crate) fn bytes(self) -> [u64; 3] {
         let Matrices { m, n, k } = self.matrices;

@@ -1,6 +1,7 @@
-//! `matmul`: the same number, read a thousand times. In single precision on CUDA cores ([`plain`]), and in bf16 on tensor cores
-//! where a GPU has those of compute capability 9.0 ([`tensor`]).
+//! `matmul`: the same number, read a thousand times. In single precision on CUDA cores ([`plain`]), and in bf16 and FP8 on tensor
+//! cores where a GPU has those of compute capability 9.0 ([`tensor`]).
 
+mod element;
 mod plain;
 mod product;
 mod task;
@@ -9,10 +10,10 @@ mod tensor;
 use super::{Experiment, KernelInfo, Matrices, Point, Request, Scale, articles, findings};
 use crate::device::{Backend, DeviceInfo};
 use anyhow::Result;
+pub(crate) use element::{Element, types};
 use gpu_kernels::unchecked::register::wide;
 use record::Record;
 use report::{Article, Picture};
-pub(crate) use task::Element;
 use task::{Form, Task};
 
 /// C = alpha * A * B + beta * C.
@@ -30,7 +31,8 @@ const USUAL_TENSOR: u32 = 4096;
 const LARGE_TENSOR: u32 = 8192;
 
 /// Sizes in a check on tensor cores: whole tiles, and remainders on every side.
-const SMALL_TENSOR: [Matrices; 2] = [Matrices { m: 128, n: 256, k: 256 }, Matrices { m: 200, n: 328, k: 72 }];
+const SMALL_TENSOR: [Matrices; 2] =
+    [Matrices { m: 128, n: 256, k: 256 }, Matrices { m: 200, n: 328, k: 144 }];
 
 /// Columns of A on a simulated card, where a product that fills the card has to be shallow to be soon done.
 const SHALLOW: u32 = 64;
@@ -47,7 +49,8 @@ impl Experiment for Matmul {
     fn reading(&self) -> &'static str {
         "GB/s and intensity count the loads from global memory: two per multiplication without tiles, 16 or 32 times \
          fewer with tiles. Fewer loads give more GFLOP/s, until shared memory is the limit; tiles in registers go beyond it. \
-         Rows with types bf16 are C = A B^T on tensor cores, their sums in f32."
+         Rows with types are C = A B^T on tensor cores, their sums in f32: in bf16, and in FP8 (e4m3, e5m2), where C is in \
+         bf16 and each 128 products are summed apart, since tensor cores keep about 14 bits of a sum of FP8 products."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -215,6 +218,8 @@ mod tests {
             "matmul_overlapped",
             "matmul_rows_of_b",
             "matmul_to_f32",
+            "matmul_e4m3_promoted",
+            "matmul_e5m2_promoted",
         ];
         let found = on_tensor_cores(&experiments::tests::request(), &h200());
         assert_eq!(found.iter().map(|(kernel, _)| *kernel).collect::<Vec<_>>(), ladder);
@@ -226,6 +231,12 @@ mod tests {
                 "matmul_rows_of_b" => "k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block ",
                 "matmul_to_f32" => {
                     "b n x k, k 4096, m 4096, n 4096, types bf16 to f32, 134217728 bytes, block "
+                }
+                "matmul_e4m3_promoted" => {
+                    "b n x k, k 4096, m 4096, n 4096, types e4m3 to bf16, 67108864 bytes, block "
+                }
+                "matmul_e5m2_promoted" => {
+                    "b n x k, k 4096, m 4096, n 4096, types e5m2 to bf16, 67108864 bytes, block "
                 }
                 _ => "b n x k, k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block ",
             };
@@ -251,26 +262,33 @@ mod tests {
     #[test]
     fn rows_of_matrices_on_tensor_cores_are_whole_units() {
         let sizes = [
-            Matrices { m: 5, n: 16, k: 8 },
-            Matrices { m: 70, n: 133, k: 40 },
+            Matrices { m: 5, n: 16, k: 16 },
+            Matrices { m: 70, n: 133, k: 48 },
             Matrices { m: 8, n: 8, k: 37 },
+            Matrices { m: 8, n: 8, k: 24 },
         ];
         let request = at(&sizes);
         let all: Vec<_> = tensor::RUNGS.iter().map(|rung| rung.info.name).collect();
-        assert_eq!(on_tensor_cores(&request, &h200()).len(), all.len(), "the first alone");
+        let of_fp8 = |name: &&str| name.contains("_e4m3_") || name.contains("_e5m2_");
+        let (fp8, bf16): (Vec<&str>, Vec<&str>) = all.iter().copied().partition(of_fp8);
+        let points = on_tensor_cores(&request, &h200()).len();
+        assert_eq!(points, all.len() + bf16.len(), "the first alone in all types, and the last but in FP8");
         let notes = Matmul.notes(&request, &h200());
+        let note = |names: &[&str], what: &str, unit: u32| {
+            format!(
+                "{} left out: --size {what} is not a multiple of {unit}, and rows have to begin at multiples of 16 bytes",
+                if let [one] = names { format!("{one} is") } else { format!("{} are", listed(names)) }
+            )
+        };
+        let to_bf16: Vec<_> = all.iter().copied().filter(|&name| name != "matmul_to_f32").collect();
         assert_eq!(
             notes,
             [
-                format!(
-                    "{} are left out: --size 70x133x40: N = 133 is not a multiple of 8, and rows have to begin at multiples of 16 \
-                     bytes",
-                    listed(&all)
-                ),
-                format!(
-                    "{} are left out: --size 8x8x37: K = 37 is not a multiple of 8, and rows have to begin at multiples of 16 bytes",
-                    listed(&all)
-                ),
+                note(&to_bf16, "70x133x48: N = 133", 8),
+                note(&bf16, "8x8x37: K = 37", 8),
+                note(&["matmul_to_f32"], "70x133x48: N = 133", 4),
+                note(&fp8, "8x8x37: K = 37", 16),
+                note(&fp8, "8x8x24: K = 24", 16),
             ]
         );
         let mut scaled = at(&sizes[..1]);

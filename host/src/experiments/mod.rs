@@ -34,7 +34,7 @@ pub(crate) use self::{
     gemm::Gemm,
     launch::{KernelInfo, QueueWork, Work},
     maps::MatrixMap,
-    matmul::Element,
+    matmul::{Element, types},
     place::{Place, Placement},
     shape::{Block, NO_LAUNCH, Shape, covering, covering_2d},
 };

@@ -69,6 +69,8 @@ pub(super) fn type_of(element: Element) -> c_int {
     match element {
         Element::F32 => 0,
         Element::Bf16 => 14,
+        Element::E4m3 => 28,
+        Element::E5m2 => 29,
     }
 }
 
@@ -130,8 +132,15 @@ impl Cublas {
         self.version.clone()
     }
 
+    /// The reason why cuBLAS cannot compute a product, as a clause.
+    pub(super) fn why_not(gemm: Gemm) -> Option<String> {
+        gemm.factors
+            .is_fp8()
+            .then(|| "cublasGemmEx has no FP8; cuBLASLt has (--library cublaslt)".to_string())
+    }
+
     /// The name of the function that computes the product, as rows have it.
-    pub(super) fn function(&self, gemm: Gemm) -> &'static str {
+    pub(super) fn function(gemm: Gemm) -> &'static str {
         match (gemm.factors, gemm.result) {
             (Element::F32, Element::F32) => "cublas_sgemm",
             _ => "cublas_gemm_ex",
@@ -199,7 +208,7 @@ impl Cublas {
                 )
             },
         };
-        check(self.function(gemm), status)
+        check(Cublas::function(gemm), status)
     }
 }
 

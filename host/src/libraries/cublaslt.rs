@@ -1,6 +1,11 @@
 //! cuBLASLt: the library proposes algorithms for a product, each is timed shortly, and the fastest is used.
 //!
 //! It counts down columns, as [cuBLAS](super::cublas) does: its first matrix is our B, its second our A.
+//!
+//! # FP8
+//! The library multiplies FP8 only where the first matrix is transposed and the second is not, which B as n rows of k and A as m
+//! rows of k are. Scales that are not given are 1. Fast accumulation leaves the sums to the tensor cores, which keep about 14
+//! bits; it is off, so the library promotes parts of the sums to single precision, as our kernels do.
 
 use super::{
     WORKSPACE, check,
@@ -153,12 +158,22 @@ impl CublasLt {
         self.version.clone()
     }
 
+    /// The reason why cuBLASLt cannot compute a product of these types, as a clause.
+    pub(super) fn why_not(gemm: Gemm) -> Option<String> {
+        match (gemm.factors, gemm.transposed) {
+            (Element::E5m2, _) => Some("cuBLASLt multiplies e5m2 by e4m3 alone, and not by e5m2".to_string()),
+            (Element::E4m3, false) => Some("cuBLASLt multiplies FP8 with B as n rows of k alone".to_string()),
+            _ => None,
+        }
+    }
+
     /// Asks for algorithms for a product.
     ///
     /// # Errors
     /// The library has none.
     pub(super) fn plan(&self, gemm: Gemm) -> Result<Plan> {
         const TRANSPOSE_FIRST: c_int = 3;
+        const FAST_ACCUMULATION: c_int = 25;
         const MOST_WORKSPACE: c_int = 1;
         const REDUCTIONS: c_int = 3;
         let (factors, result) = (type_of(gemm.factors), type_of(gemm.result));
@@ -193,6 +208,16 @@ impl CublasLt {
                 size_of::<c_int>(),
             );
             check("cublasLtMatmulDescSetAttribute", status)?;
+            if gemm.factors.is_fp8() {
+                let off = 0_i8;
+                let status = (functions.set_description)(
+                    product,
+                    FAST_ACCUMULATION,
+                    (&raw const off).cast(),
+                    size_of::<i8>(),
+                );
+                check("cublasLtMatmulDescSetAttribute", status)?;
+            }
             check("cublasLtMatmulPreferenceCreate", (functions.preference)(&raw mut preference))?;
             let most = WORKSPACE as u64;
             let status = (functions.set_preference)(
@@ -223,13 +248,13 @@ impl CublasLt {
                 proposals.as_mut_ptr(),
                 &raw mut found,
             );
-            check("cublasLtMatmulAlgoGetHeuristic", status).context("cuBLASLt has no algorithm for it")?;
+            check("cublasLtMatmulAlgoGetHeuristic", status).context("cuBLASLt has no algorithm")?;
         }
         let found = usize::try_from(found).unwrap_or(0);
         let proposals: Vec<Proposal> =
             proposals.into_iter().take(found).filter(|proposal| proposal.status == 0).collect();
         if proposals.is_empty() {
-            bail!("cuBLASLt has no algorithm for {}", gemm.matrices);
+            bail!("cuBLASLt has no algorithm");
         }
         Ok(Plan {
             handle: self.handle,
@@ -384,6 +409,7 @@ const TILES: [&str; 34] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::Matrices;
     use std::mem::offset_of;
 
     /// By the library's header: 64 bytes, a size, two numbers of 32 bits, four reserved ones.
@@ -391,6 +417,21 @@ mod tests {
     fn structures_lie_as_the_library_has_them() {
         assert_eq!((size_of::<Algorithm>(), size_of::<Proposal>()), (64, 96));
         assert_eq!((offset_of!(Proposal, workspace), offset_of!(Proposal, status)), (64, 72));
+    }
+
+    #[test]
+    fn fp8_is_refused_where_the_library_does() {
+        let gemm = |factors, transposed| Gemm {
+            matrices: Matrices { m: 64, n: 64, k: 64 },
+            factors,
+            result: Element::Bf16,
+            transposed,
+        };
+        let why_not = |factors, transposed| CublasLt::why_not(gemm(factors, transposed));
+        assert_eq!([why_not(Element::E4m3, true), why_not(Element::Bf16, false)], [None, None]);
+        assert!(why_not(Element::E5m2, true).is_some_and(|reason| reason.contains("by e4m3 alone")));
+        assert!(why_not(Element::E4m3, false).is_some_and(|reason| reason.contains("n rows of k")));
+        assert_eq!([Element::E4m3, Element::E5m2].map(type_of), [28, 29]);
     }
 
     #[test]

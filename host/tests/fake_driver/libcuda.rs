@@ -15,6 +15,7 @@
 //! | `FAKE_NAME` | what they are called |
 //! | `FAKE_COMPUTE` | the compute capability, as in 90 |
 //! | `FAKE_MEMORY` | bytes of device memory |
+//! | `FAKE_SHARED` | bytes of shared memory of a block |
 //! | `FAKE_WRONG` | the kernel, or the library's function, that computes something wrong |
 //! | `FAKE_STRAY` | the kernel that writes one element past its buffer |
 //! | `FAKE_FAULT` | the kernel whose launch fails on the device |
@@ -169,7 +170,7 @@ unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _
         1 => 1024,     // threads a block
         5 => i32::MAX, // blocks a grid
         6 => 65535,    // the same along y
-        8 => 48 << 10, // shared memory a block
+        8 | 97 => number("FAKE_SHARED", 48 << 10) as c_int, // shared memory a block
         16 => 4,       // SMs
         33 => 0x18,    // the place on the PCI bus
         34 | 50 => 0,

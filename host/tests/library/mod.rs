@@ -69,6 +69,25 @@ fn the_fastest_algorithm_is_found_and_named_and_the_faster_library_is_the_refere
 }
 
 #[test]
+fn what_a_library_does_not_compute_is_left_out_with_the_reason() {
+    let fp8 =
+        ["--kernel", "matmul_e5m2_promoted", "--library", "cublaslt", "--size", "32", "--format", "json"];
+    let (mut command, _folder) = beside_library(&fp8);
+    let Outcome { status, out, err } = outcome(command.env("FAKE_SHARED", "232448"));
+    assert_eq!(status, Some(0), "{err}");
+    let rows = records(&out);
+    let names: Vec<_> = rows.iter().map(|row| row["kernel"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["matmul_register", "cublas_sgemm", "cublaslt_matmul"]);
+    for says in [
+        "cublas_gemm_ex is left out in e5m2 to bf16: cublasGemmEx has no FP8",
+        "cublaslt_matmul is left out in e5m2 to bf16: cuBLASLt multiplies e5m2 by e4m3 alone",
+        "no library computes these products, so they are not compared: matmul_e5m2_promoted at 32",
+    ] {
+        assert!(err.contains(&format!("note: {says}")), "{err}");
+    }
+}
+
+#[test]
 fn a_comparison_with_a_library_is_a_table() {
     let (mut command, folder) = beside_library(&["--size", "64x64x64", "-v"]);
     let out = folder.path().join("out");

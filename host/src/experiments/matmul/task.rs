@@ -2,55 +2,19 @@
 
 use super::{
     Matmul,
+    element::{Element, Number, of_element, types},
     product::{self, Matrix, Order, Product},
 };
 use crate::{
-    bf16::Bf16,
     device::DeviceInfo,
     experiments::{Buffer, BytesMoved, Contents, Experiment, Gemm, Matrices, Place, Point, Shape, Work},
     sizes::Bytes,
     verify::Expected,
 };
 use anyhow::{Context, Result, bail};
-use cuda_driver::ext::TensorElement;
 use record::Parameters;
 use serde_json::Value;
 use std::sync::Arc;
-
-/// The type of a matrix's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Element {
-    /// Single precision.
-    F32,
-    /// Half its bits, with the same exponents.
-    Bf16,
-}
-
-impl Element {
-    /// Its bytes.
-    pub(crate) const fn bytes(self) -> u64 {
-        match self {
-            Element::F32 => 4,
-            Element::Bf16 => 2,
-        }
-    }
-
-    /// The name in records.
-    fn name(self) -> &'static str {
-        match self {
-            Element::F32 => "f32",
-            Element::Bf16 => "bf16",
-        }
-    }
-
-    /// The name in tensor maps.
-    pub(super) fn of_tensor(self) -> TensorElement {
-        match self {
-            Element::F32 => TensorElement::F32,
-            Element::Bf16 => TensorElement::Bf16,
-        }
-    }
-}
 
 /// The types of the elements, and how B lies in memory. Sums are f32 in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,13 +41,24 @@ impl Form {
     /// The same with C in single precision.
     pub(super) const BF16_TO_F32: Form = Form { result: Element::F32, ..Form::BF16 };
 
+    /// The same for A and B in FP8, C in bf16.
+    pub(super) const E4M3: Form = Form { factors: Element::E4m3, ..Form::BF16 };
+
+    /// The same with more bits of the exponent.
+    pub(super) const E5M2: Form = Form { factors: Element::E5m2, ..Form::BF16 };
+
+    /// The bytes of the smallest element in a row of `n`: of C, and of B where it lies so.
+    pub(super) const fn bytes_along_n(self) -> u64 {
+        match self.order {
+            Order::Rows if self.factors.bytes() < self.result.bytes() => self.factors.bytes(),
+            Order::Rows | Order::Columns => self.result.bytes(),
+        }
+    }
+
     /// The parameters of records; none for single precision, which the others are told from.
     fn parameters(self) -> Vec<(String, Value)> {
         let mut parameters = Vec::new();
-        let types = match (self.factors.name(), self.result.name()) {
-            (factors, result) if factors == result => factors.to_string(),
-            (factors, result) => format!("{factors} to {result}"),
-        };
+        let types = types(self.factors, self.result);
         if types != Element::F32.name() {
             parameters.push(("types".to_string(), types.into()));
         }
@@ -182,75 +157,53 @@ impl Task {
                 transposed: form.order == Order::Columns,
             }),
             buffers: vec![
-                self.factor(Matrix::A, bytes[0]),
-                self.factor(Matrix::B, bytes[1]),
+                of_element!(form.factors, self.factor(Matrix::A, bytes[0])),
+                of_element!(form.factors, self.factor(Matrix::B, bytes[1])),
                 Buffer {
                     bytes: bytes[2],
                     place: Place::Device,
-                    before: self.initial(),
-                    after: self.result(),
+                    before: of_element!(form.result, self.initial()),
+                    after: of_element!(form.result, self.result()),
                 },
             ],
             ..point
         })
     }
 
-    /// A matrix that is only read.
-    fn factor(&self, matrix: Matrix, bytes: u64) -> Buffer {
+    /// A matrix that is only read, of so many bytes.
+    fn factor<T: Number>(&self, matrix: Matrix, bytes: u64) -> Buffer {
         let (before, after) = (Arc::clone(&self.product), Arc::clone(&self.product));
-        let (before, after) = match self.form.factors {
-            Element::F32 => (
-                Contents::by_pieces(move |first, values: &mut [f32]| {
-                    before.factor(matrix, first, values.len(), |nth, number| values[nth] = number);
-                }),
-                Expected::exactly(move |first, _, values: &mut [f32]| {
-                    after.factor(matrix, first, values.len(), |nth, number| values[nth] = number);
-                }),
-            ),
-            Element::Bf16 => (
-                Contents::by_pieces(move |first, values: &mut [Bf16]| {
-                    before.factor(matrix, first, values.len(), |nth, number| {
-                        values[nth] = Bf16::nearest(number);
-                    });
-                }),
-                Expected::exactly(move |first, _, values: &mut [Bf16]| {
-                    after.factor(matrix, first, values.len(), |nth, number| {
-                        values[nth] = Bf16::nearest(number);
-                    });
-                }),
-            ),
-        };
-        Buffer { bytes, place: Place::Device, before, after }
+        Buffer {
+            bytes,
+            place: Place::Device,
+            before: Contents::by_pieces(move |first, values: &mut [T]| {
+                before.factor(matrix, first, values.len(), |nth, number| values[nth] = T::nearest(number));
+            }),
+            after: Expected::exactly(move |first, _, values: &mut [T]| {
+                after.factor(matrix, first, values.len(), |nth, number| values[nth] = T::nearest(number));
+            }),
+        }
     }
 
     /// C before the launches. Where it is not to be read, it holds NaNs, and reading it would show.
-    fn initial(&self) -> Contents {
+    fn initial<T: Number>(&self) -> Contents {
         let product = Arc::clone(&self.product);
-        match (self.scale, self.form.result) {
-            ((_, 0.0), _) => Contents::Poison,
-            (_, Element::F32) => Contents::of(move |index| product.initial(index)),
-            (_, Element::Bf16) => Contents::of(move |index| Bf16::nearest(product.initial(index))),
+        match self.scale {
+            (_, 0.0) => Contents::Poison,
+            _ => Contents::of(move |index| T::nearest(product.initial(index))),
         }
     }
 
     /// C after the launches.
-    fn result(&self) -> Expected {
+    fn result<T: Number>(&self) -> Expected {
         let (product, scale) = (Arc::clone(&self.product), self.scale);
-        match self.form.result {
-            Element::F32 => Expected::exactly(move |first, launches, values: &mut [f32]| {
-                product.sums().from(first, values.len(), |nth, sum| {
-                    let before = product.initial(first + nth as u64);
-                    values[nth] = product::scaled(scale, sum, before, launches, |number| number);
-                });
-            }),
-            Element::Bf16 => Expected::exactly(move |first, launches, values: &mut [Bf16]| {
-                product.sums().from(first, values.len(), |nth, sum| {
-                    let rounded = |number| Bf16::nearest(number).single();
-                    let before = rounded(product.initial(first + nth as u64));
-                    values[nth] = Bf16::nearest(product::scaled(scale, sum, before, launches, rounded));
-                });
-            }),
-        }
+        let rounded = |number| T::nearest(number).single();
+        Expected::exactly(move |first, launches, values: &mut [T]| {
+            product.sums().from(first, values.len(), |nth, sum| {
+                let before = rounded(product.initial(first + nth as u64));
+                values[nth] = T::nearest(product::scaled(scale, sum, before, launches, rounded));
+            });
+        })
     }
 }
 
@@ -278,7 +231,7 @@ fn work_of(matrices: Matrices, form: Form, [rows, columns]: [u32; 2], beta: f32)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::tests::h200;
+    use crate::{bf16::Bf16, device::tests::h200, fp8::E4m3};
     use cust::memory::bytemuck;
 
     fn matrices(m: u32, n: u32, k: u32) -> Matrices {
@@ -326,13 +279,32 @@ mod tests {
         assert!(findings.count > 48, "{findings}");
     }
 
+    #[test]
+    fn fp8_is_a_byte_and_said_in_the_record() {
+        let task = Task::new(matrices(16, 24, 1040), (1.0, 0.0), Form::E4M3, &h200()).expect("a product");
+        let work = Work::driver("product", |_, _| Ok(()));
+        let point = task.point(crate::experiments::NO_LAUNCH, [128, 256], work, None).expect("a point");
+        let said = point.parameters.to_string();
+        assert!(said.starts_with("b n x k, k 1040, m 16, n 24, types e4m3 to bf16, "), "{said}");
+        let bytes: Vec<_> = point.buffers.iter().map(|buffer| buffer.bytes).collect();
+        assert_eq!(bytes, [16_640, 24_960, 768]);
+        let mut numbers = vec![0.0; 100];
+        task.product.factor(Matrix::A, 30, 100, |nth, number| numbers[nth] = number);
+        let mut a: Vec<_> = numbers.iter().map(|&number| E4m3::nearest(number)).collect();
+        assert!(numbers.iter().zip(&a).all(|(&number, element)| element.single() == number));
+        let after = &point.buffers[0].after;
+        assert_eq!(after.check(30, 1, bytemuck::cast_slice(&a)), None);
+        a[7] = E4m3::nearest(8.0);
+        assert_eq!(after.check(30, 1, bytemuck::cast_slice(&a)).map(|findings| findings.count), Some(1));
+    }
+
     /// The elements of C that are found wrong if each is `fault(row, column)` in its stead.
     fn found(task: &Task, fault: impl Fn(usize, usize) -> f32) -> u64 {
         let Matrices { m, n, .. } = task.matrices;
         let result: Vec<Bf16> = (0..(m * n) as usize)
             .map(|index| Bf16::nearest(fault(index / n as usize, index % n as usize)))
             .collect();
-        let findings = task.result().check(0, 1, bytemuck::cast_slice(&result));
+        let findings = task.result::<Bf16>().check(0, 1, bytemuck::cast_slice(&result));
         findings.map_or(0, |findings| findings.count)
     }
 

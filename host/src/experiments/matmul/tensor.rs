@@ -17,6 +17,7 @@ use gpu_kernels::unchecked::tensor::{
     multicast::{self, matmul_multicast},
     overlapped::{self, matmul_overlapped, matmul_rows_of_b},
     persistent::{self, matmul_persistent},
+    promoted::{self, matmul_e4m3_promoted, matmul_e5m2_promoted},
     ring::{self, matmul_ring},
     scaled::{self, matmul_to_f32},
     stored::{self, matmul_stored},
@@ -58,7 +59,8 @@ enum Grid {
 }
 
 /// A rung by its kernel, the form of its matrices, its tile, its threads and shared bytes, its grid and what it takes:
-/// matrices as slices; A and B by maps with boxes of so many rows; C by a map as well; or alpha and beta too.
+/// matrices as slices; A and B by maps with boxes of so many rows; C by a map as well, perhaps with an alpha, which is 1 here; or
+/// alpha and beta too.
 macro_rules! rung {
     ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, slices) => {
         rung!($kernel, $form, $tile, $threads, $shared, $grid, [], |Matrices { m, n, k }, _, _| {
@@ -96,6 +98,23 @@ macro_rules! rung {
                 Work::kernel::<$kernel>(move |buffers| {
                     let c = buffers.write_map(2);
                     (buffers.read_map(0), buffers.read_map(1), c, m, n, k, group)
+                })
+            }
+        )
+    };
+    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, alpha_boxes($a:expr, $b:expr, $c:expr)) => {
+        rung!(
+            $kernel,
+            $form,
+            $tile,
+            $threads,
+            $shared,
+            $grid,
+            [(Matrix::A, $a), (Matrix::B, $b), (Matrix::C, $c)],
+            |Matrices { m, n, k }, _, group| {
+                Work::kernel::<$kernel>(move |buffers| {
+                    let c = buffers.write_map(2);
+                    (buffers.read_map(0), buffers.read_map(1), c, m, n, k, 1.0, group)
                 })
             }
         )
@@ -139,7 +158,7 @@ macro_rules! rung {
 /// The ladder, and further uses of its last step. A new rung is a line here and a function in gpu-kernels; one whose clusters share
 /// loads ends in `.sharing(down, across)`.
 #[rustfmt::skip]
-pub(super) const RUNGS: [Rung; 9] = [
+pub(super) const RUNGS: [Rung; 11] = [
     rung!(matmul_mma, Form::BF16, [mma::SIDE; 2], 256, 0, Grid::Plane, slices),
     rung!(matmul_wgmma, Form::BF16, [warpgroup::ROWS, warpgroup::COLUMNS], 128, warpgroup::SHARED, Grid::Tiles, boxes(64, 256)),
     rung!(matmul_ring, Form::BF16, [ring::ROWS, ring::COLUMNS], ring::THREADS, ring::SHARED, Grid::Tiles, boxes(128, 128)),
@@ -149,6 +168,8 @@ pub(super) const RUNGS: [Rung; 9] = [
     rung!(matmul_overlapped, Form::BF16, [overlapped::ROWS, overlapped::COLUMNS], overlapped::THREADS, overlapped::SHARED, Grid::Persistent, boxes(128, 128, 64)),
     rung!(matmul_rows_of_b, Form::BF16_ROWS, [overlapped::ROWS, overlapped::COLUMNS], overlapped::THREADS, overlapped::SHARED, Grid::Persistent, boxes(128, 64, 64)),
     rung!(matmul_to_f32, Form::BF16_TO_F32, [scaled::ROWS, scaled::COLUMNS], scaled::THREADS, persistent::SHARED, Grid::Persistent, scaled_boxes(128, 128)),
+    rung!(matmul_e4m3_promoted, Form::E4M3, [promoted::ROWS, promoted::COLUMNS], promoted::THREADS, promoted::SHARED, Grid::Persistent, alpha_boxes(128, 128, 64)),
+    rung!(matmul_e5m2_promoted, Form::E5M2, [promoted::ROWS, promoted::COLUMNS], promoted::THREADS, promoted::SHARED, Grid::Persistent, alpha_boxes(128, 128, 64)),
 ];
 
 /// The bytes of which a row of A, B and C has a multiple: the copy engine's and the vectors' unit.
@@ -182,15 +203,17 @@ impl Rung {
         if !self.scales && (alpha, beta) != (1.0, 0.0) {
             return Some("C = A B^T has neither --alpha nor --beta".to_string());
         }
-        let unit = (UNIT / self.form.factors.bytes()) as u32;
+        let [along_n, along_k] =
+            [self.form.bytes_along_n(), self.form.factors.bytes()].map(|bytes| (UNIT / bytes) as u32);
         let Matrices { m, n, k } = size;
         if let Some(large) = [m, n, k].into_iter().find(|&size| size >= SIZES) {
             return Some(format!("--size {size}: {large} is not below 2^31"));
         }
-        let odd = [("N", n), ("K", k)].into_iter().find(|(_, size)| !size.is_multiple_of(unit))?;
+        let (name, size_of_it, unit) = [("N", n, along_n), ("K", k, along_k)]
+            .into_iter()
+            .find(|(_, size, unit)| !size.is_multiple_of(*unit))?;
         Some(format!(
-            "--size {size}: {} = {} is not a multiple of {unit}, and rows have to begin at multiples of {UNIT} bytes",
-            odd.0, odd.1
+            "--size {size}: {name} = {size_of_it} is not a multiple of {unit}, and rows have to begin at multiples of {UNIT} bytes"
         ))
     }
 
@@ -310,7 +333,10 @@ pub(super) fn notes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{device::tests::h200, experiments::tests::naming};
+    use crate::{
+        device::tests::h200,
+        experiments::{matmul::Element, tests::naming},
+    };
 
     /// The one point of a kernel for a product.
     fn point(kernel: &str, m: u32, n: u32, k: u32) -> Point {
@@ -340,6 +366,14 @@ mod tests {
         let sizes: Vec<_> = maps.iter().map(|map| (map.buffer, map.size, map.tile)).collect();
         assert_eq!(sizes, [(0, [200, 72], [128, 64]), (1, [328, 72], [128, 64]), (2, [200, 328], [64, 64])]);
         assert!(point("matmul_mma", 200, 328, 72).maps.is_empty());
+        // FP8 has 128 elements in as many bytes, and moves as bytes.
+        let maps = point("matmul_e4m3_promoted", 200, 328, 80).maps;
+        let of = maps.iter().map(|map| (map.element, map.size, map.tile));
+        let (bytes, bf16) = (Element::E4m3.of_tensor(), Element::Bf16.of_tensor());
+        assert_eq!(
+            of.collect::<Vec<_>>(),
+            [(bytes, [200, 80], [128, 128]), (bytes, [328, 80], [128, 128]), (bf16, [200, 328], [64, 64])]
+        );
     }
 
     #[test]
@@ -349,6 +383,29 @@ mod tests {
         assert_eq!(read("matmul_mma"), (4 * 32 + 2 * 64) << 10);
         assert_eq!(read("matmul_wgmma"), (2 * 32 + 4 * 64) << 10);
         assert_eq!(read("matmul_overlapped"), (2 * 32 + 2 * 64) << 10);
+        // Half as many bytes of FP8.
+        assert_eq!(read("matmul_e5m2_promoted"), (2 * 16 + 2 * 32) << 10);
+    }
+
+    #[test]
+    fn a_unit_of_n_is_of_the_result_and_of_k_is_of_the_factors() {
+        let refusal = |kernel, n, k| {
+            let points = points(&naming(&[kernel]), &[Matrices { m: 1, n, k }], (1.0, 0.0), &h200());
+            points.err().map(|error| error.to_string())
+        };
+        for (kernel, of_n, of_k) in [
+            ("matmul_overlapped", 8, 8),
+            ("matmul_rows_of_b", 8, 8),
+            ("matmul_to_f32", 4, 8),
+            ("matmul_e4m3_promoted", 8, 16),
+            ("matmul_e5m2_promoted", 8, 16),
+        ] {
+            assert_eq!(refusal(kernel, of_n, of_k), None, "{kernel}");
+            let [n, k] = [(of_n / 2, of_k), (of_n, of_k / 2)].map(|(n, k)| refusal(kernel, n, k));
+            let says = |name, half, unit| format!("{name} = {half} is not a multiple of {unit}, and rows");
+            assert!(n.is_some_and(|error| error.contains(&says("N", of_n / 2, of_n))), "{kernel}");
+            assert!(k.is_some_and(|error| error.contains(&says("K", of_k / 2, of_k))), "{kernel}");
+        }
     }
 
     #[test]
