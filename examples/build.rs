@@ -10,7 +10,18 @@ fn main() {
     // Of the repository's own kernels, those for tensor cores that example 10 launches.
     let tensor_cores = CudaBuilder::new("../gpu-kernels")
         .arch(NvvmArch::Compute90a)
-        .only(NvvmArch::Compute90a, ["matmul_mma", "matmul_wgmma", "matmul_overlapped"])
+        .only(
+            NvvmArch::Compute90a,
+            [
+                "matmul_overlapped",
+                "matmul_batched",
+                "matmul_scaled",
+                "matmul_e4m3",
+                "matmul_3xtf32",
+                "split_tf32",
+                "repitch",
+            ],
+        )
         .copy_to(folder.join("tensor_cores.ptx"))
         .build();
     for built in [ours, tensor_cores] {

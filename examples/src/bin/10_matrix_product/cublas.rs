@@ -1,18 +1,20 @@
 //! cuBLAS, loaded at run time where the machine has it: nothing is linked, and nothing is needed to build.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_longlong, c_void};
 use std::ptr;
 
 use anyhow::{Context as _, Result, ensure};
 use cust::stream::Stream;
 use libloading::Library;
 
+use crate::matrix::Size;
+
 type Handle = *mut c_void;
 type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
 type SetStream = unsafe extern "C" fn(Handle, *mut c_void) -> c_int;
-/// `cublasGemmEx`: operations, sizes, alpha, three matrices with their types and leading dimensions (beta before the last), the
-/// type of the sums, the algorithm.
-type GemmEx = unsafe extern "C" fn(
+/// `cublasGemmStridedBatchedEx`: operations, sizes, alpha, three matrices with their types, leading dimensions and distances in
+/// elements (beta before the last), their count, the type of the sums, the algorithm.
+type Batched = unsafe extern "C" fn(
     Handle,
     c_int,
     c_int,
@@ -23,22 +25,33 @@ type GemmEx = unsafe extern "C" fn(
     *const c_void,
     c_int,
     c_int,
+    c_longlong,
     *const c_void,
     c_int,
     c_int,
+    c_longlong,
     *const c_void,
     *mut c_void,
     c_int,
+    c_int,
+    c_longlong,
     c_int,
     c_int,
     c_int,
 ) -> c_int;
 
+/// The types of a product: of all three matrices. Sums are f32.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Gemm {
+    Bf16,
+    F32,
+}
+
 /// The library and a handle, which stay until the process ends.
 pub(crate) struct Cublas {
     name: &'static str,
     handle: Handle,
-    gemm: GemmEx,
+    gemm: Batched,
 }
 
 impl Cublas {
@@ -53,7 +66,7 @@ impl Cublas {
         unsafe {
             let create = *library.get::<Create>(b"cublasCreate_v2\0")?;
             let set_stream = *library.get::<SetStream>(b"cublasSetStream_v2\0")?;
-            let gemm = *library.get::<GemmEx>(b"cublasGemmEx\0")?;
+            let gemm = *library.get::<Batched>(b"cublasGemmStridedBatchedEx\0")?;
             std::mem::forget(library);
             check("cublasCreate_v2", create(&raw mut handle))?;
             check("cublasSetStream_v2", set_stream(handle, stream.as_inner().cast()))?;
@@ -65,18 +78,29 @@ impl Cublas {
         self.name
     }
 
-    /// Queues `C = A * B^T` in bf16 with sums in f32.
+    /// Queues `C = A * B^T` for so many matrices of each, one behind the other, and is true.
     ///
     /// # Safety
-    /// The addresses are of `m` rows of `k`, `n` rows of `k` and `m` rows of `n` bf16, which live until the work is done.
-    pub(crate) unsafe fn product(&self, [a, b, c]: [u64; 3], [m, n, k]: [u32; 3]) -> Result<()> {
+    /// The addresses are of `m` rows of `k`, `n` rows of `k` and `m` rows of `n`, so many times, which live until the work is
+    /// done.
+    pub(crate) unsafe fn product(
+        &self,
+        types: Gemm,
+        [a, b, c]: [u64; 3],
+        size: Size,
+        stack: u32,
+    ) -> Result<bool> {
         const TRANSPOSED: c_int = 1;
         const AS_IS: c_int = 0;
-        const BF16: c_int = 14;
         const COMPUTE_F32: c_int = 68;
         const DEFAULT: c_int = -1;
+        let element = match types {
+            Gemm::Bf16 => 14,
+            Gemm::F32 => 0,
+        };
         let (one, zero) = (1_f32, 0_f32);
-        let [m, n, k] = [m, n, k].map(|size| size as c_int);
+        let [m, n, k] = [size.m, size.n, size.k].map(|size| size as c_int);
+        let [of_a, of_b, of_c] = size.elements().map(|elements| elements as c_longlong);
         let pointer = |address: u64| ptr::with_exposed_provenance_mut::<c_void>(address as usize);
         // cuBLAS counts down columns: there it is C^T = B A^T, with B's rows as columns.
         // SAFETY: promised by the caller; the factors are read before the call returns.
@@ -90,20 +114,25 @@ impl Cublas {
                 k,
                 (&raw const one).cast(),
                 pointer(b),
-                BF16,
+                element,
                 k,
+                of_b,
                 pointer(a),
-                BF16,
+                element,
                 k,
+                of_a,
                 (&raw const zero).cast(),
                 pointer(c),
-                BF16,
+                element,
                 n,
+                of_c,
+                stack as c_int,
                 COMPUTE_F32,
                 DEFAULT,
             )
         };
-        check("cublasGemmEx", status)
+        check("cublasGemmStridedBatchedEx", status)?;
+        Ok(true)
     }
 }
 
