@@ -45,7 +45,7 @@
 //! copies past L1 changed less than 2% or lost.
 //!
 //! # Launch
-//! Parameters and sizes are those of [`matmul_register`](super::matmul_register). Blocks of [`THREADS`] in any shape; a grid of
+//! Parameters and sizes are those of [`matmul_register`](super). Blocks of [`THREADS`] in any shape; a grid of
 //! `ceil(n / 256)` by `ceil(m / 128)`. Blocks whose part is inside C load vectors if `k` and `n` are multiples of four, except
 //! the last step where `k` is not a multiple of [`DEPTH`]; the rest goes element by element.
 
