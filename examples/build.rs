@@ -17,6 +17,7 @@ fn main() {
                 "matmul_batched",
                 "matmul_scaled",
                 "matmul_e4m3",
+                "matmul_e4m3_promoted",
                 "matmul_3xtf32",
                 "split_tf32",
                 "repitch",
