@@ -19,8 +19,13 @@ use task::{Form, Task};
 /// C = alpha * A * B + beta * C.
 pub(super) struct Matmul;
 
-/// Sizes in a check: whole parts of C and two steps for the largest blocks, and remainders on every side.
-const SMALL: [Matrices; 2] = [Matrices { m: 128, n: 256, k: 32 }, Matrices { m: 70, n: 133, k: 37 }];
+/// Sizes in a check: whole tiles, as the hardware's counters were read; whole parts of C and two steps for the largest blocks;
+/// and remainders on every side.
+const SMALL: [Matrices; 3] = [
+    Matrices { m: 128, n: 128, k: 16 },
+    Matrices { m: 128, n: 256, k: 32 },
+    Matrices { m: 70, n: 133, k: 37 },
+];
 
 /// Sides of the matrices in a run that names no size: on a GPU, where all kernels fill the card, and beyond L2 with `--full`.
 const USUAL: u32 = 2048;
