@@ -24,7 +24,7 @@ use super::tiles::Tiles;
 use cuda_std::async_copy::bulk_wait_group;
 use cuda_std::tensor::{
     Accumulator256, Bf16, Element, Multiply, Packed256, Sums256, SwizzledTile, TensorMap, TransposedTile,
-    aligned_dynamic_shared, decrease_registers, increase_registers,
+    aligned_dynamic_shared, increase_registers,
 };
 use cuda_std::{kernel, thread, unroll};
 
@@ -67,15 +67,7 @@ pub(super) unsafe fn product<E: Element, R: Right, N: Nth>(
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
 
         if warpgroup == 0 {
-            decrease_registers::<40>();
-            if lane == 0 {
-                let (maps, mut ring) = ((a.acquire(true), b.acquire(true)), ring.producer());
-                for tile in tiles.of_block_in(matrices) {
-                    let (nth, tile) = N::of(tile, tiles);
-                    let (row, column) = tiles.place(tile);
-                    pipeline::load::<E, R>(&mut ring, maps, (row * ROWS, column * COLUMNS), nth, steps);
-                }
-            }
+            pipeline::load_tiles::<E, R, N>(ring, (a, b), tiles, matrices, steps);
         } else {
             increase_registers::<232>();
             let half = warpgroup - 1;

@@ -8,9 +8,7 @@
 
 use super::pipeline;
 use super::tiles::Tiles;
-use cuda_std::tensor::{
-    Bf16, SwizzledTile, TensorMap, aligned_dynamic_shared, decrease_registers, increase_registers,
-};
+use cuda_std::tensor::{Bf16, SwizzledTile, TensorMap, aligned_dynamic_shared, increase_registers};
 use cuda_std::{kernel, thread};
 
 pub use super::pipeline::{COLUMNS, ROWS, SHARED, THREADS};
@@ -42,15 +40,7 @@ pub unsafe fn matmul_persistent(
         thread::sync_threads();
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
         if warpgroup == 0 {
-            decrease_registers::<40>();
-            if lane == 0 {
-                let (maps, mut ring) = ((a.acquire(true), b.acquire(true)), ring.producer());
-                for tile in tiles.of_block() {
-                    let (row, column) = tiles.place(tile);
-                    let corner = (row * ROWS, column * COLUMNS);
-                    pipeline::load::<Bf16, SwizzledTile<COLUMNS>>(&mut ring, maps, corner, (), steps);
-                }
-            }
+            pipeline::load_tiles::<Bf16, SwizzledTile<COLUMNS>, ()>(ring, (a, b), tiles, 1, steps);
         } else {
             increase_registers::<232>();
             let half = warpgroup - 1;

@@ -7,7 +7,7 @@ use cuda_std::async_copy::Barrier;
 use cuda_std::shared_array;
 use cuda_std::tensor::{
     Accumulator256, Consumer, Corner, Element, Filling, Map, Multiply, Packed128, Packed256, Producer, Ring,
-    Sums128, Sums256, SwizzledTile, TransposedTile,
+    Sums128, Sums256, SwizzledTile, TensorMap, TransposedTile, decrease_registers,
 };
 use cuda_std::vector::F32x2;
 use cuda_std::{thread, unroll};
@@ -142,6 +142,32 @@ pub(super) unsafe fn load<E: Element, R: Right>(
         unsafe {
             stage.load::<ROWS>(0, a, nth.at(depth, row));
             R::load(&stage, b, column, depth, nth);
+        }
+    }
+}
+
+/// What the first warpgroup of a block does that goes from tile to tile: it gives registers back, and its first thread loads.
+///
+/// # Safety
+/// All threads of the block's first warpgroup call this, once, with ring and maps as for [`load`]; the other two warpgroups take the registers.
+#[inline(always)]
+pub(super) unsafe fn load_tiles<E: Element, R: Right, N: Nth>(
+    ring: Stages,
+    (a, b): (&TensorMap, &TensorMap),
+    tiles: Tiles,
+    matrices: u32,
+    steps: u32,
+) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        decrease_registers::<40>();
+        if thread::thread_idx_x() == 0 {
+            let (maps, mut ring) = ((a.acquire(true), b.acquire(true)), ring.producer());
+            for tile in tiles.of_block_in(matrices) {
+                let (nth, tile) = N::of(tile, tiles);
+                let (row, column) = tiles.place(tile);
+                load::<E, R>(&mut ring, maps, (row * ROWS, column * COLUMNS), nth, steps);
+            }
         }
     }
 }

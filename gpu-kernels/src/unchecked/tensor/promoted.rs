@@ -43,15 +43,7 @@ where
         thread::sync_threads();
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
         if warpgroup == 0 {
-            decrease_registers::<40>();
-            if lane == 0 {
-                let (maps, mut ring) = ((a.acquire(true), b.acquire(true)), ring.producer());
-                for tile in tiles.of_block() {
-                    let (row, column) = tiles.place(tile);
-                    let corner = (row * ROWS, column * COLUMNS);
-                    pipeline::load::<E, SwizzledTile<COLUMNS>>(&mut ring, maps, corner, (), steps);
-                }
-            }
+            pipeline::load_tiles::<E, SwizzledTile<COLUMNS>, ()>(ring, (a, b), tiles, 1, steps);
         } else {
             increase_registers::<232>();
             let half = warpgroup - 1;

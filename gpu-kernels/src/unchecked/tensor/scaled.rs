@@ -9,7 +9,7 @@ use super::pipeline;
 use super::tiles::Tiles;
 use cuda_std::tensor::{
     Bf16, E4m3, E5m2, Packed256, Sums256, SwizzledTile, TensorMap, aligned_dynamic_shared,
-    decrease_registers, increase_registers, pack_bf16,
+    increase_registers, pack_bf16,
 };
 use cuda_std::{kernel, thread, unroll};
 
@@ -157,15 +157,7 @@ pub unsafe fn matmul_to_f32(
         thread::sync_threads();
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
         if warpgroup == 0 {
-            decrease_registers::<40>();
-            if lane == 0 {
-                let (maps, mut ring) = ((a.acquire(true), b.acquire(true)), ring.producer());
-                for tile in tiles.of_block() {
-                    let (row, column) = tiles.place(tile);
-                    let corner = (row * ROWS, column * COLUMNS);
-                    pipeline::load::<Bf16, SwizzledTile<COLUMNS>>(&mut ring, maps, corner, (), steps);
-                }
-            }
+            pipeline::load_tiles::<Bf16, SwizzledTile<COLUMNS>, ()>(ring, (a, b), tiles, 1, steps);
         } else {
             increase_registers::<232>();
             let half = warpgroup - 1;
