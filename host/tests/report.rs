@@ -98,18 +98,32 @@ fn sass_is_shown_where_ptxas_and_nvdisasm_are_at_hand() {
     assert!(!without.contains("SASS</summary>"));
 }
 
-/// README's picture is the one that its records make.
+/// Pictures of the documentation are those that its records make.
 #[test]
-fn the_picture_of_readme_is_made_of_records() {
+fn the_pictures_of_the_documentation_are_made_of_records() {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
-    let (_, picture) =
-        report(&[&format!("{docs}/results/sim-c870/records.jsonl"), "--picture", "offset,stride"]);
-    let kept = fs::read_to_string(format!("{docs}/pictures/offset-stride.svg")).expect("README's picture");
-    assert!(
-        picture == Some(kept),
-        "docs/pictures/offset-stride.svg is outdated: `cargo xtask report docs/results/h200/records.jsonl \
-         docs/results/sim-c870/records.jsonl --picture offset,stride --out docs/pictures/offset-stride.svg` draws it again"
-    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let drawn = folder.path().join("picture.svg");
+    let drawn_name = drawn.to_str().expect("a path in UTF-8");
+    for (records, experiments, picture) in [
+        (&["h200/records.jsonl", "sim-c870/records.jsonl"][..], "offset,stride", "offset-stride.svg"),
+        (&["h200/matmul.jsonl"], "matmul", "matmul.svg"),
+    ] {
+        let paths: Vec<_> = records.iter().map(|name| format!("{docs}/results/{name}")).collect();
+        let mut arguments = vec!["report"];
+        arguments.extend(paths.iter().map(String::as_str));
+        arguments.extend(["--picture", experiments, "--out", drawn_name]);
+        let Outcome { status, err, .. } = outcome(&mut coalesce(&arguments));
+        assert_eq!((status, err.as_str()), (Some(0), ""));
+        let kept = fs::read_to_string(format!("{docs}/pictures/{picture}")).expect("a picture");
+        assert!(
+            fs::read_to_string(&drawn).expect("it was drawn") == kept,
+            "docs/pictures/{picture} is outdated: `cargo xtask report {} --picture {experiments} --out \
+             docs/pictures/{picture}` draws it again",
+            records.iter().map(|name| format!("docs/results/{name}")).collect::<Vec<_>>().join(" "),
+        );
+        fs::remove_file(&drawn).expect("it is there");
+    }
 }
 
 #[test]
