@@ -29,7 +29,7 @@ mod transpose;
 mod unified;
 
 pub(crate) use self::{
-    buffers::Buffers,
+    buffers::{Buffers, Written},
     choices::{Choices, Matrices, Pattern, SIZES},
     gemm::Gemm,
     launch::{KernelInfo, QueueWork, Work},

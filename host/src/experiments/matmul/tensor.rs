@@ -7,20 +7,24 @@ use super::{
 };
 use crate::{
     device::DeviceInfo,
-    experiments::{KernelInfo, Matrices, MatrixMap, Point, Request, Shape, Work, covering_2d},
+    experiments::{
+        Buffers, KernelInfo, Matrices, MatrixMap, Point, Request, Shape, Work, Written, covering_2d,
+    },
     kernels::own,
     sizes::Bytes,
 };
 use anyhow::{Result, bail};
+use cuda_launch::{Pointer, Slice};
 use gpu_kernels::unchecked::tensor::{
     mma::{self, matmul_mma},
-    multicast::{self, matmul_multicast},
+    multicast::matmul_multicast,
     overlapped::{self, matmul_overlapped, matmul_rows_of_b},
-    persistent::{self, matmul_persistent},
-    promoted::{self, matmul_e4m3_promoted, matmul_e5m2_promoted},
-    ring::{self, matmul_ring},
-    scaled::{self, matmul_to_f32},
-    stored::{self, matmul_stored},
+    persistent::matmul_persistent,
+    pipeline,
+    promoted::{matmul_e4m3_promoted, matmul_e5m2_promoted},
+    ring::matmul_ring,
+    scaled::matmul_to_f32,
+    stored::matmul_stored,
     warpgroup::{self, matmul_wgmma},
 };
 
@@ -28,6 +32,7 @@ use gpu_kernels::unchecked::tensor::{
 const DEPTH: u64 = 128;
 
 /// A kernel, and how it is launched.
+#[derive(Clone, Copy)]
 pub(super) struct Rung {
     pub info: KernelInfo,
     form: Form,
@@ -40,11 +45,11 @@ pub(super) struct Rung {
     grid: Grid,
     /// Tiles, down and across, that the blocks of a cluster compute together, where their loads serve all of them.
     shared_by: [u32; 2],
-    /// The tensor maps that it takes, in order: the matrix, and rows of a box.
-    maps: &'static [(Matrix, u32)],
+    /// The tensor maps that it takes, of A, B and C in this order, by the rows of their boxes.
+    boxes: &'static [u32],
     /// Whether it takes alpha and beta.
     scales: bool,
-    work: fn(Matrices, scale: (f32, f32), group: u32) -> Work,
+    work: fn(Call) -> Work,
 }
 
 /// The blocks of a launch.
@@ -58,118 +63,100 @@ enum Grid {
     Persistent,
 }
 
-/// A rung by its kernel, the form of its matrices, its tile, its threads and shared bytes, its grid and what it takes:
-/// matrices as slices; A and B by maps with boxes of so many rows; C by a map as well, perhaps with an alpha, which is 1 here; or
-/// alpha and beta too.
+/// What a launch passes besides matrices.
+#[derive(Clone, Copy)]
+struct Call {
+    size: Matrices,
+    /// Alpha and beta.
+    scale: (f32, f32),
+    /// Rows of tiles of a band.
+    group: u32,
+}
+
+/// A pointer to a tensor map of the kernel's type `M`.
+type Map<'a, M> = Pointer<'a, M>;
+
+/// The arguments of a kernel that takes A, B and C as slices.
+fn slices<'a, T: Copy + 'static, C: Written<'a>>(
+    buffers: &'a Buffers,
+    Call { size: Matrices { m, n, k }, .. }: Call,
+) -> (Slice<'a, T>, Slice<'a, T>, C, u32, u32, u32) {
+    (buffers.read(0), buffers.read(1), buffers.write(2), m, n, k)
+}
+
+/// Those of one that takes maps of A and B, and C.
+fn two_maps<'a, M, C: Written<'a>>(
+    buffers: &'a Buffers,
+    Call { size: Matrices { m, n, k }, group, .. }: Call,
+) -> (Map<'a, M>, Map<'a, M>, C, u32, u32, u32, u32) {
+    (buffers.read_map(0), buffers.read_map(1), buffers.write(2), m, n, k, group)
+}
+
+/// The same with alpha and beta.
+fn two_maps_scaled<'a, M, C: Written<'a>>(
+    buffers: &'a Buffers,
+    Call { size: Matrices { m, n, k }, scale: (alpha, beta), group }: Call,
+) -> (Map<'a, M>, Map<'a, M>, C, u32, u32, u32, f32, f32, u32) {
+    (buffers.read_map(0), buffers.read_map(1), buffers.write(2), m, n, k, alpha, beta, group)
+}
+
+/// Those of one that takes maps of A, B and C.
+fn three_maps<M>(
+    buffers: &Buffers,
+    Call { size: Matrices { m, n, k }, group, .. }: Call,
+) -> (Map<'_, M>, Map<'_, M>, Map<'_, M>, u32, u32, u32, u32) {
+    (buffers.read_map(0), buffers.read_map(1), buffers.write_map(2), m, n, k, group)
+}
+
+/// The same with alpha.
+#[expect(clippy::type_complexity, reason = "a kernel's parameters in their order")]
+fn three_maps_alpha<M>(
+    buffers: &Buffers,
+    Call { size: Matrices { m, n, k }, scale: (alpha, _), group }: Call,
+) -> (Map<'_, M>, Map<'_, M>, Map<'_, M>, u32, u32, u32, f32, u32) {
+    (buffers.read_map(0), buffers.read_map(1), buffers.write_map(2), m, n, k, alpha, group)
+}
+
+/// What `matmul_overlapped` has, and most of the others: a rung says where it differs.
+const USUAL: Rung = Rung {
+    info: KernelInfo::of::<matmul_overlapped>(),
+    form: Form::BF16,
+    tile: [overlapped::ROWS, overlapped::COLUMNS],
+    threads: overlapped::THREADS,
+    shared: overlapped::SHARED,
+    grid: Grid::Persistent,
+    shared_by: [1, 1],
+    boxes: &[128, 128, 64],
+    scales: false,
+    work: |call| Work::kernel::<matmul_overlapped>(move |buffers| three_maps(buffers, call)),
+};
+
+/// A rung by its kernel, the function that gives its arguments, and where it differs from the usual ones.
 macro_rules! rung {
-    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, slices) => {
-        rung!($kernel, $form, $tile, $threads, $shared, $grid, [], |Matrices { m, n, k }, _, _| {
-            Work::kernel::<$kernel>(move |buffers| {
-                (buffers.read(0), buffers.read(1), buffers.write(2), m, n, k)
-            })
-        })
-    };
-    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, boxes($a:expr, $b:expr)) => {
-        rung!(
-            $kernel,
-            $form,
-            $tile,
-            $threads,
-            $shared,
-            $grid,
-            [(Matrix::A, $a), (Matrix::B, $b)],
-            |Matrices { m, n, k }, _, group| {
-                Work::kernel::<$kernel>(move |buffers| {
-                    (buffers.read_map(0), buffers.read_map(1), buffers.write(2), m, n, k, group)
-                })
-            }
-        )
-    };
-    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, boxes($a:expr, $b:expr, $c:expr)) => {
-        rung!(
-            $kernel,
-            $form,
-            $tile,
-            $threads,
-            $shared,
-            $grid,
-            [(Matrix::A, $a), (Matrix::B, $b), (Matrix::C, $c)],
-            |Matrices { m, n, k }, _, group| {
-                Work::kernel::<$kernel>(move |buffers| {
-                    let c = buffers.write_map(2);
-                    (buffers.read_map(0), buffers.read_map(1), c, m, n, k, group)
-                })
-            }
-        )
-    };
-    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, alpha_boxes($a:expr, $b:expr, $c:expr)) => {
-        rung!(
-            $kernel,
-            $form,
-            $tile,
-            $threads,
-            $shared,
-            $grid,
-            [(Matrix::A, $a), (Matrix::B, $b), (Matrix::C, $c)],
-            |Matrices { m, n, k }, _, group| {
-                Work::kernel::<$kernel>(move |buffers| {
-                    let c = buffers.write_map(2);
-                    (buffers.read_map(0), buffers.read_map(1), c, m, n, k, 1.0, group)
-                })
-            }
-        )
-    };
-    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, scaled_boxes($a:expr, $b:expr)) => {
-        Rung {
-            scales: true,
-            ..rung!(
-                $kernel,
-                $form,
-                $tile,
-                $threads,
-                $shared,
-                $grid,
-                [(Matrix::A, $a), (Matrix::B, $b)],
-                |Matrices { m, n, k }, (alpha, beta), group| {
-                    Work::kernel::<$kernel>(move |buffers| {
-                        let c = buffers.write(2);
-                        (buffers.read_map(0), buffers.read_map(1), c, m, n, k, alpha, beta, group)
-                    })
-                }
-            )
-        }
-    };
-    ($kernel:ty, $form:expr, $tile:expr, $threads:expr, $shared:expr, $grid:expr, $maps:expr, $work:expr) => {
+    ($kernel:ty, $arguments:ident $(, $field:ident: $value:expr)*) => {
         Rung {
             info: KernelInfo::of::<$kernel>(),
-            form: $form,
-            tile: $tile,
-            threads: $threads,
-            shared: $shared,
-            grid: $grid,
-            shared_by: [1, 1],
-            maps: &$maps,
-            scales: false,
-            work: $work,
+            work: |call| Work::kernel::<$kernel>(move |buffers| $arguments(buffers, call)),
+            $($field: $value,)*
+            ..USUAL
         }
     };
 }
 
-/// The ladder, and further uses of its last step. A new rung is a line here and a function in gpu-kernels; one whose clusters share
-/// loads ends in `.sharing(down, across)`.
+/// The ladder, and further uses of its last step. A new rung is a line here and a function in gpu-kernels.
 #[rustfmt::skip]
 pub(super) const RUNGS: [Rung; 11] = [
-    rung!(matmul_mma, Form::BF16, [mma::SIDE; 2], 256, 0, Grid::Plane, slices),
-    rung!(matmul_wgmma, Form::BF16, [warpgroup::ROWS, warpgroup::COLUMNS], 128, warpgroup::SHARED, Grid::Tiles, boxes(64, 256)),
-    rung!(matmul_ring, Form::BF16, [ring::ROWS, ring::COLUMNS], ring::THREADS, ring::SHARED, Grid::Tiles, boxes(128, 128)),
-    rung!(matmul_persistent, Form::BF16, [persistent::ROWS, persistent::COLUMNS], persistent::THREADS, persistent::SHARED, Grid::Persistent, boxes(128, 128)),
-    rung!(matmul_multicast, Form::BF16, [multicast::ROWS, multicast::COLUMNS], multicast::THREADS, multicast::SHARED, Grid::Persistent, boxes(128, 128)).sharing(2, 1),
-    rung!(matmul_stored, Form::BF16, [stored::ROWS, stored::COLUMNS], stored::THREADS, stored::SHARED, Grid::Persistent, boxes(128, 128, 64)),
-    rung!(matmul_overlapped, Form::BF16, [overlapped::ROWS, overlapped::COLUMNS], overlapped::THREADS, overlapped::SHARED, Grid::Persistent, boxes(128, 128, 64)),
-    rung!(matmul_rows_of_b, Form::BF16_ROWS, [overlapped::ROWS, overlapped::COLUMNS], overlapped::THREADS, overlapped::SHARED, Grid::Persistent, boxes(128, 64, 64)),
-    rung!(matmul_to_f32, Form::BF16_TO_F32, [scaled::ROWS, scaled::COLUMNS], scaled::THREADS, persistent::SHARED, Grid::Persistent, scaled_boxes(128, 128)),
-    rung!(matmul_e4m3_promoted, Form::E4M3, [promoted::ROWS, promoted::COLUMNS], promoted::THREADS, promoted::SHARED, Grid::Persistent, alpha_boxes(128, 128, 64)),
-    rung!(matmul_e5m2_promoted, Form::E5M2, [promoted::ROWS, promoted::COLUMNS], promoted::THREADS, promoted::SHARED, Grid::Persistent, alpha_boxes(128, 128, 64)),
+    rung!(matmul_mma, slices, tile: [mma::SIDE; 2], threads: 256, shared: 0, grid: Grid::Plane, boxes: &[]),
+    rung!(matmul_wgmma, two_maps, tile: [warpgroup::ROWS, warpgroup::COLUMNS], threads: 128, shared: warpgroup::SHARED, grid: Grid::Tiles, boxes: &[64, 256]),
+    rung!(matmul_ring, two_maps, shared: pipeline::SHARED, grid: Grid::Tiles, boxes: &[128, 128]),
+    rung!(matmul_persistent, two_maps, shared: pipeline::SHARED, boxes: &[128, 128]),
+    rung!(matmul_multicast, two_maps, shared: pipeline::SHARED, boxes: &[128, 128], shared_by: [2, 1]),
+    rung!(matmul_stored, three_maps),
+    rung!(matmul_overlapped, three_maps),
+    rung!(matmul_rows_of_b, three_maps, form: Form::BF16_ROWS, boxes: &[128, 64, 64]),
+    rung!(matmul_to_f32, two_maps_scaled, form: Form::BF16_TO_F32, shared: pipeline::SHARED, boxes: &[128, 128], scales: true),
+    rung!(matmul_e4m3_promoted, three_maps_alpha, form: Form::E4M3),
+    rung!(matmul_e5m2_promoted, three_maps_alpha, form: Form::E5M2),
 ];
 
 /// The bytes of which a row of A, B and C has a multiple: the copy engine's and the vectors' unit.
@@ -179,11 +166,6 @@ const UNIT: u64 = 16;
 const SIZES: u32 = 1 << 31;
 
 impl Rung {
-    /// The same in clusters whose blocks load together, for so many tiles down and across.
-    const fn sharing(self, down: u32, across: u32) -> Rung {
-        Rung { shared_by: [down, across], ..self }
-    }
-
     /// The reason why the device cannot run the kernel, as a clause.
     fn why_not_on(&self, device: &DeviceInfo) -> Option<String> {
         own::why_not(self.info.name, device).or_else(|| {
@@ -237,9 +219,9 @@ impl Rung {
         };
         let shape = Shape::new(grid, [self.threads, 1, 1]).with_shared(self.shared);
         let loads = [rows * self.shared_by[0], columns * self.shared_by[1]];
-        let work = (self.work)(task.matrices, task.scale, group(m.max(n)));
+        let call = Call { size: task.matrices, scale: task.scale, group: group(m.max(n)) };
         let more = (blocks > 1).then_some(("cluster", blocks));
-        let of = |&(matrix, down): &(Matrix, u32)| {
+        let of = |(matrix, &down): (Matrix, &u32)| {
             let (element, size) = match (matrix, self.form.order) {
                 (Matrix::A, _) => (self.form.factors, [m, k]),
                 (Matrix::B, Order::Columns) => (self.form.factors, [n, k]),
@@ -249,8 +231,8 @@ impl Rung {
             let tile = [down, (DEPTH / element.bytes()) as u32];
             MatrixMap { buffer: matrix as usize, element: element.of_tensor(), size, tile }
         };
-        let maps = self.maps.iter().map(of).collect();
-        Ok(Point { maps, ..task.point(shape, loads, work, more)? })
+        let maps = [Matrix::A, Matrix::B, Matrix::C].into_iter().zip(self.boxes).map(of).collect();
+        Ok(Point { maps, ..task.point(shape, loads, (self.work)(call), more)? })
     }
 }
 
