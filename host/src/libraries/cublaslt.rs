@@ -182,7 +182,6 @@ impl CublasLt {
         let (operation, [rows, columns]) =
             if gemm.transposed { (TRANSPOSED, [k, n]) } else { (AS_IS, [n, k]) };
         let functions = self.functions;
-        let exact_reductions = 1_u32 | 2;
         let mut product = ptr::null_mut();
         let mut preference = ptr::null_mut();
         let mut proposals = [Proposal::default(); CANDIDATES];
@@ -201,40 +200,16 @@ impl CublasLt {
         unsafe {
             let status = (functions.description)(&raw mut product, COMPUTE_F32, float);
             check("cublasLtMatmulDescCreate", status)?;
-            let status = (functions.set_description)(
-                product,
-                TRANSPOSE_FIRST,
-                (&raw const operation).cast(),
-                size_of::<c_int>(),
-            );
-            check("cublasLtMatmulDescSetAttribute", status)?;
+            let describe = ("cublasLtMatmulDescSetAttribute", functions.set_description, product);
+            set(describe, TRANSPOSE_FIRST, operation)?;
             if gemm.factors.is_fp8() {
-                let off = 0_i8;
-                let status = (functions.set_description)(
-                    product,
-                    FAST_ACCUMULATION,
-                    (&raw const off).cast(),
-                    size_of::<i8>(),
-                );
-                check("cublasLtMatmulDescSetAttribute", status)?;
+                set(describe, FAST_ACCUMULATION, 0_i8)?;
             }
             check("cublasLtMatmulPreferenceCreate", (functions.preference)(&raw mut preference))?;
-            let most = WORKSPACE as u64;
-            let status = (functions.set_preference)(
-                preference,
-                MOST_WORKSPACE,
-                (&raw const most).cast(),
-                size_of::<u64>(),
-            );
-            check("cublasLtMatmulPreferenceSetAttribute", status)?;
+            let prefer = ("cublasLtMatmulPreferenceSetAttribute", functions.set_preference, preference);
+            set(prefer, MOST_WORKSPACE, WORKSPACE as u64)?;
             // Sums of parts of a sum are in the type of the sums, not in that of the result.
-            let status = (functions.set_preference)(
-                preference,
-                REDUCTIONS,
-                (&raw const exact_reductions).cast(),
-                size_of::<u32>(),
-            );
-            check("cublasLtMatmulPreferenceSetAttribute", status)?;
+            set(prefer, REDUCTIONS, 1_u32 | 2)?;
             let [first, second, result] = layouts;
             let status = (functions.heuristic)(
                 self.handle,
@@ -267,6 +242,23 @@ impl CublasLt {
             workspace: Rc::clone(&self.workspace),
         })
     }
+}
+
+/// Sets an attribute: by this function, which has this name, of this description.
+///
+/// # Safety
+/// The description is one of the function's, and the library's documentation gives the attribute the type `T`.
+///
+/// # Errors
+/// The library refuses it.
+unsafe fn set<T>(
+    (name, function, description): (&str, SetAttribute, Handle),
+    attribute: c_int,
+    value: T,
+) -> Result<()> {
+    // SAFETY: promised by the caller; the value is read before the call returns.
+    let status = unsafe { function(description, attribute, (&raw const value).cast(), size_of::<T>()) };
+    check(name, status)
 }
 
 /// A product with the algorithms for it, of which one is chosen.
