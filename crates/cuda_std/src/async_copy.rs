@@ -54,5 +54,6 @@ pub use bulk::{
     bulk_to_shared_with_policy, bulk_wait_group, bulk_wait_group_read,
 };
 pub use element::{
-    commit_group, copy_to_shared, copy_to_shared_or_zero, copy_to_shared_past_l1, wait_all, wait_group,
+    commit_group, copy_to_shared, copy_to_shared_or_zero, copy_to_shared_past_l1,
+    copy_to_shared_past_l1_or_zero, wait_all, wait_group,
 };

@@ -463,7 +463,12 @@ fn element_copies_are_asynchronous() {
         expect_in_order(
             arch,
             "element_copies",
-            &["cp.async.cg.shared.global [", "cp.async.commit_group;", "cp.async.ca.shared.global ["],
+            &[
+                "cp.async.cg.shared.global [",
+                "cp.async.commit_group;",
+                "cp.async.ca.shared.global [",
+                "cp.async.cg.shared.global [",
+            ],
         );
         expect_in_order(
             arch,
@@ -471,6 +476,7 @@ fn element_copies_are_asynchronous() {
             &[
                 "], 16;",
                 "], 4;",
+                "], 16, %r",
                 "], 16, %r",
                 "cp.async.commit_group;",
                 "cp.async.wait_group 1;",

@@ -67,6 +67,31 @@ pub unsafe fn copy_to_shared_or_zero<T: Copy>(destination: *mut T, source: *cons
     }
 }
 
+/// Starts [`copy_to_shared_past_l1`] if the condition holds; else fills the destination with zeros and leaves the source unread
+/// (`cp.async.cg.shared.global` with a source size, sm_80). For edges of a matrix whose tiles are read once per
+/// multiprocessor, where a line in L1 is of no use.
+///
+/// # Safety
+/// As for [`copy_to_shared`]; the source need not be readable if the condition does not hold.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn copy_to_shared_past_l1_or_zero<T: Copy>(
+    destination: *mut T,
+    source: *const T,
+    condition: bool,
+) {
+    const { assert!(size_of::<T>() == 16, "cp.async.cg copies 16 bytes") };
+    let destination = shared::address(destination);
+    let bytes = if condition { 16_u32 } else { 0 };
+    // SAFETY: promised by the caller.
+    unsafe {
+        asm!(
+            "cp.async.cg.shared.global [{}], [{}], 16, {};",
+            in(reg32) destination, in(reg64) source, in(reg32) bytes, options(nostack, preserves_flags)
+        );
+    }
+}
+
 /// Makes a group of this thread's copies since the last group (`cp.async.commit_group`, sm_80).
 #[gpu_only]
 #[inline(always)]

@@ -32,16 +32,19 @@ macro_rules! elements {
 
 elements! { u32 f32 u64 U32x2 U32x4 F64x2 }
 
-/// Each block's elements backwards.
+/// Reverses each block's elements, past L1. In the second half of the results, those whose place is a multiple of 3 are 0 by
+/// condition.
 #[kernel]
 pub unsafe fn copy_async_past_l1(source: &[U32x4], results: *mut U32x4) {
     if cfg::architecture() >= 800 {
-        let tile = shared_array![U32x4; 128];
-        let thread = thread::thread_idx_x() as usize;
-        copy_to_shared_past_l1(tile.add(thread), &raw const source[crate::place()]);
+        let (near, far) = (shared_array![U32x4; 128], shared_array![U32x4; 128]);
+        let (thread, place) = (thread::thread_idx_x() as usize, crate::place());
+        copy_to_shared_past_l1(near.add(thread), &raw const source[place]);
+        copy_to_shared_past_l1_or_zero(far.add(thread), &raw const source[place], place % 3 != 0);
         wait_all();
         thread::sync_threads();
-        *results.add(crate::place()) = *tile.add(127 - thread);
+        *results.add(place) = *near.add(127 - thread);
+        *results.add(source.len() + place) = *far.add(127 - thread);
     }
 }
 

@@ -49,11 +49,7 @@ fn threads_copy_their_elements() {
             &words.iter().map(|&[word, _]| word as u32).collect::<Vec<_>>(),
         );
         check_elements(kernels, &["u64", "u32x2"], &words.iter().map(|&[word, _]| word).collect::<Vec<_>>());
-        check_elements(kernels, &["u32x4", "f64x2"], &words);
-        let (source, found) = (filled(&words), results([77_u64; 2], LENGTH));
-        let shape = (BLOCKS as u32, 128, 0);
-        run!(kernels, "copy_async_past_l1", shape, [source.as_device_ptr(), LENGTH, found.as_device_ptr()]);
-        assert_same(&read(&found), &backwards(&words), "copy_async_past_l1");
+        check_elements(kernels, &["u32x4", "f64x2", "past_l1"], &words);
     }
 }
 

@@ -18,6 +18,7 @@ pub unsafe fn element_copies(input: *const F32x4, output: *mut F32x4, edge: u32)
         async_copy::commit_group();
         async_copy::copy_to_shared(words.add(index), input.cast::<f32>().add(index));
         async_copy::copy_to_shared_or_zero(tile.add(index + 1), input.add(index + 1), index < edge as usize);
+        async_copy::copy_to_shared_past_l1_or_zero(tile.add(index), input.add(index), index < edge as usize);
         async_copy::commit_group();
         async_copy::wait_group::<1>();
         async_copy::wait_all();
