@@ -204,12 +204,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   auto put = [&](unsigned row, unsigned column, float left, float right) {
     if (row >= m || column >= n) return;
     float2 *place = reinterpret_cast<float2 *>(c + static_cast<size_t>(row) * n + column);
-    float2 both = {alpha * left, alpha * right};
-    if (beta != 0) {
-      float2 old = *place;
-      both.x += beta * old.x, both.y += beta * old.y;
-    }
-    *place = both;
+    float2 rest = {0, 0};
+    if (beta != 0) rest = {beta * place->x, beta * place->y};
+    *place = {fmaf(alpha, left, rest.x), fmaf(alpha, right, rest.y)};
   };
   persistent(a, b, m, n, k, group, [&](const Sums &sums, unsigned row, unsigned column) {
     row += threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;

@@ -76,15 +76,36 @@ fn at_host(address: u64) -> *mut u8 {
     ptr::with_exposed_provenance_mut(address as usize)
 }
 
-/// The address of a variable, and its length in bytes.
-fn find(function: &Function<'_>, name: &str) -> Result<(u64, usize)> {
-    let text = CString::new(name).with_context(|| format!("'{name}' cannot be a variable's name"))?;
+/// The kernel of this name in the module of another.
+///
+/// # Errors
+/// The module has none, or the driver fails.
+pub(crate) fn kernel(function: &Function<'_>, name: &str) -> Result<sys::CUfunction> {
+    let (module, text) = within(function, name)?;
+    let mut found = ptr::null_mut();
+    // SAFETY: the module is alive as long as its function, the name ends, and the pointer can be written.
+    let code = unsafe { sys::cuModuleGetFunction(&raw mut found, module, text.as_ptr()) };
+    if code != sys::cudaError_enum::CUDA_SUCCESS {
+        bail!("the kernel's module has no kernel {name} ({code:?})");
+    }
+    Ok(found)
+}
+
+/// The module of a kernel, and a name to look for in it.
+fn within(function: &Function<'_>, name: &str) -> Result<(sys::CUmodule, CString)> {
+    let text = CString::new(name).with_context(|| format!("'{name}' cannot be a name in a module"))?;
     let mut module = ptr::null_mut();
     // SAFETY: the function is one of the driver's and alive, and the pointer can be written.
     let code = unsafe { sys::cuFuncGetModule(&raw mut module, function.to_raw()) };
     if code != sys::cudaError_enum::CUDA_SUCCESS {
         bail!("the driver does not tell the module of a kernel ({code:?}), so {name} cannot be reached");
     }
+    Ok((module, text))
+}
+
+/// The address of a variable, and its length in bytes.
+fn find(function: &Function<'_>, name: &str) -> Result<(u64, usize)> {
+    let (module, text) = within(function, name)?;
     let (mut address, mut size) = (0, 0);
     // SAFETY: the module is alive as long as its function, the name ends, and the pointers can be written.
     let code = unsafe { sys::cuModuleGetGlobal_v2(&raw mut address, &raw mut size, module, text.as_ptr()) };

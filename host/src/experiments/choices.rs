@@ -38,6 +38,10 @@ pub(crate) struct Choices {
     #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_delimiter = ',', value_name = "N|MxNxK")]
     pub size: Vec<Matrices>,
 
+    /// Multiply stacks of so many matrices of each --size, in one launch
+    #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_name = "N", value_parser = dimension)]
+    pub batch: Option<u32>,
+
     /// The factor of the matrix product: C = alpha A B + beta C [default: 1]
     #[arg(long, allow_hyphen_values = true, value_name = "X", value_parser = coefficient)]
     pub alpha: Option<f32>,

@@ -15,6 +15,10 @@ pub(crate) struct Gemm {
     pub result: Element,
     /// Whether B lies as n rows of k, and not as k rows of n.
     pub transposed: bool,
+    /// Whether sums are left to the tensor cores, which keep 14 bits of those of FP8.
+    pub fast: bool,
+    /// The number of such products: their matrices follow one another.
+    pub batch: u32,
 }
 
 impl Gemm {
@@ -23,11 +27,18 @@ impl Gemm {
         types(self.factors, self.result)
     }
 
-    /// Bytes of A, B and C.
+    /// Bytes of all A, all B and all C.
     pub(crate) fn bytes(self) -> [u64; 3] {
         let Matrices { m, n, k } = self.matrices;
-        [(m, k, self.factors), (k, n, self.factors), (m, n, self.result)]
-            .map(|(rows, columns, element)| u64::from(rows) * u64::from(columns) * element.bytes())
+        [(m, k, self.factors), (k, n, self.factors), (m, n, self.result)].map(|(rows, columns, element)| {
+            u64::from(self.batch) * u64::from(rows) * u64::from(columns) * element.bytes()
+        })
+    }
+
+    /// Elements from one A, B or C to the next.
+    pub(crate) fn strides(self) -> [i64; 3] {
+        let Matrices { m, n, k } = self.matrices;
+        [(m, k), (k, n), (m, n)].map(|(rows, columns)| i64::from(rows) * i64::from(columns))
     }
 
     /// M, N and K as libraries take them.

@@ -1,7 +1,9 @@
 //! The work of a point: a kernel, launched by its own signature, or work of the driver.
 
 use super::{Buffers, Shape};
+use crate::symbols;
 use anyhow::{Context, Result, bail};
+use cuda_driver::ext::{self, LaunchConfig};
 use cuda_launch::{Cluster, Kernel, LaunchError, Parameter, Signatures, Words};
 use cust::{function::Function, stream::Stream};
 
@@ -71,6 +73,8 @@ pub(crate) struct KernelLaunch {
     /// The kernel.
     pub info: KernelInfo,
     pass: Box<Pass>,
+    /// Kernels of the same module that are queued before it, as a part of the work.
+    first: Vec<(KernelLaunch, Shape)>,
 }
 
 /// The parameters of a launch, and its shape with the dynamic shared memory that the kernel asks for.
@@ -81,8 +85,19 @@ impl Work {
     pub(crate) fn kernel<K: Kernel>(
         arguments: impl for<'a> Fn(&'a Buffers) -> K::Arguments<'a> + 'static,
     ) -> Work {
-        let pass = move |shape, buffers: &Buffers| Ok(K::pass(buffers.lend_to(K::NAME, &arguments)?, shape)?);
-        Work::Kernel(KernelLaunch { info: KernelInfo::of::<K>(), pass: Box::new(pass) })
+        Work::Kernel(KernelLaunch::of::<K>(arguments))
+    }
+
+    /// The same behind a launch of `K` in this shape. Several come in the order in which they are added.
+    pub(crate) fn behind<K: Kernel>(
+        mut self,
+        shape: Shape,
+        arguments: impl for<'a> Fn(&'a Buffers) -> K::Arguments<'a> + 'static,
+    ) -> Work {
+        if let Work::Kernel(launch) = &mut self {
+            launch.first.push((KernelLaunch::of::<K>(arguments), shape));
+        }
+        self
     }
 
     /// Something that the driver does by itself.
@@ -121,7 +136,15 @@ impl Work {
             (Work::Kernel(launch), None) => bail!("no module has the kernel {}", launch.info.name),
             (Work::Kernel(launch), Some(function)) => (launch, function),
         };
-        let (KernelLaunch { pass, .. }, function) = launch;
+        let (KernelLaunch { pass, first, .. }, function) = launch;
+        for (KernelLaunch { info, pass, .. }, shape) in first {
+            let (words, Shape { grid, block, shared }) = pass(*shape, buffers)?;
+            let config = LaunchConfig::new(grid, block, shared, stream.as_inner().cast());
+            let before = symbols::kernel(function, info.name)?;
+            // SAFETY: as below; the kernel is one of the same module.
+            unsafe { ext::launch(before.cast(), &config, &mut words.pointers()) }
+                .with_context(|| format!("the driver refuses the launch of {}", info.name))?;
+        }
         let (words, shape) = pass(shape, buffers)?;
         let ([x, y, z], [across, down, deep]) = (shape.grid, shape.block);
         // SAFETY: the words are of the kernel's parameters and live through the call, the contract is kept, and what the
@@ -133,6 +156,11 @@ impl Work {
 }
 
 impl KernelLaunch {
+    fn of<K: Kernel>(arguments: impl for<'a> Fn(&'a Buffers) -> K::Arguments<'a> + 'static) -> KernelLaunch {
+        let pass = move |shape, buffers: &Buffers| Ok(K::pass(buffers.lend_to(K::NAME, &arguments)?, shape)?);
+        KernelLaunch { info: KernelInfo::of::<K>(), pass: Box::new(pass), first: Vec::new() }
+    }
+
     /// The shape with the dynamic shared memory that the contract asks for, with these buffers.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Tensor maps of a point's buffers: descriptions by which a kernel has the copy engine move boxes of a matrix.
 
 use anyhow::{Context, Result};
-use cuda_driver::ext::{TensorElement, TensorMap, TensorMapConfig, TensorSwizzle};
+use cuda_driver::ext::{TensorElement, TensorMap, TensorMapConfig, TensorMapError, TensorSwizzle};
 use cust::memory::DeviceBuffer;
 
 /// A tensor map of a buffer that holds a matrix, its rows one after the other. Boxes are swizzled by 128 bytes.
@@ -15,6 +15,9 @@ pub(crate) struct MatrixMap {
     pub size: [u32; 2],
     /// Rows of a box, and elements of its rows, which are 128 bytes at most.
     pub tile: [u32; 2],
+    /// The number of such matrices that follow one another, in a map of three dimensions with boxes of one matrix; `None` of
+    /// a map of two.
+    pub stack: Option<u32>,
 }
 
 impl MatrixMap {
@@ -26,10 +29,20 @@ impl MatrixMap {
         let [rows, columns] = self.size;
         let [down, across] = self.tile;
         let sizes = [columns.into(), rows.into()];
-        let config = TensorMapConfig::contiguous(self.element, address, sizes, [across, down]);
-        let config = TensorMapConfig { swizzle: TensorSwizzle::Bytes128, ..config };
-        let map = TensorMap::tiled(&config)
-            .with_context(|| format!("buffer {} of {rows} rows of {columns}", self.buffer))?;
+        let map = match self.stack {
+            None => tiled(TensorMapConfig::contiguous(self.element, address, sizes, [across, down])),
+            Some(matrices) => {
+                let [width, height] = sizes;
+                let (sizes, tile) = ([width, height, matrices.into()], [across, down, 1]);
+                tiled(TensorMapConfig::contiguous(self.element, address, sizes, tile))
+            }
+        };
+        let map = map.with_context(|| format!("buffer {} of {rows} rows of {columns}", self.buffer))?;
         DeviceBuffer::from_slice(&map.0.opaque).context("cannot put a tensor map into device memory")
     }
+}
+
+/// A map with boxes swizzled by 128 bytes.
+fn tiled<const RANK: usize>(config: TensorMapConfig<RANK>) -> Result<TensorMap, TensorMapError> {
+    TensorMap::tiled(&TensorMapConfig { swizzle: TensorSwizzle::Bytes128, ..config })
 }

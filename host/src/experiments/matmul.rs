@@ -9,12 +9,12 @@ mod tensor;
 
 use super::{Experiment, KernelInfo, Matrices, Point, Request, Scale, articles, findings};
 use crate::device::{Backend, DeviceInfo};
-use anyhow::Result;
+use anyhow::{Result, bail};
 pub(crate) use element::{Element, types};
 use gpu_kernels::unchecked::register::wide;
 use record::Record;
 use report::{Article, Picture};
-use task::{Form, Task};
+use task::{Form, Task, Terms};
 
 /// C = alpha * A * B + beta * C.
 pub(super) struct Matmul;
@@ -55,7 +55,9 @@ impl Experiment for Matmul {
         "GB/s and intensity count the loads from global memory: two per multiplication without tiles, 16 or 32 times \
          fewer with tiles. Fewer loads give more GFLOP/s, until shared memory is the limit; tiles in registers go beyond it. \
          Rows with types are C = A B^T on tensor cores, their sums in f32: in bf16, and in FP8 (e4m3, e5m2), where C is in \
-         bf16 and each 128 products are summed apart, since tensor cores keep about 14 bits of a sum of FP8 products."
+         bf16 and each 128 products are summed apart, since tensor cores keep about 14 bits of a sum of FP8 products; rows \
+         with sums of 14 bits leave them to the tensor cores. matmul_3xtf32 multiplies f32 by three products of TF32: its \
+         inputs are fractions of 24 bits, and an element is right within 2^-16 of the root mean square of all."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -71,7 +73,7 @@ impl Experiment for Matmul {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["size", "tile", "block", "alpha", "beta"]
+        &["size", "batch", "tile", "block", "alpha", "beta"]
     }
 
     fn two_dimensional(&self) -> bool {
@@ -84,27 +86,42 @@ impl Experiment for Matmul {
     }
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
-        let mut notes = plain::notes(request, device);
-        notes.extend(tensor::notes(request, &tensor_sizes(request), scale(request), device));
+        let mut notes = match is_plain(request) {
+            false => vec![
+                "the kernels without tensor cores are left out: --batch is of matmul_batched".to_string(),
+            ],
+            true => plain::notes(request, device),
+        };
+        notes.extend(tensor::notes(request, &tensor_sizes(request), terms(request), device));
         notes
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
         let mut points = Vec::new();
-        if plain::KERNELS.iter().any(|kernel| request.wants(kernel.info.name)) {
+        let named = plain::KERNELS.iter().find(|kernel| request.names(kernel.info.name));
+        if let (false, Some(named)) = (is_plain(request), named) {
+            bail!("{} cannot be launched: --batch is of matmul_batched", named.info.name);
+        }
+        if is_plain(request) && plain::KERNELS.iter().any(|kernel| request.wants(kernel.info.name)) {
             for matrices in sizes(request, device) {
-                let task = Task::new(matrices, scale(request), Form::SINGLE, device)?;
+                let task = Task::new(matrices, terms(request), Form::SINGLE, device)?;
                 points.extend(plain::points(&task, request, device)?);
             }
         }
-        points.extend(tensor::points(request, &tensor_sizes(request), scale(request), device)?);
+        points.extend(tensor::points(request, &tensor_sizes(request), terms(request), device)?);
         Ok(points)
     }
 }
 
-/// Alpha and beta.
-fn scale(request: &Request) -> (f32, f32) {
-    (request.choices.alpha.unwrap_or(1.0), request.choices.beta.unwrap_or(0.0))
+/// Alpha, beta and the number of products.
+fn terms(request: &Request) -> Terms {
+    let scale = (request.choices.alpha.unwrap_or(1.0), request.choices.beta.unwrap_or(0.0));
+    Terms { scale, batch: request.choices.batch }
+}
+
+/// Whether the kernels on CUDA cores can compute what is asked for.
+fn is_plain(request: &Request) -> bool {
+    request.choices.batch.is_none()
 }
 
 /// The sizes to run with.
@@ -202,7 +219,11 @@ mod tests {
     fn on_tensor_cores(request: &Request, device: &DeviceInfo) -> Vec<(&'static str, String)> {
         let points = Matmul.points(request, device).expect("a valid request");
         let of = |point: Point| (point.kernel, point.parameters.to_string());
-        points.into_iter().filter(|point| point.parameters.more.contains_key("types")).map(of).collect()
+        points.into_iter().filter(|point| is_on_tensor_cores(point.kernel)).map(of).collect()
+    }
+
+    fn is_on_tensor_cores(kernel: &str) -> bool {
+        tensor::RUNGS.iter().any(|rung| rung.info.name == kernel)
     }
 
     /// `a, b and c`.
@@ -223,8 +244,11 @@ mod tests {
             "matmul_overlapped",
             "matmul_rows_of_b",
             "matmul_to_f32",
+            "matmul_e4m3",
+            "matmul_e5m2",
             "matmul_e4m3_promoted",
             "matmul_e5m2_promoted",
+            "matmul_3xtf32",
         ];
         let found = on_tensor_cores(&experiments::tests::request(), &h200());
         assert_eq!(found.iter().map(|(kernel, _)| *kernel).collect::<Vec<_>>(), ladder);
@@ -237,6 +261,13 @@ mod tests {
                 "matmul_to_f32" => {
                     "b n x k, k 4096, m 4096, n 4096, types bf16 to f32, 134217728 bytes, block "
                 }
+                "matmul_e4m3" => {
+                    "b n x k, k 4096, m 4096, n 4096, sums 14 bits, types e4m3 to bf16, 67108864 bytes, block "
+                }
+                "matmul_e5m2" => {
+                    "b n x k, k 4096, m 4096, n 4096, sums 14 bits, types e5m2 to bf16, 67108864 bytes, block "
+                }
+                "matmul_3xtf32" => "b n x k, k 4096, m 4096, n 4096, 201326592 bytes, block ",
                 "matmul_e4m3_promoted" => {
                     "b n x k, k 4096, m 4096, n 4096, types e4m3 to bf16, 67108864 bytes, block "
                 }
@@ -273,11 +304,13 @@ mod tests {
             Matrices { m: 8, n: 8, k: 24 },
         ];
         let request = at(&sizes);
-        let all: Vec<_> = tensor::RUNGS.iter().map(|rung| rung.info.name).collect();
-        let of_fp8 = |name: &&str| name.contains("_e4m3_") || name.contains("_e5m2_");
-        let (fp8, bf16): (Vec<&str>, Vec<&str>) = all.iter().copied().partition(of_fp8);
+        let names = tensor::RUNGS.iter().map(|rung| rung.info.name);
+        let all: Vec<_> = names.filter(|&name| name != "matmul_batched").collect();
+        let of_fp8 = |name: &&str| name.contains("_e4m3") || name.contains("_e5m2");
+        let (fp8, others): (Vec<&str>, Vec<&str>) = all.iter().copied().partition(of_fp8);
+        let bf16: Vec<_> = others.iter().copied().filter(|&name| name != "matmul_3xtf32").collect();
         let points = on_tensor_cores(&request, &h200()).len();
-        assert_eq!(points, all.len() + bf16.len(), "the first alone in all types, and the last but in FP8");
+        assert_eq!(points, all.len() + others.len(), "the first alone in all types, and the last but in FP8");
         let notes = Matmul.notes(&request, &h200());
         let note = |names: &[&str], what: &str, unit: u32| {
             format!(
@@ -285,15 +318,17 @@ mod tests {
                 if let [one] = names { format!("{one} is") } else { format!("{} are", listed(names)) }
             )
         };
-        let to_bf16: Vec<_> = all.iter().copied().filter(|&name| name != "matmul_to_f32").collect();
+        let to_f32 = ["matmul_to_f32", "matmul_3xtf32"];
+        let to_bf16: Vec<_> = all.iter().copied().filter(|name| !to_f32.contains(name)).collect();
         assert_eq!(
             notes,
             [
                 note(&to_bf16, "70x133x48: N = 133", 8),
                 note(&bf16, "8x8x37: K = 37", 8),
-                note(&["matmul_to_f32"], "70x133x48: N = 133", 4),
+                note(&to_f32, "70x133x48: N = 133", 4),
                 note(&fp8, "8x8x37: K = 37", 16),
                 note(&fp8, "8x8x24: K = 24", 16),
+                note(&["matmul_3xtf32"], "8x8x37: K = 37", 4),
             ]
         );
         let mut scaled = at(&sizes[..1]);
@@ -301,5 +336,20 @@ mod tests {
         let [(with_beta, _)] = on_tensor_cores(&scaled, &h200())[..] else { panic!("one takes beta") };
         assert_eq!(with_beta, "matmul_to_f32");
         assert!(Matmul.notes(&scaled, &h200())[0].ends_with("C = A B^T has neither --alpha nor --beta"));
+    }
+
+    #[test]
+    fn stacks_are_multiplied_by_one_kernel() {
+        let mut request = at(&[Matrices { m: 64, n: 64, k: 64 }]);
+        request.choices.batch = Some(32);
+        let points = Matmul.points(&request, &h200()).expect("a valid request");
+        assert_eq!(points.iter().map(|point| point.kernel).collect::<Vec<_>>(), ["matmul_batched"]);
+        let notes = Matmul.notes(&request, &h200());
+        assert_eq!(notes[0], "the kernels without tensor cores are left out: --batch is of matmul_batched");
+        assert!(notes[1].ends_with("--batch: a launch of it multiplies one matrix by one"), "{notes:?}");
+        let mut named = experiments::tests::naming(&["matmul_tiled_16"]);
+        named.choices.batch = Some(2);
+        let error = Matmul.points(&named, &h200()).err().expect("one product").to_string();
+        assert_eq!(error, "matmul_tiled_16 cannot be launched: --batch is of matmul_batched");
     }
 }

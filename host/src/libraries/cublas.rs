@@ -8,7 +8,7 @@ use crate::experiments::{Element, Gemm};
 use anyhow::{Context, Result, bail};
 use cust::{memory::DeviceBuffer, stream::Stream};
 use std::{
-    ffi::{c_int, c_void},
+    ffi::{c_int, c_longlong, c_void},
     ptr,
     rc::Rc,
 };
@@ -61,6 +61,34 @@ type GemmEx = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
+/// `cublasGemmStridedBatchedEx`: as `cublasGemmEx`, each matrix followed by the elements from one of its stack to the next, and
+/// the number of products behind C.
+type GemmStridedBatchedEx = unsafe extern "C" fn(
+    Handle,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *const c_void,
+    *const c_void,
+    c_int,
+    c_int,
+    c_longlong,
+    *const c_void,
+    c_int,
+    c_int,
+    c_longlong,
+    *const c_void,
+    *mut c_void,
+    c_int,
+    c_int,
+    c_longlong,
+    c_int,
+    c_int,
+    c_int,
+) -> c_int;
+
 /// `CUBLAS_COMPUTE_32F`: sums in single precision.
 pub(super) const COMPUTE_F32: c_int = 68;
 
@@ -84,6 +112,7 @@ pub(super) struct Cublas {
     handle: Handle,
     sgemm: Sgemm,
     gemm_ex: GemmEx,
+    batched: GemmStridedBatchedEx,
     version: String,
     /// The stream that the handle works on.
     stream: *mut c_void,
@@ -106,7 +135,7 @@ impl Cublas {
         let (mut handle, mut number) = (ptr::null_mut(), 0);
         // SAFETY: the signatures are those of the library's documentation. What is written to can be, the stream is alive, and
         // so is the workspace as long as the handle is used.
-        let (sgemm, gemm_ex) = unsafe {
+        let (sgemm, gemm_ex, batched) = unsafe {
             let create = *library.get::<Create>(b"cublasCreate_v2\0")?;
             let get_version = *library.get::<GetVersion>(b"cublasGetVersion_v2\0")?;
             let set_stream = *library.get::<SetStream>(b"cublasSetStream_v2\0")?;
@@ -114,17 +143,18 @@ impl Cublas {
             let set_math_mode = *library.get::<SetMathMode>(b"cublasSetMathMode\0")?;
             let sgemm = *library.get::<Sgemm>(b"cublasSgemm_v2\0")?;
             let gemm_ex = *library.get::<GemmEx>(b"cublasGemmEx\0")?;
+            let batched = *library.get::<GemmStridedBatchedEx>(b"cublasGemmStridedBatchedEx\0")?;
             check("cublasCreate_v2", create(&raw mut handle)).context("cuBLAS does not start")?;
             check("cublasGetVersion_v2", get_version(handle, &raw mut number))?;
             // Setting the stream takes the workspace away again, so it comes first.
             check("cublasSetStream_v2", set_stream(handle, stream))?;
             check("cublasSetWorkspace_v2", set_workspace(handle, pointer, WORKSPACE))?;
             check("cublasSetMathMode", set_math_mode(handle, MATH))?;
-            (sgemm, gemm_ex)
+            (sgemm, gemm_ex, batched)
         };
         std::mem::forget(library);
         let version = format!("cuBLAS {}", version(usize::try_from(number).unwrap_or(0)));
-        Ok(Cublas { handle, sgemm, gemm_ex, version, stream, _workspace: workspace })
+        Ok(Cublas { handle, sgemm, gemm_ex, batched, version, stream, _workspace: workspace })
     }
 
     /// The name and the version.
@@ -141,9 +171,10 @@ impl Cublas {
 
     /// The name of the function that computes the product, as rows have it.
     pub(super) fn function(gemm: Gemm) -> &'static str {
-        match (gemm.factors, gemm.result) {
-            (Element::F32, Element::F32) => "cublas_sgemm",
-            _ => "cublas_gemm_ex",
+        match (gemm.factors, gemm.result, gemm.batch) {
+            (Element::F32, Element::F32, 1) => "cublas_sgemm",
+            (.., 1) => "cublas_gemm_ex",
+            _ => "cublas_gemm_strided_batched_ex",
         }
     }
 
@@ -163,9 +194,10 @@ impl Cublas {
         let (one, zero) = (1.0_f32, 0.0_f32);
         let pointer = |address: u64| ptr::with_exposed_provenance_mut::<c_void>(address as usize);
         let [a, b, c] = [a, b, c].map(pointer);
-        let status = match (gemm.factors, gemm.result) {
+        let [of_a, of_b, of_c] = gemm.strides();
+        let status = match (gemm.factors, gemm.result, gemm.batch) {
             // SAFETY: the matrices are promised by the caller; the factors are read before the call returns.
-            (Element::F32, Element::F32) => unsafe {
+            (Element::F32, Element::F32, 1) => unsafe {
                 (self.sgemm)(
                     self.handle,
                     operation,
@@ -184,7 +216,7 @@ impl Cublas {
                 )
             },
             // SAFETY: as above.
-            _ => unsafe {
+            (.., 1) => unsafe {
                 (self.gemm_ex)(
                     self.handle,
                     operation,
@@ -203,6 +235,34 @@ impl Cublas {
                     c,
                     type_of(gemm.result),
                     n,
+                    COMPUTE_F32,
+                    DEFAULT_ALGORITHM,
+                )
+            },
+            // SAFETY: as above, for all matrices of the stacks.
+            (.., batch) => unsafe {
+                (self.batched)(
+                    self.handle,
+                    operation,
+                    AS_IS,
+                    n,
+                    m,
+                    k,
+                    (&raw const one).cast(),
+                    b,
+                    type_of(gemm.factors),
+                    pitch,
+                    of_b,
+                    a,
+                    type_of(gemm.factors),
+                    k,
+                    of_a,
+                    (&raw const zero).cast(),
+                    c,
+                    type_of(gemm.result),
+                    n,
+                    of_c,
+                    batch as c_int,
                     COMPUTE_F32,
                     DEFAULT_ALGORITHM,
                 )

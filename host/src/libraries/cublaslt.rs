@@ -5,7 +5,7 @@
 //! # FP8
 //! The library multiplies FP8 only where the first matrix is transposed and the second is not, which B as n rows of k and A as m
 //! rows of k are. Scales that are not given are 1. Fast accumulation leaves the sums to the tensor cores, which keep about 14
-//! bits; it is off, so the library promotes parts of the sums to single precision, as our kernels do.
+//! bits. It is on where the product says so; else the library promotes parts of the sums to single precision, as our kernels do.
 
 use super::{
     WORKSPACE, check,
@@ -106,6 +106,7 @@ struct Functions {
     description: CreateDescription,
     set_description: SetAttribute,
     layout: CreateLayout,
+    set_layout: SetAttribute,
     preference: Create,
     set_preference: SetAttribute,
     heuristic: Heuristic,
@@ -123,6 +124,7 @@ impl Functions {
                 description: *library.get(b"cublasLtMatmulDescCreate\0")?,
                 set_description: *library.get(b"cublasLtMatmulDescSetAttribute\0")?,
                 layout: *library.get(b"cublasLtMatrixLayoutCreate\0")?,
+                set_layout: *library.get(b"cublasLtMatrixLayoutSetAttribute\0")?,
                 preference: *library.get(b"cublasLtMatmulPreferenceCreate\0")?,
                 set_preference: *library.get(b"cublasLtMatmulPreferenceSetAttribute\0")?,
                 heuristic: *library.get(b"cublasLtMatmulAlgoGetHeuristic\0")?,
@@ -176,6 +178,8 @@ impl CublasLt {
         const FAST_ACCUMULATION: c_int = 25;
         const MOST_WORKSPACE: c_int = 1;
         const REDUCTIONS: c_int = 3;
+        const BATCH: c_int = 5;
+        const STRIDE: c_int = 6;
         let (factors, result) = (type_of(gemm.factors), type_of(gemm.result));
         let float = type_of(Element::F32);
         let [m, n, k] = gemm.sizes()?;
@@ -186,15 +190,27 @@ impl CublasLt {
         let mut preference = ptr::null_mut();
         let mut proposals = [Proposal::default(); CANDIDATES];
         let mut found = 0;
-        let layout = |element: c_int, rows: c_int, columns: c_int| {
+        let layout = |element: c_int, rows: c_int, columns: c_int, stride: i64| {
             let (mut layout, [height, width]) = (ptr::null_mut(), [rows, columns].map(c_int::unsigned_abs));
             // SAFETY: the layout can be written.
             let status = unsafe {
                 (functions.layout)(&raw mut layout, element, height.into(), width.into(), rows.into())
             };
-            check("cublasLtMatrixLayoutCreate", status).map(|()| layout)
+            check("cublasLtMatrixLayoutCreate", status)?;
+            let lie = ("cublasLtMatrixLayoutSetAttribute", functions.set_layout, layout);
+            // SAFETY: the documentation gives these attributes these types.
+            unsafe {
+                set(lie, BATCH, gemm.batch as c_int)?;
+                set(lie, STRIDE, stride)?;
+            }
+            Ok::<Handle, anyhow::Error>(layout)
         };
-        let layouts = [layout(factors, rows, columns)?, layout(factors, k, m)?, layout(result, n, m)?];
+        let [of_a, of_b, of_c] = gemm.strides();
+        let layouts = [
+            layout(factors, rows, columns, of_b)?,
+            layout(factors, k, m, of_a)?,
+            layout(result, n, m, of_c)?,
+        ];
         // SAFETY: what is written to can be, and attributes have the types that the documentation gives them. Descriptions are
         // never freed: there is one for each size, of some hundred bytes.
         unsafe {
@@ -203,7 +219,7 @@ impl CublasLt {
             let describe = ("cublasLtMatmulDescSetAttribute", functions.set_description, product);
             set(describe, TRANSPOSE_FIRST, operation)?;
             if gemm.factors.is_fp8() {
-                set(describe, FAST_ACCUMULATION, 0_i8)?;
+                set(describe, FAST_ACCUMULATION, i8::from(gemm.fast))?;
             }
             check("cublasLtMatmulPreferenceCreate", (functions.preference)(&raw mut preference))?;
             let prefer = ("cublasLtMatmulPreferenceSetAttribute", functions.set_preference, preference);
@@ -418,6 +434,8 @@ mod tests {
             factors,
             result: Element::Bf16,
             transposed,
+            fast: false,
+            batch: 1,
         };
         let why_not = |factors, transposed| CublasLt::why_not(gemm(factors, transposed));
         assert_eq!([why_not(Element::E4m3, true), why_not(Element::Bf16, false)], [None, None]);

@@ -77,3 +77,8 @@ unsafe extern "C" fn cublasSgemm_v2(
 extern "C" fn cublasGemmEx() -> c_int {
     NOT_SUPPORTED
 }
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasGemmStridedBatchedEx() -> c_int {
+    NOT_SUPPORTED
+}

@@ -66,6 +66,22 @@ unsafe extern "C" fn cublasLtMatrixLayoutCreate(
     SUCCESS
 }
 
+/// One matrix, and as many elements as it has to the next.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatrixLayoutSetAttribute(
+    layout: *const Layout,
+    attribute: c_int,
+    value: *const c_int,
+    bytes: usize,
+) -> c_int {
+    let [_, rows, columns, _] = unsafe { *layout };
+    match (attribute, bytes) {
+        (5, 4) if unsafe { *value } == 1 => SUCCESS,
+        (6, 8) if unsafe { value.cast::<i64>().read_unaligned() } == rows * columns => SUCCESS,
+        _ => INVALID_VALUE,
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cublasLtMatmulPreferenceCreate(preference: *mut usize) -> c_int {
     unsafe { *preference = 3 };

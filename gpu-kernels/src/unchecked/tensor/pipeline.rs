@@ -4,12 +4,12 @@
 
 use super::tiles::Tiles;
 use cuda_std::async_copy::Barrier;
-use cuda_std::shared_array;
 use cuda_std::tensor::{
     Accumulator256, Consumer, Corner, Element, Filling, Map, Multiply, Packed128, Packed256, Producer, Ring,
     Sums128, Sums256, SwizzledTile, TensorMap, TransposedTile, decrease_registers,
 };
 use cuda_std::vector::F32x2;
+use cuda_std::{GpuFloat, shared_array};
 use cuda_std::{thread, unroll};
 
 /// Rows of C that a block computes at a time.
@@ -280,12 +280,9 @@ impl Destination {
         let put = |row: u32, column: u32, left: f32, right: f32| unsafe {
             if row < m && column < n {
                 let place = c.add(row as usize * n as usize + column as usize).cast::<F32x2>();
-                let (mut left, mut right) = (alpha * left, alpha * right);
-                if beta != 0.0 {
-                    let [old_left, old_right] = (*place).to_array();
-                    (left, right) = (left + beta * old_left, right + beta * old_right);
-                }
-                place.write(F32x2::new(left, right));
+                let [x, y] = if beta == 0.0 { [0.0; 2] } else { (*place).to_array().map(|old| beta * old) };
+                place
+                    .write(F32x2::new(GpuFloat::mul_add(alpha, left, x), GpuFloat::mul_add(alpha, right, y)));
             }
         };
         unroll!(eight in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {

@@ -20,7 +20,7 @@ use cuda_std::tensor::{
     Accumulator128, E4m3, E5m2, Element, Multiply, Ring, Sums128, Sums256, SwizzledTile, TensorMap, Tf32,
     aligned_dynamic_shared, decrease_registers, increase_registers,
 };
-use cuda_std::{kernel, shared_array, thread, unroll};
+use cuda_std::{GpuFloat, kernel, shared_array, thread, unroll};
 
 pub use super::overlapped::{COLUMNS, ROWS, SHARED, THREADS};
 
@@ -61,7 +61,7 @@ where
                     stage.release();
                 }
                 let (row, column) = tiles.place(tile);
-                let packed = Sums256::from(sums).map(|sum| alpha * sum).pack();
+                let packed = Sums256::from(sums).map(|sum| GpuFloat::mul_add(alpha, sum, 0.0)).pack();
                 results.at = Some((column * COLUMNS, row * ROWS + half * 64, ()));
                 unroll!(part in [0 1 2 3] { results.store::<part>(&packed); });
             }

@@ -11,14 +11,14 @@ use cuda_std::tensor::{
     Bf16, E4m3, E5m2, Packed256, Sums256, SwizzledTile, TensorMap, aligned_dynamic_shared,
     increase_registers, pack_bf16,
 };
-use cuda_std::{kernel, thread, unroll};
+use cuda_std::{GpuFloat, kernel, thread, unroll};
 
 pub use super::overlapped::{COLUMNS, ROWS, SHARED, THREADS};
 
 /// Multiplies all sums and rounds them to bf16.
 #[inline(always)]
 fn scaled(sums: Sums256, alpha: f32) -> Packed256 {
-    sums.map(|sum| alpha * sum).pack()
+    sums.map(|sum| GpuFloat::mul_add(alpha, sum, 0.0)).pack()
 }
 
 /// `C = alpha * A * B^T + beta * C` in bf16.
@@ -63,7 +63,8 @@ pub unsafe fn matmul_scaled(
             unroll!(half in [0 1] {
                 let (left, right) = old(row + 8 * half as u32, column + 8 * eight as u32);
                 let sum = 4 * eight + 2 * half;
-                packed.0[2 * eight + half] = pack_bf16(alpha * sums.0[sum] + left, alpha * sums.0[sum + 1] + right);
+                let scaled = |nth: usize, rest: f32| GpuFloat::mul_add(alpha, sums.0[nth], rest);
+                packed.0[2 * eight + half] = pack_bf16(scaled(sum, left), scaled(sum + 1, right));
             });
         });
         packed

@@ -82,7 +82,7 @@ pub(super) fn points(task: &Task, request: &Request, device: &DeviceInfo) -> Res
         }
         for (shape, shared) in shapes(task.matrices, kernel.division, request, device)? {
             let tile = (kernel.division == Division::Dynamic).then_some(("tile", shared[0]));
-            let work = (kernel.work)(task.matrices, task.scale);
+            let work = (kernel.work)(task.matrices, task.terms.scale);
             points.push(task.point(shape, shared, work, tile)?);
         }
     }

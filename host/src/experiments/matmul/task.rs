@@ -3,20 +3,20 @@
 use super::{
     Matmul,
     element::{Element, Number, of_element, types},
-    product::{self, Matrix, Order, Product},
+    product::{self, Addition, Matrix, Order, Product},
 };
 use crate::{
     device::DeviceInfo,
     experiments::{Buffer, BytesMoved, Contents, Experiment, Gemm, Matrices, Place, Point, Shape, Work},
     sizes::Bytes,
-    verify::Expected,
+    verify::{Expected, Tolerance},
 };
 use anyhow::{Context, Result, bail};
 use record::Parameters;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The types of the elements, and how B lies in memory. Sums are f32 in all.
+/// The types of the elements, how B lies in memory, and how products are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Form {
     /// Elements of A and B.
@@ -25,15 +25,22 @@ pub(super) struct Form {
     pub result: Element,
     /// How B lies in memory.
     pub order: Order,
+    /// How products are added.
+    pub addition: Addition,
 }
 
 impl Form {
     /// `C = alpha A B + beta C` in single precision, B as k rows of n.
-    pub(super) const SINGLE: Form = Form { factors: Element::F32, result: Element::F32, order: Order::Rows };
+    pub(super) const SINGLE: Form =
+        Form { factors: Element::F32, result: Element::F32, order: Order::Rows, addition: Addition::EXACT };
 
     /// `C = A B^T` in bf16, B as n rows of k.
-    pub(super) const BF16: Form =
-        Form { factors: Element::Bf16, result: Element::Bf16, order: Order::Columns };
+    pub(super) const BF16: Form = Form {
+        factors: Element::Bf16,
+        result: Element::Bf16,
+        order: Order::Columns,
+        addition: Addition::EXACT,
+    };
 
     /// The same for B as k rows of n.
     pub(super) const BF16_ROWS: Form = Form { order: Order::Rows, ..Form::BF16 };
@@ -46,6 +53,22 @@ impl Form {
 
     /// The same with more bits of the exponent.
     pub(super) const E5M2: Form = Form { factors: Element::E5m2, ..Form::BF16 };
+
+    /// FP8 with the tensor cores' own sums.
+    pub(super) const E4M3_FAST: Form = Form { addition: Addition::FAST, ..Form::E4M3 };
+
+    /// The same with more bits of the exponent.
+    pub(super) const E5M2_FAST: Form = Form { addition: Addition::FAST, ..Form::E5M2 };
+
+    /// `C = A B^T` in single precision by three products of TF32. Behind C come A and B as two numbers of TF32 each: all the
+    /// high ones, then all the low ones.
+    pub(super) const THREE_TF32: Form =
+        Form { factors: Element::F32, order: Order::Columns, addition: Addition::Single, ..Form::SINGLE };
+
+    /// Whether A and B are split into two numbers each, in buffers of their own.
+    pub(super) fn splits(self) -> bool {
+        self.addition == Addition::Single
+    }
 
     /// The bytes of the smallest element in a row of `n`: of C, and of B where it lies so.
     pub(super) const fn bytes_along_n(self) -> u64 {
@@ -65,15 +88,32 @@ impl Form {
         if self.order == Order::Columns {
             parameters.push(("b".to_string(), "n x k".into()));
         }
+        if self.addition == Addition::FAST {
+            parameters.push(("sums".to_string(), "14 bits".into()));
+        }
         parameters
     }
+}
+
+/// What a run computes besides plain products.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Terms {
+    /// Alpha and beta.
+    pub scale: (f32, f32),
+    /// The number of products, whose matrices follow one another; `None` where single ones are asked for.
+    pub batch: Option<u32>,
+}
+
+impl Terms {
+    /// `C = A B`, once.
+    #[cfg(test)]
+    pub(super) const PLAIN: Terms = Terms { scale: (1.0, 0.0), batch: None };
 }
 
 /// A product to compute.
 pub(super) struct Task {
     pub(super) matrices: Matrices,
-    /// Alpha and beta.
-    pub(super) scale: (f32, f32),
+    pub(super) terms: Terms,
     pub(super) form: Form,
     product: Arc<Product>,
 }
@@ -83,32 +123,23 @@ impl Task {
     ///
     /// # Errors
     /// The device has less memory, or the sums would not be exact.
-    pub(super) fn new(
-        matrices: Matrices,
-        scale: (f32, f32),
-        form: Form,
-        device: &DeviceInfo,
-    ) -> Result<Task> {
-        let Matrices { m, n, k } = matrices;
+    pub(super) fn new(matrices: Matrices, terms: Terms, form: Form, device: &DeviceInfo) -> Result<Task> {
+        let batch = terms.batch.unwrap_or(1);
         // Compared with the card before anything is multiplied in 64 bits.
-        let [a, b, c] = elements(matrices).map(u128::from);
-        let bytes = (a + b) * u128::from(form.factors.bytes()) + c * u128::from(form.result.bytes());
+        let [a, b, c] = elements(matrices).map(|elements| u128::from(elements) * u128::from(batch));
+        let times = if form.splits() { 3 } else { 1 };
+        let bytes = times * (a + b) * u128::from(form.factors.bytes()) + c * u128::from(form.result.bytes());
         if bytes > u128::from(device.memory_bytes) {
             bail!(
-                "--size {matrices}: the three matrices have {} in all, and {} has {} of memory; choose a smaller size",
+                "--size {matrices}: the matrices have {} in all, and {} has {} of memory; choose a smaller size",
                 readable(bytes),
                 device.plain_name(),
                 Bytes(device.memory_bytes),
             );
         }
-        let product = Product::new(m, n, k, form.order).with_context(|| {
-            format!(
-                "--size {matrices}: a sum of {k} products can reach 2^24, beyond which single precision is not exact and the result \
-                 cannot be verified. k goes up to {}",
-                product::LONGEST,
-            )
-        })?;
-        Ok(Task { matrices, scale, form, product: Arc::new(product) })
+        let product = Product::new(matrices, batch, form.order, form.addition)
+            .with_context(|| too_long(matrices, form.addition))?;
+        Ok(Task { matrices, terms, form, product: Arc::new(product) })
     }
 
     /// A launch of a kernel whose blocks load for `shared[0]` rows and `shared[1]` columns of C at a time. `more` are the
@@ -123,19 +154,23 @@ impl Task {
         work: Work,
         more: Option<(&str, u32)>,
     ) -> Result<Point> {
-        let Task { matrices, scale: (alpha, beta), form, .. } = *self;
+        let Task { matrices, terms: Terms { scale: (alpha, beta), batch }, form, .. } = *self;
         let Matrices { m, n, k } = matrices;
-        let [a, b, c] = elements(matrices);
+        let copies = u64::from(batch.unwrap_or(1));
+        let [a, b, c] = elements(matrices).map(|elements| copies * elements);
         let (read, flops) = work_of(matrices, form, shared, beta)
+            .and_then(|(read, flops)| Some((read.checked_mul(copies)?, flops.checked_mul(copies)?)))
             .with_context(|| format!("--size {matrices}: the product has more operations than 64 bits can count; choose a smaller size"))?;
         let mut parameters = form.parameters();
-        let numbers = [("m", m), ("n", n), ("k", k)].into_iter().chain(more);
+        let batch = batch.map(|batch| ("batch", batch));
+        let numbers = [("m", m), ("n", n), ("k", k)].into_iter().chain(batch).chain(more);
         parameters.extend(numbers.map(|(name, value)| (name.to_string(), value.into())));
         if (alpha, beta) != (1.0, 0.0) {
             parameters.extend([("alpha".to_string(), alpha.into()), ("beta".to_string(), beta.into())]);
         }
         let [of_factor, of_result] = [form.factors, form.result].map(Element::bytes);
         let bytes = [a * of_factor, b * of_factor, c * of_result];
+        let parts = if form.splits() { vec![2 * bytes[0], 2 * bytes[1]] } else { Vec::new() };
         let point = Point::new(Matmul.name(), shape, work);
         Ok(Point {
             parameters: Parameters {
@@ -146,8 +181,8 @@ impl Task {
             },
             bytes: BytesMoved {
                 read,
-                written: bytes[2],
-                footprint: bytes.iter().map(|bytes| bytes.next_multiple_of(32)).sum(),
+                written: bytes[2] + parts.iter().sum::<u64>(),
+                footprint: bytes.iter().chain(&parts).map(|bytes| bytes.next_multiple_of(32)).sum(),
             },
             flops: Some(flops),
             product: ((alpha, beta) == (1.0, 0.0)).then_some(Gemm {
@@ -155,17 +190,31 @@ impl Task {
                 factors: form.factors,
                 result: form.result,
                 transposed: form.order == Order::Columns,
+                fast: form.addition == Addition::FAST,
+                batch: copies as u32,
             }),
-            buffers: vec![
+            buffers: [
                 of_element!(form.factors, self.factor(Matrix::A, bytes[0])),
                 of_element!(form.factors, self.factor(Matrix::B, bytes[1])),
                 Buffer {
                     bytes: bytes[2],
                     place: Place::Device,
                     before: of_element!(form.result, self.initial()),
-                    after: of_element!(form.result, self.result()),
+                    after: match form.addition {
+                        Addition::Bits(_) => of_element!(form.result, self.result()),
+                        Addition::Single => self.result_within(),
+                    },
                 },
-            ],
+            ]
+            .into_iter()
+            // Libraries leave them as they are. A wrong part shows in C.
+            .chain(parts.into_iter().map(|bytes| Buffer {
+                bytes,
+                place: Place::Device,
+                before: Contents::Poison,
+                after: Expected::Computed(Box::new(|_, _, _| None)),
+            }))
+            .collect(),
             ..point
         })
     }
@@ -188,15 +237,24 @@ impl Task {
     /// C before the launches. Where it is not to be read, it holds NaNs, and reading it would show.
     fn initial<T: Number>(&self) -> Contents {
         let product = Arc::clone(&self.product);
-        match self.scale {
+        match self.terms.scale {
             (_, 0.0) => Contents::Poison,
             _ => Contents::of(move |index| T::nearest(product.initial(index))),
         }
     }
 
+    /// C after the launches, as near as single precision comes.
+    fn result_within(&self) -> Expected {
+        let (product, (alpha, _)) = (Arc::clone(&self.product), self.terms.scale);
+        let absolute = product.of_single() * f64::from(alpha.abs());
+        Expected::within(Tolerance { absolute, relative: 0.0 }, move |first, _, values: &mut [f32]| {
+            product.sums().from(first, values.len(), |nth, sum| values[nth] = alpha * sum);
+        })
+    }
+
     /// C after the launches.
     fn result<T: Number>(&self) -> Expected {
-        let (product, scale) = (Arc::clone(&self.product), self.scale);
+        let (product, scale) = (Arc::clone(&self.product), self.terms.scale);
         let rounded = |number| T::nearest(number).single();
         Expected::exactly(move |first, launches, values: &mut [T]| {
             product.sums().from(first, values.len(), |nth, sum| {
@@ -205,6 +263,19 @@ impl Task {
             });
         })
     }
+}
+
+/// Why a sum of so many products cannot be verified, and what can.
+fn too_long(matrices: Matrices, addition: Addition) -> String {
+    let bits = if addition == Addition::FAST { 14 } else { 24 };
+    let sums =
+        if addition == Addition::FAST { "tensor cores' sums of FP8 are" } else { "single precision is" };
+    format!(
+        "--size {matrices}: a sum of {} products can reach 2^{bits}, beyond which {sums} not exact and the result cannot be \
+         verified. k goes up to {}",
+        matrices.k,
+        (1_u64 << bits) - 1,
+    )
 }
 
 /// A size that may be of what no machine has.
@@ -223,7 +294,9 @@ fn work_of(matrices: Matrices, form: Form, [rows, columns]: [u32; 2], beta: f32)
     let [a, b, c] = elements(matrices).map(u128::from);
     let (across, down) = (u128::from(matrices.n.div_ceil(columns)), u128::from(matrices.m.div_ceil(rows)));
     let of_c = if beta == 0.0 { 0 } else { c * u128::from(form.result.bytes()) };
-    let loaded = u128::from(form.factors.bytes()) * (a * across + b * down) + of_c;
+    // Of numbers in two parts both are loaded, once they are split.
+    let (parts, split) = if form.splits() { (2, a + b) } else { (1, 0) };
+    let loaded = u128::from(form.factors.bytes()) * (parts * (a * across + b * down) + split) + of_c;
     let flops = 2 * c * u128::from(matrices.k);
     Some((u64::try_from(loaded).ok()?, u64::try_from(flops).ok()?))
 }
@@ -257,7 +330,7 @@ mod tests {
 
     #[test]
     fn bf16_is_rounded_once_and_said_in_the_record() {
-        let task = Task::new(matrices(16, 24, 1000), (1.0, 0.0), Form::BF16, &h200()).expect("a product");
+        let task = Task::new(matrices(16, 24, 1000), Terms::PLAIN, Form::BF16, &h200()).expect("a product");
         let work = Work::driver("product", |_, _| Ok(()));
         let point = task.point(crate::experiments::NO_LAUNCH, [64, 256], work, None).expect("a point");
         let said = point.parameters.to_string();
@@ -281,7 +354,7 @@ mod tests {
 
     #[test]
     fn fp8_is_a_byte_and_said_in_the_record() {
-        let task = Task::new(matrices(16, 24, 1040), (1.0, 0.0), Form::E4M3, &h200()).expect("a product");
+        let task = Task::new(matrices(16, 24, 1040), Terms::PLAIN, Form::E4M3, &h200()).expect("a product");
         let work = Work::driver("product", |_, _| Ok(()));
         let point = task.point(crate::experiments::NO_LAUNCH, [128, 256], work, None).expect("a point");
         let said = point.parameters.to_string();
@@ -311,7 +384,7 @@ mod tests {
     #[test]
     fn faults_of_tiles_and_steps_are_found_nearly_everywhere() {
         let (m, n, k) = (320_usize, 264_usize, 96_usize);
-        let task = Task::new(matrices(320, 264, 96), (1.0, 0.0), Form::BF16, &h200()).expect("a product");
+        let task = Task::new(matrices(320, 264, 96), Terms::PLAIN, Form::BF16, &h200()).expect("a product");
         let factor = |matrix, lines: usize| {
             let mut values = vec![0.0; lines * k];
             task.product.factor(matrix, 0, values.len(), |nth, number| values[nth] = number);
@@ -343,12 +416,12 @@ mod tests {
     #[test]
     fn matrices_that_cannot_be_are_refused() {
         let refusal = |m, n, k| {
-            let task = Task::new(matrices(m, n, k), (1.0, 0.0), Form::SINGLE, &h200());
+            let task = Task::new(matrices(m, n, k), Terms::PLAIN, Form::SINGLE, &h200());
             task.err().map(|error| error.to_string())
         };
         assert_eq!(refusal(100, 3, 50), None);
         let error = refusal(1 << 31, 1 << 31, 1 << 31).expect("2^66 bytes");
-        assert!(error.contains("--size 2147483648: the three matrices have more than 2^64 bytes"), "{error}");
+        assert!(error.contains("--size 2147483648: the matrices have more than 2^64 bytes"), "{error}");
         let error = refusal(1 << 20, 1 << 20, 1).expect("4 TiB");
         assert!(error.contains("have 4.0 TiB in all, and NVIDIA H200 has"), "{error}");
         let error = refusal(1, 1, 1 << 24).expect("sums beyond 2^24");

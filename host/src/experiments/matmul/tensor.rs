@@ -3,7 +3,7 @@
 
 use super::{
     product::{Matrix, Order},
-    task::{Form, Task},
+    task::{Form, Task, Terms},
 };
 use crate::{
     device::DeviceInfo,
@@ -18,12 +18,13 @@ use cuda_launch::{Pointer, Slice};
 use gpu_kernels::unchecked::tensor::{
     mma::{self, matmul_mma},
     multicast::matmul_multicast,
-    overlapped::{self, matmul_overlapped, matmul_rows_of_b},
+    overlapped::{self, matmul_batched, matmul_overlapped, matmul_rows_of_b},
     persistent::matmul_persistent,
     pipeline,
-    promoted::{matmul_e4m3_promoted, matmul_e5m2_promoted},
+    prepare::split_tf32,
+    promoted::{TF32_SHARED, TF32_SIDE, matmul_3xtf32, matmul_e4m3_promoted, matmul_e5m2_promoted},
     ring::matmul_ring,
-    scaled::matmul_to_f32,
+    scaled::{matmul_e4m3, matmul_e5m2, matmul_to_f32},
     stored::matmul_stored,
     warpgroup::{self, matmul_wgmma},
 };
@@ -47,8 +48,9 @@ pub(super) struct Rung {
     shared_by: [u32; 2],
     /// The tensor maps that it takes, of A, B and C in this order, by the rows of their boxes.
     boxes: &'static [u32],
-    /// Whether it takes alpha and beta.
-    scales: bool,
+    scale: Scale,
+    /// Whether it multiplies stacks of matrices, by maps of three dimensions.
+    batched: bool,
     work: fn(Call) -> Work,
 }
 
@@ -63,14 +65,25 @@ enum Grid {
     Persistent,
 }
 
+/// Which of alpha and beta a kernel takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scale {
+    None,
+    Alpha,
+    Both,
+}
+
 /// What a launch passes besides matrices.
 #[derive(Clone, Copy)]
 struct Call {
     size: Matrices,
     /// Alpha and beta.
     scale: (f32, f32),
+    /// Matrices of a stack.
+    batch: u32,
     /// Rows of tiles of a band.
     group: u32,
+    multiprocessors: u32,
 }
 
 /// A pointer to a tensor map of the kernel's type `M`.
@@ -95,7 +108,7 @@ fn two_maps<'a, M, C: Written<'a>>(
 /// The same with alpha and beta.
 fn two_maps_scaled<'a, M, C: Written<'a>>(
     buffers: &'a Buffers,
-    Call { size: Matrices { m, n, k }, scale: (alpha, beta), group }: Call,
+    Call { size: Matrices { m, n, k }, scale: (alpha, beta), group, .. }: Call,
 ) -> (Map<'a, M>, Map<'a, M>, C, u32, u32, u32, f32, f32, u32) {
     (buffers.read_map(0), buffers.read_map(1), buffers.write(2), m, n, k, alpha, beta, group)
 }
@@ -112,9 +125,26 @@ fn three_maps<M>(
 #[expect(clippy::type_complexity, reason = "a kernel's parameters in their order")]
 fn three_maps_alpha<M>(
     buffers: &Buffers,
-    Call { size: Matrices { m, n, k }, scale: (alpha, _), group }: Call,
+    Call { size: Matrices { m, n, k }, scale: (alpha, _), group, .. }: Call,
 ) -> (Map<'_, M>, Map<'_, M>, Map<'_, M>, u32, u32, u32, f32, u32) {
     (buffers.read_map(0), buffers.read_map(1), buffers.write_map(2), m, n, k, alpha, group)
+}
+
+/// Those of one that takes maps of stacks, and the number of matrices of a stack.
+#[expect(clippy::type_complexity, reason = "a kernel's parameters in their order")]
+fn three_stacks<M>(
+    buffers: &Buffers,
+    Call { size: Matrices { m, n, k }, batch, group, .. }: Call,
+) -> (Map<'_, M>, Map<'_, M>, Map<'_, M>, u32, u32, u32, u32, u32) {
+    (buffers.read_map(0), buffers.read_map(1), buffers.write_map(2), m, n, k, batch, group)
+}
+
+/// Splits A and B, and multiplies their parts.
+fn multiply_3xtf32(call: Call) -> Work {
+    let shape = Shape::new([8 * call.multiprocessors, 1, 1], [256, 1, 1]);
+    Work::kernel::<matmul_3xtf32>(move |buffers| two_maps_scaled(buffers, call))
+        .behind::<split_tf32>(shape, |buffers| (buffers.read(0), buffers.write(3)))
+        .behind::<split_tf32>(shape, |buffers| (buffers.read(1), buffers.write(4)))
 }
 
 /// What `matmul_overlapped` has, and most of the others: a rung says where it differs.
@@ -127,7 +157,8 @@ const USUAL: Rung = Rung {
     grid: Grid::Persistent,
     shared_by: [1, 1],
     boxes: &[128, 128, 64],
-    scales: false,
+    scale: Scale::None,
+    batched: false,
     work: |call| Work::kernel::<matmul_overlapped>(move |buffers| three_maps(buffers, call)),
 };
 
@@ -135,8 +166,13 @@ const USUAL: Rung = Rung {
 macro_rules! rung {
     ($kernel:ty, $arguments:ident $(, $field:ident: $value:expr)*) => {
         Rung {
-            info: KernelInfo::of::<$kernel>(),
             work: |call| Work::kernel::<$kernel>(move |buffers| $arguments(buffers, call)),
+            ..rung!($kernel $(, $field: $value)*)
+        }
+    };
+    ($kernel:ty $(, $field:ident: $value:expr)*) => {
+        Rung {
+            info: KernelInfo::of::<$kernel>(),
             $($field: $value,)*
             ..USUAL
         }
@@ -145,7 +181,7 @@ macro_rules! rung {
 
 /// The ladder, and further uses of its last step. A new rung is a line here and a function in gpu-kernels.
 #[rustfmt::skip]
-pub(super) const RUNGS: [Rung; 11] = [
+pub(super) const RUNGS: [Rung; 15] = [
     rung!(matmul_mma, slices, tile: [mma::SIDE; 2], threads: 256, shared: 0, grid: Grid::Plane, boxes: &[]),
     rung!(matmul_wgmma, two_maps, tile: [warpgroup::ROWS, warpgroup::COLUMNS], threads: 128, shared: warpgroup::SHARED, grid: Grid::Tiles, boxes: &[64, 256]),
     rung!(matmul_ring, two_maps, shared: pipeline::SHARED, grid: Grid::Tiles, boxes: &[128, 128]),
@@ -154,9 +190,13 @@ pub(super) const RUNGS: [Rung; 11] = [
     rung!(matmul_stored, three_maps),
     rung!(matmul_overlapped, three_maps),
     rung!(matmul_rows_of_b, three_maps, form: Form::BF16_ROWS, boxes: &[128, 64, 64]),
-    rung!(matmul_to_f32, two_maps_scaled, form: Form::BF16_TO_F32, shared: pipeline::SHARED, boxes: &[128, 128], scales: true),
-    rung!(matmul_e4m3_promoted, three_maps_alpha, form: Form::E4M3),
-    rung!(matmul_e5m2_promoted, three_maps_alpha, form: Form::E5M2),
+    rung!(matmul_to_f32, two_maps_scaled, form: Form::BF16_TO_F32, shared: pipeline::SHARED, boxes: &[128, 128], scale: Scale::Both),
+    rung!(matmul_e4m3, three_maps_alpha, form: Form::E4M3_FAST, scale: Scale::Alpha),
+    rung!(matmul_e5m2, three_maps_alpha, form: Form::E5M2_FAST, scale: Scale::Alpha),
+    rung!(matmul_e4m3_promoted, three_maps_alpha, form: Form::E4M3, scale: Scale::Alpha),
+    rung!(matmul_e5m2_promoted, three_maps_alpha, form: Form::E5M2, scale: Scale::Alpha),
+    rung!(matmul_3xtf32, form: Form::THREE_TF32, tile: [TF32_SIDE; 2], shared: TF32_SHARED, boxes: &[128, 128], scale: Scale::Alpha, work: multiply_3xtf32),
+    rung!(matmul_batched, three_stacks, batched: true),
 ];
 
 /// The bytes of which a row of A, B and C has a multiple: the copy engine's and the vectors' unit.
@@ -166,6 +206,12 @@ const UNIT: u64 = 16;
 const SIZES: u32 = 1 << 31;
 
 impl Rung {
+    /// Whether it is one of the run's. Stacks are multiplied by request alone.
+    fn is_wanted(&self, request: &Request, terms: Terms) -> bool {
+        let is_one = !self.batched || terms.batch.is_some() || request.names(self.info.name);
+        is_one && request.wants(self.info.name)
+    }
+
     /// The reason why the device cannot run the kernel, as a clause.
     fn why_not_on(&self, device: &DeviceInfo) -> Option<String> {
         own::why_not(self.info.name, device).or_else(|| {
@@ -181,9 +227,19 @@ impl Rung {
     }
 
     /// The reason why the kernel cannot compute a product, as a clause.
-    fn why_not_of(&self, size: Matrices, (alpha, beta): (f32, f32)) -> Option<String> {
-        if !self.scales && (alpha, beta) != (1.0, 0.0) {
-            return Some("C = A B^T has neither --alpha nor --beta".to_string());
+    fn why_not_of(&self, size: Matrices, Terms { scale: (alpha, beta), batch }: Terms) -> Option<String> {
+        if !self.batched && batch.is_some() {
+            return Some("--batch: a launch of it multiplies one matrix by one".to_string());
+        }
+        match self.scale {
+            Scale::None if (alpha, beta) != (1.0, 0.0) => {
+                return Some("C = A B^T has neither --alpha nor --beta".to_string());
+            }
+            Scale::Alpha if self.form.splits() && beta != 0.0 => {
+                return Some("--beta: the errors of all launches would add up in C".to_string());
+            }
+            Scale::Alpha if beta != 0.0 => return Some("C = alpha A B^T has no --beta".to_string()),
+            _ => {}
         }
         let [along_n, along_k] =
             [self.form.bytes_along_n(), self.form.factors.bytes()].map(|bytes| (UNIT / bytes) as u32);
@@ -203,7 +259,8 @@ impl Rung {
     fn point(&self, task: &Task, device: &DeviceInfo) -> Result<Point> {
         let Matrices { m, n, k } = task.matrices;
         let [rows, columns] = self.tile;
-        let tiles = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(columns));
+        let batch = task.terms.batch.unwrap_or(1);
+        let tiles = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(columns)) * u64::from(batch);
         let blocks = self.info.cluster();
         let grid = match self.grid {
             Grid::Plane => {
@@ -219,7 +276,13 @@ impl Rung {
         };
         let shape = Shape::new(grid, [self.threads, 1, 1]).with_shared(self.shared);
         let loads = [rows * self.shared_by[0], columns * self.shared_by[1]];
-        let call = Call { size: task.matrices, scale: task.scale, group: group(m.max(n)) };
+        let call = Call {
+            size: task.matrices,
+            scale: task.terms.scale,
+            batch,
+            group: group(m.max(n)),
+            multiprocessors: device.multiprocessors,
+        };
         let more = (blocks > 1).then_some(("cluster", blocks));
         let of = |(matrix, &down): (Matrix, &u32)| {
             let (element, size) = match (matrix, self.form.order) {
@@ -229,7 +292,12 @@ impl Rung {
                 (Matrix::C, _) => (self.form.result, [m, n]),
             };
             let tile = [down, (DEPTH / element.bytes()) as u32];
-            MatrixMap { buffer: matrix as usize, element: element.of_tensor(), size, tile }
+            // The parts of split matrices come behind C.
+            let (buffer, stack) = match (self.form.splits(), self.batched) {
+                (true, _) => (matrix as usize + 3, Some(2)),
+                (false, batched) => (matrix as usize, batched.then_some(batch)),
+            };
+            MatrixMap { buffer, element: element.of_tensor(), size, tile, stack }
         };
         let maps = [Matrix::A, Matrix::B, Matrix::C].into_iter().zip(self.boxes).map(of).collect();
         Ok(Point { maps, ..task.point(shape, loads, (self.work)(call), more)? })
@@ -252,14 +320,14 @@ fn group(longest: u32) -> u32 {
 pub(super) fn points(
     request: &Request,
     sizes: &[Matrices],
-    scale: (f32, f32),
+    terms: Terms,
     device: &DeviceInfo,
 ) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     for &size in sizes {
         let mut tasks: Vec<Task> = Vec::new();
-        for rung in RUNGS.iter().filter(|rung| request.wants(rung.info.name)) {
-            let why_not = rung.why_not_on(device).or_else(|| rung.why_not_of(size, scale));
+        for rung in RUNGS.iter().filter(|rung| rung.is_wanted(request, terms)) {
+            let why_not = rung.why_not_on(device).or_else(|| rung.why_not_of(size, terms));
             match why_not {
                 Some(reason) if request.names(rung.info.name) => {
                     bail!("{} cannot be launched: {reason}", rung.info.name)
@@ -271,7 +339,7 @@ pub(super) fn points(
             let known = match known {
                 Some(known) => known,
                 None => {
-                    tasks.push(Task::new(size, scale, rung.form, device)?);
+                    tasks.push(Task::new(size, terms, rung.form, device)?);
                     tasks.len() - 1
                 }
             };
@@ -282,18 +350,13 @@ pub(super) fn points(
 }
 
 /// Notes on the rungs that are left out: those with the same reason in one.
-pub(super) fn notes(
-    request: &Request,
-    sizes: &[Matrices],
-    scale: (f32, f32),
-    device: &DeviceInfo,
-) -> Vec<String> {
+pub(super) fn notes(request: &Request, sizes: &[Matrices], terms: Terms, device: &DeviceInfo) -> Vec<String> {
     let mut left_out: Vec<(String, Vec<&str>)> = Vec::new();
-    let wanted = |rung: &&Rung| request.wants(rung.info.name) && !request.names(rung.info.name);
+    let wanted = |rung: &&Rung| rung.is_wanted(request, terms) && !request.names(rung.info.name);
     for rung in RUNGS.iter().filter(wanted) {
         let reasons = match rung.why_not_on(device) {
             Some(reason) => vec![reason],
-            None => sizes.iter().filter_map(|&size| rung.why_not_of(size, scale)).collect(),
+            None => sizes.iter().filter_map(|&size| rung.why_not_of(size, terms)).collect(),
         };
         for reason in reasons {
             match left_out.iter_mut().find(|(known, _)| *known == reason) {
@@ -322,7 +385,7 @@ mod tests {
 
     /// The one point of a kernel for a product.
     fn point(kernel: &str, m: u32, n: u32, k: u32) -> Point {
-        let points = points(&naming(&[kernel]), &[Matrices { m, n, k }], (1.0, 0.0), &h200());
+        let points = points(&naming(&[kernel]), &[Matrices { m, n, k }], Terms::PLAIN, &h200());
         let [point] = <[Point; 1]>::try_from(points.expect("it can run")).ok().expect("one point");
         point
     }
@@ -372,7 +435,7 @@ mod tests {
     #[test]
     fn a_unit_of_n_is_of_the_result_and_of_k_is_of_the_factors() {
         let refusal = |kernel, n, k| {
-            let points = points(&naming(&[kernel]), &[Matrices { m: 1, n, k }], (1.0, 0.0), &h200());
+            let points = points(&naming(&[kernel]), &[Matrices { m: 1, n, k }], Terms::PLAIN, &h200());
             points.err().map(|error| error.to_string())
         };
         for (kernel, of_n, of_k) in [
@@ -391,9 +454,58 @@ mod tests {
     }
 
     #[test]
+    fn stacks_and_parts_have_maps_of_three_dimensions() {
+        let size = Matrices { m: 200, n: 328, k: 72 };
+        let terms = Terms { batch: Some(5), ..Terms::PLAIN };
+        let points = points(&naming(&["matmul_batched"]), &[size], terms, &h200()).expect("it can run");
+        let [point] = <[Point; 1]>::try_from(points).ok().expect("one point");
+        assert!(point.maps.iter().all(|map| map.stack == Some(5)));
+        assert_eq!(point.parameters.more.get("batch"), Some(&5.into()));
+        // Two tiles by two of each of five, and five times the operations.
+        assert_eq!((point.shape.grid, point.flops), ([20, 1, 1], Some(5 * 2 * 200 * 328 * 72)));
+        let bytes: Vec<_> = point.buffers.iter().map(|buffer| buffer.bytes).collect();
+        assert_eq!(bytes, [200 * 72, 328 * 72, 200 * 328].map(|elements| 5 * 2 * elements));
+
+        let point = self::point("matmul_3xtf32", 200, 328, 72);
+        let maps: Vec<_> = point.maps.iter().map(|map| (map.buffer, map.size, map.tile, map.stack)).collect();
+        assert_eq!(maps, [(3, [200, 72], [128, 32], Some(2)), (4, [328, 72], [128, 32], Some(2))]);
+        let bytes: Vec<_> = point.buffers.iter().map(|buffer| buffer.bytes / 4).collect();
+        assert_eq!(bytes, [200 * 72, 328 * 72, 200 * 328, 2 * 200 * 72, 2 * 328 * 72]);
+    }
+
+    #[test]
+    fn factors_are_taken_where_the_kernel_has_them() {
+        let refusal = |kernel, scale| {
+            let terms = Terms { scale, batch: None };
+            let size = Matrices { m: 64, n: 64, k: 64 };
+            points(&naming(&[kernel]), &[size], terms, &h200()).err().map(|error| error.to_string())
+        };
+        for kernel in ["matmul_e4m3", "matmul_e5m2_promoted", "matmul_3xtf32", "matmul_to_f32"] {
+            assert_eq!(refusal(kernel, (-1.5, 0.0)), None, "{kernel}");
+        }
+        assert_eq!(refusal("matmul_to_f32", (1.0, 2.0)), None);
+        for (kernel, scale, why) in [
+            ("matmul_overlapped", (2.0, 0.0), "C = A B^T has neither --alpha nor --beta"),
+            ("matmul_e4m3_promoted", (1.0, 2.0), "C = alpha A B^T has no --beta"),
+            ("matmul_3xtf32", (1.0, 2.0), "--beta: the errors of all launches would add up in C"),
+        ] {
+            assert_eq!(refusal(kernel, scale), Some(format!("{kernel} cannot be launched: {why}")));
+        }
+    }
+
+    #[test]
+    fn sums_of_14_bits_are_refused_where_they_are_not_exact() {
+        let request = naming(&["matmul_e4m3"]);
+        let of = |k| points(&request, &[Matrices { m: 64, n: 64, k }], Terms::PLAIN, &h200());
+        assert!(of(16_368).is_ok());
+        let error = of(16_384).err().expect("2^14 ones").to_string();
+        assert!(error.contains("can reach 2^14") && error.ends_with("k goes up to 16383"), "{error}");
+    }
+
+    #[test]
     fn sizes_are_below_the_range_of_signed_coordinates() {
         let points =
-            points(&naming(&["matmul_wgmma"]), &[Matrices { m: 1 << 31, n: 8, k: 8 }], (1.0, 0.0), &h200());
+            points(&naming(&["matmul_wgmma"]), &[Matrices { m: 1 << 31, n: 8, k: 8 }], Terms::PLAIN, &h200());
         let error = points.err().expect("too large").to_string();
         assert!(error.ends_with("--size 2147483648x8x8: 2147483648 is not below 2^31"), "{error}");
     }
