@@ -7,8 +7,6 @@
 //   matmul_wgmma        the ring's addresses held in registers        1.02    stands: 621 TFLOP/s
 //                       computed again in each step                   1.00
 //   all with wgmma      the first wgmma adds to nothing, no zeros     within 1%
-//   matmul_mma          cp.async.ca, as the kernel has it             1.00    stands: 265 TFLOP/s, the kernel 295
-//                       cp.async.cg, which leaves L1 out              1.34    not the kernel's instruction
 
 #include "module.cuh"
 #include "tensor.cuh"
@@ -17,19 +15,18 @@
 
 namespace mma {
 
-constexpr unsigned SIDE = 128, DEPTH = 32, STAGES = 3;
-constexpr unsigned UNITS = DEPTH / 8; // of 16 bytes, in a row of a tile
+constexpr unsigned SIDE = 128, DEPTH = 32, STAGES = 4, THREADS = 128;
+constexpr unsigned UNITS = DEPTH / 8, ROW = UNITS * 16; // of 16 bytes, in a row of a tile; bytes of a row
+constexpr unsigned TILE = SIDE * ROW;
 
-// Where a unit of a row lies in a tile: eight rows of one unit are in all 32 banks.
-__device__ __forceinline__ unsigned place(unsigned row, unsigned unit) {
-  return row * UNITS + (unit ^ row / 2 % UNITS);
-}
+// What the numbers of a row's units are combined with, so that eight rows of one unit are in all 32 banks.
+__device__ __forceinline__ unsigned swizzle(unsigned row) { return row / 2 % UNITS; }
 
 __device__ __forceinline__ void copy_or_zero(unsigned to, const uint4 *from, bool is_there) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
 }
 
-__device__ __forceinline__ void load_fragments(unsigned (&fragments)[4], unsigned row) {
+__device__ __forceinline__ void load_matrices(unsigned (&fragments)[4], unsigned row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(fragments[0]), "=r"(fragments[1]), "=r"(fragments[2]), "=r"(fragments[3])
                : "r"(row)
@@ -43,64 +40,84 @@ __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Starts to copy a thread's two units of a tile.
+// Starts to copy a thread's four units of a tile.
 __device__ __forceinline__ void copy(unsigned tile, const uint4 *matrix, unsigned first, unsigned rows, unsigned k,
                                      unsigned step) {
   unsigned unit = threadIdx.x % UNITS, column = step * UNITS + unit;
 #pragma unroll
-  for (unsigned nth = 0; nth < 2; ++nth) {
-    unsigned row = threadIdx.x / UNITS + nth * 64;
+  for (unsigned part = 0; part < 4; ++part) {
+    unsigned row = threadIdx.x / UNITS + part * (THREADS / UNITS);
     const uint4 *from = matrix + static_cast<size_t>(first + row) * (k / 8) + column;
-    copy_or_zero(tile + 16 * place(row, unit), from, first + row < rows && column < k / 8);
+    copy_or_zero(tile + row * ROW + 16 * (unit ^ swizzle(row)), from, first + row < rows && column < k / 8);
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+// What a warp multiplies at a time: 64 x 16 of A and 16 x 64 of B.
+struct Fragments {
+  unsigned a[4][4], b[4][4];
+
+  // From a half of a stage, by the lane's rows in it and their units, swizzled.
+  __device__ __forceinline__ void load(unsigned stage, unsigned half, unsigned row_of_a, unsigned unit_of_a,
+                                       unsigned row_of_b, unsigned unit_of_b) {
+#pragma unroll
+    for (unsigned nth = 0; nth < 4; ++nth) {
+      load_matrices(a[nth], stage + nth * 16 * ROW + row_of_a + 16 * (unit_of_a ^ 2 * half));
+      load_matrices(b[nth], stage + nth * 16 * ROW + row_of_b + 16 * (unit_of_b ^ 2 * half));
+    }
+  }
+
+  __device__ __forceinline__ void multiply(float (&sums)[4][8][4]) const {
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+#pragma unroll
+      for (unsigned j = 0; j < 8; ++j) mma::multiply(sums[i][j], a[i], &b[j / 2][j % 2 * 2]);
+    }
+  }
+};
+
+extern "C" __global__ void __launch_bounds__(128, 2)
     matmul_mma(const uint4 *a, size_t, const uint4 *b, size_t, unsigned *c, unsigned m, unsigned n, unsigned k) {
-  constexpr unsigned TILE = SIDE * UNITS * 16;
-  __shared__ uint4 stages[STAGES * 2 * TILE / 16];
-  unsigned thread = threadIdx.x, lane = thread % 32;
-  unsigned y = blockIdx.y * SIDE, x = blockIdx.x * SIDE;
-  unsigned top = thread / 128 * 64, left = thread / 32 % 4 * 32;
-  unsigned steps = (k + DEPTH - 1) / DEPTH;
+  extern __shared__ unsigned char dynamic[];
+  unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  unsigned y = blockIdx.y * SIDE, x = blockIdx.x * SIDE, top = warp / 2 * 64, left = warp % 2 * 64;
+  unsigned stages = shared_address(dynamic), steps = (k + DEPTH - 1) / DEPTH;
+  auto stage = [&](unsigned step) { return stages + step % STAGES * 2 * TILE; };
   auto load = [&](unsigned step) {
     if (step < steps) {
-      unsigned tile = shared_address(stages) + step % STAGES * 2 * TILE;
-      copy(tile, a, y, m, k, step);
-      copy(tile + TILE, b, x, n, k, step);
+      copy(stage(step), a, y, m, k, step);
+      copy(stage(step) + TILE, b, x, n, k, step);
     }
     // Without copies an empty group, so that groups are counted by steps.
     asm volatile("cp.async.commit_group;" ::: "memory");
   };
-  load(0);
-  load(1);
-  float sums[4][4][4] = {};
-  for (unsigned step = 0; step < steps; ++step) {
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
+  auto wait = [] {
+    asm volatile("cp.async.wait_group 2;" ::: "memory");
     __syncthreads();
-    load(step + 2); // into the stage that all have read in the step before
-    unsigned tile = shared_address(stages) + step % STAGES * 2 * TILE;
+  };
+  unsigned of_a = top + lane % 16, of_b = left + lane / 16 * 8 + lane % 8;
+  unsigned unit_of_a = lane / 16 ^ swizzle(of_a), unit_of_b = lane / 8 % 2 ^ swizzle(of_b);
+  Fragments even, odd;
+  auto fetch = [&](Fragments &into, unsigned step, unsigned half) {
+    into.load(stage(step), half, of_a * ROW, unit_of_a, TILE + of_b * ROW, unit_of_b);
+  };
 #pragma unroll
-    for (unsigned unit = 0; unit < UNITS; unit += 2) {
-      unsigned of_b[2][4];
-#pragma unroll
-      for (unsigned i = 0; i < 2; ++i)
-        load_fragments(of_b[i],
-                       tile + TILE + 16 * place(left + i * 16 + lane / 16 * 8 + lane % 8, unit + lane / 8 % 2));
-#pragma unroll
-      for (unsigned i = 0; i < 4; ++i) {
-        unsigned of_a[4];
-        load_fragments(of_a, tile + 16 * place(top + i * 16 + lane % 16, unit + lane / 16));
-#pragma unroll
-        for (unsigned j = 0; j < 4; ++j) multiply(sums[i][j], of_a, &of_b[j / 2][j % 2 * 2]);
-      }
-    }
+  for (unsigned step = 0; step < 3; ++step) load(step);
+  float sums[4][8][4] = {};
+  wait();
+  fetch(even, 0, 0);
+  for (unsigned step = 0; step < steps; ++step) {
+    fetch(odd, step, 1);
+    load(step + STAGES - 1);
+    even.multiply(sums);
+    wait();
+    fetch(even, min(step + 1, steps - 1), 0); // of the last step again, where there is no next one
+    odd.multiply(sums);
   }
   asm volatile("cp.async.wait_all;" ::: "memory");
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
 #pragma unroll
-    for (unsigned j = 0; j < 4; ++j) {
+    for (unsigned j = 0; j < 8; ++j) {
       unsigned row = y + top + i * 16 + lane / 4, column = x + left + j * 8 + lane % 4 * 2;
       put(c, m, n, row, column, pack_bf16(sums[i][j][0], sums[i][j][1]));
       put(c, m, n, row + 8, column, pack_bf16(sums[i][j][2], sums[i][j][3]));

@@ -630,11 +630,18 @@ fn the_compilers_words_are_passed_on() {
     assert!(error.contains("ptxas: line 7: no such instruction"), "{error}");
 }
 
+/// The program on a card with as much shared memory per block as an H200 has.
+fn roomy(arguments: &[&str]) -> Command {
+    let mut command = coalesce(arguments);
+    command.env("FAKE_SHARED", "232448");
+    command
+}
+
 #[test]
 fn a_kernel_for_one_architecture_is_loaded_on_that_one() {
     let arguments =
         ["run", "--kernel", "matmul_mma", "--size", "24x40x72", "--format", "json", "--samples", "2"];
-    let Outcome { status, out, err } = outcome(&mut coalesce(&arguments));
+    let Outcome { status, out, err } = outcome(&mut roomy(&arguments));
     assert_eq!(status, Some(0), "{err}");
     let record: Value = serde_json::from_str(&out).expect("one record");
     assert_eq!((&record["ptx"], &record["verified"]), (&"compute_90a".into(), &true.into()));
@@ -642,7 +649,7 @@ fn a_kernel_for_one_architecture_is_loaded_on_that_one() {
         (&record["parameters"]["types"], &record["parameters"]["b"]),
         (&"bf16".into(), &"n x k".into())
     );
-    let wrong = outcome(coalesce(&arguments).env("FAKE_WRONG", "matmul_mma"));
+    let wrong = outcome(roomy(&arguments).env("FAKE_WRONG", "matmul_mma"));
     assert_eq!(wrong.status, Some(1));
     assert!(wrong.out.contains("buffer 2: ") && wrong.out.contains(" instead of "), "{}", wrong.out);
 
@@ -658,7 +665,7 @@ fn a_kernel_for_one_architecture_is_loaded_on_that_one() {
             "PTX 8.3 for compute_90a needs a driver for CUDA 12.3 or newer, and this one supports CUDA 12.2",
         ),
     ] {
-        let error = misuse(coalesce(&arguments).env(variable, value));
+        let error = misuse(roomy(&arguments).env(variable, value));
         assert!(error.contains(&format!("matmul_mma cannot be launched: {says}")), "{error}");
         let rest = ["run", "matmul", "--kernel", "matmul_register", "--size", "24", "--format", "json"];
         assert_eq!(outcome(coalesce(&rest).env(variable, value)).status, Some(0), "{says}");
@@ -669,7 +676,7 @@ fn a_kernel_for_one_architecture_is_loaded_on_that_one() {
 fn edited_kernels_for_one_architecture_are_compiled_apart() {
     let kernels = "matmul_mma,matmul_register";
     let arguments = ["run", "--kernel", kernels, "--size", "24x40x72", "--format", "json", "--once"];
-    let (Outcome { status, out, err }, asked) = compiling(&mut coalesce(&arguments));
+    let (Outcome { status, out, err }, asked) = compiling(&mut roomy(&arguments));
     assert_eq!(status, Some(0), "{err}");
     assert_eq!(asked, "compute_90 fill_f32 fill_f64 matmul_register\ncompute_90a matmul_mma\n");
     let ptx: Vec<Value> = records(&out).into_iter().map(|record| record["ptx"].clone()).collect();

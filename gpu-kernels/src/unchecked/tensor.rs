@@ -33,7 +33,7 @@
 //!
 //! | kernel | block | grid | dynamic shared bytes | boxes of the maps of A, B, C, rows x columns |
 //! | --- | --- | --- | --- | --- |
-//! | `matmul_mma` | 256 | `ceil(n / 128)` by `ceil(m / 128)` | 0 | none |
+//! | `matmul_mma` | 128 | `ceil(n / 128)` by `ceil(m / 128)` | [`mma::SHARED`] | none |
 //! | `matmul_wgmma` | 128 | `ceil(m / 64) * ceil(n / 256)` | [`warpgroup::SHARED`] | 64 x 64, 256 x 64, none |
 //! | `matmul_ring` | 384 | `ceil(m / 128) * ceil(n / 256)` | [`pipeline::SHARED`] | 128 x 64, 128 x 64, none |
 //! | `matmul_persistent`, `matmul_to_f32` | 384 | as many as multiprocessors | [`pipeline::SHARED`] | 128 x 64, 128 x 64, none |

@@ -163,6 +163,13 @@ unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: c_int) -> c
     SUCCESS
 }
 
+/// Dynamic shared memory, as much as a block may have.
+#[unsafe(no_mangle)]
+extern "C" fn cuFuncSetAttribute(_function: usize, attribute: c_int, value: c_int) -> c_int {
+    let most = number("FAKE_SHARED", 48 << 10) as c_int;
+    if attribute == 8 && value <= most { SUCCESS } else { INVALID_VALUE }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _device: c_int) -> c_int {
     let compute = number("FAKE_COMPUTE", 90) as c_int;

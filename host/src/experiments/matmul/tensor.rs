@@ -182,7 +182,7 @@ macro_rules! rung {
 /// The ladder, and further uses of its last step. A new rung is a line here and a function in gpu-kernels.
 #[rustfmt::skip]
 pub(super) const RUNGS: [Rung; 15] = [
-    rung!(matmul_mma, slices, tile: [mma::SIDE; 2], threads: 256, shared: 0, grid: Grid::Plane, boxes: &[]),
+    rung!(matmul_mma, slices, tile: [mma::SIDE; 2], threads: mma::THREADS, shared: mma::SHARED, grid: Grid::Plane, boxes: &[]),
     rung!(matmul_wgmma, two_maps, tile: [warpgroup::ROWS, warpgroup::COLUMNS], threads: 128, shared: warpgroup::SHARED, grid: Grid::Tiles, boxes: &[64, 256]),
     rung!(matmul_ring, two_maps, shared: pipeline::SHARED, grid: Grid::Tiles, boxes: &[128, 128]),
     rung!(matmul_persistent, two_maps, shared: pipeline::SHARED, boxes: &[128, 128]),
