@@ -78,7 +78,7 @@ fn sentence(row: &Record) -> String {
     )
 }
 
-/// The sizes of a row's product, and its types and the layout of B where they are not the usual ones.
+/// The sizes of a row's product, and its number, types, sums and the layout of B where they are not the usual ones.
 fn product(row: &Record) -> String {
     let more = &row.parameters.more;
     let size = |name: &str| more.get(name).map(ToString::to_string).unwrap_or_default();
@@ -86,8 +86,9 @@ fn product(row: &Record) -> String {
         let text = more.get(name).and_then(|text| text.as_str());
         text.map(|text| format!(" {before} {text}")).unwrap_or_default()
     };
-    let (types, layout) = (text("types", "in"), text("b", "with B"));
-    format!("{} x {} x {}{types}{layout},", size("m"), size("n"), size("k"))
+    let (types, sums, layout) = (text("types", "in"), text("sums", "with sums of"), text("b", "with B"));
+    let batch = more.get("batch").map(|batch| format!("{batch} of ")).unwrap_or_default();
+    format!("{batch}{} x {} x {}{types}{sums}{layout},", size("m"), size("n"), size("k"))
 }
 
 #[cfg(test)]
@@ -172,6 +173,10 @@ mod tests {
             comparison(&[bf16[0].clone()])
                 .is_some_and(|text| text.starts_with("At 4096 x 4096 x 4096 in bf16 with B n x k, "))
         );
+        let more = [("sums", "14 bits".into()), ("batch", 32.into())];
+        bf16[0].parameters.more.extend(more.map(|(name, value)| (name.to_string(), value)));
+        let says = "At 32 of 4096 x 4096 x 4096 in bf16 with sums of 14 bits with B n x k, ";
+        assert!(comparison(&[bf16[0].clone()]).is_some_and(|text| text.starts_with(says)));
     }
 
     #[test]

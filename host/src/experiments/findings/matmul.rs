@@ -7,9 +7,14 @@ use serde_json::Value;
 /// The gain from data reuse in single precision, and the gain of tensor cores, over the kernels that fill the card.
 pub(in super::super) fn matmul(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
-    // Rates of different types have no common measure.
+    // Rates of different types have no common measure, and f32 by tensor cores, with B as n rows of k, is no lesson on reuse.
     let of = |types: Option<&str>| {
-        let has = |row: &&Record| row.parameters.more.get("types").and_then(Value::as_str) == types;
+        let text = |row: &Record, name: &str| {
+            row.parameters.more.get(name).and_then(Value::as_str).map(str::to_string)
+        };
+        let has = |row: &&Record| {
+            text(row, "types").as_deref() == types && (types.is_some() || text(row, "b").is_none())
+        };
         Largest::of(&rows.iter().copied().filter(has).collect::<Vec<_>>())
     };
     let (single, tensor) = (of(None), of(Some("bf16")));
