@@ -5,14 +5,18 @@ use super::request::{Sink, whole_lines};
 /// Log2 of the bytes of a group, the unit of the table: 32 sectors, one bit each in a mask.
 pub(super) const GROUP_SHIFT: u32 = 10;
 
-/// Groups that the table holds before it is emptied into the list.
+/// Groups of one block, at first, before those that L1 has lost are forgotten.
 const MOST_GROUPS: usize = 1 << 13;
 
-const FEWEST_SLOTS: usize = 1 << 8;
+/// Groups that the table keeps from block to block. More would leave the host's own caches.
+const MOST_KEPT: usize = 1 << 10;
+
+const FEWEST_SLOTS: usize = 1 << 10;
 
 const FREE: u64 = u64::MAX;
 
-/// A group of sectors that a block has accessed. Sectors that it wrote before it read them do not count as read.
+/// A group of sectors that a block has accessed, or several blocks of one part. Sectors that were written before they
+/// were read do not count as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     /// Address over 1024.
@@ -24,24 +28,39 @@ pub(super) struct Group {
 }
 
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 struct Slot {
     index: u64,
+    /// Sectors read and written since the table was drained.
     read: u32,
     written: u32,
+    /// The block to which the rest belongs, by its number in the table's life.
+    block: u32,
+    /// Sectors that this block has written.
+    own: u32,
     /// Sectors in L1, as of `time`.
     cached: u32,
     time: u32,
 }
 
-const EMPTY: Slot = Slot { index: FREE, read: 0, written: 0, cached: 0, time: 0 };
+const EMPTY: Slot = Slot { index: FREE, read: 0, written: 0, block: 0, own: 0, cached: 0, time: 0 };
 
-/// A hash table of groups, emptied at the end of a block.
+/// A hash table of groups. What blocks have read and written stays in it until it is drained, since adjacent blocks often
+/// touch the same groups; what a block has in L1 is forgotten when the next one begins.
 pub(super) struct BlockMemory {
     slots: Vec<Slot>,
     /// `64 - log2(slots.len())`.
     shift: u32,
     /// Indices of the slots in use.
     occupied: Vec<u32>,
+    /// Number of the current block, not 0.
+    block: u32,
+    /// Groups that the current block has touched and not forgotten.
+    live: usize,
+    /// The value of `live` at which groups are forgotten.
+    most_live: usize,
+    /// True if groups may be merged over blocks: L2 does not tell the difference, but the host link does.
+    merge: bool,
     /// Progress of each warp, in sectors brought into L1: see [`load_cached`](Self::load_cached).
     clocks: Vec<u32>,
     /// See [`L1::share`](super::l1::L1::share).
@@ -49,8 +68,18 @@ pub(super) struct BlockMemory {
 }
 
 impl BlockMemory {
-    pub(super) fn new(share: u32) -> Self {
-        let mut new = Self { slots: Vec::new(), shift: 0, occupied: Vec::new(), clocks: Vec::new(), share };
+    pub(super) fn new(share: u32, merge: bool) -> Self {
+        let mut new = Self {
+            slots: Vec::new(),
+            shift: 0,
+            occupied: Vec::new(),
+            block: 1,
+            live: 0,
+            most_live: MOST_GROUPS,
+            merge,
+            clocks: Vec::new(),
+            share,
+        };
         new.resize(FEWEST_SLOTS);
         new
     }
@@ -61,51 +90,58 @@ impl BlockMemory {
         self.shift = 64 - slots.trailing_zeros();
     }
 
-    /// Returns the slot of a group, a new one if needed.
+    /// Returns the slot of a group, a new one if needed, as the current block knows it.
     #[inline(always)]
     fn slot(&mut self, index: u64, list: &mut Vec<Group>) -> &mut Slot {
         let mask = self.slots.len() - 1;
-        let mut at = (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize;
-        loop {
-            let found = self.slots[at & mask].index;
-            if found == index {
-                return &mut self.slots[at & mask];
-            }
-            if found == FREE {
-                return self.insert(index, at & mask, list);
-            }
-            at += 1;
+        let mut at = (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize & mask;
+        if self.slots[at].index != index {
+            at = self.find(index, at);
         }
+        let is_stale = self.slots[at].block != self.block;
+        if is_stale && self.live >= self.most_live {
+            at = self.forget(index, list);
+        }
+        self.live += usize::from(is_stale);
+        let slot = &mut self.slots[at];
+        slot.block = self.block;
+        // Selected, not branched upon: whether a block comes to a group for the first time is hard to predict.
+        let keep = if is_stale { 0 } else { u32::MAX };
+        slot.own &= keep;
+        slot.cached &= keep;
+        slot.time &= keep;
+        slot
     }
 
+    /// Returns the slot of a group that is not in its first place, or inserts it.
     #[inline(always)]
-    fn insert(&mut self, index: u64, at: usize, list: &mut Vec<Group>) -> &mut Slot {
-        let mut at = at;
+    fn find(&mut self, index: u64, first: usize) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = first;
+        while self.slots[at].index != FREE {
+            at = (at + 1) & mask;
+            if self.slots[at].index == index {
+                return at;
+            }
+        }
         if (self.occupied.len() + 1) * 2 > self.slots.len() {
-            at = self.make_room(index, list);
+            at = self.grow(index);
         }
         self.occupied.push(at as u32);
-        self.slots[at] = Slot { index, ..EMPTY };
-        &mut self.slots[at]
+        self.slots[at] = Slot { index, block: self.block.wrapping_sub(1), ..EMPTY };
+        at
     }
 
-    /// Grows the table, or at its full size empties it into the list, except for sectors in L1. Returns the group's
-    /// slot.
+    /// Doubles the table and returns the free slot for a new group.
     #[cold]
-    fn make_room(&mut self, index: u64, list: &mut Vec<Group>) -> usize {
-        let mut kept: Vec<Slot> = self.occupied.iter().map(|&at| self.slots[at as usize]).collect();
-        if self.occupied.len() >= MOST_GROUPS {
-            for slot in &mut kept {
-                push(list, slot);
-                (slot.read, slot.written) = (0, 0);
-            }
-            let (clock, share) = (self.clocks.iter().copied().max().unwrap_or(0), self.share);
-            kept.retain(|slot| slot.cached != 0 && clock.abs_diff(slot.time) < share);
-        }
-        let mut slots = self.slots.len();
-        while (kept.len() + 1) * 4 > slots {
-            slots *= 2;
-        }
+    fn grow(&mut self, index: u64) -> usize {
+        let kept: Vec<Slot> = self.occupied.iter().map(|&at| self.slots[at as usize]).collect();
+        self.fill(2 * self.slots.len(), kept);
+        self.free_slot(index)
+    }
+
+    /// Fills an empty table of this size.
+    fn fill(&mut self, slots: usize, kept: Vec<Slot>) {
         self.resize(slots);
         self.occupied.clear();
         for slot in kept {
@@ -113,7 +149,29 @@ impl BlockMemory {
             self.slots[at] = slot;
             self.occupied.push(at as u32);
         }
-        self.free_slot(index)
+    }
+
+    /// Drains the table within a block: keeps only groups with sectors in L1, and this new one, whose slot it returns.
+    #[cold]
+    fn forget(&mut self, index: u64, list: &mut Vec<Group>) -> usize {
+        let (clock, share) = (self.clocks.iter().copied().max().unwrap_or(0), self.share);
+        let mut kept = Vec::new();
+        for &at in &self.occupied {
+            let mut slot = self.slots[at as usize];
+            push(list, &slot);
+            (slot.read, slot.written, slot.own) = (0, 0, 0);
+            let in_l1 = slot.block == self.block && slot.cached != 0 && clock.abs_diff(slot.time) < share;
+            if in_l1 {
+                kept.push(slot);
+            }
+        }
+        self.live = kept.len();
+        while (self.live + 1) * 2 > self.most_live {
+            self.most_live *= 2;
+        }
+        kept.push(Slot { index, block: self.block.wrapping_sub(1), ..EMPTY });
+        self.fill(self.slots.len(), kept);
+        self.occupied[self.occupied.len() - 1] as usize
     }
 
     fn free_slot(&self, index: u64) -> usize {
@@ -131,25 +189,29 @@ impl BlockMemory {
     /// clock of its own, which advances by the sectors that it misses, and to the time of the sectors that it hits. A
     /// warp that follows another one thus hits what that one loaded when it was at the same point.
     #[inline(always)]
-    fn load_cached(&mut self, warp: u32, index: u64, sectors: u32, list: &mut Vec<Group>) -> u32 {
-        let warp = warp as usize;
-        if warp >= self.clocks.len() {
-            self.clocks.resize(warp + 1, 0);
-        }
-        let (clock, share) = (self.clocks[warp], self.share);
+    fn load_cached(&mut self, clock: &mut u32, index: u64, sectors: u32, list: &mut Vec<Group>) -> u32 {
+        let share = self.share;
         let slot = self.slot(index, list);
-        if clock.abs_diff(slot.time) >= share {
-            slot.cached = 0;
-        }
-        let missed = sectors & !slot.cached;
-        let now = if missed == sectors { clock } else { clock.max(slot.time) };
-        slot.cached |= sectors;
+        let cached = if clock.abs_diff(slot.time) >= share { 0 } else { slot.cached };
+        let missed = sectors & !cached;
+        let now = if missed == sectors { *clock } else { slot.time.max(*clock) };
+        slot.cached = cached | sectors;
         slot.read |= missed & !slot.written;
         let count = missed.count_ones();
         let now = now.saturating_add(count);
         slot.time = now;
-        self.clocks[warp] = now;
+        *clock = now;
         count
+    }
+
+    /// Returns the clock of a warp.
+    #[inline(always)]
+    fn clock(&mut self, warp: u32) -> &mut u32 {
+        let warp = warp as usize;
+        if warp >= self.clocks.len() {
+            self.clocks.resize(warp + 1, 0);
+        }
+        &mut self.clocks[warp]
     }
 
     /// Accesses sectors past L1 and returns how many of them the block has written before. Those are not read from
@@ -157,21 +219,35 @@ impl BlockMemory {
     #[inline(always)]
     fn access(&mut self, index: u64, sectors: u32, reads: bool, writes: bool, list: &mut Vec<Group>) -> u32 {
         let slot = self.slot(index, list);
-        let rewritten = (slot.written & sectors).count_ones();
+        let rewritten = (slot.own & sectors).count_ones();
         slot.read |= if reads { sectors & !slot.written } else { 0 };
-        slot.written |= if writes { sectors } else { 0 };
+        let written = if writes { sectors } else { 0 };
+        slot.written |= written;
+        slot.own |= written;
         rewritten
     }
 
-    /// Ends the block: moves what it touched to the list.
-    pub(super) fn end(&mut self, list: &mut Vec<Group>) {
+    /// Ends the block.
+    pub(super) fn end_block(&mut self, list: &mut Vec<Group>) {
+        self.block = self.block.wrapping_add(1);
+        self.live = 0;
+        if self.most_live > 2 * MOST_GROUPS {
+            self.most_live = MOST_GROUPS;
+        }
+        self.clocks.fill(0);
+        if !self.merge || self.occupied.len() > MOST_KEPT {
+            self.drain(list);
+        }
+    }
+
+    /// Moves to the list what blocks have touched. Between blocks only.
+    pub(super) fn drain(&mut self, list: &mut Vec<Group>) {
         for &at in &self.occupied {
             let slot = &mut self.slots[at as usize];
             push(list, slot);
             slot.index = FREE;
         }
         self.occupied.clear();
-        self.clocks.clear();
         if self.slots.len() > 4 * MOST_GROUPS {
             self.resize(FEWEST_SLOTS);
         }
@@ -187,21 +263,38 @@ fn push(list: &mut Vec<Group>, slot: &Slot) {
 
 /// A sink for loads through L1.
 pub(super) struct CachedLoads<'a> {
-    pub(super) memory: &'a mut BlockMemory,
-    pub(super) list: &'a mut Vec<Group>,
-    /// Warp that loads.
-    pub(super) warp: u32,
+    memory: &'a mut BlockMemory,
+    list: &'a mut Vec<Group>,
+    /// Clock of the warp that loads: see [`CachedLoads::new`].
+    clock: u32,
+    warp: u32,
     /// True if L1 is filled by lines.
-    pub(super) lines: bool,
+    lines: bool,
     /// Sectors that missed.
-    pub(super) missed: u32,
+    missed: u32,
+}
+
+impl<'a> CachedLoads<'a> {
+    /// Begins a load of a warp. Its clock is put back by [`CachedLoads::end`].
+    #[inline(always)]
+    pub(super) fn new(memory: &'a mut BlockMemory, list: &'a mut Vec<Group>, warp: u32, lines: bool) -> Self {
+        let clock = *memory.clock(warp);
+        Self { memory, list, lines, missed: 0, clock, warp }
+    }
+
+    /// Ends the load and returns the sectors that missed.
+    #[inline(always)]
+    pub(super) fn end(self) -> u32 {
+        self.memory.clocks[self.warp as usize] = self.clock;
+        self.missed
+    }
 }
 
 impl Sink for CachedLoads<'_> {
     #[inline(always)]
     fn take(&mut self, group: u64, sectors: u32) {
         let sectors = if self.lines { whole_lines(sectors) } else { sectors };
-        self.missed += self.memory.load_cached(self.warp, group, sectors, self.list);
+        self.missed += self.memory.load_cached(&mut self.clock, group, sectors, self.list);
     }
 }
 

@@ -242,6 +242,7 @@ impl Observation for CounterObservation {
     fn end(&mut self, mut observer: CounterObserver) {
         observer.end_block();
         let mut run = observer.run;
+        run.memory.drain(&mut run.groups);
         let ends = run.parts.iter().skip(1).map(|part| part.1).chain([run.groups.len()]);
         for (&(part, start), end) in run.parts.iter().zip(ends) {
             self.begin_part(part);

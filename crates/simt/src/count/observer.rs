@@ -192,10 +192,10 @@ impl CounterObserver {
             Generation::Parts | Generation::Segments => turns::before_maxwell(&traffic),
         };
         if cached {
-            let mut loads = CachedLoads { memory, list, warp: at.warp, lines, missed: 0 };
+            let mut loads = CachedLoads::new(memory, list, at.warp, lines);
             groups.each(&mut loads);
-            extent.l2_sectors = loads.missed;
-            extent.in_l1 = loads.missed == 0;
+            extent.l2_sectors = loads.end();
+            extent.in_l1 = extent.l2_sectors == 0;
         } else {
             let reads = access.operation != Operation::Store;
             let writes = access.operation != Operation::Load;

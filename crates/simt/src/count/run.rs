@@ -69,7 +69,7 @@ impl Run {
             counts: BySite::default(),
             worst: Worst::default(),
             totals: Totals::default(),
-            memory: BlockMemory::new(rules.l1.share),
+            memory: BlockMemory::new(rules.l1.share, rules.merge),
             groups: Vec::new(),
             parts: Vec::new(),
             partitions: Vec::new(),
@@ -90,6 +90,7 @@ impl Run {
     /// Begins a part.
     pub(super) fn begin_part(&mut self, part: u64) {
         if self.parts.last().is_none_or(|last| last.0 != part) {
+            self.memory.drain(&mut self.groups);
             self.parts.push((part, self.groups.len()));
             self.most_groups = MOST_GROUPS;
         }
@@ -107,7 +108,7 @@ impl Run {
 
     /// Ends a block of this window.
     pub(super) fn end_block(&mut self, window: u64) {
-        self.memory.end(&mut self.groups);
+        self.memory.end_block(&mut self.groups);
         self.trails.end_block(window);
         self.host_pages.end_block();
         let start = self.parts.last().map_or(0, |part| part.1);

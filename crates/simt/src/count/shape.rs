@@ -128,6 +128,8 @@ pub(super) struct Rules {
     pub(super) page_shift: u32,
     pub(super) partitions: u32,
     pub(super) cut: Cut,
+    /// True if all memory is the card's own, so that only L2 sees what blocks touch.
+    pub(super) merge: bool,
     pub(super) level: Level,
 }
 
@@ -159,6 +161,7 @@ impl Rules {
             page_shift: card.dram_page_bytes.trailing_zeros(),
             partitions: card.dram_partitions,
             cut: Cut::new(card, shape),
+            merge: shape.ranges.is_empty(),
             level: Level::detect(),
         }
     }
