@@ -21,6 +21,7 @@
 //! count once per *page window*, which lasts until as much has come in as the cache holds.
 
 use super::block::{GROUP_SHIFT, Group};
+use super::ticks::{self, Portable, Ticks};
 use crate::cards::Card;
 use crate::decode::Level;
 use counters::DramCounts;
@@ -37,6 +38,9 @@ const TICKS: u64 = 4096;
 /// Regions found without hashing.
 const RECENT: usize = 16;
 const NONE: (u64, u32) = (u64::MAX, 0);
+
+/// Groups that are looked up before they are touched.
+const AHEAD: usize = 16;
 
 /// A mask with one bit for each line of a group, at its lowest sector.
 const LINES: u32 = 0x1111_1111;
@@ -269,51 +273,66 @@ impl L2State {
             unsafe { self.touch_avx2(groups, read, written) };
             return;
         }
-        groups.iter().for_each(|&group| self.touch_group(group, read, written));
+        self.touch_with::<Portable>(groups, read, written);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn touch_avx2(&mut self, groups: &[Group], read: &mut DramCounts, written: &mut DramCounts) {
-        for &group in groups {
-            self.touch_group(group, read, written);
+        self.touch_with::<ticks::Avx2>(groups, read, written);
+    }
+
+    /// Looks up the regions of some groups and fetches their state into the host's cache before it is needed.
+    #[inline(always)]
+    fn touch_with<T: Ticks>(&mut self, groups: &[Group], read: &mut DramCounts, written: &mut DramCounts) {
+        for groups in groups.chunks(AHEAD) {
+            let mut regions = [0; AHEAD];
+            for (region, group) in regions.iter_mut().zip(groups) {
+                *region = self.region(group.index >> REGION_SHIFT);
+                T::fetch(&self.regions[*region].groups[group.index as usize % REGION_GROUPS]);
+            }
+            for (&region, &group) in regions.iter().zip(groups) {
+                self.touch_group::<T>(region, group, read, written);
+            }
         }
     }
 
     #[inline(always)]
-    fn touch_group(&mut self, group: Group, read: &mut DramCounts, written: &mut DramCounts) {
+    fn touch_group<T: Ticks>(
+        &mut self,
+        region: usize,
+        group: Group,
+        read: &mut DramCounts,
+        written: &mut DramCounts,
+    ) {
         let granule = self.card.dram_granule_bytes;
         let page_shift = self.page_shift;
-        let place = self.region(group.index >> REGION_SHIFT);
-        let region = &mut self.regions[place];
+        let region = &mut self.regions[region];
         region.last = self.now;
         let place = group.index as usize % REGION_GROUPS;
         let state = &mut region.groups[place];
 
-        let lines = lines_of(group.read | group.written);
+        let lines = lines_of(group.read | group.written) * 15;
         let before = state.touched;
-        let (mut gone, mut older) = (0, 0);
-        for (line, touched) in state.touched.iter_mut().enumerate() {
-            let here = 0xF << (4 * line);
-            gone |= if *touched < self.horizon { here } else { 0 };
-            older |= if *touched != self.now { here } else { 0 };
-            *touched = if lines >> (4 * line) & 1 == 1 { self.now } else { *touched };
-        }
+        let gone = T::below(&before, self.horizon);
+        let older = !T::equal(&before, self.now);
+        T::set(&mut state.touched, lines, self.now);
         state.fetched &= !gone;
         state.dirty &= !gone;
 
         let mut present = state.fetched | state.dirty;
-        let renewed = present & older & (lines * 15);
+        let mut renewed = present & older & lines;
         if renewed != 0 && self.card.l2_bytes > 0 {
-            for (line, touched) in before.iter().enumerate() {
-                let bytes = bytes_of(renewed & 0xF << (4 * line));
-                if bytes > 0 {
-                    self.held[(touched - self.horizon) as usize] -= bytes;
-                }
-            }
             let bytes = bytes_of(renewed);
             *newest(&mut self.held) += bytes;
             self.renewed += bytes;
+            // Usually all lines were last touched in the same tick.
+            while renewed != 0 {
+                let tick = before[renewed.trailing_zeros() as usize / 4];
+                let alike = T::equal(&before, tick);
+                self.held[(tick - self.horizon) as usize] -= bytes_of(renewed & alike);
+                renewed &= !alike;
+            }
         }
         let held_before = present;
         let missing = group.read & !present;

@@ -29,6 +29,7 @@ mod run;
 mod shape;
 mod shared;
 mod slots;
+mod ticks;
 mod trails;
 mod turns;
 mod windows;
