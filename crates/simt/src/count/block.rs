@@ -49,7 +49,7 @@ const EMPTY: Slot = Slot { index: FREE, read: 0, written: 0, block: 0, own: 0, c
 /// touch the same groups; what a block has in L1 is forgotten when the next one begins.
 pub(super) struct BlockMemory {
     slots: Vec<Slot>,
-    /// `64 - log2(slots.len())`.
+    /// `64 - log2(slots.len())`, for the table's even places as hashes with their lowest bit cleared.
     shift: u32,
     /// Indices of the slots in use.
     occupied: Vec<u32>,
@@ -90,34 +90,41 @@ impl BlockMemory {
         self.shift = 64 - slots.trailing_zeros();
     }
 
+    /// Returns the first of the two slots in which a group is looked for.
+    #[inline(always)]
+    fn home(&self, index: u64) -> usize {
+        (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize & (self.slots.len() - 2)
+    }
+
     /// Returns the slot of a group, a new one if needed, as the current block knows it.
     #[inline(always)]
     fn slot(&mut self, index: u64, list: &mut Vec<Group>) -> &mut Slot {
-        let mask = self.slots.len() - 1;
-        let mut at = (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize & mask;
+        let home = self.home(index);
+        // Selected, not branched upon: which of the two it is cannot be predicted.
+        let mut at = home + usize::from(self.slots[home + 1].index == index);
         if self.slots[at].index != index {
-            at = self.find(index, at);
+            at = self.find(index, home);
         }
         let is_stale = self.slots[at].block != self.block;
-        if is_stale && self.live >= self.most_live {
+        if self.live >= self.most_live && is_stale {
             at = self.forget(index, list);
         }
         self.live += usize::from(is_stale);
         let slot = &mut self.slots[at];
         slot.block = self.block;
-        // Selected, not branched upon: whether a block comes to a group for the first time is hard to predict.
-        let keep = if is_stale { 0 } else { u32::MAX };
+        // Nor can it be predicted whether the block comes to a group for the first time.
+        let keep = u32::from(is_stale).wrapping_sub(1);
         slot.own &= keep;
         slot.cached &= keep;
         slot.time &= keep;
         slot
     }
 
-    /// Returns the slot of a group that is not in its first place, or inserts it.
-    #[inline(always)]
-    fn find(&mut self, index: u64, first: usize) -> usize {
+    /// Returns the slot of a group that is in neither of its first two, or inserts it.
+    #[inline(never)]
+    fn find(&mut self, index: u64, home: usize) -> usize {
         let mask = self.slots.len() - 1;
-        let mut at = first;
+        let mut at = home;
         while self.slots[at].index != FREE {
             at = (at + 1) & mask;
             if self.slots[at].index == index {
@@ -176,7 +183,7 @@ impl BlockMemory {
 
     fn free_slot(&self, index: u64) -> usize {
         let mask = self.slots.len() - 1;
-        let mut at = (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize & mask;
+        let mut at = self.home(index);
         while self.slots[at].index != FREE {
             at = (at + 1) & mask;
         }
@@ -192,10 +199,14 @@ impl BlockMemory {
     fn load_cached(&mut self, clock: &mut u32, index: u64, sectors: u32, list: &mut Vec<Group>) -> u32 {
         let share = self.share;
         let slot = self.slot(index, list);
-        let cached = if clock.abs_diff(slot.time) >= share { 0 } else { slot.cached };
-        let missed = sectors & !cached;
-        let now = if missed == sectors { *clock } else { slot.time.max(*clock) };
-        slot.cached = cached | sectors;
+        // A branch, so that what follows need not wait for the clock.
+        if clock.abs_diff(slot.time) >= share {
+            evict(slot);
+        }
+        let missed = sectors & !slot.cached;
+        let since = if missed == sectors { 0 } else { slot.time };
+        let now = since.max(*clock);
+        slot.cached |= sectors;
         slot.read |= missed & !slot.written;
         let count = missed.count_ones();
         let now = now.saturating_add(count);
@@ -255,6 +266,13 @@ impl BlockMemory {
             self.resize(FEWEST_SLOTS);
         }
     }
+}
+
+/// Empties a group's part of L1.
+#[cold]
+#[inline(never)]
+fn evict(slot: &mut Slot) {
+    slot.cached = 0;
 }
 
 #[inline(always)]

@@ -17,6 +17,7 @@
 
 mod block;
 mod by_site;
+mod distinct;
 mod host_pages;
 mod l1;
 mod l2;

@@ -1,13 +1,14 @@
 //! Counts one run of blocks.
 
 use super::block::{CachedLoads, Uncached};
+use super::distinct::{self, Pieces};
 use super::local;
 use super::request::{self, AnyLanes, Groups, Steady};
 use super::run::Run;
 use super::shape::{Generation, Rules};
 use super::turns;
 use super::worst::Cost;
-use crate::coalescing::{Access as Way, AtomicConflicts, Request, Traffic, constant_replays};
+use crate::coalescing::{Access as Way, Request, Traffic, constant_replays};
 use crate::decode::Level;
 use crate::observe::{Access, At, Observer, Operation, Space};
 use counters::MemoryCounts;
@@ -141,8 +142,26 @@ impl CounterObserver {
     /// Counts a request with arbitrary addresses, from 5.0 on.
     #[inline(never)]
     fn scattered(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
-        let lanes = AnyLanes { addresses: access.addresses, active: access.active };
-        let traffic = lanes.traffic(access.bytes, &mut self.run.distinct, self.rules.level);
+        #[cfg(target_arch = "x86_64")]
+        if self.rules.level == Level::Avx2 {
+            // SAFETY: this level is set only where the computer supports it.
+            unsafe { self.scattered_avx2(at, access, request) };
+            return;
+        }
+        self.scattered_at(at, access, request);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn scattered_avx2(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
+        self.scattered_at(at, access, request);
+    }
+
+    #[inline(always)]
+    fn scattered_at(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
+        let pieces = Pieces::of(access.addresses, access.active, self.rules.level);
+        let lanes = AnyLanes { addresses: access.addresses, pieces };
+        let traffic = lanes.traffic(request.bytes_requested());
         self.touch(at, access, request, &lanes, traffic);
     }
 
@@ -150,7 +169,9 @@ impl CounterObserver {
     #[inline(never)]
     fn parts(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
         let coalescer = if self.is_cached(access) { self.rules.cached } else { self.rules.uncached };
-        let lanes = AnyLanes { addresses: access.addresses, active: access.active };
+        // Of the pieces, only the steps matter here.
+        let pieces = Pieces { sectors: 0, lines: 0, tags: 0, steps: access.active };
+        let lanes = AnyLanes { addresses: access.addresses, pieces };
         self.touch(at, access, request, &lanes, coalescer.traffic(request));
     }
 
@@ -185,10 +206,10 @@ impl CounterObserver {
     ) {
         let cached = self.is_cached(access);
         let lines = self.rules.l1.lines;
-        let Run { memory, groups: list, distinct, .. } = &mut *self.run;
+        let Run { memory, groups: list, .. } = &mut *self.run;
         let mut extent = Extent { l2_sectors: traffic.sectors, in_l1: false, rewritten: 0, turns: 0 };
         extent.turns = match self.rules.generation {
-            Generation::Sectors => groups.turns(&traffic, distinct),
+            Generation::Sectors => groups.turns(&traffic),
             Generation::Parts | Generation::Segments => turns::before_maxwell(&traffic),
         };
         if cached {
@@ -218,12 +239,13 @@ impl CounterObserver {
         traffic: &Traffic,
         extent: Extent,
     ) {
+        let level = self.rules.level;
         let counts = self.run.site(at.site.0);
         let memory = match access.operation {
             Operation::Load => &mut counts.loads,
             Operation::Store => &mut counts.stores,
             Operation::Atomic | Operation::Reduction => {
-                let conflicts = AtomicConflicts::new(request);
+                let conflicts = distinct::conflicts(request, level);
                 counts.conflicts.addresses += u64::from(conflicts.addresses);
                 counts.conflicts.rounds += u64::from(conflicts.rounds);
                 &mut counts.atomics
@@ -256,7 +278,7 @@ impl CounterObserver {
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
         let is_atomic = matches!(access.operation, Operation::Atomic | Operation::Reduction);
         let wavefronts = if is_atomic {
-            let rounds = AtomicConflicts::new(&request).rounds;
+            let rounds = distinct::conflicts(&request, self.rules.level).rounds;
             self.run.shared.atomic_wavefronts(at.site, &request, rounds)
         } else {
             self.run.shared.wavefronts(at.site, &request)

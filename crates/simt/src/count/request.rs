@@ -1,9 +1,9 @@
 //! The addresses of one request, and their sectors.
 
 use super::block::GROUP_SHIFT;
+use super::distinct::Pieces;
 use super::turns;
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, Request, SECTOR_BYTES, Traffic, Transactions};
-use crate::decode::Level;
 
 const SECTOR_SHIFT: u32 = SECTOR_BYTES.trailing_zeros();
 const LINE_SHIFT: u32 = LINE_BYTES.trailing_zeros();
@@ -14,7 +14,7 @@ pub(super) trait Groups {
     fn each(&self, sink: &mut impl Sink);
 
     /// Returns the turns of L1 for the request, which has this traffic: see [`turns`](super::turns).
-    fn turns(&self, traffic: &Traffic, distinct: &mut Distinct) -> u32;
+    fn turns(&self, traffic: &Traffic) -> u32;
 }
 
 /// Receives sectors. A closure would not be compiled with its surroundings' machine features.
@@ -120,7 +120,7 @@ impl Steady {
 
 impl Groups for Steady {
     #[inline(always)]
-    fn turns(&self, traffic: &Traffic, _: &mut Distinct) -> u32 {
+    fn turns(&self, traffic: &Traffic) -> u32 {
         if traffic.lines == 1 {
             return turns::of_data(traffic);
         }
@@ -185,24 +185,21 @@ fn differs(addresses: &Addresses, step: u64) -> bool {
 /// Arbitrary addresses.
 pub(super) struct AnyLanes<'a> {
     pub(super) addresses: &'a Addresses,
-    /// Active mask, not 0.
-    pub(super) active: u32,
+    pub(super) pieces: Pieces,
 }
 
 impl Groups for AnyLanes<'_> {
     #[inline(always)]
-    fn turns(&self, traffic: &Traffic, distinct: &mut Distinct) -> u32 {
+    fn turns(&self, traffic: &Traffic) -> u32 {
         if traffic.lines == 1 {
             return turns::of_data(traffic);
         }
-        let mut banks = [0; turns::BANKS];
-        distinct.each(self, LINE_SHIFT, |line| banks[line as usize % turns::BANKS] += 1);
-        banks.into_iter().max().unwrap_or(0).max(turns::of_data(traffic))
+        self.pieces.tags.max(turns::of_data(traffic))
     }
 
     #[inline(always)]
     fn each(&self, sink: &mut impl Sink) {
-        let mut lanes = self.active;
+        let mut lanes = self.pieces.steps;
         let mut group = self.addresses[(lanes.trailing_zeros() & 31) as usize] >> GROUP_SHIFT;
         let mut sectors = 0_u32;
         while lanes != 0 {
@@ -220,100 +217,17 @@ impl Groups for AnyLanes<'_> {
 }
 
 impl AnyLanes<'_> {
-    /// Returns [`Coalescer::traffic`](crate::coalescing::Coalescer::traffic) for 5.0 and later.
-    pub(super) fn traffic(&self, bytes: u32, distinct: &mut Distinct, level: Level) -> Traffic {
-        let (sectors, lines) = if self.active == u32::MAX
-            && let (sectors, lines, true) = ascending(self.addresses, level)
-        {
-            (sectors, lines)
-        } else {
-            (distinct.count(self, SECTOR_SHIFT), distinct.count(self, LINE_SHIFT))
-        };
+    /// Returns [`Coalescer::traffic`](crate::coalescing::Coalescer::traffic) of `bytes` used for 5.0 and later.
+    #[inline(always)]
+    pub(super) fn traffic(&self, bytes_used: u32) -> Traffic {
+        let Pieces { sectors, lines, .. } = self.pieces;
         Traffic {
             requests: 1,
             transactions: sectors,
             sectors,
             lines,
             bytes_moved: sectors * SECTOR_BYTES as u32,
-            bytes_used: self.active.count_ones() * bytes,
-        }
-    }
-}
-
-/// Counts distinct sectors and lines of addresses that do not decrease; false if some do.
-fn ascending(addresses: &Addresses, level: Level) -> (u32, u32, bool) {
-    #[cfg(target_arch = "x86_64")]
-    if level == Level::Avx2 {
-        // SAFETY: this level is set only where the computer supports it.
-        return unsafe { changes_avx2(addresses) };
-    }
-    let _ = level;
-    changes(addresses)
-}
-
-/// Counts changes of sector and of line from lane to lane, and checks that no address decreases. Free of branches, so
-/// that it vectorises: a number below 2^63 plus 2^63 - 1 has its top bit set if it is not 0.
-#[inline(always)]
-fn changes(addresses: &Addresses) -> (u32, u32, bool) {
-    let (mut decreases, mut sectors, mut lines) = (0, 1, 1);
-    for lane in 1..LANES {
-        let (before, here) = (addresses[lane - 1], addresses[lane]);
-        decreases |= here.wrapping_sub(before);
-        sectors += (here >> SECTOR_SHIFT ^ before >> SECTOR_SHIFT).wrapping_add(i64::MAX as u64) >> 63;
-        lines += (here >> LINE_SHIFT ^ before >> LINE_SHIFT).wrapping_add(i64::MAX as u64) >> 63;
-    }
-    (sectors as u32, lines as u32, decreases >> 63 == 0)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn changes_avx2(addresses: &Addresses) -> (u32, u32, bool) {
-    changes(addresses)
-}
-
-/// Counts distinct numbers by hashing, which is faster than sorting 32 of them.
-pub(super) struct Distinct {
-    /// Numbers, each with the count of the call that inserted it.
-    seen: [(u64, u32); 64],
-    turn: u32,
-}
-
-impl Distinct {
-    pub(super) fn new() -> Self {
-        Self { seen: [(0, 0); 64], turn: 0 }
-    }
-
-    /// Returns the number of distinct values of `address >> shift`.
-    fn count(&mut self, lanes: &AnyLanes<'_>, shift: u32) -> u32 {
-        let mut count = 0;
-        self.each(lanes, shift, |_| count += 1);
-        count
-    }
-
-    /// Passes each distinct value of `address >> shift` to `found`.
-    #[inline(always)]
-    fn each(&mut self, lanes: &AnyLanes<'_>, shift: u32, mut found: impl FnMut(u64)) {
-        self.turn = self.turn.wrapping_add(1);
-        if self.turn == 0 {
-            *self = Self { turn: 1, ..Self::new() };
-        }
-        let mut last = u64::MAX;
-        let mut remaining = lanes.active;
-        while remaining != 0 {
-            let value = lanes.addresses[remaining.trailing_zeros() as usize] >> shift;
-            remaining &= remaining - 1;
-            if value == last {
-                continue;
-            }
-            last = value;
-            let mut at = (value.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
-            while self.seen[at].1 == self.turn && self.seen[at].0 != value {
-                at = (at + 1) % 64;
-            }
-            if self.seen[at].1 != self.turn {
-                self.seen[at] = (value, self.turn);
-                found(value);
-            }
+            bytes_used,
         }
     }
 }
@@ -321,7 +235,7 @@ impl Distinct {
 /// On 1.x, transactions are what touches memory.
 impl Groups for Transactions {
     #[inline(always)]
-    fn turns(&self, traffic: &Traffic, _: &mut Distinct) -> u32 {
+    fn turns(&self, traffic: &Traffic) -> u32 {
         turns::before_maxwell(traffic)
     }
 

@@ -3,7 +3,6 @@
 use super::block::{BlockMemory, Group};
 use super::by_site::BySite;
 use super::host_pages::{HostPages, OfHost};
-use super::request::Distinct;
 use super::shape::Rules;
 use super::shared::SharedMemory;
 use super::trails::{Numbered, Trails};
@@ -59,7 +58,6 @@ pub(super) struct Run {
     pub(super) trails: Trails,
     pub(super) host_pages: HostPages,
     pub(super) shared: SharedMemory,
-    pub(super) distinct: Distinct,
     most_groups: usize,
 }
 
@@ -76,7 +74,6 @@ impl Run {
             trails: Trails::new(managed),
             host_pages: HostPages::new(of_host),
             shared: SharedMemory::new(rules.banks, rules.level),
-            distinct: Distinct::new(),
             most_groups: MOST_GROUPS,
         }
     }
