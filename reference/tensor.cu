@@ -176,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_ring(const TensorMap
       },
       [&](unsigned half) {
         Sums sums;
-        Multiplier<ReleaseOwn>{ring, half}.tile(sums, steps);
+        Multiplier<ReleaseOwn>{ring, half, {}}.tile(sums, steps);
         write(c, m, n, tile.y * ROWS + half * 64, tile.x * COLUMNS, sums);
       });
 }
@@ -201,7 +201,7 @@ __device__ __forceinline__ void persistent(const TensorMap *a, const TensorMap *
         for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x) {
           uint2 tile = tiles.place(nth);
           Sums sums;
-          Multiplier<ReleaseOwn>{ring, half}.tile(sums, steps);
+          Multiplier<ReleaseOwn>{ring, half, {}}.tile(sums, steps);
           write(sums, tile.y * ROWS + half * 64, tile.x * COLUMNS);
         }
       });
@@ -236,44 +236,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   });
 }
 
-// ---- Two blocks share what they load ----
-
-__device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
-// Each block of a cluster has one of two tiles, one above the other, and loads half of B for both.
-extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
-    matmul_multicast(const TensorMap *a, const TensorMap *b, unsigned *c, unsigned m, unsigned n, unsigned k,
-                     unsigned group) {
-  Tiles tiles(m, n, 2 * ROWS, COLUMNS, group);
-  unsigned steps = ceil_div(k, DEPTH), rank = blockIdx.x % 2;
-  Stages ring(dynamic_shared(), 4);
-  cluster_sync();
-  divide(
-      [&] {
-        acquire(a), acquire(b);
-        for (unsigned nth = blockIdx.x / 2; nth < tiles.count(); nth += gridDim.x / 2) {
-          uint2 tile = tiles.place(nth);
-          for (unsigned step = 0; step < steps; ++step, ring.advance()) {
-            ring.wait_empty<true>();
-            ring.load(0, a, step * DEPTH, (tile.y * 2 + rank) * ROWS);
-            ring.load_to_both(B + rank * 2 * BOX, b, step * DEPTH, tile.x * COLUMNS + rank * 128);
-          }
-        }
-      },
-      [&](unsigned half) {
-        for (unsigned nth = blockIdx.x / 2; nth < tiles.count(); nth += gridDim.x / 2) {
-          uint2 tile = tiles.place(nth);
-          Sums sums;
-          Multiplier<ReleaseBoth>{ring, half}.tile(sums, steps);
-          write(c, m, n, (tile.y * 2 + rank) * ROWS + half * 64, tile.x * COLUMNS, sums);
-        }
-      });
-  // Neither block may end while the other still reaches into it.
-  cluster_sync();
-}
-
 // ---- The copy engine stores ----
 
 extern "C" __global__ void __launch_bounds__(384, 1)
@@ -293,8 +255,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         Results results(c, half);
         for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x) {
           Sums sums;
-          Packed packed;
-          Multiplier<ReleaseOwn>{ring, half}.tile(sums, steps);
+          Packed<> packed;
+          Multiplier<ReleaseOwn>{ring, half, {}}.tile(sums, steps);
           packed = sums;
           results.are_at(tiles.place(nth));
           results.store_all(packed);
@@ -305,7 +267,31 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 
 // ---- Loading, multiplying and storing at the same time ----
 
-// A tile's results are stored in the first four steps of the next one, so there are at least four.
+// Tile after tile of a warpgroup, whose results are stored in the first four steps of the next one, so there are at least
+// four. `corner` gives the row and the column (y and x) of the block's part of a tile.
+template <class Release, Order ORDER, class Corner>
+__device__ __forceinline__ void compute(Stages &ring, Release released, const TensorMap *c, unsigned half, unsigned first,
+                                        unsigned count, unsigned stride, unsigned steps, Corner corner) {
+  Results results(c, half);
+  Packed<> packed;
+  for (unsigned nth = first; nth < count; nth += stride) {
+    Sums sums;
+    Multiplier<Release, ORDER> multiplier{ring, half, released};
+#pragma unroll
+    for (unsigned part = 0; part < 4; ++part) {
+      multiplier.step(sums, part == 0);
+      results.store(packed, part);
+    }
+    for (unsigned step = 4; step < steps; ++step) multiplier.step(sums, false);
+    finish(sums);
+    packed = sums;
+    multiplier.release();
+    results.are_at(corner(nth));
+  }
+  results.store_all(packed);
+  results.finish();
+}
+
 template <Order ORDER>
 __device__ __forceinline__ void overlapped(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m,
                                            unsigned n, unsigned k, unsigned group) {
@@ -320,24 +306,8 @@ __device__ __forceinline__ void overlapped(const TensorMap *a, const TensorMap *
           load_tile<ORDER>(ring, a, b, tiles.place(nth), steps);
       },
       [&](unsigned half) {
-        Results results(c, half);
-        Packed packed;
-        for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x) {
-          Sums sums;
-          Multiplier<ReleaseOwn, ORDER> multiplier{ring, half};
-#pragma unroll
-          for (unsigned part = 0; part < 4; ++part) {
-            multiplier.step(sums, part == 0);
-            results.store(packed, part);
-          }
-          for (unsigned step = 4; step < steps; ++step) multiplier.step(sums, false);
-          finish(sums);
-          packed = sums;
-          multiplier.release();
-          results.are_at(tiles.place(nth));
-        }
-        results.store_all(packed);
-        results.finish();
+        compute<ReleaseOwn, ORDER>(ring, {}, c, half, blockIdx.x, tiles.count(), gridDim.x, steps,
+                                   [&](unsigned nth) { return tiles.place(nth); });
       });
 }
 
@@ -352,4 +322,107 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     matmul_rows_of_b(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m, unsigned n, unsigned k,
                      unsigned group) {
   overlapped<Order::ROWS>(a, b, c, m, n, k, group);
+}
+
+// ---- Two blocks share what they load ----
+
+__device__ __forceinline__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Each block of a cluster has one of two tiles, one above the other, and loads half of B for both. Every second tile is
+// summed from the end of K, which is still in L2.
+extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
+    matmul_multicast(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m, unsigned n, unsigned k,
+                     unsigned group) {
+  Tiles tiles(m, n, 2 * ROWS, COLUMNS, group);
+  unsigned steps = max(ceil_div(k, DEPTH), 4), rank = blockIdx.x % 2;
+  unsigned first = blockIdx.x / 2, stride = gridDim.x / 2;
+  Stages ring(dynamic_shared(), 4);
+  cluster_sync();
+  divide(
+      [&] {
+        acquire(a), acquire(b);
+        bool turned = false;
+        for (unsigned nth = first; nth < tiles.count(); nth += stride, turned = !turned) {
+          uint2 tile = tiles.place(nth);
+          for (unsigned step = 0; step < steps; ++step, ring.advance()) {
+            unsigned depth = (turned ? steps - 1 - step : step) * DEPTH;
+            ring.wait_empty<true>();
+            ring.load(0, a, depth, (tile.y * 2 + rank) * ROWS);
+            ring.load_to_both(B + rank * 2 * BOX, b, depth, tile.x * COLUMNS + rank * 128);
+          }
+        }
+      },
+      [&](unsigned half) {
+        compute<ReleasePeer, Order::COLUMNS>(ring, ReleasePeer(ring), c, half, first, tiles.count(), stride, steps,
+                                             [&](unsigned nth) {
+                                               uint2 tile = tiles.place(nth);
+                                               return make_uint2(tile.x, tile.y * 2 + rank);
+                                             });
+      });
+  // Neither block may end while the other still reaches into it.
+  cluster_sync();
+}
+
+// ---- Larger tiles ----
+
+// 256 x 192 of C a block, beside that of the cluster's other block, whose rows of A it shares.
+extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
+    matmul_wide(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m, unsigned n, unsigned k,
+                unsigned group) {
+  constexpr unsigned ROWS = 256, COLUMNS = 192, B = 4 * BOX, STAGE = B + 3 * BOX, STAGES = 3;
+  Tiles tiles(m, n, ROWS, 2 * COLUMNS, group);
+  unsigned steps = ceil_div(k, DEPTH), rank = blockIdx.x % 2;
+  unsigned first = blockIdx.x / 2, stride = gridDim.x / 2;
+  Ring<STAGE, STAGES> ring(dynamic_shared(), 4);
+  cluster_sync();
+  divide(
+      [&] {
+        acquire(a), acquire(b);
+        bool turned = false;
+        for (unsigned nth = first; nth < tiles.count(); nth += stride, turned = !turned) {
+          uint2 tile = tiles.place(nth);
+          for (unsigned step = 0; step < steps; ++step, ring.advance()) {
+            unsigned depth = (turned ? steps - 1 - step : step) * DEPTH;
+            ring.wait_empty<true>();
+            ring.load_to_both(rank * 2 * BOX, a, depth, tile.y * ROWS + rank * 128);
+            ring.load(B, b, depth, (tile.x * 2 + rank) * COLUMNS);
+          }
+        }
+      },
+      [&](unsigned half) {
+        Results results(c, half, STAGES * STAGE);
+        ReleasePeer released(ring);
+        for (unsigned nth = first; nth < tiles.count(); nth += stride) {
+          Sums192 upper, lower;
+          unsigned last = 0, step = 0;
+          auto release = [&] {
+            if (threadIdx.x % 128 < ReleasePeer::THREADS) released(last);
+          };
+          do {
+            ring.wait_full();
+            multiply(upper, ring.stage() + 2 * half * BOX, ring.stage() + B);
+            if (step > 0) release();
+            multiply(lower, ring.stage() + (2 * half + 1) * BOX, ring.stage() + B);
+            last = ring.empty();
+            ring.advance();
+          } while (++step < steps);
+          finish(upper);
+          finish(lower);
+          Packed<48> above, below;
+          above = upper;
+          below = lower;
+          release();
+          uint2 tile = tiles.place(nth);
+          results.row = tile.y * ROWS + half * 128, results.column = (tile.x * 2 + rank) * COLUMNS;
+          results.is_any = true;
+#pragma unroll
+          for (unsigned part = 0; part < 3; ++part) results.store_box(&above.of[part * 16], part, part * 64, 0);
+#pragma unroll
+          for (unsigned part = 0; part < 3; ++part) results.store_box(&below.of[part * 16], part + 1, part * 64, 64);
+        }
+        results.finish();
+      });
+  cluster_sync();
 }

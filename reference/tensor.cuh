@@ -39,7 +39,7 @@ __device__ __forceinline__ unsigned dynamic_shared() {
   return (shared_address(dynamic) + 1023) & ~1023u;
 }
 
-// The order of the tiles of C: bands of `group` rows of tiles, column by column.
+// The order of the tiles of C: bands of `group` rows of tiles, column by column, every second one from right to left.
 struct Tiles {
   unsigned rows, columns, group;
 
@@ -50,8 +50,8 @@ struct Tiles {
 
   __device__ __forceinline__ uint2 place(unsigned number) const {
     unsigned in_band = group * columns, band = number / in_band, first = band * group, within = number - band * in_band;
-    unsigned height = min(rows - first, group), column = within / height;
-    return {column, first + within - column * height};
+    unsigned height = min(rows - first, group), column = within / height, row = first + within - column * height;
+    return {band % 2 ? columns - 1 - column : column, row};
   }
 };
 
@@ -71,20 +71,20 @@ __device__ __forceinline__ bool is_phase_over(unsigned barrier, unsigned parity)
   return answer;
 }
 
-// A ring of stages of BYTES bytes: the next one to fill or to read. Each thread that fills or reads has its own copy.
-template <unsigned BYTES> struct Ring {
+// A ring of SLOTS stages of BYTES bytes: the next one to fill or to read. Each thread that fills or reads has its own copy.
+template <unsigned BYTES, unsigned SLOTS = STAGES> struct Ring {
   unsigned stages, barriers, slot = 0, parity = 0;
 
   // One thread fills, and so many threads release.
   __device__ __forceinline__ Ring(unsigned stages, unsigned releases) : stages(stages) {
-    __shared__ unsigned long long of_block[2 * STAGES];
+    __shared__ unsigned long long of_block[2 * SLOTS];
     barriers = shared_address(of_block);
     // Held in registers: nvcc would compute both again in each step.
     asm volatile("" : "+r"(this->stages), "+r"(barriers));
     if (threadIdx.x != 0) return;
-    for (unsigned slot = 0; slot < STAGES; ++slot) {
+    for (unsigned slot = 0; slot < SLOTS; ++slot) {
       asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barriers + 8 * slot) : "memory");
-      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barriers + 8 * (STAGES + slot)), "r"(releases)
+      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barriers + 8 * (SLOTS + slot)), "r"(releases)
                    : "memory");
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -92,10 +92,10 @@ template <unsigned BYTES> struct Ring {
 
   __device__ __forceinline__ unsigned stage() const { return stages + BYTES * slot; }
   __device__ __forceinline__ unsigned full() const { return barriers + 8 * slot; }
-  __device__ __forceinline__ unsigned empty() const { return barriers + 8 * (STAGES + slot); }
+  __device__ __forceinline__ unsigned empty() const { return barriers + 8 * (SLOTS + slot); }
 
   __device__ __forceinline__ void advance() {
-    if (++slot == STAGES) slot = 0, parity ^= 1;
+    if (++slot == SLOTS) slot = 0, parity ^= 1;
   }
 
   // Waits until the stage has been read, and announces its bytes. A thread that only fills traps when it has waited for
@@ -130,22 +130,27 @@ template <unsigned BYTES> struct Ring {
 
 // Tells the thread that fills that a stage has been read, by the stage's barrier.
 struct ReleaseOwn {
+  static constexpr unsigned THREADS = 1;
+
   __device__ __forceinline__ void operator()(unsigned barrier) const {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory");
   }
 };
 
-// The same in both blocks of a cluster of two. Without .release.cluster, which the reads of wgmma do not need and which
-// costs a fence of the whole GPU's memory.
-struct ReleaseBoth {
+// The same in both blocks of a cluster of two: threads 0 and 1 of a warpgroup speak to one block each. Without
+// .release.cluster, which the reads of wgmma do not need and which costs a fence of the whole GPU's memory.
+struct ReleasePeer {
+  static constexpr unsigned THREADS = 2;
+  unsigned distance; // from the block's own barriers to those of the peer
+
+  template <class Ring> __device__ __forceinline__ explicit ReleasePeer(const Ring &ring) {
+    unsigned there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(ring.barriers), "r"(threadIdx.x % 2));
+    distance = there - ring.barriers;
+  }
+
   __device__ __forceinline__ void operator()(unsigned barrier) const {
-#pragma unroll
-    for (unsigned rank = 0; rank < 2; ++rank)
-      asm volatile("{ .reg .b32 there;\n"
-                   "mapa.shared::cluster.u32 there, %0, %1;\n"
-                   "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(barrier),
-                   "r"(rank)
-                   : "memory");
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier + distance) : "memory");
   }
 };
 
@@ -194,6 +199,32 @@ template <Order ORDER> __device__ __forceinline__ void multiply(Sums &sums, unsi
 // Waits for all products.
 __device__ __forceinline__ void finish(Sums &sums) {
   asm volatile("wgmma.wait_group.sync.aligned 0;" : OPERANDS::"memory");
+}
+
+// The same for 64 x 192 sums.
+struct Sums192 {
+  float of[96] = {};
+};
+
+#define ALL_192                                                                                                        \
+  "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) TEN(7) TEN(8) "%90, %91, %92, %93, %94, %95}"
+#define OPERANDS_192 SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48), SIXTEEN(64), SIXTEEN(80)
+#define WGMMA_192(A, B) "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 " ALL_192 ", " A ", " B ", add, 1, 1, 0, 0;\n"
+
+__device__ __forceinline__ void multiply(Sums192 &sums, unsigned a_tile, unsigned b_tile) {
+  unsigned long long a = descriptor(a_tile, 1), b = descriptor(b_tile, 1);
+  asm volatile("{ .reg .pred add; setp.eq.u32 add, 0, 0;\n"
+               "wgmma.fence.sync.aligned;\n"
+               WGMMA_192("%96", "%97") WGMMA_192("%98", "%99") WGMMA_192("%100", "%101") WGMMA_192("%102", "%103")
+               "wgmma.commit_group.sync.aligned;\n"
+               "wgmma.wait_group.sync.aligned 1; }"
+               : OPERANDS_192
+               : "l"(a), "l"(b), "l"(a + 2), "l"(b + 2), "l"(a + 4), "l"(b + 4), "l"(a + 6), "l"(b + 6)
+               : "memory");
+}
+
+__device__ __forceinline__ void finish(Sums192 &sums) {
+  asm volatile("wgmma.wait_group.sync.aligned 0;" : OPERANDS_192::"memory");
 }
 
 // Writes a warpgroup's sums to C in bf16 from this row and column on, what C has of them.
@@ -245,7 +276,9 @@ __device__ __forceinline__ void load_tile(Stages &ring, const TensorMap *a, cons
 // Multiplies a warpgroup's 64 rows of a tile. A stage is released when the next one's products are issued.
 template <class Release, Order ORDER = Order::COLUMNS> struct Multiplier {
   Stages &ring;
-  unsigned half, last = 0;
+  unsigned half;
+  Release released;
+  unsigned last = 0;
 
   // Multiplies a step, and releases the one before, which is complete then.
   __device__ __forceinline__ void step(Sums &sums, bool is_first) {
@@ -257,7 +290,7 @@ template <class Release, Order ORDER = Order::COLUMNS> struct Multiplier {
   }
 
   __device__ __forceinline__ void release() const {
-    if (threadIdx.x % 128 == 0) Release()(last);
+    if (threadIdx.x % 128 < Release::THREADS) released(last);
   }
 
   __device__ __forceinline__ void tile(Sums &sums, unsigned steps) {
@@ -274,12 +307,12 @@ template <class Release, Order ORDER = Order::COLUMNS> struct Multiplier {
 // ---- Results that the copy engine stores ----
 
 // A warpgroup's results in bf16: word j is registers 2 j and 2 j + 1 of the sums.
-struct Packed {
-  unsigned of[64] = {};
+template <unsigned WORDS = 64> struct Packed {
+  unsigned of[WORDS] = {};
 
-  __device__ __forceinline__ Packed &operator=(const Sums &sums) {
+  template <class Sums> __device__ __forceinline__ Packed &operator=(const Sums &sums) {
 #pragma unroll
-    for (unsigned j = 0; j < 64; ++j) of[j] = pack_bf16(sums.of[2 * j], sums.of[2 * j + 1]);
+    for (unsigned j = 0; j < WORDS; ++j) of[j] = pack_bf16(sums.of[2 * j], sums.of[2 * j + 1]);
     return *this;
   }
 };
@@ -290,8 +323,9 @@ struct Results {
   unsigned buffers, half, row = 0, column = 0;
   bool is_any = false;
 
-  __device__ __forceinline__ Results(const TensorMap *c, unsigned half)
-      : c(c), buffers(dynamic_shared() + STAGES * 6 * BOX + half * 2 * BOX), half(half) {
+  // The buffers lie behind so many bytes of stages.
+  __device__ __forceinline__ Results(const TensorMap *c, unsigned half, unsigned stages = STAGES * 6 * BOX)
+      : c(c), buffers(dynamic_shared() + stages + half * 2 * BOX), half(half) {
     if (threadIdx.x % 128 == 0) acquire(c);
   }
 
@@ -301,16 +335,15 @@ struct Results {
 
   __device__ __forceinline__ void meet() const { asm volatile("bar.sync %0, 128;" ::"r"(half + 1) : "memory"); }
 
-  // Stores a quarter: 64 columns.
-  __device__ __forceinline__ void store(const Packed &packed, unsigned part) const {
-    unsigned buffer = buffers + part % 2 * BOX, thread = threadIdx.x % 128, lane = threadIdx.x % 32;
+  // Stores 64 rows of 64 columns, this far right of and below the first result; `nth` is even and odd in turn.
+  __device__ __forceinline__ void store_box(const unsigned *words, unsigned nth, unsigned right, unsigned below) const {
+    unsigned buffer = buffers + nth % 2 * BOX, thread = threadIdx.x % 128, lane = threadIdx.x % 32;
     unsigned in_tile = thread / 32 * 16 + lane % 16;
     // The last store from this buffer has read it.
     asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
     meet();
 #pragma unroll
-    for (unsigned pair = 0; pair < 4; ++pair) {
-      const unsigned *words = &packed.of[part * 16 + pair * 4];
+    for (unsigned pair = 0; pair < 4; ++pair, words += 4) {
       unsigned to = buffer + in_tile * 128 + ((pair * 2 + lane / 16 ^ in_tile % 8) << 4);
       asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]),
                    "r"(words[1]), "r"(words[2]), "r"(words[3])
@@ -321,11 +354,16 @@ struct Results {
     if (thread == 0 && is_any)
       asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];\n"
                    "cp.async.bulk.commit_group;" ::"l"(c),
-                   "r"(column + part * 64), "r"(row), "r"(buffer)
+                   "r"(column + right), "r"(row + below), "r"(buffer)
                    : "memory");
   }
 
-  __device__ __forceinline__ void store_all(const Packed &packed) const {
+  // Stores a quarter: 64 columns.
+  __device__ __forceinline__ void store(const Packed<> &packed, unsigned part) const {
+    store_box(&packed.of[part * 16], part, part * 64, 0);
+  }
+
+  __device__ __forceinline__ void store_all(const Packed<> &packed) const {
 #pragma unroll
     for (unsigned part = 0; part < 4; ++part) store(packed, part);
   }

@@ -631,8 +631,8 @@ fn blocks_of_a_cluster_meet_and_share() {
             "barrier.cluster.wait.acquire.aligned;",
             "elect.sync _|%elected, 0xffffffff;",
             ".multicast::cluster [%r",
-            "mapa.shared::cluster.u32 %there",
-            "mbarrier.arrive.shared::cluster.b64 _, [%there]",
+            "mapa.shared::cluster.u32 %r",
+            "mbarrier.arrive.shared::cluster.b64 _, [%r",
             "mapa.shared::cluster.u32 %r",
         ],
     );

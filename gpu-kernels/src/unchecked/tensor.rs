@@ -2,7 +2,7 @@
 //!
 //! A tensor core multiplies two small matrices in one instruction. An SM of an H200 does 4096 operations in bf16 each clock
 //! with its tensor cores, sixteen times what its CUDA cores do in f32. Nothing else of the machine grew by as much, so the
-//! lesson of [`register`](super::register) starts again: what feeds such a unit? Seven kernels, each a step further, compute
+//! lesson of [`register`](super::register) starts again: what feeds such a unit? Eight kernels, each a step further, compute
 //! `C = A * B^T` for A of `m` rows of `k`, B of `n` rows of `k` and C of `m` rows of `n`, all bf16 with sums in f32:
 //!
 //! 1. [`matmul_mma`](mma): warps of 32 threads multiply fragments that each lane loads into registers itself (`ldmatrix`), from
@@ -13,19 +13,20 @@
 //! 3. [`matmul_ring`](ring): the block is divided. One thread only loads; two warpgroups only multiply, 128 x 256 together.
 //! 4. [`matmul_persistent`](persistent): a block stays on its multiprocessor and goes from tile to tile, so the next tile is loaded
 //!    while the results of this one are written.
-//! 5. [`matmul_multicast`](multicast): two blocks share what they load.
-//! 6. [`matmul_stored`](stored): the copy engine writes the results, whole rows at a time.
-//! 7. [`matmul_overlapped`](overlapped): a tile's results stay in registers, to be stored while the next tile is multiplied. The
+//! 5. [`matmul_stored`](stored): the copy engine writes the results, whole rows at a time.
+//! 6. [`matmul_overlapped`](overlapped): a tile's results stay in registers, to be stored while the next tile is multiplied. The
 //!    tensor cores never wait but for the last wave.
+//! 7. [`matmul_multicast`](multicast): two blocks share what they load. What limits now is power, and bytes cost energy.
+//! 8. [`matmul_wide`](wide): tiles of 256 x 192, which load less for each result. For the largest products.
 //!
-//! The last step has further uses: B as rows of K and many matrices at once ([`overlapped`]), factors, FP8 and results in f32
+//! The sixth step has further uses: B as rows of K and many matrices at once ([`overlapped`]), factors, FP8 and results in f32
 //! ([`scaled`]), and sums that keep their precision, in FP8 and for f32 ([`promoted`]). What they share is in [`pipeline`], and
 //! [`prepare`] makes operands of what a program has.
 //!
 //! # Which tile when
 //! A block of tiles that run at the same time reads rows of A and rows of B. 132 tiles in one row of C share A and read all of
 //! B; in a compact patch they read little of both, which then stays in L2. So tiles are counted in bands of `group` rows,
-//! column by column within the band ([`tiles`]). `matmul_mma`, on a plain grid, shows what is lost without.
+//! column by column within the band, to the right and back ([`tiles`]). `matmul_mma`, on a plain grid, shows what is lost without.
 //!
 //! # Launch
 //! `m` is any; `k` and `n` are multiples of 8, because rows must begin at a multiple of 16 bytes (`k` of 16 for FP8).
@@ -37,8 +38,9 @@
 //! | `matmul_wgmma` | 128 | `ceil(m / 64) * ceil(n / 256)` | [`warpgroup::SHARED`] | 64 x 64, 256 x 64, none |
 //! | `matmul_ring` | 384 | `ceil(m / 128) * ceil(n / 256)` | [`pipeline::SHARED`] | 128 x 64, 128 x 64, none |
 //! | `matmul_persistent`, `matmul_to_f32` | 384 | as many as multiprocessors | [`pipeline::SHARED`] | 128 x 64, 128 x 64, none |
-//! | `matmul_multicast` | 384 | the same, an even number | [`pipeline::SHARED`] | 128 x 64, 128 x 64, none |
 //! | `matmul_stored`, `matmul_overlapped`, `matmul_batched`, `matmul_scaled` | 384 | as many as multiprocessors | [`stored::SHARED`] | 128 x 64, 128 x 64, 64 x 64 |
+//! | `matmul_multicast` | 384 | the same, an even number | [`stored::SHARED`] | 128 x 64, 128 x 64, 64 x 64 |
+//! | `matmul_wide` | 384 | the same, an even number | [`wide::SHARED`] | 128 x 64, 192 x 64, 64 x 64 |
 //! | `matmul_rows_of_b` | 384 | the same | [`stored::SHARED`] | 128 x 64, 64 x 64, 64 x 64 |
 //! | `matmul_e4m3`, `matmul_e5m2`, and the same `_promoted` | 384 | the same | [`stored::SHARED`] | 128 x 128, 128 x 128, 64 x 64 |
 //! | `matmul_3xtf32` | 384 | the same | [`promoted::TF32_SHARED`] | 128 x 32, 128 x 32, none |
@@ -58,3 +60,4 @@ pub mod scaled;
 pub mod stored;
 pub mod tiles;
 pub mod warpgroup;
+pub mod wide;

@@ -239,9 +239,10 @@ mod tests {
             "matmul_wgmma",
             "matmul_ring",
             "matmul_persistent",
-            "matmul_multicast",
             "matmul_stored",
             "matmul_overlapped",
+            "matmul_multicast",
+            "matmul_wide",
             "matmul_rows_of_b",
             "matmul_to_f32",
             "matmul_e4m3",
@@ -254,7 +255,7 @@ mod tests {
         assert_eq!(found.iter().map(|(kernel, _)| *kernel).collect::<Vec<_>>(), ladder);
         for (kernel, parameters) in found {
             let says = match kernel {
-                "matmul_multicast" => {
+                "matmul_multicast" | "matmul_wide" => {
                     "b n x k, cluster 2, k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block "
                 }
                 "matmul_rows_of_b" => "k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block ",

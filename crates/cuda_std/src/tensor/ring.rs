@@ -17,6 +17,8 @@
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
 
+#[cfg(target_arch = "nvptx64")]
+use super::cluster::map_to_rank;
 use super::map::{Corner, Map};
 use super::tile::SwizzledTile;
 use crate::async_copy::{Barrier, fence_barrier_init};
@@ -67,6 +69,8 @@ pub struct Consumer<const STAGES: u32, const BYTES: u32> {
     ring: Ring<STAGES, BYTES>,
     next: Position,
     elected: bool,
+    /// The first of the empty barriers at which the elected thread arrives.
+    empty: u32,
 }
 
 /// A stage that nobody reads and whose bytes are announced: to be filled with [`load`](Self::load).
@@ -151,7 +155,20 @@ impl<const STAGES: u32, const BYTES: u32> Ring<STAGES, BYTES> {
     #[inline(always)]
     #[must_use]
     pub unsafe fn consumer(self, elected: bool) -> Consumer<STAGES, BYTES> {
-        Consumer { ring: self, next: Position::default(), elected }
+        Consumer { ring: self, next: Position::default(), elected, empty: self.empty(0) }
+    }
+
+    /// The reading end of a ring that other blocks of the cluster fill too, by multicast: a stage is to be free in all blocks
+    /// before one of them fills it. One thread of a group is elected for each such block, and speaks to that block,
+    /// whose `rank` it names; stages are released by [`release_to_peer`](Stage::release_to_peer).
+    ///
+    /// # Safety
+    /// As for [`consumer`](Self::consumer), in all blocks of the cluster, whose rings lie at the same addresses.
+    #[gpu_only]
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn consumer_among(self, elected: bool, rank: u32) -> Consumer<STAGES, BYTES> {
+        Consumer { ring: self, next: Position::default(), elected, empty: map_to_rank(self.empty(0), rank) }
     }
 
     #[cfg(target_arch = "nvptx64")]
@@ -258,7 +275,7 @@ impl<const STAGES: u32, const BYTES: u32> Consumer<STAGES, BYTES> {
         let Position { slot, parity } = self.next.take::<STAGES>();
         // SAFETY: the barrier is initialised, and this stage's phase is its current one or the one before.
         unsafe { while !is_phase_over(self.ring.full(slot), parity) {} }
-        Stage { stage: self.ring.stage(slot), empty: self.ring.empty(slot), elected: self.elected }
+        Stage { stage: self.ring.stage(slot), empty: self.empty + 8 * slot, elected: self.elected }
     }
 }
 
@@ -294,25 +311,23 @@ impl<const BYTES: u32> Stage<BYTES> {
         }
     }
 
-    /// Tells the block of this rank in the cluster that the stage may be filled (`mapa`, `mbarrier.arrive.shared::cluster`).
-    /// For multicast, a group tells each block that fills its stages.
+    /// Tells the block to which the elected thread speaks that the stage may be filled (`mbarrier.arrive.shared::cluster`), for
+    /// stages of [`consumer_among`](Ring::consumer_among).
     ///
     /// The arrival is unqualified. With `.release.cluster`, which the reads of `wgmma` do not need, machine code has a fence
     /// of the whole GPU's memory at each stage, which cost a fifth of the speed on an H200.
     ///
     /// # Safety
-    /// As for [`release`](Self::release), and the stage is not used afterwards.
+    /// As for [`release`](Self::release).
     #[gpu_only]
     #[inline(always)]
-    pub unsafe fn release_to(&self, rank: u32) {
+    pub unsafe fn release_to_peer(self) {
         // SAFETY: that block's barrier lies at the same address, and counts an arrival of each group of the cluster.
         unsafe {
             asm!(
-                "{{ .reg .pred %elected; .reg .b32 %there; setp.ne.u32 %elected, {}, 0;",
-                "mapa.shared::cluster.u32 %there, {}, {};",
-                "@%elected mbarrier.arrive.shared::cluster.b64 _, [%there]; }}",
-                in(reg32) u32::from(self.elected), in(reg32) self.empty, in(reg32) rank,
-                options(nostack, preserves_flags)
+                "{{ .reg .pred %elected; setp.ne.u32 %elected, {}, 0;",
+                "@%elected mbarrier.arrive.shared::cluster.b64 _, [{}]; }}",
+                in(reg32) u32::from(self.elected), in(reg32) self.empty, options(nostack, preserves_flags)
             );
         }
     }

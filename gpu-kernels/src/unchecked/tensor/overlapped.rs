@@ -23,8 +23,8 @@ use super::results::Results;
 use super::tiles::Tiles;
 use cuda_std::async_copy::bulk_wait_group;
 use cuda_std::tensor::{
-    Accumulator256, Bf16, Element, Multiply, Packed256, Sums256, SwizzledTile, TensorMap, TransposedTile,
-    aligned_dynamic_shared, increase_registers,
+    Accumulator256, Bf16, Consumer, Element, Multiply, Packed256, Stage, Sums256, SwizzledTile, TensorMap,
+    TransposedTile, aligned_dynamic_shared, increase_registers,
 };
 use cuda_std::{kernel, thread, unroll};
 
@@ -57,10 +57,9 @@ pub(super) unsafe fn product<E: Element, R: Right, N: Nth>(
 {
     let shared = aligned_dynamic_shared();
     let (warpgroup, lane) = (thread::thread_idx_x() / 128, thread::thread_idx_x() % 128);
-    let steps = if k > 3 * E::DEPTH { k.div_ceil(E::DEPTH) } else { 4 };
+    let steps = steps::<E>(k);
     // SAFETY: the launch has the shared memory. One thread fills the ring and an elected thread of each of two warpgroups releases
-    // its stages, when all but the newest group of wgmma is complete, which is one of the next stage. Each warpgroup has a
-    // barrier and two buffers of its own.
+    // its stages. Each warpgroup has a barrier and two buffers of its own.
     unsafe {
         let ring = pipeline::ring(shared, 1);
         thread::sync_threads();
@@ -71,40 +70,74 @@ pub(super) unsafe fn product<E: Element, R: Right, N: Nth>(
         } else {
             increase_registers::<232>();
             let half = warpgroup - 1;
-            let mut ring = ring.consumer(lane == 0);
-            let c = c.acquire(lane == 0);
-            let mut results = Results::new(c, shared + pipeline::Stages::BYTES, half, lane);
-            let mut packed = Packed256::zero();
-            for tile in tiles.of_block_in(matrices) {
-                let mut sums = Accumulator256::zero();
-                let mut last = None;
-                unroll!(part in [0 1 2 3] {
-                    let stage = ring.wait();
-                    sums.multiply::<1>(stage.tile(half * BOX), R::at(stage.address(B)));
-                    if let Some(done) = last.replace(stage) {
-                        done.release();
-                    }
-                    results.store::<part>(&packed);
-                });
-                for _ in 4..steps {
-                    let stage = ring.wait();
-                    sums.multiply::<1>(stage.tile(half * BOX), R::at(stage.address(B)));
-                    if let Some(done) = last.replace(stage) {
-                        done.release();
-                    }
-                }
+            let ring = ring.consumer(lane == 0);
+            let results = Results::new(c.acquire(lane == 0), shared + pipeline::Stages::BYTES, half, lane);
+            let places = tiles.of_block_in(matrices).map(|tile| {
                 let (nth, tile) = N::of(tile, tiles);
                 let (row, column) = tiles.place(tile);
-                let (row, column) = (row * ROWS + half * 64, column * COLUMNS);
-                packed = pack(sums.finish(), (row, column));
-                if let Some(done) = last {
-                    done.release();
-                }
-                results.at = Some((column, row, nth));
-            }
-            unroll!(part in [0 1 2 3] { results.store::<part>(&packed); });
-            bulk_wait_group::<0>();
+                (column * COLUMNS, row * ROWS + half * 64, nth)
+            });
+            compute::<E, R, N, _, _>((ring, |stage| stage.release()), results, half, places, steps, pack);
         }
+    }
+}
+
+/// Steps of a tile: results are stored within four, so there are at least four.
+#[inline(always)]
+pub(super) fn steps<E: Element>(k: u32) -> u32 {
+    if k > 3 * E::DEPTH { k.div_ceil(E::DEPTH) } else { 4 }
+}
+
+/// What a warpgroup does that multiplies: of each tile the 64 rows whose first result is at the next of `places` (column, row and
+/// matrix), while the results of the tile before are stored.
+///
+/// # Safety
+/// All threads of the warpgroup call this together. The producer loads `steps` stages for each place, at least four, and
+/// `release` releases a stage, which is called when nothing reads it any more.
+#[inline(always)]
+pub(super) unsafe fn compute<E: Element, R: Right, N: Nth, const STAGES: u32, const BYTES: u32>(
+    (mut ring, release): (Consumer<STAGES, BYTES>, impl Fn(Stage<BYTES>)),
+    mut results: Results<'_, N>,
+    half: u32,
+    places: impl Iterator<Item = (u32, u32, N)>,
+    steps: u32,
+    pack: impl Fn(Sums256, (u32, u32)) -> Packed256,
+) where
+    Accumulator256: Multiply<E, R>,
+{
+    // SAFETY: promised by the caller. A stage is released when all but the newest group of wgmma is complete, which is one of the
+    // next stage.
+    unsafe {
+        let mut packed = Packed256::zero();
+        for (column, row, nth) in places {
+            let stage = ring.wait();
+            // Not added to zeros, which would have to be written.
+            let mut sums: Accumulator256 = Multiply::start(stage.tile(half * BOX), R::at(stage.address(B)));
+            results.store::<0>(&packed);
+            let mut last = Some(stage);
+            unroll!(part in [1 2 3] {
+                let stage = ring.wait();
+                sums.multiply::<1>(stage.tile(half * BOX), R::at(stage.address(B)));
+                if let Some(done) = last.replace(stage) {
+                    release(done);
+                }
+                results.store::<part>(&packed);
+            });
+            for _ in 4..steps {
+                let stage = ring.wait();
+                sums.multiply::<1>(stage.tile(half * BOX), R::at(stage.address(B)));
+                if let Some(done) = last.replace(stage) {
+                    release(done);
+                }
+            }
+            packed = pack(sums.finish(), (row, column));
+            if let Some(done) = last {
+                release(done);
+            }
+            results.at = Some((column, row, nth));
+        }
+        unroll!(part in [0 1 2 3] { results.store::<part>(&packed); });
+        bulk_wait_group::<0>();
     }
 }
 

@@ -25,21 +25,37 @@ impl<'a, N: Nth + Default> Results<'a, N> {
     /// Stores 64 columns, if there are results.
     ///
     /// # Safety
-    /// All threads of the warpgroup call this together, for the parts 0 to 3 in turn; the buffers and barrier `half + 1` are
-    /// theirs alone, and the map is of C, with boxes of 64 x 64 bf16.
+    /// As for [`store_box`](Self::store_box), for the parts 0 to 3 in turn.
     #[inline(always)]
     pub(super) unsafe fn store<const PART: usize>(&self, packed: &Packed256) {
-        let buffer = SwizzledTile::<64>::at(self.buffers + PART as u32 % 2 * BOX);
-        let (x, y, nth) = self.at.unwrap_or_default();
+        // SAFETY: promised by the caller; the tile is written by the whole warpgroup.
+        unsafe { self.store_box(PART, (PART as u32 * 64, 0), |tile, lane| packed.store::<PART>(tile, lane)) };
+    }
+
+    /// Stores 64 rows of 64 columns, this far right of and below the first result, if there are results: `write` writes
+    /// them into the tile that it is called with.
+    ///
+    /// # Safety
+    /// All threads of the warpgroup call this together, with an even and an odd `nth` in turn; the buffers and barrier
+    /// `half + 1` are theirs alone, and the map is of C, with boxes of 64 x 64 bf16.
+    #[inline(always)]
+    pub(super) unsafe fn store_box(
+        &self,
+        nth: usize,
+        (right, below): (u32, u32),
+        write: impl FnOnce(SwizzledTile<64>, u32),
+    ) {
+        let buffer = SwizzledTile::<64>::at(self.buffers + nth as u32 % 2 * BOX);
+        let (x, y, matrix) = self.at.unwrap_or_default();
         // SAFETY: the elected thread waits until this buffer's last store has read it before the others write to it, and
         // until they all have written before it starts the next.
         unsafe {
             bulk_wait_group_read::<1>();
             sync_warpgroup(self.half + 1);
-            packed.store::<PART>(buffer, self.lane);
+            write(buffer, self.lane);
             fence_async_proxy();
             sync_warpgroup(self.half + 1);
-            self.c.store(buffer, nth.at(x + PART as u32 * 64, y), self.lane == 0 && self.at.is_some());
+            self.c.store(buffer, matrix.at(x + right, y + below), self.lane == 0 && self.at.is_some());
         }
     }
 }

@@ -4,7 +4,8 @@ use core::iter::StepBy;
 use core::ops::Range;
 use cuda_std::thread;
 
-/// The tiles of a matrix, `group` rows of tiles at a time, column by column.
+/// The tiles of a matrix, `group` rows of tiles at a time, column by column: from left to right, then from right to left, so that
+/// a band begins with the columns of B that the band before read last.
 #[derive(Clone, Copy)]
 pub struct Tiles {
     /// Rows of tiles.
@@ -65,7 +66,8 @@ impl Tiles {
         let height = if self.rows - first < self.group { self.rows - first } else { self.group };
         // SAFETY: a band that has a tile has a row.
         let column = unsafe { divide(within, height) };
-        (first + within - column * height, column)
+        let row = first + within - column * height;
+        (row, if band % 2 == 1 { self.columns - 1 - column } else { column })
     }
 }
 
@@ -90,6 +92,7 @@ mod tests {
         let tiles = unsafe { Tiles::new(5, 3, 2) };
         let order: [(u32, u32); 15] = core::array::from_fn(|number| tiles.place(number as u32));
         assert_eq!(order[..6], [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
+        assert_eq!(order[6..9], [(2, 2), (3, 2), (2, 1)]);
         assert_eq!(order[12..], [(4, 0), (4, 1), (4, 2)]);
         let mut sorted = order;
         sorted.sort_unstable();

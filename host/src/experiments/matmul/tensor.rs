@@ -27,6 +27,7 @@ use gpu_kernels::unchecked::tensor::{
     scaled::{matmul_e4m3, matmul_e5m2, matmul_to_f32},
     stored::matmul_stored,
     warpgroup::{self, matmul_wgmma},
+    wide::{self, matmul_wide},
 };
 
 /// Bytes of a row of a box: what the swizzle spans.
@@ -181,14 +182,15 @@ macro_rules! rung {
 
 /// The ladder, and further uses of its last step. A new rung is a line here and a function in gpu-kernels.
 #[rustfmt::skip]
-pub(super) const RUNGS: [Rung; 15] = [
+pub(super) const RUNGS: [Rung; 16] = [
     rung!(matmul_mma, slices, tile: [mma::SIDE; 2], threads: mma::THREADS, shared: mma::SHARED, grid: Grid::Plane, boxes: &[]),
     rung!(matmul_wgmma, two_maps, tile: [warpgroup::ROWS, warpgroup::COLUMNS], threads: 128, shared: warpgroup::SHARED, grid: Grid::Tiles, boxes: &[64, 256]),
     rung!(matmul_ring, two_maps, shared: pipeline::SHARED, grid: Grid::Tiles, boxes: &[128, 128]),
     rung!(matmul_persistent, two_maps, shared: pipeline::SHARED, boxes: &[128, 128]),
-    rung!(matmul_multicast, two_maps, shared: pipeline::SHARED, boxes: &[128, 128], shared_by: [2, 1]),
     rung!(matmul_stored, three_maps),
     rung!(matmul_overlapped, three_maps),
+    rung!(matmul_multicast, three_maps, shared_by: [2, 1]),
+    rung!(matmul_wide, three_maps, tile: [wide::ROWS, wide::COLUMNS], shared: wide::SHARED, boxes: &[128, 192, 64], shared_by: [1, 2]),
     rung!(matmul_rows_of_b, three_maps, form: Form::BF16_ROWS, boxes: &[128, 64, 64]),
     rung!(matmul_to_f32, two_maps_scaled, form: Form::BF16_TO_F32, shared: pipeline::SHARED, boxes: &[128, 128], scale: Scale::Both),
     rung!(matmul_e4m3, three_maps_alpha, form: Form::E4M3_FAST, scale: Scale::Alpha),
@@ -269,9 +271,14 @@ impl Rung {
             }
             Grid::Tiles => covering_2d(tiles.next_multiple_of(blocks.into()), 1, [1, 1], device)?.grid,
             Grid::Persistent => {
-                let most = device.multiprocessors / blocks * blocks;
-                let wanted = tiles.next_multiple_of(blocks.into()).min(most.max(blocks).into());
-                [wanted as u32, 1, 1]
+                // Where the tiles can be divided evenly among fewer clusters in as many waves, those are enough.
+                let most = u64::from((device.multiprocessors / blocks).max(1));
+                let [down, across] = self.shared_by;
+                let [down, across] = [m.div_ceil(rows * down), n.div_ceil(columns * across)];
+                let tiles = u64::from(down) * u64::from(across) * u64::from(batch);
+                let waves = tiles.div_ceil(most);
+                let clusters = if tiles.is_multiple_of(waves) { tiles / waves } else { most };
+                [clusters as u32 * blocks, 1, 1]
             }
         };
         let shape = Shape::new(grid, [self.threads, 1, 1]).with_shared(self.shared);
@@ -280,7 +287,7 @@ impl Rung {
             size: task.matrices,
             scale: task.terms.scale,
             batch,
-            group: group(m.max(n)),
+            group: group(m.max(n), blocks),
             multiprocessors: device.multiprocessors,
         };
         let more = (blocks > 1).then_some(("cluster", blocks));
@@ -304,9 +311,10 @@ impl Rung {
     }
 }
 
-/// Rows of tiles of a band, whose operands L2 holds: as many as measured best on an H200.
-fn group(longest: u32) -> u32 {
+/// Rows of tiles of a band, whose operands L2 holds: as many as measured best on an H200. Clusters of two have taller tiles.
+fn group(longest: u32, blocks: u32) -> u32 {
     match longest {
+        _ if blocks > 1 => 8,
         0..=4096 => 16,
         4097..=8192 => 12,
         _ => 8,
@@ -397,7 +405,15 @@ mod tests {
         assert_eq!(grid("matmul_mma", 129, 264), [3, 2, 1]);
         assert_eq!(grid("matmul_wgmma", 129, 264), [6, 1, 1]);
         assert_eq!(grid("matmul_overlapped", 129, 264), [4, 1, 1]);
-        assert_eq!(grid("matmul_overlapped", 4096, 4096), [132, 1, 1]);
+        // 512 tiles are four waves of 128; 544 are no five equal ones.
+        assert_eq!(grid("matmul_overlapped", 4096, 4224), [132, 1, 1]);
+        assert_eq!(grid("matmul_overlapped", 4096, 4096), [128, 1, 1]);
+        // 260 rows are two clusters' tiles of 256.
+        assert_eq!(grid("matmul_multicast", 260, 264), [8, 1, 1]);
+        assert_eq!(grid("matmul_multicast", 4096, 4096), [128, 1, 1]);
+        assert_eq!(grid("matmul_multicast", 16384, 16384), [132, 1, 1]);
+        // 264 columns are one cluster's tile of 384.
+        assert_eq!(grid("matmul_wide", 260, 264), [4, 1, 1]);
         for rung in &RUNGS {
             let point = point(rung.info.name, 8192, 8192, 64);
             assert!(point.shape.grid[0].is_multiple_of(rung.info.cluster()), "{}", rung.info.name);

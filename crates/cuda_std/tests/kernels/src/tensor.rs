@@ -90,8 +90,7 @@ pub unsafe fn clusters(a: &TensorMap, output: *mut u32) {
         if first {
             ring.producer().fill_or_trap().load_multicast::<64>(0, a.acquire(true), (0, 0), 3);
         }
-        let stage = ring.consumer(first).wait();
-        stage.release_to(tensor::cluster_rank() ^ 1);
+        ring.consumer_among(first, tensor::cluster_rank() ^ 1).wait().release_to_peer();
         *output = tensor::map_to_rank(memory, tensor::cluster_rank() ^ 1);
     }
 }
