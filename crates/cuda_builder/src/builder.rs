@@ -172,7 +172,7 @@ impl CudaBuilder {
     }
 
     /// Adds PTX for `arch` that holds only the kernels with that architecture in their attribute
-    /// (`#[kernel(arch = "90a")]`), for [`build_all`](Self::build_all).
+    /// (`#[kernel(arch = "90a")]`) and the variables that they use, for [`build_all`](Self::build_all).
     ///
     /// PTX for an architecture of [`arches`](Self::arches) holds every kernel that runs there. This is for programs that
     /// load such kernels beside the others, on the devices which have their instructions, and where nothing else may read

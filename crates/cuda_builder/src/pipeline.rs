@@ -155,6 +155,10 @@ pub(crate) fn finish(
     let left_out: Vec<&str> = left_out.iter().map(|kernel| kernel.name.as_str()).collect();
     passes::leave_out(&mut module, &machine, &left_out)
         .map_err(CudaBuilderError::llvm(format!("choosing the kernels for {arch}")))?;
+    if output.own_kernels {
+        passes::leave_out_variables(&mut module, &machine)
+            .map_err(CudaBuilderError::llvm(format!("choosing the variables for {arch}")))?;
+    }
     let originals = passes::optimise(&mut module, &machine, request.optimise)
         .map_err(CudaBuilderError::llvm(format!("optimising for {arch}")))?;
     let mut findings = audit::module(&module);
