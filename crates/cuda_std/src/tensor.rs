@@ -47,15 +47,15 @@ mod tile;
 mod warpgroup;
 mod wgmma;
 
-pub use cluster::{cluster_rank, cluster_size, cluster_sync, map_to_rank};
+pub use cluster::{cluster_rank, cluster_size, cluster_start, cluster_sync, map_to_rank};
 pub use map::{Corner, Map, TensorMap};
 pub use matrix::{load_matrices, load_matrices_transposed, mma_m16n8k16, pack_bf16, store_matrices};
 pub use ring::{Consumer, Filling, Producer, Ring, Stage};
 pub use tile::{Descriptor, SwizzledTile, TransposedTile, aligned_dynamic_shared};
 pub use warpgroup::{decrease_registers, elect, increase_registers, sync_warpgroup};
 pub use wgmma::{
-    Accumulator128, Accumulator192, Accumulator256, Bf16, E4m3, E5m2, Element, Multiply, Packed128,
-    Packed192, Packed256, Sums128, Sums192, Sums256, Tf32,
+    Accumulator64, Accumulator128, Accumulator192, Accumulator256, Bf16, E4m3, E5m2, Element, Multiply,
+    Packed64, Packed128, Packed192, Packed256, Sums64, Sums128, Sums192, Sums256, Tf32,
 };
 
 /// Repeats a block for each number, which it has as a constant: `unroll!(i in [0 1 2 3] { .. })`.

@@ -640,6 +640,28 @@ fn blocks_of_a_cluster_meet_and_share() {
 }
 
 #[test]
+fn an_accumulator_is_finished_before_another() {
+    expect_in_order(
+        HOPPER,
+        "halves",
+        &[
+            ".reqnctapercluster 1, 2, 1",
+            "prefetch.tensormap [%rd",
+            "barrier.cluster.arrive.relaxed.aligned;",
+            "barrier.cluster.wait.acquire.aligned;",
+            "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%r",
+            "wgmma.wait_group.sync.aligned 1;",
+            "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r",
+            "wgmma.wait_group.sync.aligned 0;",
+            "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r",
+            "ld.shared.v4.b32 {%r",
+        ],
+    );
+    assert_eq!(count(HOPPER, "halves", "wgmma.mma_async"), 8);
+    assert_eq!(count(HOPPER, "halves", "local"), 0);
+}
+
+#[test]
 fn a_dependent_launch_waits_before_it_reads() {
     expect_in_order(
         NvvmArch::Compute90,

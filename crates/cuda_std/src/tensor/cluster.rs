@@ -57,6 +57,28 @@ pub unsafe fn cluster_sync() {
     }
 }
 
+/// Waits until all threads of all blocks of the cluster are here, and orders nothing but the barriers that were initialised before
+/// (`barrier.cluster.arrive.relaxed.aligned` and `barrier.cluster.wait.acquire.aligned`, sm_90).
+///
+/// This is for the start of a kernel, behind [`fence_barrier_init`](crate::async_copy::fence_barrier_init), which
+/// [`Ring::init`](super::Ring::init) contains. [`cluster_sync`] there costs a fence of the whole GPU's memory: a thousand cycles
+/// on an H200.
+///
+/// # Safety
+/// As for [`cluster_sync`]; of what a thread wrote before, other blocks use nothing but initialised barriers after.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn cluster_start() {
+    // SAFETY: promised by the caller.
+    unsafe {
+        asm!(
+            "barrier.cluster.arrive.relaxed.aligned;",
+            "barrier.cluster.wait.acquire.aligned;",
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
 /// The address, in the cluster's shared memory, of what lies at an address of the block's own in the block of that rank
 /// (`mapa.shared::cluster.u32`, sm_90).
 ///

@@ -179,6 +179,16 @@ impl<'a> GridConstant<'a, TensorMap> {
         let address = core::ptr::from_ref(self.get()).expose_provenance() as u64;
         Map { address, map: PhantomData }
     }
+
+    /// Starts to fetch the map for the copy engine, which the first copy by it would otherwise wait for: about a thousand cycles
+    /// (`prefetch.tensormap`, sm_90).
+    #[gpu_only]
+    #[inline(always)]
+    pub fn prefetch(self) {
+        let Map { address, .. } = self.map();
+        // SAFETY: a hint.
+        unsafe { asm!("prefetch.tensormap [{}];", in(reg64) address, options(nostack, preserves_flags)) }
+    }
 }
 
 /// Maps on the host.

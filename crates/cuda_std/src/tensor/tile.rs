@@ -1,5 +1,8 @@
 //! Tiles in shared memory in the 128-byte swizzle, and what tells a tensor core where one lies.
 
+#[cfg(target_arch = "nvptx64")]
+use core::arch::asm;
+
 use crate::gpu_only;
 use crate::shared;
 
@@ -51,6 +54,26 @@ impl<const ROWS: u32> SwizzledTile<ROWS> {
     #[must_use]
     pub const fn unit(self, row: u32, unit: u32) -> u32 {
         self.address + row * 128 + ((unit ^ (row % 8)) << 4)
+    }
+
+    /// Reads 16 bytes: `unit` 0 to 7 of a row (`ld.shared.v4.b32`).
+    ///
+    /// # Safety
+    /// The tile has the row; the bytes are initialised, and the calling thread sees the writes.
+    #[gpu_only]
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn read_unit(self, row: u32, unit: u32) -> [u32; 4] {
+        let (a, b, c, d);
+        // SAFETY: promised by the caller; the address is a multiple of 16.
+        unsafe {
+            asm!(
+                "ld.shared.v4.b32 {{{}, {}, {}, {}}}, [{}];",
+                out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) self.unit(row, unit),
+                options(nostack, preserves_flags)
+            );
+        }
+        [a, b, c, d]
     }
 
     /// The descriptor by which `wgmma` finds the tile, with its rows along K (*K-major*).

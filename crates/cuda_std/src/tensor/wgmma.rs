@@ -187,15 +187,29 @@ macro_rules! accumulators {
             #[gpu_only]
             #[inline(always)]
             #[must_use]
-            pub unsafe fn finish(mut self) -> $sums {
+            pub unsafe fn finish(self) -> $sums {
+                // SAFETY: promised by the caller.
+                unsafe { self.finish_before::<0>() }
+            }
+
+            /// Waits for all additions but the newest groups, `PENDING` at most (`wgmma.wait_group PENDING`, sm_90a): the sums.
+            ///
+            /// # Safety
+            /// As for [`finish`](Self::finish); the newest `PENDING` calls of [`multiply`](Multiply::multiply) are on other
+            /// accumulators.
+            #[gpu_only]
+            #[inline(always)]
+            #[must_use]
+            pub unsafe fn finish_before<const PENDING: u32>(mut self) -> $sums {
                 let sums = &mut self.sums;
                 // SAFETY: promised by the caller. The sums are operands, because nothing else keeps LLVM from reading them
                 // before.
                 unsafe {
                     asm!(
                         concat!("// {", $first, "}", $(" {", $index, "}",)*),
-                        "wgmma.wait_group.sync.aligned 0;",
+                        "wgmma.wait_group.sync.aligned {pending};",
                         inout(reg32) sums[$first], $(inout(reg32) sums[$index],)*
+                        pending = const PENDING,
                         options(nostack, preserves_flags)
                     );
                 }
@@ -273,6 +287,11 @@ macro_rules! accumulators {
     };
 }
 
+accumulators!(
+    Accumulator64, Sums64, Packed64, 64, 32, 16, "m64n64",
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31],
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]
+);
 accumulators!(
     Accumulator128, Sums128, Packed128, 128, 64, 32, "m64n128",
     [

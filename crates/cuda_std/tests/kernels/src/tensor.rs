@@ -1,7 +1,7 @@
 //! Tensor cores: fragments (sm_80), and what is on compute capability 9.0 alone.
 use cuda_std::async_copy::{Barrier, bulk_wait_group, bulk_wait_group_read, fence_async_proxy};
 use cuda_std::tensor::{
-    self, Accumulator128, Bf16, E4m3, E5m2, Multiply, Ring, Sums128, SwizzledTile, TensorMap, Tf32, TransposedTile,
+    self, Accumulator64, Accumulator128, Bf16, E4m3, E5m2, Multiply, Ring, Sums128, SwizzledTile, TensorMap, Tf32, TransposedTile,
 };
 use cuda_std::{GridConstant, kernel, shared, shared_array, thread};
 
@@ -92,6 +92,23 @@ pub unsafe fn clusters(a: &TensorMap, output: *mut u32) {
         }
         ring.consumer_among(first, tensor::cluster_rank() ^ 1).wait().release_to_peer();
         *output = tensor::map_to_rank(memory, tensor::cluster_rank() ^ 1);
+    }
+}
+
+/// A start without fences, and two accumulators of which one is finished before the other.
+#[kernel(arch = "90a", launch_bounds(128, 1), cluster(1, 2, 1))]
+pub unsafe fn halves(map: GridConstant<'_, TensorMap>, output: *mut [u32; 4]) {
+    let memory = tensor::aligned_dynamic_shared();
+    let (a, b) = (SwizzledTile::<64>::at(memory), SwizzledTile::<64>::at(memory + 8192));
+    unsafe {
+        map.prefetch();
+        tensor::cluster_start();
+        let (mut first, mut second) = (Accumulator64::zero(), Accumulator64::zero());
+        Multiply::<Bf16, _>::multiply::<2>(&mut first, a, b);
+        Multiply::<Bf16, _>::multiply::<2>(&mut second, b, a);
+        first.finish_before::<1>().pack().store::<0>(a, thread::thread_idx_x());
+        second.finish().pack().store::<0>(b, thread::thread_idx_x());
+        *output.add(thread::thread_idx_x() as usize) = b.read_unit(5, 3);
     }
 }
 
