@@ -426,3 +426,180 @@ extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
       });
   cluster_sync();
 }
+
+// ---- Products of one wave ----
+
+namespace wave {
+
+constexpr unsigned LOADER = 256, LAST = 3; // the first thread of the warp that loads; steps of which the halves are apart
+
+// A thread's part of 64 x N sums.
+template <unsigned N> struct Sums {
+  float of[N / 2] = {};
+};
+
+#define SUMS_64 "{" TEN() TEN(1) TEN(2) "%30, %31}"
+#define SUMS_128 "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) "%60, %61, %62, %63}"
+#define OPERANDS_64 SIXTEEN(0), SIXTEEN(16)
+#define OPERANDS_128 SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48)
+#define WGMMA_WAVE(N, A, B)                                                                                            \
+  "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 " SUMS_##N ", " A ", " B ", add, 1, 1, 0, 0;\n"
+
+// Adds the product of 64 rows of A and N columns of B, and leaves so many such groups unfinished.
+#define MULTIPLY(N, A0, B0, A1, B1, A2, B2, A3, B3, P)                                                                 \
+  template <unsigned PENDING>                                                                                          \
+  __device__ __forceinline__ void multiply(Sums<N> &sums, unsigned a_tile, unsigned b_tile) {                          \
+    unsigned long long a = descriptor(a_tile, 1), b = descriptor(b_tile, 1);                                           \
+    asm volatile("{ .reg .pred add; setp.eq.u32 add, 0, 0;\n"                                                          \
+                 "wgmma.fence.sync.aligned;\n" WGMMA_WAVE(N, A0, B0) WGMMA_WAVE(N, A1, B1) WGMMA_WAVE(N, A2, B2)       \
+                     WGMMA_WAVE(N, A3, B3) "wgmma.commit_group.sync.aligned;\n"                                        \
+                                           "wgmma.wait_group.sync.aligned " P "; }"                                    \
+                 : OPERANDS_##N                                                                                        \
+                 : "l"(a), "l"(b), "l"(a + 2), "l"(b + 2), "l"(a + 4), "l"(b + 4), "l"(a + 6), "l"(b + 6),             \
+                   "n"(PENDING)                                                                                        \
+                 : "memory");                                                                                          \
+  }
+MULTIPLY(64, "%32", "%33", "%34", "%35", "%36", "%37", "%38", "%39", "%40")
+MULTIPLY(128, "%64", "%65", "%66", "%67", "%68", "%69", "%70", "%71", "%72")
+
+// Waits for all groups but the newest.
+template <unsigned PENDING> __device__ __forceinline__ void finish(Sums<64> &sums) {
+  asm volatile("wgmma.wait_group.sync.aligned %32;" : OPERANDS_64 : "n"(PENDING) : "memory");
+}
+template <unsigned PENDING> __device__ __forceinline__ void finish(Sums<128> &sums) {
+  asm volatile("wgmma.wait_group.sync.aligned %64;" : OPERANDS_128 : "n"(PENDING) : "memory");
+}
+
+// Writes a warpgroup's 64 x N results to C from this row and column on, warp by warp through buffers of its own.
+template <unsigned N>
+__device__ __forceinline__ void store(uint4 *c, unsigned m, unsigned n, unsigned row, unsigned column, unsigned buffer,
+                                      const Sums<N> &sums) {
+  unsigned thread = threadIdx.x % 128, lane = threadIdx.x % 32, first = thread / 32 * 16;
+#pragma unroll
+  for (unsigned pair = 0; pair < N / 16; ++pair) {
+    const float *of = &sums.of[8 * pair];
+    unsigned in_tile = first + lane % 16, unit = pair % 4 * 2 + lane / 16;
+    unsigned to = buffer + pair / 4 * BOX + in_tile * 128 + ((unit ^ in_tile % 8) << 4);
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
+                 "r"(pack_bf16(of[0], of[1])), "r"(pack_bf16(of[2], of[3])), "r"(pack_bf16(of[4], of[5])),
+                 "r"(pack_bf16(of[6], of[7]))
+                 : "memory");
+  }
+  __syncwarp();
+#pragma unroll
+  for (unsigned part = 0; part < N / 16; ++part) {
+    unsigned in_tile = first + part % 4 * 4 + lane / 8, unit = lane % 8;
+    unsigned from = buffer + part / 4 * BOX + in_tile * 128 + ((unit ^ in_tile % 8) << 4);
+    uint4 results;
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(results.x), "=r"(results.y), "=r"(results.z), "=r"(results.w)
+                 : "r"(from)
+                 : "memory");
+    unsigned y = row + in_tile, x = column + part / 4 * 64 + unit * 8;
+    if (y < m && x < n) c[(static_cast<size_t>(y) * n + x) / 8] = results;
+  }
+  __syncwarp();
+}
+
+// The number of the warp, of which the compiler knows that it is one for all lanes.
+__device__ __forceinline__ unsigned warp() { return __shfl_sync(~0u, threadIdx.x / 32, 0); }
+
+__device__ __forceinline__ void prefetch(const TensorMap &map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+__device__ __forceinline__ void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+__device__ __forceinline__ void wait_for_predecessor() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+// 128 x 64 of C a block, in clusters of two blocks, one below the other.
+extern "C" __global__ void __launch_bounds__(288, 1) __cluster_dims__(1, 2, 1)
+    matmul_small(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, uint4 *c, unsigned m,
+                 unsigned n, unsigned k) {
+  constexpr unsigned COUNT = 8, STAGE = 3 * BOX, PART = 32; // columns of B that a block loads
+  unsigned x = blockIdx.x * 64, y = blockIdx.y * 128, steps = ceil_div(k, DEPTH), rank = blockIdx.y % 2;
+  unsigned number = warp(), lane = threadIdx.x % 128, shared = dynamic_shared();
+  if (threadIdx.x == LOADER) prefetch(a), prefetch(b);
+  Ring<STAGE, COUNT> ring(shared, 4, LOADER);
+  launch_dependents();
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+  wait_for_predecessor();
+  if (number == LOADER / 32) {
+    if (threadIdx.x != LOADER) return;
+    for (unsigned step = 0; step < steps; ++step, ring.advance()) {
+      ring.template wait_empty<true>();
+      ring.load(0, &a, step * DEPTH, y);
+      ring.load_to_both(B + rank * PART * 128, &b, step * DEPTH, x + rank * PART);
+    }
+    return;
+  }
+  unsigned half = number / 4, last = 0, step = 0;
+  Sums<64> sums;
+  do {
+    ring.wait_full();
+    multiply<1>(sums, ring.stage() + half * BOX, ring.stage() + B);
+    // Nobody fills the last stages again, and their barriers may be gone.
+    if (step > 0 && step - 1 + COUNT < steps && lane < 2)
+      asm volatile("{ .reg .b32 there;\n"
+                   "mapa.shared::cluster.u32 there, %0, %1;\n"
+                   "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(last),
+                   "r"(lane)
+                   : "memory");
+    last = ring.empty();
+    ring.advance();
+  } while (++step < steps);
+  finish<0>(sums);
+  store(c, m, n, y + half * 64, x, shared + COUNT * STAGE + half * BOX, sums);
+}
+
+// 256 x 128 of C a block. Half of a warpgroup's results are stored while the last steps of the other half are multiplied.
+extern "C" __global__ void __launch_bounds__(288, 1)
+    matmul_medium(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, uint4 *c, unsigned m,
+                  unsigned n, unsigned k) {
+  constexpr unsigned STAGE = 6 * BOX, OF_B = 4 * BOX;
+  unsigned x = blockIdx.x * 128, y = blockIdx.y * 256, steps = max(ceil_div(k, DEPTH), LAST);
+  unsigned number = warp(), lane = threadIdx.x % 128, shared = dynamic_shared();
+  if (threadIdx.x == LOADER) prefetch(a), prefetch(b);
+  Ring<STAGE> ring(shared, 2, LOADER);
+  launch_dependents();
+  __syncthreads();
+  wait_for_predecessor();
+  if (number == LOADER / 32) {
+    if (threadIdx.x != LOADER) return;
+    for (unsigned step = 0; step < steps; ++step, ring.advance()) {
+      ring.template wait_empty<true>();
+      ring.load(0, &a, step * DEPTH, y);
+      ring.load(OF_B, &b, step * DEPTH, x);
+    }
+    return;
+  }
+  unsigned half = number / 4, last = 0, of_a = half * 2 * BOX;
+  Sums<128> first, second;
+  for (unsigned step = 0; step < steps - LAST; ++step, ring.advance()) {
+    ring.wait_full();
+    multiply<1>(first, ring.stage() + of_a, ring.stage() + OF_B);
+    if (step > 0 && lane == 0) ReleaseOwn()(last);
+    multiply<1>(second, ring.stage() + of_a + BOX, ring.stage() + OF_B);
+    last = ring.empty();
+  }
+  unsigned stages[LAST];
+#pragma unroll
+  for (unsigned nth = 0; nth < LAST; ++nth, ring.advance()) {
+    ring.wait_full();
+    stages[nth] = ring.stage();
+    if (nth == 0) {
+      multiply<1>(first, stages[nth] + of_a, stages[nth] + OF_B);
+      if (steps > LAST && lane == 0) ReleaseOwn()(last);
+    } else {
+      multiply<LAST>(first, stages[nth] + of_a, stages[nth] + OF_B);
+    }
+  }
+#pragma unroll
+  for (unsigned nth = 0; nth < LAST; ++nth)
+    multiply<LAST>(second, stages[nth] + of_a + BOX, stages[nth] + OF_B);
+  unsigned buffer = shared + STAGES * STAGE + half * 2 * BOX;
+  finish<LAST>(first);
+  store(c, m, n, y + half * 128, x, buffer, first);
+  finish<0>(second);
+  store(c, m, n, y + half * 128 + 64, x, buffer, second);
+}
+
+} // namespace wave

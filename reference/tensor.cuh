@@ -75,13 +75,13 @@ __device__ __forceinline__ bool is_phase_over(unsigned barrier, unsigned parity)
 template <unsigned BYTES, unsigned SLOTS = STAGES> struct Ring {
   unsigned stages, barriers, slot = 0, parity = 0;
 
-  // One thread fills, and so many threads release.
-  __device__ __forceinline__ Ring(unsigned stages, unsigned releases) : stages(stages) {
+  // One thread fills, and so many threads release. This thread initialises the barriers.
+  __device__ __forceinline__ Ring(unsigned stages, unsigned releases, unsigned thread = 0) : stages(stages) {
     __shared__ unsigned long long of_block[2 * SLOTS];
     barriers = shared_address(of_block);
     // Held in registers: nvcc would compute both again in each step.
     asm volatile("" : "+r"(this->stages), "+r"(barriers));
-    if (threadIdx.x != 0) return;
+    if (threadIdx.x != thread) return;
     for (unsigned slot = 0; slot < SLOTS; ++slot) {
       asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barriers + 8 * slot) : "memory");
       asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barriers + 8 * (SLOTS + slot)), "r"(releases)

@@ -19,6 +19,9 @@
 //! 7. [`matmul_multicast`](multicast): two blocks share what they load. What limits now is power, and bytes cost energy.
 //! 8. [`matmul_wide`](wide): tiles of 256 x 192, which load less for each result. For the largest products.
 //!
+//! These are for products of several waves of tiles. Where all tiles run at once, what happens once in a block counts:
+//! [`matmul_small`](small) for tiles of 128 x 64, [`matmul_medium`](medium) for tiles of 256 x 128.
+//!
 //! The sixth step has further uses: B as rows of K and many matrices at once ([`overlapped`]), factors, FP8 and results in f32
 //! ([`scaled`]), and sums that keep their precision, in FP8 and for f32 ([`promoted`]). What they share is in [`pipeline`], and
 //! [`prepare`] makes operands of what a program has.
@@ -44,9 +47,13 @@
 //! | `matmul_rows_of_b` | 384 | the same | [`stored::SHARED`] | 128 x 64, 64 x 64, 64 x 64 |
 //! | `matmul_e4m3`, `matmul_e5m2`, and the same `_promoted` | 384 | the same | [`stored::SHARED`] | 128 x 128, 128 x 128, 64 x 64 |
 //! | `matmul_3xtf32` | 384 | the same | [`promoted::TF32_SHARED`] | 128 x 32, 128 x 32, none |
+//! | `matmul_small` | 288 | `ceil(n / 64)` by `ceil(m / 128)`, the latter rounded up to an even number | [`small::SHARED`] | 128 x 64, 32 x 64, none |
+//! | `matmul_medium` | 288 | `ceil(n / 128)` by `ceil(m / 256)` | [`medium::SHARED`] | 256 x 64, 128 x 64, none |
 //!
-//! All maps swizzle by 128 bytes. The kernels are marked for compute capability 9.0, which `matmul_mma` does not need (8.0 would do).
+//! All maps swizzle by 128 bytes. They lie in device memory, but those of `matmul_small` and `matmul_medium`, which are
+//! parameters. The kernels are marked for compute capability 9.0, which `matmul_mma` does not need (8.0 would do).
 
+pub mod medium;
 pub mod mma;
 pub mod multicast;
 pub mod overlapped;
@@ -56,7 +63,9 @@ pub mod prepare;
 pub mod promoted;
 mod results;
 pub mod ring;
+mod rows;
 pub mod scaled;
+pub mod small;
 pub mod stored;
 pub mod tiles;
 pub mod warpgroup;

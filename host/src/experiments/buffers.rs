@@ -2,14 +2,15 @@
 //!
 //! An experiment says which of its buffers is which argument of the kernel: `|buffers| (buffers.read(0), buffers.write(1),
 //! nx)`. Where the kernel takes a tensor map of a buffer, it is `buffers.read_map(0)`, by the map's number among the point's
-//! maps. The element types follow from the kernel's signature, the lengths from the buffers. In one launch a buffer is lent
+//! maps, or `buffers.read_map_value(0)` where it takes the map itself. The element types follow from the kernel's signature, the lengths from the buffers. In one launch a buffer is lent
 //! for reading as often as wanted, or for writing once.
 
-use super::{Buffer, Place, Point};
+use super::{Buffer, Place, Point, maps::PlacedMap};
 use anyhow::{Context, Result, bail};
 use cuda_launch::{Pointer, PointerMut, Slice, SliceMut};
+use cuda_std::tensor::TensorMap;
 use cust::{
-    memory::{AsyncCopyDestination, DeviceBuffer, DevicePointer, DeviceSlice},
+    memory::{AsyncCopyDestination, DevicePointer, DeviceSlice},
     stream::Stream,
 };
 use std::{
@@ -37,8 +38,8 @@ struct Lendable {
 /// A tensor map, and the number of the buffer that it describes.
 struct Mapped {
     buffer: usize,
-    /// In device memory; `None` where the buffers are only planned.
-    map: Option<DeviceBuffer<u64>>,
+    /// `None` where the buffers are only planned.
+    map: Option<PlacedMap>,
 }
 
 /// How a launch borrows a buffer.
@@ -161,18 +162,26 @@ impl Buffers {
         self.lend_map(number, Loan::Writing)
     }
 
+    /// The same as a value, for a kernel that takes it among its parameters.
+    pub(crate) fn read_map_value(&self, number: usize) -> TensorMap {
+        let words = self.lend_placed(number, Loan::Reading).map_or([0; 16], |map| map.words);
+        TensorMap::from_words(words)
+    }
+
     fn lend_map<T>(&self, number: usize, loan: Loan) -> Pointer<'_, T> {
-        match self.maps.get(number) {
-            None => {
-                let fault = format!("lends tensor map {number} of {}", self.maps.len());
-                self.fault.borrow_mut().get_or_insert(fault);
-                Pointer::new(0)
-            }
-            Some(mapped) => {
-                let _ = self.lend::<u8>(mapped.buffer, loan);
-                Pointer::new(mapped.map.as_ref().map_or(0, |map| map.as_device_ptr().as_raw()))
-            }
-        }
+        let map = self.lend_placed(number, loan);
+        Pointer::new(map.map_or(0, |map| map.device.as_device_ptr().as_raw()))
+    }
+
+    /// Lends the buffer of a map; `None` where the buffers are only planned, or there is no such map.
+    fn lend_placed(&self, number: usize, loan: Loan) -> Option<&PlacedMap> {
+        let Some(mapped) = self.maps.get(number) else {
+            let fault = format!("lends tensor map {number} of {}", self.maps.len());
+            self.fault.borrow_mut().get_or_insert(fault);
+            return None;
+        };
+        let _ = self.lend::<u8>(mapped.buffer, loan);
+        mapped.map.as_ref()
     }
 
     /// Lends for one launch. What is wrong with the loans is the error, with the kernel's name in it.
@@ -274,6 +283,11 @@ mod tests {
         assert_eq!(lend(&|buffers| _ = buffers.write_map::<u8>(0)), None);
         let error = lend(&|buffers| {
             _ = buffers.read_map::<u8>(0);
+            _ = buffers.write::<SliceMut<'_, f32>>(1);
+        });
+        assert!(error.is_some_and(|error| error.contains("buffer 1 for reading and for writing")));
+        let error = lend(&|buffers| {
+            _ = buffers.read_map_value(0);
             _ = buffers.write::<SliceMut<'_, f32>>(1);
         });
         assert!(error.is_some_and(|error| error.contains("buffer 1 for reading and for writing")));

@@ -33,9 +33,9 @@ impl KernelInfo {
         }
     }
 
-    /// Blocks of the clusters that each launch has: 1 without clusters.
-    pub(crate) fn cluster(&self) -> u32 {
-        (self.cluster)().map_or(1, |cluster| cluster.blocks().iter().product())
+    /// Blocks of the clusters that each launch has, in x, y and z: 1 without clusters.
+    pub(crate) fn cluster(&self) -> [u32; 3] {
+        (self.cluster)().map_or([1; 3], Cluster::blocks)
     }
 
     /// The parameters that a launch passes, such as `nx: Extent<Nx>`.

@@ -20,12 +20,20 @@ pub(crate) struct MatrixMap {
     pub stack: Option<u32>,
 }
 
+/// The map of a matrix that has its place, for kernels that take it among their parameters and for those that take its address.
+pub(super) struct PlacedMap {
+    /// What the driver encoded.
+    pub words: [u64; 16],
+    /// The same in device memory.
+    pub device: DeviceBuffer<u64>,
+}
+
 impl MatrixMap {
-    /// The map of the matrix at an address, in device memory.
+    /// The map of the matrix at an address.
     ///
     /// # Errors
     /// There is no such map, which the error explains, or no memory for it.
-    pub(super) fn placed(&self, address: u64) -> Result<DeviceBuffer<u64>> {
+    pub(super) fn placed(&self, address: u64) -> Result<PlacedMap> {
         let [rows, columns] = self.size;
         let [down, across] = self.tile;
         let sizes = [columns.into(), rows.into()];
@@ -38,7 +46,10 @@ impl MatrixMap {
             }
         };
         let map = map.with_context(|| format!("buffer {} of {rows} rows of {columns}", self.buffer))?;
-        DeviceBuffer::from_slice(&map.0.opaque).context("cannot put a tensor map into device memory")
+        let words = map.0.opaque;
+        let device =
+            DeviceBuffer::from_slice(&words).context("cannot put a tensor map into device memory")?;
+        Ok(PlacedMap { words, device })
     }
 }
 

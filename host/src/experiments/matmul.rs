@@ -243,6 +243,8 @@ mod tests {
             "matmul_overlapped",
             "matmul_multicast",
             "matmul_wide",
+            "matmul_small",
+            "matmul_medium",
             "matmul_rows_of_b",
             "matmul_to_f32",
             "matmul_e4m3",
@@ -255,7 +257,7 @@ mod tests {
         assert_eq!(found.iter().map(|(kernel, _)| *kernel).collect::<Vec<_>>(), ladder);
         for (kernel, parameters) in found {
             let says = match kernel {
-                "matmul_multicast" | "matmul_wide" => {
+                "matmul_multicast" | "matmul_wide" | "matmul_small" => {
                     "b n x k, cluster 2, k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block "
                 }
                 "matmul_rows_of_b" => "k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block ",

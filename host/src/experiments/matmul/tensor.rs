@@ -15,7 +15,9 @@ use crate::{
 };
 use anyhow::{Result, bail};
 use cuda_launch::{Pointer, Slice};
+use cuda_std::tensor::TensorMap;
 use gpu_kernels::unchecked::tensor::{
+    medium::{self, matmul_medium},
     mma::{self, matmul_mma},
     multicast::matmul_multicast,
     overlapped::{self, matmul_batched, matmul_overlapped, matmul_rows_of_b},
@@ -25,6 +27,7 @@ use gpu_kernels::unchecked::tensor::{
     promoted::{TF32_SHARED, TF32_SIDE, matmul_3xtf32, matmul_e4m3_promoted, matmul_e5m2_promoted},
     ring::matmul_ring,
     scaled::{matmul_e4m3, matmul_e5m2, matmul_to_f32},
+    small::{self, matmul_small},
     stored::matmul_stored,
     warpgroup::{self, matmul_wgmma},
     wide::{self, matmul_wide},
@@ -58,7 +61,7 @@ pub(super) struct Rung {
 /// The blocks of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grid {
-    /// One for each tile, in columns and rows.
+    /// One for each tile, in columns and rows, and as many more as complete the clusters.
     Plane,
     /// One for each tile, in bands of `group` rows of tiles.
     Tiles,
@@ -112,6 +115,14 @@ fn two_maps_scaled<'a, M, C: Written<'a>>(
     Call { size: Matrices { m, n, k }, scale: (alpha, beta), group, .. }: Call,
 ) -> (Map<'a, M>, Map<'a, M>, C, u32, u32, u32, f32, f32, u32) {
     (buffers.read_map(0), buffers.read_map(1), buffers.write(2), m, n, k, alpha, beta, group)
+}
+
+/// Those of one that takes maps of A and B by value, and C.
+fn map_values<'a, C: Written<'a>>(
+    buffers: &'a Buffers,
+    Call { size: Matrices { m, n, k }, .. }: Call,
+) -> (TensorMap, TensorMap, C, u32, u32, u32) {
+    (buffers.read_map_value(0), buffers.read_map_value(1), buffers.write(2), m, n, k)
 }
 
 /// Those of one that takes maps of A, B and C.
@@ -182,7 +193,7 @@ macro_rules! rung {
 
 /// The ladder, and further uses of its last step. A new rung is a line here and a function in gpu-kernels.
 #[rustfmt::skip]
-pub(super) const RUNGS: [Rung; 16] = [
+pub(super) const RUNGS: [Rung; 18] = [
     rung!(matmul_mma, slices, tile: [mma::SIDE; 2], threads: mma::THREADS, shared: mma::SHARED, grid: Grid::Plane, boxes: &[]),
     rung!(matmul_wgmma, two_maps, tile: [warpgroup::ROWS, warpgroup::COLUMNS], threads: 128, shared: warpgroup::SHARED, grid: Grid::Tiles, boxes: &[64, 256]),
     rung!(matmul_ring, two_maps, shared: pipeline::SHARED, grid: Grid::Tiles, boxes: &[128, 128]),
@@ -191,6 +202,8 @@ pub(super) const RUNGS: [Rung; 16] = [
     rung!(matmul_overlapped, three_maps),
     rung!(matmul_multicast, three_maps, shared_by: [2, 1]),
     rung!(matmul_wide, three_maps, tile: [wide::ROWS, wide::COLUMNS], shared: wide::SHARED, boxes: &[128, 192, 64], shared_by: [1, 2]),
+    rung!(matmul_small, map_values, tile: [small::ROWS, small::COLUMNS], threads: small::THREADS, shared: small::SHARED, grid: Grid::Plane, boxes: &[128, 32], shared_by: [2, 1]),
+    rung!(matmul_medium, map_values, tile: [medium::ROWS, medium::COLUMNS], threads: medium::THREADS, shared: medium::SHARED, grid: Grid::Plane, boxes: &[256, 128]),
     rung!(matmul_rows_of_b, three_maps, form: Form::BF16_ROWS, boxes: &[128, 64, 64]),
     rung!(matmul_to_f32, two_maps_scaled, form: Form::BF16_TO_F32, shared: pipeline::SHARED, boxes: &[128, 128], scale: Scale::Both),
     rung!(matmul_e4m3, three_maps_alpha, form: Form::E4M3_FAST, scale: Scale::Alpha),
@@ -263,11 +276,13 @@ impl Rung {
         let [rows, columns] = self.tile;
         let batch = task.terms.batch.unwrap_or(1);
         let tiles = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(columns)) * u64::from(batch);
-        let blocks = self.info.cluster();
+        let cluster = self.info.cluster();
+        let blocks: u32 = cluster.iter().product();
         let grid = match self.grid {
             Grid::Plane => {
-                let [across, down] = [n.div_ceil(columns), m.div_ceil(rows)].map(u64::from);
-                covering_2d(across, down, [1, 1], device)?.grid
+                let across = n.div_ceil(columns).next_multiple_of(cluster[0]);
+                let down = m.div_ceil(rows).next_multiple_of(cluster[1]);
+                covering_2d(across.into(), down.into(), [1, 1], device)?.grid
             }
             Grid::Tiles => covering_2d(tiles.next_multiple_of(blocks.into()), 1, [1, 1], device)?.grid,
             Grid::Persistent => {
@@ -414,9 +429,13 @@ mod tests {
         assert_eq!(grid("matmul_multicast", 16384, 16384), [132, 1, 1]);
         // 264 columns are one cluster's tile of 384.
         assert_eq!(grid("matmul_wide", 260, 264), [4, 1, 1]);
+        // Three rows of tiles, and one more for the last cluster.
+        assert_eq!(grid("matmul_small", 257, 264), [5, 4, 1]);
+        assert_eq!(grid("matmul_medium", 257, 264), [3, 2, 1]);
         for rung in &RUNGS {
             let point = point(rung.info.name, 8192, 8192, 64);
-            assert!(point.shape.grid[0].is_multiple_of(rung.info.cluster()), "{}", rung.info.name);
+            let mut clusters = point.shape.grid.into_iter().zip(rung.info.cluster());
+            assert!(clusters.all(|(blocks, of)| blocks.is_multiple_of(of)), "{}", rung.info.name);
             assert_eq!(point.shape.shared, rung.shared);
         }
     }
@@ -444,6 +463,8 @@ mod tests {
         assert_eq!(read("matmul_mma"), (4 * 32 + 2 * 64) << 10);
         assert_eq!(read("matmul_wgmma"), (2 * 32 + 4 * 64) << 10);
         assert_eq!(read("matmul_overlapped"), (2 * 32 + 2 * 64) << 10);
+        assert_eq!(read("matmul_small"), (8 * 32 + 64) << 10);
+        assert_eq!(read("matmul_medium"), (4 * 32 + 64) << 10);
         // Half as many bytes of FP8.
         assert_eq!(read("matmul_e5m2_promoted"), (2 * 16 + 2 * 32) << 10);
     }
