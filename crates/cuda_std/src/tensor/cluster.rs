@@ -61,8 +61,8 @@ pub unsafe fn cluster_sync() {
 /// (`barrier.cluster.arrive.relaxed.aligned` and `barrier.cluster.wait.acquire.aligned`, sm_90).
 ///
 /// This is for the start of a kernel, behind [`fence_barrier_init`](crate::async_copy::fence_barrier_init), which
-/// [`Ring::init`](super::Ring::init) contains. [`cluster_sync`] there costs a fence of the whole GPU's memory: a thousand cycles
-/// on an H200.
+/// [`Ring::init`](super::Ring::init) contains. [`cluster_sync`] there costs a fence of the whole GPU's memory: 0.14 us a
+/// launch on an H200.
 ///
 /// # Safety
 /// As for [`cluster_sync`]; of what a thread wrote before, other blocks use nothing but initialised barriers after.
