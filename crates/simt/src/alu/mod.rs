@@ -31,6 +31,7 @@ mod lanes;
 mod logic;
 mod moves;
 mod packed;
+mod products;
 mod raw;
 mod select;
 mod shuffle;
@@ -181,6 +182,19 @@ impl Collective {
     pub fn sources(&self) -> impl Iterator<Item = Slot> + use<> {
         self.shape.sources(self.slots).chain(self.member_mask)
     }
+}
+
+pub use products::MatrixProduct;
+
+/// Decodes a product of matrices, `mma.sync`. None if it is not one.
+///
+/// # Errors
+/// Fails as [`decode`] does.
+pub fn decode_product(
+    instruction: &Instruction,
+    columns: &mut dyn Columns,
+) -> Result<Option<MatrixProduct>, DecodeError> {
+    products::decode(instruction, columns)
 }
 
 /// Decodes a collective: `shfl`, `vote`, `match`, `redux`, `elect`, `activemask`. None if it is not one.

@@ -6,6 +6,9 @@
 //! of these weights.
 
 /// Issue slots of a PTX instruction.
+///
+/// `mma.m16n8k16` occupies the tensor core of its scheduler for eight clocks: an H200 computes 492 TFLOP/s by nothing else, and
+/// 4096 operations in eight clocks of four schedulers would be 519.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
     /// Machine instructions.
@@ -29,6 +32,7 @@ impl Slots {
             "cvt" if is_integer && !opcode.contains(".f") => slots(0, 0),
             "ld" if opcode.starts_with("ld.param") => slots(0, 0),
             "div" | "rem" if is_integer => slots(18, 8),
+            "mma" => slots(8, 0),
             "mul" if opcode.starts_with("mul.wide") => slots(1, 0),
             "mul" | "mad" if is_wide => slots(3, 0),
             "add" | "sub" | "min" | "max" | "abs" | "neg" | "and" | "or" | "xor" | "not" | "shl" | "shr"
@@ -59,6 +63,8 @@ mod tests {
         );
         assert_eq!([of("mad.lo.s32"), of("mad.lo.s64"), of("mul.wide.u32")], [(1, 0), (3, 0), (1, 0)]);
         assert_eq!([of("fma.rn.f32"), of("add.rn.f32"), of("bra"), of("bar.sync")], [(1, 0); 4]);
+        let product = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32";
+        assert_eq!([of(product), of("ldmatrix.sync.aligned.m8n8.x4.shared.b16")], [(8, 0), (1, 0)]);
         assert_eq!([of("ld.global.nc.b32"), of("st.shared.v4.b32"), of("atom.global.add.u32")], [(1, 0); 3]);
         assert_eq!(
             [of("mov.b64"), of("ld.param.b64"), of("cvt.u64.u32"), of("cvta.to.global.u64")],

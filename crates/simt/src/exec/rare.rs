@@ -39,6 +39,13 @@ impl<O: Observer> Runner<'_, O> {
             Rare::Collective(collective, constant) => {
                 return self.collective(index, fragment, rare, collective, *constant, mask);
             }
+            Rare::Product(_) if mask != u32::MAX => {
+                let what =
+                    format!("mma by lanes {mask:#010x} of a warp, which all have to execute it together");
+                return Err(self.fault(index, pc, mask.trailing_zeros(), FaultKind::Illegal(what)));
+            }
+            // SAFETY: as in `warp_at_any_level`.
+            Rare::Product(product) => unsafe { product.run(cells) },
             Rare::WarpBarrier { mask: members, constant } => {
                 return self.warp_barrier(index, fragment, *members, *constant, mask);
             }

@@ -2,7 +2,7 @@
 
 use super::layout::{Bytes, Place};
 use super::special::Special;
-use crate::alu::{Arithmetic, Collective};
+use crate::alu::{Arithmetic, Collective, MatrixProduct};
 use crate::registers::Slot;
 
 /// A pc that no lane reaches.
@@ -79,6 +79,8 @@ pub(super) struct Branch {
 /// Instructions that are rare, or slow in any case.
 pub(super) enum Rare {
     Collective(Collective, Option<u32>),
+    /// `mma.sync`
+    Product(Box<MatrixProduct>),
     /// `bar.warp.sync`
     WarpBarrier {
         mask: Slot,

@@ -11,6 +11,7 @@ use super::hints;
 use super::lanes;
 use super::load_store::{self, Transfer};
 use super::lookup::AccessFault;
+use super::matrices::{self, Matrices};
 use super::opcode;
 use super::registers::write_lane;
 use crate::decode::{Columns, DecodeError, Level};
@@ -57,6 +58,7 @@ pub(super) enum Operation {
     },
     AsyncCopy(Box<AsyncCopy>),
     BulkCopy(Box<BulkCopy>),
+    Matrices(Box<Matrices>),
     Conversion(Box<Conversion>),
     Policy(Slot),
     Fence {
@@ -118,9 +120,10 @@ pub fn decode(
         "fence" | "membar" => hints::decode_fence(instruction)?,
         "mbarrier" => barrier_decode::decode(instruction, columns, level)?,
         "cp" => decode_copy(instruction, columns, level)?,
+        "ldmatrix" => matrices::decode(instruction, columns, level)?,
         // Memory instructions without support: memory of several devices, tensors, and the memory of tensor cores.
-        "multimem" | "tensormap" | "ldmatrix" | "stmatrix" | "tex" | "tld4" | "txq" | "suld" | "sust"
-        | "sured" | "suq" => return Err(DecodeError::unsupported(instruction)),
+        "multimem" | "tensormap" | "stmatrix" | "tex" | "tld4" | "txq" | "suld" | "sust" | "sured"
+        | "suq" => return Err(DecodeError::unsupported(instruction)),
         _ => return Ok(None),
     };
     Ok(Some(decoded.0))
@@ -212,6 +215,7 @@ impl MemoryInstruction {
                 }
                 Operation::AsyncCopy(copy) => copy.execute(frame, mask, environment)?,
                 Operation::BulkCopy(copy) => copy.execute(frame, mask, environment)?,
+                Operation::Matrices(load) => load.execute(frame, mask, environment)?,
                 Operation::Conversion(conversion) => conversion.execute(frame, mask, environment)?,
                 Operation::Policy(result) => {
                     for lane in lanes::each(mask) {

@@ -27,6 +27,7 @@ mod lanes;
 mod load_store;
 mod local;
 mod lookup;
+mod matrices;
 mod opcode;
 mod racing;
 mod registers;

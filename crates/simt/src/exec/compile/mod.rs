@@ -302,6 +302,10 @@ impl Unit<'_, '_> {
             uses.results.extend(collective.results());
             let constant = collective.member_mask.and_then(|slot| self.layout.constant(slot));
             self.rare(Rare::Collective(collective, constant.map(|bits| bits as u32)))
+        } else if let Some(product) = alu::decode_product(instruction, &mut self.layout)? {
+            uses.sources.extend(product.sources());
+            uses.results.extend(product.results());
+            self.rare(Rare::Product(Box::new(product)))
         } else if let Some(decoded) = memory::decode(instruction, &mut self.layout, level)? {
             uses.sources.extend(decoded.sources());
             uses.sources.extend(decoded.addresses());
