@@ -172,29 +172,42 @@ enum Held {
 struct Session {
     // In the order in which they have to go.
     stream: Stream,
-    module: Module,
+    kernels: Checked,
     gpu: Gpu,
+}
+
+/// What has the kernels to check.
+enum Checked {
+    /// A PTX file of the user's.
+    Given(Module),
+    /// This program.
+    Own(Box<Kernels>),
 }
 
 impl Session {
     fn open(device: &DeviceChoice, driver: &Driver, ptx: Option<&Text>) -> Result<Session> {
         let gpu = Gpu::open(device, driver)?;
-        let module = match ptx {
+        let kernels = match ptx {
             Some(Text { path, text }) => {
                 let origin = path.display().to_string();
                 kernels::check_those_of(&Signatures::of(text), &origin)?;
-                kernels::load(text, &origin)?
+                Checked::Given(kernels::load(text, &origin)?)
             }
-            None => Kernels::load(&gpu.info, driver)?.into_module(),
+            None => Checked::Own(Box::new(Kernels::load(&gpu.info, driver)?)),
         };
         let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
-        Ok(Session { stream, module, gpu })
+        Ok(Session { stream, kernels, gpu })
     }
 
     /// Launches the point's kernel once, on buffers of exactly the promised length. Buffers that it only writes are left
     /// uninitialised, so that the check reports reads of them. Returns the error in the result, if there is one.
     fn check(&self, point: &Point) -> Result<Option<String>> {
-        let function = self.module.get_function(point.kernel).context("the PTX has no such kernel")?;
+        let function = match &self.kernels {
+            Checked::Given(module) => {
+                module.get_function(point.kernel).context("the PTX has no such kernel")?
+            }
+            Checked::Own(kernels) => kernels.function(point.kernel)?,
+        };
         measure::allow_shared(&function, point.shape.shared)?;
         symbols::write(&function, &point.symbols)?;
         let (mut buffers, mut pointers) = (Vec::new(), Vec::new());

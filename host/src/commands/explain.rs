@@ -41,7 +41,7 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode> {
     let text = catalog().kernel(&options.name).with_context(|| {
         format!("the source of {} is not in gpu-kernels; build the program again", options.name)
     })?;
-    if let Some(arch) = own::arch(text.name) {
+    if let Some(arch) = own::arch(text.name).filter(|_| !own::is_simulated(text.name)) {
         bail!(
             "{0} cannot be explained line by line: kernels for {arch} are not simulated. `cargo xtask ptx {0}` prints its PTX; its \
              lesson is at the head of {1}",

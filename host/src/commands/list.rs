@@ -1,6 +1,9 @@
 //! `coalesce list`: the experiments and their kernels, by the names that records carry.
 
-use crate::experiments::{self, KernelInfo};
+use crate::{
+    experiments::{self, KernelInfo},
+    kernels::own,
+};
 use anyhow::Result;
 use std::{
     collections::BTreeMap,
@@ -30,7 +33,13 @@ pub(crate) fn run(kernels: bool) -> Result<ExitCode> {
             let common: Vec<&str> = experiment.names().into_iter().filter(|name| !is_own(name)).collect();
             writeln!(out, "    kernels: {}", common.join(", "))?;
             for (arch, names) in own {
-                writeln!(out, "    for {arch} alone, not simulated: {}", names.join(", "))?;
+                let (simulated, others): (Vec<&str>, Vec<&str>) =
+                    names.into_iter().partition(|name| own::is_simulated(name));
+                for (names, what) in [(simulated, ""), (others, ", not simulated")] {
+                    if !names.is_empty() {
+                        writeln!(out, "    for {arch} alone{what}: {}", names.join(", "))?;
+                    }
+                }
             }
             continue;
         }
@@ -63,7 +72,8 @@ fn described(kernel: &KernelInfo) -> String {
         text = format!("{indent}{}(\n{}{indent})\n", kernel.name, lines.collect::<String>());
     }
     if let Some(arch) = kernel.arch {
-        text += &format!("{indent}{indent}- for {arch} alone, not simulated\n");
+        let what = if own::is_simulated(kernel.name) { "" } else { ", not simulated" };
+        text += &format!("{indent}{indent}- for {arch} alone{what}\n");
     }
     for clause in kernel.contract() {
         text += &format!("{indent}{indent}- {clause}\n");

@@ -1,7 +1,7 @@
 //! The kernels of a run, as functions that the device's driver has compiled.
 
 use super::{Artefact, all, check, choose, common, edited, embedded, load, own};
-use crate::device::{DeviceInfo, Driver};
+use crate::device::{Backend, DeviceInfo, Driver};
 use anyhow::{Context, Result, bail};
 use cuda_launch::Signatures;
 use cust::{function::Function, module::Module};
@@ -40,11 +40,6 @@ impl Kernels {
         &self.module
     }
 
-    /// The same module, without the kernels of the device's own architecture.
-    pub(crate) fn into_module(self) -> Module {
-        self.module
-    }
-
     /// The artefact that a kernel is from.
     pub(crate) fn artefact(&self, kernel: &str) -> Artefact<'static> {
         own::artefact_of(kernel).unwrap_or(self.artefact)
@@ -79,11 +74,15 @@ impl Kernels {
             return Ok(module);
         }
         let origin = origin(artefact);
-        let found = Signatures::of(artefact.ptx);
+        let is_modelled = self.device.backend() == Backend::Modelled;
+        let part = if is_modelled { Some(own::simulated(artefact.ptx)?) } else { None };
+        let text = part.as_deref().unwrap_or(artefact.ptx);
+        let found = Signatures::of(text);
         let name = artefact.name();
         let wanted = all().filter(|kernel| kernel.arch == Some(&*name));
+        let wanted = wanted.filter(|kernel| !is_modelled || own::is_simulated(kernel.name));
         check(&found, &origin, wanted.filter(|kernel| !edited::any() || found.has(kernel.name)))?;
-        let module = load(artefact.ptx, &origin)?;
+        let module = load(text, &origin)?;
         Ok(self.own.get_or_init(|| module))
     }
 }

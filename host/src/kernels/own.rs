@@ -1,16 +1,42 @@
 //! Kernels that name their architecture (`#[kernel(arch = "90a")]`), because their instructions exist there and nowhere else.
 //!
 //! Their PTX is a text apart. It is loaded on a GPU of exactly that compute capability, when one of them is launched first.
-//! Other devices are never given it, the simulated ones least of all: [`why_not`] says so for a kernel and a device. An
-//! experiment leaves the kernel out with that reason; one that does not is refused when it launches.
+//! Other devices are never given it, and simulated ones of that capability only the part that the simulator knows
+//! ([`simulated`]): [`why_not`] says so for a kernel and a device. An experiment leaves the kernel out with that reason; one that
+//! does not is refused when it launches.
 
 use super::{Artefact, all, driver_of, edited};
 use crate::device::{Backend, DeviceInfo};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use simt::ptx::{self, FunctionKind, Item};
 use std::{collections::BTreeMap, sync::LazyLock};
 
 /// The PTX texts of such kernels, one for each of their architectures.
 const EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/own.rs"));
+
+/// The kernels whose instructions the simulator knows.
+const SIMULATED: [&str; 1] = ["matmul_mma"];
+
+/// Whether simulated cards run a kernel: one that every device runs, or one of its architecture that the simulator knows.
+pub(crate) fn is_simulated(kernel: &str) -> bool {
+    arch(kernel).is_none() || SIMULATED.contains(&kernel)
+}
+
+/// The text of such kernels without those that the simulator does not know.
+///
+/// # Errors
+/// It is not PTX.
+pub(crate) fn simulated(text: &str) -> Result<String> {
+    let mut module = ptx::parse(text).context("the PTX of kernels for one architecture is damaged")?;
+    let is_unknown = |item: &Item| match item {
+        Item::Function(function) => {
+            function.kind == FunctionKind::Entry && !SIMULATED.contains(&&*function.name)
+        }
+        _ => false,
+    };
+    module.items.retain(|item| !is_unknown(item));
+    Ok(module.to_string())
+}
 
 /// Reads these texts, with that of [edited] kernels in the place of the embedded one of its architecture.
 ///
@@ -46,7 +72,7 @@ pub(crate) fn why_not(kernel: &str, device: &DeviceInfo) -> Option<String> {
         return Some(format!("this program carries no PTX for {arch}"));
     };
     let capability = format!("{}.{}", artefact.arch / 10, artefact.arch % 10);
-    if device.backend() == Backend::Modelled {
+    if device.backend() == Backend::Modelled && !is_simulated(kernel) {
         return Some(format!(
             "kernels for {arch} are not simulated, and run on GPUs of compute capability {capability} alone"
         ));
@@ -119,7 +145,24 @@ mod tests {
     }
 
     #[test]
-    fn no_simulated_card_is_given_them() {
+    fn a_simulated_card_of_that_capability_is_given_those_that_the_simulator_knows() {
+        let simulated = DeviceInfo { card: c870().card, ..h200() };
+        assert_eq!(why_not("matmul_mma", &simulated), None);
+        assert!(why_not("matmul_mma", &c870()).is_some_and(|reason| reason.contains("9.0 alone, and ")));
+        let [artefact] = artefacts().expect("the build left proper texts")[..] else { panic!("one") };
+        let text = self::simulated(artefact.ptx).expect("it is PTX");
+        let found = Signatures::of(&text);
+        for kernel in all().filter(|kernel| kernel.arch.is_some()) {
+            assert_eq!(found.has(kernel.name), SIMULATED.contains(&kernel.name), "{}", kernel.name);
+        }
+        assert!(
+            !text.contains("wgmma.mma_async"),
+            "device functions without a kernel are none of the simulator's"
+        );
+    }
+
+    #[test]
+    fn no_simulated_card_is_given_the_others() {
         for device in [c870(), DeviceInfo { card: c870().card, ..h200() }] {
             let reason = reason(&device).expect("not simulated");
             assert!(reason.starts_with("kernels for compute_90a are not simulated, "), "{reason}");

@@ -6,6 +6,7 @@ use crate::{
     cli::Options,
     device::DeviceInfo,
     experiments::{Point, Work},
+    kernels::own,
     simulated::{self, Card},
 };
 use anyhow::{Context, Result, bail};
@@ -30,12 +31,12 @@ pub(crate) fn simulated(
     }
 }
 
-/// Simulates the kernels of these points, in the small: all but those for one architecture, which no simulated card runs.
+/// Simulates the kernels of these points, in the small: all but those that no simulated card runs.
 fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<Simulated> {
     let card = alike(device)?;
     let mut kernels: Vec<&str> = points
         .iter()
-        .filter(|point| matches!(&point.work, Work::Kernel(launch) if launch.info.arch.is_none()))
+        .filter(|point| matches!(&point.work, Work::Kernel(launch) if own::is_simulated(launch.info.name)))
         .map(|point| point.kernel)
         .collect();
     kernels.sort_unstable();
