@@ -6,6 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
+use super::op::{Op, OpError};
 use super::types::ScalarType;
 
 /// An interned name. Cloning it copies a pointer.
@@ -63,6 +64,7 @@ struct OpcodeText {
     /// Offsets of the dots that separate the parts.
     dots: Box<[u32]>,
     only_type: Option<ScalarType>,
+    op: Result<Op, OpError>,
 }
 
 impl Opcode {
@@ -72,7 +74,7 @@ impl Opcode {
         let dots = dots.map(|(place, _)| place as u32).collect();
         let mut types = text.split('.').skip(1).filter_map(ScalarType::from_word);
         let only_type = types.next().filter(|_| types.next().is_none());
-        Self(Arc::new(OpcodeText { text: text.into(), dots, only_type }))
+        Self(Arc::new(OpcodeText { text: text.into(), dots, only_type, op: Op::read(text) }))
     }
 
     /// Returns the whole text, with its dots.
@@ -94,6 +96,14 @@ impl Opcode {
             let end = dots.get(index + 1).map_or(text.len(), |dot| *dot as usize);
             &text[dots[index] as usize + 1..end]
         })
+    }
+
+    /// Returns what the opcode says.
+    ///
+    /// # Errors
+    /// As [`Op::read`]: parsing a module does not fail for an opcode that is unknown.
+    pub fn op(&self) -> Result<Op, &OpError> {
+        self.0.op.as_ref().copied()
     }
 
     /// Returns the type among the modifiers, if there is exactly one.

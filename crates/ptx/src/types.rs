@@ -20,13 +20,15 @@ macro_rules! words {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 write!(formatter, ".{}", self.word())
             }
         }
     };
 }
+
+pub(super) use words;
 
 words! {
     /// The type of a register, a variable or a parameter.

@@ -74,5 +74,6 @@ mod ptx_cfg;
 mod ptx_corpus;
 mod ptx_errors;
 mod ptx_mutation;
+mod ptx_ops;
 mod ptx_syntax;
 mod transpose_kernels;
