@@ -5,6 +5,7 @@ use crate::{
     kernels::{self, Artefact},
 };
 use anyhow::{Context, Result, anyhow};
+use simt::ptx::op::Op;
 use simt::ptx::{
     self, Address, AddressBase, Attribute, Module, Operand, Space, Symbol, SymbolMeaning, Variable,
 };
@@ -58,9 +59,10 @@ impl Text {
         let body = function.body.as_ref().with_context(|| format!("{kernel} has no body"))?;
         let used: BTreeSet<String> =
             body.instructions.iter().flat_map(|instruction| symbols(&instruction.operands)).collect();
-        let opcodes = |base: &str, space: Space| {
+        let opcodes = |is_kind: fn(&Op) -> bool, space: Space| {
             let of_space = body.instructions.iter().filter(|instruction| {
-                instruction.opcode.base() == base && instruction.opcode.has(space.word())
+                let op = instruction.opcode.op();
+                op.is_ok_and(|op| is_kind(&op) && op.space().is_some_and(|named| named.of() == space))
             });
             let mut opcodes: Vec<String> =
                 of_space.map(|instruction| instruction.opcode.as_str().to_string()).collect();
@@ -73,8 +75,8 @@ impl Text {
             space: variable.space.word(),
             managed: variable.attributes.contains(&Attribute::Managed),
             bytes: variable.size().filter(|&bytes| bytes > 0),
-            loads: opcodes("ld", variable.space),
-            stores: opcodes("st", variable.space),
+            loads: opcodes(|op| matches!(op, Op::Ld(_)), variable.space),
+            stores: opcodes(|op| matches!(op, Op::St(_)), variable.space),
         };
         let variables = self.module.variables().chain(&body.variables);
         Ok(variables.filter(|variable| used.contains(&*variable.name)).map(storage).collect())

@@ -1,5 +1,6 @@
 //! The interface between decoding instructions and laying out a function's frame.
 
+use crate::ptx::op::OpError;
 use crate::ptx::{Address, Instruction, Operand, ScalarType};
 use crate::registers::{Slot, Width};
 
@@ -42,6 +43,9 @@ pub trait Columns {
 /// Reasons why an instruction cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
+    /// The opcode is no instruction of PTX.
+    #[error(transparent)]
+    Opcode(#[from] OpError),
     /// The simulator does not know the instruction.
     #[error("unsupported instruction {0}")]
     Unsupported(String),
@@ -53,6 +57,12 @@ pub enum DecodeError {
         /// What is wrong with the operands.
         what: String,
     },
+}
+
+impl From<&OpError> for DecodeError {
+    fn from(error: &OpError) -> Self {
+        Self::Opcode(error.clone())
+    }
 }
 
 impl DecodeError {

@@ -279,7 +279,7 @@ fn what_is_no_ptx_is_refused() {
         let error = error.expect_err("there is no such instruction");
         assert_eq!(error.error.code, Code::NOT_SUPPORTED);
         let line = KERNELS.lines().position(|line| line.contains("add.u32 %r4")).expect("it is there") + 1;
-        let expected = format!("unsupported instruction teleport.u32, line {line} in `add`");
+        let expected = format!("unknown instruction teleport.u32, line {line} in `add`");
         assert!(error.log.error.contains(&expected), "{error}");
     }
     let folder = tempfile::tempdir().expect("a folder");

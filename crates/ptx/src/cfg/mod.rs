@@ -18,6 +18,7 @@ use std::ops::Range;
 
 use super::body::{Body, Instruction, LabelId, LabelMeaning, Operand, SymbolMeaning};
 use super::index::Index;
+use super::op::Op;
 use dominators::immediate_dominators;
 
 /// A basic block: an index in [`Cfg::blocks`], which is in the order of the text.
@@ -197,9 +198,12 @@ fn flow(index: &Index<'_>, body: &Body, instruction: &Instruction) -> Flow {
         _ => None,
     });
     let end = |targets, falls_through, leaves| Flow { targets, falls_through, leaves, ends: true };
-    match instruction.opcode.base() {
-        "bra" => end(label.iter().filter_map(target).collect(), guarded, false),
-        "brx" => {
+    let Ok(op) = instruction.opcode.op() else {
+        return Flow { targets: Vec::new(), falls_through: true, leaves: false, ends: false };
+    };
+    match op {
+        Op::Bra => end(label.iter().filter_map(target).collect(), guarded, false),
+        Op::Brx => {
             let list = label.and_then(|label| body.labels.get(label.0 as usize));
             let targets = match list.map(|label| &label.meaning) {
                 Some(LabelMeaning::BranchTargets(targets)) => targets.iter().filter_map(target).collect(),
@@ -207,9 +211,9 @@ fn flow(index: &Index<'_>, body: &Body, instruction: &Instruction) -> Flow {
             };
             end(targets, guarded, false)
         }
-        "ret" => end(Vec::new(), guarded, true),
-        "exit" | "trap" => end(Vec::new(), guarded, false),
-        "call" if never_returns(index, body, instruction) => end(Vec::new(), guarded, false),
+        Op::Ret => end(Vec::new(), guarded, true),
+        Op::Exit | Op::Trap => end(Vec::new(), guarded, false),
+        Op::Call if never_returns(index, body, instruction) => end(Vec::new(), guarded, false),
         _ => Flow { targets: Vec::new(), falls_through: true, leaves: false, ends: false },
     }
 }

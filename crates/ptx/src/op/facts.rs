@@ -23,6 +23,7 @@ impl Op {
             }
             Self::Atomic(atomic) => atomic.space,
             Self::Mbarrier(mbarrier) => mbarrier.space,
+            Self::Ldmatrix(load) => load.space,
             Self::StBulk { space } | Self::Advice { space, .. } | Self::CopyArrive { space, .. } => *space,
             _ => None,
         }
@@ -31,7 +32,7 @@ impl Op {
     /// Returns true if the instruction loads a value from memory into a register.
     pub fn loads(&self) -> bool {
         match self {
-            Self::Ld(_) | Self::Ldu(_) => true,
+            Self::Ld(_) | Self::Ldu(_) | Self::Ldmatrix(_) => true,
             Self::Atomic(atomic) => atomic.gives_back,
             _ => false,
         }
@@ -85,9 +86,30 @@ impl Op {
         }
     }
 
+    /// Returns true if the access releases what precedes it, as a fence would.
+    pub fn releases(&self) -> bool {
+        let order = match self {
+            Self::Ld(access) | Self::Ldu(access) | Self::St(access) | Self::StAsync { access, .. } => {
+                access.order
+            }
+            Self::Atomic(atomic) => atomic.order,
+            Self::Mbarrier(mbarrier) => mbarrier.order,
+            Self::Fence(fence) => fence.order,
+            Self::ClusterBarrier { order, .. } => *order,
+            _ => None,
+        };
+        matches!(order, Some(Order::Release | Order::AcquireRelease))
+    }
+
     /// Returns true if all lanes of a warp must execute the instruction together.
     pub fn is_aligned(&self) -> bool {
-        matches!(self, Self::Barrier { aligned: true, .. } | Self::ClusterBarrier { aligned: true, .. })
+        matches!(
+            self,
+            Self::Barrier { aligned: true, .. }
+                | Self::ClusterBarrier { aligned: true, .. }
+                | Self::Mma(_)
+                | Self::Ldmatrix(_)
+        )
     }
 
     /// Returns true for a barrier at which a thread waits for its block.

@@ -14,6 +14,7 @@
 pub mod arithmetic;
 pub mod control;
 mod facts;
+pub mod matrix;
 pub mod memory;
 mod modifiers;
 pub mod words;
@@ -23,6 +24,7 @@ pub use facts::Awaits;
 use crate::types::ScalarType;
 use arithmetic::{Compare, Convert, Dot, FieldVerb, Float, Integer, LogicVerb, Pack};
 use control::{BarrierVerb, Redux};
+use matrix::{Ldmatrix, Mma};
 use memory::{Access, Advice, AsyncCopy, Atomic, BulkCopy, CopyGroup, Fence, Mbarrier};
 use modifiers::Modifiers;
 use words::{AddressSpace, Combine, FloatTest, Order, Overshift, Permutation, ShuffleMode, VoteMode};
@@ -252,7 +254,12 @@ pub enum Op {
         /// All lanes of a warp execute it together.
         aligned: bool,
     },
-    /// An instruction whose modifiers are not read: textures, surfaces, matrices, memory of several devices.
+    /// `mma.sync` of dense matrices
+    Mma(Mma),
+    /// `ldmatrix`
+    Ldmatrix(Ldmatrix),
+    /// An instruction whose modifiers are not read: textures, surfaces, other products of matrices, memory of several
+    /// devices.
     Other,
 }
 
@@ -318,7 +325,7 @@ impl Op {
     pub fn read(opcode: &str) -> Result<Self, OpError> {
         let (base, mut words) = Modifiers::split(opcode);
         let words = &mut words;
-        for read in [arithmetic::read, memory::read, control::read] {
+        for read in [arithmetic::read, memory::read, control::read, matrix::read] {
             if let Some(op) = read(base, words)? {
                 if op != Self::BulkTensor {
                     words.done()?;

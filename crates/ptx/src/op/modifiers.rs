@@ -35,6 +35,15 @@ impl<'a> Modifiers<'a> {
         found
     }
 
+    /// Takes the first modifiers if they are these; none otherwise.
+    pub(super) fn take_all(&mut self, words: &[&str]) -> bool {
+        let found = self.left.starts_with(words);
+        if found {
+            self.left.drain(..words.len());
+        }
+        found
+    }
+
     /// Takes the first modifier that `read` accepts, and returns its value.
     pub(super) fn take_some<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         let (index, value) =

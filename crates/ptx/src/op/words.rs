@@ -1,6 +1,6 @@
 //! The words of modifiers: closed lists from the PTX ISA manual, 9.0.
 
-use crate::types::words;
+use crate::types::{Space, words};
 
 words! {
     /// Rounding of a result that lies between two numbers of its format.
@@ -260,6 +260,17 @@ words! {
 }
 
 impl AddressSpace {
+    /// Returns the space of variables that the address is in.
+    pub fn of(self) -> Space {
+        match self {
+            Self::Global => Space::Global,
+            Self::Shared | Self::SharedBlock | Self::SharedCluster => Space::Shared,
+            Self::Local => Space::Local,
+            Self::Constant => Space::Constant,
+            Self::Parameter | Self::EntryParameter | Self::FunctionParameter => Space::Parameter,
+        }
+    }
+
     /// Returns true for shared memory, of the own block or of the cluster.
     pub fn is_shared(self) -> bool {
         matches!(self, Self::Shared | Self::SharedBlock | Self::SharedCluster)

@@ -5,6 +5,8 @@
 //! the errors that the manual documents.
 
 use crate::ptx::ScalarType;
+use crate::ptx::op::arithmetic::{Float as Op, FloatVerb};
+use crate::ptx::op::words::Accuracy;
 
 use super::double::nan_of;
 use super::form::{Decoded, Form};
@@ -71,35 +73,39 @@ operation!(ReciprocalSqrtDouble(a: f64; config) -> f64 {
     if config & FLUSH != 0 { upper(reciprocal_sqrt(upper(a))) } else { reciprocal_sqrt(a) }
 });
 
-pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
-    let base = form.base();
-    let is_full = base == "div" && form.take("full");
-    if !is_full && !form.take("approx") {
+pub(super) fn decode(form: &mut Form<'_>, op: &Op) -> Decoded {
+    let Op { verb, scalar, flushes, .. } = *op;
+    let is_full = op.accuracy == Some(Accuracy::Full);
+    if op.accuracy.is_none() || op.pairs {
         return form.unsupported();
     }
-    let flushes = form.take("ftz");
-    let scalar = form.scalar()?;
-    let code = match (base, scalar) {
-        ("ex2", ScalarType::F32) => Code::of::<Exp2>(),
-        ("lg2", ScalarType::F32) => Code::of::<Log2>(),
-        ("sin", ScalarType::F32) => Code::of::<Sin>(),
-        ("cos", ScalarType::F32) => Code::of::<Cos>(),
-        ("tanh", ScalarType::F32) if !flushes => Code::of::<Tanh>(),
-        ("rsqrt", ScalarType::F32) => Code::of::<ReciprocalSqrt>(),
-        ("rcp", ScalarType::F32) => Code::of::<Reciprocal>(),
-        ("sqrt", ScalarType::F32) => Code::of::<Sqrt>(),
-        ("div", ScalarType::F32) if is_full => Code::of::<DivFull>(),
-        ("div", ScalarType::F32) => Code::of::<Div>(),
-        ("rcp", ScalarType::F64) if flushes => Code::of::<ReciprocalDouble>(),
-        ("rsqrt", ScalarType::F64) => Code::of::<ReciprocalSqrtDouble>(),
-        ("ex2", ScalarType::F16) if !flushes => Code::of::<SmallExp2<Half>>(),
-        ("ex2", ScalarType::F16x2) if !flushes => Code::of::<Twice<SmallExp2<Half>>>().typed(scalar),
-        ("ex2", ScalarType::Bf16) if flushes => Code::of::<SmallExp2<Brain>>(),
-        ("ex2", ScalarType::Bf16x2) if flushes => Code::of::<Twice<SmallExp2<Brain>>>().typed(scalar),
-        ("tanh", ScalarType::F16) if !flushes => Code::of::<SmallTanh<Half>>(),
-        ("tanh", ScalarType::F16x2) if !flushes => Code::of::<Twice<SmallTanh<Half>>>().typed(scalar),
-        ("tanh", ScalarType::Bf16) if !flushes => Code::of::<SmallTanh<Brain>>(),
-        ("tanh", ScalarType::Bf16x2) if !flushes => Code::of::<Twice<SmallTanh<Brain>>>().typed(scalar),
+    let code = match (verb, scalar) {
+        (FloatVerb::Ex2, ScalarType::F32) => Code::of::<Exp2>(),
+        (FloatVerb::Lg2, ScalarType::F32) => Code::of::<Log2>(),
+        (FloatVerb::Sin, ScalarType::F32) => Code::of::<Sin>(),
+        (FloatVerb::Cos, ScalarType::F32) => Code::of::<Cos>(),
+        (FloatVerb::Tanh, ScalarType::F32) if !flushes => Code::of::<Tanh>(),
+        (FloatVerb::Rsqrt, ScalarType::F32) => Code::of::<ReciprocalSqrt>(),
+        (FloatVerb::Rcp, ScalarType::F32) => Code::of::<Reciprocal>(),
+        (FloatVerb::Sqrt, ScalarType::F32) => Code::of::<Sqrt>(),
+        (FloatVerb::Div, ScalarType::F32) if is_full => Code::of::<DivFull>(),
+        (FloatVerb::Div, ScalarType::F32) => Code::of::<Div>(),
+        (FloatVerb::Rcp, ScalarType::F64) if flushes => Code::of::<ReciprocalDouble>(),
+        (FloatVerb::Rsqrt, ScalarType::F64) => Code::of::<ReciprocalSqrtDouble>(),
+        (FloatVerb::Ex2, ScalarType::F16) if !flushes => Code::of::<SmallExp2<Half>>(),
+        (FloatVerb::Ex2, ScalarType::F16x2) if !flushes => Code::of::<Twice<SmallExp2<Half>>>().typed(scalar),
+        (FloatVerb::Ex2, ScalarType::Bf16) if flushes => Code::of::<SmallExp2<Brain>>(),
+        (FloatVerb::Ex2, ScalarType::Bf16x2) if flushes => {
+            Code::of::<Twice<SmallExp2<Brain>>>().typed(scalar)
+        }
+        (FloatVerb::Tanh, ScalarType::F16) if !flushes => Code::of::<SmallTanh<Half>>(),
+        (FloatVerb::Tanh, ScalarType::F16x2) if !flushes => {
+            Code::of::<Twice<SmallTanh<Half>>>().typed(scalar)
+        }
+        (FloatVerb::Tanh, ScalarType::Bf16) if !flushes => Code::of::<SmallTanh<Brain>>(),
+        (FloatVerb::Tanh, ScalarType::Bf16x2) if !flushes => {
+            Code::of::<Twice<SmallTanh<Brain>>>().typed(scalar)
+        }
         _ => return form.unsupported(),
     };
     form.plain(code, u32::from(flushes) * FLUSH)

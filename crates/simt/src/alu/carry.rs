@@ -1,6 +1,8 @@
 //! Extended-precision arithmetic, in steps that pass a carry: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
 
 use crate::ptx::ScalarType;
+use crate::ptx::op::arithmetic::{Integer as Op, IntegerVerb};
+use crate::ptx::op::words::Part;
 use crate::registers::Width;
 
 use super::form::{Decoded, Form, Parts};
@@ -65,20 +67,12 @@ operation!(MadBoth[T: Factor](a: T, b: T, c: T, carry: bool; config) -> (T, bool
     Limb::add(product(a, b, config), c, carry)
 });
 
-pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
-    let base = form.base();
-    let takes = base.ends_with('c');
-    let gives = form.take("cc");
-    let is_product = base.starts_with("mad");
-    let mut config = 0;
-    if is_product {
-        config = if form.take("hi") { HIGH } else { 0 };
-        if config == 0 && !form.take("lo") {
-            return form.unsupported();
-        }
+pub(super) fn decode(form: &mut Form<'_>, op: &Op) -> Decoded {
+    let Op { verb, scalar, carry_in: takes, carry_out: gives, .. } = *op;
+    if op.saturates || op.packed || op.part == Some(Part::Wide) {
+        return form.unsupported();
     }
-    let scalar = form.scalar()?;
-    form.done()?;
+    let config = if op.part == Some(Part::High) { HIGH } else { 0 };
     macro_rules! by_type {
         ($operation:ident) => {
             match scalar {
@@ -90,19 +84,19 @@ pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
             }
         };
     }
-    let code = match (base.trim_end_matches('c'), takes, gives) {
-        ("add", false, true) => by_type!(AddOut),
-        ("add", true, false) => by_type!(AddIn),
-        ("add", true, true) => by_type!(AddBoth),
-        ("sub", false, true) => by_type!(SubOut),
-        ("sub", true, false) => by_type!(SubIn),
-        ("sub", true, true) => by_type!(SubBoth),
-        ("mad", false, true) => by_type!(MadOut),
-        ("mad", true, false) => by_type!(MadIn),
-        ("mad", true, true) => by_type!(MadBoth),
+    let code = match (verb, takes, gives) {
+        (IntegerVerb::Add, false, true) => by_type!(AddOut),
+        (IntegerVerb::Add, true, false) => by_type!(AddIn),
+        (IntegerVerb::Add, true, true) => by_type!(AddBoth),
+        (IntegerVerb::Sub, false, true) => by_type!(SubOut),
+        (IntegerVerb::Sub, true, false) => by_type!(SubIn),
+        (IntegerVerb::Sub, true, true) => by_type!(SubBoth),
+        (IntegerVerb::Mad, false, true) => by_type!(MadOut),
+        (IntegerVerb::Mad, true, false) => by_type!(MadIn),
+        (IntegerVerb::Mad, true, true) => by_type!(MadBoth),
         _ => return form.unsupported(),
     };
-    let numbers = if is_product { 3 } else { 2 };
+    let numbers = if verb == IntegerVerb::Mad { 3 } else { 2 };
     let (result, sources) = form.result_and_sources(numbers)?;
     let mut parts = Parts::default();
     parts.config = config;

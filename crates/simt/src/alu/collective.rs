@@ -1,12 +1,15 @@
 //! Collectives of a warp: `vote`, `match`, `redux`, `elect`, `activemask`; `shfl` is in [`super::shuffle`].
 
 use crate::decode::Level;
+use crate::ptx::op::Op;
+use crate::ptx::op::control::Redux;
+use crate::ptx::op::words::{Update, VoteMode};
 use crate::ptx::{Operand, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 
 use super::extremes::{ABSOLUTE, MAXIMUM, NAN_WINS, modified};
 use super::form::{Decoded, Form, Parts};
-use super::lanes::invert_source;
+use super::lanes::{flag, invert_source};
 use super::raw::Raw;
 use super::{Collective, Run, Slots, shuffle};
 
@@ -19,13 +22,13 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 }
 
 pub(super) fn decode(form: &mut Form<'_>) -> Decoded<Option<Collective>> {
-    let decoded = match form.base() {
-        "shfl" => shuffle::decode(form),
-        "vote" => vote(form),
-        "match" => matching(form),
-        "redux" => redux(form),
-        "elect" => elect(form),
-        "activemask" => activemask(form),
+    let decoded = match form.instruction.opcode.op()? {
+        Op::Shfl { synchronous, mode, scalar } => shuffle::decode(form, synchronous, mode, scalar),
+        Op::Vote { synchronous, mode, scalar } => vote(form, synchronous, mode, scalar),
+        Op::Match { synchronous, all, scalar } => matching(form, synchronous, all, scalar),
+        Op::Redux(op) => redux(form, &op),
+        Op::Elect => elect(form),
+        Op::Activemask(scalar) => activemask(form, scalar),
         _ => return Ok(None),
     };
     decoded.map(Some)
@@ -57,9 +60,8 @@ pub(super) fn results(form: &mut Form<'_>, parts: &mut Parts, operand: &Operand)
     Ok(())
 }
 
-const ALL: u32 = 0;
-const ANY: u32 = 1;
-const UNIFORM: u32 = 2;
+const ALL: u32 = VoteMode::All as u32;
+const ANY: u32 = VoteMode::Any as u32;
 
 unsafe fn votes(frame: *mut Cell, slots: &Slots, mask: u32) -> u32 {
     // SAFETY: decoding gave a predicate.
@@ -88,31 +90,23 @@ unsafe fn run_ballot(frame: *mut Cell, slots: &Slots, mask: u32) {
     }
 }
 
-fn vote(form: &mut Form<'_>) -> Decoded<Collective> {
-    let is_synchronous = form.take("sync");
-    let how = form.take_some(|word| {
-        Some(match word {
-            "all" => Some(ALL),
-            "any" => Some(ANY),
-            "uni" => Some(UNIFORM),
-            "ballot" => None,
-            _ => return None,
-        })
-    });
-    let Some(how) = how else { return form.unsupported() };
-    let scalar = form.scalar()?;
-    form.done()?;
+fn vote(
+    form: &mut Form<'_>,
+    is_synchronous: bool,
+    mode: VoteMode,
+    scalar: ScalarType,
+) -> Decoded<Collective> {
     let (result, sources) = form.result_and_sources(if is_synchronous { 2 } else { 1 })?;
     let mut parts = Parts::default();
     let (slot, inverted) = form.source(&sources[0], ScalarType::Pred, Width::Predicate)?;
     parts.source(0, slot, inverted);
     let members = sources.get(1).map(|operand| member_mask(form, operand)).transpose()?;
-    let run: Run = match (how, scalar) {
-        (Some(how), ScalarType::Pred) => {
-            parts.config |= how;
+    let run: Run = match (mode, scalar) {
+        (VoteMode::Ballot, ScalarType::B32) => run_ballot,
+        (VoteMode::All | VoteMode::Any | VoteMode::Uniform, ScalarType::Pred) => {
+            parts.config |= mode as u32;
             run_vote
         }
-        (None, ScalarType::B32) => run_ballot,
         _ => return form.unsupported(),
     };
     let slot = form.result(result, scalar, Width::of(scalar))?;
@@ -174,24 +168,19 @@ unsafe fn run_match_all<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, mas
     }
 }
 
-fn matching(form: &mut Form<'_>) -> Decoded<Collective> {
-    let is_synchronous = form.take("sync");
-    let any = form.take("any");
-    let all = form.take("all");
-    let scalar = form.scalar()?;
-    form.done()?;
+fn matching(form: &mut Form<'_>, is_synchronous: bool, all: bool, scalar: ScalarType) -> Decoded<Collective> {
     let is_portable = form.level == Level::Portable;
-    let run: Run = match (any, all, scalar) {
-        (true, false, ScalarType::B32) if is_portable => match_any_portable::<u32>,
-        (true, false, ScalarType::B64) if is_portable => match_any_portable::<u64>,
-        (true, false, ScalarType::B32) => match_any_avx2::<u32>,
-        (true, false, ScalarType::B64) => match_any_avx2::<u64>,
-        (false, true, ScalarType::B32) => run_match_all::<u32>,
-        (false, true, ScalarType::B64) => run_match_all::<u64>,
+    let run: Run = match (all, scalar) {
+        (false, ScalarType::B32) if is_portable => match_any_portable::<u32>,
+        (false, ScalarType::B64) if is_portable => match_any_portable::<u64>,
+        (false, ScalarType::B32) => match_any_avx2::<u32>,
+        (false, ScalarType::B64) => match_any_avx2::<u64>,
+        (true, ScalarType::B32) => run_match_all::<u32>,
+        (true, ScalarType::B64) => run_match_all::<u64>,
         _ => return form.unsupported(),
     };
     let (result, sources) = form.result_and_sources(2)?;
-    if !is_synchronous || any && matches!(result, Operand::Pair(_)) {
+    if !is_synchronous || !all && matches!(result, Operand::Pair(_)) {
         return form.unsupported();
     }
     let mut parts = Parts::default();
@@ -253,36 +242,26 @@ unsafe fn run_redux_float(frame: *mut Cell, slots: &Slots, mask: u32) {
     }
 }
 
-fn redux(form: &mut Form<'_>) -> Decoded<Collective> {
-    if !form.take("sync") {
-        return form.unsupported();
-    }
-    let operation = form.take_some(|word| {
-        ["add", "min", "max", "and", "or", "xor"].into_iter().find(|operation| *operation == word)
-    });
-    let Some(operation) = operation else { return form.unsupported() };
+fn redux(form: &mut Form<'_>, op: &Redux) -> Decoded<Collective> {
+    let Redux { update, scalar, .. } = *op;
     let mut parts = Parts::default();
-    for (word, bits) in [("abs", ABSOLUTE), ("NaN", NAN_WINS)] {
-        parts.config |= if form.take(word) { bits } else { 0 };
-    }
-    let scalar = form.scalar()?;
-    form.done()?;
+    parts.config = flag(op.absolute, ABSOLUTE) | flag(op.nan_wins, NAN_WINS);
     use ScalarType::{B32, F32, S32, U32};
-    let run: Run = match (operation, scalar) {
-        ("min", F32) => run_redux_float,
-        ("max", F32) => {
+    let run: Run = match (update, scalar) {
+        (Update::Min, F32) => run_redux_float,
+        (Update::Max, F32) => {
             parts.config |= MAXIMUM;
             run_redux_float
         }
         _ if parts.config != 0 => return form.unsupported(),
-        ("add", U32 | S32) => run_redux::<Sum>,
-        ("min", U32) => run_redux::<Min>,
-        ("max", U32) => run_redux::<Max>,
-        ("min", S32) => run_redux::<MinSigned>,
-        ("max", S32) => run_redux::<MaxSigned>,
-        ("and", B32) => run_redux::<And>,
-        ("or", B32) => run_redux::<Or>,
-        ("xor", B32) => run_redux::<Xor>,
+        (Update::Add, U32 | S32) => run_redux::<Sum>,
+        (Update::Min, U32) => run_redux::<Min>,
+        (Update::Max, U32) => run_redux::<Max>,
+        (Update::Min, S32) => run_redux::<MinSigned>,
+        (Update::Max, S32) => run_redux::<MaxSigned>,
+        (Update::And, B32) => run_redux::<And>,
+        (Update::Or, B32) => run_redux::<Or>,
+        (Update::Xor, B32) => run_redux::<Xor>,
         _ => return form.unsupported(),
     };
     let (result, sources) = form.result_and_sources(2)?;
@@ -307,10 +286,6 @@ unsafe fn run_elect(frame: *mut Cell, slots: &Slots, mask: u32) {
 }
 
 fn elect(form: &mut Form<'_>) -> Decoded<Collective> {
-    if !form.take("sync") {
-        return form.unsupported();
-    }
-    form.done()?;
     let (result, sources) = form.result_and_sources(1)?;
     let members = member_mask(form, &sources[0])?;
     let mut parts = Parts::default();
@@ -323,11 +298,10 @@ unsafe fn run_activemask(frame: *mut Cell, slots: &Slots, mask: u32) {
     unsafe { u32::store(&[mask; 32], frame, slots.results[0], mask, false) }
 }
 
-fn activemask(form: &mut Form<'_>) -> Decoded<Collective> {
-    if form.scalar()? != ScalarType::B32 {
+fn activemask(form: &mut Form<'_>, scalar: ScalarType) -> Decoded<Collective> {
+    if scalar != ScalarType::B32 {
         return form.unsupported();
     }
-    form.done()?;
     let (result, _) = form.result_and_sources(0)?;
     let slot = form.result(result, ScalarType::B32, Width::Word)?;
     let mut parts = Parts::default();

@@ -3,6 +3,8 @@
 use std::marker::PhantomData;
 
 use crate::decode::Level;
+use crate::ptx::op::arithmetic::Compare;
+use crate::ptx::op::words::{Combine, Comparison as Test};
 use crate::ptx::{Operand, ScalarType};
 use crate::registers::{Cell, Width};
 
@@ -263,7 +265,7 @@ enum Basic {
 
 /// Integers and floats differ in the effect of negation on NaN, so some comparisons are negated for integers but not
 /// for floats.
-fn meaning(word: &str, is_float: bool) -> Option<Meaning> {
+fn meaning(test: Test, is_float: bool) -> Option<Meaning> {
     use Basic::{Equal, Less, LessOrEqual, LessOrGreater, Ordered};
     let of = |basic, negated, exchanged| Meaning {
         basic,
@@ -274,28 +276,28 @@ fn meaning(word: &str, is_float: bool) -> Option<Meaning> {
     };
     let unsigned = |meaning| Meaning { unsigned_only: true, ..meaning };
     let float = |meaning| Meaning { float_only: true, ..meaning };
-    Some(match (word, is_float) {
-        ("eq", _) => of(Equal, false, false),
-        ("ne", true) => of(LessOrGreater, false, false),
-        ("ne", false) => of(Equal, true, false),
-        ("lt", _) => of(Less, false, false),
-        ("gt", _) => of(Less, false, true),
-        ("le", true) => of(LessOrEqual, false, false),
-        ("ge", true) => of(LessOrEqual, false, true),
-        ("le", false) => of(Less, true, true),
-        ("ge", false) => of(Less, true, false),
-        ("lo", false) => unsigned(of(Less, false, false)),
-        ("hi", false) => unsigned(of(Less, false, true)),
-        ("ls", false) => unsigned(of(Less, true, true)),
-        ("hs", false) => unsigned(of(Less, true, false)),
-        ("equ", _) => float(of(LessOrGreater, true, false)),
-        ("neu", _) => float(of(Equal, true, false)),
-        ("ltu", _) => float(of(LessOrEqual, true, true)),
-        ("gtu", _) => float(of(LessOrEqual, true, false)),
-        ("leu", _) => float(of(Less, true, true)),
-        ("geu", _) => float(of(Less, true, false)),
-        ("num", _) => float(of(Ordered, false, false)),
-        ("nan", _) => float(of(Ordered, true, false)),
+    Some(match (test, is_float) {
+        (Test::Equal, _) => of(Equal, false, false),
+        (Test::NotEqual, true) => of(LessOrGreater, false, false),
+        (Test::NotEqual, false) => of(Equal, true, false),
+        (Test::Less, _) => of(Less, false, false),
+        (Test::Greater, _) => of(Less, false, true),
+        (Test::LessOrEqual, true) => of(LessOrEqual, false, false),
+        (Test::GreaterOrEqual, true) => of(LessOrEqual, false, true),
+        (Test::LessOrEqual, false) => of(Less, true, true),
+        (Test::GreaterOrEqual, false) => of(Less, true, false),
+        (Test::Lower, false) => unsigned(of(Less, false, false)),
+        (Test::Higher, false) => unsigned(of(Less, false, true)),
+        (Test::LowerOrSame, false) => unsigned(of(Less, true, true)),
+        (Test::HigherOrSame, false) => unsigned(of(Less, true, false)),
+        (Test::EqualOrNan, _) => float(of(LessOrGreater, true, false)),
+        (Test::NotEqualOrNan, _) => float(of(Equal, true, false)),
+        (Test::LessOrNan, _) => float(of(LessOrEqual, true, true)),
+        (Test::GreaterOrNan, _) => float(of(LessOrEqual, true, false)),
+        (Test::LessOrEqualOrNan, _) => float(of(Less, true, true)),
+        (Test::GreaterOrEqualOrNan, _) => float(of(Less, true, false)),
+        (Test::Number, _) => float(of(Ordered, false, false)),
+        (Test::Nan, _) => float(of(Ordered, true, false)),
         _ => return None,
     })
 }
@@ -338,28 +340,24 @@ fn is_float(scalar: ScalarType) -> bool {
     matches!(scalar, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64)
 }
 
-/// Decodes a comparison once the result's type is known.
-fn comparison(form: &mut Form<'_>, numbers: Option<ScalarType>) -> Decoded {
-    let combine = form.take_some(|word| match word {
-        "and" => Some(AND),
-        "or" => Some(OR),
-        "xor" => Some(XOR),
-        _ => None,
+/// Decodes `setp` and `set`.
+pub(super) fn decode(form: &mut Form<'_>, op: &Compare) -> Decoded {
+    let Compare { flushes, scalar, number, .. } = *op;
+    let combine = op.combine.map(|combine| match combine {
+        Combine::And => AND,
+        Combine::Or => OR,
+        Combine::Xor => XOR,
     });
-    let flushes = form.take("ftz");
-    let scalar = form.scalar()?;
     if flushes && !matches!(scalar, ScalarType::F32 | ScalarType::F16 | ScalarType::F16x2) {
         return form.unsupported();
     }
     let is_float = is_float(scalar);
-    let Some(meaning) = form.take_some(|word| meaning(word, is_float)) else { return form.unsupported() };
+    let Some(meaning) = meaning(op.test, is_float) else { return form.unsupported() };
     let is_unsigned = matches!(scalar, ScalarType::U16 | ScalarType::U32 | ScalarType::U64);
     if meaning.float_only && !is_float || meaning.unsigned_only && !is_unsigned {
         return form.unsupported();
     }
     let Some((portable, avx2)) = code(meaning.basic, scalar) else { return form.unsupported() };
-    form.done()?;
-
     let (result, sources) = form.result_and_sources(2 + usize::from(combine.is_some()))?;
     let mut parts = Parts::default();
     parts.config |= if meaning.negated { NEGATE } else { 0 };
@@ -373,10 +371,10 @@ fn comparison(form: &mut Form<'_>, numbers: Option<ScalarType>) -> Decoded {
         let (slot, inverted) = form.source(&sources[2], ScalarType::Pred, Width::Predicate)?;
         parts.source(2, slot, inverted);
     }
-    if let Some(numbers) = numbers {
+    if let Some(number) = number {
         use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, S32, U16, U32};
         let is_packed = matches!(scalar, F16x2 | Bf16x2);
-        let value = match (numbers, is_packed) {
+        let value = match (number, is_packed) {
             (U32 | S32, false) => u32::MAX,
             (F32, false) => 1f32.to_bits(),
             (U16, false) | (U32 | S32, true) => 0xFFFF,
@@ -386,7 +384,7 @@ fn comparison(form: &mut Form<'_>, numbers: Option<ScalarType>) -> Decoded {
         };
         parts.config |= NUMBERS;
         parts.immediate(3, value);
-        let slot = form.result(result, numbers, Width::Word)?;
+        let slot = form.result(result, number, Width::Word)?;
         parts.result(0, slot);
     } else {
         let is_packed = matches!(scalar, ScalarType::F16x2 | ScalarType::Bf16x2);
@@ -408,14 +406,4 @@ fn comparison(form: &mut Form<'_>, numbers: Option<ScalarType>) -> Decoded {
         Level::Portable => portable,
         Level::Avx2 => avx2,
     }))
-}
-
-pub(super) fn setp(form: &mut Form<'_>) -> Decoded {
-    comparison(form, None)
-}
-
-/// Decodes `set`, whose first type is the result's.
-pub(super) fn set(form: &mut Form<'_>) -> Decoded {
-    let numbers = form.scalar()?;
-    comparison(form, Some(numbers))
 }

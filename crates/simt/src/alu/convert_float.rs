@@ -1,8 +1,10 @@
 //! Conversions `cvt` to floats.
 
 use crate::ptx::ScalarType;
+use crate::ptx::op::arithmetic::Convert as Op;
+use crate::ptx::op::words::Rounding;
 
-use super::convert::{FINITE, Manner, WHOLE};
+use super::convert::{FINITE, PLAIN, WHOLE, config_of};
 use super::convert_integer::whole_of;
 use super::double::quiet;
 use super::form::{Decoded, Form};
@@ -10,7 +12,7 @@ use super::half::{Brain, Half, Small};
 use super::lanes::{Code, Lane, Outcome, operation};
 use super::single::{self, FLUSH, RELU, ROUNDING, SATURATE, canonical, flush};
 use super::small;
-use super::soft::{BRAIN, DOUBLE, Format, HALF, Rounding, SINGLE, Value, double as exact};
+use super::soft::{BRAIN, DOUBLE, Format, HALF, SINGLE, Value, double as exact, rounding_of};
 
 /// A float to convert from. All values are exact in an `f64`.
 pub(super) trait Source: Lane {
@@ -184,7 +186,7 @@ pub(super) fn converted<S: Source, D: Target>(source: S, config: u32) -> D {
             D::from_format(D::FORMAT.nan())
         };
     }
-    let rounding = Rounding::from_number(config >> ROUNDING);
+    let rounding = rounding_of(config >> ROUNDING);
     let result = if config & FINITE != 0 {
         D::from_format(D::FORMAT.round_saturating(exact(value), rounding))
     } else if rounding != Rounding::NearestEven || flushes && D::IS_SINGLE {
@@ -214,25 +216,22 @@ operation!(WholeDouble(a: f64; config) -> f64 {
     if a.is_nan() { quiet(a) } else { whole_of!(a, config >> WHOLE & 7) }
 });
 
-pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, manner: Manner) -> Decoded {
+pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, op: &Op) -> Decoded {
     use ScalarType::{Bf16, F16, F32, F64};
     let narrows = matches!((to, from), (F16 | Bf16, F32 | F64) | (F32, F64) | (F16, Bf16) | (Bf16, F16));
     let to_small = matches!(to, F16 | Bf16);
-    let is_far =
-        manner.rounding == Some(Rounding::NearestAway) || manner.whole == Some(Rounding::NearestAway);
-    if narrows != manner.rounding.is_some()
+    let is_far = op.rounding == Some(Rounding::NearestAway) || op.whole == Some(Rounding::NearestAway);
+    if narrows != op.rounding.is_some()
         || is_far
-        || manner.whole.is_some() && to != from
-        || (manner.relu || manner.finite) && !(to_small && from == F32)
-        || manner.flushes && ![to, from].contains(&F32) && ![to, from].contains(&F16)
+        || op.whole.is_some() && to != from
+        || (op.relu || op.finite) && !(to_small && from == F32)
+        || op.flushes && ![to, from].contains(&F32) && ![to, from].contains(&F16)
     {
         return form.unsupported();
     }
-    let only_rounding = Manner { rounding: None, ..manner };
-    let is_nearest = matches!(manner.rounding, None | Some(Rounding::NearestEven));
-    let is_plain = is_nearest && only_rounding.config() == Manner::default().config();
-    let only_whole =
-        manner.whole.is_some() && Manner { whole: None, ..manner }.config() == Manner::default().config();
+    let is_nearest = matches!(op.rounding, None | Some(Rounding::NearestEven));
+    let is_plain = is_nearest && config_of(&Op { rounding: None, ..*op }) == PLAIN;
+    let only_whole = op.whole.is_some() && config_of(&Op { whole: None, ..*op }) == PLAIN;
     macro_rules! to {
         ($from:ty) => {
             match to {
@@ -259,7 +258,7 @@ pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, man
         (_, F32) => to!(f32),
         _ => to!(f64),
     };
-    form.plain(code, manner.config())
+    form.plain(code, config_of(op))
 }
 
 /// An integer to convert from.
@@ -305,22 +304,17 @@ operation!(NumberToHalf[S: Nearest](a: S) -> Half { Half::narrow_double(a.double
 operation!(NumberToBrain[S: Nearest](a: S) -> Brain { Brain::narrow_double(a.double()) });
 
 operation!(FromNumber[S: Number, D: Target](a: S; config) -> D {
-    let rounding = Rounding::from_number(config >> ROUNDING);
+    let rounding = rounding_of(config >> ROUNDING);
     D::from_format(D::FORMAT.round(Value::from_integer(a.number()), rounding)).modified(config)
 });
 
-pub(super) fn from_integer(form: &mut Form<'_>, to: ScalarType, from: ScalarType, manner: Manner) -> Decoded {
+pub(super) fn from_integer(form: &mut Form<'_>, to: ScalarType, from: ScalarType, op: &Op) -> Decoded {
     use ScalarType::{Bf16, F16, F32, F64};
-    let Some(rounding) = manner.rounding else { return form.unsupported() };
-    if rounding == Rounding::NearestAway
-        || manner.whole.is_some()
-        || manner.flushes
-        || manner.relu
-        || manner.finite
-    {
+    let Some(rounding) = op.rounding else { return form.unsupported() };
+    if rounding == Rounding::NearestAway || op.whole.is_some() || op.flushes || op.relu || op.finite {
         return form.unsupported();
     }
-    let is_plain = rounding == Rounding::NearestEven && !manner.saturates;
+    let is_plain = rounding == Rounding::NearestEven && !op.saturates;
     macro_rules! from {
         ($operation:ident $(, $to:ty)?) => {
             match from {
@@ -346,5 +340,5 @@ pub(super) fn from_integer(form: &mut Form<'_>, to: ScalarType, from: ScalarType
         (F32, _) => from!(FromNumber, f32),
         _ => from!(FromNumber, f64),
     };
-    form.plain(code, manner.config())
+    form.plain(code, config_of(op))
 }

@@ -1,14 +1,15 @@
 //! Conversions `cvt` to integers.
 
 use crate::ptx::ScalarType;
+use crate::ptx::op::arithmetic::Convert;
+use crate::ptx::op::words::Rounding;
 use crate::registers::Width;
 
-use super::convert::{Manner, WHOLE, is_signed};
+use super::convert::{WHOLE, config_of, is_signed};
 use super::form::{Decoded, Form, Parts};
 use super::half::{Brain, Half, Small};
 use super::lanes::{Code, Lane, Outcome, flag, operation};
 use super::single::{FLUSH, flush};
-use super::soft::Rounding;
 
 /// An integer to convert from: its value, in two's complement.
 pub(super) trait Whole: Lane {
@@ -81,12 +82,11 @@ operation!(General32To64(a: u32; config) -> u64 { general(a.into(), config) });
 operation!(General64To32(a: u64; config) -> u32 { general(a, config) as u32 });
 operation!(General64(a: u64; config) -> u64 { general(a, config) });
 
-pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, manner: Manner) -> Decoded {
+pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, op: &Convert) -> Decoded {
     // A whole number rounds to itself; old code writes `.rzi` nevertheless.
-    if manner.rounding.is_some() || manner.flushes || manner.relu || manner.finite {
+    if op.rounding.is_some() || op.flushes || op.relu || op.finite {
         return form.unsupported();
     }
-    form.done()?;
     let (result, sources) = form.result_and_sources(1)?;
     let (source, _) = form.any_source(&sources[0], from)?;
     let destination = form.columns.result(result, to)?;
@@ -102,7 +102,7 @@ pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, man
     let fits = source.width == Width::of(from) && destination.width == Width::of(to);
     let extends_sign = is_signed(to) && register != bits(to);
     let mut parts = Parts::default();
-    let code = match fits && !manner.saturates && !extends_sign {
+    let code = match fits && !op.saturates && !extends_sign {
         true => simple(to, from),
         false => None,
     };
@@ -112,7 +112,7 @@ pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, man
             | (register << REGISTER)
             | flag(is_signed(from), SOURCE_SIGNED)
             | flag(is_signed(to), RESULT_SIGNED)
-            | flag(manner.saturates, SATURATES);
+            | flag(op.saturates, SATURATES);
         match (source.width, destination.width) {
             (Width::Word, Width::Word) => Code::of::<General32>(),
             (Width::Word, _) => Code::of::<General32To64>(),
@@ -310,14 +310,14 @@ conversions! {
     TruncateBrain, RoundBrain, Brain;
 }
 
-pub(super) fn from_float(form: &mut Form<'_>, to: ScalarType, from: ScalarType, manner: Manner) -> Decoded {
-    let Some(whole) = manner.whole else { return form.unsupported() };
+pub(super) fn from_float(form: &mut Form<'_>, to: ScalarType, from: ScalarType, op: &Convert) -> Decoded {
+    let Some(whole) = op.whole else { return form.unsupported() };
     let may_flush = matches!(from, ScalarType::F32 | ScalarType::F16);
-    if manner.rounding.is_some()
+    if op.rounding.is_some()
         || whole == Rounding::NearestAway
-        || manner.relu
-        || manner.finite
-        || manner.flushes && !may_flush
+        || op.relu
+        || op.finite
+        || op.flushes && !may_flush
     {
         return form.unsupported();
     }
@@ -352,5 +352,5 @@ pub(super) fn from_float(form: &mut Form<'_>, to: ScalarType, from: ScalarType, 
         (_, true) => to!(TruncateBrain),
         (_, false) => to!(RoundBrain),
     };
-    form.plain(code, manner.config())
+    form.plain(code, config_of(op))
 }

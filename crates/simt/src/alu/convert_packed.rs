@@ -1,15 +1,17 @@
 //! Conversions `cvt` to and from packed numbers and to `.tf32`, and `cvt.pack`.
 
 use crate::ptx::ScalarType;
+use crate::ptx::op::arithmetic::{Convert, Format as Type, Pack as PackOp};
+use crate::ptx::op::words::Rounding;
 
-use super::convert::{FINITE, Manner};
+use super::convert::{FINITE, config_of};
 use super::convert_float::converted;
 use super::form::{Decoded, Form};
 use super::half::{Brain, Half, Small};
-use super::lanes::{Code, operation};
+use super::lanes::{Code, flag, operation};
 use super::packed::Halves;
 use super::single::{RELU, ROUNDING};
-use super::soft::{E4M3, E5M2, Format, HALF, Rounding, TENSOR, Value, single as exact_single};
+use super::soft::{E4M3, E5M2, Format, HALF, TENSOR, Value, rounding_of, single as exact_single};
 
 // The first operand becomes the upper half.
 operation!(PackHalves(a: f32, b: f32; config) -> u32 {
@@ -20,7 +22,7 @@ operation!(PackBrains(a: f32, b: f32; config) -> u32 {
 });
 
 operation!(ToTensor(a: f32; config) -> f32 {
-    let rounding = Rounding::from_number(config >> ROUNDING);
+    let rounding = rounding_of(config >> ROUNDING);
     if a.is_nan() {
         // Rounded away from zero, a NaN only loses its lower bits, if it is still a NaN then.
         let cut = f32::from_bits(a.to_bits() & !0x1FFF);
@@ -71,50 +73,31 @@ operation!(BytesToHalves(a: u16; config) -> u32 {
     Half::join(half(a & 0xFF), half(a >> 8))
 });
 
-pub(super) fn decode(form: &mut Form<'_>, manner: Manner) -> Decoded {
-    let Some(rounding) = manner.rounding else { return form.unsupported() };
-    if manner.whole.is_some() || manner.flushes || manner.saturates {
+pub(super) fn decode(form: &mut Form<'_>, op: &Convert) -> Decoded {
+    use ScalarType::{Bf16x2, F16x2, F32};
+    let Some(rounding) = op.rounding else { return form.unsupported() };
+    if op.whole.is_some() || op.flushes || op.saturates {
         return form.unsupported();
     }
-    let config = manner.config();
+    let config = config_of(op);
     let is_near = rounding == Rounding::NearestEven;
-    let bytes = form.take_some(|word| match word {
-        "e4m3x2" => Some(0),
-        "e5m2x2" => Some(FIVE),
-        _ => None,
-    });
-    if let Some(bytes) = bytes {
-        let other = form.scalar()?;
-        let to_bytes = form.instruction.opcode.modifiers().last().is_some_and(|last| !last.starts_with('e'));
-        let code = match (other, to_bytes) {
-            (ScalarType::F32, true) if manner.finite => Code::of::<PackBytes>().typed(ScalarType::B16),
-            (ScalarType::F16x2, true) if manner.finite => Code::of::<HalvesToBytes>(),
-            (ScalarType::F16x2, false) if !manner.finite => Code::of::<BytesToHalves>(),
-            _ => return form.unsupported(),
-        };
-        if !is_near {
-            return form.unsupported();
+    let cuts = is_near || rounding == Rounding::Zero;
+    let format = |bytes| if bytes == Type::E5m2x2 { FIVE } else { 0 };
+    match (op.to, op.from) {
+        (bytes @ (Type::E4m3x2 | Type::E5m2x2), Type::Scalar(F32)) if op.finite && is_near => {
+            form.plain(Code::of::<PackBytes>().typed(ScalarType::B16), config | format(bytes))
         }
-        return form.plain(code, config | bytes);
-    }
-    if form.take("tf32") {
-        let may = match rounding {
-            Rounding::NearestAway => !manner.relu,
-            Rounding::NearestEven | Rounding::Zero => true,
-            _ => false,
-        };
-        if form.scalar()? != ScalarType::F32 || !may {
-            return form.unsupported();
+        (bytes @ (Type::E4m3x2 | Type::E5m2x2), Type::Scalar(F16x2)) if op.finite && is_near => {
+            form.plain(Code::of::<HalvesToBytes>(), config | format(bytes))
         }
-        return form.plain(Code::of::<ToTensor>(), config);
-    }
-    let to = form.scalar()?;
-    if form.scalar()? != ScalarType::F32 || !matches!(rounding, Rounding::NearestEven | Rounding::Zero) {
-        return form.unsupported();
-    }
-    match to {
-        ScalarType::F16x2 => form.plain(Code::of::<PackHalves>(), config),
-        ScalarType::Bf16x2 => form.plain(Code::of::<PackBrains>(), config),
+        (Type::Scalar(F16x2), bytes @ (Type::E4m3x2 | Type::E5m2x2)) if !op.finite && is_near => {
+            form.plain(Code::of::<BytesToHalves>(), config | format(bytes))
+        }
+        (Type::Tf32, Type::Scalar(F32)) if cuts || rounding == Rounding::NearestAway && !op.relu => {
+            form.plain(Code::of::<ToTensor>(), config)
+        }
+        (Type::Scalar(F16x2), Type::Scalar(F32)) if cuts => form.plain(Code::of::<PackHalves>(), config),
+        (Type::Scalar(Bf16x2), Type::Scalar(F32)) if cuts => form.plain(Code::of::<PackBrains>(), config),
         _ => form.unsupported(),
     }
 }
@@ -139,29 +122,11 @@ operation!(PackMore(a: i32, b: i32, c: u32; config) -> u32 {
 });
 
 /// Decodes `cvt.pack.sat.u16.s32 d, a, b` and `cvt.pack.sat.u8.s32.b32 d, a, b, c`.
-pub(super) fn pack(form: &mut Form<'_>) -> Decoded {
-    let saturates = form.take("sat");
-    let part = form.take_some(|word| {
-        Some(match word {
-            "u16" => 16,
-            "s16" => 16 | SIGNED,
-            "u8" => 8,
-            "s8" => 8 | SIGNED,
-            "u4" => 4,
-            "s4" => 4 | SIGNED,
-            "u2" => 2,
-            "s2" => 2 | SIGNED,
-            _ => return None,
-        })
-    });
-    let Some(part) = part.filter(|_| saturates) else { return form.unsupported() };
-    if form.scalar()? != ScalarType::S32 {
-        return form.unsupported();
-    }
-    let has_more = form.take("b32");
-    match (part & 63 == 16, has_more) {
-        (true, false) => form.plain(Code::of::<Pack>(), part),
-        (false, true) => form.plain(Code::of::<PackMore>(), part),
+pub(super) fn pack(form: &mut Form<'_>, op: &PackOp) -> Decoded {
+    let config = op.bits | flag(op.signed, SIGNED);
+    match (op.from, op.has_more) {
+        (ScalarType::S32, false) => form.plain(Code::of::<Pack>(), config),
+        (ScalarType::S32, true) => form.plain(Code::of::<PackMore>(), config),
         _ => form.unsupported(),
     }
 }

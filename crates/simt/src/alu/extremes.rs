@@ -1,11 +1,12 @@
 //! `min` and `max` of floats: a number wins over a NaN, and -0.0 is below +0.0.
 
 use crate::ptx::ScalarType;
+use crate::ptx::op::arithmetic::{Float as Op, FloatVerb};
 
 use super::double::quiet;
 use super::form::{Decoded, Form};
 use super::half::{Brain, Half, Small};
-use super::lanes::{Code, Lane, Outcome, operation};
+use super::lanes::{Code, Lane, Outcome, flag, operation};
 use super::packed::Twice;
 use super::single::{FLUSH, NAN, flush};
 
@@ -154,19 +155,17 @@ pub(super) fn modified<T: Float>(a: T, b: T, config: u32) -> T {
 operation!(Modified[T: Float](a: T, b: T; config) -> T { modified(a, b, config) });
 operation!(OfThree[T: Float](a: T, b: T, c: T; config) -> T { modified(modified(a, b, config), c, config) });
 
-pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
-    let is_maximum = form.base() == "max";
-    let mut config = if is_maximum { MAXIMUM } else { 0 };
-    for (word, bits) in [("ftz", FLUSH), ("NaN", NAN_WINS), ("abs", ABSOLUTE)] {
-        config |= if form.take(word) { bits } else { 0 };
+pub(super) fn decode(form: &mut Form<'_>, op: &Op) -> Decoded {
+    let scalar = op.scalar;
+    let is_maximum = op.verb == FloatVerb::Max;
+    let config = flag(is_maximum, MAXIMUM)
+        | flag(op.flushes, FLUSH)
+        | flag(op.nan_wins, NAN_WINS)
+        | flag(op.absolute, ABSOLUTE)
+        | flag(op.xor_sign, XOR_SIGN);
+    if op.pairs || op.xor_sign && !op.absolute {
+        return form.unsupported();
     }
-    if form.take("xorsign") {
-        if config & ABSOLUTE == 0 {
-            return form.unsupported();
-        }
-        config |= XOR_SIGN;
-    }
-    let scalar = form.scalar()?;
     let has_three = form.operands().len() == 4;
     let only_absolute = config & (ABSOLUTE | XOR_SIGN) == ABSOLUTE;
     let is_brain = matches!(scalar, ScalarType::Bf16 | ScalarType::Bf16x2);

@@ -1,9 +1,11 @@
 //! Bit fields: `bfe`, `bfi`, `bfind`, `fns`, `bmsk`, `szext`, `popc`, `clz`, `brev`; bytes: `prmt`, `dp4a`, `dp2a`.
 
 use crate::ptx::ScalarType;
+use crate::ptx::op::arithmetic::{Dot, FieldVerb};
+use crate::ptx::op::words::{Overshift, Part, Permutation};
 
 use super::form::{Decoded, Form};
-use super::lanes::{Code, Lane, Outcome, operation};
+use super::lanes::{Code, Lane, Outcome, flag, operation};
 
 /// A register as a field of bits.
 pub(super) trait Field: Lane + Outcome {
@@ -125,14 +127,14 @@ operation!(ExtendSigned(a: u32, b: u32; clamps) -> u32 {
     if whole { a } else { extended }
 });
 
-/// For each mode of `prmt`, the bytes that it selects by the lowest two bits of its selector.
-const PERMUTATIONS: [(&str, [u32; 4]); 6] = [
-    ("f4e", [0x3210, 0x4321, 0x5432, 0x6543]),
-    ("b4e", [0x5670, 0x6701, 0x7012, 0x0123]),
-    ("rc8", [0x0000, 0x1111, 0x2222, 0x3333]),
-    ("ecl", [0x3210, 0x3211, 0x3222, 0x3333]),
-    ("ecr", [0x0000, 0x1110, 0x2210, 0x3210]),
-    ("rc16", [0x1010, 0x3232, 0x1010, 0x3232]),
+/// For each [`Permutation`], the bytes that it selects by the lowest two bits of its selector.
+const PERMUTATIONS: [[u32; 4]; 6] = [
+    [0x3210, 0x4321, 0x5432, 0x6543],
+    [0x5670, 0x6701, 0x7012, 0x0123],
+    [0x0000, 0x1111, 0x2222, 0x3333],
+    [0x3210, 0x3211, 0x3222, 0x3333],
+    [0x0000, 0x1110, 0x2210, 0x3210],
+    [0x1010, 0x3232, 0x1010, 0x3232],
 ];
 
 #[inline(always)]
@@ -150,7 +152,7 @@ fn permute(a: u32, b: u32, selector: u32) -> u32 {
 
 operation!(Permute(a: u32, b: u32, c: u32) -> u32 { permute(a, b, c) });
 operation!(PermuteByMode(a: u32, b: u32, c: u32; mode) -> u32 {
-    permute(a, b, PERMUTATIONS[mode as usize % PERMUTATIONS.len()].1[c as usize & 3])
+    permute(a, b, PERMUTATIONS[mode as usize % PERMUTATIONS.len()][c as usize & 3])
 });
 
 /// Bits of the configuration of the dot products.
@@ -184,77 +186,58 @@ operation!(Dot2(a: u32, b: u32, c: u32; config) -> u32 {
     sum
 });
 
-pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
+pub(super) fn decode(
+    form: &mut Form<'_>,
+    verb: FieldVerb,
+    overshift: Option<Overshift>,
+    scalar: ScalarType,
+) -> Decoded {
+    use FieldVerb::{Bfe, Bfi, Bfind, BfindShift, Bmsk, Brev, Clz, Fns, Popc, Szext};
     use ScalarType::{B32, B64, S32, S64, U32, U64};
-    let base = form.base();
-    match base {
-        "prmt" => return prmt(form),
-        "dp4a" | "dp2a" => return dot(form),
-        _ => (),
-    }
-    let clamps = form.take("clamp");
-    let wraps = form.take("wrap");
-    let shifts = base == "bfind" && form.take("shiftamt");
-    let has_mode = matches!(base, "bmsk" | "szext");
-    if has_mode && clamps == wraps || !has_mode && (clamps || wraps) {
-        return form.unsupported();
-    }
-    let scalar = form.scalar()?;
-    let code = match (base, scalar) {
-        ("bfe", U32) => Code::of::<Extract<u32>>(),
-        ("bfe", S32) => Code::of::<Extract<i32>>(),
-        ("bfe", U64) => Code::of::<Extract<u64>>(),
-        ("bfe", S64) => Code::of::<Extract<i64>>(),
-        ("bfi", B32) => Code::of::<Insert<u32>>(),
-        ("bfi", B64) => Code::of::<Insert<u64>>(),
-        ("bfind", U32) if shifts => Code::of::<ShiftToHighest<u32>>(),
-        ("bfind", S32) if shifts => Code::of::<ShiftToHighest<i32>>(),
-        ("bfind", U64) if shifts => Code::of::<ShiftToHighest<u64>>(),
-        ("bfind", S64) if shifts => Code::of::<ShiftToHighest<i64>>(),
-        ("bfind", U32) => Code::of::<Highest<u32>>(),
-        ("bfind", S32) => Code::of::<Highest<i32>>(),
-        ("bfind", U64) => Code::of::<Highest<u64>>(),
-        ("bfind", S64) => Code::of::<Highest<i64>>(),
-        ("clz", B32) => Code::of::<LeadingZeros<u32>>(),
-        ("clz", B64) => Code::of::<LeadingZeros<u64>>(),
-        ("popc", B32) => Code::of::<Ones<u32>>(),
-        ("popc", B64) => Code::of::<Ones<u64>>(),
-        ("brev", B32) => Code::of::<Reverse<u32>>(),
-        ("brev", B64) => Code::of::<Reverse<u64>>(),
-        ("fns", B32) => Code::of::<NthSet>(),
-        ("bmsk", B32) => Code::of::<Mask>(),
-        ("szext", U32) => Code::of::<ExtendUnsigned>(),
-        ("szext", S32) => Code::of::<ExtendSigned>(),
+    let code = match (verb, scalar) {
+        (Bfe, U32) => Code::of::<Extract<u32>>(),
+        (Bfe, S32) => Code::of::<Extract<i32>>(),
+        (Bfe, U64) => Code::of::<Extract<u64>>(),
+        (Bfe, S64) => Code::of::<Extract<i64>>(),
+        (Bfi, B32) => Code::of::<Insert<u32>>(),
+        (Bfi, B64) => Code::of::<Insert<u64>>(),
+        (BfindShift, U32) => Code::of::<ShiftToHighest<u32>>(),
+        (BfindShift, S32) => Code::of::<ShiftToHighest<i32>>(),
+        (BfindShift, U64) => Code::of::<ShiftToHighest<u64>>(),
+        (BfindShift, S64) => Code::of::<ShiftToHighest<i64>>(),
+        (Bfind, U32) => Code::of::<Highest<u32>>(),
+        (Bfind, S32) => Code::of::<Highest<i32>>(),
+        (Bfind, U64) => Code::of::<Highest<u64>>(),
+        (Bfind, S64) => Code::of::<Highest<i64>>(),
+        (Clz, B32) => Code::of::<LeadingZeros<u32>>(),
+        (Clz, B64) => Code::of::<LeadingZeros<u64>>(),
+        (Popc, B32) => Code::of::<Ones<u32>>(),
+        (Popc, B64) => Code::of::<Ones<u64>>(),
+        (Brev, B32) => Code::of::<Reverse<u32>>(),
+        (Brev, B64) => Code::of::<Reverse<u64>>(),
+        (Fns, B32) => Code::of::<NthSet>(),
+        (Bmsk, B32) => Code::of::<Mask>(),
+        (Szext, U32) => Code::of::<ExtendUnsigned>(),
+        (Szext, S32) => Code::of::<ExtendSigned>(),
         _ => return form.unsupported(),
     };
-    form.plain(code, clamps.into())
+    form.plain(code, u32::from(overshift == Some(Overshift::Clamp)))
 }
 
-fn prmt(form: &mut Form<'_>) -> Decoded {
-    let mode = form.take_some(|word| PERMUTATIONS.iter().position(|(name, _)| *name == word));
-    if form.scalar()? != ScalarType::B32 {
-        return form.unsupported();
-    }
-    match mode {
-        Some(mode) => form.plain(Code::of::<PermuteByMode>(), mode as u32),
+pub(super) fn prmt(form: &mut Form<'_>, permutation: Option<Permutation>, scalar: ScalarType) -> Decoded {
+    match permutation {
+        _ if scalar != ScalarType::B32 => form.unsupported(),
+        Some(permutation) => form.plain(Code::of::<PermuteByMode>(), permutation as u32),
         None => form.plain(Code::of::<Permute>(), 0),
     }
 }
 
-fn dot(form: &mut Form<'_>) -> Decoded {
-    let lower = form.take("lo");
-    let upper = form.take("hi");
-    let mut config = if upper { UPPER } else { 0 };
-    for signed in [FIRST_SIGNED, SECOND_SIGNED] {
-        config |= match form.scalar()? {
-            ScalarType::S32 => signed,
-            ScalarType::U32 => 0,
-            _ => return form.unsupported(),
-        };
-    }
-    match (form.base(), lower, upper) {
-        ("dp4a", false, false) => form.plain(Code::of::<Dot4>(), config),
-        ("dp2a", true, false) | ("dp2a", false, true) => form.plain(Code::of::<Dot2>(), config),
-        _ => form.unsupported(),
+pub(super) fn dot(form: &mut Form<'_>, dot: &Dot) -> Decoded {
+    let config = flag(dot.part == Some(Part::High), UPPER)
+        | flag(dot.first_signed, FIRST_SIGNED)
+        | flag(dot.second_signed, SECOND_SIGNED);
+    match dot.products {
+        4 => form.plain(Code::of::<Dot4>(), config),
+        _ => form.plain(Code::of::<Dot2>(), config),
     }
 }

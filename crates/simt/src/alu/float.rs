@@ -2,6 +2,7 @@
 //! for each type, rounding and set of modifiers.
 
 use crate::ptx::ScalarType;
+use crate::ptx::op::arithmetic::{Float as Op, FloatVerb};
 
 use super::approximate;
 use super::double;
@@ -14,7 +15,8 @@ use super::single::{FLUSH, RELU, ROUNDING, SATURATE, canonical, flush, framed, o
 use super::small::{
     self, PlainAdd, PlainFma, PlainMul, PlainSub, SmallAbs, SmallAdd, SmallFma, SmallMul, SmallNeg, SmallSub,
 };
-use super::soft::{DOUBLE, Rounding, SINGLE, Value, double as exact_double, single as exact_single};
+use super::soft::{DOUBLE, SINGLE, Value, double as exact_double, rounding_of, single as exact_single};
+use crate::ptx::op::words::Rounding;
 
 operation!(Add(a: f32, b: f32) -> f32 { canonical(a + b) });
 operation!(Sub(a: f32, b: f32) -> f32 { canonical(a - b) });
@@ -54,20 +56,25 @@ operation!(NegFlushed(a: f32) -> f32 { canonical(flush(-a)) });
 /// Position of the operation in the configuration, above the rounding.
 const KIND: u32 = 12;
 
-/// Operations with exact arithmetic, in the order of the configuration's numbers.
-const BASES: [&str; 8] = ["add", "sub", "mul", "fma", "div", "rcp", "sqrt", "mad"];
+// Operations as numbers of the configuration.
+const ADD: u32 = FloatVerb::Add as u32;
+const SUB: u32 = FloatVerb::Sub as u32;
+const MUL: u32 = FloatVerb::Mul as u32;
+const DIV: u32 = FloatVerb::Div as u32;
+const RCP: u32 = FloatVerb::Rcp as u32;
+const SQRT: u32 = FloatVerb::Sqrt as u32;
 
 /// Computes any of the operations with any rounding.
 #[inline(always)]
 fn directed(a: Value, b: Value, c: Value, config: u32) -> (Value, Rounding) {
-    let rounding = Rounding::from_number(config >> ROUNDING);
-    let value = match config >> KIND & 7 {
-        0 => a.add(b, rounding),
-        1 => a.add(b.negated(), rounding),
-        2 => a.mul(b),
-        4 => a.div(b),
-        5 => Value::from_integer(1).div(a),
-        6 => a.sqrt(),
+    let rounding = rounding_of(config >> ROUNDING);
+    let value = match config >> KIND & 15 {
+        ADD => a.add(b, rounding),
+        SUB => a.add(b.negated(), rounding),
+        MUL => a.mul(b),
+        DIV => a.div(b),
+        RCP => Value::from_integer(1).div(a),
+        SQRT => a.sqrt(),
         _ => a.mul(b).add(c, rounding),
     };
     (value, rounding)
@@ -88,7 +95,7 @@ fn directed_single(a: f32, b: f32, c: f32, config: u32) -> f32 {
 fn directed_double(a: f64, b: f64, c: f64, config: u32) -> f64 {
     let (value, rounding) = directed(exact_double(a), exact_double(b), exact_double(c), config);
     if let Value::Nan = value {
-        let in_order = matches!(config >> KIND & 7, 4..=6);
+        let in_order = matches!(config >> KIND & 15, DIV | RCP | SQRT);
         return if in_order { double::nan_of(a, b, c) } else { double::nan_of(b, c, a) };
     }
     f64::from_bits(DOUBLE.round(value, rounding))
@@ -101,179 +108,148 @@ operation!(DirectedUnaryDouble(a: f64; config) -> f64 { directed_double(a, 0.0, 
 operation!(DirectedBinaryDouble(a: f64, b: f64; config) -> f64 { directed_double(a, b, 0.0, config) });
 operation!(DirectedTernaryDouble(a: f64, b: f64, c: f64; config) -> f64 { directed_double(a, b, c, config) });
 
-/// The modifiers that floats share.
-pub(super) struct Modifiers {
-    pub(super) rounding: Option<Rounding>,
-    pub(super) flushes: bool,
-    pub(super) saturates: bool,
+/// Bits of the configuration for `.ftz` and `.sat`.
+pub(super) fn config_of(op: &Op) -> u32 {
+    flag(op.flushes, FLUSH) | flag(op.saturates, SATURATE)
 }
 
-impl Modifiers {
-    pub(super) fn take(form: &mut Form<'_>) -> Self {
-        Self {
-            rounding: form
-                .take_some(Rounding::from_word)
-                .filter(|rounding| *rounding != Rounding::NearestAway),
-            flushes: form.take("ftz"),
-            saturates: form.take("sat"),
-        }
-    }
-
-    pub(super) fn config(&self) -> u32 {
-        flag(self.flushes, FLUSH) | flag(self.saturates, SATURATE)
-    }
-
-    pub(super) fn is_directed(&self) -> bool {
-        !matches!(self.rounding, None | Some(Rounding::NearestEven))
-    }
-
-    fn directed_config(&self, base: &str) -> u32 {
-        let kind = BASES.iter().position(|other| *other == base).unwrap_or(BASES.len() - 1);
-        let rounding = self.rounding.unwrap_or(Rounding::NearestEven);
-        self.config() | rounding.number() << ROUNDING | (kind as u32) << KIND
-    }
+fn is_directed(op: &Op) -> bool {
+    !matches!(op.rounding, None | Some(Rounding::NearestEven))
 }
 
-pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
-    match form.base() {
-        "min" | "max" => return extremes::decode(form),
-        "ex2" | "lg2" | "sin" | "cos" | "tanh" | "rsqrt" => return approximate::decode(form),
-        "div" | "rcp" | "sqrt" if form.has_any(&["approx", "full"]) => return approximate::decode(form),
+fn directed_config(op: &Op) -> u32 {
+    let rounding = op.rounding.unwrap_or(Rounding::NearestEven);
+    config_of(op) | (rounding as u32) << ROUNDING | (op.verb as u32) << KIND
+}
+
+pub(super) fn decode(form: &mut Form<'_>, op: &Op) -> Decoded {
+    use FloatVerb::{Cos, Div, Ex2, Lg2, Max, Min, Rcp, Rsqrt, Sin, Sqrt, Tanh};
+    match op.verb {
+        Min | Max => return extremes::decode(form, op),
+        Ex2 | Lg2 | Sin | Cos | Tanh | Rsqrt => return approximate::decode(form, op),
+        Div | Rcp | Sqrt if op.accuracy.is_some() => return approximate::decode(form, op),
         _ => (),
     }
-    if form.take("f32x2") {
-        return pairs(form);
-    }
-    let modifiers = Modifiers::take(form);
-    let scalar = form.scalar()?;
-    match scalar {
-        ScalarType::F32 if form.has_any(&["f16", "bf16"]) => small::mixed(form, &modifiers),
-        ScalarType::F32 => single(form, &modifiers),
-        ScalarType::F64 => doubles(form, &modifiers),
-        ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2 => {
-            halves(form, scalar, &modifiers)
-        }
+    match op.scalar {
+        _ if op.pairs => pairs(form, op),
+        _ if op.relu && !is_half(op.scalar) => form.unsupported(),
+        ScalarType::F32 if op.factors.is_some() => small::mixed(form, op),
+        _ if op.factors.is_some() => form.unsupported(),
+        ScalarType::F32 => single(form, op),
+        ScalarType::F64 => doubles(form, op),
+        scalar if is_half(scalar) => halves(form, op),
         _ => form.unsupported(),
     }
 }
 
-fn single(form: &mut Form<'_>, modifiers: &Modifiers) -> Decoded {
-    let base = form.base();
-    let needs_rounding = matches!(base, "fma" | "mad" | "div" | "rcp" | "sqrt");
-    let may_saturate = matches!(base, "add" | "sub" | "mul" | "fma" | "mad");
-    if needs_rounding && modifiers.rounding.is_none()
-        || !may_saturate && modifiers.saturates
-        || matches!(base, "abs" | "neg") && modifiers.rounding.is_some()
-    {
+fn is_half(scalar: ScalarType) -> bool {
+    matches!(scalar, ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2)
+}
+
+/// Returns true if an operation must name its rounding.
+fn needs_rounding(verb: FloatVerb) -> bool {
+    matches!(verb, FloatVerb::Fma | FloatVerb::Div | FloatVerb::Rcp | FloatVerb::Sqrt)
+}
+
+fn single(form: &mut Form<'_>, op: &Op) -> Decoded {
+    if needs_rounding(op.verb) && op.rounding.is_none() {
         return form.unsupported();
     }
-    if modifiers.is_directed() {
-        let code = match base {
-            "rcp" | "sqrt" => Code::of::<DirectedUnary>(),
-            "add" | "sub" | "mul" | "div" => Code::of::<DirectedBinary>(),
-            "fma" | "mad" => Code::of::<DirectedTernary>(),
-            _ => return form.unsupported(),
+    if is_directed(op) {
+        let code = match op.verb {
+            FloatVerb::Rcp | FloatVerb::Sqrt => Code::of::<DirectedUnary>(),
+            FloatVerb::Fma => Code::of::<DirectedTernary>(),
+            _ => Code::of::<DirectedBinary>(),
         };
-        return form.plain(code, modifiers.directed_config(base));
+        return form.plain(code, directed_config(op));
     }
-    let config = modifiers.config();
-    let code = match (base, config != 0) {
-        ("add", false) => Code::of::<Add>(),
-        ("sub", false) => Code::of::<Sub>(),
-        ("mul", false) => Code::of::<Mul>(),
-        ("fma" | "mad", false) => Code::of::<Fma>(),
-        ("div", false) => Code::of::<Div>(),
-        ("rcp", false) => Code::of::<Reciprocal>(),
-        ("sqrt", false) => Code::of::<Sqrt>(),
-        ("abs", false) => Code::of::<Abs>(),
-        ("neg", false) => Code::of::<Neg>(),
-        ("add", true) => Code::of::<AddModified>(),
-        ("sub", true) => Code::of::<SubModified>(),
-        ("mul", true) => Code::of::<MulModified>(),
-        ("fma" | "mad", true) => Code::of::<FmaModified>(),
-        ("div", true) => Code::of::<DivModified>(),
-        ("rcp", true) => Code::of::<ReciprocalModified>(),
-        ("sqrt", true) => Code::of::<SqrtModified>(),
-        ("abs", true) => Code::of::<AbsFlushed>(),
-        ("neg", true) => Code::of::<NegFlushed>(),
+    let config = config_of(op);
+    let code = match (op.verb, config != 0) {
+        (FloatVerb::Add, false) => Code::of::<Add>(),
+        (FloatVerb::Sub, false) => Code::of::<Sub>(),
+        (FloatVerb::Mul, false) => Code::of::<Mul>(),
+        (FloatVerb::Fma, false) => Code::of::<Fma>(),
+        (FloatVerb::Div, false) => Code::of::<Div>(),
+        (FloatVerb::Rcp, false) => Code::of::<Reciprocal>(),
+        (FloatVerb::Sqrt, false) => Code::of::<Sqrt>(),
+        (FloatVerb::Abs, false) => Code::of::<Abs>(),
+        (FloatVerb::Neg, false) => Code::of::<Neg>(),
+        (FloatVerb::Add, true) => Code::of::<AddModified>(),
+        (FloatVerb::Sub, true) => Code::of::<SubModified>(),
+        (FloatVerb::Mul, true) => Code::of::<MulModified>(),
+        (FloatVerb::Fma, true) => Code::of::<FmaModified>(),
+        (FloatVerb::Div, true) => Code::of::<DivModified>(),
+        (FloatVerb::Rcp, true) => Code::of::<ReciprocalModified>(),
+        (FloatVerb::Sqrt, true) => Code::of::<SqrtModified>(),
+        (FloatVerb::Abs, true) => Code::of::<AbsFlushed>(),
+        (FloatVerb::Neg, true) => Code::of::<NegFlushed>(),
         _ => return form.unsupported(),
     };
     form.plain(code, config)
 }
 
-fn doubles(form: &mut Form<'_>, modifiers: &Modifiers) -> Decoded {
-    let base = form.base();
-    let needs_rounding = matches!(base, "fma" | "mad" | "div" | "rcp" | "sqrt");
-    if needs_rounding && modifiers.rounding.is_none()
-        || modifiers.config() != 0
-        || matches!(base, "abs" | "neg") && modifiers.rounding.is_some()
-    {
+fn doubles(form: &mut Form<'_>, op: &Op) -> Decoded {
+    if needs_rounding(op.verb) && op.rounding.is_none() || config_of(op) != 0 {
         return form.unsupported();
     }
-    if modifiers.is_directed() {
-        let code = match base {
-            "rcp" | "sqrt" => Code::of::<DirectedUnaryDouble>(),
-            "add" | "sub" | "mul" | "div" => Code::of::<DirectedBinaryDouble>(),
-            "fma" | "mad" => Code::of::<DirectedTernaryDouble>(),
-            _ => return form.unsupported(),
+    if is_directed(op) {
+        let code = match op.verb {
+            FloatVerb::Rcp | FloatVerb::Sqrt => Code::of::<DirectedUnaryDouble>(),
+            FloatVerb::Fma => Code::of::<DirectedTernaryDouble>(),
+            _ => Code::of::<DirectedBinaryDouble>(),
         };
-        return form.plain(code, modifiers.directed_config(base));
+        return form.plain(code, directed_config(op));
     }
-    let code = match base {
-        "add" => Code::of::<double::Add>(),
-        "sub" => Code::of::<double::Sub>(),
-        "mul" => Code::of::<double::Mul>(),
-        "fma" | "mad" => Code::of::<double::Fma>(),
-        "div" => Code::of::<double::Div>(),
-        "rcp" => Code::of::<double::Reciprocal>(),
-        "sqrt" => Code::of::<double::Sqrt>(),
-        "abs" => Code::of::<double::Abs>(),
-        "neg" => Code::of::<double::Neg>(),
+    let code = match op.verb {
+        FloatVerb::Add => Code::of::<double::Add>(),
+        FloatVerb::Sub => Code::of::<double::Sub>(),
+        FloatVerb::Mul => Code::of::<double::Mul>(),
+        FloatVerb::Fma => Code::of::<double::Fma>(),
+        FloatVerb::Div => Code::of::<double::Div>(),
+        FloatVerb::Rcp => Code::of::<double::Reciprocal>(),
+        FloatVerb::Sqrt => Code::of::<double::Sqrt>(),
+        FloatVerb::Abs => Code::of::<double::Abs>(),
+        FloatVerb::Neg => Code::of::<double::Neg>(),
         _ => return form.unsupported(),
     };
     form.plain(code, 0)
 }
 
 /// Decodes operations on two `f32` in 64 bits.
-fn pairs(form: &mut Form<'_>) -> Decoded {
-    let modifiers = Modifiers::take(form);
-    if modifiers.saturates || form.base() == "fma" && modifiers.rounding.is_none() {
+fn pairs(form: &mut Form<'_>, op: &Op) -> Decoded {
+    if op.saturates || op.relu || op.factors.is_some() || op.verb == FloatVerb::Fma && op.rounding.is_none() {
         return form.unsupported();
     }
-    let base = form.base();
-    if modifiers.is_directed() {
-        let code = match base {
-            "add" | "sub" | "mul" => Code::of::<Twice<DirectedBinary>>(),
-            "fma" => Code::of::<Twice<DirectedTernary>>(),
+    if is_directed(op) {
+        let code = match op.verb {
+            FloatVerb::Add | FloatVerb::Sub | FloatVerb::Mul => Code::of::<Twice<DirectedBinary>>(),
+            FloatVerb::Fma => Code::of::<Twice<DirectedTernary>>(),
             _ => return form.unsupported(),
         };
-        return form.plain(code, modifiers.directed_config(base));
+        return form.plain(code, directed_config(op));
     }
-    let config = modifiers.config();
-    let code = match base {
-        "add" => Code::of::<Twice<AddModified>>(),
-        "sub" => Code::of::<Twice<SubModified>>(),
-        "mul" => Code::of::<Twice<MulModified>>(),
-        "fma" => Code::of::<Twice<FmaModified>>(),
+    let config = config_of(op);
+    let code = match op.verb {
+        FloatVerb::Add => Code::of::<Twice<AddModified>>(),
+        FloatVerb::Sub => Code::of::<Twice<SubModified>>(),
+        FloatVerb::Mul => Code::of::<Twice<MulModified>>(),
+        FloatVerb::Fma => Code::of::<Twice<FmaModified>>(),
         _ => return form.unsupported(),
     };
     form.plain(code, config)
 }
 
-fn halves(form: &mut Form<'_>, scalar: ScalarType, modifiers: &Modifiers) -> Decoded {
-    let base = form.base();
-    let relu = form.take("relu");
+fn halves(form: &mut Form<'_>, op: &Op) -> Decoded {
+    let Op { verb, scalar, relu, .. } = *op;
     let is_brain = matches!(scalar, ScalarType::Bf16 | ScalarType::Bf16x2);
-    let is_plain = matches!(base, "abs" | "neg");
-    if modifiers.is_directed()
-        || relu && (base != "fma" || modifiers.saturates)
-        || base == "fma" && modifiers.rounding.is_none()
-        || is_brain && modifiers.config() != 0
-        || is_plain && (modifiers.rounding.is_some() || modifiers.saturates)
+    if is_directed(op)
+        || relu && op.saturates
+        || verb == FloatVerb::Fma && op.rounding.is_none()
+        || is_brain && config_of(op) != 0
     {
         return form.unsupported();
     }
-    let config = modifiers.config() | flag(relu, RELU);
+    let config = config_of(op) | flag(relu, RELU);
     macro_rules! by_type {
         ($operation:ident) => {
             match scalar {
@@ -284,17 +260,17 @@ fn halves(form: &mut Form<'_>, scalar: ScalarType, modifiers: &Modifiers) -> Dec
             }
         };
     }
-    let code = match base {
-        "add" if config == 0 => by_type!(PlainAdd),
-        "sub" if config == 0 => by_type!(PlainSub),
-        "mul" if config == 0 => by_type!(PlainMul),
-        "fma" if config == 0 => by_type!(PlainFma),
-        "add" => by_type!(SmallAdd),
-        "sub" => by_type!(SmallSub),
-        "mul" => by_type!(SmallMul),
-        "fma" => by_type!(SmallFma),
-        "abs" => by_type!(SmallAbs),
-        "neg" => by_type!(SmallNeg),
+    let code = match verb {
+        FloatVerb::Add if config == 0 => by_type!(PlainAdd),
+        FloatVerb::Sub if config == 0 => by_type!(PlainSub),
+        FloatVerb::Mul if config == 0 => by_type!(PlainMul),
+        FloatVerb::Fma if config == 0 => by_type!(PlainFma),
+        FloatVerb::Add => by_type!(SmallAdd),
+        FloatVerb::Sub => by_type!(SmallSub),
+        FloatVerb::Mul => by_type!(SmallMul),
+        FloatVerb::Fma => by_type!(SmallFma),
+        FloatVerb::Abs => by_type!(SmallAbs),
+        FloatVerb::Neg => by_type!(SmallNeg),
         _ => return form.unsupported(),
     };
     form.plain(code, config)

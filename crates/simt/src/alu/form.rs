@@ -1,4 +1,4 @@
-//! An instruction during decoding: its remaining modifiers, and the columns of its operands.
+//! An instruction during decoding: the columns of its operands.
 
 use crate::decode::{Columns, DecodeError, Level};
 use crate::ptx::{Instruction, Operand, ScalarType};
@@ -10,21 +10,16 @@ use super::{Arithmetic, Run, Shape, Slots};
 /// The result of a decoding step.
 pub(super) type Decoded<T = Arithmetic> = Result<T, DecodeError>;
 
-/// An instruction whose modifiers are taken one by one; one that remains makes the instruction unsupported.
+/// An instruction and the frame that it is decoded for.
 pub(super) struct Form<'a> {
     pub(super) instruction: &'a Instruction,
     pub(super) columns: &'a mut dyn Columns,
     pub(super) level: Level,
-    modifiers: Vec<&'a str>,
 }
 
 impl<'a> Form<'a> {
     pub(super) fn new(instruction: &'a Instruction, columns: &'a mut dyn Columns, level: Level) -> Self {
-        Self { instruction, columns, level, modifiers: instruction.opcode.modifiers().collect() }
-    }
-
-    pub(super) fn base(&self) -> &'a str {
-        self.instruction.opcode.base()
+        Self { instruction, columns, level }
     }
 
     pub(super) fn operands(&self) -> &'a [Operand] {
@@ -37,41 +32,6 @@ impl<'a> Form<'a> {
 
     pub(super) fn wrong<T>(&self, what: impl Into<String>) -> Decoded<T> {
         Err(DecodeError::operands(self.instruction, what))
-    }
-
-    pub(super) fn has_any(&self, words: &[&str]) -> bool {
-        self.modifiers.iter().any(|modifier| words.contains(modifier))
-    }
-
-    /// Takes a modifier. Returns true if it is present.
-    pub(super) fn take(&mut self, word: &str) -> bool {
-        let found = self.modifiers.iter().position(|modifier| *modifier == word);
-        found.map(|index| self.modifiers.remove(index)).is_some()
-    }
-
-    /// Takes the first modifier that `read` accepts, and returns its value.
-    pub(super) fn take_some<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let found = self.modifiers.iter().enumerate().find_map(|(index, word)| Some((index, read(word)?)));
-        found.map(|(index, value)| {
-            self.modifiers.remove(index);
-            value
-        })
-    }
-
-    /// Takes the first type among the modifiers.
-    ///
-    /// # Errors
-    /// Fails if there is none.
-    pub(super) fn scalar(&mut self) -> Decoded<ScalarType> {
-        match self.take_some(ScalarType::from_word) {
-            Some(scalar) => Ok(scalar),
-            None => self.unsupported(),
-        }
-    }
-
-    /// Checks that all modifiers have been taken.
-    pub(super) fn done(&self) -> Decoded<()> {
-        if self.modifiers.is_empty() { Ok(()) } else { self.unsupported() }
     }
 
     /// Checks the number of operands.
@@ -123,7 +83,7 @@ impl<'a> Form<'a> {
         self.wrong(format!("{scalar} needs {}, but the operand is {}", name(width), name(slot.width)))
     }
 
-    /// Decodes the usual form: one result, then the sources. All modifiers must have been taken.
+    /// Decodes the usual form: one result, then the sources.
     pub(super) fn plain(&mut self, code: Code, config: u32) -> Decoded {
         let (result, sources) = self.result_and_sources(code.sources())?;
         self.assemble(code, &[result], &sources.iter().collect::<Vec<_>>(), config)
@@ -138,7 +98,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Assigns columns to the operands. All modifiers must have been taken.
+    /// Assigns columns to the operands.
     pub(super) fn assemble(
         &mut self,
         code: Code,
@@ -146,7 +106,6 @@ impl<'a> Form<'a> {
         sources: &[&Operand],
         config: u32,
     ) -> Decoded {
-        self.done()?;
         let mut parts = Parts { config, ..Parts::default() };
         for (index, operand) in sources.iter().enumerate() {
             let (Some(scalar), Some(width)) = (code.source_types[index], code.source_widths[index]) else {

@@ -1,6 +1,8 @@
 //! Integer arithmetic: `add`, `sub`, `mul`, `mad`, `mul24`, `mad24`, `sad`, `div`, `rem`, `min`, `max`, `abs`, `neg`.
 
 use crate::ptx::ScalarType;
+use crate::ptx::op::arithmetic::{Integer as Op, IntegerVerb};
+use crate::ptx::op::words::Part;
 
 use super::form::{Decoded, Form};
 use super::lanes::{Code, Lane, Outcome, operation};
@@ -177,38 +179,18 @@ macro_rules! by_narrow {
     };
 }
 
-/// Part of a product.
-#[derive(Clone, Copy, PartialEq)]
-enum Part {
-    Low,
-    High,
-    Wide,
-}
-
-fn part(form: &mut Form<'_>) -> Option<Part> {
-    form.take_some(|word| match word {
-        "lo" => Some(Part::Low),
-        "hi" => Some(Part::High),
-        "wide" => Some(Part::Wide),
-        _ => None,
-    })
-}
-
-pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
-    let code = match form.base() {
-        "mul" | "mad" | "mul24" | "mad24" => product(form)?,
-        "add" | "sub" | "min" | "max" => simple(form)?,
-        base => {
-            let scalar = form.scalar()?;
-            match base {
-                "div" => by_number!(scalar, Div),
-                "rem" => by_number!(scalar, Rem),
-                "abs" => by_signed!(scalar, Abs),
-                "neg" => by_signed!(scalar, Neg),
-                "sad" => by_number!(scalar, Sad),
-                _ => None,
-            }
-        }
+pub(super) fn decode(form: &mut Form<'_>, op: &Op) -> Decoded {
+    let scalar = op.scalar;
+    let code = match op.verb {
+        _ if op.packed => packed(op),
+        IntegerVerb::Mul | IntegerVerb::Mad => product(op),
+        IntegerVerb::Mul24 | IntegerVerb::Mad24 => product24_code(op),
+        IntegerVerb::Add | IntegerVerb::Sub | IntegerVerb::Min | IntegerVerb::Max => simple(op),
+        IntegerVerb::Div => by_number!(scalar, Div),
+        IntegerVerb::Rem => by_number!(scalar, Rem),
+        IntegerVerb::Abs => by_signed!(scalar, Abs),
+        IntegerVerb::Neg => by_signed!(scalar, Neg),
+        IntegerVerb::Sad => by_number!(scalar, Sad),
     };
     match code {
         Some(code) => form.plain(code, 0),
@@ -216,74 +198,74 @@ pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
     }
 }
 
-fn product(form: &mut Form<'_>) -> Decoded<Option<Code>> {
-    let part = part(form);
-    let saturates = form.take("sat");
-    let scalar = form.scalar()?;
-    let is_signed = scalar == ScalarType::S32;
-    Ok(match (form.base(), part, saturates) {
-        ("mul", Some(Part::Low), false) => by_number!(scalar, Mul),
-        ("mul", Some(Part::High), false) => by_number!(scalar, MulHigh),
-        ("mul", Some(Part::Wide), false) => by_narrow!(scalar, MulWide),
-        ("mad", Some(Part::Low), false) => by_number!(scalar, Mad),
-        ("mad", Some(Part::High), false) => by_number!(scalar, MadHigh),
-        ("mad", Some(Part::Wide), false) => by_narrow!(scalar, MadWide),
-        ("mad", Some(Part::High), true) if is_signed => Some(Code::of::<MadHighSaturating>()),
-        (_, _, saturates)
-            if !matches!(scalar, ScalarType::U32 | ScalarType::S32) || saturates && !is_signed =>
-        {
-            None
+fn product(op: &Op) -> Option<Code> {
+    let scalar = op.scalar;
+    match (op.verb, op.part?, op.saturates) {
+        (IntegerVerb::Mul, Part::Low, false) => by_number!(scalar, Mul),
+        (IntegerVerb::Mul, Part::High, false) => by_number!(scalar, MulHigh),
+        (IntegerVerb::Mul, Part::Wide, false) => by_narrow!(scalar, MulWide),
+        (_, Part::Low, false) => by_number!(scalar, Mad),
+        (_, Part::High, false) => by_number!(scalar, MadHigh),
+        (_, Part::Wide, false) => by_narrow!(scalar, MadWide),
+        (IntegerVerb::Mad, Part::High, true) if scalar == ScalarType::S32 => {
+            Some(Code::of::<MadHighSaturating>())
         }
-        ("mul24", Some(Part::Low), false) if is_signed => Some(Code::of::<Mul24LowSigned>()),
-        ("mul24", Some(Part::Low), false) => Some(Code::of::<Mul24Low>()),
-        ("mul24", Some(Part::High), false) if is_signed => Some(Code::of::<Mul24HighSigned>()),
-        ("mul24", Some(Part::High), false) => Some(Code::of::<Mul24High>()),
-        ("mad24", Some(Part::Low), false) if is_signed => Some(Code::of::<Mad24LowSigned>()),
-        ("mad24", Some(Part::Low), false) => Some(Code::of::<Mad24Low>()),
-        ("mad24", Some(Part::High), false) if is_signed => Some(Code::of::<Mad24HighSigned>()),
-        ("mad24", Some(Part::High), false) => Some(Code::of::<Mad24High>()),
-        ("mad24", Some(Part::High), true) => Some(Code::of::<Mad24HighSaturating>()),
         _ => None,
+    }
+}
+
+fn product24_code(op: &Op) -> Option<Code> {
+    let is_signed = match op.scalar {
+        ScalarType::S32 => true,
+        ScalarType::U32 => false,
+        _ => return None,
+    };
+    Some(match (op.verb, op.part?, op.saturates, is_signed) {
+        (IntegerVerb::Mul24, Part::Low, false, true) => Code::of::<Mul24LowSigned>(),
+        (IntegerVerb::Mul24, Part::Low, false, false) => Code::of::<Mul24Low>(),
+        (IntegerVerb::Mul24, Part::High, false, true) => Code::of::<Mul24HighSigned>(),
+        (IntegerVerb::Mul24, Part::High, false, false) => Code::of::<Mul24High>(),
+        (IntegerVerb::Mad24, Part::Low, false, true) => Code::of::<Mad24LowSigned>(),
+        (IntegerVerb::Mad24, Part::Low, false, false) => Code::of::<Mad24Low>(),
+        (IntegerVerb::Mad24, Part::High, false, true) => Code::of::<Mad24HighSigned>(),
+        (IntegerVerb::Mad24, Part::High, false, false) => Code::of::<Mad24High>(),
+        (IntegerVerb::Mad24, Part::High, true, true) => Code::of::<Mad24HighSaturating>(),
+        _ => return None,
     })
 }
 
-fn simple(form: &mut Form<'_>) -> Decoded<Option<Code>> {
-    use ScalarType::{S32, S64, U32, U64};
-    // Registers do not have the types `u16x2` and `s16x2`.
-    let packed = form.take_some(|word| match word {
-        "u16x2" => Some(false),
-        "s16x2" => Some(true),
-        _ => None,
-    });
-    let relu = form.take("relu");
-    if let Some(is_signed) = packed {
-        return Ok(Some(match (form.base(), is_signed, relu) {
-            ("add", _, false) => Code::of::<Twice<Add<u16>>>(),
-            ("sub", _, false) => Code::of::<Twice<Sub<u16>>>(),
-            ("min", false, false) => Code::of::<Twice<Min<u16>>>(),
-            ("max", false, false) => Code::of::<Twice<Max<u16>>>(),
-            ("min", true, false) => Code::of::<Twice<Min<i16>>>(),
-            ("max", true, false) => Code::of::<Twice<Max<i16>>>(),
-            ("min", true, true) => Code::of::<Twice<MinRelu<i16>>>(),
-            ("max", true, true) => Code::of::<Twice<MaxRelu<i16>>>(),
-            _ => return Ok(None),
-        }));
-    }
-    let saturates = form.take("sat");
-    let scalar = form.scalar()?;
-    Ok(match (form.base(), saturates, relu, scalar) {
-        ("add", true, false, S32) => Some(Code::of::<AddSaturating>()),
-        ("sub", true, false, S32) => Some(Code::of::<SubSaturating>()),
-        ("add", false, false, U32 | S32) => Some(Code::of::<Add<u32>>().typed(scalar)),
-        ("add", false, false, U64 | S64) => Some(Code::of::<Add<u64>>().typed(scalar)),
-        ("add", false, false, _) => by_type!(scalar, Add, U16: u16, S16: i16),
-        ("sub", false, false, U32 | S32) => Some(Code::of::<Sub<u32>>().typed(scalar)),
-        ("sub", false, false, U64 | S64) => Some(Code::of::<Sub<u64>>().typed(scalar)),
-        ("sub", false, false, _) => by_type!(scalar, Sub, U16: u16, S16: i16),
-        ("min", false, true, S32) => Some(Code::of::<MinRelu<i32>>()),
-        ("max", false, true, S32) => Some(Code::of::<MaxRelu<i32>>()),
-        ("min", false, false, _) => by_number!(scalar, Min),
-        ("max", false, false, _) => by_number!(scalar, Max),
-        _ => None,
+/// Two numbers of 16 bits in a register.
+fn packed(op: &Op) -> Option<Code> {
+    let is_signed = op.scalar == ScalarType::S16;
+    Some(match (op.verb, is_signed, op.relu, op.saturates) {
+        (IntegerVerb::Add, _, false, false) => Code::of::<Twice<Add<u16>>>(),
+        (IntegerVerb::Sub, _, false, false) => Code::of::<Twice<Sub<u16>>>(),
+        (IntegerVerb::Min, false, false, _) => Code::of::<Twice<Min<u16>>>(),
+        (IntegerVerb::Max, false, false, _) => Code::of::<Twice<Max<u16>>>(),
+        (IntegerVerb::Min, true, false, _) => Code::of::<Twice<Min<i16>>>(),
+        (IntegerVerb::Max, true, false, _) => Code::of::<Twice<Max<i16>>>(),
+        (IntegerVerb::Min, true, true, _) => Code::of::<Twice<MinRelu<i16>>>(),
+        (IntegerVerb::Max, true, true, _) => Code::of::<Twice<MaxRelu<i16>>>(),
+        _ => return None,
     })
+}
+
+fn simple(op: &Op) -> Option<Code> {
+    use ScalarType::{S32, S64, U32, U64};
+    let scalar = op.scalar;
+    match (op.verb, op.saturates, op.relu, scalar) {
+        (IntegerVerb::Add, true, false, S32) => Some(Code::of::<AddSaturating>()),
+        (IntegerVerb::Sub, true, false, S32) => Some(Code::of::<SubSaturating>()),
+        (IntegerVerb::Add, false, false, U32 | S32) => Some(Code::of::<Add<u32>>().typed(scalar)),
+        (IntegerVerb::Add, false, false, U64 | S64) => Some(Code::of::<Add<u64>>().typed(scalar)),
+        (IntegerVerb::Add, false, false, _) => by_type!(scalar, Add, U16: u16, S16: i16),
+        (IntegerVerb::Sub, false, false, U32 | S32) => Some(Code::of::<Sub<u32>>().typed(scalar)),
+        (IntegerVerb::Sub, false, false, U64 | S64) => Some(Code::of::<Sub<u64>>().typed(scalar)),
+        (IntegerVerb::Sub, false, false, _) => by_type!(scalar, Sub, U16: u16, S16: i16),
+        (IntegerVerb::Min, false, true, S32) => Some(Code::of::<MinRelu<i32>>()),
+        (IntegerVerb::Max, false, true, S32) => Some(Code::of::<MaxRelu<i32>>()),
+        (IntegerVerb::Min, false, false, _) => by_number!(scalar, Min),
+        (IntegerVerb::Max, false, false, _) => by_number!(scalar, Max),
+        _ => None,
+    }
 }

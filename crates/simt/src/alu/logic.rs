@@ -1,5 +1,7 @@
 //! Logic and shifts: `and`, `or`, `xor`, `not`, `cnot`, `lop3`, `shl`, `shr`, `shf`.
 
+use crate::ptx::op::arithmetic::LogicVerb;
+use crate::ptx::op::words::{Combine, Overshift};
 use crate::ptx::{Immediate, Operand, ScalarType};
 
 use super::form::{Decoded, Form};
@@ -136,25 +138,18 @@ macro_rules! by_bits {
     };
 }
 
-pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
-    match form.base() {
-        "shf" => return funnel_shift(form),
-        "lop3" => return lop3(form),
-        _ => (),
-    }
-    let scalar = form.scalar()?;
-    let code = match form.base() {
-        "and" => by_bits!(scalar, And),
-        "or" => by_bits!(scalar, Or),
-        "xor" => by_bits!(scalar, Xor),
-        "not" => by_bits!(scalar, Not),
-        "cnot" => by_type!(scalar, IsZero, B16: u16, B32: u32, B64: u64),
-        "shl" => by_type!(scalar, ShiftLeft, B16: u16, B32: u32, B64: u64),
-        "shr" => by_type!(
+pub(super) fn decode(form: &mut Form<'_>, verb: LogicVerb, scalar: ScalarType) -> Decoded {
+    let code = match verb {
+        LogicVerb::And => by_bits!(scalar, And),
+        LogicVerb::Or => by_bits!(scalar, Or),
+        LogicVerb::Xor => by_bits!(scalar, Xor),
+        LogicVerb::Not => by_bits!(scalar, Not),
+        LogicVerb::Cnot => by_type!(scalar, IsZero, B16: u16, B32: u32, B64: u64),
+        LogicVerb::Shl => by_type!(scalar, ShiftLeft, B16: u16, B32: u32, B64: u64),
+        LogicVerb::Shr => by_type!(
             scalar, ShiftRight, B16: u16, B32: u32, B64: u64, U16: u16, U32: u32, U64: u64, S16: i16, S32: i32,
             S64: i64
         ),
-        _ => None,
     };
     match code {
         Some(code) => form.plain(code, 0),
@@ -162,26 +157,26 @@ pub(super) fn decode(form: &mut Form<'_>) -> Decoded {
     }
 }
 
-fn funnel_shift(form: &mut Form<'_>) -> Decoded {
-    let left = form.take("l");
-    let right = form.take("r");
-    let clamps = form.take("clamp");
-    let wraps = form.take("wrap");
-    if form.scalar()? != ScalarType::B32 || left == right || clamps == wraps {
+pub(super) fn funnel_shift(
+    form: &mut Form<'_>,
+    left: bool,
+    overshift: Overshift,
+    scalar: ScalarType,
+) -> Decoded {
+    if scalar != ScalarType::B32 {
         return form.unsupported();
     }
+    let clamps = overshift == Overshift::Clamp;
     let code = if left { Code::of::<FunnelLeft>() } else { Code::of::<FunnelRight>() };
     form.plain(code, clamps.into())
 }
 
 /// Decodes `lop3.b32 d, a, b, c, table` and `lop3.or.b32 d|p, a, b, c, table, q`.
-fn lop3(form: &mut Form<'_>) -> Decoded {
-    let with_or = form.take("or");
-    let with_and = form.take("and");
-    if form.scalar()? != ScalarType::B32 || with_or && with_and {
+pub(super) fn lop3(form: &mut Form<'_>, combine: Option<Combine>, scalar: ScalarType) -> Decoded {
+    if scalar != ScalarType::B32 || combine == Some(Combine::Xor) {
         return form.unsupported();
     }
-    let has_predicate = with_or || with_and;
+    let has_predicate = combine.is_some();
     form.expect_operands(if has_predicate { 6 } else { 5 })?;
     let operands = form.operands();
     let Operand::Immediate(Immediate::Integer { bits: table @ 0..256, .. }) = operands[4] else {
@@ -194,6 +189,6 @@ fn lop3(form: &mut Form<'_>) -> Decoded {
     }
     let Operand::Pair(pair) = result else { return form.wrong("has two results, as in d|p") };
     let [found, test] = &**pair;
-    let config = table | if with_and { WITH_AND } else { 0 };
+    let config = table | if combine == Some(Combine::And) { WITH_AND } else { 0 };
     form.assemble(Code::of::<LookUpAndTest>(), &[found, test], &[a, b, c, &operands[5]], config)
 }

@@ -41,6 +41,8 @@ mod soft;
 
 use crate::decode::{Columns, DecodeError, Level};
 use crate::ptx::Instruction;
+use crate::ptx::op::Op;
+use crate::ptx::op::matrix::Mma;
 use crate::registers::{Cell, Slot, Width};
 
 /// Executes an instruction for the lanes of a mask.
@@ -131,30 +133,26 @@ pub fn decode(
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Option<Arithmetic>, DecodeError> {
+    let op = instruction.opcode.op()?;
     let form = &mut form::Form::new(instruction, columns, level);
-    let decoded = match instruction.opcode.base() {
-        "mov" => moves::mov(form),
-        "cvt" => convert::decode(form),
-        "setp" => compare::setp(form),
-        "set" => compare::set(form),
-        "selp" => select::selp(form),
-        "slct" => select::slct(form),
-        "testp" => select::testp(form),
-        "copysign" => select::copysign(form),
-        "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "shf" | "lop3" => logic::decode(form),
-        "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "fns" | "bmsk" | "szext" | "prmt" | "dp4a"
-        | "dp2a" => fields::decode(form),
-        "addc" | "subc" | "madc" => carry::decode(form),
-        "add" | "sub" | "mad" if form.has_any(&["cc"]) => carry::decode(form),
-        "add" | "sub" | "mul" | "mad" | "div" | "min" | "max" | "abs" | "neg" => {
-            if form.has_any(&["f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2"]) {
-                float::decode(form)
-            } else {
-                integer::decode(form)
-            }
-        }
-        "mul24" | "mad24" | "sad" | "rem" => integer::decode(form),
-        "fma" | "rcp" | "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => float::decode(form),
+    let decoded = match op {
+        Op::Mov(scalar) => moves::mov(form, scalar),
+        Op::Convert(convert) => convert::decode(form, &convert),
+        Op::Pack(pack) => convert_packed::pack(form, &pack),
+        Op::Compare(compare) => compare::decode(form, &compare),
+        Op::Selp(scalar) => select::selp(form, scalar),
+        Op::Slct { scalar, by, flushes } => select::slct(form, scalar, by, flushes),
+        Op::Testp(test, scalar) => select::testp(form, test, scalar),
+        Op::Copysign(scalar) => select::copysign(form, scalar),
+        Op::Logic(verb, scalar) => logic::decode(form, verb, scalar),
+        Op::Shf { left, overshift, scalar } => logic::funnel_shift(form, left, overshift, scalar),
+        Op::Lop3 { combine, scalar } => logic::lop3(form, combine, scalar),
+        Op::Field { verb, overshift, scalar } => fields::decode(form, verb, overshift, scalar),
+        Op::Prmt { permutation, scalar } => fields::prmt(form, permutation, scalar),
+        Op::Dot(dot) => fields::dot(form, &dot),
+        Op::Integer(integer) if integer.carry_in || integer.carry_out => carry::decode(form, &integer),
+        Op::Integer(integer) => integer::decode(form, &integer),
+        Op::Float(float) => float::decode(form, &float),
         _ => return Ok(None),
     };
     decoded.map(Some)
@@ -186,15 +184,16 @@ impl Collective {
 
 pub use products::MatrixProduct;
 
-/// Decodes a product of matrices, `mma.sync`. None if it is not one.
+/// Decodes a product of matrices, `mma.sync`.
 ///
 /// # Errors
 /// Fails as [`decode`] does.
 pub fn decode_product(
     instruction: &Instruction,
+    op: &Mma,
     columns: &mut dyn Columns,
-) -> Result<Option<MatrixProduct>, DecodeError> {
-    products::decode(instruction, columns)
+) -> Result<MatrixProduct, DecodeError> {
+    products::decode(instruction, op, columns)
 }
 
 /// Decodes a collective: `shfl`, `vote`, `match`, `redux`, `elect`, `activemask`. None if it is not one.

@@ -34,9 +34,7 @@ operation!(Unpack16(a: u32) -> (u32, u32) { (a & 0xFFFF, a >> 16) });
 operation!(Unpack32(a: u64) -> (u32, u32) { (a as u32, (a >> 32) as u32) });
 operation!(Unpack64(a: u128) -> (u64, u64) { (a as u64, (a >> 64) as u64) });
 
-pub(super) fn mov(form: &mut Form<'_>) -> Decoded {
-    let scalar = form.scalar()?;
-    form.done()?;
+pub(super) fn mov(form: &mut Form<'_>, scalar: ScalarType) -> Decoded {
     form.expect_operands(2)?;
     match form.operands() {
         [Operand::Vector(parts), source] => unpack(form, scalar, parts, source),

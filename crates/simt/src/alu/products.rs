@@ -19,6 +19,7 @@
 //! Source: PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type".
 
 use crate::decode::{Columns, DecodeError};
+use crate::ptx::op::matrix::Mma;
 use crate::ptx::{Instruction, Operand, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 
@@ -87,20 +88,18 @@ fn halves(word: u32) -> [f64; 2] {
     [word << 16, word & 0xFFFF_0000].map(|bits| f64::from(f32::from_bits(bits)))
 }
 
-/// Decodes a product of matrices; `None` if the instruction is not `mma`.
+/// Decodes a product of matrices.
 ///
 /// # Errors
 /// It is one of other types or sizes, or has other operands.
 pub(super) fn decode(
     instruction: &Instruction,
+    op: &Mma,
     columns: &mut dyn Columns,
-) -> Result<Option<MatrixProduct>, DecodeError> {
-    const KNOWN: [&str; 9] = ["sync", "aligned", "m16n8k16", "row", "col", "f32", "bf16", "bf16", "f32"];
-    let opcode = &instruction.opcode;
-    if opcode.base() != "mma" {
-        return Ok(None);
-    }
-    if !opcode.modifiers().eq(KNOWN) {
+) -> Result<MatrixProduct, DecodeError> {
+    use ScalarType::{B32, Bf16, F32};
+    let Mma { rows, columns: width, depth, result, a, b, sums } = *op;
+    if (rows, width, depth) != (16, 8, 16) || [result, a, b, sums] != [F32, Bf16, Bf16, F32] {
         return Err(DecodeError::unsupported(instruction));
     }
     let wrong = |what: &str| DecodeError::operands(instruction, what);
@@ -113,12 +112,12 @@ pub(super) fn decode(
         let Operand::Vector(list) = list else { return Err(wrong("expected registers in braces")) };
         list.iter().map(|element| word(columns.source(element, scalar)?)).collect()
     };
-    let (a, b, c) = (read(a, ScalarType::B32)?, read(b, ScalarType::B32)?, read(c, ScalarType::F32)?);
+    let (a, b, c) = (read(a, B32)?, read(b, B32)?, read(c, F32)?);
     let Operand::Vector(d) = d else { return Err(wrong("expected registers in braces")) };
-    let result = |element| word(columns.result(element, ScalarType::F32)?);
+    let result = |element| word(columns.result(element, F32)?);
     let d = d.iter().map(result).collect::<Result<Vec<Slot>, DecodeError>>()?;
     match (a.try_into(), b.try_into(), c.try_into(), d.try_into()) {
-        (Ok(a), Ok(b), Ok(c), Ok(d)) => Ok(Some(MatrixProduct { a, b, c, d })),
+        (Ok(a), Ok(b), Ok(c), Ok(d)) => Ok(MatrixProduct { a, b, c, d }),
         _ => Err(wrong("expected lists of 4, 4, 2 and 4 registers")),
     }
 }

@@ -1,6 +1,7 @@
 //! Selection and signs: `selp`, `slct`, `testp`, `copysign`.
 
 use crate::ptx::ScalarType;
+use crate::ptx::op::words::FloatTest;
 
 use super::form::{Decoded, Form};
 use super::lanes::{Code, Lane, Outcome, operation};
@@ -31,18 +32,14 @@ macro_rules! by_width {
     };
 }
 
-pub(super) fn selp(form: &mut Form<'_>) -> Decoded {
-    let scalar = form.scalar()?;
+pub(super) fn selp(form: &mut Form<'_>, scalar: ScalarType) -> Decoded {
     match by_width!(scalar, Select) {
         Some(code) => form.plain(code.typed(scalar), 0),
         None => form.unsupported(),
     }
 }
 
-pub(super) fn slct(form: &mut Form<'_>) -> Decoded {
-    let flushes = form.take("ftz");
-    let scalar = form.scalar()?;
-    let by = form.scalar()?;
+pub(super) fn slct(form: &mut Form<'_>, scalar: ScalarType, by: ScalarType, flushes: bool) -> Decoded {
     let code = match by {
         ScalarType::S32 if !flushes => by_width!(scalar, SelectBySign),
         ScalarType::F32 => by_width!(scalar, SelectByFloat),
@@ -54,17 +51,19 @@ pub(super) fn slct(form: &mut Form<'_>) -> Decoded {
     form.plain(code, u32::from(flushes))
 }
 
-/// The tests of `testp`, in the order of the configuration's numbers.
-const TESTS: [&str; 6] = ["finite", "infinite", "number", "notanumber", "normal", "subnormal"];
-
 #[inline(always)]
 fn passes(is_finite: bool, is_nan: bool, is_small: bool, is_zero: bool, test: u32) -> bool {
+    const FINITE: u32 = FloatTest::Finite as u32;
+    const INFINITE: u32 = FloatTest::Infinite as u32;
+    const NUMBER: u32 = FloatTest::Number as u32;
+    const NOT_A_NUMBER: u32 = FloatTest::NotANumber as u32;
+    const NORMAL: u32 = FloatTest::Normal as u32;
     match test {
-        0 => is_finite,
-        1 => !is_finite && !is_nan,
-        2 => !is_nan,
-        3 => is_nan,
-        4 => is_finite && (!is_small || is_zero),
+        FINITE => is_finite,
+        INFINITE => !is_finite && !is_nan,
+        NUMBER => !is_nan,
+        NOT_A_NUMBER => is_nan,
+        NORMAL => is_finite && (!is_small || is_zero),
         _ => is_small && !is_zero,
     }
 }
@@ -76,10 +75,8 @@ operation!(TestDouble(a: f64; test) -> bool {
     passes(a.is_finite(), a.is_nan(), a.abs() < f64::MIN_POSITIVE, a == 0.0, test)
 });
 
-pub(super) fn testp(form: &mut Form<'_>) -> Decoded {
-    let test = form.take_some(|word| TESTS.iter().position(|test| *test == word));
-    let Some(test) = test else { return form.unsupported() };
-    match form.scalar()? {
+pub(super) fn testp(form: &mut Form<'_>, test: FloatTest, scalar: ScalarType) -> Decoded {
+    match scalar {
         ScalarType::F32 => form.plain(Code::of::<Test>(), test as u32),
         ScalarType::F64 => form.plain(Code::of::<TestDouble>(), test as u32),
         _ => form.unsupported(),
@@ -90,8 +87,8 @@ pub(super) fn testp(form: &mut Form<'_>) -> Decoded {
 operation!(CopySign(a: f32, b: f32) -> f32 { b.copysign(a) });
 operation!(CopySignDouble(a: f64, b: f64) -> f64 { b.copysign(a) });
 
-pub(super) fn copysign(form: &mut Form<'_>) -> Decoded {
-    match form.scalar()? {
+pub(super) fn copysign(form: &mut Form<'_>, scalar: ScalarType) -> Decoded {
+    match scalar {
         ScalarType::F32 => form.plain(Code::of::<CopySign>(), 0),
         ScalarType::F64 => form.plain(Code::of::<CopySignDouble>(), 0),
         _ => form.unsupported(),

@@ -2,6 +2,7 @@
 
 use crate::decode::Level;
 use crate::ptx::ScalarType;
+use crate::ptx::op::words::ShuffleMode;
 use crate::registers::{Cell, Width};
 
 use super::collective::{SECOND, finish, member_mask, results};
@@ -105,21 +106,22 @@ fn at<M: Mode>(level: Level) -> Run {
 }
 
 /// Decodes `shfl.sync.up.b32 d|p, a, b, c, members`; without `.sync`, there are no members.
-pub(super) fn decode(form: &mut Form<'_>) -> Decoded<Collective> {
-    let is_synchronous = form.take("sync");
+pub(super) fn decode(
+    form: &mut Form<'_>,
+    is_synchronous: bool,
+    mode: ShuffleMode,
+    scalar: ScalarType,
+) -> Decoded<Collective> {
     let level = form.level;
-    let run = form.take_some(|word| match word {
-        "up" => Some(at::<Up>(level)),
-        "down" => Some(at::<Down>(level)),
-        "bfly" => Some(at::<Butterfly>(level)),
-        "idx" => Some(at::<Indexed>(level)),
-        _ => None,
-    });
-    let Some(run) = run else { return form.unsupported() };
-    if form.scalar()? != ScalarType::B32 {
+    let run = match mode {
+        ShuffleMode::Up => at::<Up>(level),
+        ShuffleMode::Down => at::<Down>(level),
+        ShuffleMode::Butterfly => at::<Butterfly>(level),
+        ShuffleMode::Index => at::<Indexed>(level),
+    };
+    if scalar != ScalarType::B32 {
         return form.unsupported();
     }
-    form.done()?;
     let (result, sources) = form.result_and_sources(if is_synchronous { 4 } else { 3 })?;
     let mut parts = Parts::default();
     for (index, operand) in sources[..3].iter().enumerate() {

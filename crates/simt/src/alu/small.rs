@@ -1,11 +1,15 @@
 //! Arithmetic on `f16` and `bf16`, rounded once.
 
-use super::float::Modifiers;
+use crate::ptx::ScalarType;
+use crate::ptx::op::arithmetic::{Float as Op, FloatVerb};
+
+use super::float::config_of;
 use super::form::{Decoded, Form};
 use super::half::{Brain, Half, Small, sum_to_odd};
 use super::lanes::{Code, operation};
 use super::single::{FLUSH, RELU, ROUNDING, SATURATE, operand as single_operand, result as single_result};
-use super::soft::{Rounding, SINGLE, single as exact_single};
+use super::soft::{SINGLE, rounding_of, single as exact_single};
+use crate::ptx::op::words::Rounding;
 
 #[inline(always)]
 pub(super) fn operand<T: Small>(value: T, config: u32) -> T {
@@ -74,7 +78,7 @@ const SUBTRACT: u32 = 1 << 12;
 
 #[inline(always)]
 fn mixed_sum<T: Small>(a: T, b: T, c: f32, config: u32) -> f32 {
-    let rounding = Rounding::from_number(config >> ROUNDING);
+    let rounding = rounding_of(config >> ROUNDING);
     let product = exact_single(a.widen()).mul(exact_single(b.widen()));
     let c = exact_single(if config & SUBTRACT != 0 { -c } else { c });
     let bits = SINGLE.round(product.add(c, rounding), rounding);
@@ -85,20 +89,24 @@ operation!(MixedAdd[T: Small](a: T, c: f32; config) -> f32 { mixed_sum(a, T::fro
 operation!(MixedFma[T: Small](a: T, b: T, c: f32; config) -> f32 { mixed_sum(a, b, c, config) });
 
 /// Decodes `add.f32.f16`, `sub` and `fma`: the second type is that of the first operands.
-pub(super) fn mixed(form: &mut Form<'_>, modifiers: &Modifiers) -> Decoded {
-    let is_brain = form.take("bf16");
-    if !is_brain && !form.take("f16") || modifiers.flushes {
+pub(super) fn mixed(form: &mut Form<'_>, op: &Op) -> Decoded {
+    let is_brain = match op.factors {
+        Some(ScalarType::Bf16) => true,
+        Some(ScalarType::F16) => false,
+        _ => return form.unsupported(),
+    };
+    if op.flushes {
         return form.unsupported();
     }
-    let rounding = modifiers.rounding.unwrap_or(Rounding::NearestEven);
-    let config = modifiers.config() | rounding.number() << ROUNDING;
-    let (code, config) = match (form.base(), is_brain) {
-        ("add", false) => (Code::of::<MixedAdd<Half>>(), config),
-        ("add", true) => (Code::of::<MixedAdd<Brain>>(), config),
-        ("sub", false) => (Code::of::<MixedAdd<Half>>(), config | SUBTRACT),
-        ("sub", true) => (Code::of::<MixedAdd<Brain>>(), config | SUBTRACT),
-        ("fma", false) if modifiers.rounding.is_some() => (Code::of::<MixedFma<Half>>(), config),
-        ("fma", true) if modifiers.rounding.is_some() => (Code::of::<MixedFma<Brain>>(), config),
+    let rounding = op.rounding.unwrap_or(Rounding::NearestEven);
+    let config = config_of(op) | (rounding as u32) << ROUNDING;
+    let (code, config) = match (op.verb, is_brain) {
+        (FloatVerb::Add, false) => (Code::of::<MixedAdd<Half>>(), config),
+        (FloatVerb::Add, true) => (Code::of::<MixedAdd<Brain>>(), config),
+        (FloatVerb::Sub, false) => (Code::of::<MixedAdd<Half>>(), config | SUBTRACT),
+        (FloatVerb::Sub, true) => (Code::of::<MixedAdd<Brain>>(), config | SUBTRACT),
+        (FloatVerb::Fma, false) if op.rounding.is_some() => (Code::of::<MixedFma<Half>>(), config),
+        (FloatVerb::Fma, true) if op.rounding.is_some() => (Code::of::<MixedFma<Brain>>(), config),
         _ => return form.unsupported(),
     };
     form.plain(code, config)

@@ -3,46 +3,17 @@
 //! A finite number is an integer of up to 128 bits times a power of two. Bits shifted out at the low end set the lowest
 //! bit (a sticky bit). That suffices for correct rounding if it lies two bits or more below the format's last place.
 
-/// The rounding of a result between two numbers of its format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rounding {
-    /// `.rn`: to the nearest, halves to the even one.
-    NearestEven,
-    /// `.rz`
-    Zero,
-    /// `.rm`
-    Down,
-    /// `.rp`
-    Up,
-    /// `.rna`: to the nearest, halves away from zero.
-    NearestAway,
-}
+use crate::ptx::op::words::Rounding;
 
-impl Rounding {
-    pub(super) fn from_word(word: &str) -> Option<Self> {
-        Some(match word {
-            "rn" => Self::NearestEven,
-            "rz" => Self::Zero,
-            "rm" => Self::Down,
-            "rp" => Self::Up,
-            "rna" => Self::NearestAway,
-            _ => return None,
-        })
-    }
-
-    pub(super) fn number(self) -> u32 {
-        self as u32
-    }
-
-    #[inline(always)]
-    pub(super) fn from_number(number: u32) -> Self {
-        match number & 7 {
-            1 => Self::Zero,
-            2 => Self::Down,
-            3 => Self::Up,
-            4 => Self::NearestAway,
-            _ => Self::NearestEven,
-        }
+/// Returns the rounding of a number of the configuration.
+#[inline(always)]
+pub(super) fn rounding_of(number: u32) -> Rounding {
+    match number & 7 {
+        1 => Rounding::Zero,
+        2 => Rounding::Down,
+        3 => Rounding::Up,
+        4 => Rounding::NearestAway,
+        _ => Rounding::NearestEven,
     }
 }
 

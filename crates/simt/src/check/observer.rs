@@ -13,6 +13,7 @@ use super::written::Written;
 use crate::coalescing::Addresses;
 use crate::memory::Memory;
 use crate::observe::{Access, At, Misuse, Observer, Operation, Site, Space};
+use crate::ptx::op::Op;
 
 /// Knows which bytes of global memory are uninitialised.
 pub trait Initialisation: Sync {
@@ -95,10 +96,10 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
     /// Returns true if a strong access releases what precedes it, as a fence would.
     fn releases(&mut self, site: Site) -> bool {
         let place = self.place;
-        *self.releases.entry(site).or_insert_with(|| {
-            let opcode = place(site).instruction;
-            opcode.split('.').any(|word| matches!(word, "release" | "acq_rel"))
-        })
+        *self
+            .releases
+            .entry(site)
+            .or_insert_with(|| Op::read(&place(site).instruction).is_ok_and(|op| op.releases()))
     }
 
     /// Returns the lanes of a block's warp.

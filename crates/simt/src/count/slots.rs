@@ -5,6 +5,11 @@
 //! vanish. For four in five of 83 kernels at small sizes on an H200, `smsp__inst_executed.sum` is within 20% of the sum
 //! of these weights.
 
+use crate::ptx::ScalarType;
+use crate::ptx::op::Op;
+use crate::ptx::op::arithmetic::{Convert, FieldVerb, Format, IntegerVerb, LogicVerb};
+use crate::ptx::op::words::{AddressSpace, Part};
+
 /// Issue slots of a PTX instruction.
 ///
 /// `mma.m16n8k16` occupies the tensor core of its scheduler for eight clocks: an H200 computes 492 TFLOP/s by nothing else, and
@@ -19,29 +24,47 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Returns the slots of an opcode with its modifiers, such as `add.s64`.
-    pub fn of(opcode: &str) -> Self {
+    /// Returns the slots of an instruction.
+    pub fn of(op: &Op) -> Self {
+        use ScalarType::{B16, B32, B64, Pred, S16, S32, S64, U16, U32, U64};
         let slots = |issued, integer| Self { issued, integer };
-        let mut words = opcode.split('.');
-        let base = words.next().unwrap_or_default();
-        let last = words.next_back().unwrap_or_default();
-        let is_wide = matches!(last, "s64" | "u64" | "b64");
-        let is_integer = is_wide || matches!(last, "s32" | "u32" | "b32" | "s16" | "u16" | "b16" | "pred");
-        match base {
-            "mov" | "cvta" => slots(0, 0),
-            "cvt" if is_integer && !opcode.contains(".f") => slots(0, 0),
-            "ld" if opcode.starts_with("ld.param") => slots(0, 0),
-            "div" | "rem" if is_integer => slots(18, 8),
-            "mma" => slots(8, 0),
-            "mul" if opcode.starts_with("mul.wide") => slots(1, 0),
-            "mul" | "mad" if is_wide => slots(3, 0),
-            "add" | "sub" | "min" | "max" | "abs" | "neg" | "and" | "or" | "xor" | "not" | "shl" | "shr"
-            | "setp" | "set" | "selp" | "lop3" | "bfe" | "bfi" | "prmt"
-                if is_integer =>
+        // Floats are computed by other units.
+        let each = |scalar| match scalar {
+            B64 | U64 | S64 => slots(2, 2),
+            B32 | U32 | S32 | B16 | U16 | S16 | Pred => slots(1, 1),
+            _ => slots(1, 0),
+        };
+        match op {
+            Op::Mov(_) | Op::Cvta { .. } => slots(0, 0),
+            Op::Convert(Convert { to: Format::Scalar(to), from: Format::Scalar(from), .. })
+                if each(*from).integer > 0 && (each(*to).integer > 0 || to.size() == Some(1)) =>
             {
-                let each = if is_wide { 2 } else { 1 };
-                slots(each, each)
+                slots(0, 0)
             }
+            Op::Ld(access) if access.space.is_some_and(AddressSpace::is_parameter) => slots(0, 0),
+            Op::Integer(op) => match op.verb {
+                IntegerVerb::Div | IntegerVerb::Rem => slots(18, 8),
+                IntegerVerb::Mul | IntegerVerb::Mad
+                    if op.part != Some(Part::Wide) && op.scalar.size() == Some(8) =>
+                {
+                    slots(3, 0)
+                }
+                IntegerVerb::Mul
+                | IntegerVerb::Mad
+                | IntegerVerb::Mul24
+                | IntegerVerb::Mad24
+                | IntegerVerb::Sad => slots(1, 0),
+                _ if op.packed => slots(1, 0),
+                _ => each(op.scalar),
+            },
+            Op::Mma(_) => slots(8, 0),
+            Op::Logic(LogicVerb::Cnot, _) => slots(1, 0),
+            Op::Logic(_, scalar)
+            | Op::Selp(scalar)
+            | Op::Lop3 { scalar, .. }
+            | Op::Prmt { scalar, .. }
+            | Op::Field { verb: FieldVerb::Bfe | FieldVerb::Bfi, scalar, .. } => each(*scalar),
+            Op::Compare(op) => each(op.scalar),
             _ => slots(1, 0),
         }
     }
@@ -54,7 +77,7 @@ mod tests {
     #[test]
     fn wide_integers_take_two() {
         let of = |opcode| {
-            let Slots { issued, integer } = Slots::of(opcode);
+            let Slots { issued, integer } = Slots::of(&Op::read(opcode).expect(opcode));
             (issued, integer)
         };
         assert_eq!(

@@ -1,8 +1,8 @@
 //! State of a running block: its warps, shared memory and barriers.
 
-use super::step::Combine;
 use super::warp::Warp;
 use crate::memory::SharedMemory;
+use crate::ptx::op::control::Reduction;
 
 /// Barriers of a block, without its cluster's.
 pub(super) const BARRIERS: usize = 16;
@@ -94,11 +94,11 @@ impl BarrierState {
     }
 
     /// Returns the result of `bar.red`.
-    pub(super) fn combined(&self, combine: Combine) -> u128 {
+    pub(super) fn combined(&self, combine: Reduction) -> u128 {
         match combine {
-            Combine::Count => u128::from(self.count),
-            Combine::And => u128::from(self.all),
-            Combine::Or => u128::from(self.any),
+            Reduction::Count => u128::from(self.count),
+            Reduction::And => u128::from(self.all),
+            Reduction::Or => u128::from(self.any),
         }
     }
 

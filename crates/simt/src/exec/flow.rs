@@ -3,6 +3,7 @@
 use super::step::{AT_RETURN, NOWHERE};
 use crate::ptx::Body;
 use crate::ptx::cfg::Cfg;
+use crate::ptx::op::Op;
 
 /// Returns the pc at which lanes reconverge that diverge at instruction `index`, the last of its basic block. `first`
 /// is the pc of the function's first instruction.
@@ -21,7 +22,7 @@ pub(super) fn leaves(body: &Body, index: u32) -> bool {
     match body.instructions.get(index as usize) {
         None => true,
         Some(instruction) => {
-            instruction.guard.is_none() && matches!(instruction.opcode.base(), "ret" | "exit")
+            instruction.guard.is_none() && matches!(instruction.opcode.op(), Ok(Op::Ret | Op::Exit))
         }
     }
 }

@@ -5,6 +5,7 @@ use super::run::Runner;
 use super::step::Action;
 use super::warp::Fragment;
 use crate::observe::Observer;
+use crate::ptx::op::Op;
 use crate::registers::Slot;
 
 impl<O: Observer> Runner<'_, O> {
@@ -34,7 +35,7 @@ impl<O: Observer> Runner<'_, O> {
         let of = |slot: &Slot| undefined[slot.cell as usize / 8];
         let read = match (sources, &program.steps[pc].action) {
             // Only the selected source counts.
-            ([_, yes, no, by], Action::Arithmetic(_)) if program.sites()[pc].opcode.starts_with("selp.") => {
+            ([_, yes, no, by], Action::Arithmetic(_)) if matches!(program.sites()[pc].op, Op::Selp(_)) => {
                 // SAFETY: the column is a predicate of the function that the frame is of.
                 let selected = unsafe { *by.predicate(cells) };
                 of(by) | selected & of(yes) | !selected & of(no)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::count::Slots;
 use crate::ptx::lines::in_library;
+use crate::ptx::op::Op;
 use crate::ptx::{Index, Instruction};
 
 /// An instruction of a program; its index is its [`Site`](crate::observe::Site).
@@ -14,6 +15,8 @@ pub struct SiteInfo {
     pub function: Arc<str>,
     /// The whole opcode, such as `ld.global.b32`.
     pub opcode: Arc<str>,
+    /// The same, typed.
+    pub op: Op,
     /// Line in the PTX, from 1.
     pub line: u32,
     /// Lines of the source, innermost inlined function first; empty without line information.
@@ -56,7 +59,7 @@ impl SourceLine {
 }
 
 impl SiteInfo {
-    pub(super) fn new(index: &Index<'_>, function: &Arc<str>, instruction: &Instruction) -> Self {
+    pub(super) fn new(index: &Index<'_>, function: &Arc<str>, instruction: &Instruction, op: Op) -> Self {
         let source = index.source(instruction).into_iter().filter_map(|place| {
             // Compilers write line 0 where nothing in the source corresponds.
             (place.line > 0).then(|| SourceLine {
@@ -69,7 +72,8 @@ impl SiteInfo {
         Self {
             function: function.clone(),
             opcode: instruction.opcode.as_str().into(),
-            slots: Slots::of(instruction.opcode.as_str()),
+            op,
+            slots: Slots::of(&op),
             line: instruction.position.line,
             source: source.collect(),
             waits_before: false,

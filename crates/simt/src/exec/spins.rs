@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use super::compile::Compiler;
 use super::step::{Action, Rare};
+use crate::ptx::op::Op;
+use crate::ptx::op::words::AddressSpace;
 
 /// Marks the branches among these steps that close spin loops.
 pub(super) fn mark(compiler: &mut Compiler<'_>, range: Range<usize>) {
@@ -23,25 +25,20 @@ pub(super) fn mark(compiler: &mut Compiler<'_>, range: Range<usize>) {
     }
 }
 
-/// Returns true if a load of this opcode sees other threads' writes while it is repeated.
-pub(super) fn is_strong(opcode: &str) -> bool {
-    opcode.split('.').any(|word| matches!(word, "volatile" | "relaxed" | "acquire" | "mmio"))
-}
-
 /// Returns true if other threads' writes can decide when these instructions are left.
 fn may_wait(compiler: &Compiler<'_>, range: Range<usize>) -> bool {
-    let opcode = |at: usize| &*compiler.sites[at].opcode;
-    let base = |at: usize| opcode(at).split('.').next().unwrap_or("");
-    let fenced = range.clone().any(|at| matches!(base(at), "membar" | "fence" | "nanosleep"));
-    let is_source = |at: usize| match base(at) {
-        "atom" | "mbarrier" => true,
-        "ld" => {
-            let weak = !is_strong(opcode(at));
-            let own = opcode(at).split('.').any(|word| matches!(word, "param" | "local" | "const" | "nc"));
-            !own && (!weak || fenced)
+    let op = |at: usize| compiler.sites[at].op;
+    let fenced = range.clone().any(|at| matches!(op(at), Op::Fence(_) | Op::Nanosleep));
+    let is_source = |at: usize| match op(at) {
+        Op::Atomic(atomic) => atomic.gives_back,
+        Op::Mbarrier(_) => true,
+        Op::Ld(access) => {
+            let own = |space| matches!(space, AddressSpace::Local | AddressSpace::Constant);
+            let is_own = access.space.is_some_and(|space| own(space) || space.is_parameter());
+            !is_own && !access.read_only && (op(at).is_strong() || fenced)
         }
         // Callees are not analysed.
-        "call" => true,
+        Op::Call => true,
         _ => false,
     };
     if !range.clone().any(is_source) {

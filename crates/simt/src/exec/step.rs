@@ -3,6 +3,7 @@
 use super::layout::{Bytes, Place};
 use super::special::Special;
 use crate::alu::{Arithmetic, Collective, MatrixProduct};
+use crate::ptx::op::control::Reduction;
 use crate::registers::Slot;
 
 /// A pc that no lane reaches.
@@ -136,19 +137,11 @@ pub(super) enum BarrierKind {
     Arrive,
     /// Waits and combines a predicate of all threads; `negated` is for `!p`.
     Reduce {
-        combine: Combine,
+        combine: Reduction,
         result: Slot,
         source: Slot,
         negated: bool,
     },
-}
-
-/// How a barrier combines predicates.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Combine {
-    Count,
-    And,
-    Or,
 }
 
 /// `call`.

@@ -12,9 +12,10 @@
 //! add e, d, b           waits: round trip 2; b has arrived
 //! ```
 
-use super::spins::is_strong;
 use super::uses::Uses;
 use crate::ptx::cfg::{Block, Cfg};
+use crate::ptx::op::words::AddressSpace;
+use crate::ptx::op::{Awaits, Op};
 use crate::ptx::{Body, Instruction};
 
 /// Waits of a function.
@@ -43,20 +44,18 @@ enum Kind {
 /// Index of the scoreboard entry for outstanding `cp.async` groups.
 const COPIES: u32 = u32::MAX;
 
-fn kind(instruction: &Instruction) -> Kind {
-    let opcode = &instruction.opcode;
-    let elsewhere = opcode.modifiers().any(|word| {
-        let space = word.split("::").next().unwrap_or(word);
-        matches!(space, "shared" | "local" | "const" | "param")
-    });
-    match opcode.base() {
-        "ld" | "ldu" | "atom" if !elsewhere => Kind::Load,
-        "st" | "red" if !elsewhere => Kind::Store,
-        "cp" if opcode.has("wait_group") || opcode.has("wait_all") => Kind::CopyAwaited,
-        "cp" if opcode.has("async") => Kind::CopyBegins,
-        "mbarrier" if opcode.has("try_wait") || opcode.has("test_wait") => Kind::CopyAwaited,
-        "bar" | "barrier" if !opcode.has("warp") => Kind::Barrier,
-        _ => Kind::Other,
+fn kind(op: &Op) -> Kind {
+    let is_global = op.space().is_none_or(|space| space == AddressSpace::Global);
+    match op {
+        _ if op.starts_copy() => Kind::CopyBegins,
+        _ if op.loads() && is_global => Kind::Load,
+        Op::Mbarrier(_) | Op::CopyArrive { .. } if op.awaits().is_none() => Kind::Other,
+        _ if op.stores() && !op.loads() && is_global && op.awaits().is_none() => Kind::Store,
+        _ => match op.awaits() {
+            Some(Awaits::Copies) => Kind::CopyAwaited,
+            Some(Awaits::Threads) => Kind::Barrier,
+            None => Kind::Other,
+        },
     }
 }
 
@@ -81,7 +80,9 @@ impl State {
 }
 
 pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, first: u32) -> Waits {
-    let kinds: Vec<Kind> = body.instructions.iter().map(kind).collect();
+    // All of the function's opcodes have been decoded.
+    let kind_of = |instruction: &Instruction| instruction.opcode.op().map_or(Kind::Other, |op| kind(&op));
+    let kinds: Vec<Kind> = body.instructions.iter().map(kind_of).collect();
     if !kinds.iter().any(|kind| matches!(kind, Kind::Load | Kind::CopyBegins)) {
         return Waits { sites: Vec::new(), round_trips: 0, phased: false };
     }
@@ -168,10 +169,13 @@ fn turns_together(
         return 1;
     }
     let moves = |place: usize| {
-        let opcode = &instructions[place - first as usize].opcode;
-        matches!(kind(place), Kind::Load | Kind::Other)
-            && !matches!(opcode.base(), "atom" | "call" | "membar" | "fence")
-            && !is_strong(opcode.as_str())
+        let op = instructions[place - first as usize].opcode.op();
+        let stays = |op: Op| match op {
+            Op::Atomic(atomic) => atomic.gives_back || atomic.order.is_some(),
+            Op::Call | Op::Fence(_) => true,
+            op => op.is_strong(),
+        };
+        matches!(kind(place), Kind::Load | Kind::Other) && !op.is_ok_and(stays)
     };
     if !places.clone().all(moves) {
         return 1;

@@ -16,6 +16,7 @@ use super::racing;
 use super::registers::read_lane;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation};
+use crate::ptx::op::memory::AsyncCopy as Op;
 use crate::ptx::{Immediate, Instruction, Operand, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 
@@ -109,27 +110,11 @@ impl AsyncCopy {
 /// Decodes `cp.async` except bulk copies; `modifiers` are those after `async`.
 pub(super) fn decode(
     instruction: &Instruction,
+    op: &Op,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
-    let unsupported = || DecodeError::unsupported(instruction);
-    let mut hint = false;
-    let mut spaces = Vec::new();
-    let mut all_levels = None;
-    for modifier in instruction.opcode.modifiers().skip(1) {
-        match modifier {
-            "ca" => all_levels = Some(true),
-            "cg" => all_levels = Some(false),
-            "shared" | "shared::cta" => spaces.push(AddressSpace::Shared),
-            "global" => spaces.push(AddressSpace::Global),
-            _ if opcode::is_hint(modifier) => hint |= modifier == "L2::cache_hint",
-            _ => return Err(unsupported()),
-        }
-    }
-    let all_levels = all_levels.ok_or_else(unsupported)?;
-    if spaces != [AddressSpace::Shared, AddressSpace::Global] {
-        return Err(unsupported());
-    }
+    let (hint, all_levels) = (op.has_policy, !op.past_l1);
     let there = instruction.operands.len() - usize::from(hint && !instruction.operands.is_empty());
     opcode::count(instruction, 3, 4 + usize::from(hint))?;
     let bytes = match (opcode::operand(instruction, 2)?, all_levels) {

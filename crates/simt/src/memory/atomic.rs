@@ -10,11 +10,13 @@ use super::hints;
 use super::instruction::{Decoded, Operation as Decode};
 use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
-use super::opcode::{self, Order, Scope};
+use super::opcode;
 use super::registers::{read_lane, read_lane_128, write_lane, write_lane_128};
 use super::update::{self, Update};
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation, Space};
+use crate::ptx::op::memory::Atomic as Op;
+use crate::ptx::op::words::{Order, Scope, Update as Operator};
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot};
 
@@ -163,42 +165,23 @@ impl Atomic {
 /// Decodes `atom` and `red`.
 pub(super) fn decode(
     instruction: &Instruction,
+    op: &Op,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
     let unsupported = || DecodeError::unsupported(instruction);
-    let gives_back = instruction.opcode.base() == "atom";
-    let mut space = AddressSpace::Generic;
-    let (mut order, mut operation, mut scalar, mut scope) = (Order::Relaxed, None, None, None);
-    let (mut count, mut hint, mut asynchronous, mut transactions) = (1, false, false, false);
-    for modifier in instruction.opcode.modifiers() {
-        if let Some(found) = opcode::space(modifier) {
-            space = found;
-        } else if let Some(found) = opcode::order(modifier) {
-            order = found;
-        } else if let Some(found) = opcode::vector(modifier) {
-            count = found;
-        } else if let Some(found) = ScalarType::from_word(modifier) {
-            scalar = Some(found);
-        } else {
-            match modifier {
-                "add" | "inc" | "dec" | "min" | "max" | "and" | "or" | "xor" | "exch" | "cas" => {
-                    operation = Some(modifier);
-                }
-                "noftz" => {}
-                "L2::cache_hint" => hint = true,
-                "async" if !gives_back => asynchronous = true,
-                "mbarrier::complete_tx::bytes" if asynchronous => transactions = true,
-                _ => scope = Some(opcode::scope(modifier).ok_or_else(unsupported)?),
-            }
-        }
-    }
-    let (operation, scalar) = operation.zip(scalar).ok_or_else(unsupported)?;
-    if matches!(space, AddressSpace::Local | AddressSpace::Constant) || order == Order::Volatile {
+    let Op { gives_back, update: operation, scalar, scope, .. } = *op;
+    let (hint, transactions) = (op.has_policy, op.counted);
+    let count = op.elements as usize;
+    let order = op.order.unwrap_or(Order::Relaxed);
+    let space = opcode::needed_space(instruction, op.space)?;
+    if matches!(space, AddressSpace::Local | AddressSpace::Constant)
+        || matches!(order, Order::Volatile | Order::SequentiallyConsistent)
+    {
         return Err(unsupported());
     }
     let element = scalar.size().ok_or_else(unsupported)?;
-    let update = if element == 16 && matches!(operation, "exch" | "cas") {
+    let update = if element == 16 && matches!(operation, Operator::Exchange | Operator::CompareAndSwap) {
         Kind::Quad
     } else {
         Kind::Words {
@@ -207,7 +190,7 @@ pub(super) fn decode(
         }
     };
     let bytes = element * count as u32;
-    let vectors = matches!(operation, "add" | "min" | "max")
+    let vectors = matches!(operation, Operator::Add | Operator::Min | Operator::Max)
         && matches!(
             scalar,
             ScalarType::F32 | ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2
@@ -216,7 +199,7 @@ pub(super) fn decode(
         return Err(unsupported());
     }
     let first = usize::from(gives_back);
-    let least = first + 2 + usize::from(operation == "cas") + usize::from(transactions);
+    let least = first + 2 + usize::from(operation == Operator::CompareAndSwap) + usize::from(transactions);
     opcode::count(instruction, least, least + usize::from(hint))?;
     let mut results = Vec::new();
     if gives_back {
@@ -228,7 +211,7 @@ pub(super) fn decode(
     for operand in opcode::elements(instruction, opcode::operand(instruction, first + 1)?, count)? {
         sources.push(opcode::source(instruction, &operand, scalar, columns)?);
     }
-    let new = if operation == "cas" {
+    let new = if operation == Operator::CompareAndSwap {
         let operand = opcode::operand(instruction, first + 2)?;
         Some(opcode::source(instruction, operand, scalar, columns)?)
     } else {

@@ -6,29 +6,23 @@ use super::instruction::{Decoded, Operation as Decode};
 use super::opcode;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Operation;
+use crate::ptx::op::memory::{Mbarrier, MbarrierVerb};
+use crate::ptx::op::words::AddressSpace as Named;
 use crate::ptx::{Instruction, ScalarType};
 
 /// Decodes `mbarrier`.
 pub(super) fn decode(
     instruction: &Instruction,
+    op: &Mbarrier,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
-    let unsupported = || DecodeError::unsupported(instruction);
-    let mut modifiers = instruction.opcode.modifiers();
-    let verb = modifiers.next().ok_or_else(unsupported)?;
-    let mut space = AddressSpace::Generic;
-    let (mut parity, mut expects, mut may_complete) = (false, false, true);
-    for modifier in modifiers {
-        match modifier {
-            "shared" | "shared::cta" | "shared::cluster" => space = AddressSpace::Shared,
-            "parity" if matches!(verb, "test_wait" | "try_wait") => parity = true,
-            "expect_tx" if matches!(verb, "arrive" | "arrive_drop") => expects = true,
-            "noComplete" if matches!(verb, "arrive" | "arrive_drop") => may_complete = false,
-            "release" | "relaxed" | "acquire" | "cta" | "cluster" | "b64" => {}
-            _ => return Err(unsupported()),
-        }
+    let Mbarrier { verb, parity, expects, incomplete, .. } = *op;
+    let space = opcode::needed_space(instruction, op.space)?;
+    if !matches!(space, AddressSpace::Generic | AddressSpace::Shared) {
+        return Err(DecodeError::unsupported(instruction));
     }
+    let may_complete = !incomplete;
     let mut sources = Vec::new();
     let mut results = Vec::new();
     let mut source = |index: usize, scalar, columns: &mut dyn Columns| {
@@ -44,34 +38,34 @@ pub(super) fn decode(
     let word = ScalarType::U32;
     let mut operation = Operation::Atomic;
     let (object, action) = match verb {
-        "init" => {
+        MbarrierVerb::Init => {
             opcode::count(instruction, 2, 2)?;
             operation = Operation::Store;
             (0, Action::Init { count: source(1, word, columns)? })
         }
-        "inval" => {
+        MbarrierVerb::Invalidate => {
             opcode::count(instruction, 1, 1)?;
             operation = Operation::Store;
             (0, Action::Invalidate)
         }
-        "expect_tx" => {
+        MbarrierVerb::ExpectTransactions => {
             opcode::count(instruction, 2, 2)?;
             (0, Action::Expect { bytes: source(1, word, columns)? })
         }
-        "complete_tx" => {
+        MbarrierVerb::CompleteTransactions => {
             opcode::count(instruction, 2, 2)?;
             (0, Action::Complete { bytes: source(1, word, columns)? })
         }
-        "arrive" | "arrive_drop" => {
+        MbarrierVerb::Arrive | MbarrierVerb::ArriveDrop => {
             let third = expects || !may_complete;
             opcode::count(instruction, if third { 3 } else { 2 }, 3)?;
             let last = if instruction.operands.len() == 3 { Some(source(2, word, columns)?) } else { None };
             let (count, bytes) = if expects { (None, last) } else { (last, None) };
             let state = Some(result(ScalarType::B64, columns)?);
-            (1, Action::Arrive { state, count, bytes, drop: verb == "arrive_drop", may_complete })
+            (1, Action::Arrive { state, count, bytes, drop: verb == MbarrierVerb::ArriveDrop, may_complete })
         }
-        "test_wait" | "try_wait" => {
-            opcode::count(instruction, 3, if verb == "try_wait" { 4 } else { 3 })?;
+        MbarrierVerb::TestWait | MbarrierVerb::TryWait => {
+            opcode::count(instruction, 3, if verb == MbarrierVerb::TryWait { 4 } else { 3 })?;
             let done = result(ScalarType::Pred, columns)?;
             let action = if parity {
                 Action::WaitParity { done, parity: source(2, word, columns)? }
@@ -80,13 +74,12 @@ pub(super) fn decode(
             };
             (1, action)
         }
-        "pending_count" => {
+        MbarrierVerb::PendingCount => {
             opcode::count(instruction, 2, 2)?;
             let (count, state) = (result(word, columns)?, source(1, ScalarType::B64, columns)?);
             let decoded = Decoded::new(Decode::PendingCount { count, state });
             return Ok(decoded.results(&[count]).sources(&[state]));
         }
-        _ => return Err(unsupported()),
     };
     let object = Object::new(instruction, object, space, operation, columns, level)?;
     let decoded = Decoded::new(Decode::Barrier(Box::new(Barrier::new(object, action))));
@@ -96,19 +89,15 @@ pub(super) fn decode(
 /// Decodes `cp.async.mbarrier.arrive`.
 pub(super) fn decode_copied(
     instruction: &Instruction,
+    counted: bool,
+    space: Option<Named>,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
     opcode::count(instruction, 1, 1)?;
-    let mut space = AddressSpace::Generic;
-    let mut counted = false;
-    for modifier in instruction.opcode.modifiers().skip(3) {
-        match modifier {
-            "noinc" => counted = true,
-            "shared" | "shared::cta" => space = AddressSpace::Shared,
-            "b64" => {}
-            _ => return Err(DecodeError::unsupported(instruction)),
-        }
+    let space = opcode::needed_space(instruction, space)?;
+    if !matches!(space, AddressSpace::Generic | AddressSpace::Shared) {
+        return Err(DecodeError::unsupported(instruction));
     }
     let object = Object::new(instruction, 0, space, Operation::Atomic, columns, level)?;
     let barrier = Barrier::new(object, Action::Copied { counted });

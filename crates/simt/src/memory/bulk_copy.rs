@@ -17,6 +17,8 @@ use super::registers::read_lane;
 use super::update::{self, Update};
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation};
+use crate::ptx::op::memory::BulkCopy as Op;
+use crate::ptx::op::words::{AddressSpace as Named, Update as Operator};
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot};
 
@@ -158,51 +160,25 @@ impl BulkCopy {
 }
 
 /// Decodes `cp.async.bulk` and `cp.reduce.async.bulk`; `modifiers` are those besides `async`, `bulk` and `reduce`.
-pub(super) fn decode<'a>(
-    instruction: &'a Instruction,
-    modifiers: impl Iterator<Item = &'a str>,
+pub(super) fn decode(
+    instruction: &Instruction,
+    op: &Op,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
     let unsupported = || DecodeError::unsupported(instruction);
-    let reduces = instruction.opcode.has("reduce");
-    let mut spaces = Vec::new();
-    let (mut counted, mut grouped, mut hint) = (false, false, false);
-    let (mut multicast, mut masked) = (false, false);
-    let (mut operation, mut scalar) = (None, None);
-    for modifier in modifiers {
-        match modifier {
-            "commit_group" if !reduces => {
-                opcode::count(instruction, 0, 0)?;
-                return Ok(Decoded::new(Decode::Nothing));
-            }
-            "wait_group" if !reduces => {
-                opcode::count(instruction, 1, 1)?;
-                return Ok(Decoded::new(Decode::Nothing));
-            }
-            "prefetch" if !reduces => {
-                let address = opcode::address_operand(instruction, 0, AddressSpace::Global, columns, level)?;
-                return Ok(Decoded::new(Decode::Nothing).address(address.slot()));
-            }
-            "mbarrier::complete_tx::bytes" => counted = true,
-            "bulk_group" => grouped = true,
-            "multicast::cluster" if !reduces => multicast = true,
-            "cp_mask" if !reduces => masked = true,
-            "L2::cache_hint" => hint = true,
-            "noftz" => {}
-            "add" | "min" | "max" | "inc" | "dec" | "and" | "or" | "xor" if reduces => {
-                operation = Some(modifier);
-            }
-            _ => match (opcode::space(modifier), ScalarType::from_word(modifier)) {
-                (Some(space @ (AddressSpace::Global | AddressSpace::Shared)), _) => spaces.push(space),
-                (_, Some(found)) if reduces => scalar = Some(found),
-                _ => return Err(unsupported()),
-            },
-        }
+    let Op { counted, multicast, masked, has_policy: hint, .. } = *op;
+    let reduces = op.reduction.is_some();
+    let to_space = opcode::needed_space(instruction, Some(op.to))?;
+    let from_space = opcode::needed_space(instruction, Some(op.from))?;
+    if [to_space, from_space]
+        .iter()
+        .any(|space| !matches!(space, AddressSpace::Global | AddressSpace::Shared))
+    {
+        return Err(unsupported());
     }
-    let [to_space, from_space] = spaces[..] else { return Err(unsupported()) };
     let into_shared = to_space == AddressSpace::Shared;
-    if counted == grouped || counted != into_shared || into_shared && masked {
+    if counted != into_shared || into_shared && masked {
         return Err(unsupported());
     }
     if !into_shared && from_space == AddressSpace::Global {
@@ -224,15 +200,15 @@ pub(super) fn decode<'a>(
     let transactions = if counted { Some(Transactions::new(instruction, 3, columns, level)?) } else { None };
     let blocks = if multicast { Some(source(least, columns)?) } else { None };
     let byte_mask = if masked { Some(source(least + usize::from(hint), columns)?) } else { None };
-    let reduction = match (reduces, operation, scalar) {
-        (false, ..) => None,
-        (true, Some(operation), Some(scalar)) => {
+    let reduction = match op.reduction {
+        None => None,
+        Some((Operator::Exchange | Operator::CompareAndSwap, _)) => return Err(unsupported()),
+        Some((operation, scalar)) => {
             let select = if into_shared { update::select::<false> } else { update::select::<true> };
             let update = select(operation, scalar).ok_or_else(unsupported)?;
             let size = scalar.size().filter(|size| *size <= 8).ok_or_else(unsupported)?;
             Some((update, size as usize))
         }
-        _ => return Err(unsupported()),
     };
     let request = |space, operation| Request {
         space,
@@ -262,16 +238,13 @@ pub(super) fn decode<'a>(
 /// Decodes `st.bulk`, which writes zeros to shared memory.
 pub(super) fn decode_zeros(
     instruction: &Instruction,
+    space: Option<Named>,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
-    let mut space = AddressSpace::Generic;
-    for modifier in instruction.opcode.modifiers().skip(1) {
-        match modifier {
-            "weak" => {}
-            "shared" | "shared::cta" => space = AddressSpace::Shared,
-            _ => return Err(DecodeError::unsupported(instruction)),
-        }
+    let space = opcode::needed_space(instruction, space)?;
+    if !matches!(space, AddressSpace::Generic | AddressSpace::Shared) {
+        return Err(DecodeError::unsupported(instruction));
     }
     opcode::count(instruction, 2, 3)?;
     if let Some(value) = instruction.operands.get(2)

@@ -11,6 +11,8 @@ use super::registers::{read_lane, write_lane};
 use super::windows::{LOCAL_WINDOW, SHARED_WINDOW, in_local_window, in_shared_window};
 use crate::decode::{Columns, DecodeError};
 use crate::observe::Observer;
+use crate::ptx::op::Op;
+use crate::ptx::op::words::AddressSpace as Space;
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 
@@ -106,63 +108,46 @@ unsafe fn moved(by: u64, source: Slot, result: Slot, frame: *mut Cell, mask: u32
 }
 
 /// Decodes `cvta`, `isspacep`, `mapa` and `getctarank`.
-pub(super) fn decode(instruction: &Instruction, columns: &mut dyn Columns) -> Result<Decoded, DecodeError> {
-    let unsupported = || DecodeError::unsupported(instruction);
-    let base = instruction.opcode.base();
-    let mut to_space = false;
-    let mut space = None;
-    let mut scalar = None;
-    for modifier in instruction.opcode.modifiers() {
-        match modifier {
-            "to" if base == "cvta" => to_space = true,
-            "u64" | "u32" => scalar = ScalarType::from_word(modifier),
-            "global" | "shared" | "shared::cta" | "shared::cluster" | "local" | "const" | "param"
-            | "param::entry"
-                if space.is_none() =>
-            {
-                space = Some(modifier.split("::").next().unwrap_or(modifier));
-            }
-            _ => return Err(unsupported()),
-        }
-    }
-    let (question, results, sources) = match base {
-        "cvta" => {
-            // A 32-bit address space has no room for the windows.
-            if scalar != Some(ScalarType::U64) {
-                return Err(unsupported());
-            }
-            let window = match space.ok_or_else(unsupported)? {
-                "shared" => SHARED_WINDOW,
-                "local" => LOCAL_WINDOW,
+pub(super) fn decode(
+    instruction: &Instruction,
+    op: &Op,
+    columns: &mut dyn Columns,
+) -> Result<Decoded, DecodeError> {
+    let has_rank = matches!(op, Op::Mapa { .. });
+    let (question, results, sources) = match *op {
+        // A 32-bit address space has no room for the windows.
+        Op::Cvta { to_space, space, scalar: ScalarType::U64 } => {
+            let window = match space {
+                Space::Local => LOCAL_WINDOW,
+                space if space.is_shared() => SHARED_WINDOW,
                 _ => 0,
             };
             let by = if to_space { window.wrapping_neg() } else { window };
             (Question::Moved(by), ScalarType::U64, ScalarType::U64)
         }
-        "isspacep" => {
-            let question = match space.ok_or_else(unsupported)? {
-                "shared" => Question::InShared,
-                "local" => Question::InLocal,
-                "const" => Question::InConstant,
-                "param" => Question::InParameters,
-                _ => Question::InGlobal,
+        Op::Isspacep(space) => {
+            let question = match space {
+                Space::Local => Question::InLocal,
+                Space::Constant => Question::InConstant,
+                Space::Global => Question::InGlobal,
+                space if space.is_shared() => Question::InShared,
+                _ => Question::InParameters,
             };
             (question, ScalarType::Pred, ScalarType::U64)
         }
-        "mapa" => {
-            let scalar = scalar.ok_or_else(unsupported)?;
+        Op::Mapa { scalar: scalar @ (ScalarType::U32 | ScalarType::U64), .. } => {
             (Question::Moved(0), scalar, scalar)
         }
-        _ => {
-            let scalar = scalar.ok_or_else(unsupported)?;
+        Op::Getctarank { scalar: scalar @ (ScalarType::U32 | ScalarType::U64), .. } => {
             (Question::Rank, ScalarType::U32, scalar)
         }
+        _ => return Err(DecodeError::unsupported(instruction)),
     };
-    let operands = if base == "mapa" { 3 } else { 2 };
+    let operands = if has_rank { 3 } else { 2 };
     opcode::count(instruction, operands, operands)?;
     let result = opcode::result(instruction, opcode::operand(instruction, 0)?, results, columns)?;
     let source = opcode::source(instruction, opcode::operand(instruction, 1)?, sources, columns)?;
-    let rank = if base == "mapa" {
+    let rank = if has_rank {
         Some(opcode::source(instruction, opcode::operand(instruction, 2)?, ScalarType::U32, columns)?)
     } else {
         None

@@ -7,6 +7,8 @@ use super::instruction::{Decoded, Operation as Decode};
 use super::opcode;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Observer;
+use crate::ptx::op::memory::Fence;
+use crate::ptx::op::words::{AddressSpace as Named, Scope};
 use crate::ptx::{Instruction, ScalarType};
 
 /// Result of `createpolicy`: an arbitrary number, since no policy has an effect here.
@@ -16,19 +18,17 @@ pub(super) const POLICY: u64 = 0x1000_0000_0000_0000;
 /// memory as it was.
 pub(super) fn decode_advice(
     instruction: &Instruction,
+    space: Option<Named>,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
-    let mut space = AddressSpace::Generic;
-    for modifier in instruction.opcode.modifiers() {
-        match modifier {
-            "L1" | "L2" | "tensormap" | "param" | "const" => {}
-            "L2::evict_last" | "L2::evict_normal" => {}
-            "global" => space = AddressSpace::Global,
-            "local" => space = AddressSpace::Local,
-            _ => return Err(DecodeError::unsupported(instruction)),
-        }
-    }
+    let space = match space {
+        Some(Named::Global) => AddressSpace::Global,
+        Some(Named::Local) => AddressSpace::Local,
+        // Of constants and parameters, generic addresses are prefetched.
+        None | Some(Named::Constant | Named::Parameter) => AddressSpace::Generic,
+        _ => return Err(DecodeError::unsupported(instruction)),
+    };
     opcode::count(instruction, 1, 2)?;
     let address = opcode::address_operand(instruction, 0, space, columns, level)?;
     Ok(Decoded::new(Decode::Nothing).address(address.slot()))
@@ -39,56 +39,15 @@ pub(super) fn decode_policy(
     instruction: &Instruction,
     columns: &mut dyn Columns,
 ) -> Result<Decoded, DecodeError> {
-    let known = instruction.opcode.modifiers().all(|modifier| {
-        matches!(
-            modifier,
-            "fractional"
-                | "range"
-                | "cvt"
-                | "global"
-                | "L2"
-                | "b64"
-                | "L2::evict_last"
-                | "L2::evict_normal"
-                | "L2::evict_first"
-                | "L2::evict_unchanged"
-        )
-    });
-    if !known {
-        return Err(DecodeError::unsupported(instruction));
-    }
     opcode::count(instruction, 1, 4)?;
     let result = opcode::result(instruction, opcode::operand(instruction, 0)?, ScalarType::B64, columns)?;
     Ok(Decoded::new(Decode::Policy(result)).results(&[result]))
 }
 
-/// Decodes `fence` and `membar`.
-pub(super) fn decode_fence(instruction: &Instruction) -> Result<Decoded, DecodeError> {
-    let mut beyond_block = false;
-    for modifier in instruction.opcode.modifiers() {
-        match modifier {
-            "cta" => {}
-            "cluster" | "gpu" | "gl" | "sys" => beyond_block = true,
-            "sc" | "acq_rel" | "acquire" | "release" | "mbarrier_init" => {}
-            // A proxy fence orders different ways to access memory, of which there is one here.
-            "proxy"
-            | "alias"
-            | "async"
-            | "async::global"
-            | "async::shared::cta"
-            | "async::shared::cluster"
-            | "async::generic"
-            | "async.global"
-            | "global"
-            | "shared::cta"
-            | "shared::cluster"
-            | "tensormap::generic"
-            | "sync_restrict::shared::cta"
-            | "sync_restrict::shared::cluster" => {}
-            _ => return Err(DecodeError::unsupported(instruction)),
-        }
-    }
-    Ok(Decoded::new(Decode::Fence { beyond_block }))
+/// Decodes `fence` and `membar`. A fence between proxies orders different ways to access memory, of which there is one
+/// here.
+pub(super) fn decode_fence(op: &Fence) -> Decoded {
+    Decoded::new(Decode::Fence { beyond_block: op.scope.is_some_and(|scope| scope != Scope::Block) })
 }
 
 /// Executes a fence: a thread that sees what follows it sees what precedes it.

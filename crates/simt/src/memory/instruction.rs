@@ -1,6 +1,6 @@
 //! Decodes and executes memory instructions.
 
-use super::access::Environment;
+use super::access::{AddressSpace, Environment};
 use super::async_copy::{self, AsyncCopy};
 use super::atomic::{self, Atomic};
 use super::barrier::{self, Barrier, Transactions};
@@ -17,6 +17,9 @@ use super::registers::write_lane;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Observer;
 use crate::ptx::Instruction;
+use crate::ptx::op::Op;
+use crate::ptx::op::memory::CopyGroup;
+use crate::ptx::op::words::AddressSpace as Space;
 use crate::registers::{Cell, Slot};
 
 /// A decoded memory instruction. It can be executed any number of times, for any frame of its function.
@@ -97,61 +100,53 @@ impl Decoded {
     }
 }
 
-/// Decodes an instruction that accesses memory. None if it does not; `ld.param` and `st.param` do not either.
+/// Decodes an instruction that accesses memory. None if it does not; `ld.param` and `st.param` do not either. `op` is
+/// that of the instruction's opcode, or one with another space.
 ///
 /// # Errors
 /// See [`DecodeError`].
 pub fn decode(
     instruction: &Instruction,
+    op: &Op,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Option<MemoryInstruction>, DecodeError> {
-    let decoded = match instruction.opcode.base() {
-        "ld" | "st" if opcode::is_parameter(instruction) => return Ok(None),
-        "ld" | "ldu" => load_store::decode_load(instruction, columns, level)?,
-        "st" if instruction.opcode.has("bulk") => bulk_copy::decode_zeros(instruction, columns, level)?,
-        "st" => load_store::decode_store(instruction, columns, level)?,
-        "atom" | "red" => atomic::decode(instruction, columns, level)?,
-        "cvta" | "isspacep" | "mapa" | "getctarank" => generic::decode(instruction, columns)?,
-        "prefetch" | "prefetchu" | "applypriority" | "discard" => {
-            hints::decode_advice(instruction, columns, level)?
+    let decoded = match op {
+        Op::Ld(access) | Op::St(access) if access.space.is_some_and(Space::is_parameter) => return Ok(None),
+        Op::Ld(access) | Op::Ldu(access) => load_store::decode_load(instruction, access, columns, level)?,
+        Op::St(access) => load_store::decode_store(instruction, access, columns, level)?,
+        Op::StAsync { access, counted } => {
+            load_store::decode_async(instruction, access, *counted, columns, level)?
         }
-        "createpolicy" => hints::decode_policy(instruction, columns)?,
-        "fence" | "membar" => hints::decode_fence(instruction)?,
-        "mbarrier" => barrier_decode::decode(instruction, columns, level)?,
-        "cp" => decode_copy(instruction, columns, level)?,
-        "ldmatrix" => matrices::decode(instruction, columns, level)?,
-        // Memory instructions without support: memory of several devices, tensors, and the memory of tensor cores.
-        "multimem" | "tensormap" | "stmatrix" | "tex" | "tld4" | "txq" | "suld" | "sust" | "sured"
-        | "suq" => return Err(DecodeError::unsupported(instruction)),
+        Op::StBulk { space } => bulk_copy::decode_zeros(instruction, *space, columns, level)?,
+        Op::Atomic(op) => atomic::decode(instruction, op, columns, level)?,
+        Op::Cvta { .. } | Op::Isspacep(_) | Op::Mapa { .. } | Op::Getctarank { .. } => {
+            generic::decode(instruction, op, columns)?
+        }
+        Op::Advice { space, .. } => hints::decode_advice(instruction, *space, columns, level)?,
+        Op::Createpolicy => hints::decode_policy(instruction, columns)?,
+        Op::Fence(fence) => hints::decode_fence(fence),
+        Op::Mbarrier(op) => barrier_decode::decode(instruction, op, columns, level)?,
+        Op::CopyArrive { counted, space } => {
+            barrier_decode::decode_copied(instruction, *counted, *space, columns, level)?
+        }
+        Op::CpAsync(op) => async_copy::decode(instruction, op, columns, level)?,
+        Op::CopyGroup { group, .. } => {
+            let operands = usize::from(*group == CopyGroup::Wait);
+            opcode::count(instruction, operands, operands)?;
+            Decoded::new(Operation::Nothing)
+        }
+        Op::CpBulk(op) => bulk_copy::decode(instruction, op, columns, level)?,
+        Op::BulkPrefetch { .. } => {
+            let address = opcode::address_operand(instruction, 0, AddressSpace::Global, columns, level)?;
+            Decoded::new(Operation::Nothing).address(address.slot())
+        }
+        Op::Ldmatrix(op) => matrices::decode(instruction, op, columns, level)?,
+        // Memory of several devices, tensors, textures, and the memory of tensor cores.
+        Op::BulkTensor | Op::Other => return Err(DecodeError::unsupported(instruction)),
         _ => return Ok(None),
     };
     Ok(Some(decoded.0))
-}
-
-/// Decodes the family of `cp.async`.
-fn decode_copy(
-    instruction: &Instruction,
-    columns: &mut dyn Columns,
-    level: Level,
-) -> Result<Decoded, DecodeError> {
-    let modifiers: Vec<&str> = instruction.opcode.modifiers().collect();
-    match modifiers[..] {
-        ["async", "commit_group" | "wait_all"] => {
-            opcode::count(instruction, 0, 0)?;
-            Ok(Decoded::new(Operation::Nothing))
-        }
-        ["async", "wait_group"] => {
-            opcode::count(instruction, 1, 1)?;
-            Ok(Decoded::new(Operation::Nothing))
-        }
-        ["async", "mbarrier", "arrive", ..] => barrier_decode::decode_copied(instruction, columns, level),
-        ["async", "bulk", ref rest @ ..] | ["reduce", "async", "bulk", ref rest @ ..] => {
-            bulk_copy::decode(instruction, rest.iter().copied(), columns, level)
-        }
-        ["async", ..] => async_copy::decode(instruction, columns, level),
-        _ => Err(DecodeError::unsupported(instruction)),
-    }
 }
 
 impl MemoryInstruction {

@@ -10,9 +10,11 @@ use super::hints;
 use super::instruction::{Decoded, Operation as Decode};
 use super::lanes::{AddressOperand, Prepared};
 use super::lookup::AccessFault;
-use super::opcode::{self, Order, Scope};
+use super::opcode;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation};
+use crate::ptx::op::memory::Access;
+use crate::ptx::op::words::{AddressSpace as Named, CacheOperator, Order, Scope};
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 
@@ -99,123 +101,82 @@ impl Transfer {
     }
 }
 
-/// Modifiers of `ld` and `st`.
-struct Modifiers {
-    space: AddressSpace,
-    order: Order,
-    scope: Option<Scope>,
-    read_only: bool,
-    past_l1: bool,
-    cache_hint: bool,
-    /// `st.async`.
-    asynchronous: bool,
-    /// A barrier counts its bytes.
-    counted: bool,
-    count: usize,
-    scalar: ScalarType,
-}
-
-impl Modifiers {
-    fn read(instruction: &Instruction) -> Result<Self, DecodeError> {
-        let unsupported = || DecodeError::unsupported(instruction);
-        let mut scalar = None;
-        let mut modifiers = Self {
-            space: AddressSpace::Generic,
-            order: Order::Weak,
-            scope: None,
-            read_only: false,
-            past_l1: false,
-            cache_hint: false,
-            asynchronous: false,
-            counted: false,
-            count: 1,
-            scalar: ScalarType::B32,
-        };
-        for modifier in instruction.opcode.modifiers() {
-            if let Some(space) = opcode::space(modifier) {
-                modifiers.space = space;
-            } else if let Some(order) = opcode::order(modifier) {
-                modifiers.order = order;
-            } else if let Some(scope) = opcode::scope(modifier) {
-                modifiers.scope = Some(scope);
-            } else if let Some(count) = opcode::vector(modifier) {
-                modifiers.count = count;
-            } else if opcode::is_hint(modifier) {
-                modifiers.cache_hint |= modifier == "L2::cache_hint";
-            } else {
-                match modifier {
-                    "nc" => modifiers.read_only = true,
-                    "cg" | "cv" | "wt" => modifiers.past_l1 = true,
-                    "ca" | "cs" | "lu" | "wb" => {}
-                    "async" => modifiers.asynchronous = true,
-                    "mbarrier::complete_tx::bytes" => modifiers.counted = true,
-                    _ => {
-                        let found = ScalarType::from_word(modifier).filter(|found| found.size().is_some());
-                        scalar = Some(found.ok_or_else(unsupported)?);
-                    }
-                }
-            }
-        }
-        modifiers.scalar = scalar.ok_or_else(unsupported)?;
-        // `.relaxed` and stronger have a scope; `.volatile` is like `.relaxed.sys`.
-        modifiers.past_l1 |= match modifiers.order {
-            Order::Weak => false,
-            Order::Volatile => true,
-            _ => modifiers.scope != Some(Scope::Block),
-        };
-        Ok(modifiers)
-    }
-}
-
 /// Decodes `ld` and `ldu`.
 pub(super) fn decode_load(
     instruction: &Instruction,
+    access: &Access,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
-    let modifiers = Modifiers::read(instruction)?;
-    let wrong = matches!(modifiers.order, Order::Release | Order::AcquireRelease)
-        || modifiers.asynchronous
-        || modifiers.counted;
-    if wrong {
-        return Err(DecodeError::unsupported(instruction));
+    match access.order {
+        Some(Order::Release | Order::AcquireRelease | Order::SequentiallyConsistent) => {
+            Err(DecodeError::unsupported(instruction))
+        }
+        _ => decode(instruction, access, Operation::Load, false, columns, level),
     }
-    decode(instruction, &modifiers, Operation::Load, columns, level)
 }
 
 /// Decodes `st`.
 pub(super) fn decode_store(
     instruction: &Instruction,
+    access: &Access,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
-    let modifiers = Modifiers::read(instruction)?;
-    let wrong = matches!(modifiers.order, Order::Acquire | Order::AcquireRelease)
-        || modifiers.read_only
-        || modifiers.space == AddressSpace::Constant
-        || modifiers.counted && !modifiers.asynchronous;
-    if wrong {
+    decode_async(instruction, access, false, columns, level)
+}
+
+/// Decodes `st.async`; a barrier may count its bytes.
+pub(super) fn decode_async(
+    instruction: &Instruction,
+    access: &Access,
+    counted: bool,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Decoded, DecodeError> {
+    let acquires =
+        matches!(access.order, Some(Order::Acquire | Order::AcquireRelease | Order::SequentiallyConsistent));
+    if acquires || access.read_only || access.space == Some(Named::Constant) {
         return Err(DecodeError::unsupported(instruction));
     }
-    decode(instruction, &modifiers, Operation::Store, columns, level)
+    decode(instruction, access, Operation::Store, counted, columns, level)
+}
+
+/// Returns true if L1 does not serve the access: by its cache operator, or since its order reaches beyond the block.
+/// `.volatile` is like `.relaxed.sys`.
+fn is_past_l1(access: &Access) -> bool {
+    let by_cache = matches!(
+        access.cache,
+        Some(CacheOperator::Global | CacheOperator::Volatile | CacheOperator::WriteThrough)
+    );
+    let by_order = match access.order {
+        None | Some(Order::Weak) => access.mmio,
+        Some(Order::Volatile) => true,
+        _ => access.scope != Some(Scope::Block),
+    };
+    by_cache || by_order
 }
 
 fn decode(
     instruction: &Instruction,
-    modifiers: &Modifiers,
+    access: &Access,
     operation: Operation,
+    counted: bool,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
-    let least = 2 + usize::from(modifiers.counted);
-    opcode::count(instruction, least, least + usize::from(modifiers.cache_hint))?;
-    let scalar = modifiers.scalar;
-    let element = scalar.size().ok_or_else(|| DecodeError::unsupported(instruction))?;
-    let mover =
-        Mover::new(element, modifiers.count, level).ok_or_else(|| DecodeError::unsupported(instruction))?;
+    let least = 2 + usize::from(counted);
+    opcode::count(instruction, least, least + usize::from(access.has_policy))?;
+    let scalar = access.scalar;
+    let elements = access.elements as usize;
+    let unsupported = || DecodeError::unsupported(instruction);
+    let element = scalar.size().ok_or_else(unsupported)?;
+    let mover = Mover::new(element, elements, level).ok_or_else(unsupported)?;
+    let space = opcode::needed_space(instruction, access.space)?;
+    let order = access.order.unwrap_or(Order::Weak);
     let is_load = operation == Operation::Load;
     let (data, address) = if is_load { (0, 1) } else { (1, 0) };
-    let operands = opcode::elements(instruction, opcode::operand(instruction, data)?, modifiers.count)?;
+    let operands = opcode::elements(instruction, opcode::operand(instruction, data)?, elements)?;
     let mut slots = Vec::with_capacity(operands.len());
     let mut sign_bits = 0;
     for operand in &operands {
@@ -227,20 +188,20 @@ fn decode(
             slots.push(opcode::source(instruction, operand, scalar, columns)?);
         }
     }
-    let address = opcode::address_operand(instruction, address, modifiers.space, columns, level)?;
+    let address = opcode::address_operand(instruction, address, space, columns, level)?;
     let request = Request {
         // An asynchronous store that a barrier counts is to shared memory, whether it says so or not.
-        space: if modifiers.counted { AddressSpace::Shared } else { modifiers.space },
+        space: if counted { AddressSpace::Shared } else { space },
         operation,
-        bytes: element * modifiers.count as u32,
-        read_only: modifiers.read_only,
-        past_l1: modifiers.past_l1,
-        strong: modifiers.order != Order::Weak,
+        bytes: element * access.elements,
+        read_only: access.read_only,
+        past_l1: is_past_l1(access),
+        strong: order != Order::Weak || access.mmio,
     };
     let registers = Registers::new(&slots, sign_bits);
-    let beyond_block = modifiers.scope != Some(Scope::Block);
-    let transfer = Transfer { request, address, registers, mover, order: modifiers.order, beyond_block };
-    if modifiers.counted {
+    let beyond_block = access.scope != Some(Scope::Block);
+    let transfer = Transfer { request, address, registers, mover, order, beyond_block };
+    if counted {
         let transactions = Transactions::new(instruction, 2, columns, level)?;
         let decoded = Decoded::new(Decode::StoreAndCount(Box::new((transfer, transactions))));
         return Ok(decoded.sources(&slots).address(address.slot()).address(transactions.slot()));

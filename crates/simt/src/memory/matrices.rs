@@ -26,6 +26,8 @@ use super::racing;
 use super::registers::write_lane;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation};
+use crate::ptx::op::matrix::Ldmatrix;
+use crate::ptx::op::words::AddressSpace as Space;
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot};
 
@@ -103,25 +105,16 @@ impl Matrices {
 /// Decodes `ldmatrix.sync.aligned.m8n8.xN{.trans}.shared.b16`.
 pub(super) fn decode(
     instruction: &Instruction,
+    op: &Ldmatrix,
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
-    let modifiers: Vec<&str> = instruction.opcode.modifiers().collect();
-    let ["sync", "aligned", "m8n8", number @ ("x1" | "x2" | "x4"), ref rest @ ..] = modifiers[..] else {
+    let Ldmatrix { count, transposed, space } = *op;
+    if !space.is_some_and(Space::is_shared) {
         return Err(DecodeError::unsupported(instruction));
-    };
-    let (transposed, ["shared" | "shared::cta", "b16"]) = (match rest {
-        ["trans", rest @ ..] => (true, rest),
-        rest => (false, rest),
-    }) else {
-        return Err(DecodeError::unsupported(instruction));
-    };
+    }
+    let count = count as usize;
     opcode::count(instruction, 2, 2)?;
-    let count = match number {
-        "x1" => 1,
-        "x2" => 2,
-        _ => 4,
-    };
     let elements = opcode::elements(instruction, opcode::operand(instruction, 0)?, count)?;
     let result = |operand| opcode::result(instruction, operand, ScalarType::B32, columns);
     let results = elements.iter().map(result).collect::<Result<Vec<Slot>, DecodeError>>()?;

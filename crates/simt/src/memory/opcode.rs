@@ -1,95 +1,30 @@
-//! Parses opcodes: the modifiers that memory instructions share.
+//! Decodes what memory instructions share: spaces, addresses, registers.
 
 use super::access::AddressSpace;
 use super::lanes::AddressOperand;
 use crate::decode::{Columns, DecodeError, Level};
+use crate::ptx::op::words::AddressSpace as Named;
 use crate::ptx::{Address, Instruction, Operand, ScalarType};
 use crate::registers::{Slot, Width};
 
-/// Returns the space that a modifier names, except `.param`.
-pub(super) fn space(modifier: &str) -> Option<AddressSpace> {
-    Some(match modifier {
-        "global" => AddressSpace::Global,
-        "shared" | "shared::cta" | "shared::cluster" => AddressSpace::Shared,
-        "local" => AddressSpace::Local,
-        "const" => AddressSpace::Constant,
-        _ => return None,
+/// Returns the space of an access; None for parameters, which are not memory here.
+pub(super) fn space(named: Option<Named>) -> Option<AddressSpace> {
+    Some(match named {
+        None => AddressSpace::Generic,
+        Some(Named::Global) => AddressSpace::Global,
+        Some(Named::Shared | Named::SharedBlock | Named::SharedCluster) => AddressSpace::Shared,
+        Some(Named::Local) => AddressSpace::Local,
+        Some(Named::Constant) => AddressSpace::Constant,
+        Some(Named::Parameter | Named::EntryParameter | Named::FunctionParameter) => return None,
     })
 }
 
-/// Returns true if the instruction accesses kernel parameters, which are not memory here.
-pub(super) fn is_parameter(instruction: &Instruction) -> bool {
-    instruction
-        .opcode
-        .modifiers()
-        .any(|modifier| matches!(modifier, "param" | "param::entry" | "param::func"))
-}
-
-/// Memory order of an access.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Order {
-    #[default]
-    Weak,
-    Volatile,
-    Relaxed,
-    Acquire,
-    Release,
-    AcquireRelease,
-}
-
-/// Scope of an access's order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
-    Block,
-    Beyond,
-}
-
-pub(super) fn order(modifier: &str) -> Option<Order> {
-    Some(match modifier {
-        "weak" => Order::Weak,
-        "volatile" => Order::Volatile,
-        "relaxed" | "mmio" => Order::Relaxed,
-        "acquire" => Order::Acquire,
-        "release" => Order::Release,
-        "acq_rel" => Order::AcquireRelease,
-        _ => return None,
-    })
-}
-
-pub(super) fn scope(modifier: &str) -> Option<Scope> {
-    Some(match modifier {
-        "cta" => Scope::Block,
-        "cluster" | "gpu" | "sys" => Scope::Beyond,
-        _ => return None,
-    })
-}
-
-/// Returns true for cache hints: eviction priority and prefetch size, which change no result.
-pub(super) fn is_hint(modifier: &str) -> bool {
-    matches!(
-        modifier,
-        "L1::evict_normal"
-            | "L1::evict_unchanged"
-            | "L1::evict_first"
-            | "L1::evict_last"
-            | "L1::no_allocate"
-            | "L2::evict_normal"
-            | "L2::evict_first"
-            | "L2::evict_last"
-            | "L2::cache_hint"
-            | "L2::64B"
-            | "L2::128B"
-            | "L2::256B"
-    )
-}
-
-pub(super) fn vector(modifier: &str) -> Option<usize> {
-    Some(match modifier {
-        "v2" => 2,
-        "v4" => 4,
-        "v8" => 8,
-        _ => return None,
-    })
+/// Returns the space of an instruction that does not access parameters.
+pub(super) fn needed_space(
+    instruction: &Instruction,
+    named: Option<Named>,
+) -> Result<AddressSpace, DecodeError> {
+    space(named).ok_or_else(|| DecodeError::unsupported(instruction))
 }
 
 /// Returns the address operand of an instruction.

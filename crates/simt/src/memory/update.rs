@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use half::{bf16, f16};
 
 use crate::ptx::ScalarType;
+use crate::ptx::op::words::Update as Operator;
 
 /// Updates the element at an address with one or two operands, given in the low bits, and returns its old value.
 ///
@@ -15,84 +16,85 @@ pub(super) type Update = unsafe fn(address: u64, b: u64, c: u64) -> u64;
 
 const RELAXED: Ordering = Ordering::Relaxed;
 
-/// Returns the operation of this name on elements of this type, in global memory (`GLOBAL`) or in private memory.
+/// Returns an operation on elements of this type, in global memory (`GLOBAL`) or in private memory.
 ///
 /// In global memory `add.f32` flushes subnormal operands and results to 0, in shared memory it does not: PTX ISA,
 /// "Parallel Synchronization and Communication Instructions: atom".
-pub(super) fn select<const GLOBAL: bool>(operation: &str, scalar: ScalarType) -> Option<Update> {
+pub(super) fn select<const GLOBAL: bool>(operation: Operator, scalar: ScalarType) -> Option<Update> {
+    use Operator::{Add, And, CompareAndSwap, Decrement, Exchange, Increment, Max, Min, Or, Xor};
     use ScalarType::{B16, B32, B64, Bf16, Bf16x2, F16, F16x2, F32, F64, S32, S64, U16, U32, U64};
     Some(match (operation, scalar) {
-        ("add", U32 | S32) => |a, b, _| {
+        (Add, U32 | S32) => |a, b, _| {
             fetch_32::<GLOBAL>(a, |word| word.fetch_add(b as u32, RELAXED), |old| old.wrapping_add(b as u32))
         },
-        ("add", U64 | S64) => {
+        (Add, U64 | S64) => {
             |a, b, _| fetch_64::<GLOBAL>(a, |word| word.fetch_add(b, RELAXED), |old| old.wrapping_add(b))
         }
-        ("and", B32 | U32 | S32) => {
+        (And, B32 | U32 | S32) => {
             |a, b, _| fetch_32::<GLOBAL>(a, |word| word.fetch_and(b as u32, RELAXED), |old| old & b as u32)
         }
-        ("and", B64 | U64 | S64) => {
+        (And, B64 | U64 | S64) => {
             |a, b, _| fetch_64::<GLOBAL>(a, |word| word.fetch_and(b, RELAXED), |old| old & b)
         }
-        ("or", B32 | U32 | S32) => {
+        (Or, B32 | U32 | S32) => {
             |a, b, _| fetch_32::<GLOBAL>(a, |word| word.fetch_or(b as u32, RELAXED), |old| old | b as u32)
         }
-        ("or", B64 | U64 | S64) => {
+        (Or, B64 | U64 | S64) => {
             |a, b, _| fetch_64::<GLOBAL>(a, |word| word.fetch_or(b, RELAXED), |old| old | b)
         }
-        ("xor", B32 | U32 | S32) => {
+        (Xor, B32 | U32 | S32) => {
             |a, b, _| fetch_32::<GLOBAL>(a, |word| word.fetch_xor(b as u32, RELAXED), |old| old ^ b as u32)
         }
-        ("xor", B64 | U64 | S64) => {
+        (Xor, B64 | U64 | S64) => {
             |a, b, _| fetch_64::<GLOBAL>(a, |word| word.fetch_xor(b, RELAXED), |old| old ^ b)
         }
-        ("exch", B32 | U32 | S32 | F32) => {
+        (Exchange, B32 | U32 | S32 | F32) => {
             |a, b, _| fetch_32::<GLOBAL>(a, |word| word.swap(b as u32, RELAXED), |_| b as u32)
         }
-        ("exch", B64 | U64 | S64 | F64) => {
+        (Exchange, B64 | U64 | S64 | F64) => {
             |a, b, _| fetch_64::<GLOBAL>(a, |word| word.swap(b, RELAXED), |_| b)
         }
-        ("cas", B16 | U16) => {
+        (CompareAndSwap, B16 | U16) => {
             |a, b, c| each_16::<GLOBAL>(a, |old| if old == b as u16 { c as u16 } else { old })
         }
-        ("cas", B32 | U32 | S32) => {
+        (CompareAndSwap, B32 | U32 | S32) => {
             |a, b, c| each_32::<GLOBAL>(a, |old| if old == b as u32 { c as u32 } else { old })
         }
-        ("cas", B64 | U64 | S64) => |a, b, c| each_64::<GLOBAL>(a, |old| if old == b { c } else { old }),
-        ("inc", U32) => |a, b, _| each_32::<GLOBAL>(a, |old| if old >= b as u32 { 0 } else { old + 1 }),
-        ("dec", U32) => {
+        (CompareAndSwap, B64 | U64 | S64) => {
+            |a, b, c| each_64::<GLOBAL>(a, |old| if old == b { c } else { old })
+        }
+        (Increment, U32) => |a, b, _| each_32::<GLOBAL>(a, |old| if old >= b as u32 { 0 } else { old + 1 }),
+        (Decrement, U32) => {
             |a, b, _| each_32::<GLOBAL>(a, |old| if old == 0 || old > b as u32 { b as u32 } else { old - 1 })
         }
-        ("min", U32) => |a, b, _| each_32::<GLOBAL>(a, |old| old.min(b as u32)),
-        ("max", U32) => |a, b, _| each_32::<GLOBAL>(a, |old| old.max(b as u32)),
-        ("min", S32) => |a, b, _| each_32::<GLOBAL>(a, |old| (old as i32).min(b as i32) as u32),
-        ("max", S32) => |a, b, _| each_32::<GLOBAL>(a, |old| (old as i32).max(b as i32) as u32),
-        ("min", U64) => |a, b, _| each_64::<GLOBAL>(a, |old| old.min(b)),
-        ("max", U64) => |a, b, _| each_64::<GLOBAL>(a, |old| old.max(b)),
-        ("min", S64) => |a, b, _| each_64::<GLOBAL>(a, |old| (old as i64).min(b as i64) as u64),
-        ("max", S64) => |a, b, _| each_64::<GLOBAL>(a, |old| (old as i64).max(b as i64) as u64),
-        ("add", F32) if GLOBAL => |a, b, _| each_32::<GLOBAL>(a, |old| add_f32_flushing(old, b as u32)),
-        ("add", F32) => |a, b, _| each_32::<GLOBAL>(a, |old| add_f32(old, b as u32)),
-        ("add", F64) => |a, b, _| each_64::<GLOBAL>(a, |old| add_f64(old, b)),
-        ("add", F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, |x, y| x + y)),
-        ("min", F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, smaller)),
-        ("max", F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, larger)),
-        ("add", Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, |x, y| x + y)),
-        ("min", Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, smaller)),
-        ("max", Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, larger)),
+        (Min, U32) => |a, b, _| each_32::<GLOBAL>(a, |old| old.min(b as u32)),
+        (Max, U32) => |a, b, _| each_32::<GLOBAL>(a, |old| old.max(b as u32)),
+        (Min, S32) => |a, b, _| each_32::<GLOBAL>(a, |old| (old as i32).min(b as i32) as u32),
+        (Max, S32) => |a, b, _| each_32::<GLOBAL>(a, |old| (old as i32).max(b as i32) as u32),
+        (Min, U64) => |a, b, _| each_64::<GLOBAL>(a, |old| old.min(b)),
+        (Max, U64) => |a, b, _| each_64::<GLOBAL>(a, |old| old.max(b)),
+        (Min, S64) => |a, b, _| each_64::<GLOBAL>(a, |old| (old as i64).min(b as i64) as u64),
+        (Max, S64) => |a, b, _| each_64::<GLOBAL>(a, |old| (old as i64).max(b as i64) as u64),
+        (Add, F32) if GLOBAL => |a, b, _| each_32::<GLOBAL>(a, |old| add_f32_flushing(old, b as u32)),
+        (Add, F32) => |a, b, _| each_32::<GLOBAL>(a, |old| add_f32(old, b as u32)),
+        (Add, F64) => |a, b, _| each_64::<GLOBAL>(a, |old| add_f64(old, b)),
+        (Add, F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, |x, y| x + y)),
+        (Min, F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, smaller)),
+        (Max, F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, larger)),
+        (Add, Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, |x, y| x + y)),
+        (Min, Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, smaller)),
+        (Max, Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, larger)),
         // Each half of a packed pair is atomic by itself; both together is stronger.
-        ("add", F16x2) => {
+        (Add, F16x2) => {
             |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, |x, y| x + y)))
         }
-        ("min", F16x2) => |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, smaller))),
-        ("max", F16x2) => |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, larger))),
-        ("add", Bf16x2) => {
+        (Min, F16x2) => |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, smaller))),
+        (Max, F16x2) => |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, larger))),
+        (Add, Bf16x2) => {
             |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| bf16_of(x, y, |x, y| x + y)))
         }
-        ("min", Bf16x2) => {
-            |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| bf16_of(x, y, smaller)))
-        }
-        ("max", Bf16x2) => |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| bf16_of(x, y, larger))),
+        (Min, Bf16x2) => |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| bf16_of(x, y, smaller))),
+        (Max, Bf16x2) => |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| bf16_of(x, y, larger))),
         _ => return None,
     })
 }

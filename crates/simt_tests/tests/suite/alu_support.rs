@@ -507,6 +507,10 @@ pub(crate) fn refused(text: &str) {
     for level in levels() {
         match Machine::try_new(text, level) {
             Err(DecodeError::Unsupported(opcode)) => assert!(text.starts_with(&opcode), "{text}: {opcode}"),
+            Err(DecodeError::Opcode(error)) => {
+                let opcode = text.split(' ').next().expect("an opcode");
+                assert!(error.to_string().contains(opcode), "{text}: {error}");
+            }
             Err(other) => panic!("{text}: {other}"),
             Ok(_) => panic!("{text}: accepted"),
         }

@@ -5,6 +5,7 @@ use simt::cards::find;
 use simt::count::{Counts, L2State, LaunchCounters, LaunchShape, Modelled, Slots};
 use simt::exec::{SiteInfo, SourceLine};
 use simt::observe::{Operation, Space};
+use simt::ptx::op::Op;
 
 fn counters() -> LaunchCounters {
     let card = find("h200").unwrap();
@@ -63,6 +64,7 @@ fn sums() {
 fn by_line_of_the_source() {
     let counters = counters();
     let line = |file: &str, line| SourceLine { file: file.into(), line, column: 1, function: None };
+    let op = |opcode: &str| Op::read(opcode).expect("an opcode");
     let site = |opcode: &str, source: Vec<SourceLine>| SiteInfo {
         function: "kernel".into(),
         opcode: opcode.into(),
@@ -70,7 +72,8 @@ fn by_line_of_the_source() {
         source,
         waits_before: false,
         turns_together: 1,
-        slots: Slots::of(opcode),
+        op: op(opcode),
+        slots: Slots::of(&op(opcode)),
     };
     let sites = [
         site("add.s64", vec![line("src/kernel.rs", 7)]),

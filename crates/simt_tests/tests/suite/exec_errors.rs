@@ -34,7 +34,7 @@ fn unsupported_instructions_by_name_and_place() {
     assert_eq!(complaint(text), format!("unsupported instruction {name}, line 8 (src/copy.rs:12:9) in `k`"));
     assert_eq!(
         complaint(".visible .entry k()\n{\n\t.reg .b32 %r<2>;\n\tfrobnicate.b32 %r0, %r1;\n\tret;\n}"),
-        "unsupported instruction frobnicate.b32, line 7 in `k`"
+        "unknown instruction frobnicate.b32, line 7 in `k`"
     );
 }
 
@@ -44,15 +44,15 @@ fn what_no_kernel_reaches_is_not_looked_at() {
     let quiet = format!("{helper}.visible .entry k()\n{{\n\tret;\n}}");
     assert_eq!(load(&quiet).expect("it loads").sites().len(), 2);
     let caller = format!("{helper}.visible .entry k()\n{{\n\tcall helper;\n\tret;\n}}");
-    assert_eq!(complaint(&caller), "unsupported instruction frobnicate, line 6 in `helper`");
+    assert_eq!(complaint(&caller), "unknown instruction frobnicate, line 6 in `helper`");
     let by_address =
         format!("{helper}.visible .entry k()\n{{\n\t.reg .b64 %rd<2>;\n\tmov.u64 %rd0, helper;\n\tret;\n}}");
-    assert_eq!(complaint(&by_address), "unsupported instruction frobnicate, line 6 in `helper`");
+    assert_eq!(complaint(&by_address), "unknown instruction frobnicate, line 6 in `helper`");
     let in_table = format!(
         "{helper}.global .u64 table[1] = {{helper}};\n.visible .entry k()\n{{\n\t.reg .b64 %rd<2>;\n\tld.global.u64 %rd0, [table];\n\
          p: .callprototype _ ();\n\tcall %rd0, (), p;\n\tret;\n}}"
     );
-    assert_eq!(complaint(&in_table), "unsupported instruction frobnicate, line 6 in `helper`");
+    assert_eq!(complaint(&in_table), "unknown instruction frobnicate, line 6 in `helper`");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn operands_that_do_not_fit() {
     let wrong = |body: &str| complaint(&kernel("k", "", body));
     let says = |text: &str, part: &str| assert!(text.contains(part), "{text}");
     says(&wrong("bar.sync;"), "bar.sync: not the operands of a barrier, line 13 in `k`");
-    says(&wrong("bar.frob 0;"), "unsupported instruction bar.frob");
+    says(&wrong("bar.frob 0;"), "bar.frob: lacks .sync, .arrive or .red");
     says(&wrong("ld.param.u64 %rd1, [out+4];"), "beyond the kernel's parameters");
     says(&wrong("st.param.u64 [out], %rd1;"), "`out` is not in parameter space");
     says(&wrong("nanosleep.u32 %rd1;"), "an operand that is not a 32-bit value");

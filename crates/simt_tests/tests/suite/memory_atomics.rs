@@ -377,7 +377,6 @@ fn wrong_atomics_are_named() {
     let mut machine = Machine::new(&memory);
     for code in [
         "atom.global.add.s8 %r1, [%rd1], %r2;",
-        "atom.global.mul.u32 %r1, [%rd1], %r2;",
         "atom.local.add.u32 %r1, [%rd1], %r2;",
         "atom.const.add.u32 %r1, [%rd1], %r2;",
         "atom.global.inc.s32 %r1, [%rd1], %r2;",
@@ -389,6 +388,8 @@ fn wrong_atomics_are_named() {
         let error = machine.decode(code).expect_err(code);
         assert_eq!(error.to_string(), format!("unsupported instruction {opcode}"));
     }
+    let error = machine.decode("atom.global.mul.u32 %r1, [%rd1], %r2;").expect_err("no such operation");
+    assert_eq!(error.to_string(), "atom.global.mul.u32: lacks an operation");
     machine.set("%rd1", |lane| buffer + 4 * lane);
     let fault = machine.fault("atom.global.add.u64 %rd2, [%rd1], %rd3;", 0b10);
     assert!(matches!(fault.kind, FaultKind::Misaligned { operation: Operation::Atomic, bytes: 8, .. }));

@@ -198,7 +198,10 @@ fn misuse_is_named() {
         FaultKind::OutOfBounds { space: Space::Shared, bytes: 8, address: 8064, .. }
     ));
     let error = machine.decode("mbarrier.arrive.odd.shared.b64 _, [%r1];").expect_err("no such thing");
-    assert_eq!(error.to_string(), "unsupported instruction mbarrier.arrive.odd.shared.b64");
+    assert_eq!(
+        error.to_string(),
+        "mbarrier.arrive.odd.shared.b64: unknown modifier .odd, or not in this place"
+    );
 }
 
 /// Who passes is ordered behind all who arrived in the phase: the observer hears of it as of a barrier of those warps.

@@ -92,8 +92,11 @@ fn what_the_source_has_not_is_zero() {
             "cp.async.ca.shared.global [%r1], [%rd1], 2;",
             "cp.async.ca.shared.global: the size must be 4, 8 or 16",
         ),
-        ("cp.async.ca.global.shared [%rd1], [%r1], 4;", "unsupported instruction cp.async.ca.global.shared"),
-        ("cp.sync.ca.shared.global [%r1], [%rd1], 4;", "unsupported instruction cp.sync.ca.shared.global"),
+        (
+            "cp.async.ca.global.shared [%rd1], [%r1], 4;",
+            "cp.async.ca.global.shared: lacks .shared before .global",
+        ),
+        ("cp.sync.ca.shared.global [%r1], [%rd1], 4;", "cp.sync.ca.shared.global: lacks .async"),
     ] {
         assert_eq!(machine.decode(code).expect_err(code).to_string(), message);
     }

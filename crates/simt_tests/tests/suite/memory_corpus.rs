@@ -92,11 +92,13 @@ fn every_memory_instruction_of_the_corpus_is_known() {
                 );
                 let parameter = instruction.opcode.modifiers().any(|modifier| modifier.starts_with("param"))
                     && matches!(base, "ld" | "st");
+                let op = instruction.opcode.op().expect("a known opcode");
                 for level in [Level::Portable, Level::detect()] {
                     let mut columns = Paper { body, cell: 0 };
-                    let decoded = memory::decode(instruction, &mut columns, level).unwrap_or_else(|error| {
-                        panic!("{}: {:?}: {error}", path.display(), instruction.position)
-                    });
+                    let decoded =
+                        memory::decode(instruction, &op, &mut columns, level).unwrap_or_else(|error| {
+                            panic!("{}: {:?}: {error}", path.display(), instruction.position)
+                        });
                     let opcode = instruction.opcode.as_str();
                     assert_eq!(decoded.is_some(), ours && !parameter, "{opcode}");
                     if let Some(decoded) = decoded

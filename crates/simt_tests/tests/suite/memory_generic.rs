@@ -114,7 +114,7 @@ fn advice_changes_nothing() {
     assert!(policy[0] != 0 && policy == [policy[0]; 32]);
     assert_eq!(machine.recorder.seen.len(), 1);
     let error = machine.decode("prefetch.global.L3 [%rd1];").expect_err("no such level");
-    assert_eq!(error.to_string(), "unsupported instruction prefetch.global.L3");
+    assert_eq!(error.to_string(), "prefetch.global.L3: unknown modifier .L3, or not in this place");
 }
 
 #[test]
@@ -139,6 +139,6 @@ fn fences_are_told_with_their_scope() {
     let mut machine = Machine::new(&memory);
     assert_eq!(
         machine.decode("fence.odd.gpu;").expect_err("no such fence").to_string(),
-        "unsupported instruction fence.odd.gpu"
+        "fence.odd.gpu: unknown modifier .odd, or not in this place"
     );
 }

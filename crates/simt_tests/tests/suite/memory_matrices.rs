@@ -95,13 +95,17 @@ fn what_no_gpu_does_is_refused() {
     assert_eq!(fault.lane, 5);
     let fault = machine(&memory, &data, |lane| 4096 * (lane / 7)).fault(load, ALL);
     assert_eq!(fault.lane, 7);
-    for other in ["m8n8.x3.shared.b16", "m8n16.x1.shared.b8x16.b6x16_p32", "m8n8.x1.global.b16"] {
-        let mut machine = machine(&memory, &data, |lane| lane);
-        let error = machine.decode(&format!("ldmatrix.sync.aligned.{other} {{%r2}}, [%r1];"));
-        assert_eq!(
-            error.expect_err("it is unknown").to_string(),
-            format!("unsupported instruction ldmatrix.sync.aligned.{other}")
-        );
+    let mut decoder = machine(&memory, &data, |lane| lane);
+    let mut refusal = |form: &str| {
+        let error = decoder.decode(&format!("ldmatrix.sync.aligned.{form} {{%r2}}, [%r1];"));
+        error.expect_err("it is unknown").to_string()
+    };
+    assert_eq!(
+        refusal("m8n8.x3.shared.b16"),
+        "ldmatrix.sync.aligned.m8n8.x3.shared.b16: lacks .x1, .x2 or .x4"
+    );
+    for other in ["m8n16.x1.shared.b8x16.b6x16_p32", "m8n8.x1.global.b16"] {
+        assert_eq!(refusal(other), format!("unsupported instruction ldmatrix.sync.aligned.{other}"));
     }
     let mut machine = machine(&memory, &data, |lane| lane);
     let error = machine.decode("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r2}, [%r1];");

@@ -64,7 +64,10 @@ fn what_cannot_be_decoded_says_why() {
     let memory = device();
     let mut machine = Machine::new(&memory);
     for (code, message) in [
-        ("ld.global.wrong.b32 %r1, [%rd1];", "unsupported instruction ld.global.wrong.b32"),
+        (
+            "ld.global.wrong.b32 %r1, [%rd1];",
+            "ld.global.wrong.b32: unknown modifier .wrong, or not in this place",
+        ),
         ("ld.release.gpu.b32 %r1, [%rd1];", "unsupported instruction ld.release.gpu.b32"),
         ("st.const.b32 [%rd1], %r1;", "unsupported instruction st.const.b32"),
         ("st.acquire.gpu.b32 [%rd1], %r1;", "unsupported instruction st.acquire.gpu.b32"),

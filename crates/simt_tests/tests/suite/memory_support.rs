@@ -314,7 +314,7 @@ impl<'a> Machine<'a> {
         std::array::from_fn(|lane| self.frame.read(slot, lane))
     }
 
-    /// Decodes the instructions; panics if one is another room's.
+    /// Decodes the instructions; panics if one does not access memory.
     pub(crate) fn decode(&mut self, code: &str) -> Result<Vec<MemoryInstruction>, DecodeError> {
         let body = parse(code);
         let count = body.instructions.len() - 1;
@@ -323,8 +323,10 @@ impl<'a> Machine<'a> {
         body.instructions[..count]
             .iter()
             .map(|instruction| {
-                let decoded = memory::decode(instruction, &mut layout, level)?;
-                Ok(decoded.unwrap_or_else(|| panic!("{} is another room's", instruction.opcode.as_str())))
+                let op = instruction.opcode.op()?;
+                let decoded = memory::decode(instruction, &op, &mut layout, level)?;
+                Ok(decoded
+                    .unwrap_or_else(|| panic!("{} does not access memory", instruction.opcode.as_str())))
             })
             .collect()
     }

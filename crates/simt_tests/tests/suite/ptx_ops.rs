@@ -75,6 +75,11 @@ fn modifiers_become_fields() {
         op("barrier.cta.red.or.aligned.pred"),
         Op::Barrier { verb: BarrierVerb::Reduce(Reduction::Or), aligned: true }
     );
+    let Op::Mma(mma) = op("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32") else { panic!() };
+    assert_eq!((mma.rows, mma.columns, mma.depth, mma.a), (16, 8, 16, simt::ptx::ScalarType::Bf16));
+    let Op::Ldmatrix(load) = op("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16") else { panic!() };
+    assert_eq!((load.count, load.transposed), (4, true));
+    assert_eq!(op("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32"), Op::Other);
     assert_eq!(op("set.eq.u16.f16"), {
         let Op::Compare(compare) = op("set.eq.u16.f16") else { panic!() };
         assert_eq!(compare.number, Some(U16));

@@ -24,10 +24,12 @@ use crate::count::Slots;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::memory::{self, MemoryInstruction};
 use crate::ptx::cfg::{BlockId, Cfg};
-use crate::ptx::{self, Body, FunctionKind, Instruction, LabelMeaning, Operand, ScalarType};
+use crate::ptx::op::Op;
+use crate::ptx::op::memory::Access;
+use crate::ptx::op::words::AddressSpace;
+use crate::ptx::{self, Body, FunctionKind, Instruction, LabelMeaning, Operand, RegisterId, ScalarType};
 use crate::registers::{Slot, Width};
 pub(super) use call::references;
-use parameter::is_parameter;
 
 /// Compilation of a program, function by function.
 pub(super) struct Compiler<'a> {
@@ -74,7 +76,9 @@ impl<'a> Compiler<'a> {
         let cfg = Cfg::new(&names.index, body);
         let mut unit = Unit { compiler: self, layout, body, cfg, is_entry, first };
         for (instruction, index) in body.instructions.iter().zip(0..) {
-            let site = SiteInfo::new(&names.index, &name, instruction);
+            // Of an unknown opcode the site is needed for the error only.
+            let op = instruction.opcode.op().unwrap_or(Op::Other);
+            let site = SiteInfo::new(&names.index, &name, instruction, op);
             unit.instruction(instruction, index).map_err(|error| LoadError::Instruction {
                 error,
                 line: instruction.position.line,
@@ -135,7 +139,7 @@ impl Compiler<'_> {
         let mut predecessors: Option<Vec<Vec<BlockId>>> = None;
         for (instruction, index) in body.instructions.iter().zip(0..) {
             let site = (first + index) as usize;
-            if instruction.opcode.base() != "trap" || says(&self.sites[site]) {
+            if instruction.opcode.op() != Ok(Op::Trap) || says(&self.sites[site]) {
                 continue;
             }
             let predecessors = predecessors.get_or_insert_with(|| cfg.predecessors());
@@ -169,7 +173,8 @@ impl Unit<'_, '_> {
             source: Vec::new(),
             waits_before: false,
             turns_together: 1,
-            slots: Slots::of("ret"),
+            op: Op::Ret,
+            slots: Slots::of(&Op::Ret),
         });
     }
 
@@ -195,9 +200,10 @@ impl Unit<'_, '_> {
             return Err(DecodeError::operands(instruction, "its guard is not a predicate"));
         }
         uses.sources.push(guard);
-        let action = match self.control(instruction, index, &mut uses)? {
+        let op = instruction.opcode.op()?;
+        let action = match self.control(instruction, &op, index, &mut uses)? {
             Some(action) => action,
-            None => self.other(instruction, &mut uses)?,
+            None => self.other(instruction, op, &mut uses)?,
         };
         self.push(guard, negated, action, &uses);
         Ok(())
@@ -207,14 +213,14 @@ impl Unit<'_, '_> {
     fn control(
         &mut self,
         instruction: &Instruction,
+        op: &Op,
         index: u32,
         uses: &mut Use,
     ) -> Result<Option<Action>, DecodeError> {
         let wrong = |what: &str| Err(DecodeError::operands(instruction, what));
-        let opcode = &instruction.opcode;
         let operands = instruction.operands.as_slice();
-        let rare = match opcode.base() {
-            "bra" => {
+        let rare = match op {
+            Op::Bra => {
                 let [Operand::Label(label)] = operands else { return wrong("expected a label") };
                 let Some(target) = self.body.target(*label) else { return wrong("no such place") };
                 let branch = Branch {
@@ -227,7 +233,7 @@ impl Unit<'_, '_> {
                 };
                 return Ok(Some(Action::Branch(branch)));
             }
-            "brx" => {
+            Op::Brx => {
                 let [selector, Operand::Label(list)] = operands else {
                     return wrong("expected an index and a list");
                 };
@@ -243,23 +249,27 @@ impl Unit<'_, '_> {
                 let index_slot = self.word(selector, uses)?;
                 Rare::Switch { index: index_slot, targets, meets: self.meets(index) }
             }
-            "call" => self.call(instruction, uses)?,
-            "ret" if self.is_entry => Rare::Exit,
-            "ret" => Rare::Return,
-            "exit" => Rare::Exit,
-            "trap" => Rare::Trap,
-            "brkpt" => Rare::Breakpoint,
-            "pmevent" | "griddepcontrol" | "setmaxnreg" => Rare::Nothing,
-            "nanosleep" => {
+            Op::Call => self.call(instruction, uses)?,
+            Op::Ret if self.is_entry => Rare::Exit,
+            Op::Ret => Rare::Return,
+            Op::Exit => Rare::Exit,
+            Op::Trap => Rare::Trap,
+            Op::Brkpt => Rare::Breakpoint,
+            Op::Pmevent | Op::Griddepcontrol { .. } | Op::Setmaxnreg => Rare::Nothing,
+            Op::Nanosleep => {
                 let [time] = operands else { return wrong("expected a time") };
                 Rare::Sleep(self.word(time, uses)?)
             }
-            "bar" | "barrier" => self.barrier(instruction, uses)?,
-            "ld" if is_parameter(instruction) => match self.load_parameter(instruction, uses)? {
-                Some(action) => return Ok(Some(action)),
-                None => return Ok(None),
-            },
-            "st" if is_parameter(instruction) => self.store_parameter(instruction, uses)?,
+            Op::WarpSync => self.warp_sync(instruction, uses)?,
+            Op::ClusterBarrier { waits: true, .. } => Rare::ClusterWait,
+            Op::ClusterBarrier { waits: false, .. } => Rare::ClusterArrive,
+            Op::Barrier { verb, aligned } => self.barrier(instruction, *verb, *aligned, uses)?,
+            Op::Ld(access) if access.space.is_some_and(AddressSpace::is_parameter) => {
+                return self.load_parameter(instruction, access, uses);
+            }
+            Op::St(access) if access.space.is_some_and(AddressSpace::is_parameter) => {
+                self.store_parameter(instruction, access, uses)?
+            }
             _ => return Ok(None),
         };
         Ok(Some(self.rare(rare)))
@@ -284,9 +294,17 @@ impl Unit<'_, '_> {
     }
 
     /// Compiles arithmetic, collectives and memory instructions.
-    fn other(&mut self, instruction: &Instruction, uses: &mut Use) -> Result<Action, DecodeError> {
-        let rewritten = self.rewritten(instruction);
-        let instruction = rewritten.as_ref().unwrap_or(instruction);
+    fn other(&mut self, instruction: &Instruction, op: Op, uses: &mut Use) -> Result<Action, DecodeError> {
+        let split = self.with_split_vectors(instruction);
+        let instruction = split.as_ref().unwrap_or(instruction);
+        let op = match op {
+            // By an address in a register, which is one in constant or local memory.
+            Op::Ld(access) if access.space.is_some_and(AddressSpace::is_parameter) => {
+                let space = if self.is_entry { AddressSpace::Constant } else { AddressSpace::Local };
+                Op::Ld(Access { space: Some(space), ..access })
+            }
+            op => op,
+        };
         let level = self.compiler.level;
         if let Some(arithmetic) = alu::decode(instruction, &mut self.layout, level)? {
             uses.sources.extend(arithmetic.sources());
@@ -302,11 +320,12 @@ impl Unit<'_, '_> {
             uses.results.extend(collective.results());
             let constant = collective.member_mask.and_then(|slot| self.layout.constant(slot));
             self.rare(Rare::Collective(collective, constant.map(|bits| bits as u32)))
-        } else if let Some(product) = alu::decode_product(instruction, &mut self.layout)? {
+        } else if let Op::Mma(mma) = op {
+            let product = alu::decode_product(instruction, &mma, &mut self.layout)?;
             uses.sources.extend(product.sources());
             uses.results.extend(product.results());
             self.rare(Rare::Product(Box::new(product)))
-        } else if let Some(decoded) = memory::decode(instruction, &mut self.layout, level)? {
+        } else if let Some(decoded) = memory::decode(instruction, &op, &mut self.layout, level)? {
             uses.sources.extend(decoded.sources());
             uses.sources.extend(decoded.addresses());
             uses.results.extend(decoded.results());
@@ -330,36 +349,30 @@ impl Unit<'_, '_> {
         self.layout.always.iter().filter_map(fill).collect()
     }
 
-    /// Rewrites vector registers as lists of their elements, and parameters by address as constants.
-    fn rewritten(&self, instruction: &Instruction) -> Option<Instruction> {
+    /// Returns the instruction with the elements of vector registers in their place, if it has any.
+    fn with_split_vectors(&self, instruction: &Instruction) -> Option<Instruction> {
         let vector = |operand: &Operand| match operand {
             Operand::Register(register) => {
                 self.body.family(*register)?.vector.map(|count| (*register, count))
             }
             _ => None,
         };
-        let has_vector = instruction.operands.iter().any(|operand| vector(operand).is_some());
-        let by_address = instruction.opcode.base() == "ld" && is_parameter(instruction);
-        if !has_vector && !by_address {
+        if !instruction.operands.iter().any(|operand| vector(operand).is_some()) {
             return None;
         }
         let mut changed = instruction.clone();
         for operand in &mut changed.operands {
             if let Some((register, count)) = vector(operand) {
-                let components = [ptx::Component::X, ptx::Component::Y, ptx::Component::Z, ptx::Component::W];
-                let elements = components.into_iter().take(usize::from(count));
-                *operand =
-                    Operand::Vector(elements.map(|element| Operand::Element(register, element)).collect());
+                *operand = elements(register, count);
             }
-        }
-        if by_address {
-            let words = instruction.opcode.as_str().split('.').map(|word| match word {
-                "param" | "param::entry" | "param::func" if self.is_entry => "const",
-                "param" | "param::entry" | "param::func" => "local",
-                word => word,
-            });
-            changed.opcode = ptx::Opcode::new(&words.collect::<Vec<_>>().join("."));
         }
         Some(changed)
     }
+}
+
+/// Returns the elements of a vector register.
+fn elements(register: RegisterId, count: u8) -> Operand {
+    use crate::ptx::Component::{W, X, Y, Z};
+    let components = [X, Y, Z, W].into_iter().take(usize::from(count));
+    Operand::Vector(components.map(|component| Operand::Element(register, component)).collect())
 }

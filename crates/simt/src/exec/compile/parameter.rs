@@ -3,9 +3,10 @@
 use super::super::layout::Bytes;
 use super::super::step::{Action, Load, ParameterLoad, Rare};
 use super::super::uses::Use;
-use super::Unit;
+use super::{Unit, elements};
 use crate::decode::{Columns, DecodeError};
-use crate::ptx::{self, Address, AddressBase, Instruction, Operand, RegisterId, ScalarType};
+use crate::ptx::op::memory::Access;
+use crate::ptx::{Address, AddressBase, Instruction, Operand, RegisterId, ScalarType};
 use crate::registers::{Slot, Width};
 
 impl Unit<'_, '_> {
@@ -13,6 +14,7 @@ impl Unit<'_, '_> {
     pub(super) fn load_parameter(
         &mut self,
         instruction: &Instruction,
+        access: &Access,
         uses: &mut Use,
     ) -> Result<Option<Action>, DecodeError> {
         let [results, Operand::Address(Address { base, offset, more })] = instruction.operands.as_slice()
@@ -20,7 +22,7 @@ impl Unit<'_, '_> {
             return Err(DecodeError::operands(instruction, "expected a register and an address"));
         };
         let AddressBase::Symbol(symbol) = base else { return Ok(None) };
-        let (elements, bytes, signed) = self.elements(instruction, results, more)?;
+        let (elements, bytes, signed) = self.elements(instruction, access, results, more)?;
         if let Some(start) = self.layout.entry_parameter(symbol) {
             let total = self.layout.parameter_bytes;
             let mut loads = Vec::new();
@@ -57,6 +59,7 @@ impl Unit<'_, '_> {
     pub(super) fn store_parameter(
         &mut self,
         instruction: &Instruction,
+        access: &Access,
         uses: &mut Use,
     ) -> Result<Rare, DecodeError> {
         let [Operand::Address(Address { base: AddressBase::Symbol(symbol), offset, more }), values] =
@@ -64,8 +67,8 @@ impl Unit<'_, '_> {
         else {
             return Err(DecodeError::operands(instruction, "expected a parameter's name and a value"));
         };
-        let (elements, bytes, _) = self.elements(instruction, values, more)?;
-        let scalar = scalar_of(instruction)?;
+        let (elements, bytes, _) = self.elements(instruction, access, values, more)?;
+        let scalar = access.scalar;
         let place = self.layout.parameter(symbol)?;
         uses.results.push(place.column());
         let mut stores = Vec::new();
@@ -90,24 +93,24 @@ impl Unit<'_, '_> {
     fn elements(
         &self,
         instruction: &Instruction,
+        access: &Access,
         values: &Operand,
         more: &[Operand],
     ) -> Result<(Vec<Operand>, u8, bool), DecodeError> {
-        let scalar = scalar_of(instruction)?;
-        let count =
-            ["v2", "v4", "v8"].into_iter().zip([2, 4, 8]).find(|(word, _)| instruction.opcode.has(word));
+        let scalar = access.scalar;
         let values = match values {
             Operand::Vector(values) => values.clone(),
             Operand::Register(register)
                 if let Some(count) = self.body.family(*register).and_then(|family| family.vector) =>
             {
-                let components = [ptx::Component::X, ptx::Component::Y, ptx::Component::Z, ptx::Component::W];
-                let elements = components.into_iter().take(usize::from(count));
-                elements.map(|element| Operand::Element(*register, element)).collect()
+                match elements(*register, count) {
+                    Operand::Vector(elements) => elements,
+                    element => vec![element],
+                }
             }
             value => vec![value.clone()],
         };
-        if values.len() != count.map_or(1, |(_, count)| count) || !more.is_empty() {
+        if values.len() != access.elements as usize || !more.is_empty() {
             return Err(DecodeError::operands(instruction, "not as many registers as values"));
         }
         let Some(bytes) = scalar.size() else { return Err(DecodeError::unsupported(instruction)) };
@@ -150,13 +153,4 @@ fn width_bytes(width: Width) -> u32 {
         Width::Double => 8,
         Width::Quad => 16,
     }
-}
-
-fn scalar_of(instruction: &Instruction) -> Result<ScalarType, DecodeError> {
-    let scalar = instruction.opcode.modifiers().rev().find_map(ScalarType::from_word);
-    scalar.ok_or_else(|| DecodeError::unsupported(instruction))
-}
-
-pub(super) fn is_parameter(instruction: &Instruction) -> bool {
-    instruction.opcode.modifiers().any(|word| matches!(word, "param" | "param::entry" | "param::func"))
 }
