@@ -2,7 +2,7 @@
 //!
 //! Under load an H200 draws all the power that it may, 700 W, and its clock falls from 1980 MHz to some 1650. From then on what
 //! counts is the energy of each operation, and every byte that moves has a part in it. This kernel is
-//! [`overlapped`](super::overlapped) with fewer bytes:
+//! [`overlapped`] with fewer bytes:
 //!
 //! - *Multicast.* Blocks of a *cluster* run at the same time on neighbouring multiprocessors and reach each other's shared memory.
 //!   Two blocks with tiles one above the other need the same columns of B. Each loads half of them and has the copy engine

@@ -12,7 +12,7 @@
 //! - *Loads.* Two blocks, one below the other, load 32 of their 64 columns of B each, for both.
 //! - *The end.* Nobody loads into the last stages again, so nobody releases them. Then no block arrives at a barrier of one that may
 //!   have ended, and they need not meet again.
-//! - *Results* go to C without the copy engine ([`rows`](super::rows)).
+//! - *Results* go to C without the copy engine (`rows.rs`).
 //! - *The launch.* It allows the next launch to place its blocks as soon as these end, and waits for the one before only when it
 //!   loads: [`dependent`]. That matters if the launch is an overlapping one.
 //!
