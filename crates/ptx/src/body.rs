@@ -2,6 +2,7 @@
 
 use super::module::{Immediate, Parameter, Position, Variable};
 use super::names::{Name, Opcode};
+use super::op::Op;
 use super::source::LocationId;
 use super::types::{Component, ScalarType, SpecialRegister};
 
@@ -135,7 +136,7 @@ pub struct Instruction {
     pub location: Option<LocationId>,
     /// Guard: `@%p1`.
     pub guard: Option<Guard>,
-    /// Opcode, not decoded.
+    /// Opcode; see [`Opcode::op`].
     pub opcode: Opcode,
     /// Operands, in order. Those of `call` keep its parentheses: see [`Instruction::call`].
     pub operands: Vec<Operand>,
@@ -144,7 +145,7 @@ pub struct Instruction {
 impl Instruction {
     /// Returns the parts of a call; None for other instructions.
     pub fn call(&self) -> Option<Call<'_>> {
-        if self.opcode.base() != "call" {
+        if self.opcode.op() != Ok(Op::Call) {
             return None;
         }
         let (returns, rest) = match self.operands.as_slice() {

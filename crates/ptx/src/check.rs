@@ -1,6 +1,9 @@
 //! Checks that registers fit their instructions, as far as the opcode alone tells.
 
 use super::body::{AddressBase, Body, Instruction, Operand, RegisterId};
+use super::op::Op;
+use super::op::arithmetic::LogicVerb;
+use super::op::words::Part;
 use super::types::ScalarType;
 
 /// A register that does not fit, and what would.
@@ -18,37 +21,45 @@ pub(super) fn registers(body: &Body, instruction: &Instruction) -> Result<(), Mi
             return Err((register, "an address (.b32 or .b64)".to_owned()));
         }
     }
-    let Some(scalar) = instruction.opcode.only_type() else { return Ok(()) };
+    let Ok(op) = instruction.opcode.op() else { return Ok(()) };
     let operands = instruction.operands.as_slice();
-    match instruction.opcode.base() {
-        "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "abs" | "neg" | "min" | "max" | "and"
-        | "or" | "xor" | "not" | "cnot" | "mov" | "sqrt" | "rsqrt" | "rcp" | "sin" | "cos" | "lg2"
-        | "ex2" | "copysign" => {
-            let wide = instruction.opcode.has("wide");
+    let all_like =
+        |operands: &[Operand], scalar| operands.iter().try_for_each(|operand| like(body, operand, scalar));
+    match op {
+        Op::Integer(op) if !op.packed => {
             operands.iter().enumerate().try_for_each(|(index, operand)| {
                 // Wide products are twice as wide as their factors.
-                let is_wide = wide && (index == 0 || index == 3);
-                if is_wide { Ok(()) } else { like(body, operand, scalar) }
+                let is_wide = op.part == Some(Part::Wide) && (index == 0 || index == 3);
+                if is_wide { Ok(()) } else { like(body, operand, op.scalar) }
             })
         }
-        "shl" | "shr" => operands.iter().take(2).try_for_each(|operand| like(body, operand, scalar)),
-        "selp" => {
-            operands.iter().take(3).try_for_each(|operand| like(body, operand, scalar))?;
-            operands.get(3).map_or(Ok(()), |operand| like(body, operand, ScalarType::Pred))
+        Op::Float(op) if !op.pairs && op.factors.is_none() => all_like(operands, op.scalar),
+        Op::Logic(LogicVerb::Shl | LogicVerb::Shr, scalar) => all_like(first(operands, 2), scalar),
+        Op::Logic(_, scalar) | Op::Mov(scalar) | Op::Copysign(scalar) => all_like(operands, scalar),
+        Op::Selp(scalar) => {
+            all_like(first(operands, 3), scalar)?;
+            all_like(operands.get(3..).unwrap_or_default(), ScalarType::Pred)
         }
-        "setp" => {
-            let mut results = operands.iter().take(1).flat_map(|operand| match operand {
+        Op::Compare(op) if op.number.is_none() => {
+            let (results, operands) = operands.split_at(operands.len().min(1));
+            let results = results.iter().flat_map(|operand| match operand {
                 Operand::Pair(pair) => pair.as_slice(),
                 single => std::slice::from_ref(single),
             });
-            results.try_for_each(|operand| like(body, operand, ScalarType::Pred))?;
-            operands.iter().skip(1).take(2).try_for_each(|operand| like(body, operand, scalar))?;
-            operands.iter().skip(3).try_for_each(|operand| like(body, operand, ScalarType::Pred))
+            results.into_iter().try_for_each(|operand| like(body, operand, ScalarType::Pred))?;
+            all_like(first(operands, 2), op.scalar)?;
+            all_like(operands.get(2..).unwrap_or_default(), ScalarType::Pred)
         }
-        "ld" | "ldu" => operands.iter().take(1).try_for_each(|operand| holds(body, operand, scalar)),
-        "st" => operands.iter().skip(1).take(1).try_for_each(|operand| holds(body, operand, scalar)),
+        Op::Ld(access) | Op::Ldu(access) => {
+            operands.first().map_or(Ok(()), |operand| holds(body, operand, access.scalar))
+        }
+        Op::St(access) => operands.get(1).map_or(Ok(()), |operand| holds(body, operand, access.scalar)),
         _ => Ok(()),
     }
+}
+
+fn first(operands: &[Operand], count: usize) -> &[Operand] {
+    &operands[..count.min(operands.len())]
 }
 
 /// Checks that a register has this type; types of bits match numbers of their size.

@@ -7,7 +7,6 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::op::{Op, OpError};
-use super::types::ScalarType;
 
 /// An interned name. Cloning it copies a pointer.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,7 +62,6 @@ struct OpcodeText {
     text: Box<str>,
     /// Offsets of the dots that separate the parts.
     dots: Box<[u32]>,
-    only_type: Option<ScalarType>,
     op: Result<Op, OpError>,
 }
 
@@ -72,9 +70,7 @@ impl Opcode {
     pub fn new(text: &str) -> Self {
         let dots = text.bytes().enumerate().filter(|(_, byte)| *byte == b'.');
         let dots = dots.map(|(place, _)| place as u32).collect();
-        let mut types = text.split('.').skip(1).filter_map(ScalarType::from_word);
-        let only_type = types.next().filter(|_| types.next().is_none());
-        Self(Arc::new(OpcodeText { text: text.into(), dots, only_type, op: Op::read(text) }))
+        Self(Arc::new(OpcodeText { text: text.into(), dots, op: Op::read(text) }))
     }
 
     /// Returns the whole text, with its dots.
@@ -104,11 +100,6 @@ impl Opcode {
     /// As [`Op::read`]: parsing a module does not fail for an opcode that is unknown.
     pub fn op(&self) -> Result<Op, &OpError> {
         self.0.op.as_ref().copied()
-    }
-
-    /// Returns the type among the modifiers, if there is exactly one.
-    pub fn only_type(&self) -> Option<ScalarType> {
-        self.0.only_type
     }
 
     /// Returns true if the modifier is present.
