@@ -82,7 +82,10 @@ pub(super) fn load_onto(device: &Device, image: &Image, options: &Options) -> Ou
         options.error(&words);
         super::say(format_args!("the PTX was refused: {words}"));
         match error {
-            LoadError::Instruction { error: DecodeError::Unsupported(_), .. } => Code::NOT_SUPPORTED,
+            // An unknown opcode may be one of a later version of PTX.
+            LoadError::Instruction {
+                error: DecodeError::Unsupported(_) | DecodeError::Opcode(_), ..
+            } => Code::NOT_SUPPORTED,
             LoadError::Memory { .. } => OUT_OF_MEMORY,
             _ => Code::INVALID_PTX,
         }
