@@ -141,3 +141,30 @@ fn barriers(bencher: Bencher<'_, '_>, workers: usize) {
 fn divergence(bencher: Bencher<'_, '_>, workers: usize) {
     bench(bencher, "divergent", 1, workers, false);
 }
+
+/// Kernels by the patterns of their accesses, each plain and counted.
+const PATTERNS: [(&str, &str, u32); 7] = [
+    ("offset by one", "offset", 1),
+    ("gather, 256 KB", "gather", 16),
+    ("gather, 128 MB", "gather", 7),
+    ("random rows", "random_warp", 1),
+    ("histogram", "histogram", 1),
+    ("tiled transpose", "transpose", 1),
+    ("tiled product", "product", 32),
+];
+
+fn pattern(bencher: Bencher<'_, '_>, name: &str, counted: bool) {
+    let (_, kernel, step) =
+        PATTERNS.into_iter().find(|pattern| pattern.0 == name).expect("one of the patterns");
+    bench(bencher, kernel, step, 1, counted);
+}
+
+#[divan::bench(args = PATTERNS.map(|pattern| pattern.0), sample_count = 10, sample_size = 1)]
+fn patterns(bencher: Bencher<'_, '_>, name: &str) {
+    pattern(bencher, name, false);
+}
+
+#[divan::bench(args = PATTERNS.map(|pattern| pattern.0), sample_count = 10, sample_size = 1)]
+fn patterns_counted(bencher: Bencher<'_, '_>, name: &str) {
+    pattern(bencher, name, true);
+}
