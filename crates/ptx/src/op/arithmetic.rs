@@ -190,7 +190,7 @@ pub struct Pack {
 pub struct Compare {
     /// Comparison.
     pub test: Comparison,
-    /// How the result is combined with a third operand.
+    /// Combination of the result with a third operand.
     pub combine: Option<Combine>,
     /// `.ftz`
     pub flushes: bool,

@@ -5,7 +5,7 @@ use super::words::{Combine, Order, ShuffleMode, Update, VoteMode};
 use super::{Op, OpError};
 use crate::types::ScalarType;
 
-/// What a thread does at a barrier of its block.
+/// Action of a thread at a barrier of its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierVerb {
     /// Waits.
@@ -16,7 +16,7 @@ pub enum BarrierVerb {
     Reduce(Reduction),
 }
 
-/// How a barrier combines predicates.
+/// Reduction of predicates by a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// Counts those that hold.

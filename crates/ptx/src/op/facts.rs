@@ -5,7 +5,7 @@ use super::control::BarrierVerb;
 use super::memory::{Access, CopyGroup, MbarrierVerb};
 use super::words::{AddressSpace, Order};
 
-/// What an instruction waits for.
+/// Event that an instruction waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaits {
     /// Threads of its block or cluster.

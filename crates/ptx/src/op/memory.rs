@@ -34,6 +34,13 @@ pub struct Access {
     pub scalar: ScalarType,
 }
 
+impl Access {
+    /// Returns true if the address is in parameter space.
+    pub fn is_parameter(&self) -> bool {
+        self.space.is_some_and(AddressSpace::is_parameter)
+    }
+}
+
 /// `atom`, `red`, and `red.async`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Atomic {
@@ -61,7 +68,7 @@ pub struct Atomic {
     pub scalar: ScalarType,
 }
 
-/// What an instruction does to a barrier object in memory.
+/// Operation on a barrier object in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are the instructions'")]
 pub enum MbarrierVerb {
@@ -125,7 +132,7 @@ pub struct BulkCopy {
     pub has_policy: bool,
 }
 
-/// An asynchronous copy's group: what is done with it.
+/// Action on a group of asynchronous copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CopyGroup {
     /// Ends the group.
@@ -372,13 +379,13 @@ fn group(words: &mut Modifiers<'_>) -> Option<CopyGroup> {
 }
 
 fn bulk(reduces: bool, words: &mut Modifiers<'_>) -> Result<Op, OpError> {
+    if words.has("tensor") {
+        return Ok(Op::BulkTensor);
+    }
     if !reduces {
         if let Some(group) = group(words) {
             words.skip(&["read"]);
             return Ok(Op::CopyGroup { group, bulk: true });
-        }
-        if words.has("tensor") {
-            return Ok(Op::BulkTensor);
         }
         if words.take_first("prefetch") {
             words.skip(&["L2"]);
@@ -388,8 +395,6 @@ fn bulk(reduces: bool, words: &mut Modifiers<'_>) -> Result<Op, OpError> {
                 false => Err(words.lacks(".global")),
             };
         }
-    } else if words.has("tensor") {
-        return Ok(Op::BulkTensor);
     }
     let to = words.need("two spaces", AddressSpace::from_word)?;
     let from = words.need("two spaces", AddressSpace::from_word)?;

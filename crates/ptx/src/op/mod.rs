@@ -29,7 +29,7 @@ use memory::{Access, Advice, AsyncCopy, Atomic, BulkCopy, CopyGroup, Fence, Mbar
 use modifiers::Modifiers;
 use words::{AddressSpace, Combine, FloatTest, Order, Overshift, Permutation, ShuffleMode, VoteMode};
 
-/// What an instruction does: its opcode with all modifiers.
+/// An instruction's operation: its opcode with all modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// `mov`: of a register, or between a register and its parts.
@@ -61,14 +61,14 @@ pub enum Op {
     Shf {
         /// To the left.
         left: bool,
-        /// What amounts above 32 mean.
+        /// Meaning of amounts above 32.
         overshift: Overshift,
         /// Type.
         scalar: ScalarType,
     },
     /// `lop3`: any function of three bits, by a table.
     Lop3 {
-        /// How the test of the result is combined with a predicate, if at all.
+        /// Combination of the result's test with a predicate, if any.
         combine: Option<Combine>,
         /// Type.
         scalar: ScalarType,
@@ -77,7 +77,7 @@ pub enum Op {
     Field {
         /// Operation.
         verb: FieldVerb,
-        /// What amounts beyond the width mean, for `bmsk` and `szext`.
+        /// Meaning of amounts beyond the width, for `bmsk` and `szext`.
         overshift: Option<Overshift>,
         /// Type.
         scalar: ScalarType,
@@ -108,7 +108,7 @@ pub enum Op {
     Vote {
         /// `.sync`
         synchronous: bool,
-        /// What it tells.
+        /// Meaning of the result.
         mode: VoteMode,
         /// Type of the result.
         scalar: ScalarType,
@@ -190,7 +190,7 @@ pub enum Op {
     CpAsync(AsyncCopy),
     /// `cp.async.commit_group` and the like, and those of bulk copies.
     CopyGroup {
-        /// What is done.
+        /// Action.
         group: CopyGroup,
         /// True for bulk copies.
         bulk: bool,
@@ -249,7 +249,7 @@ pub enum Op {
     },
     /// `bar` and `barrier`
     Barrier {
-        /// What a thread does.
+        /// Action of a thread.
         verb: BarrierVerb,
         /// All lanes of a warp execute it together.
         aligned: bool,
@@ -312,7 +312,7 @@ pub enum OpError {
     Lacks {
         /// The whole opcode.
         opcode: String,
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
 }

@@ -26,7 +26,7 @@ impl Rounding {
 }
 
 words! {
-    /// How exact a function of a floating-point number is.
+    /// Accuracy of a function of a floating-point number.
     Accuracy {
         /// A fast approximation.
         Approximate = "approx",
@@ -73,7 +73,7 @@ words! {
 }
 
 words! {
-    /// How a comparison's result is combined with a predicate.
+    /// Combination of a comparison's result with a predicate.
     #[allow(missing_docs, reason = "the words say it")]
     Combine {
         And = "and",
@@ -96,7 +96,7 @@ words! {
 }
 
 words! {
-    /// What a shift does with an amount beyond the width.
+    /// Effect of a shift amount beyond the width.
     Overshift {
         /// It counts as the width.
         Clamp = "clamp",
@@ -124,7 +124,7 @@ words! {
 }
 
 words! {
-    /// How a shuffle finds the lane to read.
+    /// Rule by which a shuffle finds the lane to read.
     ShuffleMode {
         /// A number of lanes below.
         Up = "up",
@@ -138,7 +138,7 @@ words! {
 }
 
 words! {
-    /// What a vote tells.
+    /// Meaning of a vote's result.
     VoteMode {
         /// Whether all lanes are for it.
         All = "all",

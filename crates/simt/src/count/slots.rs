@@ -8,7 +8,7 @@
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
 use crate::ptx::op::arithmetic::{Convert, FieldVerb, Format, IntegerVerb, LogicVerb};
-use crate::ptx::op::words::{AddressSpace, Part};
+use crate::ptx::op::words::Part;
 
 /// Issue slots of a PTX instruction.
 ///
@@ -41,7 +41,7 @@ impl Slots {
             {
                 slots(0, 0)
             }
-            Op::Ld(access) if access.space.is_some_and(AddressSpace::is_parameter) => slots(0, 0),
+            Op::Ld(access) if access.is_parameter() => slots(0, 0),
             Op::Integer(op) => match op.verb {
                 IntegerVerb::Div | IntegerVerb::Rem => slots(18, 8),
                 IntegerVerb::Mul | IntegerVerb::Mad

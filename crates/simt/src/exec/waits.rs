@@ -46,16 +46,15 @@ const COPIES: u32 = u32::MAX;
 
 fn kind(op: &Op) -> Kind {
     let is_global = op.space().is_none_or(|space| space == AddressSpace::Global);
-    match op {
+    match (op, op.awaits()) {
+        (_, Some(Awaits::Copies)) => Kind::CopyAwaited,
+        (_, Some(Awaits::Threads)) => Kind::Barrier,
         _ if op.starts_copy() => Kind::CopyBegins,
+        // A barrier object is no data.
+        (Op::Mbarrier(_) | Op::CopyArrive { .. }, _) => Kind::Other,
         _ if op.loads() && is_global => Kind::Load,
-        Op::Mbarrier(_) | Op::CopyArrive { .. } if op.awaits().is_none() => Kind::Other,
-        _ if op.stores() && !op.loads() && is_global && op.awaits().is_none() => Kind::Store,
-        _ => match op.awaits() {
-            Some(Awaits::Copies) => Kind::CopyAwaited,
-            Some(Awaits::Threads) => Kind::Barrier,
-            None => Kind::Other,
-        },
+        _ if op.stores() && is_global => Kind::Store,
+        _ => Kind::Other,
     }
 }
 

@@ -174,7 +174,7 @@ pub(super) fn decode(
     let (hint, transactions) = (op.has_policy, op.counted);
     let count = op.elements as usize;
     let order = op.order.unwrap_or(Order::Relaxed);
-    let space = opcode::needed_space(instruction, op.space)?;
+    let space = opcode::space(instruction, op.space)?;
     if matches!(space, AddressSpace::Local | AddressSpace::Constant)
         || matches!(order, Order::Volatile | Order::SequentiallyConsistent)
     {

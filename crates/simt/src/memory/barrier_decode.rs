@@ -1,6 +1,5 @@
 //! Decodes `mbarrier` and `cp.async.mbarrier.arrive`.
 
-use super::access::AddressSpace;
 use super::barrier::{Action, Barrier, Object};
 use super::instruction::{Decoded, Operation as Decode};
 use super::opcode;
@@ -18,10 +17,7 @@ pub(super) fn decode(
     level: Level,
 ) -> Result<Decoded, DecodeError> {
     let Mbarrier { verb, parity, expects, incomplete, .. } = *op;
-    let space = opcode::needed_space(instruction, op.space)?;
-    if !matches!(space, AddressSpace::Generic | AddressSpace::Shared) {
-        return Err(DecodeError::unsupported(instruction));
-    }
+    let space = opcode::shared_space(instruction, op.space)?;
     let may_complete = !incomplete;
     let mut sources = Vec::new();
     let mut results = Vec::new();
@@ -95,10 +91,7 @@ pub(super) fn decode_copied(
     level: Level,
 ) -> Result<Decoded, DecodeError> {
     opcode::count(instruction, 1, 1)?;
-    let space = opcode::needed_space(instruction, space)?;
-    if !matches!(space, AddressSpace::Generic | AddressSpace::Shared) {
-        return Err(DecodeError::unsupported(instruction));
-    }
+    let space = opcode::shared_space(instruction, space)?;
     let object = Object::new(instruction, 0, space, Operation::Atomic, columns, level)?;
     let barrier = Barrier::new(object, Action::Copied { counted });
     Ok(Decoded::new(Decode::Barrier(Box::new(barrier))).address(object.slot()))

@@ -169,8 +169,8 @@ pub(super) fn decode(
     let unsupported = || DecodeError::unsupported(instruction);
     let Op { counted, multicast, masked, has_policy: hint, .. } = *op;
     let reduces = op.reduction.is_some();
-    let to_space = opcode::needed_space(instruction, Some(op.to))?;
-    let from_space = opcode::needed_space(instruction, Some(op.from))?;
+    let to_space = opcode::space(instruction, Some(op.to))?;
+    let from_space = opcode::space(instruction, Some(op.from))?;
     if [to_space, from_space]
         .iter()
         .any(|space| !matches!(space, AddressSpace::Global | AddressSpace::Shared))
@@ -242,10 +242,7 @@ pub(super) fn decode_zeros(
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Decoded, DecodeError> {
-    let space = opcode::needed_space(instruction, space)?;
-    if !matches!(space, AddressSpace::Generic | AddressSpace::Shared) {
-        return Err(DecodeError::unsupported(instruction));
-    }
+    let space = opcode::shared_space(instruction, space)?;
     opcode::count(instruction, 2, 3)?;
     if let Some(value) = instruction.operands.get(2)
         && !matches!(value, ptx::Operand::Immediate(ptx::Immediate::Integer { bits: 0, .. }))

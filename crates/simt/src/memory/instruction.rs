@@ -19,7 +19,6 @@ use crate::observe::Observer;
 use crate::ptx::Instruction;
 use crate::ptx::op::Op;
 use crate::ptx::op::memory::CopyGroup;
-use crate::ptx::op::words::AddressSpace as Space;
 use crate::registers::{Cell, Slot};
 
 /// A decoded memory instruction. It can be executed any number of times, for any frame of its function.
@@ -112,11 +111,11 @@ pub fn decode(
     level: Level,
 ) -> Result<Option<MemoryInstruction>, DecodeError> {
     let decoded = match op {
-        Op::Ld(access) | Op::St(access) if access.space.is_some_and(Space::is_parameter) => return Ok(None),
+        Op::Ld(access) | Op::St(access) if access.is_parameter() => return Ok(None),
         Op::Ld(access) | Op::Ldu(access) => load_store::decode_load(instruction, access, columns, level)?,
-        Op::St(access) => load_store::decode_store(instruction, access, columns, level)?,
+        Op::St(access) => load_store::decode_store(instruction, access, false, columns, level)?,
         Op::StAsync { access, counted } => {
-            load_store::decode_async(instruction, access, *counted, columns, level)?
+            load_store::decode_store(instruction, access, *counted, columns, level)?
         }
         Op::StBulk { space } => bulk_copy::decode_zeros(instruction, *space, columns, level)?,
         Op::Atomic(op) => atomic::decode(instruction, op, columns, level)?,

@@ -116,18 +116,8 @@ pub(super) fn decode_load(
     }
 }
 
-/// Decodes `st`.
+/// Decodes `st`, and `st.async`, of which a barrier may count the bytes.
 pub(super) fn decode_store(
-    instruction: &Instruction,
-    access: &Access,
-    columns: &mut dyn Columns,
-    level: Level,
-) -> Result<Decoded, DecodeError> {
-    decode_async(instruction, access, false, columns, level)
-}
-
-/// Decodes `st.async`; a barrier may count its bytes.
-pub(super) fn decode_async(
     instruction: &Instruction,
     access: &Access,
     counted: bool,
@@ -172,7 +162,7 @@ fn decode(
     let unsupported = || DecodeError::unsupported(instruction);
     let element = scalar.size().ok_or_else(unsupported)?;
     let mover = Mover::new(element, elements, level).ok_or_else(unsupported)?;
-    let space = opcode::needed_space(instruction, access.space)?;
+    let space = opcode::space(instruction, access.space)?;
     let order = access.order.unwrap_or(Order::Weak);
     let is_load = operation == Operation::Load;
     let (data, address) = if is_load { (0, 1) } else { (1, 0) };

@@ -7,24 +7,29 @@ use crate::ptx::op::words::AddressSpace as Named;
 use crate::ptx::{Address, Instruction, Operand, ScalarType};
 use crate::registers::{Slot, Width};
 
-/// Returns the space of an access; None for parameters, which are not memory here.
-pub(super) fn space(named: Option<Named>) -> Option<AddressSpace> {
-    Some(match named {
+/// Returns the space of an access to memory, which parameters are not.
+pub(super) fn space(instruction: &Instruction, named: Option<Named>) -> Result<AddressSpace, DecodeError> {
+    Ok(match named {
         None => AddressSpace::Generic,
         Some(Named::Global) => AddressSpace::Global,
         Some(Named::Shared | Named::SharedBlock | Named::SharedCluster) => AddressSpace::Shared,
         Some(Named::Local) => AddressSpace::Local,
         Some(Named::Constant) => AddressSpace::Constant,
-        Some(Named::Parameter | Named::EntryParameter | Named::FunctionParameter) => return None,
+        Some(Named::Parameter | Named::EntryParameter | Named::FunctionParameter) => {
+            return Err(DecodeError::unsupported(instruction));
+        }
     })
 }
 
-/// Returns the space of an instruction that does not access parameters.
-pub(super) fn needed_space(
+/// Returns the space of an instruction that accesses shared memory, by addresses of it or generic ones.
+pub(super) fn shared_space(
     instruction: &Instruction,
     named: Option<Named>,
 ) -> Result<AddressSpace, DecodeError> {
-    space(named).ok_or_else(|| DecodeError::unsupported(instruction))
+    match space(instruction, named)? {
+        space @ (AddressSpace::Generic | AddressSpace::Shared) => Ok(space),
+        _ => Err(DecodeError::unsupported(instruction)),
+    }
 }
 
 /// Returns the address operand of an instruction.

@@ -264,12 +264,10 @@ impl Unit<'_, '_> {
             Op::ClusterBarrier { waits: true, .. } => Rare::ClusterWait,
             Op::ClusterBarrier { waits: false, .. } => Rare::ClusterArrive,
             Op::Barrier { verb, aligned } => self.barrier(instruction, *verb, *aligned, uses)?,
-            Op::Ld(access) if access.space.is_some_and(AddressSpace::is_parameter) => {
+            Op::Ld(access) if access.is_parameter() => {
                 return self.load_parameter(instruction, access, uses);
             }
-            Op::St(access) if access.space.is_some_and(AddressSpace::is_parameter) => {
-                self.store_parameter(instruction, access, uses)?
-            }
+            Op::St(access) if access.is_parameter() => self.store_parameter(instruction, access, uses)?,
             _ => return Ok(None),
         };
         Ok(Some(self.rare(rare)))
@@ -299,7 +297,7 @@ impl Unit<'_, '_> {
         let instruction = split.as_ref().unwrap_or(instruction);
         let op = match op {
             // By an address in a register, which is one in constant or local memory.
-            Op::Ld(access) if access.space.is_some_and(AddressSpace::is_parameter) => {
+            Op::Ld(access) if access.is_parameter() => {
                 let space = if self.is_entry { AddressSpace::Constant } else { AddressSpace::Local };
                 Op::Ld(Access { space: Some(space), ..access })
             }
