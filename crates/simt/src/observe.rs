@@ -3,7 +3,7 @@
 //! The executor is generic over its observer. Callbacks that an observer's constants switch off are not compiled in, so
 //! an execution without an observer pays nothing.
 
-use crate::coalescing::Addresses;
+use crate::coalescing::{Addresses, LANES};
 
 /// An instruction of a program: an index in its list of sites, which give the line in the PTX and in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,9 +69,59 @@ pub struct Access<'a> {
     pub strong: bool,
 }
 
+/// An [`Access`] whose lane `k` has the address `base + k * step`, modulo 2^64.
+///
+/// Vectorised executors report such accesses without computing 32 addresses. For example, a warp that loads a row of
+/// `f32` has a step of 4, one that loads a column of a matrix has the row's pitch, and a broadcast has 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SteadyAccess {
+    /// State space.
+    pub space: Space,
+    /// Operation.
+    pub operation: Operation,
+    /// Address of lane 0, whether it is active or not.
+    pub base: u64,
+    /// Distance between adjacent lanes, negative ones in two's complement. Without meaning if one lane is active.
+    pub step: u64,
+    /// Active mask, as in [`Access::active`].
+    pub active: u32,
+    /// Bytes per lane, as in [`Access::bytes`].
+    pub bytes: u32,
+    /// As in [`Access::read_only`].
+    pub read_only: bool,
+    /// As in [`Access::past_l1`].
+    pub past_l1: bool,
+    /// As in [`Access::strong`].
+    pub strong: bool,
+}
+
+impl SteadyAccess {
+    /// Returns the address of a lane.
+    #[inline(always)]
+    pub fn address(&self, lane: u32) -> u64 {
+        self.base.wrapping_add(self.step.wrapping_mul(u64::from(lane)))
+    }
+
+    /// Returns the addresses of all lanes.
+    pub fn addresses(&self) -> Addresses {
+        let mut lane = 0;
+        [(); LANES].map(|()| {
+            lane += 1;
+            self.address(lane - 1)
+        })
+    }
+
+    /// Returns the same access with these addresses, which are those of [`SteadyAccess::addresses`].
+    pub fn with<'a>(&self, addresses: &'a Addresses) -> Access<'a> {
+        let &Self { space, operation, active, bytes, read_only, past_l1, strong, .. } = self;
+        Access { space, operation, addresses, active, bytes, read_only, past_l1, strong }
+    }
+}
+
 /// Observes the blocks of a run, which one worker executes in order.
 ///
-/// Each method does nothing unless it is overridden.
+/// Each method does nothing unless it is overridden, but for [`Observer::steady_access`], which calls
+/// [`Observer::access`].
 #[allow(unused_variables, reason = "the names say what there is to see")]
 pub trait Observer {
     /// True to receive [`Observer::issue`].
@@ -84,6 +134,10 @@ pub trait Observer {
     const SYNCHRONISATION: bool = false;
     /// True to track undefined registers and receive [`Observer::undefined`].
     const REGISTERS: bool = false;
+    /// True if an executor may report issues and branches as sums: by [`Observer::issues`] and [`Observer::branches`]
+    /// in place of [`Observer::issue`] and [`Observer::branch`], at any time before the run ends. An observer that
+    /// receives neither accepts sums, which it ignores; a pair of observers accepts them if both do.
+    const BATCHES: bool = !Self::ISSUES && !Self::BRANCHES;
 
     /// A block begins.
     fn block_begins(&mut self, block: u64, warps: u32) {}
@@ -91,10 +145,23 @@ pub trait Observer {
     fn block_ends(&mut self, block: u64) {}
     /// A warp issues an instruction with this active mask (0 if its guard is false in all lanes).
     fn issue(&mut self, at: At, active: u32) {}
+    /// Warps have issued an instruction this many times, with this many active lanes in sum. Called only with
+    /// [`Observer::ISSUES`] and [`Observer::BATCHES`].
+    fn issues(&mut self, site: Site, warps: u64, threads: u64) {}
     /// A warp is about to access memory.
     fn access(&mut self, at: At, access: &Access<'_>) {}
+    /// A warp is about to access memory at evenly spaced addresses: equivalent to [`Observer::access`]. An executor
+    /// calls one of the two for each access, and need not use this one.
+    fn steady_access(&mut self, at: At, access: &SteadyAccess) {
+        if Self::ACCESSES {
+            self.access(at, &access.with(&access.addresses()));
+        }
+    }
     /// A conditional branch: the lanes that jump and those that go on.
     fn branch(&mut self, at: At, jump: u32, go_on: u32) {}
+    /// Warps have executed a conditional branch this many times, and in `divergent` of them lanes went both ways.
+    /// Called only with [`Observer::BRANCHES`] and [`Observer::BATCHES`].
+    fn branches(&mut self, site: Site, branches: u64, divergent: u64) {}
     /// A barrier completes: accesses before it happen before those after it. `barrier` is its number. `warps` are the
     /// bits of the warps that took part if it is a barrier of some warps only, else all ones.
     fn barrier(&mut self, at: At, barrier: u32, warps: u64) {}
@@ -186,6 +253,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     const BRANCHES: bool = A::BRANCHES || B::BRANCHES;
     const SYNCHRONISATION: bool = A::SYNCHRONISATION || B::SYNCHRONISATION;
     const REGISTERS: bool = A::REGISTERS || B::REGISTERS;
+    const BATCHES: bool = A::BATCHES && B::BATCHES;
 
     fn block_begins(&mut self, block: u64, warps: u32) {
         self.0.block_begins(block, warps);
@@ -199,13 +267,25 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.issue(at, active);
         self.1.issue(at, active);
     }
+    fn issues(&mut self, site: Site, warps: u64, threads: u64) {
+        self.0.issues(site, warps, threads);
+        self.1.issues(site, warps, threads);
+    }
     fn access(&mut self, at: At, access: &Access<'_>) {
         self.0.access(at, access);
         self.1.access(at, access);
     }
+    fn steady_access(&mut self, at: At, access: &SteadyAccess) {
+        self.0.steady_access(at, access);
+        self.1.steady_access(at, access);
+    }
     fn branch(&mut self, at: At, jump: u32, go_on: u32) {
         self.0.branch(at, jump, go_on);
         self.1.branch(at, jump, go_on);
+    }
+    fn branches(&mut self, site: Site, branches: u64, divergent: u64) {
+        self.0.branches(site, branches, divergent);
+        self.1.branches(site, branches, divergent);
     }
     fn barrier(&mut self, at: At, barrier: u32, warps: u64) {
         self.0.barrier(at, barrier, warps);

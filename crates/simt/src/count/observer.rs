@@ -10,7 +10,7 @@ use super::turns;
 use super::worst::Cost;
 use crate::coalescing::{Access as Way, Request, Traffic, constant_replays};
 use crate::decode::Level;
-use crate::observe::{Access, At, Observer, Operation, Space};
+use crate::observe::{Access, At, Observer, Operation, Site, Space};
 use counters::MemoryCounts;
 
 /// Counts the blocks of one run. Created by [`CounterObservation`](super::CounterObservation).
@@ -332,6 +332,7 @@ impl Observer for CounterObserver {
     const ACCESSES: bool = true;
     const BRANCHES: bool = true;
     const SYNCHRONISATION: bool = true;
+    const BATCHES: bool = true;
 
     fn block_begins(&mut self, block: u64, warps: u32) {
         self.run.totals.blocks += 1;
@@ -350,6 +351,13 @@ impl Observer for CounterObserver {
         let counts = self.run.site(at.site.0);
         counts.instructions += 1;
         counts.thread_instructions += if active == u32::MAX { 32 } else { u64::from(active.count_ones()) };
+    }
+
+    #[inline]
+    fn issues(&mut self, site: Site, warps: u64, threads: u64) {
+        let counts = self.run.site(site.0);
+        counts.instructions += warps;
+        counts.thread_instructions += threads;
     }
 
     #[inline(always)]
@@ -373,6 +381,13 @@ impl Observer for CounterObserver {
         let counts = self.run.site(at.site.0);
         counts.branches += 1;
         counts.divergent_branches += u64::from(jump != 0 && go_on != 0);
+    }
+
+    #[inline]
+    fn branches(&mut self, site: Site, branches: u64, divergent: u64) {
+        let counts = self.run.site(site.0);
+        counts.branches += branches;
+        counts.divergent_branches += divergent;
     }
 
     fn barrier(&mut self, at: At, _barrier: u32, _warps: u64) {
