@@ -340,6 +340,11 @@ fn is_float(scalar: ScalarType) -> bool {
     matches!(scalar, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64)
 }
 
+/// Returns true if decoding exchanges the operands: the first source's column is that of the second operand.
+pub(crate) fn exchanges(op: &Compare) -> bool {
+    meaning(op.test, is_float(op.scalar)).is_some_and(|meaning| meaning.exchanged)
+}
+
 /// Decodes `setp` and `set`.
 pub(super) fn decode(form: &mut Form<'_>, op: &Compare) -> Decoded {
     let Compare { flushes, scalar, number, .. } = *op;

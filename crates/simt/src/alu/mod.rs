@@ -182,6 +182,7 @@ impl Collective {
     }
 }
 
+pub(crate) use compare::exchanges;
 pub use products::MatrixProduct;
 
 /// Decodes a product of matrices, `mma.sync`.

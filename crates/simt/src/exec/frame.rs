@@ -96,6 +96,20 @@ impl Frame {
     /// Fills the columns that depend on the block and the warp, and the registers that may be read before they are
     /// written.
     pub(super) fn begin(&mut self, function: &FunctionCode, context: &Context<'_>, block: u64, warp: u32) {
+        self.place(function, context, block, warp);
+        for slot in &function.undefined_at_start {
+            self.fill(*slot, |_| 0);
+        }
+    }
+
+    /// Forgets for which block and warp the columns are filled.
+    pub(super) fn forget_place(&mut self) {
+        self.block = u64::MAX;
+        self.warp = u32::MAX;
+    }
+
+    /// Fills the columns that depend on the block and the warp.
+    pub(super) fn place(&mut self, function: &FunctionCode, context: &Context<'_>, block: u64, warp: u32) {
         if self.block != block {
             self.block = block;
             for (slot, special, size) in &function.by_block {
@@ -107,9 +121,6 @@ impl Frame {
             for (slot, special, size) in &function.by_warp {
                 self.special(*slot, *special, *size, context, block, warp, 0);
             }
-        }
-        for slot in &function.undefined_at_start {
-            self.fill(*slot, |_| 0);
         }
     }
 

@@ -22,6 +22,7 @@ mod launch;
 mod layout;
 mod liveness;
 mod names;
+mod native;
 mod patience;
 mod program;
 mod rare;
@@ -40,6 +41,7 @@ mod worker;
 
 pub use error::{LaunchFailure, LoadError};
 pub use kernel::{Kernel, ParameterLayout, Variable, VariableKind};
+pub use native::{Tier, compiler};
 pub use launch::{Executed, Launch, Machine, launch};
 pub use program::Program;
 pub use site::{SiteInfo, SourceLine};

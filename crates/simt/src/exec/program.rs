@@ -8,6 +8,7 @@ use super::error::LoadError;
 use super::kernel::{self, Kernel, Variable};
 use super::layout::{Fill, Place};
 use super::names::{Names, SharedVariable};
+use super::native::{Tier, Tiers};
 use super::runtime;
 use super::site::SiteInfo;
 use super::special::Special;
@@ -33,6 +34,7 @@ pub struct Program {
     variables: HashMap<String, Variable>,
     allocated: Vec<u64>,
     pub(super) level: Level,
+    pub(super) tiers: Tiers,
 }
 
 /// A decoded function.
@@ -41,6 +43,8 @@ pub(super) struct FunctionCode {
     pub(super) name: Arc<str>,
     /// Index of its first step.
     pub(super) first: u32,
+    /// Index after its last step.
+    pub(super) end: u32,
     /// Size of its frame in cells.
     pub(super) cells: u32,
     pub(super) is_entry: bool,
@@ -190,7 +194,20 @@ impl Program {
             variables: names.variables.clone(),
             allocated: names.allocated.clone(),
             level,
+            tiers: Tiers::default(),
         })
+    }
+
+    /// Sets how the kernels are executed; results do not depend on it.
+    pub fn set_tier(&self, tier: Tier) {
+        self.tiers.set(tier);
+    }
+
+    /// Returns the kernels that were to be compiled and could not, with the reasons.
+    pub fn not_compiled(&self) -> Vec<(&str, String)> {
+        let failures = self.tiers.failures().into_iter();
+        let named = failures.filter_map(|(number, why)| Some((&*self.function(number)?.name, why)));
+        named.collect()
     }
 
     /// Frees the module's variables, in the memory into which it was loaded.
@@ -236,6 +253,12 @@ impl Program {
     pub(super) fn code(&self, kernel: &Kernel) -> Option<&KernelCode> {
         let index = self.kernels.iter().position(|other| other.function == kernel.function)?;
         (self.kernels[index].name == kernel.name).then(|| &self.codes[index])
+    }
+
+    /// Returns the launch data of the kernel with this function's number.
+    pub(super) fn code_of(&self, function: u32) -> Option<&KernelCode> {
+        let index = self.kernels.iter().position(|kernel| kernel.function == function)?;
+        Some(&self.codes[index])
     }
 
     /// Returns true if a kernel uses its parameters other than by loading them by name.

@@ -162,7 +162,7 @@ impl<O: Observer> Runner<'_, O> {
     }
 
     /// Ends lanes that have exited: they leave all joins, and what waited only for them continues.
-    fn leave(&mut self, index: usize, pc: u32, lanes: u32) -> Result<(), Stop> {
+    pub(super) fn leave(&mut self, index: usize, pc: u32, lanes: u32) -> Result<(), Stop> {
         let warp = &mut self.block.warps[index];
         warp.live &= !lanes;
         warp.forget(lanes);

@@ -22,6 +22,7 @@ use std::time::Duration;
 use super::block::Block;
 use super::context::Context;
 use super::frame::{Frame, load_parameter};
+use super::native::{After, Native, State};
 use super::patience::Patience;
 use super::step::{AT_RETURN, Action, Branch, Rare};
 use super::warp::{Activation, Fragment};
@@ -93,6 +94,9 @@ pub(super) struct Runner<'w, O: Observer> {
     pub(super) counts: &'w mut Counts,
     pub(super) block: &'w mut Block,
     pub(super) observer: &'w mut O,
+    /// The kernel's machine code, once it is there.
+    pub(super) code: Option<&'w Native>,
+    pub(super) native: &'w mut State,
     /// Returns true if the launch has been cancelled; polled at yields.
     pub(super) is_cancelled: &'w dyn Fn() -> bool,
 }
@@ -134,21 +138,43 @@ impl<O: Observer> Runner<'_, O> {
 
     #[inline(always)]
     fn warp_at_any_level(&mut self, index: usize) -> Result<Pause, Stop> {
-        if !self.block.warps[index].has_begun {
-            self.begin(index);
-        }
         let program = self.context.program;
         let steps = program.steps.as_slice();
         let block = self.block.index;
         let limit = self.context.launch.instruction_limit;
         let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
         let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
+        if !self.block.warps[index].has_begun {
+            match self.code {
+                Some(code) if self.context.lanes(index as u32) == u32::MAX => {
+                    if self.start_compiled(code, index, turn_ends)? {
+                        return Ok(Pause::Ended);
+                    }
+                }
+                _ => self.begin(index),
+            }
+        }
         let mut spins = 0;
         'fragments: loop {
             let Some(mut fragment) = self.next(index) else {
                 return Ok(if self.block.warps[index].live == 0 { Pause::Ended } else { Pause::Blocked });
             };
             'fragment: loop {
+                if let Some(code) = self.code {
+                    match self.compiled(code, index, &mut fragment, turn_ends)? {
+                        After::Interpret => {}
+                        After::Ended => continue 'fragments,
+                        After::Tired => {
+                            if self.counts.warp_instructions >= limit {
+                                return Err(self.endless(index, fragment.pc));
+                            }
+                            if self.give_way(index, fragment, true)? {
+                                return Ok(Pause::Tired);
+                            }
+                            continue 'fragments;
+                        }
+                    }
+                }
                 // The frame's cells and the join belong to the fragment: look them up again.
                 let warp = &mut self.block.warps[index];
                 let frame = warp.activation(fragment.activation).frame.cells();

@@ -24,6 +24,7 @@
 //! forward progress of Volta's independent thread scheduling.
 
 use super::frame::Frame;
+use super::native::Left;
 use super::step::{AT_RETURN, NOWHERE};
 
 /// Lanes of a warp at one pc of one activation.
@@ -97,6 +98,8 @@ pub(super) struct Warp {
     pub(super) activations: Vec<Option<Activation>>,
     /// Phase of the cluster's barrier at which its lanes last arrived, from 1.
     pub(super) cluster_phase: u64,
+    /// Where compiled code has left the warp.
+    pub(super) left: Left,
 }
 
 impl Warp {
@@ -110,6 +113,7 @@ impl Warp {
         self.joins.clear();
         self.activations.clear();
         self.cluster_phase = 0;
+        self.left = Left::No;
         self.ready.push(Fragment { pc, lanes, activation: 0, join: NO_JOIN });
         self.activations.push(Some(entry));
     }

@@ -12,12 +12,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::block::Block;
 use super::context::Context;
 use super::error::LaunchFailure;
 use super::launch::Executed;
+use super::native::{Key, State, Variant};
 use super::run::{Counts, Pause, Pools, Runner, Stop};
 use crate::fault::Fault;
 use crate::memory::LookupCache;
@@ -33,6 +34,8 @@ struct Office<'a, 'o, O: Observation> {
     failed: AtomicU64,
     ended: Mutex<Ended<O::Observer>>,
     run_of_blocks: u64,
+    /// The kernel's compiled form, unless the launch is interpreted throughout.
+    variant: Option<(Key, Arc<Variant>)>,
     /// Most blocks that a worker may execute in turn.
     most_residents: usize,
 }
@@ -76,6 +79,16 @@ pub(super) fn execute<O: Observation + Send + Sync>(
     let workers = if observation.in_order() { 1 } else { context.launch.workers.max(1) };
     let workers = workers.min(usize::try_from(runs).unwrap_or(usize::MAX));
     let residents = context.launch.machine.resident_blocks.max(1).div_ceil(workers as u64);
+    // Compiled code reports issues and branches as sums, and does not track undefined registers.
+    let variant = (O::Observer::BATCHES && !O::Observer::REGISTERS).then(|| {
+        let launch = context.launch;
+        let key = Key {
+            function: launch.kernel.function,
+            block: launch.block,
+            observes: O::Observer::ACCESSES,
+        };
+        context.program.tiers.variant(context.program, key).map(|variant| (key, variant))
+    });
     let office = Office {
         context,
         observation: RwLock::new(observation),
@@ -89,6 +102,7 @@ pub(super) fn execute<O: Observation + Send + Sync>(
             fault: None,
         }),
         run_of_blocks,
+        variant: variant.flatten(),
         most_residents: usize::try_from(residents).unwrap_or(usize::MAX),
     };
     std::thread::scope(|scope| {
@@ -116,6 +130,8 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
             cache: LookupCache::new(),
             counts: Counts::default(),
             spare: Vec::new(),
+            native: State::default(),
+            interpreted: Interpreted::default(),
         };
         let mut residents: Vec<Resident<O::Observer>> = Vec::new();
         let mut turn = 0;
@@ -207,6 +223,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
                 resident.observer.block_begins(resident.next, context.threads.len() as u32);
                 resident.next += 1;
             }
+            let code = self.variant.as_ref().and_then(|(_, variant)| variant.native());
             let mut runner = Runner {
                 context,
                 pools: &mut worker.pools,
@@ -214,16 +231,41 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
                 counts: &mut worker.counts,
                 block: &mut resident.block,
                 observer: &mut resident.observer,
+                code,
+                native: &mut worker.native,
                 is_cancelled: &is_cancelled,
             };
             let outcome = runner.turn();
+            // Counts go to the observer of their run.
+            if let Some(code) = code
+                && (resident.next == resident.end || !matches!(outcome, Ok(true)))
+            {
+                runner.flush_compiled(code);
+            }
             resident.printed.append(&mut resident.block.printed);
             if !outcome? {
                 return Ok(false);
             }
             context.progress.block_ended();
             resident.observer.block_ends(resident.block.index);
+            if code.is_none() {
+                self.note_interpreted(worker);
+            }
         }
+    }
+
+    /// Counts a block that was interpreted, and from time to time asks whether to compile the kernel.
+    fn note_interpreted(&self, worker: &mut Worker) {
+        let Some((key, variant)) = &self.variant else { return };
+        worker.interpreted.blocks += 1;
+        let instructions = worker.counts.warp_instructions - worker.interpreted.instructions;
+        if instructions < FEWEST_TO_ASK {
+            return;
+        }
+        let left = self.context.blocks.saturating_sub(self.next.load(Ordering::Relaxed));
+        let sample = (instructions, worker.interpreted.blocks, left);
+        worker.interpreted = Interpreted { blocks: 0, instructions: worker.counts.warp_instructions };
+        variant.interpreted(self.context.program, *key, sample);
     }
 
     /// Records the fault of a run and cancels later ones.
@@ -265,7 +307,20 @@ struct Worker {
     counts: Counts,
     /// Ended blocks for reuse.
     spare: Vec<Block>,
+    native: State,
+    interpreted: Interpreted,
 }
+
+/// What a worker has interpreted since it last asked whether to compile the kernel.
+#[derive(Default)]
+struct Interpreted {
+    blocks: u64,
+    /// Warp instructions at that time.
+    instructions: u64,
+}
+
+/// Warp instructions between two such questions.
+const FEWEST_TO_ASK: u64 = 1 << 14;
 
 impl<O: Observer> Runner<'_, O> {
     /// Executes the block's warps until all have ended (true) or none makes progress without other blocks (false).

@@ -44,6 +44,10 @@ impl Registers {
         slots[..list.len()].copy_from_slice(list);
         Self { slots, sign_bits }
     }
+
+    pub(super) fn sign_bits(&self) -> u8 {
+        self.sign_bits
+    }
 }
 
 /// Moves the data of a mask's lanes between registers and host addresses (`base` plus the prepared ones).

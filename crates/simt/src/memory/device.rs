@@ -221,7 +221,7 @@ impl Memory {
         self.tracking.store(on, Ordering::Relaxed);
     }
 
-    pub(super) fn removals(&self) -> u64 {
+    pub(crate) fn removals(&self) -> u64 {
         self.removals.load(Ordering::Acquire)
     }
 

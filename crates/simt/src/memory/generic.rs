@@ -40,6 +40,14 @@ enum Question {
 }
 
 impl Conversion {
+    /// Returns the number that the conversion adds to 64-bit addresses, if that is all it does.
+    pub(super) fn moved(&self) -> Option<u64> {
+        match (self.question, self.rank, self.source.width, self.result.width) {
+            (Question::Moved(by), None, Width::Double, Width::Double) => Some(by),
+            _ => None,
+        }
+    }
+
     /// # Safety
     /// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
     pub(super) unsafe fn execute<O: Observer>(

@@ -148,7 +148,64 @@ pub fn decode(
     Ok(Some(decoded.0))
 }
 
+/// The memory of a [`Plain`] access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlainSpace {
+    Global,
+    /// Global memory in the common case; generic addresses may also lie in other memories.
+    Generic,
+    Constant,
+    Shared,
+}
+
+/// A weak load or store, as the compiled tier executes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Plain<'a> {
+    pub(crate) is_load: bool,
+    pub(crate) space: PlainSpace,
+    /// Bytes per lane, of all elements.
+    pub(crate) bytes: u32,
+    /// Registers of the elements.
+    pub(crate) elements: &'a [Slot],
+    /// Bits of the register that a signed element's sign fills; 0 if it does not.
+    pub(crate) sign_bits: u8,
+    pub(crate) address: Slot,
+    /// Offset added in each lane; modulo 2^32 for a 32-bit register of a shared address.
+    pub(crate) offset: i64,
+    pub(crate) read_only: bool,
+    pub(crate) past_l1: bool,
+}
+
+impl Plain<'_> {
+    pub(crate) fn is_generic(&self) -> bool {
+        self.space == PlainSpace::Generic
+    }
+}
+
 impl MemoryInstruction {
+    /// Returns the access if it is a weak load or store of memory that all threads of a block share.
+    pub(crate) fn plain(&self) -> Option<Plain<'_>> {
+        let (transfer, elements, is_load) = match &self.operation {
+            Operation::Load(load) => (load, &self.registers.results, true),
+            Operation::Store(store) => (store, &self.registers.sources, false),
+            _ => return None,
+        };
+        transfer.plain(elements, is_load)
+    }
+
+    /// Returns the number that an address conversion adds.
+    pub(crate) fn moved(&self) -> Option<u64> {
+        match &self.operation {
+            Operation::Conversion(conversion) => conversion.moved(),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the instruction may tell its warp to let others run first.
+    pub(crate) fn may_wait(&self) -> bool {
+        matches!(self.operation, Operation::Barrier(_))
+    }
+
     /// Executes the instruction for the lanes of `mask`. Other lanes' registers are unchanged.
     ///
     /// # Errors

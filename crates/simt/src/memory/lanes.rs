@@ -65,6 +65,10 @@ impl AddressOperand {
         self.slot
     }
 
+    pub(super) fn offset(&self) -> i64 {
+        self.offset
+    }
+
     /// Fills `into` with the addresses of an access of `bytes` per lane.
     ///
     /// # Safety

@@ -7,7 +7,7 @@ use super::access::{AddressSpace, Environment, Request, Target};
 use super::barrier::Transactions;
 use super::columns::{Buffer, Mover, Registers};
 use super::hints;
-use super::instruction::{Decoded, Operation as Decode};
+use super::instruction::{Decoded, Operation as Decode, Plain, PlainSpace};
 use super::lanes::{AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
@@ -33,6 +33,24 @@ impl Transfer {
     /// Returns the bytes per lane.
     pub(super) fn bytes(&self) -> u64 {
         u64::from(self.request.bytes)
+    }
+
+    /// See [`MemoryInstruction::plain`](super::MemoryInstruction::plain).
+    pub(super) fn plain<'a>(&self, elements: &'a [Slot], is_load: bool) -> Option<Plain<'a>> {
+        let Request { space, bytes, read_only, past_l1, strong, .. } = self.request;
+        let space = match space {
+            AddressSpace::Global => PlainSpace::Global,
+            AddressSpace::Generic => PlainSpace::Generic,
+            AddressSpace::Constant => PlainSpace::Constant,
+            AddressSpace::Shared => PlainSpace::Shared,
+            AddressSpace::Local => return None,
+        };
+        if strong || self.order != Order::Weak {
+            return None;
+        }
+        let sign_bits = self.registers.sign_bits();
+        let (address, offset) = (self.address.slot(), self.address.offset());
+        Some(Plain { is_load, space, bytes, elements, sign_bits, address, offset, read_only, past_l1 })
     }
 
     /// Loads from memory into registers.

@@ -2,6 +2,7 @@
 
 use super::allocation::rights;
 use super::device::Memory;
+use super::instruction::{Plain, PlainSpace};
 use super::lanes::{self, Prepared};
 use super::table::Table;
 use crate::fault::FaultKind;
@@ -59,6 +60,23 @@ impl LookupCache {
             && cached.bytes - reach >= u64::from(bytes)
             && cached.rights & needed == needed;
         (inside && self.removals == memory.removals()).then_some(cached.rights)
+    }
+
+    /// Returns the first and the last address that the instruction may access without a further check, in the allocation
+    /// that it last hit. None if there is no such allocation, or if stores to it are recorded.
+    pub(crate) fn bounds(&self, memory: &Memory, site: Site, plain: &Plain<'_>) -> Option<[u64; 2]> {
+        let needed = match (plain.is_load, plain.space) {
+            (true, PlainSpace::Constant) => rights::READ | rights::CONSTANT,
+            (true, _) => rights::READ,
+            (false, _) => rights::WRITE,
+        };
+        let cached = &self.entries[site.0 as usize % ENTRIES];
+        let records = !plain.is_load && cached.rights & rights::TRACKED != 0;
+        let is_usable = cached.rights & needed == needed
+            && !records
+            && cached.bytes >= u64::from(plain.bytes)
+            && self.removals == memory.removals();
+        is_usable.then(|| [cached.start, cached.start + (cached.bytes - u64::from(plain.bytes))])
     }
 
     fn remember(&mut self, memory: &Memory, site: Site, cached: Cached) {

@@ -44,6 +44,7 @@ pub use barrier::MBARRIER;
 pub use device::Memory;
 pub use error::{FreeError, MemoryError, RangeError};
 pub use instruction::{MemoryInstruction, Progress, decode};
+pub(crate) use instruction::{Plain, PlainSpace};
 pub use local::LocalMemory;
 pub use lookup::{AccessFault, LookupCache};
 pub use shared::{SHARED_POISON, SharedMemory};

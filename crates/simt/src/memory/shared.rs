@@ -54,7 +54,7 @@ impl SharedMemory {
 
     /// Returns the host's address of the first byte, a multiple of 16.
     #[inline(always)]
-    pub(super) fn base(&mut self) -> u64 {
+    pub(crate) fn base(&mut self) -> u64 {
         self.words.as_mut_ptr().expose_provenance() as u64
     }
 

@@ -112,6 +112,7 @@ impl<'a> Compiler<'a> {
         Ok(FunctionCode {
             name,
             first,
+            end: self.steps.len() as u32,
             cells,
             is_entry,
             undefined_at_start: live.at_start,

@@ -1,0 +1,26 @@
+//! The compiled tier: kernels as vector code of this computer.
+//!
+//! A launch starts in the interpreter. Once a kernel has executed enough instructions ([`tier`]), it is compiled in the
+//! background, and warps whose lanes are together execute it from the next block on. The interpreter remains the
+//! oracle: it executes whatever code does not, one instruction at a time through the columns of the frame
+//! ([`emit`]) or a warp as a whole ([`enter`]), and the results, counters and faults are the same to the bit.
+//!
+//! The way of a kernel: [`graph`] finds blocks and live registers, [`shapes`] what is uniform and affine, [`emit`],
+//! [`arithmetic`] and [`access`] write LLVM's text, [`llvm`] makes machine code of it, [`code`] keeps it, and [`enter`]
+//! runs it.
+
+mod access;
+mod arithmetic;
+mod code;
+mod context;
+mod emit;
+mod enter;
+mod graph;
+mod llvm;
+mod shapes;
+mod tier;
+
+pub(super) use code::{Key, Native};
+pub(super) use enter::{After, Left, State};
+pub use tier::{Tier, compiler};
+pub(super) use tier::{Tiers, Variant};

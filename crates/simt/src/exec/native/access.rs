@@ -1,0 +1,404 @@
+//! Emits loads and stores.
+//!
+//! The common case is emitted in place: all lanes take part, their bytes lie in the allocation that the instruction hit
+//! last, and are aligned. At an affine address, that is two comparisons of scalars; at a varying one, a comparison of 32
+//! lanes. Whatever is not the common case is called: the interpreter's own function, which finds faults, notes the
+//! allocation for the next time, and tells the observer itself.
+
+use super::context::{at, stopped};
+use super::emit::{Emitter, Value, bits_of, lanes};
+use crate::memory::{MemoryInstruction, Plain, PlainSpace};
+use crate::registers::Width;
+
+/// Where an access in place finds its bytes.
+struct Place {
+    /// Added to an address to give the host's.
+    base: Option<String>,
+    first: String,
+    /// The last address that may be accessed.
+    last: String,
+}
+
+/// Most bytes between adjacent lanes whose sums cannot overflow.
+const FARTHEST: i64 = 1 << 40;
+
+impl Emitter<'_> {
+    pub(super) fn memory(&mut self, pc: u32, memory: &MemoryInstruction, mask: Option<&str>) {
+        if let Some(by) = memory.moved() {
+            let value = self.read(memory.sources()[0]);
+            let moved = self.sum("add", 64, &value, &Value::Scalar((by as i64).to_string()));
+            self.write(memory.results()[0], &moved, mask);
+            return;
+        }
+        let plain = memory.plain().filter(|plain| self.is_emitted(plain));
+        let Some(plain) = plain else { return self.call_memory(pc, mask) };
+        let (fast, slow, done) = (self.label(), self.label(), self.label());
+        if let Some(mask) = mask {
+            let all = self.let_(format!("icmp eq i32 {mask}, -1"));
+            self.emit(format!("br i1 {all}, label %{fast}, label %{slow}"));
+            self.begin(&fast);
+        }
+        let number = self.accesses.len();
+        self.accesses.push(pc);
+        let address = self.address(&plain);
+        let place = self.place(&plain, number);
+        match &address {
+            Value::Vector(addresses) => self.varying(&plain, number, &place, addresses, &slow),
+            Value::Scalar(base) => self.affine(&plain, number, &place, (base, "0"), &slow),
+            Value::Affine(base, step) => self.affine(&plain, number, &place, (base, step), &slow),
+            Value::Mask(_) => unreachable!("addresses are numbers"),
+        }
+        self.emit(format!("br label %{done}"));
+        self.begin(&slow);
+        self.call_memory(pc, mask);
+        self.emit(format!("br label %{done}"));
+        self.begin(&done);
+    }
+
+    /// Returns true if the access has a form in place.
+    fn is_emitted(&self, plain: &Plain<'_>) -> bool {
+        let count = plain.elements.len() as u32;
+        let element = plain.bytes / count;
+        let widths = plain.elements.iter().all(|slot| matches!(slot.width, Width::Word | Width::Double));
+        let fits = plain.elements.iter().all(|slot| bits_of(slot.width) >= 8 * element);
+        widths && fits && element <= 8 && matches!(plain.address.width, Width::Word | Width::Double)
+    }
+
+    /// Emits a call of the interpreter's function.
+    fn call_memory(&mut self, pc: u32, mask: Option<&str>) {
+        self.give_columns(pc, mask);
+        let call = self.field("ptr", at::MEMORY);
+        let mask = mask.unwrap_or("-1");
+        let outcome = self.let_(format!("call i32 {call}(ptr %c, ptr %f, i32 {pc}, i32 {mask})"));
+        let ok = self.let_(format!("icmp eq i32 {outcome}, 0"));
+        let go = self.label();
+        let fault = self.exit(pc, stopped::FAULT);
+        self.likely(&ok, &go, &fault);
+        self.begin(&go);
+        self.take_columns(pc);
+    }
+
+    /// Returns the lanes' addresses in 64 bits.
+    fn address(&mut self, plain: &Plain<'_>) -> Value {
+        let value = self.read(plain.address);
+        let bits = bits_of(plain.address.width);
+        // Sums of 32-bit registers wrap around in shared memory alone.
+        let narrow = bits == 32 && plain.space == PlainSpace::Shared;
+        let offset = |emitter: &mut Self, value: &Value, bits: u32| match plain.offset {
+            0 => value.clone(),
+            offset if bits == 32 => emitter.sum("add", 32, value, &Value::Scalar((offset as i32).to_string())),
+            offset => emitter.sum("add", 64, value, &Value::Scalar(offset.to_string())),
+        };
+        if bits == 64 {
+            return offset(self, &value, 64);
+        }
+        let value = if narrow { offset(self, &value, 32) } else { value };
+        // If an affine address wraps around in 32 bits, its sum in 64 is out of bounds, and the access is called.
+        let wide = match &value {
+            Value::Scalar(text) => Value::Scalar(self.let_(format!("zext i32 {text} to i64"))),
+            Value::Affine(base, step) => {
+                let base = self.let_(format!("zext i32 {base} to i64"));
+                let step = match step.parse::<i64>() {
+                    Ok(_) => step.clone(),
+                    Err(_) => self.let_(format!("sext i32 {step} to i64")),
+                };
+                Value::Affine(base, step)
+            }
+            other => {
+                let words = self.vector(other, 32);
+                Value::Vector(self.let_(format!("zext {} {words} to {}", lanes(32), lanes(64))))
+            }
+        };
+        if narrow { wide } else { offset(self, &wide, 64) }
+    }
+
+    fn place(&mut self, plain: &Plain<'_>, number: usize) -> Place {
+        if plain.space == PlainSpace::Shared {
+            let base = self.field("i64", at::SHARED);
+            let bytes = self.field("i64", at::SHARED_BYTES);
+            // With fewer bytes than the access has, this wraps around: `beyond` catches that.
+            let last = self.let_(format!("sub i64 {bytes}, {}", plain.bytes));
+            let beyond = self.let_(format!("icmp slt i64 {last}, 0"));
+            let first = self.let_(format!("select i1 {beyond}, i64 1, i64 0"));
+            let last = self.let_(format!("select i1 {beyond}, i64 0, i64 {last}"));
+            return Place { base: Some(base), first, last };
+        }
+        let bounds = self.field("ptr", at::BOUNDS);
+        let place = self.let_(format!("getelementptr [2 x i64], ptr {bounds}, i64 {number}"));
+        let first = self.let_(format!("load i64, ptr {place}"));
+        let place = self.let_(format!("getelementptr i8, ptr {place}, i64 8"));
+        let last = self.let_(format!("load i64, ptr {place}"));
+        Place { base: None, first, last }
+    }
+
+    /// Emits an access at `base + k * step`.
+    fn affine(
+        &mut self,
+        plain: &Plain<'_>,
+        number: usize,
+        place: &Place,
+        (base, step): (&str, &str),
+        slow: &str,
+    ) {
+        let constant: Option<i64> = step.parse().ok();
+        let size = i64::from(plain.bytes);
+        let (low, high, fits) = match constant {
+            Some(0) => (base.to_owned(), base.to_owned(), None),
+            Some(step) if step.abs() >= FARTHEST => {
+                self.emit(format!("br label %{slow}"));
+                let never = self.label();
+                self.begin(&never);
+                (base.to_owned(), base.to_owned(), None)
+            }
+            Some(step) => {
+                let other = self.let_(format!("add i64 {base}, {}", 31 * step));
+                if step > 0 { (base.to_owned(), other, None) } else { (other, base.to_owned(), None) }
+            }
+            None => {
+                let moved = self.let_(format!("add i64 {step}, {FARTHEST}"));
+                let near = self.let_(format!("icmp ult i64 {moved}, {}", 2 * FARTHEST));
+                let reach = self.let_(format!("mul i64 {step}, 31"));
+                let other = self.let_(format!("add i64 {base}, {reach}"));
+                let down = self.let_(format!("icmp slt i64 {step}, 0"));
+                let low = self.let_(format!("select i1 {down}, i64 {other}, i64 {base}"));
+                let high = self.let_(format!("select i1 {down}, i64 {base}, i64 {other}"));
+                (low, high, Some(near))
+            }
+        };
+        let after = self.let_(format!("icmp uge i64 {low}, {}", place.first));
+        let before = self.let_(format!("icmp ule i64 {high}, {}", place.last));
+        let mut ok = self.let_(format!("and i1 {after}, {before}"));
+        if let Some(fits) = fits {
+            ok = self.let_(format!("and i1 {ok}, {fits}"));
+        }
+        if size > 1 {
+            let bits = match constant {
+                Some(step) if step % size == 0 => base.to_owned(),
+                _ => self.let_(format!("or i64 {base}, {step}")),
+            };
+            let odd = self.let_(format!("and i64 {bits}, {}", size - 1));
+            let aligned = self.let_(format!("icmp eq i64 {odd}, 0"));
+            ok = self.let_(format!("and i1 {ok}, {aligned}"));
+        }
+        let go = self.label();
+        self.likely(&ok, &go, slow);
+        self.begin(&go);
+        if self.observes {
+            let call = self.field("ptr", at::STEADY);
+            self.emit(format!("call void {call}(ptr %c, i32 {number}, i64 {base}, i64 {step})"));
+        }
+        let host = match &place.base {
+            Some(start) => self.let_(format!("add i64 {base}, {start}")),
+            None => base.to_owned(),
+        };
+        match constant {
+            Some(0) => self.at_one(plain, &host),
+            Some(step) if step == size => self.row(plain, &host),
+            Some(_) => self.strided(plain, &host, step),
+            None => {
+                let (row, apart, done) = (self.label(), self.label(), self.label());
+                let is_row = self.let_(format!("icmp eq i64 {step}, {size}"));
+                self.emit(format!("br i1 {is_row}, label %{row}, label %{apart}"));
+                self.begin(&row);
+                self.row(plain, &host);
+                self.emit(format!("br label %{done}"));
+                self.begin(&apart);
+                self.strided(plain, &host, step);
+                self.emit(format!("br label %{done}"));
+                self.begin(&done);
+            }
+        }
+    }
+
+    /// Emits an access at one address.
+    fn at_one(&mut self, plain: &Plain<'_>, host: &str) {
+        let element = plain.bytes / plain.elements.len() as u32;
+        if !plain.is_load {
+            // All lanes store there, and the last one's value remains.
+            return self.strided(plain, host, "0");
+        }
+        for (index, slot) in plain.elements.iter().enumerate() {
+            let place = self.let_(format!("add i64 {host}, {}", index as u32 * element));
+            let place = self.let_(format!("inttoptr i64 {place} to ptr"));
+            let loaded = self.let_(format!("load i{}, ptr {place}, align {element}", 8 * element));
+            let value = self.extended(&loaded, false, 8 * element, bits_of(slot.width), plain.sign_bits);
+            self.write(*slot, &Value::Scalar(value), None);
+        }
+    }
+
+    /// Emits an access of lanes one after the other without gaps.
+    fn row(&mut self, plain: &Plain<'_>, host: &str) {
+        let count = plain.elements.len() as u32;
+        let element = plain.bytes / count;
+        let bits = 8 * element;
+        let place = self.let_(format!("inttoptr i64 {host} to ptr"));
+        let all = format!("<{} x i{bits}>", 32 * count);
+        if plain.is_load {
+            let loaded = self.let_(format!("load {all}, ptr {place}, align {element}"));
+            for (index, slot) in plain.elements.iter().enumerate() {
+                let part = if count == 1 {
+                    loaded.clone()
+                } else {
+                    let picks: Vec<String> =
+                        (0..32).map(|lane| format!("i32 {}", lane * count + index as u32)).collect();
+                    self.let_(format!(
+                        "shufflevector {all} {loaded}, {all} poison, <32 x i32> <{}>",
+                        picks.join(", ")
+                    ))
+                };
+                let value = self.extended(&part, true, bits, bits_of(slot.width), plain.sign_bits);
+                self.write(*slot, &Value::Vector(value), None);
+            }
+            return;
+        }
+        let parts: Vec<String> = plain.elements.iter().map(|slot| self.stored(*slot, bits)).collect();
+        let whole = match parts.as_slice() {
+            [one] => one.clone(),
+            parts => {
+                // Pairs of vectors are joined until one is left, then its elements are put in order.
+                let mut joined: Vec<(String, u32)> = parts.iter().map(|part| (part.clone(), 32)).collect();
+                while joined.len() > 1 {
+                    let pairs = joined.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect::<Vec<_>>();
+                    joined = pairs
+                        .into_iter()
+                        .map(|((a, size), (b, _))| {
+                            let picks: Vec<String> = (0..2 * size).map(|lane| format!("i32 {lane}")).collect();
+                            let kind = format!("<{size} x i{bits}>");
+                            let both = self.let_(format!(
+                                "shufflevector {kind} {a}, {kind} {b}, <{} x i32> <{}>",
+                                2 * size,
+                                picks.join(", ")
+                            ));
+                            (both, 2 * size)
+                        })
+                        .collect();
+                }
+                let picks: Vec<String> =
+                    (0..32 * count).map(|place| format!("i32 {}", place % count * 32 + place / count)).collect();
+                let both = &joined[0].0;
+                self.let_(format!(
+                    "shufflevector {all} {both}, {all} poison, <{} x i32> <{}>",
+                    32 * count,
+                    picks.join(", ")
+                ))
+            }
+        };
+        self.emit(format!("store {all} {whole}, ptr {place}, align {element}"));
+    }
+
+    /// Emits an access of lanes at equal distances, lane by lane.
+    fn strided(&mut self, plain: &Plain<'_>, host: &str, step: &str) {
+        let mut address = host.to_owned();
+        let places: Vec<String> = (0..32)
+            .map(|lane| {
+                if lane > 0 {
+                    address = match step.parse::<i64>() {
+                        Ok(step) => self.let_(format!("add i64 {host}, {}", lane * step)),
+                        Err(_) => self.let_(format!("add i64 {address}, {step}")),
+                    };
+                }
+                address.clone()
+            })
+            .collect();
+        self.each_lane(plain, &places);
+    }
+
+    /// Emits the accesses of the lanes at these addresses of the host.
+    fn each_lane(&mut self, plain: &Plain<'_>, places: &[String]) {
+        let count = plain.elements.len() as u32;
+        let element = plain.bytes / count;
+        let bits = 8 * element;
+        let kind = format!("<32 x i{bits}>");
+        for (index, slot) in plain.elements.iter().enumerate() {
+            let mut vector = if plain.is_load { "poison".to_owned() } else { self.stored(*slot, bits) };
+            for (lane, place) in places.iter().enumerate() {
+                let place = match index as u32 * element {
+                    0 => place.clone(),
+                    offset => self.let_(format!("add i64 {place}, {offset}")),
+                };
+                let place = self.let_(format!("inttoptr i64 {place} to ptr"));
+                if plain.is_load {
+                    let loaded = self.let_(format!("load i{bits}, ptr {place}, align {element}"));
+                    vector =
+                        self.let_(format!("insertelement {kind} {vector}, i{bits} {loaded}, i32 {lane}"));
+                } else {
+                    let value = self.let_(format!("extractelement {kind} {vector}, i32 {lane}"));
+                    self.emit(format!("store i{bits} {value}, ptr {place}, align {element}"));
+                }
+            }
+            if plain.is_load {
+                let value = self.extended(&vector, true, bits, bits_of(slot.width), plain.sign_bits);
+                self.write(*slot, &Value::Vector(value), None);
+            }
+        }
+    }
+
+    /// Emits an access at arbitrary addresses.
+    fn varying(&mut self, plain: &Plain<'_>, number: usize, place: &Place, addresses: &str, slow: &str) {
+        let kind = lanes(64);
+        let first = self.splat(&place.first, 64);
+        let room = self.let_(format!("sub i64 {}, {}", place.last, place.first));
+        // Without an allocation the first address lies behind the last.
+        let some = self.let_(format!("icmp uge i64 {}, {}", place.last, place.first));
+        let room = self.splat(&room, 64);
+        let distance = self.let_(format!("sub {kind} {addresses}, {first}"));
+        let inside = self.let_(format!("icmp ule {kind} {distance}, {room}"));
+        let inside = self.let_(format!("bitcast <32 x i1> {inside} to i32"));
+        let mut ok = self.let_(format!("icmp eq i32 {inside}, -1"));
+        ok = self.let_(format!("and i1 {ok}, {some}"));
+        if plain.bytes > 1 {
+            self.intrinsic("declare i64 @llvm.vector.reduce.or.v32i64(<32 x i64>)");
+            let bits = self.let_(format!("call i64 @llvm.vector.reduce.or.v32i64({kind} {addresses})"));
+            let odd = self.let_(format!("and i64 {bits}, {}", plain.bytes - 1));
+            let aligned = self.let_(format!("icmp eq i64 {odd}, 0"));
+            ok = self.let_(format!("and i1 {ok}, {aligned}"));
+        }
+        let go = self.label();
+        self.likely(&ok, &go, slow);
+        self.begin(&go);
+        // The lanes' loads take their addresses from there too, one by one.
+        let list = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::ADDRESSES));
+        self.emit(format!("store {kind} {addresses}, ptr {list}, align 8"));
+        if self.observes {
+            let call = self.field("ptr", at::ANY);
+            self.emit(format!("call void {call}(ptr %c, i32 {number})"));
+        }
+        let places: Vec<String> = (0..32)
+            .map(|lane| {
+                let place_of = self.let_(format!("getelementptr i64, ptr {list}, i64 {lane}"));
+                let address = self.let_(format!("load i64, ptr {place_of}"));
+                match &place.base {
+                    Some(start) => self.let_(format!("add i64 {address}, {start}")),
+                    None => address,
+                }
+            })
+            .collect();
+        self.each_lane(plain, &places);
+    }
+
+    /// Extends a loaded element to its register.
+    fn extended(&mut self, value: &str, vector: bool, from: u32, to: u32, sign_bits: u8) -> String {
+        let of = |bits: u32| if vector { lanes(bits) } else { format!("i{bits}") };
+        if from == to {
+            return value.to_owned();
+        }
+        if sign_bits == 0 {
+            return self.let_(format!("zext {} {value} to {}", of(from), of(to)));
+        }
+        let filled = u32::from(sign_bits).min(to);
+        if filled == to {
+            return self.let_(format!("sext {} {value} to {}", of(from), of(to)));
+        }
+        // The register is narrower than its column.
+        let own = self.let_(format!("sext {} {value} to {}", of(from), of(filled)));
+        self.let_(format!("zext {} {own} to {}", of(filled), of(to)))
+    }
+
+    /// Returns the lanes of a register as they are stored.
+    fn stored(&mut self, slot: crate::registers::Slot, bits: u32) -> String {
+        let own = bits_of(slot.width);
+        let value = self.read(slot);
+        let vector = self.vector(&value, own);
+        if own == bits { vector } else { self.let_(format!("trunc {} {vector} to {}", lanes(own), lanes(bits))) }
+    }
+}

@@ -1,0 +1,277 @@
+//! A compiled kernel: its code, and what the executor has to know to call it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, Range};
+
+use super::super::program::Program;
+use super::super::step::Action;
+use super::context::Entry;
+use super::emit::{Emitted, Emitter};
+use super::graph::{End, Graph, is_plain_barrier};
+use super::llvm::{self, Llvm};
+use super::shapes::{self, Columns, Shape, Step};
+use crate::memory::PlainSpace;
+use crate::observe::{Operation, Site, Space, SteadyAccess};
+use crate::registers::{Cell, Slot, Width};
+
+/// What a kernel is compiled for. Launches that agree in it share the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Key {
+    pub(in super::super) function: u32,
+    pub(in super::super) block: [u32; 3],
+    /// True if accesses are reported.
+    pub(in super::super) observes: bool,
+}
+
+/// A compiled kernel.
+pub(in super::super) struct Native {
+    code: llvm::Code,
+    tables: Tables,
+}
+
+/// What the executor has to know of a kernel's code.
+pub(in super::super) struct Tables {
+    first: u32,
+    /// Number of each entry, by its step.
+    entries: BTreeMap<u32, u32>,
+    pub(super) blocks: Vec<Counted>,
+    /// Guarded steps, in the order of their counters.
+    pub(super) guarded: Vec<u32>,
+    /// The accesses that code reports, by number.
+    pub(super) accesses: Vec<SteadyAccess>,
+    /// Step of each access.
+    pub(super) access_steps: Vec<u32>,
+    /// The live registers before each step at which code starts or stops.
+    live: BTreeMap<u32, Vec<(Slot, Shape)>>,
+    /// Barriers that the interpreter executes without reading registers.
+    barriers: BTreeSet<u32>,
+    /// Columns of the frame alone that are 0 at the start.
+    pub(super) zeroed: Vec<Slot>,
+}
+
+/// A block, as its counters are spread over its steps.
+pub(super) struct Counted {
+    pub(super) steps: Range<u32>,
+    /// The conditional branch at its end.
+    pub(super) branch: Option<u32>,
+}
+
+/// A kernel in LLVM's text, with the tables of its code. It does not refer to the program.
+pub(super) struct Prepared {
+    text: String,
+    tables: Tables,
+}
+
+impl Prepared {
+    /// Writes the text of a kernel.
+    ///
+    /// # Errors
+    /// Says why it cannot be compiled.
+    pub(super) fn new(program: &Program, key: Key, llvm: &Llvm) -> Result<Self, String> {
+        let function = program.function(key.function).ok_or("the kernel has no code")?;
+        let kernel = program.code_of(key.function).ok_or("the function is no kernel")?;
+        let steps = function.first..function.end;
+        let is_tangled = |pc: u32| match program.steps[pc as usize].action {
+            Action::Branch(branch) => branch.is_tangled,
+            _ => false,
+        };
+        if steps.clone().any(is_tangled) {
+            return Err("it has loops with several entries".to_owned());
+        }
+        let graph = Graph::new(program, function);
+        let columns = Columns::new(function, kernel, key.block);
+        let shapes = shapes::find(program, function, &graph, &columns);
+        let emitter = Emitter::new(program, &graph, &columns, &shapes, key.observes);
+        let Emitted { text, accesses, guarded, exits } = emitter.function(&llvm.attributes());
+        if let Ok(folder) = std::env::var("COALESCE_LLVM_DUMP") {
+            // For those who work on this code.
+            let _ = std::fs::write(format!("{folder}/{}.ll", function.name), &text);
+        }
+        let stops = exits.into_iter().map(|(pc, _)| pc).chain(graph.entries.iter().copied());
+        let live = stops
+            .map(|pc| {
+                let live = graph.live_before(program, pc).into_iter();
+                (pc, live.map(|number| (graph.registers[number], shapes.of[number])).collect())
+            })
+            .collect();
+        let blocks = graph.blocks.iter().map(|block| Counted {
+            steps: block.steps.clone(),
+            branch: match block.end {
+                End::Branch(branch) if branch.is_guarded => Some(block.steps.end - 1),
+                _ => None,
+            },
+        });
+        let barriers = steps.filter(|pc| match program.steps[*pc as usize].action {
+            Action::Rare(rare) => {
+                program.steps[*pc as usize].guard == 0
+                    && is_plain_barrier(function, &program.rare[rare as usize])
+            }
+            _ => false,
+        });
+        let zeroed = function.undefined_at_start.iter().filter(|slot| graph.register(slot.cell).is_none());
+        let tables = Tables {
+            first: function.first,
+            entries: graph.entries.iter().copied().zip(0..).collect(),
+            blocks: blocks.collect(),
+            guarded,
+            accesses: accesses.iter().map(|pc| reported(program, *pc)).collect(),
+            access_steps: accesses,
+            live,
+            barriers: barriers.collect(),
+            zeroed: zeroed.copied().collect(),
+        };
+        Ok(Self { text, tables })
+    }
+
+    /// Makes machine code of the text.
+    ///
+    /// # Errors
+    /// LLVM's message.
+    pub(super) fn compile(self, llvm: &'static Llvm) -> Result<Native, String> {
+        let code = llvm.compile(&self.text, c"warp")?;
+        Ok(Native { code, tables: self.tables })
+    }
+}
+
+impl Deref for Native {
+    type Target = Tables;
+
+    fn deref(&self) -> &Tables {
+        &self.tables
+    }
+}
+
+impl Native {
+    /// Returns the function.
+    pub(super) fn entry(&self) -> Entry {
+        // SAFETY: the emitter gave the function this type.
+        unsafe { std::mem::transmute::<usize, Entry>(self.code.address as usize) }
+    }
+}
+
+impl Tables {
+    /// Returns the number of the entry at a step.
+    pub(super) fn entry_at(&self, pc: u32) -> Option<u32> {
+        self.entries.get(&pc).copied()
+    }
+
+    pub(super) fn start(&self) -> u32 {
+        self.entries[&self.first]
+    }
+
+    /// Returns the number of counters.
+    pub(super) fn counters(&self) -> usize {
+        2 * self.blocks.len() + self.guarded.len()
+    }
+
+    /// Returns true if a step is a barrier that reads no register.
+    pub(super) fn is_barrier(&self, pc: u32) -> bool {
+        self.barriers.contains(&pc)
+    }
+
+    /// Returns the number of the access at a step.
+    pub(super) fn access_at(&self, pc: u32) -> Option<usize> {
+        self.access_steps.iter().position(|step| *step == pc)
+    }
+
+    /// Fills the columns that code has left in compact form when it stopped before a step.
+    ///
+    /// # Safety
+    /// The frame is one of the kernel.
+    pub(super) unsafe fn expand(&self, frame: *mut Cell, pc: u32) {
+        for (slot, shape) in self.live.get(&pc).into_iter().flatten() {
+            let Shape::Affine { step, .. } = *shape else { continue };
+            // SAFETY: the column is one of the frame.
+            unsafe {
+                match slot.width {
+                    Width::Word => {
+                        let words = &mut *slot.words(frame);
+                        let step = match step {
+                            Step::Constant(step) => step as u32,
+                            Step::Dynamic => words[1].wrapping_sub(words[0]),
+                        };
+                        for lane in 1..32 {
+                            words[lane] = words[0].wrapping_add(step.wrapping_mul(lane as u32));
+                        }
+                    }
+                    Width::Double => {
+                        let words = &mut *slot.doubles(frame);
+                        let step = match step {
+                            Step::Constant(step) => step as u64,
+                            Step::Dynamic => words[1].wrapping_sub(words[0]),
+                        };
+                        for lane in 1..32 {
+                            words[lane] = words[0].wrapping_add(step.wrapping_mul(lane as u64));
+                        }
+                    }
+                    // Predicates are stored whole.
+                    Width::Predicate | Width::Quad => {}
+                }
+            }
+        }
+    }
+
+    /// Returns true if the columns have the shapes that code relies on when it starts at a step.
+    ///
+    /// # Safety
+    /// The frame is one of the kernel.
+    pub(super) unsafe fn agrees(&self, frame: *mut Cell, pc: u32) -> bool {
+        let Some(live) = self.live.get(&pc) else { return false };
+        live.iter().all(|(slot, shape)| {
+            let Shape::Affine { step, .. } = *shape else { return true };
+            // SAFETY: the column is one of the frame.
+            unsafe {
+                match slot.width {
+                    Width::Word => {
+                        let words = &*slot.words(frame);
+                        let step = match step {
+                            Step::Constant(step) => step as u32,
+                            Step::Dynamic => words[1].wrapping_sub(words[0]),
+                        };
+                        let expected = |lane: u32| words[0].wrapping_add(step.wrapping_mul(lane));
+                        words.iter().zip(0..).fold(true, |all, (word, lane)| all & (*word == expected(lane)))
+                    }
+                    Width::Double => {
+                        let words = &*slot.doubles(frame);
+                        let step = match step {
+                            Step::Constant(step) => step as u64,
+                            Step::Dynamic => words[1].wrapping_sub(words[0]),
+                        };
+                        let expected = |lane: u64| words[0].wrapping_add(step.wrapping_mul(lane));
+                        words.iter().zip(0..).fold(true, |all, (word, lane)| all & (*word == expected(lane)))
+                    }
+                    Width::Predicate => matches!(*slot.predicate(frame), 0 | u32::MAX),
+                    Width::Quad => true,
+                }
+            }
+        })
+    }
+}
+
+/// Returns what the observer is told of an access, but for its addresses.
+fn reported(program: &Program, pc: u32) -> SteadyAccess {
+    let Action::Memory(memory) = program.steps[pc as usize].action else {
+        unreachable!("accesses are memory instructions")
+    };
+    let plain = program.memory[memory as usize].plain().expect("only plain accesses are in place");
+    SteadyAccess {
+        space: match plain.space {
+            PlainSpace::Global | PlainSpace::Generic => Space::Global,
+            PlainSpace::Constant => Space::Constant,
+            PlainSpace::Shared => Space::Shared,
+        },
+        operation: if plain.is_load { Operation::Load } else { Operation::Store },
+        base: 0,
+        step: 0,
+        active: u32::MAX,
+        bytes: plain.bytes,
+        read_only: plain.read_only,
+        past_l1: plain.past_l1,
+        strong: false,
+    }
+}
+
+/// Returns the site of a step.
+pub(super) fn site(pc: u32) -> Site {
+    Site(pc)
+}

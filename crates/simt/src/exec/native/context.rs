@@ -1,0 +1,87 @@
+//! What compiled code and the executor share.
+
+use std::mem::offset_of;
+
+use crate::registers::Cell;
+
+/// The state that compiled code reads and writes, by offset. One per worker.
+#[repr(C)]
+pub(super) struct Shared {
+    /// The launch's parameters.
+    pub(super) parameters: *const u8,
+    /// Shared memory of the block: the host's address, and its bytes.
+    pub(super) shared: u64,
+    pub(super) shared_bytes: u64,
+    /// Bounds of the allocation that each access last hit: first and last address that may be accessed, inclusive.
+    pub(super) bounds: *mut [u64; 2],
+    /// Executions by block, then branches taken by block, then threads by guarded step.
+    pub(super) counters: *mut u64,
+    /// Coordinates of the block's threads, by warp, axis and lane.
+    pub(super) threads: *const [[u32; 32]; 3],
+    /// Warp instructions that the worker has executed.
+    pub(super) instructions: u64,
+    /// Value of `instructions` at which a loop returns to the executor.
+    pub(super) limit: u64,
+    pub(super) block: [u32; 3],
+    pub(super) multiprocessor: u32,
+    pub(super) warp: u32,
+    /// The step at which compiled code stopped.
+    pub(super) pc: u32,
+    /// Addresses of the lanes, for the observer and for gathers.
+    pub(super) addresses: [u64; 32],
+    /// The executor, whose type the callbacks know.
+    pub(super) runner: *mut (),
+    pub(super) callbacks: Callbacks,
+}
+
+/// Functions of the executor that compiled code calls.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Callbacks {
+    /// Executes a memory instruction for a mask, by the columns of the frame. Returns 0, or 1 for a fault.
+    pub(super) memory: unsafe extern "C" fn(*mut Shared, *mut Cell, u32, u32) -> u32,
+    /// Executes a rare instruction for a whole warp.
+    pub(super) rare: unsafe extern "C" fn(*mut Shared, *mut Cell, u32),
+    /// Tells the observer of an access at `base + k * step`.
+    pub(super) steady: unsafe extern "C" fn(*mut Shared, u32, u64, u64),
+    /// Tells the observer of an access at the shared addresses.
+    pub(super) any: unsafe extern "C" fn(*mut Shared, u32),
+}
+
+/// Offsets of the fields.
+pub(super) mod at {
+    use super::{Callbacks, Shared, offset_of};
+
+    pub(crate) const PARAMETERS: usize = offset_of!(Shared, parameters);
+    pub(crate) const SHARED: usize = offset_of!(Shared, shared);
+    pub(crate) const SHARED_BYTES: usize = offset_of!(Shared, shared_bytes);
+    pub(crate) const BOUNDS: usize = offset_of!(Shared, bounds);
+    pub(crate) const COUNTERS: usize = offset_of!(Shared, counters);
+    pub(crate) const THREADS: usize = offset_of!(Shared, threads);
+    pub(crate) const INSTRUCTIONS: usize = offset_of!(Shared, instructions);
+    pub(crate) const LIMIT: usize = offset_of!(Shared, limit);
+    pub(crate) const BLOCK: usize = offset_of!(Shared, block);
+    pub(crate) const MULTIPROCESSOR: usize = offset_of!(Shared, multiprocessor);
+    pub(crate) const WARP: usize = offset_of!(Shared, warp);
+    pub(crate) const PC: usize = offset_of!(Shared, pc);
+    pub(crate) const ADDRESSES: usize = offset_of!(Shared, addresses);
+    pub(crate) const MEMORY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, memory);
+    pub(crate) const RARE: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, rare);
+    pub(crate) const STEADY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, steady);
+    pub(crate) const ANY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, any);
+}
+
+/// A kernel's code: executes a whole warp from an entry, and returns why it stopped.
+pub(super) type Entry = unsafe extern "C" fn(*mut Shared, *mut Cell, u32) -> u32;
+
+/// Reasons for which compiled code returns.
+pub(super) mod stopped {
+    /// All lanes have exited.
+    pub(crate) const ENDED: u32 = 0;
+    /// The interpreter has to go on at the step.
+    pub(crate) const LEFT: u32 = 1;
+    /// An access faulted.
+    pub(crate) const FAULT: u32 = 2;
+    /// The limit of instructions is reached.
+    pub(crate) const TIRED: u32 = 3;
+}

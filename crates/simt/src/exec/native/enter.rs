@@ -1,0 +1,456 @@
+//! Runs warps by compiled code, and hands them to the interpreter and back.
+//!
+//! A warp of 32 threads starts in compiled code, in a frame of the pool, without a fragment or an activation: most
+//! warps end there. If code stops earlier, the warp gets both, and the interpreter goes on at the step where code
+//! stopped. At each [entry](super::graph::Graph::entries) that all lanes reach together, the warp goes back to code.
+//!
+//! While code and interpreter take turns at a barrier, the columns of uniform and affine registers stay compact
+//! ([`Left::Barrier`]): the barrier reads none, so they are not expanded.
+
+use super::super::frame::Frame;
+use super::super::run::{Runner, Stop};
+use super::super::step::Action;
+use super::super::warp::{Activation, Fragment, NO_JOIN};
+use super::code::{Native, site};
+use super::context::{Callbacks, Shared, stopped};
+use crate::memory::{AccessFault, Environment};
+use crate::observe::{At, Observer, Site};
+use crate::registers::Cell;
+
+/// Where compiled code has left a warp.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) enum Left {
+    /// The interpreter executes the warp, or nobody has begun.
+    #[default]
+    No,
+    /// Before this step; columns are compact.
+    At(u32),
+    /// Before the barrier ahead of this step; columns are compact.
+    Barrier(u32),
+}
+
+/// How a warp goes on after compiled code.
+pub(in super::super) enum After {
+    /// The interpreter executes the fragment's step.
+    Interpret,
+    /// All lanes have exited.
+    Ended,
+    /// The warp has used its time slice.
+    Tired,
+}
+
+/// State of a worker for compiled code.
+pub(in super::super) struct State {
+    shared: Box<Shared>,
+    counters: Vec<u64>,
+    bounds: Vec<[u64; 2]>,
+    /// Block for which the shared state is filled.
+    block: u64,
+    /// Frame of the warp that code executes.
+    frame: *mut Frame,
+    fault: Option<AccessFault>,
+    /// Count of freed allocations for which the bounds hold.
+    removals: u64,
+}
+
+/// Bounds without an allocation.
+const NOTHING: [u64; 2] = [1, 0];
+
+unsafe extern "C" fn no_memory(_: *mut Shared, _: *mut Cell, _: u32, _: u32) -> u32 {
+    1
+}
+unsafe extern "C" fn no_rare(_: *mut Shared, _: *mut Cell, _: u32) {}
+unsafe extern "C" fn no_steady(_: *mut Shared, _: u32, _: u64, _: u64) {}
+unsafe extern "C" fn no_any(_: *mut Shared, _: u32) {}
+
+impl Default for State {
+    fn default() -> Self {
+        let callbacks = Callbacks { memory: no_memory, rare: no_rare, steady: no_steady, any: no_any };
+        Self {
+            shared: Box::new(Shared {
+                parameters: std::ptr::null(),
+                shared: 0,
+                shared_bytes: 0,
+                bounds: std::ptr::null_mut(),
+                counters: std::ptr::null_mut(),
+                threads: std::ptr::null(),
+                instructions: 0,
+                limit: 0,
+                block: [0; 3],
+                multiprocessor: 0,
+                warp: 0,
+                pc: 0,
+                addresses: [0; 32],
+                runner: std::ptr::null_mut(),
+                callbacks,
+            }),
+            counters: Vec::new(),
+            bounds: Vec::new(),
+            block: u64::MAX,
+            frame: std::ptr::null_mut(),
+            fault: None,
+            removals: u64::MAX,
+        }
+    }
+}
+
+impl<O: Observer> Runner<'_, O> {
+    /// Starts a warp of 32 threads in compiled code. Returns true if it has ended.
+    pub(in super::super) fn start_compiled(
+        &mut self,
+        native: &Native,
+        index: usize,
+        turn_ends: u64,
+    ) -> Result<bool, Stop> {
+        let context = self.context;
+        let function = context.launch.kernel.function;
+        let mut frame = self.pools.take(function, context);
+        for slot in &native.zeroed {
+            frame.fill(*slot, |_| 0);
+        }
+        let reason = self.run_compiled(native, index, &mut frame, native.start(), turn_ends);
+        let pc = self.native.shared.pc;
+        let lanes = u32::MAX;
+        if reason == stopped::ENDED {
+            self.pools.give_back(function, frame);
+            let warp = &mut self.block.warps[index];
+            warp.has_begun = true;
+            warp.live = 0;
+            warp.lanes = lanes;
+            warp.ready.clear();
+            warp.waiting.clear();
+            self.end(index);
+            self.check_barriers(index, pc);
+            return Ok(true);
+        }
+        let entry = Activation { frame, function, depth: 0, lanes };
+        self.block.warps[index].begin(lanes, pc, entry);
+        if reason == stopped::FAULT {
+            return Err(self.compiled_fault(index, pc));
+        }
+        self.block.warps[index].left = Left::At(pc);
+        if reason == stopped::TIRED {
+            // The run loop goes on with the interpreter, which finds out at the next branch.
+            self.expand(native, index, pc);
+        }
+        Ok(false)
+    }
+
+    /// Decides who goes on with a fragment, and executes it by compiled code while that can.
+    pub(in super::super) fn compiled(
+        &mut self,
+        native: &Native,
+        index: usize,
+        fragment: &mut Fragment,
+        turn_ends: u64,
+    ) -> Result<After, Stop> {
+        let left = self.block.warps[index].left;
+        if left == Left::At(fragment.pc) {
+            if native.is_barrier(fragment.pc) {
+                self.block.warps[index].left = Left::Barrier(fragment.pc + 1);
+            } else {
+                self.expand(native, index, fragment.pc);
+            }
+            return Ok(After::Interpret);
+        }
+        let is_whole = fragment.lanes == u32::MAX && fragment.activation == 0 && fragment.join == NO_JOIN;
+        let entry = native.entry_at(fragment.pc).filter(|_| is_whole);
+        let cells = self.block.warps[index].activation(0).frame.cells();
+        let trusted = left == Left::Barrier(fragment.pc);
+        if left != Left::No && !(trusted && entry.is_some()) {
+            let (Left::At(pc) | Left::Barrier(pc)) = left else { unreachable!("it is not `No`") };
+            self.expand(native, index, pc);
+        }
+        let Some(entry) = entry else { return Ok(After::Interpret) };
+        // SAFETY: the frame is one of the kernel.
+        if !trusted && !unsafe { native.agrees(cells, fragment.pc) } {
+            return Ok(After::Interpret);
+        }
+        let frame: *mut Frame = &mut self.block.warps[index].activation(0).frame;
+        let reason = self.run_compiled(native, index, frame, entry, turn_ends);
+        let pc = self.native.shared.pc;
+        fragment.pc = pc;
+        match reason {
+            stopped::ENDED => {
+                fragment.lanes = 0;
+                self.block.warps[index].left = Left::No;
+                self.leave(index, pc, u32::MAX)?;
+                Ok(After::Ended)
+            }
+            stopped::FAULT => Err(self.compiled_fault(index, pc)),
+            stopped::TIRED => {
+                self.block.warps[index].left = Left::At(pc);
+                self.expand(native, index, pc);
+                Ok(After::Tired)
+            }
+            _ => {
+                self.block.warps[index].left = Left::At(pc);
+                self.compiled(native, index, fragment, turn_ends)
+            }
+        }
+    }
+
+    /// Calls compiled code, and settles the counters if it stopped within a block.
+    fn run_compiled(
+        &mut self,
+        native: &Native,
+        index: usize,
+        frame: *mut Frame,
+        entry: u32,
+        turn_ends: u64,
+    ) -> u32 {
+        let context = self.context;
+        let removals = context.memory.removals();
+        let runner: *mut Self = self;
+        let (shared_memory, bytes) = (self.block.shared.base(), self.block.shared.bytes());
+        let state = &mut *self.native;
+        if state.counters.len() != native.counters() || state.bounds.len() != native.accesses.len() {
+            state.counters = vec![0; native.counters()];
+            state.bounds = vec![NOTHING; native.accesses.len()];
+            state.block = u64::MAX;
+        }
+        if state.removals != removals {
+            state.bounds.fill(NOTHING);
+            state.removals = removals;
+        }
+        let shared = &mut *state.shared;
+        if state.block != self.block.index {
+            state.block = self.block.index;
+            shared.block = context.block(self.block.index);
+            let multiprocessors = u64::from(context.launch.machine.multiprocessors.max(1));
+            shared.multiprocessor = (self.block.index % multiprocessors) as u32;
+            shared.parameters = context.launch.parameters.as_ptr();
+            shared.threads = context.threads.as_ptr();
+            shared.bounds = state.bounds.as_mut_ptr();
+            shared.counters = state.counters.as_mut_ptr();
+            shared.callbacks = Callbacks {
+                memory: memory::<O>,
+                rare: rare::<O>,
+                steady: steady::<O>,
+                any: any::<O>,
+            };
+        }
+        shared.shared = shared_memory;
+        shared.shared_bytes = bytes;
+        shared.instructions = self.counts.warp_instructions;
+        shared.limit = turn_ends;
+        shared.warp = index as u32;
+        shared.runner = runner.cast();
+        state.frame = frame;
+        let shared: *mut Shared = shared;
+        // SAFETY: the frame is one of the kernel and nobody else's meanwhile; code accesses no other memory than its
+        // own and what it has checked.
+        let reason = unsafe {
+            // Calls overwrite columns of special registers.
+            (*frame).forget_place();
+            (native.entry())(shared, (*frame).cells(), entry)
+        };
+        // SAFETY: code has returned.
+        let (pc, instructions) = unsafe { ((*shared).pc, (*shared).instructions) };
+        self.counts.warp_instructions = instructions;
+        if matches!(reason, stopped::LEFT | stopped::FAULT) {
+            self.settle_block(native, pc, reason == stopped::FAULT);
+        }
+        reason
+    }
+
+    /// Takes back the count of a block within which code has stopped, and counts the steps that were executed.
+    fn settle_block(&mut self, native: &Native, pc: u32, with_last: bool) {
+        let Some(number) = native.blocks.iter().position(|block| block.steps.contains(&pc)) else { return };
+        let steps = native.blocks[number].steps.clone();
+        let end = pc + u32::from(with_last);
+        self.native.counters[number] -= 1;
+        self.counts.warp_instructions -= u64::from(steps.end - end);
+        for pc in steps.start..end {
+            // Threads of guarded steps have their own counters.
+            let threads = if native.guarded.contains(&pc) { 0 } else { 32 };
+            self.counts.thread_instructions += threads;
+            if O::ISSUES {
+                self.observer.issues(site(pc), 1, threads);
+            }
+        }
+    }
+
+    /// Adds what compiled code has counted to the observer's counts and the worker's.
+    pub(in super::super) fn flush_compiled(&mut self, native: &Native) {
+        if self.native.counters.len() != native.counters() {
+            return;
+        }
+        let counters = std::mem::take(&mut self.native.counters);
+        let count = native.blocks.len();
+        let (blocks, rest) = counters.split_at(count);
+        let (taken, guarded) = rest.split_at(count);
+        for ((block, &times), &taken) in native.blocks.iter().zip(blocks).zip(taken) {
+            if times == 0 {
+                continue;
+            }
+            for pc in block.steps.clone() {
+                let threads = if native.guarded.contains(&pc) {
+                    0
+                } else if block.branch == Some(pc) {
+                    32 * taken
+                } else {
+                    32 * times
+                };
+                self.counts.thread_instructions += threads;
+                if O::ISSUES {
+                    self.observer.issues(site(pc), times, threads);
+                }
+            }
+            if let Some(pc) = block.branch
+                && O::BRANCHES
+            {
+                self.observer.branches(site(pc), times, 0);
+            }
+        }
+        for (&pc, &threads) in native.guarded.iter().zip(guarded) {
+            self.counts.thread_instructions += threads;
+            if O::ISSUES && threads != 0 {
+                self.observer.issues(site(pc), 0, threads);
+            }
+        }
+        self.native.counters = counters;
+        self.native.counters.fill(0);
+    }
+
+    /// Makes a warp's frame ready for the interpreter.
+    fn expand(&mut self, native: &Native, index: usize, pc: u32) {
+        let context = self.context;
+        let function = context.launch.kernel.function;
+        let code = context.program.function(function).expect("kernels have code");
+        let block = self.block.index;
+        let warp = &mut self.block.warps[index];
+        warp.left = Left::No;
+        let frame = &mut warp.activation(0).frame;
+        frame.place(code, context, block, index as u32);
+        // SAFETY: the frame is one of the kernel.
+        unsafe { native.expand(frame.cells(), pc) };
+    }
+
+    #[cold]
+    fn compiled_fault(&mut self, index: usize, pc: u32) -> Stop {
+        let fault = self.native.fault.take().expect("code stops with a fault only where one was found");
+        self.fault(index, pc, fault.lane, fault.kind)
+    }
+
+    /// Executes a memory instruction for compiled code.
+    fn memory_for_code(&mut self, cells: *mut Cell, pc: u32, mask: u32, warp: u32) -> u32 {
+        let program = self.context.program;
+        let Action::Memory(number) = program.steps[pc as usize].action else {
+            unreachable!("code passes memory instructions")
+        };
+        let instruction = &program.memory[number as usize];
+        let at = At { block: self.block.index, warp, site: Site(pc) };
+        // SAFETY: the frame is that of the warp that code executes, which refers to it no further.
+        let local = unsafe { &mut (*self.native.frame).local };
+        let mut environment = Environment {
+            memory: self.context.memory,
+            shared: &mut self.block.shared,
+            local,
+            cache: &mut *self.cache,
+            observer: &mut *self.observer,
+            at,
+            undefined: 0,
+        };
+        // SAFETY: the frame is of the function for which the instruction was decoded.
+        let outcome = unsafe { instruction.execute(cells, mask, &mut environment) };
+        match outcome {
+            Ok(_) => {
+                if let Some(native) = self.code
+                    && let Some(plain) = instruction.plain()
+                    && let Some(number) = native.access_at(pc)
+                    && let Some(bounds) = self.cache.bounds(self.context.memory, site(pc), &plain)
+                {
+                    self.native.bounds[number] = bounds;
+                }
+                0
+            }
+            Err(fault) => {
+                self.native.fault = Some(fault);
+                1
+            }
+        }
+    }
+
+    /// Executes a rare instruction for compiled code, in all lanes.
+    fn rare_for_code(&mut self, cells: *mut Cell, pc: u32, warp: u32) {
+        use super::super::step::Rare;
+        let program = self.context.program;
+        let Action::Rare(number) = program.steps[pc as usize].action else {
+            unreachable!("code passes rare instructions")
+        };
+        let at = At { block: self.block.index, warp, site: Site(pc) };
+        match &program.rare[number as usize] {
+            Rare::Collective(collective, _) => {
+                // SAFETY: the frame is of the function for which the instruction was decoded.
+                unsafe { (collective.run)(cells, &collective.slots, u32::MAX) };
+                if O::SYNCHRONISATION && collective.member_mask.is_some() {
+                    self.observer.warp_barrier(at, u32::MAX);
+                }
+            }
+            Rare::WarpBarrier { .. } => {
+                if O::SYNCHRONISATION {
+                    self.observer.warp_barrier(at, u32::MAX);
+                }
+            }
+            // SAFETY: as above.
+            Rare::Product(product) => unsafe { product.run(cells) },
+            Rare::Parameters(loads) => {
+                for load in loads {
+                    // SAFETY: as above.
+                    unsafe {
+                        super::super::frame::load_parameter(
+                            cells,
+                            load,
+                            self.context.launch.parameters,
+                            u32::MAX,
+                        );
+                    }
+                }
+            }
+            _ => unreachable!("code leaves other instructions to the interpreter"),
+        }
+    }
+}
+
+unsafe extern "C" fn memory<O: Observer>(shared: *mut Shared, cells: *mut Cell, pc: u32, mask: u32) -> u32 {
+    // SAFETY: `run_compiled` has set the runner, and waits for code to return.
+    unsafe {
+        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
+        runner.memory_for_code(cells, pc, mask, (*shared).warp)
+    }
+}
+
+unsafe extern "C" fn rare<O: Observer>(shared: *mut Shared, cells: *mut Cell, pc: u32) {
+    // SAFETY: as above.
+    unsafe {
+        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
+        runner.rare_for_code(cells, pc, (*shared).warp);
+    }
+}
+
+unsafe extern "C" fn steady<O: Observer>(shared: *mut Shared, number: u32, base: u64, step: u64) {
+    // SAFETY: as above.
+    unsafe {
+        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
+        let native = runner.code.unwrap_unchecked();
+        let site = Site(*native.access_steps.get_unchecked(number as usize));
+        let at = At { block: runner.block.index, warp: (*shared).warp, site };
+        let mut access = *native.accesses.get_unchecked(number as usize);
+        access.base = base;
+        access.step = step;
+        runner.observer.steady_access(at, &access);
+    }
+}
+
+unsafe extern "C" fn any<O: Observer>(shared: *mut Shared, number: u32) {
+    // SAFETY: as above.
+    unsafe {
+        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
+        let native = runner.code.unwrap_unchecked();
+        let site = Site(*native.access_steps.get_unchecked(number as usize));
+        let at = At { block: runner.block.index, warp: (*shared).warp, site };
+        let access = native.accesses.get_unchecked(number as usize);
+        runner.observer.access(at, &access.with(&(*shared).addresses));
+    }
+}

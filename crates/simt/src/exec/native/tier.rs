@@ -1,0 +1,170 @@
+//! Decides when a kernel is compiled, and keeps the code.
+//!
+//! Compiling takes 20 to 100 ms, in which the interpreter executes some 50 million thread instructions. So a kernel is
+//! compiled once it has executed [`WORTH`] warp instructions in all its launches, or once a launch's first blocks
+//! promise as many for the whole grid. That happens on a thread of its own: the launch goes on meanwhile.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+
+use super::super::program::Program;
+use super::code::{Key, Native, Prepared};
+use super::llvm;
+
+/// How a program's kernels are executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tier {
+    /// Interpreted first, and compiled in the background when that is worth it.
+    #[default]
+    Both,
+    /// Interpreted.
+    Interpreted,
+    /// Compiled before the first block, where that is possible.
+    Compiled,
+}
+
+/// Warp instructions from which on a kernel is compiled.
+const WORTH: u64 = 1_500_000;
+
+/// The code of a program's kernels.
+#[derive(Default)]
+pub(in super::super) struct Tiers {
+    tier: AtomicU8,
+    variants: Mutex<Vec<(Key, Arc<Variant>)>>,
+}
+
+/// The code of a kernel for one kind of launch.
+#[derive(Default)]
+pub(in super::super) struct Variant {
+    instructions: AtomicU64,
+    begun: AtomicBool,
+    native: OnceLock<Result<Native, String>>,
+}
+
+impl Tiers {
+    pub(in super::super) fn set(&self, tier: Tier) {
+        self.tier.store(tier as u8, Ordering::Relaxed);
+    }
+
+    fn tier(&self) -> Tier {
+        match self.tier.load(Ordering::Relaxed) {
+            1 => Tier::Interpreted,
+            2 => Tier::Compiled,
+            _ => Tier::Both,
+        }
+    }
+
+    /// Returns the variant for a launch; None if it is to be interpreted.
+    pub(in super::super) fn variant(&self, program: &Program, key: Key) -> Option<Arc<Variant>> {
+        let tier = self.tier();
+        let threads: u32 = key.block.iter().product();
+        if tier == Tier::Interpreted || threads < 32 {
+            return None;
+        }
+        let mut variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = variants.iter().find(|(other, _)| *other == key).map(|(_, variant)| variant.clone());
+        let variant = known.unwrap_or_else(|| {
+            let variant = Arc::<Variant>::default();
+            variants.push((key, variant.clone()));
+            variant
+        });
+        drop(variants);
+        if tier == Tier::Compiled {
+            variant.compile(program, key);
+        }
+        Some(variant)
+    }
+
+    /// Returns why kernels could not be compiled.
+    pub(in super::super) fn failures(&self) -> Vec<(u32, String)> {
+        let variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |(key, variant): &(Key, Arc<Variant>)| match variant.native.get() {
+            Some(Err(why)) => Some((key.function, why.clone())),
+            _ => None,
+        };
+        variants.iter().filter_map(failed).collect()
+    }
+}
+
+impl Variant {
+    /// Returns the code, if it is there.
+    #[inline(always)]
+    pub(in super::super) fn native(&self) -> Option<&Native> {
+        self.native.get().and_then(|native| native.as_ref().ok())
+    }
+
+    /// Compiles the kernel in this thread.
+    fn compile(&self, program: &Program, key: Key) {
+        self.begun.store(true, Ordering::Relaxed);
+        self.native.get_or_init(|| {
+            let llvm = llvm::llvm().map_err(str::to_owned)?;
+            Prepared::new(program, key, llvm)?.compile(llvm)
+        });
+    }
+
+    /// Takes note of warp instructions that the interpreter has executed in this many blocks, while `left` blocks of the
+    /// grid remain, and begins to compile the kernel if that is worth it.
+    pub(in super::super) fn interpreted(
+        self: &Arc<Self>,
+        program: &Program,
+        key: Key,
+        (instructions, blocks, left): (u64, u64, u64),
+    ) {
+        let so_far = self.instructions.fetch_add(instructions, Ordering::Relaxed) + instructions;
+        let promised = u128::from(instructions) * u128::from(left) / u128::from(blocks.max(1));
+        if u128::from(so_far) + promised < u128::from(WORTH) || self.begun.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let prepared = llvm::llvm().map_err(str::to_owned).and_then(|llvm| {
+            // Here, since another thread could outlive the program.
+            Ok((llvm, Prepared::new(program, key, llvm)?))
+        });
+        match prepared {
+            Err(why) => _ = self.native.set(Err(why)),
+            Ok((llvm, prepared)) => {
+                let variant = self.clone();
+                background(move || _ = variant.native.set(prepared.compile(llvm)));
+            }
+        }
+    }
+}
+
+/// Compilations in the background.
+static RUNNING: Mutex<u32> = Mutex::new(0);
+static ENDED: Condvar = Condvar::new();
+
+/// Executes a compilation on a thread of its own. The process does not exit before it has ended, since LLVM's
+/// destructors would run beside it.
+fn background(work: impl FnOnce() + Send + 'static) {
+    static REGISTERED: OnceLock<()> = OnceLock::new();
+    REGISTERED.get_or_init(|| {
+        // SAFETY: the function has no preconditions. It was registered after LLVM's, and so runs before them.
+        unsafe { libc::atexit(wait_for_compilations) };
+    });
+    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    let end = || {
+        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ENDED.notify_all();
+    };
+    let thread = std::thread::Builder::new().name("compile kernel".to_owned());
+    let spawned = thread.spawn(move || {
+        work();
+        end();
+    });
+    if spawned.is_err() {
+        // Without a thread the kernel stays interpreted.
+        end();
+    }
+}
+
+extern "C" fn wait_for_compilations() {
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    while *running > 0 {
+        running = ENDED.wait(running).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+/// Returns what compiles kernels, or why nothing does.
+pub fn compiler() -> Result<String, &'static str> {
+    llvm::llvm().map(llvm::Llvm::describe)
+}
