@@ -4,7 +4,9 @@
 
 #[path = "support/edited.rs"]
 mod edited;
+#[path = "support/library.rs"]
 mod library;
+#[path = "support/fake.rs"]
 mod support;
 
 use edited::compiling;

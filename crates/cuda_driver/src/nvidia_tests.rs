@@ -1,6 +1,6 @@
 use super::*;
 
-#[path = "../tests/made/mod.rs"]
+#[path = "../tests/support/made.rs"]
 mod made;
 
 /// A search that finds nothing on the machine that runs the test.

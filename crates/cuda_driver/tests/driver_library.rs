@@ -6,7 +6,7 @@ use std::process::Command;
 
 use cuda_driver::{bind_nvidia, bound};
 
-#[path = "made/mod.rs"]
+#[path = "support/made.rs"]
 mod made;
 use made::library;
 

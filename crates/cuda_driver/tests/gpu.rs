@@ -5,6 +5,7 @@
 
 use cuda_driver::{bind_nvidia, bound, ext};
 
+#[path = "support/cases.rs"]
 mod cases;
 
 fn bind() {

@@ -2,6 +2,7 @@
 
 use cuda_driver::simulated::{Settings, bind_simulated};
 
+#[path = "support/cases.rs"]
 mod cases;
 
 fn bind() {

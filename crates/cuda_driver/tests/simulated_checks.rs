@@ -7,6 +7,7 @@ use cuda_driver::simulated::{self, Settings, bind_simulated};
 use cust_raw as sys;
 use simt::check::{Checks, Finding, FindingKind, FreeProblem};
 
+#[path = "support/common.rs"]
 mod common;
 use common::{function, gives, launch, module, ok};
 

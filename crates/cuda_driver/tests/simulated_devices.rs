@@ -8,6 +8,7 @@ use cuda_driver::simulated::{self, Settings, bind_simulated, cards_named};
 use cust::device::{Device, DeviceAttribute};
 use cust_raw as sys;
 
+#[path = "support/common.rs"]
 mod common;
 use common::{KERNELS, function, gives, launch, module, ok};
 

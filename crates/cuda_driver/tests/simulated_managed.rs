@@ -9,6 +9,7 @@ use cuda_driver::ext::{self, Advice, Location};
 use cuda_driver::simulated::{self, Migration};
 use cust_raw as sys;
 
+#[path = "support/common.rs"]
 mod common;
 use common::{KERNELS, OwnContext, bind, function, launch, module, ok};
 

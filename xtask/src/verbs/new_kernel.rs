@@ -45,7 +45,7 @@ const NEW: [(&str, &str, &str); 4] = [
 const KERNELS: &str = "gpu-kernels/src/lib.rs";
 
 /// The file that declares the experiments' modules and lists the experiments.
-const EXPERIMENTS: &str = "host/src/experiments/mod.rs";
+const EXPERIMENTS: &str = "host/src/experiments.rs";
 
 /// The packages that the new modules are part of.
 const PACKAGES: [&str; 2] = ["gpu-kernels", "host"];

@@ -87,7 +87,7 @@ fn a_kernel_an_experiment_a_twin_and_a_test_are_made() {
         ("reference/scale_rows.cu", &["extern \"C\" __global__ void scale_rows_f32(const float"]),
         ("host/tests/scale_rows.rs", &["\"run\", \"scale_rows\"", "\"check\", \"scale_rows\""]),
         ("gpu-kernels/src/lib.rs", &["\npub mod scale_rows;\n"]),
-        ("host/src/experiments/mod.rs", &["\nmod scale_rows;\n", "&scale_rows::Lesson"]),
+        ("host/src/experiments.rs", &["\nmod scale_rows;\n", "&scale_rows::Lesson"]),
     ] {
         let text = copy.read(path);
         for needle in needles {
