@@ -11,6 +11,8 @@ pub(super) const BARRIERS: usize = 16;
 pub(super) struct Block {
     /// Index in the grid, x fastest.
     pub(super) index: u64,
+    /// True until a warp is executed.
+    pub(super) is_fresh: bool,
     pub(super) shared: SharedMemory,
     pub(super) warps: Vec<Warp>,
     /// Warps that have not ended, a bit each.
@@ -58,6 +60,7 @@ impl Block {
         };
         Self {
             index: 0,
+            is_fresh: false,
             shared: SharedMemory::new(),
             warps: (0..warps).map(|_| Warp::default()).collect(),
             alive: 0,
@@ -70,6 +73,7 @@ impl Block {
 
     pub(super) fn begin(&mut self, index: u64, shared_bytes: u64) {
         self.index = index;
+        self.is_fresh = true;
         self.shared.begin(shared_bytes);
         self.alive = u32::MAX >> (32 - self.warps.len());
         self.warps.iter_mut().for_each(|warp| warp.has_begun = false);

@@ -11,6 +11,7 @@
 
 mod access;
 mod arithmetic;
+mod block;
 mod code;
 mod context;
 mod emit;
@@ -20,6 +21,7 @@ mod llvm;
 mod shapes;
 mod tier;
 
+pub(super) use block::Whole;
 pub(super) use code::{Key, Native};
 pub(super) use enter::{After, Left, State};
 pub use tier::{Tier, compiler};

@@ -44,7 +44,7 @@ pub(super) struct Counts {
     /// Clock cycles spent in `nanosleep`.
     pub(super) slept: u64,
     /// Value of `warp_instructions` when one of its warps last ended.
-    last_end: u64,
+    pub(super) last_end: u64,
     patience: Patience,
 }
 
@@ -84,7 +84,7 @@ const SPINS: u32 = 64;
 
 /// Warp instructions of a time slice. Lanes that have left a loop wait this long at most for lanes still in it, if the
 /// loop is not recognised as a spin loop.
-const TURN: u64 = 1 << 24;
+pub(super) const TURN: u64 = 1 << 24;
 
 /// Executes the warps of one block.
 pub(super) struct Runner<'w, O: Observer> {
@@ -99,6 +99,14 @@ pub(super) struct Runner<'w, O: Observer> {
     pub(super) native: &'w mut State,
     /// Returns true if the launch has been cancelled; polled at yields.
     pub(super) is_cancelled: &'w dyn Fn() -> bool,
+}
+
+impl Counts {
+    /// Notes that a warp has ended.
+    pub(super) fn warp_ended(&mut self) {
+        self.last_end = self.warp_instructions;
+        self.patience.warp_ended();
+    }
 }
 
 impl Pools {
@@ -414,8 +422,7 @@ impl<O: Observer> Runner<'_, O> {
             self.pools.give_back(activation.function, activation.frame);
         }
         self.block.alive &= !(1 << index);
-        self.counts.last_end = self.counts.warp_instructions;
-        self.counts.patience.warp_ended();
+        self.counts.warp_ended();
     }
 
     pub(super) fn at(&self, index: usize, pc: u32) -> At {

@@ -118,6 +118,15 @@ impl Warp {
         self.activations.push(Some(entry));
     }
 
+    /// Marks a warp of 32 threads as ended that never had a fragment.
+    pub(super) fn end_whole(&mut self) {
+        self.has_begun = true;
+        self.live = 0;
+        self.lanes = u32::MAX;
+        self.ready.clear();
+        self.waiting.clear();
+    }
+
     /// Returns the pc of a fragment's join if it lies in the fragment's activation, else [`NOWHERE`].
     pub(super) fn meeting_place(&self, fragment: &Fragment) -> u32 {
         match self.joins.get(fragment.join as usize) {

@@ -18,7 +18,7 @@ use super::block::Block;
 use super::context::Context;
 use super::error::LaunchFailure;
 use super::launch::Executed;
-use super::native::{Key, State, Variant};
+use super::native::{Key, State, Variant, Whole};
 use super::run::{Counts, Pause, Pools, Runner, Stop};
 use crate::fault::Fault;
 use crate::memory::LookupCache;
@@ -326,10 +326,20 @@ impl<O: Observer> Runner<'_, O> {
     /// Executes the block's warps until all have ended (true) or none makes progress without other blocks (false).
     fn turn(&mut self) -> Result<bool, Stop> {
         let mut rounds = 0;
+        let mut first = 0;
+        if std::mem::take(&mut self.block.is_fresh)
+            && let Some(code) = self.code
+            && self.context.last_warp == u32::MAX
+        {
+            match self.whole_block(code)? {
+                Whole::Ended => return Ok(true),
+                Whole::HandedOver(index) => first = index,
+            }
+        }
         loop {
             let mut ran = false;
             let (mut spinning, mut tired) = (false, false);
-            for index in 0..self.block.warps.len() {
+            for index in std::mem::take(&mut first)..self.block.warps.len() {
                 let warp = &self.block.warps[index];
                 let is_runnable =
                     !warp.has_begun || self.block.alive >> index & 1 != 0 && !warp.ready.is_empty();

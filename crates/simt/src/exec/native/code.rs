@@ -1,13 +1,13 @@
 //! A compiled kernel: its code, and what the executor has to know to call it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::{Deref, Range};
 
 use super::super::program::Program;
 use super::super::step::Action;
 use super::context::Entry;
 use super::emit::{Emitted, Emitter};
-use super::graph::{End, Graph, is_plain_barrier};
+use super::graph::{End, Graph, plain_barrier};
 use super::llvm::{self, Llvm};
 use super::shapes::{self, Columns, Shape, Step};
 use crate::memory::PlainSpace;
@@ -43,8 +43,8 @@ pub(in super::super) struct Tables {
     pub(super) access_steps: Vec<u32>,
     /// The live registers before each step at which code starts or stops.
     live: BTreeMap<u32, Vec<(Slot, Shape)>>,
-    /// Barriers that the interpreter executes without reading registers.
-    barriers: BTreeSet<u32>,
+    /// Barriers of the whole block that read no register, with their numbers.
+    barriers: BTreeMap<u32, u32>,
     /// Columns of the frame alone that are 0 at the start.
     pub(super) zeroed: Vec<Slot>,
 }
@@ -101,12 +101,11 @@ impl Prepared {
                 _ => None,
             },
         });
-        let barriers = steps.filter(|pc| match program.steps[*pc as usize].action {
-            Action::Rare(rare) => {
-                program.steps[*pc as usize].guard == 0
-                    && is_plain_barrier(function, &program.rare[rare as usize])
+        let barriers = steps.filter_map(|pc| match program.steps[pc as usize].action {
+            Action::Rare(rare) if program.steps[pc as usize].guard == 0 => {
+                Some((pc, plain_barrier(function, &program.rare[rare as usize])?))
             }
-            _ => false,
+            _ => None,
         });
         let zeroed = function.undefined_at_start.iter().filter(|slot| graph.register(slot.cell).is_none());
         let tables = Tables {
@@ -164,9 +163,18 @@ impl Tables {
         2 * self.blocks.len() + self.guarded.len()
     }
 
-    /// Returns true if a step is a barrier that reads no register.
-    pub(super) fn is_barrier(&self, pc: u32) -> bool {
-        self.barriers.contains(&pc)
+    /// Returns the first step.
+    pub(super) fn start_step(&self) -> u32 {
+        self.first
+    }
+
+    /// Returns the number of the barrier at a step, if it is one of the whole block that reads no register.
+    pub(super) fn barrier_at(&self, pc: u32) -> Option<u32> {
+        self.barriers.get(&pc).copied()
+    }
+
+    pub(super) fn has_barriers(&self) -> bool {
+        !self.barriers.is_empty()
     }
 
     /// Returns the number of the access at a step.

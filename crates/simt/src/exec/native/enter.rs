@@ -49,6 +49,8 @@ pub(in super::super) struct State {
     /// Frame of the warp that code executes.
     frame: *mut Frame,
     fault: Option<AccessFault>,
+    /// Frames of the warps of a block that code executes as a whole, by warp.
+    pub(super) frames: Vec<Option<Frame>>,
     /// Count of freed allocations for which the bounds hold.
     removals: u64,
 }
@@ -89,6 +91,7 @@ impl Default for State {
             block: u64::MAX,
             frame: std::ptr::null_mut(),
             fault: None,
+            frames: Vec::new(),
             removals: u64::MAX,
         }
     }
@@ -108,17 +111,15 @@ impl<O: Observer> Runner<'_, O> {
         for slot in &native.zeroed {
             frame.fill(*slot, |_| 0);
         }
-        let reason = self.run_compiled(native, index, &mut frame, native.start(), turn_ends);
-        let pc = self.native.shared.pc;
+        self.prepare_compiled(native);
+        // SAFETY: the frame is this function's own.
+        let (reason, pc) = unsafe { self.call_compiled(native, index, &mut frame, native.start(), turn_ends) };
+        // Calls overwrite columns of special registers.
+        frame.forget_place();
         let lanes = u32::MAX;
         if reason == stopped::ENDED {
             self.pools.give_back(function, frame);
-            let warp = &mut self.block.warps[index];
-            warp.has_begun = true;
-            warp.live = 0;
-            warp.lanes = lanes;
-            warp.ready.clear();
-            warp.waiting.clear();
+            self.block.warps[index].end_whole();
             self.end(index);
             self.check_barriers(index, pc);
             return Ok(true);
@@ -146,7 +147,7 @@ impl<O: Observer> Runner<'_, O> {
     ) -> Result<After, Stop> {
         let left = self.block.warps[index].left;
         if left == Left::At(fragment.pc) {
-            if native.is_barrier(fragment.pc) {
+            if native.barrier_at(fragment.pc).is_some() {
                 self.block.warps[index].left = Left::Barrier(fragment.pc + 1);
             } else {
                 self.expand(native, index, fragment.pc);
@@ -167,8 +168,9 @@ impl<O: Observer> Runner<'_, O> {
             return Ok(After::Interpret);
         }
         let frame: *mut Frame = &mut self.block.warps[index].activation(0).frame;
-        let reason = self.run_compiled(native, index, frame, entry, turn_ends);
-        let pc = self.native.shared.pc;
+        self.prepare_compiled(native);
+        // SAFETY: the frame is the warp's, which no other code uses while it runs.
+        let (reason, pc) = unsafe { self.call_compiled(native, index, frame, entry, turn_ends) };
         fragment.pc = pc;
         match reason {
             stopped::ENDED => {
@@ -190,19 +192,11 @@ impl<O: Observer> Runner<'_, O> {
         }
     }
 
-    /// Calls compiled code, and settles the counters if it stopped within a block.
-    fn run_compiled(
-        &mut self,
-        native: &Native,
-        index: usize,
-        frame: *mut Frame,
-        entry: u32,
-        turn_ends: u64,
-    ) -> u32 {
+    /// Makes the state that code shares ready for the block.
+    pub(super) fn prepare_compiled(&mut self, native: &Native) {
         let context = self.context;
         let removals = context.memory.removals();
-        let runner: *mut Self = self;
-        let (shared_memory, bytes) = (self.block.shared.base(), self.block.shared.bytes());
+        let (memory_of_block, bytes) = (self.block.shared.base(), self.block.shared.bytes());
         let state = &mut *self.native;
         if state.counters.len() != native.counters() || state.bounds.len() != native.accesses.len() {
             state.counters = vec![0; native.counters()];
@@ -223,35 +217,46 @@ impl<O: Observer> Runner<'_, O> {
             shared.threads = context.threads.as_ptr();
             shared.bounds = state.bounds.as_mut_ptr();
             shared.counters = state.counters.as_mut_ptr();
-            shared.callbacks = Callbacks {
-                memory: memory::<O>,
-                rare: rare::<O>,
-                steady: steady::<O>,
-                any: any::<O>,
-            };
+            shared.callbacks =
+                Callbacks { memory: memory::<O>, rare: rare::<O>, steady: steady::<O>, any: any::<O> };
         }
-        shared.shared = shared_memory;
+        shared.shared = memory_of_block;
         shared.shared_bytes = bytes;
-        shared.instructions = self.counts.warp_instructions;
-        shared.limit = turn_ends;
-        shared.warp = index as u32;
-        shared.runner = runner.cast();
+    }
+
+    /// Calls compiled code for a warp, and settles the counters if it stopped within a block. Returns the reason and the
+    /// step.
+    ///
+    /// # Safety
+    /// The frame is one of the kernel, and nothing else uses it meanwhile. The shared state is ready for the block.
+    #[inline(always)]
+    pub(super) unsafe fn call_compiled(
+        &mut self,
+        native: &Native,
+        index: usize,
+        frame: *mut Frame,
+        entry: u32,
+        turn_ends: u64,
+    ) -> (u32, u32) {
+        let runner: *mut Self = self;
+        let state = &mut *self.native;
         state.frame = frame;
-        let shared: *mut Shared = shared;
-        // SAFETY: the frame is one of the kernel and nobody else's meanwhile; code accesses no other memory than its
-        // own and what it has checked.
-        let reason = unsafe {
-            // Calls overwrite columns of special registers.
-            (*frame).forget_place();
-            (native.entry())(shared, (*frame).cells(), entry)
+        let shared: *mut Shared = &mut *state.shared;
+        // SAFETY: the caller's promise; code accesses no other memory than its own and what it has checked. Its
+        // callbacks use the runner, which nothing else does until code has returned.
+        let (reason, pc) = unsafe {
+            (*shared).instructions = self.counts.warp_instructions;
+            (*shared).limit = turn_ends;
+            (*shared).warp = index as u32;
+            (*shared).runner = runner.cast();
+            let reason = (native.entry())(shared, (*frame).cells(), entry);
+            self.counts.warp_instructions = (*shared).instructions;
+            (reason, (*shared).pc)
         };
-        // SAFETY: code has returned.
-        let (pc, instructions) = unsafe { ((*shared).pc, (*shared).instructions) };
-        self.counts.warp_instructions = instructions;
         if matches!(reason, stopped::LEFT | stopped::FAULT) {
             self.settle_block(native, pc, reason == stopped::FAULT);
         }
-        reason
+        (reason, pc)
     }
 
     /// Takes back the count of a block within which code has stopped, and counts the steps that were executed.
@@ -314,7 +319,7 @@ impl<O: Observer> Runner<'_, O> {
     }
 
     /// Makes a warp's frame ready for the interpreter.
-    fn expand(&mut self, native: &Native, index: usize, pc: u32) {
+    pub(super) fn expand(&mut self, native: &Native, index: usize, pc: u32) {
         let context = self.context;
         let function = context.launch.kernel.function;
         let code = context.program.function(function).expect("kernels have code");
@@ -328,7 +333,7 @@ impl<O: Observer> Runner<'_, O> {
     }
 
     #[cold]
-    fn compiled_fault(&mut self, index: usize, pc: u32) -> Stop {
+    pub(super) fn compiled_fault(&mut self, index: usize, pc: u32) -> Stop {
         let fault = self.native.fault.take().expect("code stops with a fault only where one was found");
         self.fault(index, pc, fault.lane, fault.kind)
     }

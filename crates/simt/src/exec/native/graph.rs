@@ -6,6 +6,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+use super::super::block::BARRIERS;
+use super::super::layout::Fill;
 use super::super::program::{FunctionCode, Program};
 use super::super::step::{Action, BarrierKind, Branch, NOWHERE, Rare};
 use crate::registers::{Slot, Width};
@@ -63,13 +65,14 @@ pub(super) fn is_called(rare: &Rare) -> bool {
     }
 }
 
-/// Returns true if the barrier needs no register's value.
-pub(super) fn is_plain_barrier(function: &FunctionCode, rare: &Rare) -> bool {
-    let Rare::Barrier(barrier) = rare else { return false };
-    let is_constant = |slot: Slot| function.filled.iter().any(|(filled, _)| *filled == slot);
-    matches!(barrier.kind, BarrierKind::Sync)
-        && is_constant(barrier.number)
-        && barrier.threads.is_none_or(is_constant)
+/// Returns the number of a barrier of the whole block, if it is a constant: such a barrier reads no register.
+pub(super) fn plain_barrier(function: &FunctionCode, rare: &Rare) -> Option<u32> {
+    let Rare::Barrier(barrier) = rare else { return None };
+    let fill = function.filled.iter().find(|(filled, _)| *filled == barrier.number).map(|(_, fill)| *fill);
+    match (barrier.kind, barrier.threads, fill) {
+        (BarrierKind::Sync, None, Some(Fill::Bits(number))) if number < BARRIERS as u128 => Some(number as u32),
+        _ => None,
+    }
 }
 
 impl Graph {
@@ -216,12 +219,6 @@ impl Graph {
     /// Returns the number of a register that is kept in a variable.
     pub(super) fn register(&self, cell: u32) -> Option<usize> {
         self.numbers.get(&cell).copied()
-    }
-
-    /// Returns the block that a step is in, if compiled code executes it.
-    pub(super) fn block_at(&self, pc: u32) -> Option<usize> {
-        let number = *self.block_of.get(pc.checked_sub(self.first)? as usize)?;
-        (number != NO_BLOCK).then_some(number as usize)
     }
 
     /// Returns the block that begins at a step.

@@ -27,10 +27,21 @@ pub enum Tier {
 const WORTH: u64 = 1_500_000;
 
 /// The code of a program's kernels.
-#[derive(Default)]
 pub(in super::super) struct Tiers {
     tier: AtomicU8,
     variants: Mutex<Vec<(Key, Arc<Variant>)>>,
+}
+
+impl Default for Tiers {
+    /// Takes the tier from the variable `COALESCE_TIER`: `interpreted`, `compiled`, or anything else for both.
+    fn default() -> Self {
+        let tier = match std::env::var("COALESCE_TIER").as_deref() {
+            Ok("interpreted") => Tier::Interpreted,
+            Ok("compiled") => Tier::Compiled,
+            _ => Tier::Both,
+        };
+        Self { tier: AtomicU8::new(tier as u8), variants: Mutex::default() }
+    }
 }
 
 /// The code of a kernel for one kind of launch.

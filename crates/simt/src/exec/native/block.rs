@@ -1,0 +1,169 @@
+//! Executes whole blocks by compiled code: warp after warp, from barrier to barrier.
+//!
+//! As long as all warps are whole and stop at nothing but barriers of the whole block, they need no fragments, no joins
+//! and no lists of waiting lanes: a warp is ready, waits, or has ended ([`Stand`]). The order of the warps is the
+//! interpreter's, which observers can see: a round goes through the warps, and one that completes a barrier goes on at
+//! once. For example, with two warps and one barrier: warp 0 up to the barrier, warp 1 up to the barrier and behind it,
+//! warp 0 behind it.
+//!
+//! When a warp stops elsewhere, all of the block is handed to the run loop, each warp in the state that the
+//! interpreter would have it in.
+
+use super::super::frame::Frame;
+use super::super::run::{Runner, Stop, TURN};
+use super::super::step::{Action, Rare};
+use super::super::warp::{Activation, Fragment};
+use super::code::Native;
+use super::context::stopped;
+use super::enter::Left;
+use crate::observe::Observer;
+
+/// State of a warp.
+#[derive(Clone, Copy)]
+enum Stand {
+    /// It executes this step next, an entry.
+    Ready(u32),
+    /// It waits at the barrier that is this step.
+    Waiting(u32),
+    Ended,
+}
+
+/// Outcome for a block.
+pub(in super::super) enum Whole {
+    /// All warps have ended.
+    Ended,
+    /// The run loop goes on, with the warp of this index.
+    HandedOver(usize),
+}
+
+const MOST_WARPS: usize = 32;
+
+impl<O: Observer> Runner<'_, O> {
+    /// Executes a block that no warp has begun and all of whose warps are whole.
+    pub(in super::super) fn whole_block(&mut self, native: &Native) -> Result<Whole, Stop> {
+        self.prepare_compiled(native);
+        let count = self.block.warps.len();
+        let function = self.context.launch.kernel.function;
+        // Without barriers one frame serves all warps, one after the other.
+        let frames = if native.has_barriers() { count } else { 1 };
+        while self.native.frames.len() < frames {
+            self.native.frames.push(None);
+        }
+        for index in 0..frames {
+            if self.native.frames[index].is_none() {
+                self.native.frames[index] = Some(self.pools.take(function, self.context));
+            }
+        }
+        let mut stands = [Stand::Ready(native.start_step()); MOST_WARPS];
+        // Warps that wait, all at barriers of one number.
+        let (mut waiting, mut number) = (0_u32, 0);
+        let mut alive = self.block.alive;
+        loop {
+            for index in 0..count {
+                while let Stand::Ready(step) = stands[index] {
+                    let entry = native.entry_at(step).expect("warps are ready at entries alone");
+                    let place = if frames == 1 { 0 } else { index };
+                    let frame = self.native.frames[place].as_mut().expect("taken above");
+                    if step == native.start_step() {
+                        for slot in &native.zeroed {
+                            frame.fill(*slot, |_| 0);
+                        }
+                    }
+                    let frame: *mut Frame = frame;
+                    let limit = self.context.launch.instruction_limit;
+                    let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
+                    let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
+                    // SAFETY: the frame is the warp's alone, and the state is ready.
+                    let (reason, pc) =
+                        unsafe { self.call_compiled(native, index, frame, entry, turn_ends) };
+                    let barrier = native.barrier_at(pc).filter(|_| reason == stopped::LEFT);
+                    match barrier {
+                        _ if reason == stopped::ENDED => {
+                            stands[index] = Stand::Ended;
+                            alive &= !(1 << index);
+                            self.counts.warp_ended();
+                        }
+                        Some(other) if waiting == 0 || other == number => {
+                            number = other;
+                            waiting |= 1 << index;
+                            stands[index] = Stand::Waiting(pc);
+                            self.counts.warp_instructions += 1;
+                            self.counts.thread_instructions += 32;
+                            if O::ISSUES {
+                                self.observer.issue(self.at(index, pc), u32::MAX);
+                            }
+                        }
+                        _ => {
+                            self.block.alive = alive;
+                            self.hand_over(native, &stands[..count], (index, reason, pc));
+                            if reason == stopped::FAULT {
+                                return Err(self.compiled_fault(index, pc));
+                            }
+                            return Ok(Whole::HandedOver(index));
+                        }
+                    }
+                    if waiting != 0 && waiting == alive {
+                        self.context.progress.barrier_passed();
+                        if O::SYNCHRONISATION {
+                            self.observer.barrier(self.at(index, pc), number, u64::MAX);
+                        }
+                        for stand in &mut stands[..count] {
+                            if let Stand::Waiting(pc) = *stand {
+                                *stand = Stand::Ready(pc + 1);
+                            }
+                        }
+                        waiting = 0;
+                    }
+                }
+            }
+            if alive == 0 {
+                self.block.alive = 0;
+                return Ok(Whole::Ended);
+            }
+        }
+    }
+
+    /// Gives each warp the state that the interpreter would have it in. One of them has stopped, for a reason, before a
+    /// step.
+    #[cold]
+    fn hand_over(&mut self, native: &Native, stands: &[Stand], (stopped_one, reason, stop): (usize, u32, u32)) {
+        let single = !native.has_barriers();
+        for (index, stand) in stands.iter().enumerate() {
+            let (pc, left) = match *stand {
+                Stand::Ended => {
+                    self.block.warps[index].end_whole();
+                    continue;
+                }
+                Stand::Ready(_) if index == stopped_one => (stop, Left::At(stop)),
+                Stand::Ready(pc) if pc == native.start_step() => continue,
+                Stand::Ready(pc) => (pc, Left::Barrier(pc)),
+                Stand::Waiting(pc) => (pc, Left::Barrier(pc + 1)),
+            };
+            let mut frame = self.native.frames[if single { 0 } else { index }].take().expect("it is in use");
+            // Calls overwrite columns of special registers.
+            frame.forget_place();
+            let function = self.context.launch.kernel.function;
+            let entry = Activation { frame, function, depth: 0, lanes: u32::MAX };
+            let warp = &mut self.block.warps[index];
+            warp.begin(u32::MAX, pc, entry);
+            warp.left = left;
+        }
+        for (index, stand) in stands.iter().enumerate() {
+            let Stand::Waiting(pc) = *stand else { continue };
+            let program = self.context.program;
+            let Action::Rare(rare) = program.steps[pc as usize].action else {
+                unreachable!("barriers are rare instructions")
+            };
+            let Rare::Barrier(barrier) = &program.rare[rare as usize] else {
+                unreachable!("the step is a barrier")
+            };
+            let mut fragment: Fragment = self.block.warps[index].ready.pop().expect("it has just begun");
+            // It has been counted, and faults on no plain barrier.
+            let _ = self.barrier(index, &mut fragment, rare, barrier, u32::MAX);
+        }
+        if reason == stopped::TIRED {
+            // The interpreter goes on, and finds out at the next branch that the time slice is used up.
+            self.expand(native, stopped_one, stop);
+        }
+    }
+}
