@@ -46,6 +46,7 @@ impl Emitter<'_> {
             Value::Vector(addresses) => self.varying(&plain, number, &place, addresses, &slow),
             Value::Scalar(base) => self.affine(&plain, number, &place, (base, "0"), &slow),
             Value::Affine(base, step) => self.affine(&plain, number, &place, (base, step), &slow),
+            Value::Grid(..) => self.rows(&plain, number, &place, &address, &slow),
             Value::Mask(_) => unreachable!("addresses are numbers"),
         }
         self.emit(format!("br label %{done}"));
@@ -103,6 +104,14 @@ impl Emitter<'_> {
                     Err(_) => self.let_(format!("sext i32 {step} to i64")),
                 };
                 Value::Affine(base, step)
+            }
+            Value::Grid(log, [base, inner, outer]) => {
+                let base = self.let_(format!("zext i32 {base} to i64"));
+                let [inner, outer] = [inner, outer].map(|step| match step.parse::<i64>() {
+                    Ok(_) => step.clone(),
+                    Err(_) => self.let_(format!("sext i32 {step} to i64")),
+                });
+                Value::Grid(*log, [base, inner, outer])
             }
             other => {
                 let words = self.vector(other, 32);
@@ -210,6 +219,148 @@ impl Emitter<'_> {
         }
     }
 
+    /// Emits an access in rows of fewer than 32 lanes.
+    fn rows(&mut self, plain: &Plain<'_>, number: usize, place: &Place, address: &Value, slow: &str) {
+        let Value::Grid(log, [base, inner, outer]) = address else { unreachable!("the address has rows") };
+        let size = i64::from(plain.bytes);
+        let mut checks = Vec::new();
+        let mut bits = base.clone();
+        for step in [inner, outer] {
+            match step.parse::<i64>() {
+                Ok(step) if step % size == 0 && step.abs() < FARTHEST => {}
+                Ok(step) => {
+                    checks.push((step.abs() < FARTHEST).to_string());
+                    bits = self.let_(format!("or i64 {bits}, {step}"));
+                }
+                Err(_) => {
+                    let moved = self.let_(format!("add i64 {step}, {FARTHEST}"));
+                    checks.push(self.let_(format!("icmp ult i64 {moved}, {}", 2 * FARTHEST)));
+                    bits = self.let_(format!("or i64 {bits}, {step}"));
+                }
+            }
+        }
+        let (low, high) = self.extremes(address);
+        checks.push(self.let_(format!("icmp uge i64 {low}, {}", place.first)));
+        checks.push(self.let_(format!("icmp ule i64 {high}, {}", place.last)));
+        if size > 1 {
+            let odd = self.let_(format!("and i64 {bits}, {}", size - 1));
+            checks.push(self.let_(format!("icmp eq i64 {odd}, 0")));
+        }
+        let mut ok = "true".to_owned();
+        for check in checks {
+            ok = self.let_(format!("and i1 {ok}, {check}"));
+        }
+        let go = self.label();
+        self.likely(&ok, &go, slow);
+        self.begin(&go);
+        if self.observes {
+            let addresses = self.vector(address, 64);
+            let list = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::ADDRESSES));
+            self.emit(format!("store {} {addresses}, ptr {list}, align 8", lanes(64)));
+            let call = self.field("ptr", at::ANY);
+            self.emit(format!("call void {call}(ptr %c, i32 {number})"));
+        }
+        let host = match &place.base {
+            Some(start) => self.let_(format!("add i64 {base}, {start}")),
+            None => base.clone(),
+        };
+        let (width, count) = (1_u32 << log, 32_u32 >> log);
+        let element = plain.bytes / plain.elements.len() as u32;
+        let starts: Vec<String> = (0..count)
+            .map(|row| match (row, outer.parse::<i64>()) {
+                (0, _) | (_, Ok(0)) => host.clone(),
+                (_, Ok(outer)) => self.let_(format!("add i64 {host}, {}", i64::from(row) * outer)),
+                (_, Err(_)) => {
+                    let distance = self.let_(format!("mul i64 {outer}, {row}"));
+                    self.let_(format!("add i64 {host}, {distance}"))
+                }
+            })
+            .collect();
+        let inner_step: Option<i64> = inner.parse().ok();
+        let single = plain.elements.len() == 1;
+        if single && (inner_step == Some(size) || plain.is_load && inner_step == Some(0)) {
+            return self.whole_rows(plain, &starts, (width, 8 * element, inner_step == Some(0)), outer == "0");
+        }
+        let places: Vec<String> = (0..32)
+            .map(|lane: u32| {
+                let (start, place) = (&starts[(lane / width) as usize], lane % width);
+                match (place, inner_step) {
+                    (0, _) | (_, Some(0)) => start.clone(),
+                    (_, Some(step)) => self.let_(format!("add i64 {start}, {}", i64::from(place) * step)),
+                    (_, None) => {
+                        let distance = self.let_(format!("mul i64 {inner}, {place}"));
+                        self.let_(format!("add i64 {start}, {distance}"))
+                    }
+                }
+            })
+            .collect();
+        self.each_lane(plain, &places);
+    }
+
+    /// Emits rows each of which is one vector in memory, or, of loads, one element for all its lanes. If they repeat, all
+    /// start at one address.
+    fn whole_rows(
+        &mut self,
+        plain: &Plain<'_>,
+        starts: &[String],
+        (width, bits, is_one): (u32, u32, bool),
+        repeats: bool,
+    ) {
+        let slot = plain.elements[0];
+        let row = format!("<{width} x i{bits}>");
+        let align = bits / 8;
+        if !plain.is_load {
+            let whole = self.stored(slot, bits);
+            for (number, start) in starts.iter().enumerate() {
+                let picks: Vec<String> =
+                    (0..width).map(|lane| format!("i32 {}", number as u32 * width + lane)).collect();
+                let part = self.let_(format!(
+                    "shufflevector <32 x i{bits}> {whole}, <32 x i{bits}> poison, <{width} x i32> <{}>",
+                    picks.join(", ")
+                ));
+                let place = self.let_(format!("inttoptr i64 {start} to ptr"));
+                self.emit(format!("store {row} {part}, ptr {place}, align {align}"));
+            }
+            return;
+        }
+        let count = if repeats { 1 } else { starts.len() };
+        let mut parts: Vec<(String, u32)> = Vec::new();
+        for start in &starts[..count] {
+            let place = self.let_(format!("inttoptr i64 {start} to ptr"));
+            let part = if is_one {
+                let one = self.let_(format!("load i{bits}, ptr {place}, align {align}"));
+                let first = self.let_(format!("insertelement {row} poison, i{bits} {one}, i32 0"));
+                self.let_(format!(
+                    "shufflevector {row} {first}, {row} poison, <{width} x i32> zeroinitializer"
+                ))
+            } else {
+                self.let_(format!("load {row}, ptr {place}, align {align}"))
+            };
+            parts.push((part, width));
+        }
+        while parts[0].1 < 32 {
+            let pairs: Vec<(String, String, u32)> = if parts.len() == 1 {
+                vec![(parts[0].0.clone(), parts[0].0.clone(), parts[0].1)]
+            } else {
+                parts.chunks(2).map(|pair| (pair[0].0.clone(), pair[1].0.clone(), pair[0].1)).collect()
+            };
+            parts = pairs.into_iter().map(|(a, b, size)| (self.joined(&a, &b, size, bits), 2 * size)).collect();
+        }
+        let value = self.extended(&parts[0].0.clone(), true, bits, bits_of(slot.width), plain.sign_bits);
+        self.write(slot, &Value::Vector(value), None);
+    }
+
+    /// Returns a vector of the elements of two, one after the other.
+    fn joined(&mut self, a: &str, b: &str, size: u32, bits: u32) -> String {
+        let picks: Vec<String> = (0..2 * size).map(|lane| format!("i32 {lane}")).collect();
+        let kind = format!("<{size} x i{bits}>");
+        self.let_(format!(
+            "shufflevector {kind} {a}, {kind} {b}, <{} x i32> <{}>",
+            2 * size,
+            picks.join(", ")
+        ))
+    }
+
     /// Emits an access at one address.
     fn at_one(&mut self, plain: &Plain<'_>, host: &str) {
         let element = plain.bytes / plain.elements.len() as u32;
@@ -261,16 +412,7 @@ impl Emitter<'_> {
                     let pairs = joined.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect::<Vec<_>>();
                     joined = pairs
                         .into_iter()
-                        .map(|((a, size), (b, _))| {
-                            let picks: Vec<String> = (0..2 * size).map(|lane| format!("i32 {lane}")).collect();
-                            let kind = format!("<{size} x i{bits}>");
-                            let both = self.let_(format!(
-                                "shufflevector {kind} {a}, {kind} {b}, <{} x i32> <{}>",
-                                2 * size,
-                                picks.join(", ")
-                            ));
-                            (both, 2 * size)
-                        })
+                        .map(|((a, size), (b, _))| (self.joined(&a, &b, size, bits), 2 * size))
                         .collect();
                 }
                 let picks: Vec<String> =

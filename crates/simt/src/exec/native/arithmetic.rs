@@ -4,7 +4,7 @@
 //! which are made canonical where they can be seen; on `f64`, a result that is NaN is computed again by a call.
 
 use super::emit::{Emitter, Value, bits_of, lanes};
-use super::shapes::{Operand, is_integer, is_signed};
+use super::shapes::{Operand, Shape, Step, is_integer, is_signed};
 use crate::alu::Arithmetic;
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
@@ -218,6 +218,15 @@ impl Emitter<'_> {
                 let base = self.let_(format!("{name} i{bits} {a}, {b}"));
                 Affine(base, self.let_(format!("{name} i{bits} {x}, {y}")))
             }
+            (Value::Grid(log, _), other) | (other, Value::Grid(log, _)) if has_rows(other, *log) => {
+                let (a, b) = (self.in_rows(a, *log, bits), self.in_rows(b, *log, bits));
+                let parts = [0, 1, 2].map(|part| match (name, a[part].as_str(), b[part].as_str()) {
+                    (_, _, "0") => a[part].clone(),
+                    ("add", "0", _) => b[part].clone(),
+                    _ => self.let_(format!("{name} i{bits} {}, {}", a[part], b[part])),
+                });
+                Value::Grid(*log, parts)
+            }
             _ => self.binary(name, bits, a, b),
         }
     }
@@ -229,6 +238,13 @@ impl Emitter<'_> {
             (Affine(a, step), Scalar(b)) | (Scalar(b), Affine(a, step)) => {
                 let base = self.let_(format!("mul i{bits} {a}, {b}"));
                 Affine(base, self.let_(format!("mul i{bits} {step}, {b}")))
+            }
+            (Value::Grid(log, parts), Scalar(factor)) | (Scalar(factor), Value::Grid(log, parts)) => {
+                let parts = parts.clone().map(|part| match part.as_str() {
+                    "0" => part,
+                    _ => self.let_(format!("mul i{bits} {part}, {factor}")),
+                });
+                Value::Grid(*log, parts)
             }
             _ => self.binary("mul", bits, a, b),
         }
@@ -310,11 +326,56 @@ impl Emitter<'_> {
                 self.begin(&go);
                 Value::Affine(wide, step)
             }
+            Value::Grid(log, [base, inner, outer]) => {
+                let wide = self.let_(format!("{extend} i32 {base} to i64"));
+                let [inner, outer] = [inner, outer].map(|step| match step.parse::<i64>() {
+                    Ok(_) => step.clone(),
+                    Err(_) => self.let_(format!("sext i32 {step} to i64")),
+                });
+                let grid = Value::Grid(*log, [wide, inner, outer]);
+                let (low, high) = self.extremes(&grid);
+                let offset = if signed { 2_147_483_648_i64 } else { 0 };
+                let mut fits = Vec::new();
+                for end in [low, high] {
+                    let moved = self.let_(format!("add i64 {end}, {offset}"));
+                    fits.push(self.let_(format!("icmp ult i64 {moved}, 4294967296")));
+                }
+                let fits = self.let_(format!("and i1 {}, {}", fits[0], fits[1]));
+                let go = self.label();
+                let exit = self.exit(self.pc, super::context::stopped::LEFT);
+                self.likely(&fits, &go, &exit);
+                self.begin(&go);
+                grid
+            }
             other => {
                 let words = self.vector(other, 32);
                 Value::Vector(self.let_(format!("{extend} {} {words} to {}", lanes(32), lanes(64))))
             }
         }
+    }
+
+    /// Returns the lowest and the highest of 64-bit lanes in rows, whose sums do not overflow.
+    pub(super) fn extremes(&mut self, grid: &Value) -> (String, String) {
+        let Value::Grid(log, [base, inner, outer]) = grid else { unreachable!("the value has rows") };
+        let (mut low, mut high) = (base.clone(), base.clone());
+        for (step, times) in [(inner, (1_i64 << log) - 1), (outer, (32 >> log) - 1)] {
+            match step.parse::<i64>() {
+                Ok(0) => {}
+                Ok(step) => {
+                    let end = if step > 0 { &mut high } else { &mut low };
+                    *end = self.let_(format!("add i64 {end}, {}", step * times));
+                }
+                Err(_) => {
+                    let reach = self.let_(format!("mul i64 {step}, {times}"));
+                    let down = self.let_(format!("icmp slt i64 {reach}, 0"));
+                    let below = self.let_(format!("select i1 {down}, i64 {reach}, i64 0"));
+                    let above = self.let_(format!("select i1 {down}, i64 0, i64 {reach}"));
+                    low = self.let_(format!("add i64 {low}, {below}"));
+                    high = self.let_(format!("add i64 {high}, {above}"));
+                }
+            }
+        }
+        (low, high)
     }
 
     // Bits.
@@ -338,7 +399,7 @@ impl Emitter<'_> {
                     (_, true) => "ashr",
                     (_, false) => "lshr",
                 };
-                self.shift(name, bits, &a, &by, result)
+                self.shift(name, bits, &a, &by)
             }
             LogicVerb::And | LogicVerb::Or | LogicVerb::Xor => {
                 let name = match verb {
@@ -350,11 +411,11 @@ impl Emitter<'_> {
                 match (&a, &b) {
                     (Value::Affine(base, step), Value::Scalar(other))
                     | (Value::Scalar(other), Value::Affine(base, step))
-                        if !self.is_varying(result) =>
+                        if !self.gives_varying() =>
                     {
-                        // The analysis found that the lanes' bits stay as they are, or vanish.
+                        // The analysis found that the lanes' bits stay as they are, vanish, or form rows.
                         let base = self.let_(format!("{name} i{bits} {base}, {other}"));
-                        if self.is_uniform(result) { Value::Scalar(base) } else { Value::Affine(base, step.clone()) }
+                        self.reshaped(base, step)
                     }
                     _ => self.binary(name, bits, &a, &b),
                 }
@@ -362,35 +423,44 @@ impl Emitter<'_> {
         })
     }
 
-    pub(super) fn is_varying(&self, slot: Slot) -> bool {
-        match self.operand(slot.cell) {
-            Operand::Register(number) => self.shapes.of[number] == super::shapes::Shape::Varying,
-            _ => true,
+    /// Returns a value whose base was computed from an affine value's, in the shape that the step gives it.
+    fn reshaped(&self, base: String, step: &str) -> Value {
+        match self.shapes.given(self.pc) {
+            Shape::Grid { log, inner: Step::Constant(inner), outer: Step::Constant(outer) } => {
+                Value::Grid(log, [base, inner.to_string(), outer.to_string()])
+            }
+            shape if shape.is_uniform() => Value::Scalar(base),
+            _ => Value::Affine(base, step.to_owned()),
         }
     }
 
-    fn is_uniform(&self, slot: Slot) -> bool {
-        match self.operand(slot.cell) {
-            Operand::Register(number) => self.shapes.of[number].is_uniform(),
-            _ => false,
-        }
+    fn gives_varying(&self) -> bool {
+        self.shapes.given(self.pc) == Shape::Varying
     }
 
-    fn shift(&mut self, name: &str, bits: u32, a: &Value, by: &Value, result: Slot) -> Value {
+    fn shift(&mut self, name: &str, bits: u32, a: &Value, by: &Value) -> Value {
         if let Value::Scalar(amount) = by
             && let Ok(amount) = amount.parse::<u32>()
         {
             let over = amount >= bits;
             let amount = amount.min(bits - 1);
             if let Value::Affine(base, step) = a
-                && !self.is_varying(result)
+                && !self.gives_varying()
                 && !over
             {
                 let base = self.let_(format!("{name} i{bits} {base}, {amount}"));
-                if self.is_uniform(result) {
-                    return Value::Scalar(base);
-                }
-                return Value::Affine(base, self.let_(format!("{name} i{bits} {step}, {amount}")));
+                let step = self.let_(format!("{name} i{bits} {step}, {amount}"));
+                return self.reshaped(base, &step);
+            }
+            if let Value::Grid(log, parts) = a
+                && name == "shl"
+                && !over
+            {
+                let parts = parts.clone().map(|part| match part.as_str() {
+                    "0" => part,
+                    _ => self.let_(format!("shl i{bits} {part}, {amount}")),
+                });
+                return Value::Grid(*log, parts);
             }
             if over && name != "ashr" {
                 return Value::Scalar("0".to_owned());
@@ -766,6 +836,13 @@ impl Emitter<'_> {
                     };
                     Value::Affine(base, step)
                 }
+                Value::Grid(log, parts) => {
+                    let parts = parts.clone().map(|part| match part.parse::<i64>() {
+                        Ok(part) => (part as i32).to_string(),
+                        Err(_) => self.let_(format!("trunc i64 {part} to i32")),
+                    });
+                    Value::Grid(*log, parts)
+                }
                 Value::Scalar(text) => Value::Scalar(match text.parse::<i64>() {
                     Ok(number) => (number as i32).to_string(),
                     Err(_) => self.let_(format!("trunc i64 {text} to i32")),
@@ -793,6 +870,15 @@ impl Emitter<'_> {
             let number = emitter.let_(format!("{name} {} {} to {}", wrap(&source), values[0], wrap(&target)));
             emitter.let_(format!("bitcast {} {number} to {}", wrap(&target), wrap(&format!("i{bits}"))))
         })
+    }
+}
+
+/// Returns true if a value can be given in rows of `1 << log` lanes.
+fn has_rows(value: &Value, log: u8) -> bool {
+    match value {
+        Value::Scalar(_) | Value::Affine(..) => true,
+        Value::Grid(own, _) => *own == log,
+        Value::Vector(_) | Value::Mask(_) => false,
     }
 }
 

@@ -188,28 +188,20 @@ impl Tables {
     /// The frame is one of the kernel.
     pub(super) unsafe fn expand(&self, frame: *mut Cell, pc: u32) {
         for (slot, shape) in self.live.get(&pc).into_iter().flatten() {
-            let Shape::Affine { step, .. } = *shape else { continue };
             // SAFETY: the column is one of the frame.
             unsafe {
                 match slot.width {
                     Width::Word => {
                         let words = &mut *slot.words(frame);
-                        let step = match step {
-                            Step::Constant(step) => step as u32,
-                            Step::Dynamic => words[1].wrapping_sub(words[0]),
-                        };
-                        for lane in 1..32 {
-                            words[lane] = words[0].wrapping_add(step.wrapping_mul(lane as u32));
+                        let values = |words: &[u32; 32]| lanes_of(*shape, &words.map(u64::from));
+                        if let Some(values) = values(words) {
+                            *words = values.map(|value| value as u32);
                         }
                     }
                     Width::Double => {
                         let words = &mut *slot.doubles(frame);
-                        let step = match step {
-                            Step::Constant(step) => step as u64,
-                            Step::Dynamic => words[1].wrapping_sub(words[0]),
-                        };
-                        for lane in 1..32 {
-                            words[lane] = words[0].wrapping_add(step.wrapping_mul(lane as u64));
+                        if let Some(values) = lanes_of(*shape, words) {
+                            *words = values;
                         }
                     }
                     // Predicates are stored whole.
@@ -226,27 +218,20 @@ impl Tables {
     pub(super) unsafe fn agrees(&self, frame: *mut Cell, pc: u32) -> bool {
         let Some(live) = self.live.get(&pc) else { return false };
         live.iter().all(|(slot, shape)| {
-            let Shape::Affine { step, .. } = *shape else { return true };
+            if *shape == Shape::Varying {
+                return true;
+            }
             // SAFETY: the column is one of the frame.
             unsafe {
                 match slot.width {
                     Width::Word => {
                         let words = &*slot.words(frame);
-                        let step = match step {
-                            Step::Constant(step) => step as u32,
-                            Step::Dynamic => words[1].wrapping_sub(words[0]),
-                        };
-                        let expected = |lane: u32| words[0].wrapping_add(step.wrapping_mul(lane));
-                        words.iter().zip(0..).fold(true, |all, (word, lane)| all & (*word == expected(lane)))
+                        let values = lanes_of(*shape, &words.map(u64::from));
+                        values.is_none_or(|values| values.map(|value| value as u32) == *words)
                     }
                     Width::Double => {
                         let words = &*slot.doubles(frame);
-                        let step = match step {
-                            Step::Constant(step) => step as u64,
-                            Step::Dynamic => words[1].wrapping_sub(words[0]),
-                        };
-                        let expected = |lane: u64| words[0].wrapping_add(step.wrapping_mul(lane));
-                        words.iter().zip(0..).fold(true, |all, (word, lane)| all & (*word == expected(lane)))
+                        lanes_of(*shape, words).is_none_or(|values| values == *words)
                     }
                     Width::Predicate => matches!(*slot.predicate(frame), 0 | u32::MAX),
                     Width::Quad => true,
@@ -254,6 +239,23 @@ impl Tables {
             }
         })
     }
+}
+
+/// Returns the lanes of a compact column; None if each lane is there.
+fn lanes_of(shape: Shape, words: &[u64; 32]) -> Option<[u64; 32]> {
+    let step_to = |lane: usize, step: Step| match step {
+        Step::Constant(step) => step as u64,
+        Step::Dynamic => words[lane].wrapping_sub(words[0]),
+    };
+    let (log, inner, outer) = match shape {
+        Shape::Varying => return None,
+        Shape::Affine { step, .. } => (5, step_to(1, step), 0),
+        Shape::Grid { log, inner, outer } => (log, step_to(1, inner), step_to(1 << log, outer)),
+    };
+    Some(std::array::from_fn(|lane| {
+        let (place, row) = (lane as u64 & ((1 << log) - 1), lane as u64 >> log);
+        words[0].wrapping_add(inner.wrapping_mul(place)).wrapping_add(outer.wrapping_mul(row))
+    }))
 }
 
 /// Returns what the observer is told of an access, but for its addresses.

@@ -25,6 +25,8 @@ pub(super) enum Value {
     Scalar(String),
     /// Base and step.
     Affine(String, String),
+    /// Rows of `1 << log` lanes: base, and the steps within and between rows.
+    Grid(u8, [String; 3]),
     /// 32 lanes.
     Vector(String),
     /// A predicate: 32 bits.
@@ -139,6 +141,14 @@ impl<'a> Emitter<'a> {
                         _ = writeln!(text, "  %s{number} = alloca i{bits}");
                     }
                 }
+                (Shape::Grid { inner, outer, .. }, _) => {
+                    _ = writeln!(text, "  %r{number} = alloca i{bits}");
+                    for (name, step) in [("s", inner), ("o", outer)] {
+                        if step == Step::Dynamic {
+                            _ = writeln!(text, "  %{name}{number} = alloca i{bits}");
+                        }
+                    }
+                }
             }
         }
         text.push_str(&self.prologue);
@@ -221,6 +231,21 @@ impl<'a> Emitter<'a> {
                 let product = self.let_(format!("mul {} {step}, {numbers}", lanes(bits)));
                 self.let_(format!("add {} {base}, {product}", lanes(bits)))
             }
+            Value::Grid(log, [base, inner, outer]) => {
+                let kind = lanes(bits);
+                let mut sum = self.splat(base, bits);
+                let width = 1 << log;
+                let parts = [
+                    (inner, constant_lanes(bits, |lane| lane % width)),
+                    (outer, constant_lanes(bits, |lane| lane / width)),
+                ];
+                for (step, numbers) in parts.into_iter().filter(|(step, _)| *step != "0") {
+                    let step = self.splat(step, bits);
+                    let product = self.let_(format!("mul {kind} {step}, {numbers}"));
+                    sum = self.let_(format!("add {kind} {sum}, {product}"));
+                }
+                sum
+            }
             Value::Mask(mask) => mask.clone(),
         }
     }
@@ -240,7 +265,7 @@ impl<'a> Emitter<'a> {
             Value::Mask(mask) => mask.clone(),
             Value::Scalar(scalar) => self.let_(format!("sext i1 {scalar} to i32")),
             Value::Vector(vector) => self.let_(format!("bitcast <32 x i1> {vector} to i32")),
-            Value::Affine(..) => unreachable!("predicates are uniform or varying"),
+            Value::Affine(..) | Value::Grid(..) => unreachable!("predicates are uniform or varying"),
         }
     }
 
@@ -312,6 +337,14 @@ impl<'a> Emitter<'a> {
                     Step::Dynamic => Value::Affine(base, self.let_(format!("load i{bits}, ptr %s{number}"))),
                 }
             }
+            (Shape::Grid { log, inner, outer }, _) => {
+                let base = self.let_(format!("load i{bits}, ptr %r{number}"));
+                let [inner, outer] = [("s", inner), ("o", outer)].map(|(name, step)| match step {
+                    Step::Constant(step) => literal(bits, step as u64),
+                    Step::Dynamic => self.let_(format!("load i{bits}, ptr %{name}{number}")),
+                });
+                Value::Grid(log, [base, inner, outer])
+            }
         }
     }
 
@@ -332,13 +365,38 @@ impl<'a> Emitter<'a> {
                 let (base, step) = match value {
                     Value::Scalar(base) => (base.clone(), "0".to_owned()),
                     Value::Affine(base, step) => (base.clone(), step.clone()),
-                    Value::Vector(_) | Value::Mask(_) => unreachable!("the analysis found the register affine"),
+                    _ => unreachable!("the analysis found the register affine"),
                 };
                 self.emit(format!("store i{bits} {base}, ptr %r{number}"));
                 if shape == Step::Dynamic {
                     self.emit(format!("store i{bits} {step}, ptr %s{number}"));
                 }
             }
+            (Shape::Grid { log, inner, outer }, _) => {
+                let [base, own_inner, own_outer] = self.in_rows(value, log, bits);
+                self.emit(format!("store i{bits} {base}, ptr %r{number}"));
+                for (name, step, own) in [("s", inner, own_inner), ("o", outer, own_outer)] {
+                    if step == Step::Dynamic {
+                        self.emit(format!("store i{bits} {own}, ptr %{name}{number}"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the base and the steps of a value in rows of `1 << log` lanes.
+    pub(super) fn in_rows(&mut self, value: &Value, log: u8, bits: u32) -> [String; 3] {
+        match value {
+            Value::Scalar(base) => [base.clone(), "0".to_owned(), "0".to_owned()],
+            Value::Affine(base, step) => {
+                let outer = match step.parse::<i64>() {
+                    Ok(step) => literal(bits, step.wrapping_shl(u32::from(log)) as u64),
+                    Err(_) => self.let_(format!("shl i{bits} {step}, {log}")),
+                };
+                [base.clone(), step.clone(), outer]
+            }
+            Value::Grid(_, parts) => parts.clone(),
+            Value::Vector(_) | Value::Mask(_) => unreachable!("the analysis found rows"),
         }
     }
 
@@ -422,6 +480,9 @@ impl<'a> Emitter<'a> {
         match value {
             Value::Scalar(word) => Value::Scalar(self.let_(format!("zext i32 {word} to i64"))),
             Value::Affine(base, step) => Value::Affine(self.let_(format!("zext i32 {base} to i64")), step),
+            Value::Grid(log, [base, inner, outer]) => {
+                Value::Grid(log, [self.let_(format!("zext i32 {base} to i64")), inner, outer])
+            }
             other => {
                 let words = self.vector(&other, 32);
                 Value::Vector(self.let_(format!("zext {} {words} to {}", lanes(32), lanes(64))))
@@ -434,7 +495,7 @@ impl<'a> Emitter<'a> {
         match value {
             Value::Scalar(word) => Value::Scalar(self.let_(format!("and i32 {word}, {most}"))),
             // Coordinates of threads are below 1024, and lanes below 32.
-            Value::Affine(..) if size == 2 => value,
+            Value::Affine(..) | Value::Grid(..) if size == 2 => value,
             other => {
                 let words = self.vector(&other, 32);
                 Value::Vector(self.let_(format!("and {} {words}, splat (i32 {most})", lanes(32))))
@@ -464,15 +525,13 @@ impl<'a> Emitter<'a> {
                 let first = scaled(self);
                 Value::Scalar(self.let_(format!("udiv i32 {first}, {}", x * y)))
             }
-            Special::Thread(0) if 32_u32.is_multiple_of(x) => {
-                Value::Vector(constant_lanes(32, |lane| lane % x))
+            Special::Thread(0) if matches!(x, 2 | 4 | 8 | 16) => {
+                Value::Grid(x.trailing_zeros() as u8, ["0", "1", "0"].map(str::to_owned))
             }
-            Special::Thread(1) if 32_u32.is_multiple_of(x) && z == 1 => {
+            Special::Thread(1) if matches!(x, 2 | 4 | 8 | 16) && z == 1 => {
                 let warp = warp(self);
                 let first = self.let_(format!("mul i32 {warp}, {}", 32 / x));
-                let first = self.splat(&first, 32);
-                let rows = constant_lanes(32, |lane| lane / x);
-                Value::Vector(self.let_(format!("add {} {first}, {rows}", lanes(32))))
+                Value::Grid(x.trailing_zeros() as u8, [first, "0".to_owned(), "1".to_owned()])
             }
             Special::Thread(axis) => {
                 let table = self.field("ptr", at::THREADS);
@@ -521,7 +580,10 @@ impl<'a> Emitter<'a> {
 
     /// Loads a register from its column, compact or not.
     fn compact(&mut self, slot: Slot, number: usize) -> Value {
-        let Shape::Affine { step, .. } = self.shapes.of[number] else { return self.load_column(slot) };
+        let shape = self.shapes.of[number];
+        if shape == Shape::Varying {
+            return self.load_column(slot);
+        }
         let place = self.column(slot.cell, 0);
         if slot.width == Width::Predicate {
             let bits = self.let_(format!("load i32, ptr {place}"));
@@ -529,15 +591,25 @@ impl<'a> Emitter<'a> {
         }
         let bits = bits_of(slot.width);
         let base = self.let_(format!("load i{bits}, ptr {place}"));
-        match step {
-            Step::Constant(0) => Value::Scalar(base),
-            Step::Constant(step) => Value::Affine(base, literal(bits, step as u64)),
+        let step_to = |emitter: &mut Self, lane: u32, step: Step| match step {
+            Step::Constant(step) => literal(bits, step as u64),
             Step::Dynamic => {
-                let place = self.column(slot.cell, bits / 8);
-                let next = self.let_(format!("load i{bits}, ptr {place}"));
-                let step = self.let_(format!("sub i{bits} {next}, {base}"));
+                let place = emitter.column(slot.cell, lane * bits / 8);
+                let next = emitter.let_(format!("load i{bits}, ptr {place}"));
+                emitter.let_(format!("sub i{bits} {next}, {base}"))
+            }
+        };
+        match shape {
+            Shape::Affine { step: Step::Constant(0), .. } => Value::Scalar(base),
+            Shape::Affine { step, .. } => {
+                let step = step_to(self, 1, step);
                 Value::Affine(base, step)
             }
+            Shape::Grid { log, inner, outer } => {
+                let (inner, outer) = (step_to(self, 1, inner), step_to(self, 1 << log, outer));
+                Value::Grid(log, [base, inner, outer])
+            }
+            Shape::Varying => unreachable!("handled above"),
         }
     }
 
@@ -563,9 +635,12 @@ impl<'a> Emitter<'a> {
                     (Value::Scalar(base), _) => self.emit(format!("store i{bits} {base}, ptr {place}")),
                     (Value::Affine(base, step), _) => {
                         self.emit(format!("store i{bits} {base}, ptr {place}"));
-                        let next = self.let_(format!("add i{bits} {base}, {step}"));
-                        let place = self.column(slot.cell, bits / 8);
-                        self.emit(format!("store i{bits} {next}, ptr {place}"));
+                        self.store_next(slot, base, step, 1);
+                    }
+                    (Value::Grid(log, [base, inner, outer]), _) => {
+                        self.emit(format!("store i{bits} {base}, ptr {place}"));
+                        self.store_next(slot, base, inner, 1);
+                        self.store_next(slot, base, outer, 1 << log);
                     }
                     _ => self.store_column(slot, &value, None),
                 }
@@ -574,6 +649,17 @@ impl<'a> Emitter<'a> {
         let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::PC));
         self.emit(format!("store i32 {pc}, ptr {place}"));
         self.emit(format!("ret i32 {reason}"));
+    }
+
+    /// Stores the value of a lane whose distance from the first is a step, unless that is a constant.
+    fn store_next(&mut self, slot: Slot, base: &str, step: &str, lane: u32) {
+        if !step.starts_with('%') {
+            return;
+        }
+        let bits = bits_of(slot.width);
+        let next = self.let_(format!("add i{bits} {base}, {step}"));
+        let place = self.column(slot.cell, lane * bits / 8);
+        self.emit(format!("store i{bits} {next}, ptr {place}"));
     }
 
     // Blocks.
@@ -775,7 +861,7 @@ impl<'a> Emitter<'a> {
             let Operand::Register(number) = self.operand(slot.cell) else { continue };
             let value = match self.shapes.of[number] {
                 Shape::Varying => self.load_column(*slot),
-                Shape::Affine { .. } => self.compact(*slot, number),
+                Shape::Affine { .. } | Shape::Grid { .. } => self.compact(*slot, number),
             };
             self.assign(number, &value);
         }

@@ -17,6 +17,9 @@
 //! ld.global.b32 %r5, [%rd1]       varying
 //! ```
 //!
+//! In narrower rows, as of blocks of 16 x 16 threads, a lane's column and row are no affine functions of its number, but
+//! of its place in a row of 16 lanes and of the row: such registers have two steps ([`Shape::Grid`]).
+//!
 //! The shape belongs to the register, not to a place in the program: it is the join of what all definitions give. It
 //! holds while all lanes are together. A register that is defined where a warp may have diverged is varying if it is
 //! defined elsewhere too, or used behind the join, since lanes come there by different definitions.
@@ -48,12 +51,50 @@ pub(super) enum Step {
 pub(super) enum Shape {
     /// The base is a multiple of two to the power of `align`.
     Affine { step: Step, align: u8 },
+    /// Rows of `1 << log` lanes: lane `k` holds `base + k % width * inner + k / width * outer`.
+    Grid { log: u8, inner: Step, outer: Step },
     Varying,
 }
 
 pub(super) const UNIFORM: Shape = Shape::Affine { step: Step::Constant(0), align: 0 };
 
+impl Step {
+    fn map(self, by: impl FnOnce(i64) -> i64) -> Self {
+        match self {
+            Self::Constant(step) => Self::Constant(by(step)),
+            Self::Dynamic => Self::Dynamic,
+        }
+    }
+
+    fn combine(self, other: Self, by: impl FnOnce(i64, i64) -> i64) -> Self {
+        match (self, other) {
+            (Self::Constant(a), Self::Constant(b)) => Self::Constant(by(a, b)),
+            _ => Self::Dynamic,
+        }
+    }
+}
+
 impl Shape {
+    /// Returns the steps within and between rows of `1 << log` lanes; None if they are no such rows.
+    fn steps(self, log: u8) -> Option<(Step, Step)> {
+        match self {
+            Self::Affine { step, .. } => Some((step, step.map(|step| step.wrapping_shl(u32::from(log))))),
+            Self::Grid { log: own, inner, outer } if own == log => Some((inner, outer)),
+            _ => None,
+        }
+    }
+
+    /// Combines the steps of two shapes, one of which has rows.
+    fn rows(self, other: Self, by: impl Fn(Step, Step) -> Step) -> Self {
+        let ((Self::Grid { log, .. }, _) | (_, Self::Grid { log, .. })) = (self, other) else {
+            return Self::Varying;
+        };
+        match (self.steps(log), other.steps(log)) {
+            (Some((a, b)), Some((c, d))) => Self::Grid { log, inner: by(a, c), outer: by(b, d) },
+            _ => Self::Varying,
+        }
+    }
+
     pub(super) fn is_uniform(self) -> bool {
         matches!(self, Self::Affine { step: Step::Constant(0), .. })
     }
@@ -63,7 +104,7 @@ impl Shape {
             (Self::Affine { step: a, align: x }, Self::Affine { step: b, align: y }) => {
                 Self::Affine { step: if a == b { a } else { Step::Dynamic }, align: x.min(y) }
             }
-            _ => Self::Varying,
+            _ => self.rows(other, |a, b| if a == b { a } else { Step::Dynamic }),
         }
     }
 
@@ -138,12 +179,14 @@ impl Columns {
 
     /// Returns the shape of a special register.
     fn special(&self, special: Special) -> Shape {
-        let [x, y, _] = self.block;
+        let [x, y, z] = self.block;
         let lane = |align| Shape::Affine { step: Step::Constant(1), align };
         match special {
             Special::Thread(0) if x.is_multiple_of(32) => lane(5),
             Special::Thread(_) if x.is_multiple_of(32) => UNIFORM,
             Special::Thread(2) if (x * y).is_multiple_of(32) => UNIFORM,
+            Special::Thread(0) if matches!(x, 2 | 4 | 8 | 16) => grid(x.trailing_zeros(), 1, 0),
+            Special::Thread(1) if matches!(x, 2 | 4 | 8 | 16) && z == 1 => grid(x.trailing_zeros(), 0, 1),
             Special::Thread(_) | Special::LaneMask(_) => Shape::Varying,
             Special::Lane => lane(63),
             _ => UNIFORM,
@@ -156,6 +199,16 @@ pub(super) struct Shapes {
     pub(super) of: Vec<Shape>,
     /// Registers whose `f32` values may be NaN of other bits than the canonical ones.
     pub(super) raw: Vec<bool>,
+    /// What each step gives its first result, by its distance from the function's first.
+    given: Vec<Shape>,
+    first: u32,
+}
+
+impl Shapes {
+    /// Returns the shape that a step gives its first result. That of the register may be a wider one.
+    pub(super) fn given(&self, pc: u32) -> Shape {
+        self.given[(pc - self.first) as usize]
+    }
 }
 
 struct Analysis<'a> {
@@ -188,7 +241,10 @@ pub(super) fn find(program: &Program, function: &FunctionCode, graph: &Graph, co
     // A register that nothing defines is never read by code that runs.
     let of: Vec<Shape> = analysis.shapes.iter().map(|shape| shape.unwrap_or(Shape::Varying)).collect();
     let raw = find_raw(program, function, graph, columns);
-    Shapes { of, raw }
+    analysis.shapes = of.iter().map(|shape| Some(*shape)).collect();
+    let steps = function.first..function.end;
+    let given = steps.map(|pc| analysis.transfer(pc, 0).map_or(Shape::Varying, |shape| cut(shape, program, pc)));
+    Shapes { raw, given: given.collect(), first: function.first, of }
 }
 
 /// Finds the registers that hold nothing but results of plain `f32` arithmetic, moved or not. Their NaN are made
@@ -243,10 +299,8 @@ impl Analysis<'_> {
                     if guard != 0 && !self.cell(guard).is_some_and(Shape::is_uniform) {
                         shape = Shape::Varying;
                     }
-                    if slot.width == Width::Word
-                        && let Shape::Affine { step: Step::Constant(step), .. } = &mut shape
-                    {
-                        *step = i64::from(*step as i32);
+                    if slot.width == Width::Word {
+                        shape = narrow(shape);
                     }
                     if self.forced[number] || slot.width == Width::Predicate && !shape.is_uniform() {
                         shape = Shape::Varying;
@@ -346,13 +400,13 @@ impl Analysis<'_> {
                 if plain { *one } else { otherwise }
             }
             (Op::Logic(LogicVerb::Shl, scalar), [one, by]) if is_wide_enough(*scalar) => {
-                match (one, self.constant(sources[1].cell)) {
+                let shifted = |step: Step, by: u64| step.map(|step| step.wrapping_shl(by as u32));
+                match (*one, self.constant(sources[1].cell)) {
                     (Shape::Affine { step, align }, Some(by)) if by < 32 => {
-                        let step = match step {
-                            Step::Constant(step) => Step::Constant(step.wrapping_shl(by as u32)),
-                            Step::Dynamic => Step::Dynamic,
-                        };
-                        Shape::Affine { step, align: (align + by as u8).min(63) }
+                        Shape::Affine { step: shifted(step, by), align: (align + by as u8).min(63) }
+                    }
+                    (Shape::Grid { log, inner, outer }, Some(by)) if by < 32 => {
+                        Shape::Grid { log, inner: shifted(inner, by), outer: shifted(outer, by) }
                     }
                     (Shape::Affine { .. }, None) if by.is_uniform() && !one.is_uniform() => {
                         Shape::Affine { step: Step::Dynamic, align: 0 }
@@ -370,7 +424,7 @@ impl Analysis<'_> {
                             let step = Step::Constant(1 << (exponent - by));
                             Shape::Affine { step, align: align - by as u8 }
                         } else {
-                            Shape::Varying
+                            grid(by - exponent, 0, 1)
                         }
                     }
                     _ => otherwise,
@@ -396,17 +450,25 @@ impl Analysis<'_> {
 
     /// Returns the shape of a product; `extends` if it is a wide one of signed numbers.
     fn product(&self, (a_cell, a): (u32, Shape), (b_cell, b): (u32, Shape), extends: bool) -> Shape {
-        let (Shape::Affine { step: a_step, align: x }, Shape::Affine { step: b_step, align: y }) = (a, b) else {
-            return Shape::Varying;
-        };
-        let align = (x + y).min(63);
         let by = |cell: u32, step: Step| match (self.constant(cell), step) {
             (Some(factor), Step::Constant(step)) => {
                 let factor = if extends { i64::from(factor as i32) } else { factor as i64 };
                 Step::Constant(step.wrapping_mul(factor))
             }
+            (_, Step::Constant(0)) => step,
             _ => Step::Dynamic,
         };
+        let (a_step, x, b_step, y) = match (a, b) {
+            (Shape::Affine { step: a, align: x }, Shape::Affine { step: b, align: y }) => (a, x, b, y),
+            (Shape::Grid { log, inner, outer }, other) if other.is_uniform() => {
+                return Shape::Grid { log, inner: by(b_cell, inner), outer: by(b_cell, outer) };
+            }
+            (other, Shape::Grid { log, inner, outer }) if other.is_uniform() => {
+                return Shape::Grid { log, inner: by(a_cell, inner), outer: by(a_cell, outer) };
+            }
+            _ => return Shape::Varying,
+        };
+        let align = (x + y).min(63);
         match (a.is_uniform(), b.is_uniform()) {
             (true, true) => Shape::Affine { step: Step::Constant(0), align },
             (false, true) => Shape::Affine { step: by(b_cell, a_step), align },
@@ -480,6 +542,23 @@ impl Analysis<'_> {
     }
 }
 
+/// Returns the shape with steps as numbers of 32 bits.
+fn narrow(shape: Shape) -> Shape {
+    let cut = |step: i64| i64::from(step as i32);
+    match shape {
+        Shape::Affine { step, align } => Shape::Affine { step: step.map(cut), align },
+        Shape::Grid { log, inner, outer } => Shape::Grid { log, inner: inner.map(cut), outer: outer.map(cut) },
+        Shape::Varying => shape,
+    }
+}
+
+fn cut(shape: Shape, program: &Program, pc: u32) -> Shape {
+    match program.uses.results(pc as usize).first() {
+        Some(slot) if slot.width == Width::Word => narrow(shape),
+        _ => shape,
+    }
+}
+
 fn same_width(sources: &[Slot], scalar: ScalarType) -> bool {
     sources.iter().all(|slot| slot.width == Width::of(scalar))
 }
@@ -493,18 +572,19 @@ pub(super) fn is_signed(scalar: ScalarType) -> bool {
 }
 
 fn sum(a: Shape, b: Shape, negates: bool) -> Shape {
+    let both = |a: Step, b: Step| {
+        a.combine(b, |a, b| if negates { a.wrapping_sub(b) } else { a.wrapping_add(b) })
+    };
     match (a, b) {
         (Shape::Affine { step: a, align: x }, Shape::Affine { step: b, align: y }) => {
-            let step = match (a, b) {
-                (Step::Constant(a), Step::Constant(b)) => {
-                    Step::Constant(if negates { a.wrapping_sub(b) } else { a.wrapping_add(b) })
-                }
-                _ => Step::Dynamic,
-            };
-            Shape::Affine { step, align: x.min(y) }
+            Shape::Affine { step: both(a, b), align: x.min(y) }
         }
-        _ => Shape::Varying,
+        _ => a.rows(b, both),
     }
+}
+
+fn grid(log: u32, inner: i64, outer: i64) -> Shape {
+    Shape::Grid { log: log as u8, inner: Step::Constant(inner), outer: Step::Constant(outer) }
 }
 
 /// Returns the shape of affine bits combined with a constant.
@@ -515,6 +595,19 @@ fn bitwise(verb: LogicVerb, lanes: Shape, exponent: u32, constant: u64) -> Shape
     match verb {
         LogicVerb::And if in_field == 0 => UNIFORM,
         LogicVerb::And if in_field == field => Shape::Affine { step, align },
+        LogicVerb::And => {
+            // The lowest bits of the lane's number give its place in a row, the others the row.
+            let bits = in_field >> exponent;
+            let one = 1_i64 << exponent;
+            if (bits + 1).is_power_of_two() {
+                grid(bits.trailing_ones(), one, 0)
+            } else if (32 - bits).is_power_of_two() {
+                let log = bits.trailing_zeros();
+                grid(log, 0, one << log)
+            } else {
+                Shape::Varying
+            }
+        }
         LogicVerb::Or | LogicVerb::Xor if in_field == 0 => {
             Shape::Affine { step, align: align.min(constant.trailing_zeros().min(63) as u8) }
         }
