@@ -162,8 +162,8 @@ impl<O: Observer> Runner<'_, O> {
             let _ = self.barrier(index, &mut fragment, rare, barrier, u32::MAX);
         }
         if reason == stopped::TIRED {
-            // The interpreter goes on, and finds out at the next branch that the time slice is used up.
             self.expand(native, stopped_one, stop);
+            self.block.warps[stopped_one].left = Left::Tired;
         }
     }
 }

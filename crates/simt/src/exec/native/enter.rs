@@ -27,6 +27,8 @@ pub(in super::super) enum Left {
     At(u32),
     /// Before the barrier ahead of this step; columns are compact.
     Barrier(u32),
+    /// At the end of its time slice; columns are whole.
+    Tired,
 }
 
 /// How a warp goes on after compiled code.
@@ -131,8 +133,8 @@ impl<O: Observer> Runner<'_, O> {
         }
         self.block.warps[index].left = Left::At(pc);
         if reason == stopped::TIRED {
-            // The run loop goes on with the interpreter, which finds out at the next branch.
             self.expand(native, index, pc);
+            self.block.warps[index].left = Left::Tired;
         }
         Ok(false)
     }
@@ -146,6 +148,10 @@ impl<O: Observer> Runner<'_, O> {
         turn_ends: u64,
     ) -> Result<After, Stop> {
         let left = self.block.warps[index].left;
+        if left == Left::Tired {
+            self.block.warps[index].left = Left::No;
+            return Ok(After::Tired);
+        }
         if left == Left::At(fragment.pc) {
             if native.barrier_at(fragment.pc).is_some() {
                 self.block.warps[index].left = Left::Barrier(fragment.pc + 1);
