@@ -1,9 +1,8 @@
 //! `compare --library` and the card's sensors, on libraries that the tests bring with them.
 
-use super::{
-    close, records,
-    support::{Outcome, coalesce, compiled, outcome},
-};
+use super::{close, records};
+use crate::support::fake::{coalesce, compiled};
+use crate::support::outcome::{Outcome, outcome};
 use std::{fs, process::Command};
 
 /// The program beside a fake cuBLAS and a fake NVML, in a folder that is to outlive it.

@@ -1,9 +1,6 @@
 //! Constant memory on a simulated card: one word for the warp, or one after the other.
 
-#[path = "support/records.rs"]
-mod records;
-
-use records::{number, records, refusal};
+use crate::support::records::{number, records, refusal};
 
 #[test]
 fn each_word_more_is_a_replay_more() {

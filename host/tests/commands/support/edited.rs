@@ -1,6 +1,6 @@
 //! Command lines that compile edited kernels, as `cargo xtask run` has them do it.
 
-use super::support::{Outcome, outcome};
+use super::outcome::{Outcome, outcome};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -13,7 +13,7 @@ pub(crate) fn compiling(command: &mut Command) -> (Outcome, String) {
     // In the target folder, where the compiler works.
     let folder = tempfile::tempdir_in(builder().parent().expect("a folder")).expect("a folder");
     let (script, asked) = (folder.path().join("script"), folder.path().join("asked"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/builder.sh");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/commands/support/builder.sh");
     // A link: a script that was just written may still be open in the child of another test, and then does not start.
     std::os::unix::fs::symlink(source, &script).expect("a link");
     command.env("COALESCE_KERNEL_BUILDER", &script).env("TEST_ASKED", &asked).env("TEST_BUILDER", builder());

@@ -1,9 +1,5 @@
 //! Runs the program on the driver that the tests bring with them.
 
-mod outcome;
-
-pub(crate) use outcome::{Outcome, failure, misuse, outcome};
-
 use std::{
     env,
     path::{Path, PathBuf},

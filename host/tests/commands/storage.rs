@@ -1,13 +1,8 @@
 //! `storage` on simulated cards: each variable where its class says, written and read by the host by its name.
 
-#[path = "support/outcome.rs"]
-mod support;
-#[path = "support/without_driver.rs"]
-mod without_driver;
-
+use crate::support::coalesce;
+use crate::support::outcome::{Outcome, misuse, outcome};
 use serde_json::Value;
-use support::{Outcome, misuse, outcome};
-use without_driver::coalesce;
 
 fn run(arguments: &[&str]) -> Vec<Value> {
     let Outcome { status, out, err } = outcome(&mut coalesce(arguments));

@@ -1,9 +1,6 @@
 //! The end of a run of several experiments: what was best, what was worst, what to look at next.
 
-#[path = "support/without_driver.rs"]
-mod without_driver;
-
-use without_driver::coalesce;
+use crate::support::coalesce;
 
 /// What the program prints on standard output and on standard error, on a simulated H200; it has to succeed.
 fn printed(arguments: &[&str]) -> [String; 2] {

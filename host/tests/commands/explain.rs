@@ -1,13 +1,8 @@
 //! `coalesce explain`, from arguments to what is printed, on simulated cards. Counts are worked out by hand: 4 MiB of `f32` are
 //! 32768 requests of full warps.
 
-#[path = "support/outcome.rs"]
-mod support;
-#[path = "support/without_driver.rs"]
-mod without_driver;
-
-use support::{Outcome, outcome};
-use without_driver::coalesce;
+use crate::support::coalesce;
+use crate::support::outcome::{Outcome, outcome};
 
 /// What is printed, at this width.
 fn explained_at(columns: &str, arguments: &[&str]) -> String {

@@ -1,13 +1,8 @@
 //! `coalesce report`: a page and a picture from records that the repository keeps.
 
-#[path = "support/outcome.rs"]
-mod support;
-#[path = "support/without_driver.rs"]
-mod without_driver;
-
+use crate::support::coalesce;
+use crate::support::outcome::{Outcome, outcome};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
-use support::{Outcome, outcome};
-use without_driver::coalesce;
 
 /// Rows of an H200.
 const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/h200/records.jsonl");

@@ -1,9 +1,6 @@
 //! Shuffles on a simulated card: every kind, type and width, each lane's value by the definition; and sums.
 
-#[path = "support/records.rs"]
-mod records;
-
-use records::{number, records, refusal};
+use crate::support::records::{number, records, refusal};
 use std::collections::BTreeSet;
 
 /// 1028 elements: the last warp has four.

@@ -1,18 +1,11 @@
 //! Real command lines on the simulated driver, from arguments to what is printed. The transaction counts are those of the
 //! CUDA C Programming Guide's rules by compute capability, worked out by hand for one warp of 32 lanes.
 
-#[path = "support/edited.rs"]
-mod edited;
-#[path = "support/outcome.rs"]
-mod support;
-#[path = "support/without_driver.rs"]
-mod without_driver;
-
-use edited::compiling;
+use crate::support::coalesce;
+use crate::support::edited::compiling;
+use crate::support::outcome::{Outcome, failure, misuse, outcome};
 use serde_json::Value;
 use std::{fs, path::Path};
-use support::{Outcome, failure, misuse, outcome};
-use without_driver::coalesce;
 
 /// Warps of a launch in f32 at 32 KiB, the size that takes a fraction of a second; twice as many half-warps.
 const WARPS: u64 = 256;
@@ -550,7 +543,7 @@ fn what_is_wrong_is_found_and_fails() {
 
 /// The tiles of `transpose` as they are compiled, but for the barrier between writing a tile and reading it. Files are named
 /// from the checkout's root on.
-const WITHOUT_BARRIER: &str = include_str!("fixtures/tile_without_barrier.ptx");
+const WITHOUT_BARRIER: &str = include_str!("../fixtures/tile_without_barrier.ptx");
 
 /// Checks it in a folder with these lines of its source.
 fn check_without_barrier(lines: &[(usize, &str)], arguments: &[&str]) -> Outcome {

@@ -1,9 +1,6 @@
 //! The stencil on a simulated card: both homes of its coefficients, any block, any length.
 
-#[path = "support/records.rs"]
-mod records;
-
-use records::{number, records, refusal};
+use crate::support::records::{number, records, refusal};
 
 #[test]
 fn any_length_and_any_block_of_whole_warps_verify() {

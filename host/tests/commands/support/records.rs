@@ -1,10 +1,8 @@
 //! Records of runs on a simulated card, and refusals.
 
-#[path = "without_driver.rs"]
-mod without_driver;
-
 use serde_json::Value;
-pub(crate) use without_driver::coalesce;
+
+use super::coalesce;
 
 /// The records of `coalesce run` with these arguments, each of which verified.
 pub(crate) fn records(arguments: &[&str]) -> Vec<Value> {

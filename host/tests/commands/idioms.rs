@@ -1,15 +1,10 @@
 //! `idioms` on a simulated H200: every way gives the same result, the checks cost the instructions that the kernels' comments say,
 //! and the tax is shown.
 
-#[path = "support/outcome.rs"]
-mod support;
-#[path = "support/without_driver.rs"]
-mod without_driver;
-
+use crate::support::coalesce;
+use crate::support::outcome::{Outcome, misuse, outcome};
 use serde_json::Value;
 use std::process::Command;
-use support::{Outcome, misuse, outcome};
-use without_driver::coalesce;
 
 /// Small sizes, none of them a multiple of a block.
 const SMALL: [&str; 6] = ["--bytes", "100KiB", "--nx", "100", "--size", "33x45x29"];

@@ -1,13 +1,8 @@
 //! The transposes on the simulated driver, from arguments to records.
 
-#[path = "support/outcome.rs"]
-mod support;
-#[path = "support/without_driver.rs"]
-mod without_driver;
-
+use crate::support::coalesce;
+use crate::support::outcome::{Outcome, failure, misuse, outcome};
 use serde_json::Value;
-use support::{Outcome, failure, misuse, outcome};
-use without_driver::coalesce;
 
 /// The records of a run, of one launch each unless it is to be timed.
 fn run(card: &str, timed: bool, arguments: &[&str]) -> Vec<Value> {

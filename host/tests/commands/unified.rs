@@ -1,13 +1,8 @@
 //! Unified memory on the simulated driver, from arguments to records: what the article found, at a thousandth of its size.
 
-#[path = "support/outcome.rs"]
-mod support;
-#[path = "support/without_driver.rs"]
-mod without_driver;
-
+use crate::support::coalesce;
+use crate::support::outcome::{Outcome, misuse, outcome};
 use serde_json::Value;
-use support::{Outcome, misuse, outcome};
-use without_driver::coalesce;
 
 const MIB: u64 = 1 << 20;
 

@@ -2,21 +2,17 @@
 //! `fake_driver/libcuda.rs`): its device has 1 MiB of L2, a peak of 20 GB/s and 144 MiB of memory, and takes 10 us for
 //! each launch beside the time for its bytes, so that all figures are known beforehand.
 
-#[path = "support/edited.rs"]
-mod edited;
-#[path = "support/library.rs"]
 mod library;
-#[path = "support/fake.rs"]
-mod support;
 
-use edited::compiling;
+use crate::support::edited::compiling;
+use crate::support::fake::coalesce;
+use crate::support::outcome::{Outcome, failure, misuse, outcome};
 use serde_json::Value;
 use std::{
     fs,
     path::Path,
     process::{Command, Stdio},
 };
-use support::{Outcome, coalesce, failure, misuse, outcome};
 
 /// The experiments whose kernels the fake driver knows.
 const KNOWN: [&str; 3] = ["offset", "stride", "copy"];

@@ -1,14 +1,9 @@
 //! `coalesce diff` and `coalesce run --baseline`: two runs on simulated cards, from the command line to the exit status.
 
-#[path = "support/outcome.rs"]
-mod support;
-#[path = "support/without_driver.rs"]
-mod without_driver;
-
+use crate::support::coalesce;
+use crate::support::outcome::{Outcome, failure, outcome};
 use serde_json::Value;
 use std::{fs, path::Path};
-use support::{Outcome, failure, outcome};
-use without_driver::coalesce;
 
 /// Runs on a simulated card at a small size.
 fn run(card: &str, arguments: &[&str]) -> Outcome {

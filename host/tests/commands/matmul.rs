@@ -1,12 +1,8 @@
 //! Matrix multiplication on a simulated card: any size, factors as BLAS has them, and tiles that cannot be.
 
-#[path = "support/outcome.rs"]
-mod outcomes;
-#[path = "support/records.rs"]
-mod records;
-
-use outcomes::outcome;
-use records::{coalesce, number, records, refusal};
+use crate::support::coalesce;
+use crate::support::outcome::outcome;
+use crate::support::records::{number, records, refusal};
 
 #[test]
 fn any_size_verifies() {

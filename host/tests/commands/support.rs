@@ -1,8 +1,13 @@
-//! The program on simulated cards.
+//! What the tests share: command lines of the program, and what comes of them.
+
+pub(crate) mod edited;
+pub(crate) mod fake;
+pub(crate) mod outcome;
+pub(crate) mod records;
 
 use std::process::Command;
 
-/// The program's command line, without a driver of NVIDIA's and whatever the environment says.
+/// The program's command line, without NVIDIA's driver: on simulated cards, whatever the environment says.
 pub(crate) fn coalesce(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coalesce"));
     command.args(arguments);

@@ -20,13 +20,11 @@ pub(crate) fn outcome(command: &mut Command) -> Outcome {
 }
 
 /// Runs a command that is to fail with one paragraph on stderr, which is returned.
-#[allow(dead_code, reason = "not all programs of tests have such command lines")]
 pub(crate) fn failure(command: &mut Command) -> String {
     refused(command, 1)
 }
 
 /// Runs a command whose line asks for what cannot be: as [`failure`], with the exit status of wrong command lines.
-#[allow(dead_code, reason = "not all programs of tests have such command lines")]
 pub(crate) fn misuse(command: &mut Command) -> String {
     refused(command, 2)
 }
