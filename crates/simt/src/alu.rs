@@ -17,9 +17,6 @@ mod carry;
 mod collective;
 mod compare;
 mod convert;
-mod convert_float;
-mod convert_integer;
-mod convert_packed;
 mod double;
 mod extremes;
 mod fields;
@@ -138,7 +135,7 @@ pub fn decode(
     let decoded = match op {
         Op::Mov(scalar) => moves::mov(form, scalar),
         Op::Convert(convert) => convert::decode(form, &convert),
-        Op::Pack(pack) => convert_packed::pack(form, &pack),
+        Op::Pack(pack) => convert::pack(form, &pack),
         Op::Compare(compare) => compare::decode(form, &compare),
         Op::Selp(scalar) => select::selp(form, scalar),
         Op::Slct { scalar, by, flushes } => select::slct(form, scalar, by, flushes),

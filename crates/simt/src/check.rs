@@ -27,9 +27,9 @@ pub use finding::{
     AccessKind, AccessProblem, BarrierProblem, Finding, FindingKind, FreeProblem, Hazard, Memory,
     NearAllocation, RacingAccess, Severity, Side, Thread,
 };
-pub use groups::Group;
+pub use groups::{Group, Reported};
 pub use observation::{CheckObservation, Watch, launch};
 pub use observer::{CheckObserver, Initialisation};
 pub use place::{Place, Positions, SourceLine};
-pub use report::{Report, Reported};
+pub use report::Report;
 pub use shape::Shape;

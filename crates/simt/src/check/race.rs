@@ -31,6 +31,7 @@
 mod clocks;
 mod hazards;
 mod history;
+mod known;
 mod order;
 
 use std::collections::HashMap;

@@ -80,6 +80,13 @@ pub struct AccessFault {
     pub kind: FaultKind,
 }
 
+impl AccessFault {
+    /// Returns the fault of a lane whose operands the instruction cannot execute with.
+    pub(super) fn illegal(lane: usize, what: String) -> Self {
+        Self { lane: lane as u32, kind: FaultKind::Illegal(what) }
+    }
+}
+
 /// An instruction's request in one space.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {

@@ -5,11 +5,11 @@ use crate::ptx::op::arithmetic::Convert;
 use crate::ptx::op::words::Rounding;
 use crate::registers::Width;
 
-use super::convert::{WHOLE, config_of, is_signed};
-use super::form::{Decoded, Form, Parts};
-use super::half::{Brain, Half, Small};
-use super::lanes::{Code, Lane, Outcome, flag, operation};
-use super::single::{FLUSH, flush};
+use super::modifiers::{WHOLE, config_of};
+use crate::alu::form::{Decoded, Form, Parts};
+use crate::alu::half::{Brain, Half, Small};
+use crate::alu::lanes::{Code, Lane, Outcome, flag, operation};
+use crate::alu::single::{FLUSH, flush};
 
 /// An integer to convert from: its value, in two's complement.
 pub(super) trait Whole: Lane {
@@ -81,6 +81,10 @@ operation!(General32(a: u32; config) -> u32 { general(a.into(), config) as u32 }
 operation!(General32To64(a: u32; config) -> u64 { general(a.into(), config) });
 operation!(General64To32(a: u64; config) -> u32 { general(a, config) as u32 });
 operation!(General64(a: u64; config) -> u64 { general(a, config) });
+
+fn is_signed(scalar: ScalarType) -> bool {
+    matches!(scalar, ScalarType::S8 | ScalarType::S16 | ScalarType::S32 | ScalarType::S64)
+}
 
 pub(super) fn between(form: &mut Form<'_>, to: ScalarType, from: ScalarType, op: &Convert) -> Decoded {
     // A whole number rounds to itself; old code writes `.rzi` nevertheless.
@@ -156,7 +160,7 @@ pub(super) trait Fraction: Lane {
     fn whole(value: Self::Wide, how: u32) -> Self::Wide;
 }
 
-/// Rounds to a whole number in the direction of a [`super::soft::Rounding`]'s number.
+/// Rounds to a whole number in the direction of a [`crate::alu::soft::Rounding`]'s number.
 macro_rules! whole_of {
     ($value:expr, $how:expr) => {
         match $how {

@@ -4,14 +4,14 @@ use crate::ptx::ScalarType;
 use crate::ptx::op::arithmetic::{Convert, Format as Type, Pack as PackOp};
 use crate::ptx::op::words::Rounding;
 
-use super::convert::{FINITE, config_of};
-use super::convert_float::converted;
-use super::form::{Decoded, Form};
-use super::half::{Brain, Half, Small};
-use super::lanes::{Code, flag, operation};
-use super::packed::Halves;
-use super::single::{RELU, ROUNDING};
-use super::soft::{E4M3, E5M2, Format, HALF, TENSOR, Value, rounding_of, single as exact_single};
+use super::float::converted;
+use super::modifiers::{FINITE, config_of};
+use crate::alu::form::{Decoded, Form};
+use crate::alu::half::{Brain, Half, Small};
+use crate::alu::lanes::{Code, flag, operation};
+use crate::alu::packed::Halves;
+use crate::alu::single::{RELU, ROUNDING};
+use crate::alu::soft::{E4M3, E5M2, Format, HALF, TENSOR, Value, rounding_of, single as exact_single};
 
 // The first operand becomes the upper half.
 operation!(PackHalves(a: f32, b: f32; config) -> u32 {
@@ -122,7 +122,7 @@ operation!(PackMore(a: i32, b: i32, c: u32; config) -> u32 {
 });
 
 /// Decodes `cvt.pack.sat.u16.s32 d, a, b` and `cvt.pack.sat.u8.s32.b32 d, a, b, c`.
-pub(super) fn pack(form: &mut Form<'_>, op: &PackOp) -> Decoded {
+pub(in crate::alu) fn pack(form: &mut Form<'_>, op: &PackOp) -> Decoded {
     let config = op.bits | flag(op.signed, SIGNED);
     match (op.from, op.has_more) {
         (ScalarType::S32, false) => form.plain(Code::of::<Pack>(), config),

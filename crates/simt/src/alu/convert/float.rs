@@ -4,15 +4,15 @@ use crate::ptx::ScalarType;
 use crate::ptx::op::arithmetic::Convert as Op;
 use crate::ptx::op::words::Rounding;
 
-use super::convert::{FINITE, PLAIN, WHOLE, config_of};
-use super::convert_integer::whole_of;
-use super::double::quiet;
-use super::form::{Decoded, Form};
-use super::half::{Brain, Half, Small};
-use super::lanes::{Code, Lane, Outcome, operation};
-use super::single::{self, FLUSH, RELU, ROUNDING, SATURATE, canonical, flush};
-use super::small;
-use super::soft::{BRAIN, DOUBLE, Format, HALF, SINGLE, Value, double as exact, rounding_of};
+use super::integer::whole_of;
+use super::modifiers::{FINITE, PLAIN, WHOLE, config_of};
+use crate::alu::double::quiet;
+use crate::alu::form::{Decoded, Form};
+use crate::alu::half::{Brain, Half, Small};
+use crate::alu::lanes::{Code, Lane, Outcome, operation};
+use crate::alu::single::{self, FLUSH, RELU, ROUNDING, SATURATE, canonical, flush};
+use crate::alu::small;
+use crate::alu::soft::{BRAIN, DOUBLE, Format, HALF, SINGLE, Value, double as exact, rounding_of};
 
 /// A float to convert from. All values are exact in an `f64`.
 pub(super) trait Source: Lane {
