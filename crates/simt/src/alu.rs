@@ -47,7 +47,7 @@ use crate::registers::{Cell, Slot, Width};
 /// # Safety
 /// The frame is that of a warp in the function for which the slots were made, this computer supports the level at which
 /// the instruction was decoded, and no other code uses the frame meanwhile.
-pub type Run = unsafe fn(frame: *mut Cell, slots: &Slots, mask: u32);
+pub(crate) type Run = unsafe fn(frame: *mut Cell, slots: &Slots, mask: u32);
 
 /// Columns of an instruction's operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -179,13 +179,13 @@ impl Collective {
     }
 }
 
-pub use products::MatrixProduct;
+pub(crate) use products::MatrixProduct;
 
 /// Decodes a product of matrices, `mma.sync`.
 ///
 /// # Errors
 /// Fails as [`decode`] does.
-pub fn decode_product(
+pub(crate) fn decode_product(
     instruction: &Instruction,
     op: &Mma,
     columns: &mut dyn Columns,

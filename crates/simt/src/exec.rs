@@ -38,6 +38,7 @@ mod waits;
 mod warp;
 mod worker;
 
+pub use crate::decode::DecodeError;
 pub use error::{LaunchFailure, LoadError};
 pub use kernel::{Kernel, ParameterLayout, Variable, VariableKind};
 pub use launch::{Executed, Launch, Machine, launch};

@@ -86,7 +86,7 @@ impl<'r> Group<'r> {
     }
 
     /// Returns the first instruction at each line that the shown finding does not name, by line.
-    pub fn other_places(&self) -> Vec<&'r Place> {
+    pub(crate) fn other_places(&self) -> Vec<&'r Place> {
         let shown: BTreeSet<Spot<'_>> = spots(self.shown()).into_iter().collect();
         let mut others = BTreeMap::new();
         for place in self.findings.iter().flat_map(|known| places(known)) {
