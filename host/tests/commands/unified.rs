@@ -84,7 +84,7 @@ fn the_article_s_findings() {
             assert!(crossed <= read && crossed as f64 > 0.99 * read as f64, "{crossed} {read}");
             assert_eq!(pinned["counters"]["bound"], "link");
 
-            // Dealt out, nothing moves either, and the card has what fits.
+            // Partitioned, nothing moves either, and the card has what fits.
             let dealt = &row("partition")["observed"];
             assert_eq!((count(&dealt["faults"]), count(&dealt["on_card_before"])), (0, bytes.min(BUDGET)));
             assert_eq!(dealt["on_card_before"], dealt["on_card_after"]);
@@ -93,7 +93,7 @@ fn the_article_s_findings() {
             let with_host = 1.0 - 1.0 / factor.max(1.0);
             assert!((over_link - with_host).abs() < 0.05, "{kernel} {factor}: {over_link}");
         }
-        // Pinned memory beats faulting where the allocation does not fit, and dealing it out beats both.
+        // Pinned memory beats faulting where the allocation does not fit, and partitioning it beats both.
         for factor in [1.5, 2.0] {
             let [faulting, pinned, dealt] =
                 ["on-demand", "zero-copy", "partition"].map(|placement| rate(kernel, placement, factor));
@@ -102,7 +102,7 @@ fn the_article_s_findings() {
         // Pinned memory does not care how much there is.
         let (half, double) = (rate(kernel, "zero-copy", 0.5), rate(kernel, "zero-copy", 2.0));
         assert!((half / double - 1.0).abs() < 0.1, "{half} {double}");
-        // Dealing out degrades with what is left to the link: of 1.5 times the budget a third, of twice the half of it.
+        // Partitioning degrades with what is left to the link: of 1.5 times the budget a third, of twice the half of it.
         let (third, half) = (rate(kernel, "partition", 1.5), rate(kernel, "partition", 2.0));
         assert!((third / half - 1.5).abs() < 0.15, "{third} {half}");
         assert!(rate(kernel, "partition", 1.0) > 3.0 * third);
@@ -122,7 +122,7 @@ fn the_article_s_findings() {
         explanation.contains(" page faults in ") && explanation.contains(" to the card and evict "),
         "{explanation}"
     );
-    // A launch begins anew each time, so the same row gives the same figures, up to what others have left in L2.
+    // A launch starts from the same state each time, so the same row gives the same figures, up to what others have left in L2.
     let again = run("h200", &["--pattern", "random-warp", "--placement", "on-demand", "--factor", "2"]);
     let ratio = number(&again[0]["time_ms"]["median"]) / number(&random["time_ms"]["median"]);
     assert!((ratio - 1.0).abs() < 1e-3, "{ratio}");

@@ -177,7 +177,11 @@ impl Columns for Layout<'_> {
         Ok(match &address.base {
             AddressBase::Register(register) => (self.register(*register), address.offset),
             AddressBase::Symbol(symbol) => {
-                assert_ne!(symbol.meaning, SymbolMeaning::Parameter(0), "loads of parameters are not decoded here");
+                assert_ne!(
+                    symbol.meaning,
+                    SymbolMeaning::Parameter(0),
+                    "loads of parameters are not decoded here"
+                );
                 let at = self.symbol(&symbol.name);
                 (self.constant(Width::Double, at), address.offset)
             }
