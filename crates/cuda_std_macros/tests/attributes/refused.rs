@@ -1,6 +1,6 @@
 //! The attributes refuse these programs, each with its reason.
 
-#[path = "../../cuda_safe/tests/support/annotated.rs"]
+#[path = "../../../cuda_safe/tests/support/annotated.rs"]
 mod annotated;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Launches that must not compile, and what the compiler says about each.
 
-#[path = "../../cuda_safe/tests/support/annotated.rs"]
+#[path = "../../../cuda_safe/tests/support/annotated.rs"]
 mod annotated;
 
 #[test]
