@@ -1,7 +1,7 @@
 // Walks through a table, `distinct` different words at a time; see gpu-kernels/src/constant.rs.
 //
 // Forms of constant_broadcast tried on an H200 (2048 threads per SM, blocks of 256, distinct = 1), as rates relative
-// to turns of 32 steps whose first word is computed anew in each turn:
+// to turns of 32 steps whose first word is computed again in each of them:
 //
 //   one loop over the steps, unrolled by 32      1.117   stands: 15130 GB/s to the lanes
 //   the same, unrolled by 64                     1.107

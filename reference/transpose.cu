@@ -201,7 +201,7 @@ extern "C" __global__ void tile_padded_unrolled(PARAMETERS) {
   through_tile<2 * TILE, 1, false>(source, length, destination, nx, ny);
 }
 
-// The tile has the block's shape; the threads are counted anew, blockDim.y to a row, for the second half.
+// The tile has the block's shape; the threads are counted again, blockDim.y to a row, for the second half.
 extern "C" __global__ void tile_dynamic(PARAMETERS, unsigned padding) {
   extern __shared__ float shared[];
   unsigned pitch = blockDim.x + padding;
@@ -215,7 +215,7 @@ extern "C" __global__ void tile_dynamic(PARAMETERS, unsigned padding) {
 }
 
 // 64 x 64 elements a block, 4 x 4 a thread, by vectors both ways, where the matrix fills the tile and its rows and those of
-// the transpose are aligned; element by element elsewhere. The vectors are dealt out anew in shared memory, swizzled.
+// the transpose are aligned; element by element elsewhere. The vectors are distributed again in shared memory, swizzled.
 constexpr unsigned SIDE = 64;
 
 __device__ __forceinline__ unsigned place(unsigned across, unsigned down, unsigned nth) {

@@ -271,7 +271,7 @@ impl<'m> Measurer<'m> {
                     return Ok(None);
                 }
             }
-            // Whoever was last is first in the next round, so that nobody always follows the same one.
+            // The last is first in the next round, so that none always follows the same one.
             turns.reverse();
         }
         let fault = self.verify(point, &calls.iter().collect::<Vec<_>>())?;

@@ -21,7 +21,7 @@ compile_error!(
 macro_rules! define {
     (cust { $($cust:ident)* } newer { $($newer:ident)* } others { $($other:ident)* }) => {
         /// Index of an entry point.
-        #[allow(non_camel_case_types)]
+        #[allow(non_camel_case_types, reason = "named as in the driver API")]
         #[derive(Clone, Copy)]
         #[repr(usize)]
         pub(crate) enum Slot {
@@ -53,7 +53,7 @@ macro_rules! define {
         /// Number of entry points that are called from here; they come first.
         pub(crate) const CALLED: usize = CUST_ENTRY_POINTS.len() + NEWER_ENTRY_POINTS.len();
 
-        #[allow(non_snake_case)]
+        #[allow(non_snake_case, reason = "named as in the driver API")]
         pub(crate) mod stubs {
             use super::{Slot, TABLE};
             use crate::Code;

@@ -107,7 +107,7 @@ fn managed_memory_in_less_room_than_it_wants() {
     assert_eq!((moved.bytes_in, link), (0, [BYTES / 2, BYTES / 2]));
     assert_eq!((moved.seconds, managed.on_card()), (0.0, BYTES / 2));
 
-    // Dealt out by hints for pages of 2 MiB, of 64 KiB, and of 4 KiB, which are parts of the driver's own pages.
+    // Partitioned between host and card by hints, for pages of 2 MiB, of 64 KiB, and of 4 KiB, which are parts of the driver's own pages.
     for page in [2 * MIB, 64 << 10, 4 << 10] {
         managed.reset();
         for start in (0..BYTES).step_by(2 * page as usize) {

@@ -171,7 +171,7 @@ pub trait IntoArguments<A> {
 macro_rules! tuples {
     ($(($($given:ident $taken:ident),*);)*) => {$(
         impl<$($given: IntoArgument<$taken>, $taken),*> IntoArguments<($($taken,)*)> for ($($given,)*) {
-            #[allow(non_snake_case, clippy::unused_unit)]
+            #[allow(non_snake_case, clippy::unused_unit, reason = "values have their types' names; a tuple may be empty")]
             fn into_arguments(self) -> ($($taken,)*) {
                 let ($($given,)*) = self;
                 ($($given.into_argument(),)*)

@@ -17,9 +17,6 @@ mod carry;
 mod collective;
 mod compare;
 mod convert;
-mod convert_float;
-mod convert_integer;
-mod convert_packed;
 mod double;
 mod extremes;
 mod fields;
@@ -50,7 +47,7 @@ use crate::registers::{Cell, Slot, Width};
 /// # Safety
 /// The frame is that of a warp in the function for which the slots were made, this computer supports the level at which
 /// the instruction was decoded, and no other code uses the frame meanwhile.
-pub type Run = unsafe fn(frame: *mut Cell, slots: &Slots, mask: u32);
+pub(crate) type Run = unsafe fn(frame: *mut Cell, slots: &Slots, mask: u32);
 
 /// Columns of an instruction's operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,7 +135,7 @@ pub fn decode(
     let decoded = match op {
         Op::Mov(scalar) => moves::mov(form, scalar),
         Op::Convert(convert) => convert::decode(form, &convert),
-        Op::Pack(pack) => convert_packed::pack(form, &pack),
+        Op::Pack(pack) => convert::pack(form, &pack),
         Op::Compare(compare) => compare::decode(form, &compare),
         Op::Selp(scalar) => select::selp(form, scalar),
         Op::Slct { scalar, by, flushes } => select::slct(form, scalar, by, flushes),
@@ -183,13 +180,13 @@ impl Collective {
 }
 
 pub(crate) use compare::exchanges;
-pub use products::MatrixProduct;
+pub(crate) use products::MatrixProduct;
 
 /// Decodes a product of matrices, `mma.sync`.
 ///
 /// # Errors
 /// Fails as [`decode`] does.
-pub fn decode_product(
+pub(crate) fn decode_product(
     instruction: &Instruction,
     op: &Mma,
     columns: &mut dyn Columns,

@@ -11,9 +11,9 @@ mod events;
 mod finding;
 mod groups;
 mod memcheck;
-mod observation;
-mod observer;
-pub mod panic;
+pub(crate) mod observation;
+pub(crate) mod observer;
+pub(crate) mod panic;
 mod place;
 mod quoted;
 mod race;
@@ -27,9 +27,8 @@ pub use finding::{
     AccessKind, AccessProblem, BarrierProblem, Finding, FindingKind, FreeProblem, Hazard, Memory,
     NearAllocation, RacingAccess, Severity, Side, Thread,
 };
-pub use groups::Group;
-pub use observation::{CheckObservation, Watch, launch};
-pub use observer::{CheckObserver, Initialisation};
+pub use groups::{Group, Reported};
+pub use observation::{Watch, launch};
 pub use place::{Place, Positions, SourceLine};
-pub use report::{Report, Reported};
+pub use report::Report;
 pub use shape::Shape;

@@ -39,9 +39,10 @@ mod waits;
 mod warp;
 mod worker;
 
+pub use crate::decode::DecodeError;
 pub use error::{LaunchFailure, LoadError};
 pub use kernel::{Kernel, ParameterLayout, Variable, VariableKind};
-pub use native::{Tier, compiler};
 pub use launch::{Executed, Launch, Machine, launch};
+pub use native::{Tier, compiler};
 pub use program::Program;
 pub use site::{SiteInfo, SourceLine};

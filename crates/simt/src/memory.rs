@@ -5,47 +5,50 @@
 //! the lanes' addresses, checks them, tells the observer, and moves the data. The check is one comparison of their span
 //! if the [`LookupCache`] knows the allocation, and lane by lane otherwise.
 
-mod access;
+pub(crate) mod access;
 mod allocation;
 mod async_copy;
 mod atomic;
-mod barrier;
+pub(crate) mod barrier;
 mod barrier_decode;
 mod barrier_word;
 mod bulk_copy;
 mod columns;
+mod decoded;
 mod device;
 mod error;
 mod generic;
 mod hints;
 mod host_limit;
 mod initialised;
-mod instruction;
+pub(crate) mod instruction;
 #[cfg(target_arch = "x86_64")]
 mod interleave;
 mod lanes;
 mod load_store;
-mod local;
-mod lookup;
+pub(crate) mod local;
+pub(crate) mod lookup;
 mod matrices;
 mod opcode;
+mod plain;
 mod racing;
 mod registers;
 mod reservation;
-mod shared;
+mod shadow;
+pub(crate) mod shared;
 mod table;
 mod transfer;
 mod update;
-mod windows;
+pub(crate) mod windows;
 
-pub use access::Environment;
+pub(crate) use access::Environment;
 pub use allocation::{Allocation, Kind};
-pub use barrier::MBARRIER;
+pub(crate) use barrier::Progress;
 pub use device::Memory;
 pub use error::{FreeError, MemoryError, RangeError};
-pub use instruction::{MemoryInstruction, Progress, decode};
-pub(crate) use instruction::{Plain, PlainSpace};
-pub use local::LocalMemory;
-pub use lookup::{AccessFault, LookupCache};
-pub use shared::{SHARED_POISON, SharedMemory};
-pub use windows::{LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES, in_local_window, in_shared_window};
+pub(crate) use instruction::{MemoryInstruction, decode};
+pub(crate) use local::LocalMemory;
+pub(crate) use lookup::{AccessFault, LookupCache};
+pub(crate) use plain::{Plain, PlainSpace};
+pub(crate) use shared::SharedMemory;
+pub(crate) use windows::{LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES, in_local_window, in_shared_window};

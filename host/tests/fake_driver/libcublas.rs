@@ -1,8 +1,7 @@
 //! cuBLAS for tests, on the fake driver of `libcuda.rs`: half the bytes of the kernel that computes the same, so that every ratio
 //! is known beforehand. All of its `unsafe` has the driver's reason: the caller is the program under test.
 
-#![allow(non_snake_case)]
-#![allow(clippy::missing_safety_doc)]
+#![allow(non_snake_case, clippy::missing_safety_doc, reason = "named, and with the contracts, of the real library")]
 
 mod product;
 

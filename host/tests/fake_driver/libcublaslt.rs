@@ -1,8 +1,7 @@
 //! cuBLASLt for tests, on the fake driver of `libcuda.rs`: it proposes three algorithms, of which the second is the fastest and the
 //! third is refused. All of its `unsafe` has the driver's reason: the caller is the program under test.
 
-#![allow(non_snake_case)]
-#![allow(clippy::missing_safety_doc)]
+#![allow(non_snake_case, clippy::missing_safety_doc, reason = "named, and with the contracts, of the real library")]
 
 mod product;
 

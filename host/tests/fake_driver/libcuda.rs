@@ -23,8 +23,7 @@
 //! | `FAKE_JIT_ERROR` | PTX is refused, with this text |
 //! | `FAKE_INTERRUPT` | after so many launches the process sends itself SIGINT |
 
-#![allow(non_snake_case)]
-#![allow(clippy::missing_safety_doc)]
+#![allow(non_snake_case, clippy::missing_safety_doc, reason = "named, and with the contracts, of the real library")]
 
 mod emulate;
 mod environment;

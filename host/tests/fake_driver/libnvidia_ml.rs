@@ -1,7 +1,6 @@
 //! NVML for tests: a card at 1755 MHz that is allowed 700 W. All of its `unsafe` has the fake driver's reason.
 
-#![allow(non_snake_case)]
-#![allow(clippy::missing_safety_doc)]
+#![allow(non_snake_case, clippy::missing_safety_doc, reason = "named, and with the contracts, of the real library")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 

@@ -38,7 +38,11 @@ const NEW: [(&str, &str, &str); 4] = [
         "the experiment: its bytes, its launch, the expected result",
     ),
     ("reference/name_of_lesson.cu", include_str!("../../templates/reference.cu"), "the twin in CUDA C++"),
-    ("host/tests/name_of_lesson.rs", include_str!("../../templates/test.rs"), "a test on the simulated H200"),
+    (
+        "host/tests/commands/name_of_lesson.rs",
+        include_str!("../../templates/test.rs"),
+        "a test on the simulated H200",
+    ),
 ];
 
 /// The file that declares the kernels' modules.
@@ -46,6 +50,9 @@ const KERNELS: &str = "gpu-kernels/src/lib.rs";
 
 /// The file that declares the experiments' modules and lists the experiments.
 const EXPERIMENTS: &str = "host/src/experiments.rs";
+
+/// The file that declares the modules of host's tests.
+const TESTS: &str = "host/tests/commands/main.rs";
 
 /// The packages that the new modules are part of.
 const PACKAGES: [&str; 2] = ["gpu-kernels", "host"];
@@ -60,12 +67,12 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     for (path, _, what) in NEW {
         text += &format!("{:<44} {what}\n", path.replace(PLACEHOLDER, name));
     }
-    text += &format!("{KERNELS}, {EXPERIMENTS}: one line added to each\n\n");
+    text += &format!("{KERNELS}, {EXPERIMENTS}, {TESTS}: one line added to each\n\n");
     for (command, what) in [
         (format!("cargo xtask run {name}"), "measures it; shows INVALID until every element is right"),
         (format!("cargo xtask check {name}"), "checks accesses, races, uninitialised reads and barriers"),
         (format!("cargo xtask ptx {name}_f32"), "prints its PTX"),
-        (format!("cargo test -p host --test {name}"), "runs its test"),
+        (format!("cargo test -p host --test commands {name}::"), "runs its test"),
     ] {
         text += &format!("{command:<44} {what}\n");
     }
@@ -108,16 +115,15 @@ fn changes(root: &Path, name: &str) -> Result<Vec<Change>> {
         let after = if path.ends_with(".rs") { formatted(root, &text)? } else { text };
         changes.push(Change { path: path.replace(PLACEHOLDER, name), before: None, after });
     }
-    let kernels = read(KERNELS)?;
-    let with_module = with_module(&kernels, "pub mod ", name)
-        .with_context(|| format!("{KERNELS} has no line `pub mod ..;` to put another beside"))?;
-    changes.push(Change {
-        path: KERNELS.to_owned(),
-        after: formatted(root, &with_module)?,
-        before: Some(kernels),
-    });
+    for (path, keyword) in [(KERNELS, "pub mod "), (TESTS, "mod ")] {
+        let before = read(path)?;
+        let with_module = with_module(&before, keyword, name)
+            .with_context(|| format!("{path} has no line `{keyword}..;` to put another beside"))?;
+        let after = formatted(root, &with_module)?;
+        changes.push(Change { path: path.to_owned(), after, before: Some(before) });
+    }
     let experiments = read(EXPERIMENTS)?;
-    let with_entry = self::with_module(&experiments, "mod ", name)
+    let with_entry = with_module(&experiments, "mod ", name)
         .and_then(|text| with_experiment(&text, name))
         .with_context(|| format!("{EXPERIMENTS} has no line `mod ..;` or no list `static ALL: ..`"))?;
     changes.push(Change {

@@ -34,7 +34,7 @@
 //!
 //! - An instruction that was moved into a branch, without a copy.
 //! - Copies of a helper that is called in several places, as long as they are no more than the places.
-//! - An instruction that lost its number, because LLVM made it anew. It makes no assembly anew today.
+//! - An instruction that lost its number, because LLVM replaced it. It replaces no assembly today.
 
 mod counts;
 mod forward;

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use simt::check::Positions;
-use simt::decode::DecodeError;
-use simt::exec::{LoadError, Program, Variable};
+use simt::exec::{DecodeError, LoadError, Program, Variable};
 use simt::ptx;
 
 use super::codes::{INVALID_HANDLE, INVALID_VALUE, NOT_FOUND, OUT_OF_MEMORY, Outcome};

@@ -5,6 +5,7 @@
 
 mod options;
 mod parameters;
+mod refused;
 
 use cuda_driver::simulated::{Settings, bind_simulated};
 use cuda_launch::{Launch, LaunchError, Module, Parts, Shape, scope};

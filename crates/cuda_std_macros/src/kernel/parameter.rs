@@ -53,7 +53,7 @@ pub(super) struct Device {
     pub(super) copied: Option<Type>,
     /// The number of 32 bits that this parameter gives the launch.
     pub(super) number: Option<DeviceNumber>,
-    /// The type of a value that the user's function has where the launch put it; `passed` is then written by whoever knows the
+    /// The type of a value that the user's function has where the launch put it; `passed` is then written by the caller, who knows the
     /// parameter's place.
     pub(super) constant: Option<Type>,
 }

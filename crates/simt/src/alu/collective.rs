@@ -5,16 +5,13 @@ use crate::ptx::op::Op;
 use crate::ptx::op::control::Redux;
 use crate::ptx::op::words::{Update, VoteMode};
 use crate::ptx::{Operand, ScalarType};
-use crate::registers::{Cell, Slot, Width};
+use crate::registers::{Cell, Width};
 
 use super::extremes::{ABSOLUTE, MAXIMUM, NAN_WINS, modified};
-use super::form::{Decoded, Form, Parts};
+use super::form::{Decoded, Form, Parts, SECOND};
 use super::lanes::{flag, invert_source};
 use super::raw::Raw;
 use super::{Collective, Run, Slots, shuffle};
-
-/// Set if there is a second result.
-pub(super) const SECOND: u32 = 1 << 16;
 
 /// Returns the lanes of a mask, lowest first.
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
@@ -32,32 +29,6 @@ pub(super) fn decode(form: &mut Form<'_>) -> Decoded<Option<Collective>> {
         _ => return Ok(None),
     };
     decoded.map(Some)
-}
-
-/// Decodes the mask of lanes that must meet.
-pub(super) fn member_mask(form: &mut Form<'_>, operand: &Operand) -> Decoded<Slot> {
-    Ok(form.source(operand, ScalarType::B32, Width::Word)?.0)
-}
-
-pub(super) fn finish(parts: Parts, run: Run, member_mask: Option<Slot>) -> Collective {
-    let (slots, shape) = parts.slots();
-    Collective { run, slots, member_mask, shape }
-}
-
-/// Decodes the results of `d|p` or of `d` alone.
-pub(super) fn results(form: &mut Form<'_>, parts: &mut Parts, operand: &Operand) -> Decoded<()> {
-    let (first, second) = match operand {
-        Operand::Pair(pair) => (&pair[0], Some(&pair[1])),
-        first => (first, None),
-    };
-    let slot = form.result(first, ScalarType::B32, Width::Word)?;
-    parts.result(0, slot);
-    if let Some(second) = second {
-        let slot = form.result(second, ScalarType::Pred, Width::Predicate)?;
-        parts.result(1, slot);
-        parts.config |= SECOND;
-    }
-    Ok(())
 }
 
 const ALL: u32 = VoteMode::All as u32;
@@ -100,7 +71,7 @@ fn vote(
     let mut parts = Parts::default();
     let (slot, inverted) = form.source(&sources[0], ScalarType::Pred, Width::Predicate)?;
     parts.source(0, slot, inverted);
-    let members = sources.get(1).map(|operand| member_mask(form, operand)).transpose()?;
+    let members = sources.get(1).map(|operand| form.member_mask(operand)).transpose()?;
     let run: Run = match (mode, scalar) {
         (VoteMode::Ballot, ScalarType::B32) => run_ballot,
         (VoteMode::All | VoteMode::Any | VoteMode::Uniform, ScalarType::Pred) => {
@@ -111,7 +82,7 @@ fn vote(
     };
     let slot = form.result(result, scalar, Width::of(scalar))?;
     parts.result(0, slot);
-    Ok(finish(parts, run, members))
+    Ok(parts.collective(run, members))
 }
 
 #[inline(always)]
@@ -186,9 +157,9 @@ fn matching(form: &mut Form<'_>, is_synchronous: bool, all: bool, scalar: Scalar
     let mut parts = Parts::default();
     let (slot, _) = form.source(&sources[0], scalar, Width::of(scalar))?;
     parts.source(0, slot, false);
-    let members = member_mask(form, &sources[1])?;
-    results(form, &mut parts, result)?;
-    Ok(finish(parts, run, Some(members)))
+    let members = form.member_mask(&sources[1])?;
+    form.result_or_two(&mut parts, result)?;
+    Ok(parts.collective(run, Some(members)))
 }
 
 /// A reduction of all lanes' values to one.
@@ -267,10 +238,10 @@ fn redux(form: &mut Form<'_>, op: &Redux) -> Decoded<Collective> {
     let (result, sources) = form.result_and_sources(2)?;
     let (slot, _) = form.source(&sources[0], scalar, Width::Word)?;
     parts.source(0, slot, false);
-    let members = member_mask(form, &sources[1])?;
+    let members = form.member_mask(&sources[1])?;
     let slot = form.result(result, scalar, Width::Word)?;
     parts.result(0, slot);
-    Ok(finish(parts, run, Some(members)))
+    Ok(parts.collective(run, Some(members)))
 }
 
 /// Elects the lowest lane.
@@ -287,10 +258,10 @@ unsafe fn run_elect(frame: *mut Cell, slots: &Slots, mask: u32) {
 
 fn elect(form: &mut Form<'_>) -> Decoded<Collective> {
     let (result, sources) = form.result_and_sources(1)?;
-    let members = member_mask(form, &sources[0])?;
+    let members = form.member_mask(&sources[0])?;
     let mut parts = Parts::default();
-    results(form, &mut parts, result)?;
-    Ok(finish(parts, run_elect, Some(members)))
+    form.result_or_two(&mut parts, result)?;
+    Ok(parts.collective(run_elect, Some(members)))
 }
 
 unsafe fn run_activemask(frame: *mut Cell, slots: &Slots, mask: u32) {
@@ -306,5 +277,5 @@ fn activemask(form: &mut Form<'_>, scalar: ScalarType) -> Decoded<Collective> {
     let slot = form.result(result, ScalarType::B32, Width::Word)?;
     let mut parts = Parts::default();
     parts.result(0, slot);
-    Ok(finish(parts, run_activemask, None))
+    Ok(parts.collective(run_activemask, None))
 }

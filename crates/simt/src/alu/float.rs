@@ -11,7 +11,7 @@ use super::form::{Decoded, Form};
 use super::half::{Brain, Half, sum_to_odd};
 use super::lanes::{Code, flag, operation};
 use super::packed::Twice;
-use super::single::{FLUSH, RELU, ROUNDING, SATURATE, canonical, flush, framed, operand, result, result_of};
+use super::single::{FLUSH, RELU, ROUNDING, canonical, config_of, flush, framed, operand, result, result_of};
 use super::small::{
     self, PlainAdd, PlainFma, PlainMul, PlainSub, SmallAbs, SmallAdd, SmallFma, SmallMul, SmallNeg, SmallSub,
 };
@@ -107,11 +107,6 @@ operation!(DirectedTernary(a: f32, b: f32, c: f32; config) -> f32 { directed_sin
 operation!(DirectedUnaryDouble(a: f64; config) -> f64 { directed_double(a, 0.0, 0.0, config) });
 operation!(DirectedBinaryDouble(a: f64, b: f64; config) -> f64 { directed_double(a, b, 0.0, config) });
 operation!(DirectedTernaryDouble(a: f64, b: f64, c: f64; config) -> f64 { directed_double(a, b, c, config) });
-
-/// Bits of the configuration for `.ftz` and `.sat`.
-pub(super) fn config_of(op: &Op) -> u32 {
-    flag(op.flushes, FLUSH) | flag(op.saturates, SATURATE)
-}
 
 fn is_directed(op: &Op) -> bool {
     !matches!(op.rounding, None | Some(Rounding::NearestEven))

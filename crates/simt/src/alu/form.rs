@@ -5,7 +5,7 @@ use crate::ptx::{Instruction, Operand, ScalarType};
 use crate::registers::{Slot, Width};
 
 use super::lanes::{Code, invert_source};
-use super::{Arithmetic, Run, Shape, Slots};
+use super::{Arithmetic, Collective, Run, Shape, Slots};
 
 /// The result of a decoding step.
 pub(super) type Decoded<T = Arithmetic> = Result<T, DecodeError>;
@@ -98,6 +98,27 @@ impl<'a> Form<'a> {
         }
     }
 
+    /// Decodes the mask of lanes that must meet.
+    pub(super) fn member_mask(&mut self, operand: &Operand) -> Decoded<Slot> {
+        Ok(self.source(operand, ScalarType::B32, Width::Word)?.0)
+    }
+
+    /// Decodes the results of `d|p` or of `d` alone.
+    pub(super) fn result_or_two(&mut self, parts: &mut Parts, operand: &Operand) -> Decoded<()> {
+        let (first, second) = match operand {
+            Operand::Pair(pair) => (&pair[0], Some(&pair[1])),
+            first => (first, None),
+        };
+        let slot = self.result(first, ScalarType::B32, Width::Word)?;
+        parts.result(0, slot);
+        if let Some(second) = second {
+            let slot = self.result(second, ScalarType::Pred, Width::Predicate)?;
+            parts.result(1, slot);
+            parts.config |= SECOND;
+        }
+        Ok(())
+    }
+
     /// Assigns columns to the operands.
     pub(super) fn assemble(
         &mut self,
@@ -125,7 +146,10 @@ impl<'a> Form<'a> {
     }
 }
 
-/// An [`Arithmetic`] under construction.
+/// Bit of a collective's configuration: it has a second result.
+pub(super) const SECOND: u32 = 1 << 16;
+
+/// An [`Arithmetic`] or a [`Collective`] under construction.
 #[derive(Default)]
 pub(super) struct Parts {
     pub(super) config: u32,
@@ -162,7 +186,8 @@ impl Parts {
         Arithmetic { run, slots: Slots { config: self.config, ..self.slots }, shape: self.shape }
     }
 
-    pub(super) fn slots(self) -> (Slots, Shape) {
-        (Slots { config: self.config, ..self.slots }, self.shape)
+    pub(super) fn collective(self, run: Run, member_mask: Option<Slot>) -> Collective {
+        let slots = Slots { config: self.config, ..self.slots };
+        Collective { run, slots, member_mask, shape: self.shape }
     }
 }

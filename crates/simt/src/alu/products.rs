@@ -30,7 +30,7 @@ const NAN: u32 = 0x7FFF_FFFF;
 
 /// A decoded product.
 #[derive(Clone, Debug)]
-pub struct MatrixProduct {
+pub(crate) struct MatrixProduct {
     a: [Slot; 4],
     b: [Slot; 2],
     c: [Slot; 4],
@@ -39,12 +39,12 @@ pub struct MatrixProduct {
 
 impl MatrixProduct {
     /// Returns the columns that it writes.
-    pub fn results(&self) -> impl Iterator<Item = Slot> + use<> {
+    pub(crate) fn results(&self) -> impl Iterator<Item = Slot> + use<> {
         self.d.into_iter()
     }
 
     /// Returns the columns that it reads.
-    pub fn sources(&self) -> impl Iterator<Item = Slot> + use<> {
+    pub(crate) fn sources(&self) -> impl Iterator<Item = Slot> + use<> {
         self.a.into_iter().chain(self.b).chain(self.c)
     }
 
@@ -52,7 +52,7 @@ impl MatrixProduct {
     ///
     /// # Safety
     /// The frame is that of a warp in the function for which it was decoded, and no other code uses it meanwhile.
-    pub unsafe fn run(&self, frame: *mut Cell) {
+    pub(crate) unsafe fn run(&self, frame: *mut Cell) {
         let (mut a, mut b) = ([[0.0; 16]; 16], [[0.0; 16]; 8]);
         // SAFETY: the caller's promise; decoding gave words.
         let word = |slot: Slot, lane: usize| unsafe { u32::get(u32::column(frame, slot.cell, false), lane) };

@@ -5,8 +5,7 @@ use crate::ptx::ScalarType;
 use crate::ptx::op::words::ShuffleMode;
 use crate::registers::{Cell, Width};
 
-use super::collective::{SECOND, finish, member_mask, results};
-use super::form::{Decoded, Form, Parts};
+use super::form::{Decoded, Form, Parts, SECOND};
 use super::raw::Raw;
 use super::{Collective, Run, Slots};
 
@@ -128,7 +127,7 @@ pub(super) fn decode(
         let (slot, _) = form.source(operand, ScalarType::B32, Width::Word)?;
         parts.source(index, slot, false);
     }
-    let members = sources.get(3).map(|operand| member_mask(form, operand)).transpose()?;
-    results(form, &mut parts, result)?;
-    Ok(finish(parts, run, members))
+    let members = sources.get(3).map(|operand| form.member_mask(operand)).transpose()?;
+    form.result_or_two(&mut parts, result)?;
+    Ok(parts.collective(run, members))
 }

@@ -1,11 +1,19 @@
 //! `f32`: the effects of modifiers on operands and results.
 
+use super::lanes::flag;
+use crate::ptx::op::arithmetic::Float;
+
 /// Bits of a float operation's configuration.
 pub(super) const FLUSH: u32 = 1;
 pub(super) const SATURATE: u32 = 2;
 pub(super) const RELU: u32 = 4;
 /// Position of the rounding in the configuration.
 pub(super) const ROUNDING: u32 = 8;
+
+/// Bits of the configuration for `.ftz` and `.sat`.
+pub(super) fn config_of(op: &Float) -> u32 {
+    flag(op.flushes, FLUSH) | flag(op.saturates, SATURATE)
+}
 
 /// Flushes subnormal numbers to 0 of the same sign.
 #[inline(always)]

@@ -3,11 +3,12 @@
 use crate::ptx::ScalarType;
 use crate::ptx::op::arithmetic::{Float as Op, FloatVerb};
 
-use super::float::config_of;
 use super::form::{Decoded, Form};
 use super::half::{Brain, Half, Small, sum_to_odd};
 use super::lanes::{Code, operation};
-use super::single::{FLUSH, RELU, ROUNDING, SATURATE, operand as single_operand, result as single_result};
+use super::single::{
+    FLUSH, RELU, ROUNDING, SATURATE, config_of, operand as single_operand, result as single_result,
+};
 use super::soft::{SINGLE, rounding_of, single as exact_single};
 use crate::ptx::op::words::Rounding;
 

@@ -23,9 +23,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::finding::{FindingKind, Memory, Severity};
+use serde::Serialize;
+
+use super::finding::{Finding, FindingKind, Memory, Severity};
 use super::place::Place;
-use super::report::Reported;
+
+/// A finding, and where it was found first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reported {
+    /// First launch with this finding, from 1 in the order of the run; None for a host call.
+    pub launch: Option<u64>,
+    /// Number of launches with this finding.
+    pub launches: u64,
+    /// Last launch with this finding.
+    #[serde(skip)]
+    pub(super) last: Option<u64>,
+    /// The finding, with the count of all launches.
+    #[serde(flatten)]
+    pub finding: Finding,
+}
 
 /// A group of findings, at least one.
 #[derive(Clone, Debug)]
@@ -70,7 +86,7 @@ impl<'r> Group<'r> {
     }
 
     /// Returns the first instruction at each line that the shown finding does not name, by line.
-    pub fn other_places(&self) -> Vec<&'r Place> {
+    pub(crate) fn other_places(&self) -> Vec<&'r Place> {
         let shown: BTreeSet<Spot<'_>> = spots(self.shown()).into_iter().collect();
         let mut others = BTreeMap::new();
         for place in self.findings.iter().flat_map(|known| places(known)) {

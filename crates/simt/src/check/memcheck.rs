@@ -7,7 +7,6 @@ use super::finding::{
 use super::panic;
 use super::place::Place;
 use crate::fault::{Fault, FaultKind};
-use crate::memory::{Allocation, FreeError};
 use crate::observe::{Operation, Space};
 
 impl Finding {
@@ -76,19 +75,6 @@ impl Finding {
     pub fn unused(address: u64, bytes: u64, offset: u64, unwritten: u64) -> Self {
         let kind = FindingKind::UnusedMemory { address, bytes, offset, unwritten };
         Self { severity: Severity::Warning, ..Self::new(Check::Initcheck, kind) }
-    }
-
-    /// Makes a finding of a free that the memory refused.
-    pub fn of_free_error(function: impl Into<String>, error: &FreeError) -> Self {
-        let (address, problem) = match *error {
-            FreeError::NotAllocated { address } => (address, FreeProblem::NotAllocated),
-            FreeError::AlreadyFreed(allocation) => (allocation.address, FreeProblem::AlreadyFreed),
-            FreeError::Inside { address, allocation } => {
-                let Allocation { address: first, bytes, .. } = allocation;
-                (address, FreeProblem::Inside { allocation: first, bytes })
-            }
-        };
-        Self::invalid_free(function, address, problem)
     }
 
     /// Makes a finding of an invalid free by a driver call.

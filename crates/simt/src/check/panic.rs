@@ -44,7 +44,7 @@ const FILES: [(&str, &str); 6] = [
 ];
 
 /// Returns the kind of a panic; None if the place does not tell.
-pub fn kind(place: &Place) -> Option<&'static str> {
+pub(crate) fn kind(place: &Place) -> Option<&'static str> {
     let functions = place.source.iter().filter_map(|line| line.function.as_deref());
     let mut functions = functions.chain([place.function.as_str()]);
     let named = functions

@@ -19,15 +19,17 @@ use std::fmt::Write as _;
 use super::finding::{FindingKind, Hazard, Memory, RacingAccess, Severity};
 use super::groups::Group;
 use super::place::SourceLine;
-use super::report::{Report, plural};
-use super::words;
+use super::words::{self, plural};
 use crate::ptx::Sources;
+
+/// Returns the name of a launch, by its number.
+type NameOf<'a> = dyn Fn(u64) -> Option<&'a str> + 'a;
 
 /// Most further lines that are quoted.
 const MOST_LINES: usize = 8;
 
-/// Returns the group's text, without the prefix that a [`Report`] puts before each line.
-pub(super) fn text(group: &Group<'_>, report: &Report, sources: &Sources) -> String {
+/// Returns the group's text, without the prefix that a [`Report`](super::Report) puts before each line.
+pub(super) fn text(group: &Group<'_>, name_of: &NameOf<'_>, sources: &Sources) -> String {
     let mut text = match &group.shown().finding.kind {
         FindingKind::Race { memory, first, second, .. } => race(group, *memory, [first, second], sources),
         _ => other(group, sources),
@@ -42,7 +44,7 @@ pub(super) fn text(group: &Group<'_>, report: &Report, sources: &Sources) -> Str
     let first: BTreeSet<u64> = known.clone().filter_map(|known| known.launch).collect();
     let launches = known.map(|known| known.launches).max().unwrap_or(0).max(first.len() as u64);
     if let Some(&first) = first.first() {
-        match report.name_of(first) {
+        match name_of(first) {
             Some(name) if launches > 1 => {
                 let _ = write!(text, "\n    in {launches} launches, the first of them {name}");
             }

@@ -1,12 +1,35 @@
 //! Implements racecheck: finds conflicting accesses to one byte that happens-before does not order.
 //!
-//! Two accesses conflict if they touch one byte, at least one writes, and not both are strong. Each access is stamped
-//! with its warp's clock ([`clocks`]), and each word of memory keeps the earlier accesses that may still race
-//! ([`history`]). An access races with a kept one unless a chain of barriers and synchronising accesses leads from the
-//! kept one to it ([`order`] for different blocks). So the findings do not depend on the order in which the simulator
-//! executes warps.
+//! Two accesses *conflict* if they touch one byte, at least one writes, and not both are strong. They *race* if neither
+//! *happens before* the other: the least partial order that contains the program order of each thread and an edge for
+//! each synchronisation (Lamport, "Time, Clocks, and the Ordering of Events in a Distributed System", CACM 1978). It is
+//! a property of what synchronises, not of time. So a missing barrier is found in whichever order the simulator executes
+//! warps, and although the values came out right. Edges are those of this execution: if a lock is taken in another
+//! order, it orders other accesses.
 //!
-//! The rules of happens-before are:
+//! # Vector clocks
+//!
+//! Happens-before is decided by *vector clocks*. Each warp counts its own synchronisations, and keeps in a row what it
+//! knows of every warp's count. To synchronise is to take the maximum of two rows. An access is stamped with its warp's
+//! own count. It happens before the next access of warp `a` if `a` knows a count that is no smaller. One stamp is
+//! enough, instead of the whole row: this is the *epoch* of FastTrack (Flanagan and Freund, PLDI 2009), which makes the
+//! test a comparison of two numbers. As there, each word of memory keeps only those earlier accesses that may still
+//! race ([`history`]). What differs is the unit: a warp of 32 lanes has one clock, since its lanes mostly synchronise
+//! together, and a second, smaller order is kept within the warp ([`clocks`]). Blocks are ordered by releases through
+//! memory alone, which are compared when a conflict is found ([`order`]).
+//!
+//! For example, warp 0 stores to a shared word and warp 1 loads it. The rows begin as (1, 0) for warp 0 and (0, 1) for
+//! warp 1: each row is what the warp knows of (warp 0, warp 1). The store is stamped with warp 0's clock, 1.
+//!
+//! ```text
+//! without a barrier:  warp 1 knows 0 of warp 0; 0 < 1, so the load races
+//! with bar.sync:      both rows become their maximum, (1, 1); then each warp's own clock advances: (2, 1) and (1, 2).
+//!                     warp 1 knows 1 of warp 0; 1 >= 1, so the load is ordered after the store
+//! a second store:     is stamped with 2, of which warp 1 does not know: it races with a load before the next barrier
+//! ```
+//!
+//! # The edges of happens-before
+//!
 //! - A block's barrier orders the warps that take part. `bar.arrive` counts as if it waited.
 //! - A warp barrier orders its lanes, and so does every other `.sync` instruction. Two instructions of one warp that
 //!   race for lack of one are a warning, since they would not race if the lanes ran in step. Lanes of one store that
@@ -17,20 +40,11 @@
 //! - Through shared memory, a strong access that reads what a strong access wrote is ordered after it, `mbarrier`
 //!   included. Through global memory it is if a fence precedes the strong write.
 //! - Blocks are ordered by nothing else. NVIDIA's racecheck does not watch global memory.
-//!
-//! For example, warp 0 stores to a shared word and warp 1 loads it. The clocks begin as (1, 0) for warp 0 and (0, 1)
-//! for warp 1: each row is what the warp knows of (warp 0, warp 1). The store is stamped with warp 0's clock, 1.
-//!
-//! ```text
-//! without a barrier:  warp 1 knows 0 of warp 0; 0 < 1, so the load races
-//! with bar.sync:      both rows become their maximum, (1, 1); then each warp's own clock advances: (2, 1) and (1, 2).
-//!                     warp 1 knows 1 of warp 0; 1 >= 1, so the load is ordered after the store
-//! a second store:     is stamped with 2, of which warp 1 does not know: it races with a load before the next barrier
-//! ```
 
 mod clocks;
 mod hazards;
 mod history;
+mod known;
 mod order;
 
 use std::collections::HashMap;

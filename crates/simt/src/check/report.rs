@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::checks::{Check, Checks};
 use super::finding::{Finding, FindingKind, Severity};
-use super::groups::{Group, groups};
+use super::groups::{Group, Reported, groups};
 use super::quoted;
+use super::words::plural;
 use crate::ptx::Sources;
 
 /// The findings of a run, each once however often it occurred: those of launches by place, those of host calls in
@@ -28,21 +29,6 @@ pub struct Report {
     shown: usize,
     #[serde(skip)]
     each: bool,
-}
-
-/// A finding, and where it was found first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Reported {
-    /// First launch with this finding, from 1 in the order of the run; None for a host call.
-    pub launch: Option<u64>,
-    /// Number of launches with this finding.
-    pub launches: u64,
-    /// Last launch with this finding.
-    #[serde(skip)]
-    last: Option<u64>,
-    /// The finding, with the count of all launches.
-    #[serde(flatten)]
-    pub finding: Finding,
 }
 
 impl Report {
@@ -164,7 +150,7 @@ impl fmt::Display for Report {
             return self.sums(formatter, self.races());
         }
         let (groups, sources) = (self.groups(), Sources::new());
-        let texts = groups.iter().map(|group| quoted::text(group, self, &sources));
+        let texts = groups.iter().map(|group| quoted::text(group, &|launch| self.name_of(launch), &sources));
         self.shown(formatter, texts)?;
         let races = groups.iter().filter(|group| group.shown().finding.check == Check::Racecheck);
         self.sums(formatter, by_severity(races.map(Group::severity)))
@@ -232,8 +218,4 @@ fn by_severity(severities: impl Iterator<Item = Severity>) -> (u64, u64) {
         Severity::Error => (errors + 1, warnings),
         Severity::Warning => (errors, warnings + 1),
     })
-}
-
-pub(super) fn plural(count: u64) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }

@@ -49,6 +49,10 @@ impl fmt::Display for Thread {
     }
 }
 
+pub(super) fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 struct Coordinates([u32; 3]);
 
 impl fmt::Display for Coordinates {

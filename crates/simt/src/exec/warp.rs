@@ -1,12 +1,20 @@
-//! Divergence and reconvergence of a warp's lanes.
+//! The scheduler of a warp: divergence of its lanes, and reconvergence at the immediate post-dominator.
 //!
-//! A [`Fragment`] is a set of lanes that share a program counter (pc) and an [`Activation`], which is one call of a
-//! function. A warp executes one fragment at a time. Its other lanes are ready, wait for a barrier or a collective, or
-//! have arrived at a join.
+//! The 32 lanes of a warp share one instruction stream. Each instruction executes for the lanes of an *active mask*. A
+//! branch whose condition differs between lanes makes the warp *diverge*: both sides execute, one after the other, each
+//! with a part of the mask. Diverged lanes cost issue slots until they *reconverge*. Where they should is a question of
+//! the control flow graph. The *post-dominators* of a branch are the instructions that every path from it to the
+//! function's end passes, and the first of them, the *immediate post-dominator*, is the earliest point at which all of
+//! its lanes are sure to meet. `ptx::cfg` computes it once for each branch.
 //!
-//! A branch that diverges opens a [`Join`] at its reconvergence point, the immediate post-dominator. A fragment that
-//! reaches the join's pc arrives there. Once all expected lanes have arrived, they go on as one fragment within the
-//! join's parent, so joins nest as branches do. For example, lanes 0 and 1 of four take the branch at 10:
+//! # Fragments and joins
+//!
+//! A [`Fragment`] is a set of lanes with one program counter (pc) in one [`Activation`], which is one call of a
+//! function; its lanes are the active mask. A warp executes one fragment at a time. Its other lanes are *ready* on a
+//! stack, wait for a barrier or a collective, or have arrived at a join. A branch that diverges opens a [`Join`] at its
+//! immediate post-dominator, which expects the branch's lanes. A fragment that reaches the join's pc arrives there, and
+//! once all expected lanes have, they go on as one fragment within the join's parent: joins nest as branches do. For
+//! example, lanes 0 and 1 of four take the branch at 10:
 //!
 //! ```text
 //! pc  instruction   active mask
@@ -17,11 +25,25 @@
 //! 14  st            {0,1,2,3}
 //! ```
 //!
+//! A loop is the same: its backward branch opens one join behind the loop ([`Warp::join_at`] reuses the join if the
+//! branch diverges again), where lanes that leave early wait for the last. For example, lane n of four iterates n + 1
+//! times: the masks are `{0,1,2,3}`, `{1,2,3}`, `{2,3}` and `{3}`, and the warp issues as much as its longest lane does.
+//!
+//! # How this differs from a reconvergence stack
+//!
+//! The usual model is a stack of (pc, reconvergence pc, active mask), as in Fung, Sham, Yuan and Aamodt, "Dynamic Warp
+//! Formation and Scheduling for Efficient GPU Control Flow" (MICRO 2007), which takes the immediate post-dominator as
+//! reconvergence point too. Only its top can execute. So it deadlocks where one side of a branch waits for the other,
+//! as when one lane of a warp holds a lock for which another one spins. Since Volta, NVIDIA's GPUs schedule lanes
+//! independently: every lane makes progress. Here joins are records that lanes refer to rather than a stack. A join can
+//! release the lanes that it has before the others arrive ([`Warp::release_joins`]); these then execute the code behind
+//! it as a fragment of their own. [`run`](super::run) decides when: if all other lanes wait, or if they have spun for
+//! long enough in a loop that only an arrived lane can end.
+//!
 //! Lanes that exit are no longer expected by any join ([`Warp::forget`]), and lanes that return no longer by those of
-//! the function that they leave ([`Warp::leave_joins`]). A join can also release the lanes that it has before the
-//! others arrive ([`Warp::release_joins`]): the missing lanes may wait for a barrier, or spin in a loop that only an
-//! arrived lane can end. Lanes released so execute the code behind the join as a fragment of their own. This gives the
-//! forward progress of Volta's independent thread scheduling.
+//! the function that they leave ([`Warp::leave_joins`]). In a loop with several entries (an *irreducible* one) fragments
+//! may pass each other without a join. There the fragment with the lowest pc executes first ([`Warp::furthest_behind`]),
+//! so that the ones behind catch up and merge.
 
 use super::frame::Frame;
 use super::native::Left;

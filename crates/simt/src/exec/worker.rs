@@ -82,11 +82,8 @@ pub(super) fn execute<O: Observation + Send + Sync>(
     // Compiled code reports issues and branches as sums, and does not track undefined registers.
     let variant = (O::Observer::BATCHES && !O::Observer::REGISTERS).then(|| {
         let launch = context.launch;
-        let key = Key {
-            function: launch.kernel.function,
-            block: launch.block,
-            observes: O::Observer::ACCESSES,
-        };
+        let key =
+            Key { function: launch.kernel.function, block: launch.block, observes: O::Observer::ACCESSES };
         context.program.tiers.variant(context.program, key).map(|variant| (key, variant))
     });
     let office = Office {

@@ -30,7 +30,7 @@ impl Kind {
     }
 
     /// Returns true if kernels may write to it.
-    pub fn writable(self) -> bool {
+    pub(crate) fn writable(self) -> bool {
         !matches!(self, Self::Constant | Self::Parameters)
     }
 

@@ -6,9 +6,8 @@
 use std::mem::MaybeUninit;
 
 use super::access::{AddressSpace, Environment, Request, Target};
-use super::barrier::illegal;
 use super::columns::Buffer;
-use super::instruction::{Decoded, Operation as Decode};
+use super::decoded::Decoded;
 use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
@@ -58,7 +57,7 @@ impl AsyncCopy {
                 }
                 if lengths[lane] > bytes as u64 {
                     let what = format!("cp.async of {bytes} bytes with a source of {}", lengths[lane]);
-                    return Err(illegal(lane, what));
+                    return Err(AccessFault::illegal(lane, what));
                 }
             }
         }
@@ -113,7 +112,7 @@ pub(super) fn decode(
     op: &Op,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<AsyncCopy>, DecodeError> {
     let (hint, all_levels) = (op.has_policy, !op.past_l1);
     let there = instruction.operands.len() - usize::from(hint && !instruction.operands.is_empty());
     opcode::count(instruction, 3, 4 + usize::from(hint))?;
@@ -158,6 +157,6 @@ pub(super) fn decode(
         source_bytes,
         ignored,
     };
-    let decoded = Decoded::new(Decode::AsyncCopy(Box::new(copy))).sources(&sources);
+    let decoded = Decoded::new(copy).sources(&sources);
     Ok(decoded.address(to.slot()).address(from.slot()))
 }

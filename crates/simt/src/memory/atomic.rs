@@ -6,8 +6,8 @@ use std::sync::atomic::{Ordering, fence};
 use super::access::{AddressSpace, Environment, Request, Target};
 use super::barrier::Transactions;
 use super::columns::Buffer;
+use super::decoded::Decoded;
 use super::hints;
-use super::instruction::{Decoded, Operation as Decode};
 use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
@@ -168,7 +168,7 @@ pub(super) fn decode(
     op: &Op,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<Atomic>, DecodeError> {
     let unsupported = || DecodeError::unsupported(instruction);
     let Op { gives_back, update: operation, scalar, scope, .. } = *op;
     let (hint, transactions) = (op.has_policy, op.counted);
@@ -244,6 +244,6 @@ pub(super) fn decode(
         beyond_block,
         transactions,
     };
-    let decoded = Decoded::new(Decode::Atomic(Box::new(atomic))).results(&kept).sources(&all);
+    let decoded = Decoded::new(atomic).results(&kept).sources(&all);
     Ok(decoded.address(address.slot()).addresses(barrier.as_slice()))
 }

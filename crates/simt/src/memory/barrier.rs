@@ -4,7 +4,6 @@ use std::mem::MaybeUninit;
 
 use super::access::{AddressSpace, Environment, Request, Target};
 use super::barrier_word::BarrierWord;
-use super::instruction::Progress;
 use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
@@ -12,7 +11,6 @@ use super::racing;
 use super::registers::{read_lane, write_lane};
 use super::windows::SHARED_WINDOW;
 use crate::decode::{Columns, DecodeError, Level};
-use crate::fault::FaultKind;
 use crate::observe::{Observer, Operation, Space};
 use crate::ptx::Instruction;
 use crate::registers::{Cell, Slot};
@@ -91,7 +89,7 @@ impl Object {
                     };
                     match outcome {
                         Ok(event) => events[lane] = event,
-                        Err(what) => fault = Some(illegal(lane, what)),
+                        Err(what) => fault = Some(AccessFault::illegal(lane, what)),
                     }
                 }
             })?;
@@ -125,10 +123,6 @@ impl Object {
         }
         fault.map_or(Ok(()), Err)
     }
-}
-
-pub(super) fn illegal(lane: usize, what: String) -> AccessFault {
-    AccessFault { lane: lane as u32, kind: FaultKind::Illegal(what) }
 }
 
 fn word(bits: u64) -> Result<BarrierWord, String> {
@@ -208,116 +202,140 @@ pub(super) enum Action {
     },
 }
 
+/// Outcome of executing an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The instruction is done.
+    Done,
+    /// The instruction is done and told some lane that what it polls for has not happened. Other warps should run
+    /// before it polls again.
+    Wait,
+}
+
 /// A decoded barrier instruction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Barrier {
-    object: Object,
-    action: Action,
+pub(super) enum Barrier {
+    /// Acts on an object.
+    Object(Object, Action),
+    /// `mbarrier.pending_count`: of a state that an arrival returned.
+    PendingCount { count: Slot, state: Slot },
 }
 
 impl Barrier {
-    pub(super) fn new(object: Object, action: Action) -> Self {
-        Self { object, action }
-    }
-
     /// # Safety
     /// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
+    #[inline]
     pub(super) unsafe fn execute<O: Observer>(
         &self,
         frame: *mut Cell,
         mask: u32,
         environment: &mut Environment<'_, O>,
     ) -> Result<Progress, AccessFault> {
-        let mut progress = Progress::Done;
-        // SAFETY: the caller's promise; the slots are of this frame.
-        let value = |slot: Slot, lane| unsafe { read_lane(slot, frame, lane) };
-        // SAFETY: as above.
-        let give = |slot: Slot, lane, value| unsafe { write_lane(slot, frame, lane, value) };
-        let action = self.action;
-        let mut wait = |done: Slot, lane: usize, passed: bool| {
-            give(done, lane, u64::from(passed));
-            if passed {
-                Event::Passed
-            } else {
-                progress = Progress::Wait;
-                Event::None
+        // SAFETY: the caller's promise.
+        unsafe {
+            match *self {
+                Self::Object(object, action) => act(object, action, frame, mask, environment),
+                Self::PendingCount { count, state } => {
+                    pending_count(count, state, frame, mask)?;
+                    Ok(Progress::Done)
+                }
             }
-        };
-        let visit = |bits: &mut u64, lane: usize| {
-            if let Action::Init { count } = action {
-                *bits = BarrierWord::new(value(count, lane))?.encode();
+        }
+    }
+}
+
+/// # Safety
+/// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
+unsafe fn act<O: Observer>(
+    object: Object,
+    action: Action,
+    frame: *mut Cell,
+    mask: u32,
+    environment: &mut Environment<'_, O>,
+) -> Result<Progress, AccessFault> {
+    let mut progress = Progress::Done;
+    // SAFETY: the caller's promise; the slots are of this frame.
+    let value = |slot: Slot, lane| unsafe { read_lane(slot, frame, lane) };
+    // SAFETY: as above.
+    let give = |slot: Slot, lane, value| unsafe { write_lane(slot, frame, lane, value) };
+    let mut wait = |done: Slot, lane: usize, passed: bool| {
+        give(done, lane, u64::from(passed));
+        if passed {
+            Event::Passed
+        } else {
+            progress = Progress::Wait;
+            Event::None
+        }
+    };
+    let visit = |bits: &mut u64, lane: usize| {
+        if let Action::Init { count } = action {
+            *bits = BarrierWord::new(value(count, lane))?.encode();
+            return Ok(Event::None);
+        }
+        let mut barrier = word(*bits)?;
+        let event = match action {
+            Action::Init { .. } => Event::None,
+            Action::Invalidate => {
+                *bits = 0;
                 return Ok(Event::None);
             }
-            let mut barrier = word(*bits)?;
-            let event = match action {
-                Action::Init { .. } => Event::None,
-                Action::Invalidate => {
-                    *bits = 0;
-                    return Ok(Event::None);
+            Action::Expect { bytes } => {
+                Event::Arrived { completes: barrier.transfer(value(bytes, lane) as i64)? }
+            }
+            Action::Complete { bytes } => {
+                Event::Arrived { completes: barrier.transfer(-(value(bytes, lane) as i64))? }
+            }
+            Action::Arrive { state, count, bytes, drop, may_complete } => {
+                let before = *bits;
+                if let Some(bytes) = bytes {
+                    barrier.transfer(value(bytes, lane) as i64)?;
                 }
-                Action::Expect { bytes } => {
-                    Event::Arrived { completes: barrier.transfer(value(bytes, lane) as i64)? }
+                let count = count.map_or(1, |count| value(count, lane));
+                let completes = if drop { barrier.arrive_and_drop(count)? } else { barrier.arrive(count)? };
+                if completes && !may_complete {
+                    return Err("an arrival with .noComplete completes its phase".to_owned());
                 }
-                Action::Complete { bytes } => {
-                    Event::Arrived { completes: barrier.transfer(-(value(bytes, lane) as i64))? }
+                if let Some(state) = state {
+                    give(state, lane, before);
                 }
-                Action::Arrive { state, count, bytes, drop, may_complete } => {
-                    let before = *bits;
-                    if let Some(bytes) = bytes {
-                        barrier.transfer(value(bytes, lane) as i64)?;
-                    }
-                    let count = count.map_or(1, |count| value(count, lane));
-                    let completes =
-                        if drop { barrier.arrive_and_drop(count)? } else { barrier.arrive(count)? };
-                    if completes && !may_complete {
-                        return Err("an arrival with .noComplete completes its phase".to_owned());
-                    }
-                    if let Some(state) = state {
-                        give(state, lane, before);
-                    }
-                    Event::Arrived { completes }
+                Event::Arrived { completes }
+            }
+            Action::Copied { counted } => {
+                let completes = if counted { barrier.arrive(1)? } else { false };
+                Event::Arrived { completes }
+            }
+            Action::WaitState { done, state } => {
+                let state = BarrierWord::decode(value(state, lane))
+                    .ok_or("an mbarrier's state that no mbarrier.arrive gave")?;
+                return Ok(wait(done, lane, state.odd != barrier.odd));
+            }
+            Action::WaitParity { done, parity } => {
+                let parity = value(parity, lane);
+                if parity > 1 {
+                    return Err(format!("an mbarrier's phase parity of {parity}; it is 0 or 1"));
                 }
-                Action::Copied { counted } => {
-                    let completes = if counted { barrier.arrive(1)? } else { false };
-                    Event::Arrived { completes }
-                }
-                Action::WaitState { done, state } => {
-                    let state = BarrierWord::decode(value(state, lane))
-                        .ok_or("an mbarrier's state that no mbarrier.arrive gave")?;
-                    return Ok(wait(done, lane, state.odd != barrier.odd));
-                }
-                Action::WaitParity { done, parity } => {
-                    let parity = value(parity, lane);
-                    if parity > 1 {
-                        return Err(format!("an mbarrier's phase parity of {parity}; it is 0 or 1"));
-                    }
-                    return Ok(wait(done, lane, (parity == 1) != barrier.odd));
-                }
-            };
-            *bits = barrier.encode();
-            Ok(event)
+                return Ok(wait(done, lane, (parity == 1) != barrier.odd));
+            }
         };
-        // SAFETY: the caller's promise.
-        unsafe { self.object.each(frame, mask, environment, visit)? };
-        Ok(progress)
-    }
+        *bits = barrier.encode();
+        Ok(event)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { object.each(frame, mask, environment, visit)? };
+    Ok(progress)
 }
 
 /// Executes `mbarrier.pending_count` of a state that an arrival returned.
 ///
 /// # Safety
 /// The slots are of this frame.
-pub(super) unsafe fn pending_count(
-    count: Slot,
-    state: Slot,
-    frame: *mut Cell,
-    mask: u32,
-) -> Result<(), AccessFault> {
+unsafe fn pending_count(count: Slot, state: Slot, frame: *mut Cell, mask: u32) -> Result<(), AccessFault> {
     for lane in lanes::each(mask) {
         // SAFETY: the caller's promise.
         let bits = unsafe { read_lane(state, frame, lane) };
-        let state = BarrierWord::decode(bits)
-            .ok_or_else(|| illegal(lane, "an mbarrier's state that no mbarrier.arrive gave".to_owned()))?;
+        let state = BarrierWord::decode(bits).ok_or_else(|| {
+            AccessFault::illegal(lane, "an mbarrier's state that no mbarrier.arrive gave".to_owned())
+        })?;
         // SAFETY: as above.
         unsafe { write_lane(count, frame, lane, u64::from(state.pending)) };
     }

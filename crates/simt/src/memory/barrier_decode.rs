@@ -1,7 +1,7 @@
 //! Decodes `mbarrier` and `cp.async.mbarrier.arrive`.
 
 use super::barrier::{Action, Barrier, Object};
-use super::instruction::{Decoded, Operation as Decode};
+use super::decoded::Decoded;
 use super::opcode;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Operation;
@@ -15,7 +15,7 @@ pub(super) fn decode(
     op: &Mbarrier,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<Barrier>, DecodeError> {
     let Mbarrier { verb, parity, expects, incomplete, .. } = *op;
     let space = opcode::shared_space(instruction, op.space)?;
     let may_complete = !incomplete;
@@ -73,12 +73,12 @@ pub(super) fn decode(
         MbarrierVerb::PendingCount => {
             opcode::count(instruction, 2, 2)?;
             let (count, state) = (result(word, columns)?, source(1, ScalarType::B64, columns)?);
-            let decoded = Decoded::new(Decode::PendingCount { count, state });
+            let decoded = Decoded::new(Barrier::PendingCount { count, state });
             return Ok(decoded.results(&[count]).sources(&[state]));
         }
     };
     let object = Object::new(instruction, object, space, operation, columns, level)?;
-    let decoded = Decoded::new(Decode::Barrier(Box::new(Barrier::new(object, action))));
+    let decoded = Decoded::new(Barrier::Object(object, action));
     Ok(decoded.results(&results).sources(&sources).address(object.slot()))
 }
 
@@ -89,10 +89,9 @@ pub(super) fn decode_copied(
     space: Option<Named>,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<Barrier>, DecodeError> {
     opcode::count(instruction, 1, 1)?;
     let space = opcode::shared_space(instruction, space)?;
     let object = Object::new(instruction, 0, space, Operation::Atomic, columns, level)?;
-    let barrier = Barrier::new(object, Action::Copied { counted });
-    Ok(Decoded::new(Decode::Barrier(Box::new(barrier))).address(object.slot()))
+    Ok(Decoded::new(Barrier::Object(object, Action::Copied { counted })).address(object.slot()))
 }

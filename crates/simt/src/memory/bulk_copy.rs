@@ -6,9 +6,9 @@
 use std::mem::MaybeUninit;
 
 use super::access::{AddressSpace, Environment, Request, Target};
-use super::barrier::{Transactions, illegal};
+use super::barrier::Transactions;
 use super::columns::Buffer;
-use super::instruction::{Decoded, Operation as Decode};
+use super::decoded::Decoded;
 use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
@@ -68,13 +68,16 @@ impl BulkCopy {
         for lane in lanes::each(mask) {
             let bytes = value(self.size, lane);
             if !bytes.is_multiple_of(PIECE) {
-                return Err(illegal(lane, format!("a bulk copy of {bytes} bytes, no multiple of {PIECE}")));
+                return Err(AccessFault::illegal(
+                    lane,
+                    format!("a bulk copy of {bytes} bytes, no multiple of {PIECE}"),
+                ));
             }
             if let Some(blocks) = self.blocks.map(|slot| value(slot, lane))
                 && blocks & 0xFFFF != 1
             {
                 let what = format!("a multicast to the blocks {blocks:#x} of a cluster of one block");
-                return Err(illegal(lane, what));
+                return Err(AccessFault::illegal(lane, what));
             }
             let byte_mask = self.byte_mask.map(|slot| value(slot, lane) as u16);
             let source = from.map(|from| from.addresses[lane]);
@@ -165,7 +168,7 @@ pub(super) fn decode(
     op: &Op,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<BulkCopy>, DecodeError> {
     let unsupported = || DecodeError::unsupported(instruction);
     let Op { counted, multicast, masked, has_policy: hint, .. } = *op;
     let reduces = op.reduction.is_some();
@@ -231,7 +234,7 @@ pub(super) fn decode(
         transactions,
     };
     let barrier = copy.transactions.map(|barrier| barrier.slot());
-    let decoded = Decoded::new(Decode::BulkCopy(Box::new(copy))).sources(&sources);
+    let decoded = Decoded::new(copy).sources(&sources);
     Ok(decoded.addresses(&[to.slot(), from.slot()]).addresses(barrier.as_slice()))
 }
 
@@ -241,7 +244,7 @@ pub(super) fn decode_zeros(
     space: Option<Named>,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<BulkCopy>, DecodeError> {
     let space = opcode::shared_space(instruction, space)?;
     opcode::count(instruction, 2, 3)?;
     if let Some(value) = instruction.operands.get(2)
@@ -270,5 +273,5 @@ pub(super) fn decode_zeros(
         reduction: None,
         transactions: None,
     };
-    Ok(Decoded::new(Decode::BulkCopy(Box::new(copy))).sources(&[size]).address(to.slot()))
+    Ok(Decoded::new(copy).sources(&[size]).address(to.slot()))
 }

@@ -6,8 +6,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::allocation::{Allocation, Kind};
 use super::error::{FreeError, MemoryError};
 use super::host_limit::HostMemory;
-use super::initialised::Shadow;
 use super::reservation::Reservation;
+use super::shadow::Shadow;
 use super::table::{Entry, GRANULE, Table};
 use crate::fault::{Nearest, Place};
 

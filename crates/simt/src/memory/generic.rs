@@ -2,8 +2,7 @@
 
 use super::access::Environment;
 use super::allocation::Kind;
-use super::barrier::illegal;
-use super::instruction::{Decoded, Operation as Decode};
+use super::decoded::Decoded;
 use super::lanes;
 use super::lookup::AccessFault;
 use super::opcode;
@@ -84,7 +83,10 @@ impl Conversion {
             if let Some(rank) = self.rank.map(|slot| unsafe { read_lane(slot, frame, lane) })
                 && rank != 0
             {
-                return Err(illegal(lane, format!("mapa to block {rank} of a cluster of one block")));
+                return Err(AccessFault::illegal(
+                    lane,
+                    format!("mapa to block {rank} of a cluster of one block"),
+                ));
             }
             // SAFETY: as above.
             unsafe { write_lane(self.result, frame, lane, result) };
@@ -120,7 +122,7 @@ pub(super) fn decode(
     instruction: &Instruction,
     op: &Op,
     columns: &mut dyn Columns,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<Conversion>, DecodeError> {
     let has_rank = matches!(op, Op::Mapa { .. });
     let (question, results, sources) = match *op {
         // A 32-bit address space has no room for the windows.
@@ -161,6 +163,6 @@ pub(super) fn decode(
         None
     };
     let conversion = Conversion { question, result, source, rank };
-    let decoded = Decoded::new(Decode::Conversion(Box::new(conversion))).results(&[result]);
+    let decoded = Decoded::new(conversion).results(&[result]);
     Ok(decoded.sources(&[source]).sources(rank.as_slice()))
 }

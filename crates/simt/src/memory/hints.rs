@@ -3,13 +3,14 @@
 use std::sync::atomic::{Ordering, fence};
 
 use super::access::{AddressSpace, Environment};
-use super::instruction::{Decoded, Operation as Decode};
+use super::decoded::Decoded;
 use super::opcode;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Observer;
 use crate::ptx::op::memory::Fence;
 use crate::ptx::op::words::{AddressSpace as Named, Scope};
 use crate::ptx::{Instruction, ScalarType};
+use crate::registers::Slot;
 
 /// Result of `createpolicy`: an arbitrary number, since no policy has an effect here.
 pub(super) const POLICY: u64 = 0x1000_0000_0000_0000;
@@ -21,7 +22,7 @@ pub(super) fn decode_advice(
     space: Option<Named>,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<()>, DecodeError> {
     let space = match space {
         Some(Named::Global) => AddressSpace::Global,
         Some(Named::Local) => AddressSpace::Local,
@@ -31,23 +32,23 @@ pub(super) fn decode_advice(
     };
     opcode::count(instruction, 1, 2)?;
     let address = opcode::address_operand(instruction, 0, space, columns, level)?;
-    Ok(Decoded::new(Decode::Nothing).address(address.slot()))
+    Ok(Decoded::new(()).address(address.slot()))
 }
 
 /// Decodes `createpolicy`.
 pub(super) fn decode_policy(
     instruction: &Instruction,
     columns: &mut dyn Columns,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<Slot>, DecodeError> {
     opcode::count(instruction, 1, 4)?;
     let result = opcode::result(instruction, opcode::operand(instruction, 0)?, ScalarType::B64, columns)?;
-    Ok(Decoded::new(Decode::Policy(result)).results(&[result]))
+    Ok(Decoded::new(result).results(&[result]))
 }
 
-/// Decodes `fence` and `membar`. A fence between proxies orders different ways to access memory, of which there is one
-/// here.
-pub(super) fn decode_fence(op: &Fence) -> Decoded {
-    Decoded::new(Decode::Fence { beyond_block: op.scope.is_some_and(|scope| scope != Scope::Block) })
+/// Returns true if `fence` or `membar` reaches beyond the block. A fence between proxies orders different ways to access
+/// memory, of which there is one here.
+pub(super) fn is_beyond_block(op: &Fence) -> bool {
+    op.scope.is_some_and(|scope| scope != Scope::Block)
 }
 
 /// Executes a fence: a thread that sees what follows it sees what precedes it.

@@ -3,9 +3,10 @@
 use super::access::{AddressSpace, Environment};
 use super::async_copy::{self, AsyncCopy};
 use super::atomic::{self, Atomic};
-use super::barrier::{self, Barrier, Transactions};
+use super::barrier::{Barrier, Progress, Transactions};
 use super::barrier_decode;
 use super::bulk_copy::{self, BulkCopy};
+use super::decoded::{Decoded, Lists};
 use super::generic::{self, Conversion};
 use super::hints;
 use super::lanes;
@@ -13,6 +14,7 @@ use super::load_store::{self, Transfer};
 use super::lookup::AccessFault;
 use super::matrices::{self, Matrices};
 use super::opcode;
+use super::plain::Plain;
 use super::registers::write_lane;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Observer;
@@ -28,36 +30,14 @@ pub struct MemoryInstruction {
     registers: Box<Lists>,
 }
 
-/// The registers of an instruction, by use.
-#[derive(Clone, Debug, Default)]
-struct Lists {
-    results: Vec<Slot>,
-    sources: Vec<Slot>,
-    addresses: Vec<Slot>,
-}
-
-/// Outcome of executing an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// The instruction is done.
-    Done,
-    /// The instruction is done and told some lane that what it polls for has not happened. Other warps should run
-    /// before it polls again.
-    Wait,
-}
-
 #[derive(Clone, Debug)]
-pub(super) enum Operation {
+enum Operation {
     Load(Transfer),
     Store(Transfer),
     /// `st.async`, with the barrier that counts its bytes.
     StoreAndCount(Box<(Transfer, Transactions)>),
     Atomic(Box<Atomic>),
     Barrier(Box<Barrier>),
-    PendingCount {
-        count: Slot,
-        state: Slot,
-    },
     AsyncCopy(Box<AsyncCopy>),
     BulkCopy(Box<BulkCopy>),
     Matrices(Box<Matrices>),
@@ -68,35 +48,6 @@ pub(super) enum Operation {
     },
     /// Cache hints, and waits for what is always complete.
     Nothing,
-}
-
-/// An instruction during decoding: its operation and its registers.
-pub(super) struct Decoded(MemoryInstruction);
-
-impl Decoded {
-    pub(super) fn new(operation: Operation) -> Self {
-        Self(MemoryInstruction { operation, registers: Box::default() })
-    }
-
-    pub(super) fn results(mut self, slots: &[Slot]) -> Self {
-        self.0.registers.results.extend_from_slice(slots);
-        self
-    }
-
-    pub(super) fn sources(mut self, slots: &[Slot]) -> Self {
-        self.0.registers.sources.extend_from_slice(slots);
-        self
-    }
-
-    pub(super) fn address(mut self, slot: Slot) -> Self {
-        self.0.registers.addresses.push(slot);
-        self
-    }
-
-    pub(super) fn addresses(mut self, slots: &[Slot]) -> Self {
-        self.0.registers.addresses.extend_from_slice(slots);
-        self
-    }
 }
 
 /// Decodes an instruction that accesses memory. None if it does not; `ld.param` and `st.param` do not either. `op` is
@@ -112,74 +63,69 @@ pub fn decode(
 ) -> Result<Option<MemoryInstruction>, DecodeError> {
     let decoded = match op {
         Op::Ld(access) | Op::St(access) if access.is_parameter() => return Ok(None),
-        Op::Ld(access) | Op::Ldu(access) => load_store::decode_load(instruction, access, columns, level)?,
-        Op::St(access) => load_store::decode_store(instruction, access, false, columns, level)?,
+        Op::Ld(access) | Op::Ldu(access) => load_store::decode_load(instruction, access, columns, level)?
+            .map(|(load, _)| Operation::Load(load)),
+        Op::St(access) => load_store::decode_store(instruction, access, false, columns, level)?.map(stored),
         Op::StAsync { access, counted } => {
-            load_store::decode_store(instruction, access, *counted, columns, level)?
+            load_store::decode_store(instruction, access, *counted, columns, level)?.map(stored)
         }
-        Op::StBulk { space } => bulk_copy::decode_zeros(instruction, *space, columns, level)?,
-        Op::Atomic(op) => atomic::decode(instruction, op, columns, level)?,
+        Op::StBulk { space } => bulk_copy::decode_zeros(instruction, *space, columns, level)?.map(bulk),
+        Op::CpBulk(op) => bulk_copy::decode(instruction, op, columns, level)?.map(bulk),
+        Op::Atomic(op) => {
+            let decoded = atomic::decode(instruction, op, columns, level)?;
+            decoded.map(|atomic| Operation::Atomic(Box::new(atomic)))
+        }
         Op::Cvta { .. } | Op::Isspacep(_) | Op::Mapa { .. } | Op::Getctarank { .. } => {
-            generic::decode(instruction, op, columns)?
+            let decoded = generic::decode(instruction, op, columns)?;
+            decoded.map(|conversion| Operation::Conversion(Box::new(conversion)))
         }
-        Op::Advice { space, .. } => hints::decode_advice(instruction, *space, columns, level)?,
-        Op::Createpolicy => hints::decode_policy(instruction, columns)?,
-        Op::Fence(fence) => hints::decode_fence(fence),
-        Op::Mbarrier(op) => barrier_decode::decode(instruction, op, columns, level)?,
+        Op::Advice { space, .. } => {
+            hints::decode_advice(instruction, *space, columns, level)?.map(|()| Operation::Nothing)
+        }
+        Op::Createpolicy => hints::decode_policy(instruction, columns)?.map(Operation::Policy),
+        Op::Fence(fence) => Decoded::new(Operation::Fence { beyond_block: hints::is_beyond_block(fence) }),
+        Op::Mbarrier(op) => barrier_decode::decode(instruction, op, columns, level)?.map(barrier),
         Op::CopyArrive { counted, space } => {
-            barrier_decode::decode_copied(instruction, *counted, *space, columns, level)?
+            barrier_decode::decode_copied(instruction, *counted, *space, columns, level)?.map(barrier)
         }
-        Op::CpAsync(op) => async_copy::decode(instruction, op, columns, level)?,
+        Op::CpAsync(op) => {
+            let decoded = async_copy::decode(instruction, op, columns, level)?;
+            decoded.map(|copy| Operation::AsyncCopy(Box::new(copy)))
+        }
         Op::CopyGroup { group, .. } => {
             let operands = usize::from(*group == CopyGroup::Wait);
             opcode::count(instruction, operands, operands)?;
             Decoded::new(Operation::Nothing)
         }
-        Op::CpBulk(op) => bulk_copy::decode(instruction, op, columns, level)?,
         Op::BulkPrefetch { .. } => {
             let address = opcode::address_operand(instruction, 0, AddressSpace::Global, columns, level)?;
             Decoded::new(Operation::Nothing).address(address.slot())
         }
-        Op::Ldmatrix(op) => matrices::decode(instruction, op, columns, level)?,
+        Op::Ldmatrix(op) => {
+            let decoded = matrices::decode(instruction, op, columns, level)?;
+            decoded.map(|load| Operation::Matrices(Box::new(load)))
+        }
         // Memory of several devices, tensors, textures, and the memory of tensor cores.
         Op::BulkTensor | Op::Other => return Err(DecodeError::unsupported(instruction)),
         _ => return Ok(None),
     };
-    Ok(Some(decoded.0))
+    let Decoded { operation, registers } = decoded;
+    Ok(Some(MemoryInstruction { operation, registers: Box::new(registers) }))
 }
 
-/// The memory of a [`Plain`] access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PlainSpace {
-    Global,
-    /// Global memory in the common case; generic addresses may also lie in other memories.
-    Generic,
-    Constant,
-    Shared,
-}
-
-/// A weak load or store, as the compiled tier executes it.
-#[derive(Clone, Debug)]
-pub(crate) struct Plain<'a> {
-    pub(crate) is_load: bool,
-    pub(crate) space: PlainSpace,
-    /// Bytes per lane, of all elements.
-    pub(crate) bytes: u32,
-    /// Registers of the elements.
-    pub(crate) elements: &'a [Slot],
-    /// Bits of the register that a signed element's sign fills; 0 if it does not.
-    pub(crate) sign_bits: u8,
-    pub(crate) address: Slot,
-    /// Offset added in each lane; modulo 2^32 for a 32-bit register of a shared address.
-    pub(crate) offset: i64,
-    pub(crate) read_only: bool,
-    pub(crate) past_l1: bool,
-}
-
-impl Plain<'_> {
-    pub(crate) fn is_generic(&self) -> bool {
-        self.space == PlainSpace::Generic
+fn stored((store, counted): (Transfer, Option<Transactions>)) -> Operation {
+    match counted {
+        Some(transactions) => Operation::StoreAndCount(Box::new((store, transactions))),
+        None => Operation::Store(store),
     }
+}
+
+fn barrier(barrier: Barrier) -> Operation {
+    Operation::Barrier(Box::new(barrier))
+}
+
+fn bulk(copy: BulkCopy) -> Operation {
+    Operation::BulkCopy(Box::new(copy))
 }
 
 impl MemoryInstruction {
@@ -261,9 +207,6 @@ impl MemoryInstruction {
                 }
                 Operation::Atomic(atomic) => atomic.execute(frame, mask, environment)?,
                 Operation::Barrier(barrier) => return barrier.execute(frame, mask, environment),
-                Operation::PendingCount { count, state } => {
-                    barrier::pending_count(*count, *state, frame, mask)?;
-                }
                 Operation::AsyncCopy(copy) => copy.execute(frame, mask, environment)?,
                 Operation::BulkCopy(copy) => copy.execute(frame, mask, environment)?,
                 Operation::Matrices(load) => load.execute(frame, mask, environment)?,

@@ -6,11 +6,12 @@ use std::sync::atomic::{Ordering, fence};
 use super::access::{AddressSpace, Environment, Request, Target};
 use super::barrier::Transactions;
 use super::columns::{Buffer, Mover, Registers};
+use super::decoded::Decoded;
 use super::hints;
-use super::instruction::{Decoded, Operation as Decode, Plain, PlainSpace};
 use super::lanes::{AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
+use super::plain::{Plain, PlainSpace};
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation};
 use crate::ptx::op::memory::Access;
@@ -119,13 +120,16 @@ impl Transfer {
     }
 }
 
+/// A load or a store; of `st.async` also the barrier that counts its bytes.
+type Moved = (Transfer, Option<Transactions>);
+
 /// Decodes `ld` and `ldu`.
 pub(super) fn decode_load(
     instruction: &Instruction,
     access: &Access,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<Moved>, DecodeError> {
     match access.order {
         Some(Order::Release | Order::AcquireRelease | Order::SequentiallyConsistent) => {
             Err(DecodeError::unsupported(instruction))
@@ -141,7 +145,7 @@ pub(super) fn decode_store(
     counted: bool,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<Moved>, DecodeError> {
     let acquires =
         matches!(access.order, Some(Order::Acquire | Order::AcquireRelease | Order::SequentiallyConsistent));
     if acquires || access.read_only || access.space == Some(Named::Constant) {
@@ -172,7 +176,7 @@ fn decode(
     counted: bool,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<Moved>, DecodeError> {
     let least = 2 + usize::from(counted);
     opcode::count(instruction, least, least + usize::from(access.has_policy))?;
     let scalar = access.scalar;
@@ -211,15 +215,11 @@ fn decode(
     let transfer = Transfer { request, address, registers, mover, order, beyond_block };
     if counted {
         let transactions = Transactions::new(instruction, 2, columns, level)?;
-        let decoded = Decoded::new(Decode::StoreAndCount(Box::new((transfer, transactions))));
-        return Ok(decoded.sources(&slots).address(address.slot()).address(transactions.slot()));
+        let decoded = Decoded::new((transfer, Some(transactions))).sources(&slots);
+        return Ok(decoded.address(address.slot()).address(transactions.slot()));
     }
-    let decoded = if is_load {
-        Decoded::new(Decode::Load(transfer)).results(&slots)
-    } else {
-        Decoded::new(Decode::Store(transfer)).sources(&slots)
-    };
-    Ok(decoded.address(address.slot()))
+    let decoded = Decoded::new((transfer, None)).address(address.slot());
+    Ok(if is_load { decoded.results(&slots) } else { decoded.sources(&slots) })
 }
 
 /// Returns the width of the register that a signed element's sign must fill; 0 if it need not.

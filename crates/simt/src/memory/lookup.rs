@@ -2,8 +2,8 @@
 
 use super::allocation::rights;
 use super::device::Memory;
-use super::instruction::{Plain, PlainSpace};
 use super::lanes::{self, Prepared};
+use super::plain::{Plain, PlainSpace};
 use super::table::Table;
 use crate::fault::FaultKind;
 use crate::observe::{Operation, Site, Space};
@@ -96,6 +96,13 @@ pub struct AccessFault {
     pub lane: u32,
     /// Kind of the fault.
     pub kind: FaultKind,
+}
+
+impl AccessFault {
+    /// Returns the fault of a lane whose operands the instruction cannot execute with.
+    pub(super) fn illegal(lane: usize, what: String) -> Self {
+        Self { lane: lane as u32, kind: FaultKind::Illegal(what) }
+    }
 }
 
 /// An instruction's request in one space.

@@ -17,8 +17,7 @@
 use std::mem::MaybeUninit;
 
 use super::access::{AddressSpace, Environment, Request, Target};
-use super::barrier::illegal;
-use super::instruction::{Decoded, Operation as Decode};
+use super::decoded::Decoded;
 use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
@@ -55,7 +54,7 @@ impl Matrices {
         if mask != u32::MAX {
             let what =
                 format!("ldmatrix by lanes {mask:#010x} of a warp, which all have to execute it together");
-            return Err(illegal(mask.trailing_zeros() as usize, what));
+            return Err(AccessFault::illegal(mask.trailing_zeros() as usize, what));
         }
         let rows = u32::MAX >> (32 - 8 * self.results.len());
         let mut data = [[0_u16; 8]; 32];
@@ -108,7 +107,7 @@ pub(super) fn decode(
     op: &Ldmatrix,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Decoded<Matrices>, DecodeError> {
     let Ldmatrix { count, transposed, space } = *op;
     if !space.is_some_and(Space::is_shared) {
         return Err(DecodeError::unsupported(instruction));
@@ -128,5 +127,5 @@ pub(super) fn decode(
         strong: false,
     };
     let load = Matrices { request, address, results: results.clone(), transposed };
-    Ok(Decoded::new(Decode::Matrices(Box::new(load))).results(&results).address(address.slot()))
+    Ok(Decoded::new(load).results(&results).address(address.slot()))
 }

@@ -1,13 +1,34 @@
 //! Models the time of a launch from its counters.
 //!
-//! [`LaunchTime::new`] computes the time that each level alone would take and combines them by [`smooth_maximum`], a
-//! p-norm: with sharpness 3.35, terms of 10 us and 5 us give 10.28 us, and two terms of 10 us give 12.3 us.
+//! A kernel is bound by whichever of its resources is busy longest: it is *bandwidth-bound* by device memory, L2 or
+//! shared memory, *issue-bound* by the schedulers, or *latency-bound* if too few warps are in flight to keep any of
+//! these busy. [`LaunchTime::new`] computes for each the time that it alone would take. Resources work side by side, so
+//! the launch takes about the longest of these times, and a little more where a second one comes close. The terms are
+//! combined by a p-norm ([`smooth_maximum`]): with sharpness 3.35, terms of 10 us and 5 us give 10.28 us, and two terms
+//! of 10 us give 12.3 us. [`super`] has the formula and the origin of each constant.
 //!
-//! The latency term is Little's law. A launch of `warps` warps, of which a multiprocessor holds `resident_warps`, takes
-//! `warps / (multiprocessors * resident_warps)` waves, at least one. Each wave lasts as long as one warp takes alone:
-//! its round trips to memory one after another, the barriers' stragglers and its dependent instructions. For example,
-//! 132 multiprocessors with 64 resident warps each execute 16896 warps in two waves. If a warp makes one round trip of
-//! 600 ns, the waits take 1.2 us plus the fixed overhead of two warps, however fast memory is.
+//! This is a roofline with more than two roofs. Models of the kind, which count the work of warps analytically instead
+//! of simulating cycles, begin with Hong and Kim, "An Analytical Model for a GPU Architecture with Memory-level and
+//! Thread-level Parallelism Awareness" (ISCA 2009). Our counts come from executing the kernel.
+//!
+//! # Latency
+//!
+//! Little's law says that the mean number of requests in flight is their rate times their latency. Volkov's thesis,
+//! "Understanding Latency Hiding on GPUs" (Berkeley, 2016), applies it to warps: a multiprocessor that holds W resident
+//! warps, each of which takes L seconds, completes at most W / L warps per second. So a launch of `warps` warps takes
+//! `warps / (multiprocessors * resident_warps)` waves of L, at least one. L is what a warp takes alone: its round trips
+//! to memory one after another, as the scoreboard of [`exec`](crate::exec) found them (two loads whose results are
+//! first used together are one round trip), the stragglers at barriers, and its dependent instructions.
+//!
+//! For example, take 132 multiprocessors with 64 resident warps each and 16896 warps of one 16-byte load per lane, 8.65
+//! MB in all, on a card that moves 4 TB/s:
+//!
+//! ```text
+//! latency    16896 / (132 * 64) = 2 waves; a round trip of 600 ns each     1.2 us
+//! bandwidth  8.65 MB / 4 TB/s                                              2.2 us: the kernel is bound by memory
+//! with 8 resident warps per multiprocessor, 16 waves:                      9.6 us: it is latency-bound
+//! in flight  132 * 8 warps * 512 bytes = 0.54 MB, but 4 TB/s * 600 ns = 2.4 MB are needed
+//! ```
 
 use super::counters::{Counters, Touched};
 use crate::cards::Card;

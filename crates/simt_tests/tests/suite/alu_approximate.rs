@@ -5,7 +5,7 @@ use crate::alu_support::{Kind, Lanes, Machine, levels, rows};
 const INFINITY: f32 = f32::INFINITY;
 const SUBNORMAL: f32 = f32::from_bits(0x0040_0000);
 
-fn of(level: simt::decode::Level, text: &str, operands: &[f32]) -> f32 {
+fn of(level: simt::internals::decode::Level, text: &str, operands: &[f32]) -> f32 {
     let mut machine = Machine::new(text, level);
     for (index, operand) in operands.iter().enumerate() {
         machine.set(&format!("%r{}", index + 1), &[operand.to_bits().into(); 32]);

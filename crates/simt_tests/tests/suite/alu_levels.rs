@@ -93,7 +93,7 @@ proptest! {
     }
 }
 
-/// All but what belongs to other rooms: memory, control, synchronisation.
+/// The instructions that `alu` does not decode: memory, control, synchronisation.
 #[test]
 fn the_corpus_decodes() {
     const OTHERS: [&str; 36] = [

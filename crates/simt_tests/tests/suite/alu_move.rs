@@ -1,7 +1,7 @@
 //! `mov`: registers, parts of registers, immediates, and results that nobody wants.
 
 use crate::alu_support::{Decoded, Kind, Machine, check, levels};
-use simt::decode::{DecodeError, Level};
+use simt::internals::decode::{DecodeError, Level};
 
 #[test]
 fn whole_registers() {

@@ -6,10 +6,10 @@ pub(crate) mod exact;
 
 use std::collections::HashMap;
 
-use simt::alu::{self, Arithmetic, Collective};
-use simt::decode::{Columns, DecodeError, Level};
+use simt::internals::alu::{self, Arithmetic, Collective};
+use simt::internals::decode::{Columns, DecodeError, Level};
+use simt::internals::registers::{Cell, Slot, Width};
 use simt::ptx::{self, Address, Body, Immediate, Instruction, Operand, RegisterId, ScalarType};
-use simt::registers::{Cell, Slot, Width};
 
 /// All lanes' values of a register.
 pub(crate) type Lanes = [u128; 32];
@@ -517,7 +517,7 @@ pub(crate) fn refused(text: &str) {
     }
 }
 
-/// Whether it is an instruction of this room.
+/// Returns true if `alu` decodes the instruction.
 pub(crate) fn decodes(body: &Body, instruction: &Instruction, level: Level) -> Result<bool, DecodeError> {
     let mut registers = Registers::new(body.clone());
     if alu::decode(instruction, &mut registers, level)?.is_some() {

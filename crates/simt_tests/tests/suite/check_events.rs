@@ -1,7 +1,8 @@
 //! Events of a launch that nobody executes, for the checks to watch.
 use std::collections::HashMap;
 
-use simt::check::{CheckObservation, Checks, Finding, Initialisation, Place, Shape, SourceLine};
+use simt::check::{Checks, Finding, Place, Shape, SourceLine};
+use simt::internals::check::{CheckObservation, Initialisation};
 use simt::observe::{Access, At, Misuse, Observation, Observer, Operation, Site, Space};
 
 pub(crate) const SHARED: Space = Space::Shared;

@@ -1,10 +1,9 @@
 //! Runs kernels under the checks, as a driver would.
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use cuda_builder::{CudaBuilder, NvvmArch};
 use simt::cards::{BlockShape, Occupancy, find};
-use simt::check::{self, Check, Checks, Finding, Place, Positions, Shape, SourceLine, Watch};
+use simt::check::{self, Check, Checks, Finding, Place, Positions, Shape, Watch};
 use simt::coalescing::ComputeCapability;
 use simt::count::{CounterObservation, L2State, LaunchShape};
 use simt::exec::{Launch, LaunchFailure, Machine, Program};
@@ -174,65 +173,8 @@ pub(crate) fn assert_clean(findings: &[Finding], kernel: &str) {
 /// Two blocks of 64 threads with an element each, of four bytes.
 pub(crate) const BYTES: u64 = 512;
 
-/// Lines of the faulty kernels by their marks: `FAULT kernel` and `AND kernel`, each a file, and a line from 1. A mark
-/// that stands alone is of the line before.
-pub(crate) fn marks() -> HashMap<(&'static str, &'static str), (&'static str, u32)> {
-    let files = [
-        ("src/memcheck.rs", include_str!("../faulty/src/memcheck.rs")),
-        ("src/racecheck.rs", include_str!("../faulty/src/racecheck.rs")),
-        ("src/initcheck.rs", include_str!("../faulty/src/initcheck.rs")),
-        ("src/synccheck.rs", include_str!("../faulty/src/synccheck.rs")),
-    ];
-    let mut marks = HashMap::new();
-    for (file, text) in files {
-        for (line, number) in text.lines().zip(1..) {
-            let Some((code, mark)) = line.split_once("// ") else { continue };
-            let Some((word @ ("FAULT" | "AND"), kernel)) = mark.split_once(' ') else { continue };
-            let number = if code.trim().is_empty() { number - 1 } else { number };
-            assert!(marks.insert((word, kernel), (file, number)).is_none(), "{mark}");
-        }
-    }
-    marks
-}
-
-/// Which of a kernel's marks a place is at.
-pub(crate) fn mark_at(place: &Place, kernel: &str) -> &'static str {
-    assert_eq!(place.function, kernel);
-    let SourceLine { file: shown, line: number, .. } = place.line().unwrap_or_else(|| panic!("{place:?}"));
-    let marks = marks();
-    let at = |word: &&str| {
-        marks.get(&(*word, kernel)).is_some_and(|(file, line)| shown.ends_with(file) && number == line)
-    };
-    ["FAULT", "AND"].into_iter().find(at).unwrap_or_else(|| panic!("no mark of {kernel} at {place}"))
-}
-
 /// A finding's words without the lines of libraries that they name.
 pub(crate) fn short(finding: &Finding) -> String {
     let text = finding.to_string();
     text.lines().filter(|line| !line.starts_with("        by way of ")).collect::<Vec<_>>().join("\n")
-}
-
-/// The line that a finding shows is the marked one.
-pub(crate) fn assert_at(place: &Place, word: &str, kernel: &str) {
-    let (file, line) = marks()[&(word, kernel)];
-    let SourceLine { file: shown, line: number, .. } = place.line().unwrap_or_else(|| panic!("{place:?}"));
-    assert!(shown.ends_with(file) && *number == line, "{kernel}: {place}, wanted {file}:{line}");
-    assert_eq!(place.function, kernel);
-}
-
-/// The one finding, which is a check's and at the mark of a kernel; its text without the line
-/// that says so, and without those of libraries.
-pub(crate) fn only(findings: Vec<Finding>, check: Check, kernel: &str) -> String {
-    let [finding] = findings.as_slice() else {
-        let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
-        panic!("{kernel}: not one finding:\n{}", texts.join("\n"));
-    };
-    assert_eq!(finding.check, check, "{finding}");
-    assert_eq!(finding.kernel.as_deref(), Some(kernel));
-    let place = finding.place.as_ref().unwrap();
-    assert_at(place, "FAULT", kernel);
-    let text = short(finding);
-    let at = format!("\n    at {place}");
-    assert!(text.contains(&at), "{text}");
-    text.replace(&at, "")
 }

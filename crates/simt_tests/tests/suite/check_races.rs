@@ -38,7 +38,7 @@ fn reads_and_writes_of_two_warps_are_ordered_by_a_barrier_only() {
 }
 
 #[test]
-fn a_write_after_the_reads_of_another_warp_is_a_hazard_whoever_read_last() {
+fn a_write_after_the_reads_of_another_warp_is_a_hazard_whichever_warp_read_last() {
     for (readers, hazards) in [([1, 0], 1), ([0, 1], 1), ([0, 0], 0)] {
         let mut events = racecheck();
         for warp in readers {

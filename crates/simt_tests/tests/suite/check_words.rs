@@ -1,11 +1,10 @@
 //! The words of findings and reports.
 
 use crate::check_events::{Events, GLOBAL, SHARED};
-use simt::check::{
-    Check, Checks, Finding, FreeProblem, Initialisation, Place, Positions, Report, SourceLine,
-};
+use simt::check::{Check, Checks, Finding, FreeProblem, Place, Positions, Report, SourceLine};
 use simt::coalescing::Addresses;
 use simt::fault::{self, Fault, FaultKind, Nearest};
+use simt::internals::check::Initialisation;
 use simt::observe::Operation::{self, Atomic, Load, Store};
 use simt::observe::{Misuse, Site, Space};
 
@@ -161,7 +160,7 @@ fn the_lines_of_panicking_are_those_of_the_toolchain() {
     let text = std::fs::read_to_string(&file)
         .unwrap_or_else(|error| panic!("{}: {error}; `rustup component add rust-src`", file.display()));
     let lines: Vec<&str> = text.lines().collect();
-    for (first, last, name, _) in simt::check::panic::PANICKING {
+    for (first, last, name, _) in simt::internals::check::PANICKING {
         let head = lines[first as usize - 1];
         assert!(head.contains(&format!("fn {name}(")), "{name} does not begin in line {first}: {head}");
         let indent = head.len() - head.trim_start().len();

@@ -1,4 +1,4 @@
-//! The same launch gives the same counters, however its blocks are cut into runs and whoever executes them.
+//! The same launch gives the same counters, for any division of its blocks into runs and any number of workers.
 
 use crate::count_drive::{Block, launch, shape};
 use proptest::prelude::*;

@@ -34,7 +34,7 @@ fn a_loop_adds_up() {
     assert!(log.branches.iter().all(|(_, jump, go_on)| *jump == 0 || *go_on == 0), "no lane parts");
 }
 
-/// Whoever leaves a loop early waits behind it, and all go on together.
+/// Lanes that leave a loop early wait behind it, and all reconverge there.
 #[test]
 fn lanes_go_round_a_loop_differently_often() {
     let bench = bench(

@@ -3,7 +3,8 @@
 use crate::memory_support::{ALL, Machine, device, little, pattern};
 use half::{bf16, f16};
 use simt::fault::FaultKind;
-use simt::memory::{Kind, LOCAL_WINDOW, SHARED_WINDOW};
+use simt::internals::memory::{LOCAL_WINDOW, SHARED_WINDOW};
+use simt::memory::Kind;
 use simt::observe::{Operation, Space};
 
 type Definition = fn(old: u64, b: u64, c: u64) -> u64;

@@ -2,7 +2,7 @@
 
 use crate::memory_support::{ALL, Machine, device};
 use simt::fault::FaultKind;
-use simt::memory::{MBARRIER, Progress, SHARED_WINDOW};
+use simt::internals::memory::{MBARRIER, Progress, SHARED_WINDOW};
 use simt::observe::{Operation, Space};
 
 /// One lane at a time, on the barrier at offset 64.

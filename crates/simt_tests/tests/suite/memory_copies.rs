@@ -3,7 +3,8 @@
 use crate::memory_support::{ALL, Machine, Seen, device, pattern};
 use half::f16;
 use simt::fault::FaultKind;
-use simt::memory::{AccessFault, Kind};
+use simt::internals::memory::AccessFault;
+use simt::memory::Kind;
 use simt::observe::{Operation, Space};
 
 fn shared(machine: &mut Machine<'_>, offset: u64, bytes: usize) -> Vec<u8> {

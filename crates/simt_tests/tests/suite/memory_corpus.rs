@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use simt::decode::{Columns, DecodeError, Level};
-use simt::memory;
+use simt::internals::decode::{Columns, DecodeError, Level};
+use simt::internals::memory;
+use simt::internals::registers::{Slot, Width};
 use simt::ptx::{self, Address, AddressBase, Body, Operand, ScalarType};
-use simt::registers::{Slot, Width};
 
 /// Columns without a frame behind them.
 struct Paper<'a> {

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::memory_support::{ALL, Machine, device, pattern};
 use proptest::prelude::*;
 use simt::fault::{FaultKind, Nearest, Place};
-use simt::memory::{
-    FreeError, Kind, LOCAL_WINDOW, Memory, MemoryError, RangeError, SHARED_WINDOW, WINDOW_BYTES,
-};
+use simt::internals::memory::{LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
+use simt::memory::{FreeError, Kind, Memory, MemoryError, RangeError};
 
 #[test]
 fn allocations_are_aligned_apart_and_found() {
@@ -226,7 +225,7 @@ fn what_is_written_is_known_to_be() {
     assert_eq!(memory.unwritten(untracked), None);
 }
 
-/// What an observer answers to what it is asked about a load comes back to whoever executes.
+/// What an observer answers about a load is returned to the caller that executes it.
 #[test]
 fn undefined_lanes_are_handed_on() {
     let memory = device();
@@ -243,7 +242,7 @@ fn undefined_lanes_are_handed_on() {
     assert_eq!(machine.undefined, 0xFF);
 }
 
-/// A kernel's `malloc` and `free` while others run: whoever comes too late is told so, and nothing breaks.
+/// A kernel's `malloc` and `free` while others run: a call that comes too late gets an error, and nothing breaks.
 #[test]
 fn memory_may_be_freed_while_others_use_it() {
     let memory = device();

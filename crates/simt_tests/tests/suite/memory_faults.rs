@@ -2,9 +2,10 @@
 
 use crate::memory_support::{ALL, Machine, device, little, pattern};
 use proptest::prelude::*;
-use simt::decode::Level;
 use simt::fault::{FaultKind, Nearest, Place};
-use simt::memory::{AccessFault, Kind, LOCAL_WINDOW, Memory, SHARED_POISON, SHARED_WINDOW};
+use simt::internals::decode::Level;
+use simt::internals::memory::{AccessFault, LOCAL_WINDOW, SHARED_POISON, SHARED_WINDOW};
+use simt::memory::{Kind, Memory};
 use simt::observe::{Operation, Space};
 
 /// The lowest lane that is wrong is reported, whatever the space that it is wrong in, and nothing is stored.

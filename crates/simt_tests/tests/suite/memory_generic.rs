@@ -2,7 +2,8 @@
 
 use crate::memory_support::{ALL, Machine, device};
 use simt::fault::FaultKind;
-use simt::memory::{Kind, LOCAL_WINDOW, SHARED_WINDOW, in_local_window, in_shared_window};
+use simt::internals::memory::{LOCAL_WINDOW, SHARED_WINDOW, in_local_window, in_shared_window};
+use simt::memory::Kind;
 
 #[test]
 fn conversions_move_by_the_window() {

@@ -1,8 +1,9 @@
 //! `ld` and `st`: every type, every vector, every space, full and partial warps.
 
 use crate::memory_support::{ALL, Machine, device, little, pattern};
-use simt::decode::Level;
-use simt::memory::{Kind, LOCAL_WINDOW, SHARED_WINDOW};
+use simt::internals::decode::Level;
+use simt::internals::memory::{LOCAL_WINDOW, SHARED_WINDOW};
+use simt::memory::Kind;
 use simt::observe::Space;
 
 const MASKS: [u32; 6] = [ALL, 1, 1 << 31, 0x0000_FFFF, 0xAAAA_AAAA, 0x8001_0420];

@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
-use simt::decode::{Columns, DecodeError, Level};
-use simt::memory::{
-    self, AccessFault, Environment, LocalMemory, LookupCache, Memory, MemoryInstruction, Progress,
-    SharedMemory,
+use simt::internals::decode::{Columns, DecodeError, Level};
+use simt::internals::memory::{
+    self, AccessFault, Environment, LocalMemory, LookupCache, MemoryInstruction, Progress, SharedMemory,
 };
+use simt::internals::registers::{Cell, Slot, Width};
+use simt::memory::Memory;
 use simt::observe::{Access, At, Observer, Operation, Site, Space};
 use simt::ptx::{
     self, Address, AddressBase, Body, Immediate, Operand, RegisterId, ScalarType, SymbolMeaning,
 };
-use simt::registers::{Cell, Slot, Width};
 
 pub(crate) const ALL: u32 = u32::MAX;
 
@@ -177,7 +177,11 @@ impl Columns for Layout<'_> {
         Ok(match &address.base {
             AddressBase::Register(register) => (self.register(*register), address.offset),
             AddressBase::Symbol(symbol) => {
-                assert_ne!(symbol.meaning, SymbolMeaning::Parameter(0), "parameters are not for this room");
+                assert_ne!(
+                    symbol.meaning,
+                    SymbolMeaning::Parameter(0),
+                    "loads of parameters are not decoded here"
+                );
                 let at = self.symbol(&symbol.name);
                 (self.constant(Width::Double, at), address.offset)
             }

@@ -15,7 +15,7 @@ impl Copy {
         for folder in ["gpu-kernels/src", "host/src/experiments", "host/tests", "reference"] {
             copy(&repository().join(folder), &root.join(folder));
         }
-        for file in ["rustfmt.toml", "gpu-kernels/Cargo.toml", "host/Cargo.toml"] {
+        for file in ["rustfmt.toml", "gpu-kernels/Cargo.toml", "host/Cargo.toml", EXPERIMENTS] {
             let _ = fs::copy(repository().join(file), root.join(file)).unwrap();
         }
         Copy(root)
@@ -85,8 +85,9 @@ fn a_kernel_an_experiment_a_twin_and_a_test_are_made() {
             &["Work::kernel::<scale_rows_f32>", "impl Experiment for Lesson", "Expected::exactly"],
         ),
         ("reference/scale_rows.cu", &["extern \"C\" __global__ void scale_rows_f32(const float"]),
-        ("host/tests/scale_rows.rs", &["\"run\", \"scale_rows\"", "\"check\", \"scale_rows\""]),
+        ("host/tests/commands/scale_rows.rs", &["\"scale_rows\", \"--bytes\"", "\"check\", \"scale_rows\""]),
         ("gpu-kernels/src/lib.rs", &["\npub mod scale_rows;\n"]),
+        ("host/tests/commands/main.rs", &["\nmod scale_rows;\n"]),
         ("host/src/experiments.rs", &["\nmod scale_rows;\n", "&scale_rows::Lesson"]),
     ] {
         let text = copy.read(path);
@@ -102,6 +103,7 @@ fn a_kernel_an_experiment_a_twin_and_a_test_are_made() {
     // All that changes in the shared files is the module and the entry in the list.
     let old = |path: &str| fs::read_to_string(repository().join(path)).unwrap();
     assert_eq!(copy.read(KERNELS).replace("pub mod scale_rows;\n", ""), old(KERNELS));
+    assert_eq!(copy.read(TESTS).replace("mod scale_rows;\n", ""), old(TESTS));
     let without_list = |text: &str| {
         let (before, rest) = text.split_once("static ALL: ").unwrap();
         format!("{before}{}", rest.split_once("];").unwrap().1)
@@ -137,8 +139,8 @@ fn what_is_refused_says_why_and_changes_nothing() {
         ("a_name_of_which_nobody_will_ever_remember_the_end", "has 49 characters; the limit is 40"),
         ("copy", "`copy` is taken: gpu-kernels/src/copy.rs exists"),
         ("unchecked", "gpu-kernels/src/unchecked.rs exists"),
-        ("cli", "host/tests/cli.rs exists"),
-        ("support", "host/tests/support exists"),
+        ("cli", "host/tests/commands/cli.rs exists"),
+        ("support", "host/tests/commands/support.rs exists"),
         ("stride", "names something \"stride\""),
         ("fill", "gpu-kernels/src/fill.rs exists"),
         ("cust", "host has a dependency of that name"),
@@ -158,7 +160,7 @@ fn what_cannot_be_written_is_undone() {
     fs::remove_dir_all(copy.0.join("host/tests")).unwrap();
     let before = copy.all();
     let error = write(&copy.0, &changes).unwrap_err().to_string();
-    assert_eq!(error, "cannot write host/tests/scale_rows.rs; no file was changed");
+    assert_eq!(error, "cannot write host/tests/commands/scale_rows.rs; no file was changed");
     assert!(copy.all() == before, "what was written is gone again");
 }
 

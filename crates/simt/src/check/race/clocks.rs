@@ -19,7 +19,7 @@
 
 use std::sync::Arc;
 
-use super::order::Known;
+use super::known::Known;
 use crate::coalescing::LANES;
 
 /// The vector clocks of a block's warps.

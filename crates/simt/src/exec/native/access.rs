@@ -87,7 +87,9 @@ impl Emitter<'_> {
         let narrow = bits == 32 && plain.space == PlainSpace::Shared;
         let offset = |emitter: &mut Self, value: &Value, bits: u32| match plain.offset {
             0 => value.clone(),
-            offset if bits == 32 => emitter.sum("add", 32, value, &Value::Scalar((offset as i32).to_string())),
+            offset if bits == 32 => {
+                emitter.sum("add", 32, value, &Value::Scalar((offset as i32).to_string()))
+            }
             offset => emitter.sum("add", 64, value, &Value::Scalar(offset.to_string())),
         };
         if bits == 64 {
@@ -279,7 +281,12 @@ impl Emitter<'_> {
         let inner_step: Option<i64> = inner.parse().ok();
         let single = plain.elements.len() == 1;
         if single && (inner_step == Some(size) || plain.is_load && inner_step == Some(0)) {
-            return self.whole_rows(plain, &starts, (width, 8 * element, inner_step == Some(0)), outer == "0");
+            return self.whole_rows(
+                plain,
+                &starts,
+                (width, 8 * element, inner_step == Some(0)),
+                outer == "0",
+            );
         }
         let places: Vec<String> = (0..32)
             .map(|lane: u32| {
@@ -344,7 +351,8 @@ impl Emitter<'_> {
             } else {
                 parts.chunks(2).map(|pair| (pair[0].0.clone(), pair[1].0.clone(), pair[0].1)).collect()
             };
-            parts = pairs.into_iter().map(|(a, b, size)| (self.joined(&a, &b, size, bits), 2 * size)).collect();
+            parts =
+                pairs.into_iter().map(|(a, b, size)| (self.joined(&a, &b, size, bits), 2 * size)).collect();
         }
         let value = self.extended(&parts[0].0.clone(), true, bits, bits_of(slot.width), plain.sign_bits);
         self.write(slot, &Value::Vector(value), None);
@@ -409,14 +417,16 @@ impl Emitter<'_> {
                 // Pairs of vectors are joined until one is left, then its elements are put in order.
                 let mut joined: Vec<(String, u32)> = parts.iter().map(|part| (part.clone(), 32)).collect();
                 while joined.len() > 1 {
-                    let pairs = joined.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect::<Vec<_>>();
+                    let pairs =
+                        joined.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect::<Vec<_>>();
                     joined = pairs
                         .into_iter()
                         .map(|((a, size), (b, _))| (self.joined(&a, &b, size, bits), 2 * size))
                         .collect();
                 }
-                let picks: Vec<String> =
-                    (0..32 * count).map(|place| format!("i32 {}", place % count * 32 + place / count)).collect();
+                let picks: Vec<String> = (0..32 * count)
+                    .map(|place| format!("i32 {}", place % count * 32 + place / count))
+                    .collect();
                 let both = &joined[0].0;
                 self.let_(format!(
                     "shufflevector {all} {both}, {all} poison, <{} x i32> <{}>",
@@ -541,6 +551,10 @@ impl Emitter<'_> {
         let own = bits_of(slot.width);
         let value = self.read(slot);
         let vector = self.vector(&value, own);
-        if own == bits { vector } else { self.let_(format!("trunc {} {vector} to {}", lanes(own), lanes(bits))) }
+        if own == bits {
+            vector
+        } else {
+            self.let_(format!("trunc {} {vector} to {}", lanes(own), lanes(bits)))
+        }
     }
 }

@@ -8,7 +8,9 @@ use super::shapes::{Operand, Shape, Step, is_integer, is_signed};
 use crate::alu::Arithmetic;
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
-use crate::ptx::op::arithmetic::{Compare, Convert, Float, FloatVerb, Format, Integer, IntegerVerb, LogicVerb};
+use crate::ptx::op::arithmetic::{
+    Compare, Convert, Float, FloatVerb, Format, Integer, IntegerVerb, LogicVerb,
+};
 use crate::ptx::op::words::{Combine, Comparison, Overshift, Part, Rounding};
 use crate::registers::{Slot, Width};
 
@@ -77,7 +79,9 @@ impl Emitter<'_> {
             return None;
         }
         match op {
-            Op::Mov(_) if sources.len() == 1 && sources[0].width == result.width && result.width != Width::Quad => {
+            Op::Mov(_)
+                if sources.len() == 1 && sources[0].width == result.width && result.width != Width::Quad =>
+            {
                 let is_raw = match self.operand(result.cell) {
                     Operand::Register(number) => self.shapes.raw[number],
                     _ => false,
@@ -166,7 +170,9 @@ impl Emitter<'_> {
                 self.sum("sub", bits, &Value::Scalar("0".to_owned()), &a)
             }
             (IntegerVerb::Div | IntegerVerb::Rem, _) => {
-                let (Value::Scalar(a), Value::Scalar(b)) = (read(self, 0), read(self, 1)) else { return None };
+                let (Value::Scalar(a), Value::Scalar(b)) = (read(self, 0), read(self, 1)) else {
+                    return None;
+                };
                 self.quotient(verb == IntegerVerb::Div, signed, bits, &a, &b)
             }
             _ => return None,
@@ -211,7 +217,8 @@ impl Emitter<'_> {
             }
             (Scalar(a), Affine(b, step)) => {
                 let base = self.let_(format!("{name} i{bits} {a}, {b}"));
-                let step = if name == "add" { step.clone() } else { self.let_(format!("sub i{bits} 0, {step}")) };
+                let step =
+                    if name == "add" { step.clone() } else { self.let_(format!("sub i{bits} 0, {step}")) };
                 Affine(base, step)
             }
             (Affine(a, x), Affine(b, y)) => {
@@ -380,7 +387,13 @@ impl Emitter<'_> {
 
     // Bits.
 
-    fn logic(&mut self, verb: LogicVerb, scalar: ScalarType, sources: &[Slot], result: Slot) -> Option<Value> {
+    fn logic(
+        &mut self,
+        verb: LogicVerb,
+        scalar: ScalarType,
+        sources: &[Slot],
+        result: Slot,
+    ) -> Option<Value> {
         if scalar == ScalarType::Pred {
             return self.predicates(verb, sources);
         }
@@ -470,11 +483,14 @@ impl Emitter<'_> {
         if let (Value::Affine(base, step), Value::Scalar(amount)) = (a, by)
             && name == "shl"
         {
-            let shifted = |emitter: &mut Self, text: &str| {
-                match emitter.shift_plain("shl", bits, &Value::Scalar(text.to_owned()), &Value::Scalar(amount.clone())) {
-                    Value::Scalar(text) => text,
-                    _ => unreachable!("of scalars"),
-                }
+            let shifted = |emitter: &mut Self, text: &str| match emitter.shift_plain(
+                "shl",
+                bits,
+                &Value::Scalar(text.to_owned()),
+                &Value::Scalar(amount.clone()),
+            ) {
+                Value::Scalar(text) => text,
+                _ => unreachable!("of scalars"),
             };
             return Value::Affine(shifted(self, base), shifted(self, step));
         }
@@ -502,7 +518,8 @@ impl Emitter<'_> {
         let amount = if bits == 64 { self.let_(format!("zext {narrow} {amount} to {kind}")) } else { amount };
         let mut result = self.let_(format!("{name} {kind} {a}, {amount}"));
         if name != "ashr" {
-            result = self.let_(format!("select {test} {fits}, {kind} {result}, {kind} {}", constant(0, bits)));
+            result =
+                self.let_(format!("select {test} {fits}, {kind} {result}, {kind} {}", constant(0, bits)));
         }
         if scalars { Value::Scalar(result) } else { Value::Vector(result) }
     }
@@ -669,7 +686,8 @@ impl Emitter<'_> {
         let value = if is_float {
             let float = if bits == 32 { "float" } else { "double" };
             self.tested(&a, &b, bits, |emitter, kind, [a, b]| {
-                let kind_of = if kind.starts_with('<') { format!("<32 x {float}>") } else { float.to_owned() };
+                let kind_of =
+                    if kind.starts_with('<') { format!("<32 x {float}>") } else { float.to_owned() };
                 let a = emitter.let_(format!("bitcast {kind} {a} to {kind_of}"));
                 let b = emitter.let_(format!("bitcast {kind} {b} to {kind_of}"));
                 emitter.let_(format!("fcmp {test} {kind_of} {a}, {b}"))
@@ -713,9 +731,12 @@ impl Emitter<'_> {
         let ordered = !matches!(test, "eq" | "ne");
         let mixed = is_affine(a) && is_scalar(b) || is_scalar(a) && is_affine(b);
         if !(ordered && mixed) {
-            return self.tested(a, b, bits, |emitter, kind, [a, b]| emitter.let_(format!("icmp {test} {kind} {a}, {b}")));
+            return self.tested(a, b, bits, |emitter, kind, [a, b]| {
+                emitter.let_(format!("icmp {test} {kind} {a}, {b}"))
+            });
         }
-        let (Value::Affine(base, step), Value::Scalar(other)) = (if is_affine(a) { (a, b) } else { (b, a) }) else {
+        let (Value::Affine(base, step), Value::Scalar(other)) = (if is_affine(a) { (a, b) } else { (b, a) })
+        else {
             unreachable!("one is affine and the other uniform")
         };
         let side = |emitter: &mut Self, lane: &str| {
@@ -755,7 +776,9 @@ impl Emitter<'_> {
 
     fn select(&mut self, scalar: ScalarType, sources: &[Slot], result: Slot) -> Option<Value> {
         let bits = scalar.size()? * 8;
-        if !matches!(bits, 32 | 64) || [sources[0], sources[1], result].iter().any(|slot| bits_of(slot.width) != bits) {
+        if !matches!(bits, 32 | 64)
+            || [sources[0], sources[1], result].iter().any(|slot| bits_of(slot.width) != bits)
+        {
             return None;
         }
         let (a, b, by) = (self.read(sources[0]), self.read(sources[1]), self.read(sources[2]));

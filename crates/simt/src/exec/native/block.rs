@@ -74,8 +74,7 @@ impl<O: Observer> Runner<'_, O> {
                     let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
                     let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
                     // SAFETY: the frame is the warp's alone, and the state is ready.
-                    let (reason, pc) =
-                        unsafe { self.call_compiled(native, index, frame, entry, turn_ends) };
+                    let (reason, pc) = unsafe { self.call_compiled(native, index, frame, entry, turn_ends) };
                     let barrier = native.barrier_at(pc).filter(|_| reason == stopped::LEFT);
                     match barrier {
                         _ if reason == stopped::ENDED => {
@@ -126,7 +125,12 @@ impl<O: Observer> Runner<'_, O> {
     /// Gives each warp the state that the interpreter would have it in. One of them has stopped, for a reason, before a
     /// step.
     #[cold]
-    fn hand_over(&mut self, native: &Native, stands: &[Stand], (stopped_one, reason, stop): (usize, u32, u32)) {
+    fn hand_over(
+        &mut self,
+        native: &Native,
+        stands: &[Stand],
+        (stopped_one, reason, stop): (usize, u32, u32),
+    ) {
         let single = !native.has_barriers();
         for (index, stand) in stands.iter().enumerate() {
             let (pc, left) = match *stand {

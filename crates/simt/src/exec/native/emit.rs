@@ -129,7 +129,8 @@ impl<'a> Emitter<'a> {
             self.exit_code(pc, reason);
         }
         let ways = std::mem::take(&mut self.body);
-        let mut text = format!("define i32 @warp(ptr noalias %c, ptr noalias %f, i32 %entry) {attributes} {{\n");
+        let mut text =
+            format!("define i32 @warp(ptr noalias %c, ptr noalias %f, i32 %entry) {attributes} {{\n");
         for (number, slot) in self.graph.registers.iter().enumerate() {
             let bits = bits_of(slot.width);
             match (self.shapes.of[number], slot.width) {
@@ -464,7 +465,8 @@ impl<'a> Emitter<'a> {
 
     /// Returns a special register in this many bits.
     fn special(&mut self, special: Special, size: u8, bits: u32) -> Value {
-        let known = self.specials.iter().find(|(key, _)| *key == (special, size)).map(|(_, value)| value.clone());
+        let known =
+            self.specials.iter().find(|(key, _)| *key == (special, size)).map(|(_, value)| value.clone());
         let value = known.unwrap_or_else(|| {
             let value = self.in_prologue(|emitter| {
                 let value = emitter.special_word(special);

@@ -115,7 +115,8 @@ impl<O: Observer> Runner<'_, O> {
         }
         self.prepare_compiled(native);
         // SAFETY: the frame is this function's own.
-        let (reason, pc) = unsafe { self.call_compiled(native, index, &mut frame, native.start(), turn_ends) };
+        let (reason, pc) =
+            unsafe { self.call_compiled(native, index, &mut frame, native.start(), turn_ends) };
         // Calls overwrite columns of special registers.
         frame.forget_place();
         let lanes = u32::MAX;

@@ -70,7 +70,9 @@ pub(super) fn plain_barrier(function: &FunctionCode, rare: &Rare) -> Option<u32>
     let Rare::Barrier(barrier) = rare else { return None };
     let fill = function.filled.iter().find(|(filled, _)| *filled == barrier.number).map(|(_, fill)| *fill);
     match (barrier.kind, barrier.threads, fill) {
-        (BarrierKind::Sync, None, Some(Fill::Bits(number))) if number < BARRIERS as u128 => Some(number as u32),
+        (BarrierKind::Sync, None, Some(Fill::Bits(number))) if number < BARRIERS as u128 => {
+            Some(number as u32)
+        }
         _ => None,
     }
 }
@@ -87,9 +89,7 @@ impl Graph {
         let is_exit = |pc: u32| matches!(rare(pc), Some(Rare::Exit)) && !is_guarded(pc);
         let is_interpreted = |pc: u32| match step(pc).action {
             Action::Branch(branch) => branch.spins,
-            Action::Rare(_) => {
-                !is_exit(pc) && (is_guarded(pc) || !rare(pc).is_some_and(is_called))
-            }
+            Action::Rare(_) => !is_exit(pc) && (is_guarded(pc) || !rare(pc).is_some_and(is_called)),
             Action::Memory(index) => program.memory[index as usize].may_wait(),
             _ => false,
         };
@@ -153,7 +153,9 @@ impl Graph {
                 let successors: Vec<usize> = match end_kind {
                     End::Falls => next.into_iter().collect(),
                     End::Exit => Vec::new(),
-                    End::Branch(branch) if branch.is_guarded => at(branch.target).into_iter().chain(next).collect(),
+                    End::Branch(branch) if branch.is_guarded => {
+                        at(branch.target).into_iter().chain(next).collect()
+                    }
                     End::Branch(branch) => at(branch.target).into_iter().collect(),
                     End::Interpreted => match (&step(last).action, rare(last)) {
                         (Action::Branch(branch), _) => at(branch.target).into_iter().chain(next).collect(),

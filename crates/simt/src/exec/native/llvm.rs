@@ -77,7 +77,8 @@ const TRIPLE: &CStr = c"x86_64-unknown-linux-gnu";
 
 /// Passes over a kernel: registers out of memory, then the cheap cleaning that the emitter relies on. The whole O1
 /// pipeline gives code of the same speed and takes ten times as long.
-const PASSES: &CStr = c"sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse,simplifycfg";
+const PASSES: &CStr =
+    c"sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse,simplifycfg";
 
 /// `LLVMCodeGenLevelDefault`: the levels below halve the speed of vector code.
 const CODEGEN_LEVEL: c_int = 2;

@@ -32,10 +32,10 @@ use super::super::program::{FunctionCode, KernelCode, Program};
 use super::super::special::{LaneMask, Special};
 use super::super::step::{Action, NOWHERE, Rare};
 use super::graph::{End, Graph};
+use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
 use crate::ptx::op::arithmetic::{Format, IntegerVerb, LogicVerb};
 use crate::ptx::op::words::Part;
-use crate::ptx::ScalarType;
 use crate::registers::{Slot, Width};
 
 /// The distance between the values of adjacent lanes.
@@ -50,9 +50,16 @@ pub(super) enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// The base is a multiple of two to the power of `align`.
-    Affine { step: Step, align: u8 },
+    Affine {
+        step: Step,
+        align: u8,
+    },
     /// Rows of `1 << log` lanes: lane `k` holds `base + k % width * inner + k / width * outer`.
-    Grid { log: u8, inner: Step, outer: Step },
+    Grid {
+        log: u8,
+        inner: Step,
+        outer: Step,
+    },
     Varying,
 }
 
@@ -243,7 +250,8 @@ pub(super) fn find(program: &Program, function: &FunctionCode, graph: &Graph, co
     let raw = find_raw(program, function, graph, columns);
     analysis.shapes = of.iter().map(|shape| Some(*shape)).collect();
     let steps = function.first..function.end;
-    let given = steps.map(|pc| analysis.transfer(pc, 0).map_or(Shape::Varying, |shape| cut(shape, program, pc)));
+    let given =
+        steps.map(|pc| analysis.transfer(pc, 0).map_or(Shape::Varying, |shape| cut(shape, program, pc)));
     Shapes { raw, given: given.collect(), first: function.first, of }
 }
 
@@ -416,7 +424,9 @@ impl Analysis<'_> {
             }
             (Op::Logic(LogicVerb::Shr, scalar), [one, _]) if is_wide_enough(*scalar) => {
                 match (one.lane_bits(), self.constant(sources[1].cell), one) {
-                    (Some(exponent), Some(by), Shape::Affine { align, .. }) if by < 32 && !is_signed(*scalar) => {
+                    (Some(exponent), Some(by), Shape::Affine { align, .. })
+                        if by < 32 && !is_signed(*scalar) =>
+                    {
                         let by = by as u32;
                         if by >= exponent + 5 {
                             UNIFORM
@@ -433,11 +443,8 @@ impl Analysis<'_> {
             (Op::Logic(verb @ (LogicVerb::And | LogicVerb::Or | LogicVerb::Xor), scalar), [a, b])
                 if is_wide_enough(*scalar) && !all_uniform =>
             {
-                let ((lanes, cell), other) = if b.is_uniform() {
-                    ((*a, sources[1].cell), *b)
-                } else {
-                    ((*b, sources[0].cell), *a)
-                };
+                let ((lanes, cell), other) =
+                    if b.is_uniform() { ((*a, sources[1].cell), *b) } else { ((*b, sources[0].cell), *a) };
                 match (lanes.lane_bits(), self.constant(cell)) {
                     _ if !other.is_uniform() => Shape::Varying,
                     (Some(exponent), Some(mask)) => bitwise(*verb, lanes, exponent, mask),
@@ -547,7 +554,9 @@ fn narrow(shape: Shape) -> Shape {
     let cut = |step: i64| i64::from(step as i32);
     match shape {
         Shape::Affine { step, align } => Shape::Affine { step: step.map(cut), align },
-        Shape::Grid { log, inner, outer } => Shape::Grid { log, inner: inner.map(cut), outer: outer.map(cut) },
+        Shape::Grid { log, inner, outer } => {
+            Shape::Grid { log, inner: inner.map(cut), outer: outer.map(cut) }
+        }
         Shape::Varying => shape,
     }
 }
@@ -572,9 +581,8 @@ pub(super) fn is_signed(scalar: ScalarType) -> bool {
 }
 
 fn sum(a: Shape, b: Shape, negates: bool) -> Shape {
-    let both = |a: Step, b: Step| {
-        a.combine(b, |a, b| if negates { a.wrapping_sub(b) } else { a.wrapping_add(b) })
-    };
+    let both =
+        |a: Step, b: Step| a.combine(b, |a, b| if negates { a.wrapping_sub(b) } else { a.wrapping_add(b) });
     match (a, b) {
         (Shape::Affine { step: a, align: x }, Shape::Affine { step: b, align: y }) => {
             Shape::Affine { step: both(a, b), align: x.min(y) }

@@ -1,7 +1,7 @@
 //! One planted fault a kernel, and beside each kernel one that differs by the repair only. See Cargo.toml.
 //!
-//! The line that a finding must point at ends in `// FAULT kernel`; where two are meant, the second in
-//! `// AND kernel`. Kernels whose names end in `_fixed` have no fault, and checks must be silent on them.
+//! The findings are written on the lines that cause them, and before each kernel stands how to launch it: see
+//! `suite/findings.rs`. Kernels whose names end in `_fixed` have no fault, and checks must be silent on them.
 #![no_std]
 #![feature(asm_experimental_arch)]
 #![allow(unsafe_op_in_unsafe_fn, reason = "a kernel here is little but an unsafe access")]

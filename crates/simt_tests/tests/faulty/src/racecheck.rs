@@ -6,13 +6,15 @@ use cuda_std::{kernel, shared_array, thread, warp};
 
 /// No barrier between the write of one warp and the read of another.
 #[kernel]
+//@ racecheck data=zeros(512) out=zeros(512)
 pub unsafe fn read_after_write(data: *const u32, out: *mut u32) {
     let tile = shared_array![u32; 64];
-    *tile.add(here()) = *data.add(place()); // FAULT read_after_write
-    *out.add(place()) = *tile.add((here() + 32) % 64); // AND read_after_write
+    *tile.add(here()) = *data.add(place()); //~ ERROR Write races with the Read 1 line below in __shared__ memory [128 hazards]
+    *out.add(place()) = *tile.add((here() + 32) % 64);
 }
 
 #[kernel]
+//@ all grid=3 data=zeros(768) out=zeros(768)
 pub unsafe fn read_after_write_fixed(data: *const u32, out: *mut u32) {
     let tile = shared_array![u32; 64];
     *tile.add(here()) = *data.add(place());
@@ -22,18 +24,20 @@ pub unsafe fn read_after_write_fixed(data: *const u32, out: *mut u32) {
 
 /// A tile is filled again while others may still read it.
 #[kernel]
+//@ racecheck data=zeros(512) rounds=2u64 out=zeros(512)
 pub unsafe fn write_after_read(data: *const u32, rounds: usize, out: *mut u32) {
     let tile = shared_array![u32; 64];
     let mut sum = 0;
     for round in 0..rounds {
-        *tile.add(here()) = *data.add(round * 64 + here()); // AND write_after_read
+        *tile.add(here()) = *data.add(round * 64 + here()); //~ ERROR Write races with the Read 2 lines below in __shared__ memory [128 hazards]
         thread::sync_threads();
-        sum += *tile.add((here() + 32) % 64); // FAULT write_after_read
+        sum += *tile.add((here() + 32) % 64);
     }
     *out.add(place()) = sum;
 }
 
 #[kernel]
+//@ all grid=3 data=zeros(768) rounds=3u64 out=zeros(768)
 pub unsafe fn write_after_read_fixed(data: *const u32, rounds: usize, out: *mut u32) {
     let tile = shared_array![u32; 64];
     let mut sum = 0;
@@ -48,14 +52,16 @@ pub unsafe fn write_after_read_fixed(data: *const u32, rounds: usize, out: *mut 
 
 /// Both warps write the same half.
 #[kernel]
+//@ racecheck out=zeros(512)
 pub unsafe fn write_after_write(out: *mut u32) {
     let tile = shared_array![u32; 64];
-    *tile.add(here() % 32) = here() as u32; // FAULT write_after_write
+    *tile.add(here() % 32) = here() as u32; //~ ERROR Write races with the Write on this line in __shared__ memory [64 hazards]
     thread::sync_threads();
     *out.add(place()) = *tile.add(31 - here() % 32);
 }
 
 #[kernel]
+//@ all grid=3 out=zeros(768)
 pub unsafe fn write_after_write_fixed(out: *mut u32) {
     let tile = shared_array![u32; 64];
     *tile.add(here()) = here() as u32;
@@ -65,14 +71,16 @@ pub unsafe fn write_after_write_fixed(out: *mut u32) {
 
 /// Two lanes of one store write one element.
 #[kernel]
+//@ racecheck out=zeros(512)
 pub unsafe fn one_store(out: *mut u32) {
     let tile = shared_array![u32; 64];
-    *tile.add(here() / 2) = here() as u32; // FAULT one_store
+    *tile.add(here() / 2) = here() as u32; //~ ERROR Write races with the Write on this line in __shared__ memory [4 hazards]
     thread::sync_threads();
     *out.add(place()) = *tile.add(31 - here() / 2);
 }
 
 #[kernel]
+//@ all grid=3 out=zeros(768)
 pub unsafe fn one_store_fixed(out: *mut u32) {
     let tile = shared_array![u32; 64];
     if here() % 2 == 0 {
@@ -84,13 +92,15 @@ pub unsafe fn one_store_fixed(out: *mut u32) {
 
 /// Lanes of a warp count on running in step.
 #[kernel]
+//@ racecheck data=zeros(512) out=zeros(512)
 pub unsafe fn within_warp(data: *const u32, out: *mut u32) {
     let tile = shared_array![u32; 64];
-    *tile.add(here()) = *data.add(place()); // FAULT within_warp
-    *out.add(place()) = *tile.add(here() ^ 1); // AND within_warp
+    *tile.add(here()) = *data.add(place()); //~ WARNING Write races with the Read 1 line below in __shared__ memory [128 hazards]
+    *out.add(place()) = *tile.add(here() ^ 1);
 }
 
 #[kernel]
+//@ all grid=3 data=zeros(768) out=zeros(768)
 pub unsafe fn within_warp_fixed(data: *const u32, out: *mut u32) {
     let tile = shared_array![u32; 64];
     *tile.add(here()) = *data.add(place());
@@ -100,18 +110,20 @@ pub unsafe fn within_warp_fixed(data: *const u32, out: *mut u32) {
 
 /// A barrier of half a warp orders that half only.
 #[kernel]
+//@ racecheck data=zeros(512) out=zeros(512)
 pub unsafe fn half_warp(data: *const u32, out: *mut u32) {
     let tile = shared_array![u32; 64];
-    *tile.add(here()) = *data.add(place()); // FAULT half_warp
+    *tile.add(here()) = *data.add(place()); //~ WARNING Write races with the Read 6 lines below in __shared__ memory [128 hazards]
     if here() % 32 < 16 {
         warp::sync_warp(0x0000_ffff);
     } else {
         warp::sync_warp(0xffff_0000);
     }
-    *out.add(place()) = *tile.add(here() ^ 16); // AND half_warp
+    *out.add(place()) = *tile.add(here() ^ 16);
 }
 
 #[kernel]
+//@ all grid=3 data=zeros(768) out=zeros(768)
 pub unsafe fn half_warp_fixed(data: *const u32, out: *mut u32) {
     let tile = shared_array![u32; 64];
     *tile.add(here()) = *data.add(place());
@@ -125,14 +137,16 @@ pub unsafe fn half_warp_fixed(data: *const u32, out: *mut u32) {
 
 /// A stencil in place: a block reads what its neighbour writes.
 #[kernel]
+//@ racecheck grid=3 data=zeros(768) length=192u64
 pub unsafe fn between_blocks(data: *mut u32, length: usize) {
     let right = (place() + 64) % length;
-    let value = *data.add(right); // FAULT between_blocks
+    let value = *data.add(right); //~ ERROR Read races with the Write 2 lines below in __global__ memory [192 hazards]
     thread::sync_threads();
-    *data.add(place()) = value; // AND between_blocks
+    *data.add(place()) = value;
 }
 
 #[kernel]
+//@ all grid=3 data=zeros(768) length=192u64 out=zeros(768)
 pub unsafe fn between_blocks_fixed(data: *const u32, length: usize, out: *mut u32) {
     let right = (place() + 64) % length;
     *out.add(place()) = *data.add(right);
@@ -140,22 +154,24 @@ pub unsafe fn between_blocks_fixed(data: *const u32, length: usize, out: *mut u3
 
 /// The block that is last by the counter reads what the others wrote, but no fence made them hand it on.
 #[kernel]
+//@ racecheck grid=3 partial=zeros(64) counter=zeros(4) out=zeros(256)
 pub unsafe fn last_block(partial: *mut u32, counter: *mut u32, out: *mut u32) {
     let last = shared_array![u32; 1];
     let block = thread::block_idx_x() as usize;
     let blocks = thread::grid_dim_x() as usize;
     if here() == 0 {
-        partial.add(block).write(block as u32 + 1); // FAULT last_block
+        partial.add(block).write(block as u32 + 1); //~ ERROR Write races with the Read 6 lines below in __global__ memory [2 hazards]
         let before = AtomicU32::from_ptr(counter).fetch_add(1, Ordering::Relaxed);
         *last = u32::from(before as usize == blocks - 1);
     }
     thread::sync_threads();
     if *last != 0 && here() < blocks {
-        *out.add(here()) = *partial.add(here()); // AND last_block
+        *out.add(here()) = *partial.add(here());
     }
 }
 
 #[kernel]
+//@ all grid=3 partial=empty(64) counter=zeros(4) out=empty(64)
 pub unsafe fn last_block_fixed(partial: *mut u32, counter: *mut u32, out: *mut u32) {
     let last = shared_array![u32; 1];
     let block = thread::block_idx_x() as usize;
@@ -175,24 +191,28 @@ pub unsafe fn last_block_fixed(partial: *mut u32, counter: *mut u32, out: *mut u
 
 /// A counter without atomics.
 #[kernel]
+//@ racecheck grid=3 counter=zeros(4)
 pub unsafe fn plain_counter(counter: *mut u32) {
     if here() == 0 {
-        *counter += 1; // FAULT plain_counter
+        *counter += 1; //~ ERROR Read races with the Write on this line in __global__ memory [2 hazards]
+        //~| ERROR Write races with the Write on this line in __global__ memory [2 hazards]
     }
 }
 
 #[kernel]
+//@ all grid=3 counter=zeros(4)
 pub unsafe fn plain_counter_fixed(counter: *mut u32) {
     if here() == 0 {
         AtomicU32::from_ptr(counter).fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Whoever waits for a copy that runs beside the threads waits for its own alone.
+/// `cp.async.wait_all` waits for the copies of the calling thread alone.
 #[kernel]
+//@ racecheck from=zeros(512) length=128u64 to=zeros(512)
 pub unsafe fn async_tile_unsynced(from: &[u32], to: *mut u32) {
     let tile = shared_array![u32; 64];
-    copy_to_shared(tile.add(here()), &raw const from[place()]); // FAULT async_tile_unsynced
+    copy_to_shared(tile.add(here()), &raw const from[place()]); //~ ERROR Write races with the Read 2 lines below in __shared__ memory [128 hazards]
     wait_all();
-    *to.add(place()) = *tile.add((here() + 32) % 64); // AND async_tile_unsynced
+    *to.add(place()) = *tile.add((here() + 32) % 64);
 }
