@@ -78,6 +78,18 @@ impl<'text> Lexer<'text> {
         self.text
     }
 
+    /// Returns the offset in bytes behind the last token.
+    pub(super) fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Moves past what [`Lexer::next`] has just refused, so that it can go on.
+    pub(super) fn pass(&mut self, problem: &Problem) {
+        if let Problem::UnknownCharacter(character) = problem {
+            self.place += character.len_utf8();
+        }
+    }
+
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.place + ahead).copied().unwrap_or(0)
     }

@@ -27,6 +27,7 @@ pub mod lines;
 mod module;
 mod names;
 pub mod op;
+pub mod outline;
 mod parser;
 mod print;
 mod source;
@@ -54,4 +55,9 @@ pub use types::{Component, Linkage, SPECIAL_REGISTERS, ScalarType, Space, Specia
 /// [`ParseError`] with the position, the problem and the line.
 pub fn parse(text: &str) -> Result<Module, ParseError> {
     parser::Parser::parse(text).map_err(|(position, problem)| ParseError::new(text, position, problem))
+}
+
+/// Parses the head of a function that a semicolon ends.
+fn parse_declaration(text: &str) -> Result<Function, ParseError> {
+    parser::Parser::declaration(text).map_err(|(position, problem)| ParseError::new(text, position, problem))
 }
