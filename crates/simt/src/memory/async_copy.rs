@@ -16,7 +16,7 @@ use super::racing;
 use super::registers::read_lane;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation};
-use crate::ptx::op::memory::AsyncCopy as Op;
+use crate::ptx::op::Op;
 use crate::ptx::{Immediate, Instruction, Operand, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 
@@ -107,13 +107,14 @@ impl AsyncCopy {
     }
 }
 
-/// Decodes `cp.async` except bulk copies; `modifiers` are those after `async`.
+/// Decodes `cp.async`. None for other instructions.
 pub(super) fn decode(
     instruction: &Instruction,
     op: &Op,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Option<Decoded>, DecodeError> {
+    let Op::CpAsync(op) = op else { return Ok(None) };
     let (hint, all_levels) = (op.has_policy, !op.past_l1);
     let there = instruction.operands.len() - usize::from(hint && !instruction.operands.is_empty());
     opcode::count(instruction, 3, 4 + usize::from(hint))?;
@@ -159,5 +160,5 @@ pub(super) fn decode(
         ignored,
     };
     let decoded = Decoded::new(Decode::AsyncCopy(Box::new(copy))).sources(&sources);
-    Ok(decoded.address(to.slot()).address(from.slot()))
+    Ok(Some(decoded.address(to.slot()).address(from.slot())))
 }

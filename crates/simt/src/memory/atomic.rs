@@ -15,8 +15,8 @@ use super::registers::{read_lane, read_lane_128, write_lane, write_lane_128};
 use super::update::{self, Update};
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation, Space};
-use crate::ptx::op::memory::Atomic as Op;
 use crate::ptx::op::words::{Order, Scope, Update as Operator};
+use crate::ptx::op::{self, Op};
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot};
 
@@ -162,15 +162,16 @@ impl Atomic {
     }
 }
 
-/// Decodes `atom` and `red`.
+/// Decodes `atom` and `red`. None for other instructions.
 pub(super) fn decode(
     instruction: &Instruction,
     op: &Op,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
+) -> Result<Option<Decoded>, DecodeError> {
+    let Op::Atomic(op) = op else { return Ok(None) };
     let unsupported = || DecodeError::unsupported(instruction);
-    let Op { gives_back, update: operation, scalar, scope, .. } = *op;
+    let op::memory::Atomic { gives_back, update: operation, scalar, scope, .. } = *op;
     let (hint, transactions) = (op.has_policy, op.counted);
     let count = op.elements as usize;
     let order = op.order.unwrap_or(Order::Relaxed);
@@ -245,5 +246,5 @@ pub(super) fn decode(
         transactions,
     };
     let decoded = Decoded::new(Decode::Atomic(Box::new(atomic))).results(&kept).sources(&all);
-    Ok(decoded.address(address.slot()).addresses(barrier.as_slice()))
+    Ok(Some(decoded.address(address.slot()).addresses(barrier.as_slice())))
 }

@@ -5,12 +5,28 @@ use super::instruction::{Decoded, Operation as Decode};
 use super::opcode;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Operation;
+use crate::ptx::op::Op;
 use crate::ptx::op::memory::{Mbarrier, MbarrierVerb};
 use crate::ptx::op::words::AddressSpace as Named;
 use crate::ptx::{Instruction, ScalarType};
 
-/// Decodes `mbarrier`.
+/// Decodes instructions on barrier objects. None for other instructions.
 pub(super) fn decode(
+    instruction: &Instruction,
+    op: &Op,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Option<Decoded>, DecodeError> {
+    match op {
+        Op::Mbarrier(op) => mbarrier(instruction, op, columns, level),
+        Op::CopyArrive { counted, space } => copied(instruction, *counted, *space, columns, level),
+        _ => return Ok(None),
+    }
+    .map(Some)
+}
+
+/// Decodes `mbarrier`.
+fn mbarrier(
     instruction: &Instruction,
     op: &Mbarrier,
     columns: &mut dyn Columns,
@@ -83,7 +99,7 @@ pub(super) fn decode(
 }
 
 /// Decodes `cp.async.mbarrier.arrive`.
-pub(super) fn decode_copied(
+fn copied(
     instruction: &Instruction,
     counted: bool,
     space: Option<Named>,

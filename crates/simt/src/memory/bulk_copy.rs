@@ -17,8 +17,8 @@ use super::registers::read_lane;
 use super::update::{self, Update};
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation};
-use crate::ptx::op::memory::BulkCopy as Op;
 use crate::ptx::op::words::{AddressSpace as Named, Update as Operator};
+use crate::ptx::op::{self, Op};
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot};
 
@@ -159,15 +159,30 @@ impl BulkCopy {
     }
 }
 
-/// Decodes `cp.async.bulk` and `cp.reduce.async.bulk`; `modifiers` are those besides `async`, `bulk` and `reduce`.
+/// Decodes bulk copies. None for other instructions.
 pub(super) fn decode(
     instruction: &Instruction,
     op: &Op,
     columns: &mut dyn Columns,
     level: Level,
+) -> Result<Option<Decoded>, DecodeError> {
+    match op {
+        Op::CpBulk(op) => copy(instruction, op, columns, level),
+        Op::StBulk { space } => zeros(instruction, *space, columns, level),
+        _ => return Ok(None),
+    }
+    .map(Some)
+}
+
+/// Decodes `cp.async.bulk` and `cp.reduce.async.bulk`.
+fn copy(
+    instruction: &Instruction,
+    op: &op::memory::BulkCopy,
+    columns: &mut dyn Columns,
+    level: Level,
 ) -> Result<Decoded, DecodeError> {
     let unsupported = || DecodeError::unsupported(instruction);
-    let Op { counted, multicast, masked, has_policy: hint, .. } = *op;
+    let op::memory::BulkCopy { counted, multicast, masked, has_policy: hint, .. } = *op;
     let reduces = op.reduction.is_some();
     let to_space = opcode::space(instruction, Some(op.to))?;
     let from_space = opcode::space(instruction, Some(op.from))?;
@@ -236,7 +251,7 @@ pub(super) fn decode(
 }
 
 /// Decodes `st.bulk`, which writes zeros to shared memory.
-pub(super) fn decode_zeros(
+fn zeros(
     instruction: &Instruction,
     space: Option<Named>,
     columns: &mut dyn Columns,

@@ -9,7 +9,7 @@ use super::lookup::AccessFault;
 use super::opcode;
 use super::registers::{read_lane, write_lane};
 use super::windows::{LOCAL_WINDOW, SHARED_WINDOW, in_local_window, in_shared_window};
-use crate::decode::{Columns, DecodeError};
+use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Observer;
 use crate::ptx::op::Op;
 use crate::ptx::op::words::AddressSpace as Space;
@@ -107,12 +107,13 @@ unsafe fn moved(by: u64, source: Slot, result: Slot, frame: *mut Cell, mask: u32
     }
 }
 
-/// Decodes `cvta`, `isspacep`, `mapa` and `getctarank`.
+/// Decodes `cvta`, `isspacep`, `mapa` and `getctarank`. None for other instructions.
 pub(super) fn decode(
     instruction: &Instruction,
     op: &Op,
     columns: &mut dyn Columns,
-) -> Result<Decoded, DecodeError> {
+    _: Level,
+) -> Result<Option<Decoded>, DecodeError> {
     let has_rank = matches!(op, Op::Mapa { .. });
     let (question, results, sources) = match *op {
         // A 32-bit address space has no room for the windows.
@@ -141,7 +142,10 @@ pub(super) fn decode(
         Op::Getctarank { scalar: scalar @ (ScalarType::U32 | ScalarType::U64), .. } => {
             (Question::Rank, ScalarType::U32, scalar)
         }
-        _ => return Err(DecodeError::unsupported(instruction)),
+        Op::Cvta { .. } | Op::Mapa { .. } | Op::Getctarank { .. } => {
+            return Err(DecodeError::unsupported(instruction));
+        }
+        _ => return Ok(None),
     };
     let operands = if has_rank { 3 } else { 2 };
     opcode::count(instruction, operands, operands)?;
@@ -154,5 +158,5 @@ pub(super) fn decode(
     };
     let conversion = Conversion { question, result, source, rank };
     let decoded = Decoded::new(Decode::Conversion(Box::new(conversion))).results(&[result]);
-    Ok(decoded.sources(&[source]).sources(rank.as_slice()))
+    Ok(Some(decoded.sources(&[source]).sources(rank.as_slice())))
 }

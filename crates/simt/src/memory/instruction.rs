@@ -1,6 +1,6 @@
 //! Decodes and executes memory instructions.
 
-use super::access::{AddressSpace, Environment};
+use super::access::Environment;
 use super::async_copy::{self, AsyncCopy};
 use super::atomic::{self, Atomic};
 use super::barrier::{self, Barrier, Transactions};
@@ -12,13 +12,11 @@ use super::lanes;
 use super::load_store::{self, Transfer};
 use super::lookup::AccessFault;
 use super::matrices::{self, Matrices};
-use super::opcode;
 use super::registers::write_lane;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Observer;
 use crate::ptx::Instruction;
 use crate::ptx::op::Op;
-use crate::ptx::op::memory::CopyGroup;
 use crate::registers::{Cell, Slot};
 
 /// A decoded memory instruction. It can be executed any number of times, for any frame of its function.
@@ -110,43 +108,31 @@ pub fn decode(
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<Option<MemoryInstruction>, DecodeError> {
-    let decoded = match op {
-        Op::Ld(access) | Op::St(access) if access.is_parameter() => return Ok(None),
-        Op::Ld(access) | Op::Ldu(access) => load_store::decode_load(instruction, access, columns, level)?,
-        Op::St(access) => load_store::decode_store(instruction, access, false, columns, level)?,
-        Op::StAsync { access, counted } => {
-            load_store::decode_store(instruction, access, *counted, columns, level)?
+    for decode in DECODERS {
+        if let Some(decoded) = decode(instruction, op, columns, level)? {
+            return Ok(Some(decoded.0));
         }
-        Op::StBulk { space } => bulk_copy::decode_zeros(instruction, *space, columns, level)?,
-        Op::Atomic(op) => atomic::decode(instruction, op, columns, level)?,
-        Op::Cvta { .. } | Op::Isspacep(_) | Op::Mapa { .. } | Op::Getctarank { .. } => {
-            generic::decode(instruction, op, columns)?
-        }
-        Op::Advice { space, .. } => hints::decode_advice(instruction, *space, columns, level)?,
-        Op::Createpolicy => hints::decode_policy(instruction, columns)?,
-        Op::Fence(fence) => hints::decode_fence(fence),
-        Op::Mbarrier(op) => barrier_decode::decode(instruction, op, columns, level)?,
-        Op::CopyArrive { counted, space } => {
-            barrier_decode::decode_copied(instruction, *counted, *space, columns, level)?
-        }
-        Op::CpAsync(op) => async_copy::decode(instruction, op, columns, level)?,
-        Op::CopyGroup { group, .. } => {
-            let operands = usize::from(*group == CopyGroup::Wait);
-            opcode::count(instruction, operands, operands)?;
-            Decoded::new(Operation::Nothing)
-        }
-        Op::CpBulk(op) => bulk_copy::decode(instruction, op, columns, level)?,
-        Op::BulkPrefetch { .. } => {
-            let address = opcode::address_operand(instruction, 0, AddressSpace::Global, columns, level)?;
-            Decoded::new(Operation::Nothing).address(address.slot())
-        }
-        Op::Ldmatrix(op) => matrices::decode(instruction, op, columns, level)?,
+    }
+    match op {
         // Memory of several devices, tensors, textures, and the memory of tensor cores.
-        Op::BulkTensor | Op::Other => return Err(DecodeError::unsupported(instruction)),
-        _ => return Ok(None),
-    };
-    Ok(Some(decoded.0))
+        Op::BulkTensor | Op::Other => Err(DecodeError::unsupported(instruction)),
+        _ => Ok(None),
+    }
 }
+
+type Decoder = fn(&Instruction, &Op, &mut dyn Columns, Level) -> Result<Option<Decoded>, DecodeError>;
+
+/// The decoders, the most frequent first. Each gives None for instructions that are not its own.
+const DECODERS: [Decoder; 8] = [
+    load_store::decode,
+    generic::decode,
+    atomic::decode,
+    barrier_decode::decode,
+    async_copy::decode,
+    bulk_copy::decode,
+    matrices::decode,
+    hints::decode,
+];
 
 impl MemoryInstruction {
     /// Executes the instruction for the lanes of `mask`. Other lanes' registers are unchanged.

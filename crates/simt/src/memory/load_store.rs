@@ -13,6 +13,7 @@ use super::lookup::AccessFault;
 use super::opcode;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation};
+use crate::ptx::op::Op;
 use crate::ptx::op::memory::Access;
 use crate::ptx::op::words::{AddressSpace as Named, CacheOperator, Order, Scope};
 use crate::ptx::{Instruction, ScalarType};
@@ -101,8 +102,25 @@ impl Transfer {
     }
 }
 
+/// Decodes loads and stores, except those of parameters. None for other instructions.
+pub(super) fn decode(
+    instruction: &Instruction,
+    op: &Op,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Option<Decoded>, DecodeError> {
+    match op {
+        Op::Ld(access) | Op::St(access) if access.is_parameter() => return Ok(None),
+        Op::Ld(access) | Op::Ldu(access) => load(instruction, access, columns, level),
+        Op::St(access) => store(instruction, access, false, columns, level),
+        Op::StAsync { access, counted } => store(instruction, access, *counted, columns, level),
+        _ => return Ok(None),
+    }
+    .map(Some)
+}
+
 /// Decodes `ld` and `ldu`.
-pub(super) fn decode_load(
+fn load(
     instruction: &Instruction,
     access: &Access,
     columns: &mut dyn Columns,
@@ -112,12 +130,12 @@ pub(super) fn decode_load(
         Some(Order::Release | Order::AcquireRelease | Order::SequentiallyConsistent) => {
             Err(DecodeError::unsupported(instruction))
         }
-        _ => decode(instruction, access, Operation::Load, false, columns, level),
+        _ => transfer(instruction, access, Operation::Load, false, columns, level),
     }
 }
 
 /// Decodes `st`, and `st.async`, of which a barrier may count the bytes.
-pub(super) fn decode_store(
+fn store(
     instruction: &Instruction,
     access: &Access,
     counted: bool,
@@ -129,7 +147,7 @@ pub(super) fn decode_store(
     if acquires || access.read_only || access.space == Some(Named::Constant) {
         return Err(DecodeError::unsupported(instruction));
     }
-    decode(instruction, access, Operation::Store, counted, columns, level)
+    transfer(instruction, access, Operation::Store, counted, columns, level)
 }
 
 /// Returns true if L1 does not serve the access: by its cache operator, or since its order reaches beyond the block.
@@ -147,7 +165,7 @@ fn is_past_l1(access: &Access) -> bool {
     by_cache || by_order
 }
 
-fn decode(
+fn transfer(
     instruction: &Instruction,
     access: &Access,
     operation: Operation,

@@ -26,6 +26,7 @@ use super::racing;
 use super::registers::write_lane;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation};
+use crate::ptx::op::Op;
 use crate::ptx::op::matrix::Ldmatrix;
 use crate::ptx::op::words::AddressSpace as Space;
 use crate::ptx::{Instruction, ScalarType};
@@ -102,14 +103,14 @@ impl Matrices {
     }
 }
 
-/// Decodes `ldmatrix.sync.aligned.m8n8.xN{.trans}.shared.b16`.
+/// Decodes `ldmatrix.sync.aligned.m8n8.xN{.trans}.shared.b16`. None for other instructions.
 pub(super) fn decode(
     instruction: &Instruction,
-    op: &Ldmatrix,
+    op: &Op,
     columns: &mut dyn Columns,
     level: Level,
-) -> Result<Decoded, DecodeError> {
-    let Ldmatrix { count, transposed, space } = *op;
+) -> Result<Option<Decoded>, DecodeError> {
+    let Op::Ldmatrix(Ldmatrix { count, transposed, space }) = *op else { return Ok(None) };
     if !space.is_some_and(Space::is_shared) {
         return Err(DecodeError::unsupported(instruction));
     }
@@ -128,5 +129,6 @@ pub(super) fn decode(
         strong: false,
     };
     let load = Matrices { request, address, results: results.clone(), transposed };
-    Ok(Decoded::new(Decode::Matrices(Box::new(load))).results(&results).address(address.slot()))
+    let decoded = Decoded::new(Decode::Matrices(Box::new(load)));
+    Ok(Some(decoded.results(&results).address(address.slot())))
 }
