@@ -266,7 +266,7 @@ impl<'text> Lexer<'text> {
         let start = self.place;
         let mut depth = 1;
         loop {
-            self.skip_blanks()?;
+            self.skip_while(|byte| !matches!(byte, b'{' | b'}' | b'"' | b'/' | b'\n'));
             match self.bytes.get(self.place) {
                 None => return Ok(None),
                 Some(b'{') => depth += 1,
@@ -279,7 +279,11 @@ impl<'text> Lexer<'text> {
                     self.quoted(self.position())?;
                     continue;
                 }
-                Some(_) => {}
+                Some(b'/') if !matches!(self.peek(1), b'/' | b'*') => {}
+                _ => {
+                    self.skip_blanks()?;
+                    continue;
+                }
             }
             self.place += 1;
         }

