@@ -82,13 +82,8 @@ impl Signatures {
     pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
         let kernel = K::NAME;
         let Some(found) = self.0.get(kernel) else {
-            let nearest = self
-                .0
-                .keys()
-                .map(|name| (strsim::jaro_winkler(name, kernel), name))
-                .filter(|(likeness, _)| *likeness > 0.8)
-                .max_by(|(one, _), (other, _)| one.total_cmp(other))
-                .map(|(_, name)| name.clone());
+            let names: Vec<&String> = self.0.keys().collect();
+            let nearest = nearest::alike(kernel, &names).first().map(|name| (*name).to_owned());
             return Err(LaunchError::Missing { kernel, nearest });
         };
         let parameters = K::parameters();

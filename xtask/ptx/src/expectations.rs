@@ -189,7 +189,7 @@ impl Expectations {
         let mut failures = Vec::new();
         for (kernel, stated) in &self.by_kernel {
             if !kernels.contains(kernel) {
-                let hint = xtask::nearest::hint(kernel, kernels);
+                let hint = nearest::hint(kernel, kernels);
                 failures.push(format!("{}: there is no kernel `{kernel}`{hint}", stated[0].place));
             }
         }

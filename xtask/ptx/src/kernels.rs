@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 use cuda_builder::{Artifact, CudaBuilder, NvvmArch};
 use ptx::outline::Outline;
 use xtask::misuse::Misuse;
-use xtask::nearest;
 
 /// The architectures that the tests build for: the oldest that CUDA 13 knows, then one per generation. 90a is there
 /// too, since features of `a` variants are spelled differently.
