@@ -18,6 +18,7 @@ use cuda_driver::PtxVersion;
 use cuda_launch::Signatures;
 use cust::module::Module;
 use gpu_kernels::fill::{fill_f32, fill_f64};
+use simt::ptx::outline::Header;
 
 /// The PTX texts that the build script made of `gpu-kernels`, one for each architecture.
 const EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -41,10 +42,8 @@ impl<'a> Artefact<'a> {
     /// # Errors
     /// The text has no `.version` or no `.target` line.
     pub(crate) fn read(ptx: &'a str) -> Result<Artefact<'a>> {
-        let directive =
-            |name: &str| ptx.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
-        let target = directive(".target").and_then(|target| {
-            let name = target.strip_prefix("sm_")?.split([',', ' ']).next()?;
+        let target = Header::of(ptx).target.and_then(|target| {
+            let name = target.strip_prefix("sm_")?;
             let (digits, variant) = name.split_at(name.trim_end_matches(char::is_alphabetic).len());
             Some((digits.parse().ok()?, variant))
         });

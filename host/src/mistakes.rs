@@ -4,13 +4,10 @@ use clap::{
     Command, Error,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use std::{cmp::Reverse, fmt};
+use std::fmt;
 
 /// The exit status for a wrong command line.
 pub(crate) const EXIT_STATUS: u8 = 2;
-
-/// Names suggested at most for one that does not exist.
-const SUGGESTIONS: usize = 3;
 
 /// So few values of an option are named in its error.
 const FEW: usize = 5;
@@ -83,18 +80,15 @@ pub(crate) fn explain(error: &Error, definition: &Command, first: Option<&str>) 
 
 /// `there is no kernel 'ofset_f32'; did you mean offset_f32? ..`
 pub(crate) fn no_such(kind: &str, wrong: &str, names: &[&str], list: &str) -> String {
-    match did_you_mean(wrong, names) {
-        hint if hint.is_empty() => format!("there is no {kind} '{wrong}'; {list}"),
-        hint => format!("there is no {kind} '{wrong}'{hint} {list}"),
-    }
+    format!("there is no {kind} '{wrong}'{}", nearest::hint_or(wrong, names, list))
 }
 
 /// `--format takes no 'jsn'; did you mean json?`
 fn no_value(option: &str, wrong: &str, values: &[&str]) -> String {
-    match did_you_mean(wrong, values) {
+    match nearest::hint(wrong, values) {
         hint if !hint.is_empty() => format!("{option} takes no '{wrong}'{hint}"),
         _ if values.len() <= FEW => {
-            format!("{option} takes no '{wrong}'; its values are {}", joined(values, "and"))
+            format!("{option} takes no '{wrong}'; its values are {}", nearest::joined(values, "and"))
         }
         _ => format!("{option} takes no '{wrong}'; `--help` lists its values"),
     }
@@ -129,7 +123,7 @@ fn option(wrong: &str, definition: &Command, first: Option<&str>) -> Option<Stri
     let names = options(command);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let name = command.get_name();
-    let hint = match did_you_mean(wrong, &names) {
+    let hint = match nearest::hint(wrong, &names) {
         hint if hint.is_empty() => ";".to_string(),
         hint => hint,
     };
@@ -148,53 +142,6 @@ fn text(error: &Error, kind: ContextKind) -> Option<&str> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text),
         _ => None,
-    }
-}
-
-/// `; did you mean offset_f32 or offset_f64?`, or nothing where no name is alike.
-pub(crate) fn did_you_mean(wrong: &str, names: &[&str]) -> String {
-    match alike(wrong, names) {
-        names if names.is_empty() => String::new(),
-        names => format!("; did you mean {}?", joined(&names, "or")),
-    }
-}
-
-/// Picks the names that are most like `wrong`, nearest first, at most three: those that begin with it, or else those of which at
-/// most half of the letters differ and that are hardly farther away than the nearest.
-pub(crate) fn alike<'n>(wrong: &str, names: &[&'n str]) -> Vec<&'n str> {
-    let bare = |name: &str| name.trim_start_matches('-').to_ascii_lowercase();
-    let wrong = bare(wrong);
-    let begins = wrong.len() > 1 && names.iter().any(|name| bare(name).starts_with(&wrong));
-    let mut near: Vec<(usize, Reverse<usize>, &'n str)> = names
-        .iter()
-        .filter_map(|&name| {
-            let candidate = bare(name);
-            let distance = strsim::osa_distance(&wrong, &candidate);
-            let length = wrong.chars().count().max(candidate.chars().count());
-            // Of names equally far away, people mean the one that begins right.
-            let alike = wrong.chars().zip(candidate.chars()).take_while(|(one, other)| one == other).count();
-            let found = if begins { candidate.starts_with(&wrong) } else { 2 * distance <= length };
-            found.then_some((distance, Reverse(alike), name))
-        })
-        .collect();
-    near.sort_by_key(|(distance, alike, _)| (*distance, *alike));
-    let nearest = near.first().map_or(0, |(distance, ..)| *distance);
-    let farthest = match nearest {
-        // A name that is right but for its capitals needs no alternatives.
-        0 => 0,
-        _ if begins => usize::MAX,
-        _ => nearest + 1,
-    };
-    let near = near.into_iter().take_while(|(distance, ..)| *distance <= farthest);
-    near.map(|(.., name)| name).take(SUGGESTIONS).collect()
-}
-
-/// `a`, `a or b`, `a, b or c`.
-pub(crate) fn joined(names: &[&str], last: &str) -> String {
-    match names {
-        [] => String::new(),
-        [name] => (*name).to_string(),
-        [names @ .., name] => format!("{} {last} {name}", names.join(", ")),
     }
 }
 
@@ -304,18 +251,6 @@ mod tests {
                 "there is no simulated card 'c860'; did you mean c870 or c1060? `coalesce devices` lists the cards"
             )
         );
-    }
-
-    #[test]
-    fn at_most_three_names_are_suggested_nearest_first() {
-        let names = ["tile", "tile_down", "tiles", "til", "tilt", "transpose"];
-        assert_eq!(alike("tyle", &names), ["tile", "tiles", "til"]);
-        assert_eq!(alike("Tile", &names), ["tile"]);
-        assert_eq!(alike("trans", &names), ["transpose"]);
-        assert_eq!(alike("tile_", &names), ["tile_down"]);
-        assert_eq!(alike("ti", &names), ["til", "tile", "tilt"]);
-        assert_eq!(alike("matmul", &names), [""; 0]);
-        assert_eq!(did_you_mean("tyle", &names), "; did you mean tile, tiles or til?");
     }
 
     #[test]

@@ -81,11 +81,11 @@ pub(crate) fn no_such_device(text: &str) -> String {
     let devices: Vec<String> = cards.iter().map(|card| format!("sim:{}", card.key)).collect();
     let keys: Vec<&str> = cards.iter().map(|card| card.key.as_str()).collect();
     let of_card = |key: &str| keys.iter().position(|known| *known == key).map(|at| devices[at].as_str());
-    let mut meant: Vec<&str> = mistakes::alike(text, &keys).into_iter().filter_map(of_card).collect();
+    let all: Vec<&str> =
+        ["auto", "cuda", "cuda:0"].into_iter().chain(devices.iter().map(String::as_str)).collect();
+    let mut meant: Vec<&str> = nearest::alike(text, &keys).into_iter().filter_map(of_card).collect();
     if meant.is_empty() {
-        let all: Vec<&str> =
-            ["auto", "cuda", "cuda:0"].into_iter().chain(devices.iter().map(String::as_str)).collect();
-        meant = mistakes::alike(text, &all);
+        meant = nearest::alike(text, &all);
     }
     match meant.as_slice() {
         [] => format!(
@@ -93,7 +93,7 @@ pub(crate) fn no_such_device(text: &str) -> String {
         ),
         meant => format!(
             "there is no device '{text}'; did you mean {}? `coalesce devices` lists the GPUs and the cards",
-            mistakes::joined(meant, "or"),
+            nearest::joined(meant, "or"),
         ),
     }
 }

@@ -3,7 +3,6 @@
 pub mod cargo;
 pub mod layout;
 pub mod misuse;
-pub mod nearest;
 
 use tools::process;
 

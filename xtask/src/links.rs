@@ -116,7 +116,7 @@ fn holds(root: &Path, page: &Path, target: &str, texts: &BTreeMap<PathBuf, Strin
     if headings.iter().any(|heading| heading == anchor) {
         return Ok(());
     }
-    Err(format!("names a heading that {shown} does not have{}", crate::nearest::hint(anchor, &headings)))
+    Err(format!("names a heading that {shown} does not have{}", nearest::hint(anchor, &headings)))
 }
 
 /// Says why an external link is malformed, if it is.

@@ -21,11 +21,11 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use nearest::hint_or;
 use xtask::misuse::{self, Misuse};
-use xtask::nearest::hint_or;
 
 pub(crate) use tools::process;
-pub(crate) use xtask::{cargo, layout, nearest, print};
+pub(crate) use xtask::{cargo, layout, print};
 
 /// Run Coalesce's experiments and look after its code.
 #[derive(Parser)]

@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use ptx::outline::{Kind, Statement, statements};
+
 use crate::llvm::{Location, Module, Position};
 
 /// Line numbers from here on are numbers of chains. No source file is so long.
@@ -45,31 +47,26 @@ pub(crate) fn write_out(ptx: &str, chains: &Chains) -> String {
     }
     let mut writer = Writer { chains, files: Files::of(ptx), names: Names::default(), last: HashMap::new() };
     let mut text = String::with_capacity(ptx.len() * 2);
-    for line in ptx.lines() {
-        match location(line).and_then(|(file, line, column)| writer.marked(file, line, column)) {
-            Some(locations) => text += &locations,
-            None => {
-                if let Some(place) = location(line) {
-                    writer.last.insert(place, Vec::new());
-                } else if line.trim_start().starts_with(".visible") || line.starts_with(".func") {
-                    // Positions of another function do not carry over.
-                    writer.last.clear();
+    let mut copied = 0;
+    for Statement { kind, span, .. } in statements(ptx) {
+        match kind {
+            Kind::Location { file, line, column } => match writer.marked(file, line, column) {
+                Some(locations) => {
+                    text += &ptx[copied..span.start];
+                    text += &locations;
+                    copied = span.end;
                 }
-                text += line;
-                text.push('\n');
-            }
+                None => drop(writer.last.insert((file, line, column), Vec::new())),
+            },
+            // Positions of another function do not carry over.
+            Kind::Function { .. } => writer.last.clear(),
+            _ => {}
         }
     }
+    text += &ptx[copied..];
     text += &writer.files.added;
     text += &writer.names.section();
     text
-}
-
-/// File, line and column of a `.loc` directive as LLVM writes it.
-fn location(line: &str) -> Option<Place> {
-    let rest = line.trim_start().strip_prefix(".loc")?;
-    let mut numbers = rest.split_whitespace().map(|word| word.parse::<u32>().ok());
-    Some((numbers.next()??, numbers.next()??, numbers.next()??))
 }
 
 /// Number of a file, line, column.
@@ -93,7 +90,7 @@ impl Writer<'_> {
             let file = if depth == 0 { file } else { self.files.number(&position.file) };
             places.push((file, position.line, if depth == 0 { column } else { position.column }));
         }
-        let mut text = String::new();
+        let mut directives = Vec::new();
         // From the kernel inwards. A caller is written again only if its place last had another one.
         for depth in (0..places.len()).rev() {
             let callers = places[depth + 1..].to_vec();
@@ -102,15 +99,15 @@ impl Writer<'_> {
                 continue;
             }
             let (file, line, column) = places[depth];
-            let _ = write!(text, "\t.loc\t{file} {line} {column}");
+            let mut text = format!(".loc\t{file} {line} {column}");
             if let Some((file, line, column)) = callers.first() {
                 let name = self.names.label(&chain[depth].function);
                 let _ = write!(text, ", function_name {name}, inlined_at {file} {line} {column}");
             }
-            text.push('\n');
+            directives.push(text);
             self.last.insert(places[depth], callers);
         }
-        Some(text)
+        Some(directives.join("\n\t"))
     }
 }
 
@@ -124,11 +121,11 @@ struct Files {
 impl Files {
     /// Those that LLVM has written.
     fn of(ptx: &str) -> Self {
-        let directive = |line: &str| -> Option<(String, u32)> {
-            let (number, name) = line.trim_start().strip_prefix(".file")?.trim_start().split_once(' ')?;
-            Some((name.trim().trim_matches('"').to_owned(), number.parse().ok()?))
-        };
-        let numbers: HashMap<String, u32> = ptx.lines().filter_map(directive).collect();
+        let files = statements(ptx).filter_map(|statement| match statement.kind {
+            Kind::File { number, name } => Some((name.to_owned(), number)),
+            _ => None,
+        });
+        let numbers: HashMap<String, u32> = files.collect();
         let next = numbers.values().max().map_or(1, |last| last + 1);
         Self { numbers, next, added: String::new() }
     }

@@ -69,7 +69,6 @@ mod markers;
 mod names;
 mod passes;
 mod pipeline;
-pub mod ptx;
 mod stamp;
 pub mod toolchain;
 
@@ -81,6 +80,7 @@ pub use audit::{DRIVER_FUNCTIONS, Finding};
 pub use build::{Artifact, Build};
 pub use builder::{CudaBuilder, DebugInfo, EmitOption};
 pub use error::CudaBuilderError;
+pub use ptx;
 
 /// The README's examples, which run as tests.
 #[cfg(doctest)]

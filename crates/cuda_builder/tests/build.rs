@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cuda_builder::ptx::Ptx;
+use cuda_builder::ptx::outline::{Header, Outline};
 use cuda_builder::{Build, CudaBuilder, CudaBuilderError, Finding, NvvmArch};
 
 /// A crate in a folder of its own, and the right to build.
@@ -73,7 +73,7 @@ fn shared_folder() -> PathBuf {
 
 /// One kernel's PTX.
 fn entry(ptx: &str, name: &str) -> String {
-    Ptx::parse(ptx).extract(name).unwrap_or_else(|| panic!("no kernel {name} in\n{ptx}"))
+    Outline::of(ptx).extract(name).unwrap_or_else(|| panic!("no kernel {name} in\n{ptx}"))
 }
 
 fn read(path: &Path) -> String {
@@ -120,9 +120,9 @@ pub unsafe extern "ptx-kernel" fn plain(from: *const f32, to: *mut f32) {
 fn statics_parameters_and_launch_bounds_reach_the_ptx() {
     let krate = Krate::new("memories", MEMORIES);
     let ptx = krate.ptx();
-    assert_eq!(Ptx::parse(&ptx).target(), Some("sm_75"));
-    assert_eq!(Ptx::parse(&ptx).version(), Some("7.4"));
-    let mut entries = Ptx::parse(&ptx).entries();
+    let outline = Outline::of(&ptx);
+    assert_eq!((outline.header.target, outline.header.version), (Some("sm_75"), Some((7, 4))));
+    let mut entries: Vec<&str> = outline.entries().collect();
     entries.sort();
     assert_eq!(entries, ["plain", "reverse"]);
     let reverse = entry(&ptx, "reverse");
@@ -164,12 +164,12 @@ fn several_architectures_come_from_one_compile_and_nothing_is_done_twice() {
     let made: Vec<NvvmArch> = first.artifacts.iter().map(|artifact| artifact.arch).collect();
     assert_eq!(made, arches);
     for (artifact, (target, version)) in
-        first.artifacts.iter().zip([("sm_90a", "8.3"), ("sm_75", "7.4"), ("sm_120", "8.7")])
+        first.artifacts.iter().zip([("sm_90a", (8, 3)), ("sm_75", (7, 4)), ("sm_120", (8, 7))])
     {
         assert_eq!(artifact.ptx, out.with_file_name(format!("kernels.{}.ptx", artifact.arch)));
         let text = read(&artifact.ptx);
-        assert_eq!(Ptx::parse(&text).target(), Some(target));
-        assert_eq!(Ptx::parse(&text).version(), Some(version));
+        let header = Header::of(&text);
+        assert_eq!((header.target, header.version), (Some(target), Some(version)));
         assert!(entry(&text, "reverse").contains("ld.shared.b32"));
     }
     let second = build();
@@ -198,7 +198,7 @@ fn one_architecture_is_written_where_it_was_asked_for() {
     let written =
         krate.builder().copy_to(&out).final_module_path(&linked).emit_llvm_ir(true).build().unwrap();
     assert_eq!(written, out);
-    assert_eq!(Ptx::parse(&read(&out)).entries().len(), 2);
+    assert_eq!(Outline::of(&read(&out)).entries().count(), 2);
     assert!(read(&out.with_extension("ll")).contains("define ptx_kernel void @reverse("));
     // Before optimisation the accesses still go through casts; after it they do not.
     assert!(read(&linked).contains("addrspacecast (ptr addrspace(3)"));
@@ -267,7 +267,8 @@ fn kernels_and_statics_of_a_dependency_come_along() {
     );
     let build = krate.build().unwrap();
     let ptx = read(&build.artifacts[0].ptx);
-    let mut entries = Ptx::parse(&ptx).entries();
+    let outline = Outline::of(&ptx);
+    let mut entries: Vec<&str> = outline.entries().collect();
     entries.sort();
     assert_eq!(entries, ["library", "own"]);
     assert!(
@@ -304,7 +305,8 @@ fn a_dependency_that_is_a_cdylib_too_builds_once() {
     let source = read(&krate.path().join("src/lib.rs")).replace(PANIC_HANDLER, "");
     krate.write("src/lib.rs", &source);
     let build = krate.build().unwrap();
-    assert_eq!(Ptx::parse(&read(&build.artifacts[0].ptx)).entries(), ["own"]);
+    let ptx = read(&build.artifacts[0].ptx);
+    assert_eq!(Outline::of(&ptx).entries().collect::<Vec<_>>(), ["own"]);
     // Without a hash in its name, as cargo names what could be installed.
     let rlib = shared_folder().join("nvptx64-nvidia-cuda/release/deps/libgpu.rlib");
     let compiled = || std::fs::metadata(&rlib).unwrap().modified().unwrap();
@@ -346,7 +348,8 @@ fn a_program_that_allocates_and_formats_is_whole() {
     "#;
     let krate = Krate::new("allocates", source);
     let ptx = krate.ptx();
-    let mut externals = Ptx::parse(&ptx).external_functions();
+    let outline = Outline::of(&ptx);
+    let mut externals: Vec<&str> = outline.external_functions().collect();
     externals.sort();
     assert_eq!(externals, ["free", "malloc"]);
 

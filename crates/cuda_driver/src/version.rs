@@ -46,9 +46,8 @@ pub struct PtxVersion {
 impl PtxVersion {
     /// Returns the version that a PTX text states.
     pub fn of(ptx: &str) -> Option<PtxVersion> {
-        let stated = ptx.lines().find_map(|line| line.trim_start().strip_prefix(".version"))?;
-        let (major, minor) = stated.split_whitespace().next()?.split_once('.')?;
-        Some(PtxVersion { major: major.parse().ok()?, minor: minor.parse().ok()? })
+        let (major, minor) = simt::ptx::outline::Header::of(ptx).version?;
+        Some(PtxVersion { major, minor })
     }
 
     /// Returns the oldest driver that reads PTX of this version, by the same table. From 9.0 on PTX is numbered like

@@ -8,6 +8,7 @@ use cuda_driver::ext;
 use cuda_std::launch::{Cluster, Kernel, SafeKernel, Wire};
 use cust::function::Function;
 use cust::stream::Stream;
+use ptx::outline::Outline;
 
 use crate::argument::IntoArguments;
 use crate::error::LaunchError;
@@ -54,26 +55,13 @@ fn list(parameters: &[Declared]) -> String {
 }
 
 impl Signatures {
-    /// Reads the entry points of a PTX text. Leaves out lines that it cannot read: the driver is the one to refuse them.
+    /// Reads the entry points of a PTX text. Leaves out what it cannot read: the driver is the one to refuse it.
     #[must_use]
     pub fn of(ptx: &str) -> Self {
-        let mut signatures = BTreeMap::new();
-        for part in ptx.split(".entry").skip(1) {
-            let part = part.trim_start();
-            let end = part.find(|c: char| c.is_whitespace() || c == '(' || c == '{').unwrap_or(part.len());
-            let (name, rest) = part.split_at(end);
-            let list = match rest.trim_start().strip_prefix('(') {
-                Some(list) => list.split_once(')').map_or("", |(list, _)| list),
-                None => "",
-            };
-            let parameters: Option<Vec<Declared>> =
-                list.split(',').map(str::trim).filter(|text| !text.is_empty()).map(declared).collect();
-            if let Some(parameters) = parameters {
-                let cluster = cluster_directive(rest.split('{').next().unwrap_or_default());
-                signatures.insert(name.to_owned(), Entry { parameters, cluster });
-            }
-        }
-        Self(signatures)
+        let outline = Outline::of(ptx);
+        let heads = outline.items.iter().filter(|item| item.is_entry());
+        let heads = heads.filter_map(|item| item.declaration().ok());
+        Self(heads.filter_map(|head| Some((head.name.to_string(), Entry::of(&head)?))).collect())
     }
 
     /// The names of the entry points, sorted.
@@ -94,13 +82,8 @@ impl Signatures {
     pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
         let kernel = K::NAME;
         let Some(found) = self.0.get(kernel) else {
-            let nearest = self
-                .0
-                .keys()
-                .map(|name| (strsim::jaro_winkler(name, kernel), name))
-                .filter(|(likeness, _)| *likeness > 0.8)
-                .max_by(|(one, _), (other, _)| one.total_cmp(other))
-                .map(|(_, name)| name.clone());
+            let names: Vec<&String> = self.0.keys().collect();
+            let nearest = nearest::alike(kernel, &names).first().map(|name| (*name).to_owned());
             return Err(LaunchError::Missing { kernel, nearest });
         };
         let parameters = K::parameters();
@@ -125,32 +108,22 @@ impl Signatures {
     }
 }
 
-/// The numbers of `.reqnctapercluster`, of which the last may be missing, among the directives of an entry point.
-fn cluster_directive(directives: &str) -> Option<[u32; 3]> {
-    let (_, numbers) = directives.split_once(".reqnctapercluster")?;
-    let numbers = numbers.split('.').next()?.split(',').map_while(|number| number.trim().parse().ok());
-    let mut cluster = [1; 3];
-    for (axis, number) in cluster.iter_mut().zip(numbers) {
-        *axis = number;
+impl Entry {
+    /// What a head says; `None` for a parameter without a size.
+    fn of(head: &ptx::Function) -> Option<Self> {
+        let declared = |parameter: &ptx::Parameter| {
+            let bytes = parameter.size()?.try_into().ok()?;
+            Some(Declared { bytes, float: parameter.scalar.word().starts_with('f') })
+        };
+        let parameters = head.parameters.iter().map(declared).collect::<Option<_>>()?;
+        // Of the numbers, the last may be missing.
+        let cluster = head.directive("reqnctapercluster").map(|numbers| {
+            let mut cluster = [1; 3];
+            cluster.iter_mut().zip(numbers).for_each(|(axis, number)| *axis = *number);
+            cluster
+        });
+        Some(Self { parameters, cluster })
     }
-    Some(cluster)
-}
-
-/// One parameter, such as `.param .u64 .ptr .align 1 copy_param_0` or `.param .align 4 .b8 pair_param_1[8]`.
-fn declared(text: &str) -> Option<Declared> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    // An alignment and attributes may stand before and behind the type.
-    let ty = words.iter().find_map(|word| {
-        let word = word.strip_prefix('.')?;
-        let (kind, bits) = word.split_at(1);
-        let bits: usize = bits.parse().ok()?;
-        matches!(kind, "u" | "s" | "b" | "f").then_some((kind, bits))
-    })?;
-    let count = match words.last()?.split_once('[') {
-        Some((_, count)) => count.strip_suffix(']')?.parse().ok()?,
-        None => 1,
-    };
-    Some(Declared { bytes: ty.1 / 8 * count, float: ty.0 == "f" })
 }
 
 /// A module on the device, whose kernels are compared with the program's before they are launched.

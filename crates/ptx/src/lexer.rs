@@ -78,6 +78,18 @@ impl<'text> Lexer<'text> {
         self.text
     }
 
+    /// Returns the offset in bytes behind the last token.
+    pub(super) fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Moves past what [`Lexer::next`] has just refused, so that it can go on.
+    pub(super) fn pass(&mut self, problem: &Problem) {
+        if let Problem::UnknownCharacter(character) = problem {
+            self.place += character.len_utf8();
+        }
+    }
+
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.place + ahead).copied().unwrap_or(0)
     }
@@ -254,7 +266,7 @@ impl<'text> Lexer<'text> {
         let start = self.place;
         let mut depth = 1;
         loop {
-            self.skip_blanks()?;
+            self.skip_while(|byte| !matches!(byte, b'{' | b'}' | b'"' | b'/' | b'\n'));
             match self.bytes.get(self.place) {
                 None => return Ok(None),
                 Some(b'{') => depth += 1,
@@ -267,7 +279,11 @@ impl<'text> Lexer<'text> {
                     self.quoted(self.position())?;
                     continue;
                 }
-                Some(_) => {}
+                Some(b'/') if !matches!(self.peek(1), b'/' | b'*') => {}
+                _ => {
+                    self.skip_blanks()?;
+                    continue;
+                }
             }
             self.place += 1;
         }

@@ -1,10 +1,11 @@
 //! Parses PTX, NVIDIA's virtual instruction set, from text to a tree that can be executed.
 //!
-//! [`parse`] reads a file in one pass and returns an owned [`Module`]: names are resolved, and each instruction has its line in the file and, if the file has `.loc` directives, in the source
-//! ([`Index::source`]). Printing a module gives text that parses to an equal module. [`cfg`](mod@cfg) finds the basic
-//! blocks of a function and the points at which divergent lanes reconverge. [`lines`] traces each instruction to the
-//! line of its author's source, and [`Sources`] reads the text of those lines. [`op`](mod@op) has what an opcode says,
-//! with its modifiers parsed; it is decoded once for each distinct opcode of a module ([`Opcode::op`]).
+//! [`parse`] reads a file in one pass and returns an owned [`Module`]: names are resolved, and each instruction has its
+//! line in the file and, if the file has `.loc` directives, in the source ([`Index::source`]). Printing a module gives
+//! text that parses to an equal module. [`op`](mod@op) has what an opcode says, with its modifiers parsed; it is decoded
+//! once for each distinct opcode of a module ([`Opcode::op`]). [`cfg`](mod@cfg) finds the basic blocks of a function and
+//! the points at which divergent lanes reconverge. [`lines`] traces each instruction to the line of its author's source,
+//! and [`Sources`] reads the text of those lines. [`outline`] has the statements and items of a text as slices of it.
 //!
 //! ```
 //! let module = ptx::parse(".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry nothing() { ret; }")?;
@@ -27,6 +28,7 @@ pub mod lines;
 mod module;
 mod names;
 pub mod op;
+pub mod outline;
 mod parser;
 mod print;
 mod source;
@@ -48,10 +50,19 @@ pub use source::{Inlined, Location, LocationId, SourceFile};
 pub use sources::Sources;
 pub use types::{Component, Linkage, SPECIAL_REGISTERS, ScalarType, Space, SpecialRegister};
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Parses a PTX file.
 ///
 /// # Errors
 /// [`ParseError`] with the position, the problem and the line.
 pub fn parse(text: &str) -> Result<Module, ParseError> {
     parser::Parser::parse(text).map_err(|(position, problem)| ParseError::new(text, position, problem))
+}
+
+/// Parses the head of a function that a semicolon ends.
+fn parse_declaration(text: &str) -> Result<Function, ParseError> {
+    parser::Parser::declaration(text).map_err(|(position, problem)| ParseError::new(text, position, problem))
 }

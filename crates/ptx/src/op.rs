@@ -308,12 +308,14 @@ pub enum OpError {
         modifier: String,
     },
     /// The instruction needs a modifier.
-    #[error("{opcode}: lacks {what}")]
+    #[error("{opcode}: lacks {what}{}", if found.is_empty() { String::new() } else { format!("; found .{found}") })]
     Lacks {
         /// The whole opcode.
         opcode: String,
         /// The missing part.
         what: &'static str,
+        /// The modifiers that have no meaning yet where it is missing, separated by dots.
+        found: String,
     },
 }
 

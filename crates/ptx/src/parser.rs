@@ -8,7 +8,7 @@ mod top;
 
 use super::error::Problem;
 use super::lexer::{Fault, Lexer, Token, TokenKind};
-use super::module::{Immediate, Module, Position};
+use super::module::{Function, Immediate, Item, Module, Position};
 use super::names::{Interner, Map, Name};
 
 type Parsed<T> = Result<T, Fault>;
@@ -34,18 +34,28 @@ struct Global {
 }
 
 impl<'text> Parser<'text> {
-    pub(super) fn parse(text: &'text str) -> Parsed<Module> {
+    fn new(text: &'text str) -> Parsed<Self> {
         let mut lexer = Lexer::new(text);
         let token = lexer.next()?;
-        let mut parser = Self {
-            lexer,
-            token,
-            interner: Interner::default(),
-            module: Module::default(),
-            globals: Map::default(),
-        };
+        let (interner, module, globals) = (Interner::default(), Module::default(), Map::default());
+        Ok(Self { lexer, token, interner, module, globals })
+    }
+
+    /// Parses a file.
+    pub(super) fn parse(text: &'text str) -> Parsed<Module> {
+        let mut parser = Self::new(text)?;
         parser.file()?;
         Ok(parser.module)
+    }
+
+    /// Parses a function's declaration alone.
+    pub(super) fn declaration(text: &'text str) -> Parsed<Function> {
+        let mut parser = Self::new(text)?;
+        parser.definition()?;
+        match (parser.module.items.pop(), parser.token.kind) {
+            (Some(Item::Function(function)), TokenKind::End) => Ok(function),
+            _ => parser.unexpected("a function's head and nothing behind it"),
+        }
     }
 
     /// Moves on and returns the token that was current.

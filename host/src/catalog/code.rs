@@ -2,7 +2,11 @@
 
 use crate::kernels;
 use report::{CodeLine, Place};
-use simt::ptx::{self, lines::origins};
+use simt::ptx::{
+    self,
+    lines::origins,
+    outline::{Item, Outline, lines_without_debugging},
+};
 use std::collections::BTreeMap;
 
 /// The PTX of every kernel that the program carries, for the newest architecture that it has, or the one that the kernel
@@ -20,52 +24,16 @@ fn of_text(text: &str) -> BTreeMap<String, Vec<CodeLine>> {
             (origin.ptx_line, own.map(|line| Place { file: line.file.to_string(), line: line.line }))
         })
         .collect();
-    let mut kernels = BTreeMap::new();
-    let mut lines = (1..).zip(text.lines());
-    while let Some((number, line)) = lines.next() {
-        let Some(name) = entry(line) else { continue };
-        let code = |(number, line): (u32, &str)| CodeLine {
-            text: line.to_string(),
+    let lines = lines_without_debugging(text);
+    let code = |item: &Item<'_>| {
+        let own = lines.iter().filter(|(number, _)| item.lines.contains(number));
+        let line = |&(number, text): &(u32, &str)| CodeLine {
+            text: text.to_string(),
             place: places.get(&number).cloned().flatten(),
         };
-        let mut body = vec![code((number, line))];
-        // Inline assembly has blocks within the kernel's.
-        let mut depth = 0;
-        for (number, line) in lines.by_ref() {
-            if !is_for_debuggers(line) {
-                body.push(code((number, line)));
-            }
-            depth += braces(line);
-            if depth == 0 && line.trim_end().ends_with('}') {
-                break;
-            }
-        }
-        // What was left out leaves empty lines.
-        body.dedup_by(|next, line| next.text.trim().is_empty() && line.text.trim().is_empty());
-        kernels.insert(name.to_string(), body);
-    }
-    kernels
-}
-
-/// The name of the kernel that begins in a line.
-fn entry(line: &str) -> Option<&str> {
-    let (_, rest) = line.split_once(".entry ")?;
-    let end =
-        rest.find(|letter: char| !(letter.is_alphanumeric() || "_$%".contains(letter))).unwrap_or(rest.len());
-    Some(&rest[..end])
-}
-
-/// How many more blocks begin in a line than end there.
-fn braces(line: &str) -> i32 {
-    let code = line.split("//").next().unwrap_or_default();
-    code.chars().map(|letter| i32::from(letter == '{') - i32::from(letter == '}')).sum()
-}
-
-/// Whether a line ties instructions to lines of source, and does nothing else.
-fn is_for_debuggers(line: &str) -> bool {
-    let line = line.trim();
-    let label = ["$L__tmp", "$L__func_begin", "$L__func_end"].iter().any(|start| line.starts_with(start));
-    line.starts_with(".loc") || label && line.ends_with(':')
+        (item.name.to_string(), own.map(line).collect())
+    };
+    Outline::of(text).items.iter().filter(|item| item.is_entry()).map(code).collect()
 }
 
 #[cfg(test)]

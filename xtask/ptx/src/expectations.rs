@@ -12,7 +12,7 @@
 //! pub unsafe fn copy_vector(source: &[Vector], destination: *mut Vector) { .. }
 //! ```
 //!
-//! - `contains TEXT`: TEXT is there; `contains 4x TEXT`: on at least four lines.
+//! - `contains TEXT`: TEXT is there; `contains 4x TEXT`: in at least four statements.
 //! - `lacks TEXT`: it is not.
 //! - TEXT may be alternatives: `contains ld.global.v4.b32 or ld.global.v2.b64` (one of them is there), `lacks div or rem`
 //!   (neither is).
@@ -21,8 +21,8 @@
 //! - Where no `fn NAME` follows, because a macro writes the kernels, the promise names them:
 //!   `// PTX offset_f32, offset_f64: contains ld.global`.
 //!
-//! TEXT is looked for in the instructions and declarations of the kernel's body, one line at a time; comments, `.loc` and
-//! `.file` lines don't count. It stands for whole words or leading parts of dotted words: `ld.global` is found in
+//! TEXT is looked for in the instructions and declarations of the kernel, one statement at a time, not in comments or
+//! debug directives. It stands for whole words or leading parts of dotted words: `ld.global` is found in
 //! `ld.global.nc.b32`, `ld.global.b3` is not found in `ld.global.b32`. A `*` stands for any run of characters
 //! without a space: `ld.global*.v4.b32`.
 //!
@@ -38,7 +38,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::pattern::{finds, finds_any, instruction, is_generic_access};
+use ptx::op::Op;
+use ptx::outline::{Kind, Statement, statements};
+
+use crate::pattern::{finds, finds_any};
 
 /// A rule that holds for every kernel unless it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,13 +73,19 @@ impl Law {
         }
     }
 
-    /// Whether this line of PTX breaks the law.
-    fn is_broken_by(self, line: &str) -> bool {
+    /// Whether a statement of PTX breaks the law.
+    fn is_broken_by(self, statement: &Statement<'_>) -> bool {
+        let op = match statement.kind {
+            Kind::Instruction(opcode) => Op::read(opcode).ok(),
+            _ => None,
+        };
         match self {
-            Law::Call => finds("call", line),
-            Law::Local => finds(".local", line),
-            Law::Generic => is_generic_access(line),
-            Law::Trap => finds("trap", line),
+            Law::Call => op == Some(Op::Call),
+            Law::Local => finds(".local", statement.text),
+            Law::Generic => op.is_some_and(|op| {
+                matches!(op, Op::Ld(_) | Op::Ldu(_) | Op::St(_) | Op::Atomic(_)) && op.space().is_none()
+            }),
+            Law::Trap => op == Some(Op::Trap),
             Law::Spills => false,
         }
     }
@@ -180,7 +189,7 @@ impl Expectations {
         let mut failures = Vec::new();
         for (kernel, stated) in &self.by_kernel {
             if !kernels.contains(kernel) {
-                let hint = xtask::nearest::hint(kernel, kernels);
+                let hint = nearest::hint(kernel, kernels);
                 failures.push(format!("{}: there is no kernel `{kernel}`{hint}", stated[0].place));
             }
         }
@@ -198,17 +207,20 @@ impl Expectations {
     /// The violations of one kernel's PTX on an architecture of this compute capability (`90` for both compute_90 and
     /// 90a).
     pub(crate) fn check(&self, kernel: &str, capability: u32, body: &str) -> Vec<String> {
-        let lines: Vec<&str> = body.lines().map(instruction).filter(|line| !line.is_empty()).collect();
+        let statements: Vec<Statement<'_>> =
+            statements(body).filter(|statement| !statement.kind.is_for_debuggers()).collect();
+        let find = |text| statements.iter().filter(move |statement| finds_any(text, statement.text));
         let mut failures = Vec::new();
         for law in Law::ALL {
             if self.allows(kernel, law) {
                 continue;
             }
-            if let Some(line) = lines.iter().find(|line| law.is_broken_by(line)) {
+            if let Some(statement) = statements.iter().find(|statement| law.is_broken_by(statement)) {
                 failures.push(format!(
-                    "{kernel}: breaks the law `no {}` with `{line}`; if that is meant, write \
+                    "{kernel}: breaks the law `no {}` with `{}`; if that is meant, write \
                      `// PTX: allows {} because REASON` above it",
                     law.name(),
+                    statement.text,
                     law.name()
                 ));
             }
@@ -219,7 +231,7 @@ impl Expectations {
             }
             match promise {
                 Promise::Contains { text, times } => {
-                    let found = lines.iter().filter(|line| finds_any(text, line)).count();
+                    let found = find(text).count();
                     if found < *times {
                         failures.push(
                             format!("{kernel}: should contain `{promise}` ({place}): found {found}x")
@@ -228,8 +240,9 @@ impl Expectations {
                     }
                 }
                 Promise::Lacks { text } => {
-                    if let Some(line) = lines.iter().find(|line| finds_any(text, line)) {
-                        failures.push(format!("{kernel}: should lack `{text}` ({place}): has `{line}`"));
+                    if let Some(found) = find(text).next() {
+                        let found = found.text.lines().next().unwrap_or_default();
+                        failures.push(format!("{kernel}: should lack `{text}` ({place}): has `{found}`"));
                     }
                 }
                 Promise::Allows { .. } => {}

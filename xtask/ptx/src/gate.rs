@@ -19,6 +19,7 @@ pub(crate) fn check_promises(built: &[Built], expectations: &Expectations) -> Re
     // Most failures are the same for several architectures; each is reported once.
     let mut broken: Vec<(String, Vec<String>)> = Vec::new();
     for one in built {
+        failures.extend(read_back(&one.text).err().map(|error| format!("{}: {error:#}", one.arch)));
         // A kernel may be missing where its instructions are missing; newer devices have every kernel of older ones.
         let missing: Vec<&str> =
             first.kernels.iter().filter(|kernel| !one.kernels.contains(kernel)).map(String::as_str).collect();
@@ -53,6 +54,19 @@ pub(crate) fn check_promises(built: &[Built], expectations: &Expectations) -> Re
         Law::ALL.len(),
         built.len()
     ))
+}
+
+/// Checks that the crate `ptx` knows every instruction of a text, and that printing and parsing it changes nothing.
+fn read_back(text: &str) -> Result<()> {
+    let module = ptx::parse(text).context("the crate `ptx` does not read it")?;
+    for function in module.functions() {
+        for instruction in function.body.iter().flat_map(|body| &body.instructions) {
+            let place = || format!("line {} in {}", instruction.position.line, function.name);
+            instruction.opcode.op().map_err(Clone::clone).with_context(place)?;
+        }
+    }
+    let again = ptx::parse(&module.to_string()).context("it is printed as what cannot be read")?;
+    if again == module { Ok(()) } else { bail!("it is printed as another module") }
 }
 
 /// Has ptxas assemble every PTX file; returns a line for each architecture.
@@ -142,6 +156,7 @@ mod tests {
 	.param .u64 fill_param_0
 )
 {
+	.reg .b64 %rd<2>;
 	ld.param.b64 %rd1, [fill_param_0];
 	st.global.b32 [%rd1], 1;
 	ret;
@@ -176,6 +191,15 @@ mod tests {
             error.starts_with("all architectures: fill: should lack `ret` (fill.rs:1): has `ret;`\n"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_text_is_read_as_a_whole() {
+        let said = |text: &str| format!("{:#}", read_back(text).unwrap_err());
+        assert!(read_back(MODULE).is_ok());
+        let unknown = said(&MODULE.replace("st.global", "st.lobal"));
+        assert!(unknown.starts_with("line 11 in fill: st.lobal.b32: unknown modifier .lobal"), "{unknown}");
+        assert!(said("ret;").contains("expected `.version`"));
     }
 
     #[test]

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cuda_builder::ptx::Ptx;
 use cuda_builder::{Artifact, CudaBuilder, NvvmArch};
+use ptx::outline::Outline;
 use xtask::misuse::Misuse;
-use xtask::nearest;
 
 /// The architectures that the tests build for: the oldest that CUDA 13 knows, then one per generation. 90a is there
 /// too, since features of `a` variants are spelled differently.
@@ -31,8 +30,8 @@ pub(crate) struct Built {
     /// The file it is in.
     pub(crate) path: PathBuf,
     pub(crate) text: String,
-    /// The version of PTX it is written in: `7.8`.
-    pub(crate) isa: String,
+    /// The version of PTX it is written in: 7 and 8.
+    pub(crate) isa: (u32, u32),
     /// The kernels' names, sorted.
     pub(crate) kernels: Vec<String>,
 }
@@ -40,26 +39,26 @@ pub(crate) struct Built {
 impl Built {
     /// Takes PTX apart far enough to know what is in it.
     pub(crate) fn read(arch: NvvmArch, path: &Path, text: String) -> Result<Self> {
-        let module = Ptx::parse(&text);
-        let isa =
-            module.version().with_context(|| format!("{} has no .version line", path.display()))?.to_owned();
-        let mut kernels: Vec<String> = module.entries().into_iter().map(str::to_owned).collect();
+        let module = Outline::of(&text);
+        let version = module.header.version;
+        let isa = version.with_context(|| format!("{} has no .version line", path.display()))?;
+        let mut kernels: Vec<String> = module.entries().map(str::to_owned).collect();
         kernels.sort();
         Ok(Built { arch, path: path.to_owned(), text, isa, kernels })
     }
 
     /// One kernel with all that it needs to stand alone: the module's head, its variables, and the kernel.
     pub(crate) fn extract(&self, kernel: &str) -> Result<String> {
-        self.extract_from(&Ptx::parse(&self.text), kernel)
+        self.extract_from(&Outline::of(&self.text), kernel)
     }
 
     /// The same of every kernel, with its name.
     pub(crate) fn extract_all(&self) -> Result<Vec<(&str, String)>> {
-        let module = Ptx::parse(&self.text);
+        let module = Outline::of(&self.text);
         self.kernels.iter().map(|kernel| Ok((kernel.as_str(), self.extract_from(&module, kernel)?))).collect()
     }
 
-    fn extract_from(&self, module: &Ptx<'_>, kernel: &str) -> Result<String> {
+    fn extract_from(&self, module: &Outline<'_>, kernel: &str) -> Result<String> {
         module.extract(kernel).ok_or_else(|| {
             let hint = nearest::hint_or(kernel, &self.kernels, "`cargo xtask list` names them all");
             Misuse::error(format!("there is no kernel `{kernel}`{hint}"))
@@ -119,12 +118,8 @@ pub(crate) fn build_one(
 
 /// The highest PTX version among them: what a ptxas has to know.
 pub(crate) fn highest_isa(built: &[Built]) -> Result<String> {
-    let number = |isa: &str| -> Option<(u32, u32)> {
-        let (major, minor) = isa.split_once('.')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
-    };
-    let highest = built.iter().max_by_key(|one| number(&one.isa)).context("no PTX was built")?;
-    Ok(highest.isa.clone())
+    let (major, minor) = built.iter().map(|one| one.isa).max().context("no PTX was built")?;
+    Ok(format!("{major}.{minor}"))
 }
 
 /// Reads an architecture's name, as `--arch` takes it: `compute_90`, `sm_90` and `90` are the same.

@@ -16,6 +16,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use ptx::Sources;
 use ptx::lines::{Origin, SourceLine, in_library, origins};
+use ptx::outline::lines_without_debugging;
 
 /// Formats source lines.
 pub(crate) struct Shown<'r> {
@@ -102,7 +103,7 @@ pub(crate) fn of_ptx(text: &str, shown: &Shown<'_>) -> Result<String> {
         origins(&module).into_iter().map(|origin| (origin.ptx_line, origin)).collect();
     let mut headings = Headings::new(shown);
     let mut function = None;
-    let lines = kept(text).map(|(number, line)| {
+    let lines = lines_without_debugging(text).into_iter().map(|(number, line)| {
         let Some(origin) = origins.get(&number) else { return format!("{line}\n") };
         if function.replace(&origin.function) != Some(&origin.function) {
             headings = Headings::new(shown);
@@ -119,35 +120,8 @@ fn place(line: &SourceLine) -> (&str, u32) {
 
 /// Strips the PTX of directives that tie instructions to source lines, with their labels and sections.
 pub(crate) fn without(text: &str) -> String {
-    let lines = kept(text).map(|(_, line)| format!("{line}\n"));
-    lines.collect::<String>().trim_end().to_owned() + "\n"
-}
-
-/// The lines of a PTX text, with their numbers from 1. Debug information and the runs of empty lines it leaves are
-/// stripped.
-fn kept(text: &str) -> impl Iterator<Item = (u32, &str)> {
-    let mut in_section = false;
-    let mut blank = false;
-    let mut is_for_debuggers = move |line: &str| {
-        let line = line.trim();
-        if in_section || line.starts_with(".section") {
-            in_section = !line.ends_with('}');
-            return true;
-        }
-        let directive = [".file", ".loc"].iter().any(|directive| {
-            line.strip_prefix(directive).is_some_and(|rest| rest.starts_with(char::is_whitespace))
-        });
-        let label = line.ends_with(':')
-            && ["$L__tmp", "$L__func_begin", "$L__func_end"].iter().any(|start| line.starts_with(start));
-        directive || label
-    };
-    (1..).zip(text.lines()).filter(move |(_, line)| {
-        if is_for_debuggers(line) {
-            return false;
-        }
-        let after_blank = std::mem::replace(&mut blank, line.trim().is_empty());
-        !(after_blank && blank)
-    })
+    let lines: Vec<&str> = lines_without_debugging(text).into_iter().map(|(_, line)| line).collect();
+    lines.join("\n").trim_end().to_owned() + "\n"
 }
 
 #[cfg(test)]
@@ -232,39 +206,6 @@ pub(crate) mod tests {
             assert!(!text.contains(noise), "{noise} is in\n{text}");
         }
         assert_eq!(ptx::parse(&text).unwrap().entries().count(), 1);
-    }
-
-    #[test]
-    fn directives_labels_and_sections_are_left_out() {
-        let ptx = "\
-.version 8.0
-
-.file\t1 \"a.rs\"
-
-.visible .entry k()
-{
-\t.local .b8 depot[8];
-$L__func_begin7:
-\t.loc\t15 33 0
-$L__BB7_1:
-$L__tmp130:
-\tret;
-	.loc	15 34 0, function_name $L__info_string0, inlined_at 15 33 0
-	ret;
-$L__func_end7:
-
-}
-	.section	.debug_macinfo	{	}
-	.section	.debug_str
-	{
-$L__info_string0:
-.b8 104,0
-	}
-";
-        assert_eq!(
-            without(ptx),
-            ".version 8.0\n\n.visible .entry k()\n{\n\t.local .b8 depot[8];\n$L__BB7_1:\n\tret;\n\tret;\n\n}\n"
-        );
     }
 
     #[test]

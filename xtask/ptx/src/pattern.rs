@@ -1,14 +1,4 @@
-//! Finding text in lines of PTX; the rules are those at the top of [`crate::expectations`].
-
-/// A line of PTX without its comment; empty where nothing of substance is left.
-pub(crate) fn instruction(line: &str) -> &str {
-    let line = line.split("//").next().unwrap_or("").trim();
-    if line.starts_with(".loc") && !line.starts_with(".local") || line.starts_with(".file") {
-        ""
-    } else {
-        line
-    }
-}
+//! Finding text in statements of PTX; the rules are those at the top of [`crate::expectations`].
 
 /// Letters, digits and what PTX allows in a name.
 fn is_word(c: char) -> bool {
@@ -53,16 +43,6 @@ fn matches_here(pattern: &str, line: &str) -> bool {
     if rest.is_empty() { !(is_word(first) && next.starts_with(is_word)) } else { matches_here(rest, next) }
 }
 
-/// Whether the line is a load, store or atomic that names no state space.
-pub(crate) fn is_generic_access(line: &str) -> bool {
-    // A predicated instruction starts with `@%p1`.
-    let Some(opcode) = line.split_whitespace().find(|word| !word.starts_with('@')) else { return false };
-    let mut parts = opcode.trim_end_matches(';').split('.');
-    let access = matches!(parts.next(), Some("ld" | "ldu" | "st" | "atom" | "red"));
-    let spaces = ["global", "shared", "const", "param", "local"];
-    access && !parts.any(|part| spaces.contains(&part.split("::").next().unwrap_or(part)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,13 +67,5 @@ mod tests {
         assert!(finds_any(text, "ld.global.v2.b64 {%rd1}, [%rd1];"));
         assert!(!finds_any(text, "ld.global.v2.b32 {%rd1}, [%rd1];"));
         assert!(!finds_any(text, "or.b32 %r1, %r2, %r3;"));
-    }
-
-    #[test]
-    fn comments_and_line_directives_are_not_instructions() {
-        assert_eq!(instruction("\t.loc\t1 20 5 // call.rs:20:5"), "");
-        assert_eq!(instruction("\t.file\t1 \"call.rs\""), "");
-        assert_eq!(instruction("\tret; // no call"), "ret;");
-        assert_eq!(instruction("\t.local .align 8 .b8 depot[8];"), ".local .align 8 .b8 depot[8];");
     }
 }

@@ -36,8 +36,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
 
     let arch = built.arch.to_string();
     let scratch = target.join("cuda-tools/scratch");
-    let ptxas =
-        find_or_fetch(Program::Ptxas, &target, |ptxas| ptxas::accepts(ptxas, &arch, &built.isa, &scratch))?;
+    let isa = kernels::highest_isa(std::slice::from_ref(&built))?;
+    let ptxas = find_or_fetch(Program::Ptxas, &target, |ptxas| ptxas::accepts(ptxas, &arch, &isa, &scratch))?;
     let ptx = scratch.join(format!("{}.{arch}.ptx", arguments.kernel));
     let cubin = ptx.with_extension("cubin");
     std::fs::write(&ptx, alone).with_context(|| format!("cannot write {}", ptx.display()))?;

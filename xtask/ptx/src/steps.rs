@@ -44,7 +44,8 @@ pub(crate) fn main(step: &Step) -> Result<()> {
             if let Some(folder) = into {
                 copy(&built, folder)?;
             }
-            built.iter().map(|one| format!("{} {}\n", one.arch, one.isa)).collect()
+            let line = |one: &Built| format!("{} {}.{}\n", one.arch, one.isa.0, one.isa.1);
+            built.iter().map(line).collect()
         }
         Step::Promises => gate::check_promises(&built()?, &expectations(root)?)?,
         Step::Assemble => assemble(&built()?, &expectations(root)?, &target)?,

@@ -6,6 +6,10 @@
 
 use std::collections::HashSet;
 
+use ptx::op::Op;
+use ptx::op::words::AddressSpace as Space;
+use ptx::outline::{Kind, statements};
+
 use super::{Finding, place};
 use crate::llvm::{AddressSpace, Module, Opcode, Value};
 use crate::passes::assembly_instructions;
@@ -66,32 +70,34 @@ fn reached_from(local: Value<'_>, findings: &mut Vec<Finding>) {
 /// The first atomic instruction in the inline assembly that a call is.
 fn atomic_assembly(call: Value<'_>) -> Option<String> {
     let assembly = call.callee()?.assembly()?;
-    assembly_instructions(&assembly.text).find(|name| is_atomic(name)).map(String::from)
-}
-
-/// Whether an instruction, with or without what follows its first dot, is `atom` or `red`.
-fn is_atomic(instruction: &str) -> bool {
-    matches!(instruction.split('.').next(), Some("atom" | "red"))
+    let atomic = assembly_instructions(&assembly.text).find(|opcode| matches!(opcode.base(), "atom" | "red"));
+    atomic.map(|opcode| opcode.to_string())
 }
 
 /// Checks PTX for atomic instructions whose name has another space in it.
 pub(super) fn ptx(text: &str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let mut function = "";
-    for line in text.lines().map(str::trim) {
-        if let Some((_, name)) = line.split_once(".entry ").or_else(|| line.split_once(".func ")) {
-            let name = name.rsplit(')').next().unwrap_or(name);
-            function = name.trim().split(['(', ' ']).next().unwrap_or_default();
-        }
-        let instruction = assembly_instructions(line).next().unwrap_or_default();
-        let spaces = [("local", "local"), ("const", "constant"), ("param", "parameter")];
-        let other = spaces.into_iter().find(|(space, _)| instruction.split('.').any(|part| part == *space));
-        if let Some((_, memory)) = other.filter(|_| is_atomic(instruction)) {
-            let (function, instruction) = (function.to_owned(), instruction.to_owned());
-            let finding = Finding::AtomicSpace { function, instruction, memory, place: None };
-            if !findings.contains(&finding) {
-                findings.push(finding);
+    for statement in statements(text) {
+        let instruction = match statement.kind {
+            Kind::Function { name, .. } => {
+                function = name;
+                continue;
             }
+            Kind::Instruction(opcode) if opcode.starts_with("atom.") || opcode.starts_with("red.") => opcode,
+            _ => continue,
+        };
+        let Ok(Op::Atomic(atomic)) = Op::read(instruction) else { continue };
+        let memory = match atomic.space {
+            Some(Space::Local) => "local",
+            Some(Space::Constant) => "constant",
+            Some(space) if space.is_parameter() => "parameter",
+            _ => continue,
+        };
+        let (function, instruction) = (function.to_owned(), instruction.to_owned());
+        let finding = Finding::AtomicSpace { function, instruction, memory, place: None };
+        if !findings.contains(&finding) {
+            findings.push(finding);
         }
     }
     findings

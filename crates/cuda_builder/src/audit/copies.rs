@@ -52,16 +52,14 @@ use crate::llvm::{Block, Module, Value};
 use crate::passes::assembly_instructions;
 
 /// Whether all lanes that reach an instruction execute it together.
-fn is_together(instruction: &str) -> bool {
-    let mut parts = instruction.split('.');
-    matches!(parts.next(), Some("activemask" | "bar" | "barrier"))
-        || parts.any(|part| matches!(part, "aligned" | "sync"))
+fn is_together(opcode: &ptx::Opcode) -> bool {
+    matches!(opcode.base(), "activemask" | "bar" | "barrier") || opcode.has("aligned") || opcode.has("sync")
 }
 
 /// The first instruction of the kind in the assembly that a call is, with its full name.
 fn together(call: Value<'_>) -> Option<String> {
     let assembly = call.is_call().then(|| call.callee()?.assembly()).flatten()?;
-    assembly_instructions(&assembly.text).find(|name| is_together(name)).map(String::from)
+    assembly_instructions(&assembly.text).find(is_together).map(|opcode| opcode.to_string())
 }
 
 /// Such instructions before optimisation, by their numbers, and the calls between functions.

@@ -1,9 +1,10 @@
 //! Functions and statics that nothing defines.
 
+use ptx::outline::Outline;
+
 use super::{Finding, instructions_using, place};
 use crate::llvm::Module;
 use crate::markers::DYNAMIC_SHARED;
-use crate::ptx::Ptx;
 
 /// Functions that the driver itself provides to device code.
 pub const DRIVER_FUNCTIONS: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
@@ -34,9 +35,11 @@ pub(super) fn module(module: &Module<'_>) -> Vec<Finding> {
 
 /// Checks PTX for functions that only the back end asked for.
 pub(super) fn ptx(text: &str) -> Vec<Finding> {
-    let externals = Ptx::parse(text).external_functions();
-    let unknown = externals.into_iter().filter(|name| !DRIVER_FUNCTIONS.contains(&name.as_str()));
-    unknown.map(|symbol| Finding::Unresolved { symbol, users: Vec::new(), place: None }).collect()
+    let outline = Outline::of(text);
+    let unknown = outline.external_functions().filter(|name| !DRIVER_FUNCTIONS.contains(name));
+    let finding =
+        |name: &str| Finding::Unresolved { symbol: name.to_owned(), users: Vec::new(), place: None };
+    unknown.map(finding).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@
 //! Inline assembly is marked by its instructions, and not all of it, as clang does with `asm volatile`: a cached store
 //! that must not be copied would keep its loop from being unrolled.
 
+use ptx::outline::{Kind, statements};
+
 use crate::llvm::{Module, Opcode};
 
 /// Instructions, without what follows their first dot, that lanes carry out together.
@@ -107,27 +109,15 @@ pub(super) fn run(module: &mut Module<'_>) {
 }
 
 fn is_done_together(assembly: &str, has_effects: bool) -> bool {
-    instructions(assembly).any(|name| {
-        let base = name.split('.').next().unwrap_or_default();
-        TOGETHER.contains(&base) || (has_effects && !ALONE.contains(&base))
-    })
+    instructions(assembly)
+        .any(|opcode| TOGETHER.contains(&opcode.base()) || (has_effects && !ALONE.contains(&opcode.base())))
 }
 
-/// The names of the instructions in a piece of PTX. Each is the first word of a statement after its predicate;
-/// directives and labels are skipped.
-pub(crate) fn instructions(assembly: &str) -> impl Iterator<Item = &str> {
-    assembly.split([';', '\n', '{', '}']).filter_map(|statement| {
-        let statement = statement.trim();
-        if statement.starts_with("//") {
-            return None;
-        }
-        let statement =
-            statement.rsplit_once(": ").map_or(statement, |(_, after_label)| after_label.trim_start());
-        let mut words = statement.split_whitespace();
-        let first = words.next()?;
-        let name = if first.starts_with('@') { words.next()? } else { first };
-        let is_instruction = name.starts_with(|c: char| c.is_ascii_lowercase()) && !name.ends_with(':');
-        is_instruction.then_some(name)
+/// The instructions in a piece of PTX.
+pub(crate) fn instructions(assembly: &str) -> impl Iterator<Item = ptx::Opcode> {
+    statements(assembly).filter_map(|statement| match statement.kind {
+        Kind::Instruction(opcode) => Some(ptx::Opcode::new(opcode)),
+        _ => None,
     })
 }
 

@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn what_is_no_card_is_refused_by_name() {
         let error = cards_named("h200,h300").expect_err("there is no h300");
-        assert!(error.to_string().starts_with("no card \"h300\"; nearest is \"h"), "{error}");
+        assert!(error.to_string().starts_with("no card \"h300\" among c870, "), "{error}");
         let error = cards_named("/no/such/card.toml").expect_err("there is no file");
         assert!(error.to_string().starts_with("the card file /no/such/card.toml cannot be read"), "{error}");
         let folder = tempfile::tempdir().expect("a folder");

@@ -164,7 +164,8 @@ fn barrier(base: &str, words: &mut Modifiers<'_>) -> Result<Op, OpError> {
     let verb = match verb {
         BarrierVerb::Reduce(_) => {
             let counts = words.take("popc");
-            let combine = if counts { None } else { words.take_some(Combine::from_word) };
+            let read = |word: &str| Combine::from_word(word).filter(|combine| *combine != Combine::Xor);
+            let combine = if counts { None } else { words.take_some(read) };
             let (reduction, result) = match (counts, combine) {
                 (true, _) => (Reduction::Count, "u32"),
                 (_, Some(Combine::And)) => (Reduction::And, "pred"),

@@ -1,9 +1,9 @@
 //! Facts about instructions that follow from their opcodes.
 
-use super::Op;
 use super::control::BarrierVerb;
-use super::memory::{Access, CopyGroup, MbarrierVerb};
+use super::memory::{self, CopyGroup, MbarrierVerb};
 use super::words::{AddressSpace, Order};
+use super::{Op, matrix};
 
 /// Event that an instruction waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,44 +14,41 @@ pub enum Awaits {
     Copies,
 }
 
+/// Effects of an instruction on memory and on its warp; none by default.
+#[derive(Default)]
+pub(super) struct Effects {
+    /// Space of the address; None if it is generic, or if there is none.
+    pub(super) space: Option<AddressSpace>,
+    /// A value is loaded into a register.
+    pub(super) loads: bool,
+    /// Memory is written, at once or later.
+    pub(super) stores: bool,
+    /// The access takes part in synchronisation.
+    pub(super) strong: bool,
+    /// Order, if written.
+    pub(super) order: Option<Order>,
+    /// All lanes of a warp must execute the instruction together.
+    pub(super) aligned: bool,
+}
+
 impl Op {
+    fn effects(&self) -> Effects {
+        memory::effects(self).or_else(|| matrix::effects(self)).unwrap_or_default()
+    }
+
     /// Returns the space of the address that the instruction accesses; None if it is generic, or if there is none.
     pub fn space(&self) -> Option<AddressSpace> {
-        match self {
-            Self::Ld(access) | Self::Ldu(access) | Self::St(access) | Self::StAsync { access, .. } => {
-                access.space
-            }
-            Self::Atomic(atomic) => atomic.space,
-            Self::Mbarrier(mbarrier) => mbarrier.space,
-            Self::Ldmatrix(load) => load.space,
-            Self::StBulk { space } | Self::Advice { space, .. } | Self::CopyArrive { space, .. } => *space,
-            _ => None,
-        }
+        self.effects().space
     }
 
     /// Returns true if the instruction loads a value from memory into a register.
     pub fn loads(&self) -> bool {
-        match self {
-            Self::Ld(_) | Self::Ldu(_) | Self::Ldmatrix(_) => true,
-            Self::Atomic(atomic) => atomic.gives_back,
-            _ => false,
-        }
+        self.effects().loads
     }
 
     /// Returns true if the instruction writes memory, at once or later.
     pub fn stores(&self) -> bool {
-        matches!(
-            self,
-            Self::St(_)
-                | Self::StAsync { .. }
-                | Self::StBulk { .. }
-                | Self::Atomic(_)
-                | Self::CpAsync(_)
-                | Self::CpBulk(_)
-                | Self::BulkTensor
-                | Self::Mbarrier(_)
-                | Self::CopyArrive { .. }
-        )
+        self.effects().stores
     }
 
     /// Returns true if the instruction starts an asynchronous copy.
@@ -76,40 +73,24 @@ impl Op {
     /// Returns true if the access takes part in synchronisation: its order is stronger than weak. An atomic without a
     /// written order is relaxed.
     pub fn is_strong(&self) -> bool {
-        let strong = |access: &Access| access.mmio || access.order.is_some_and(|order| order != Order::Weak);
-        match self {
-            Self::Ld(access) | Self::Ldu(access) | Self::St(access) | Self::StAsync { access, .. } => {
-                strong(access)
-            }
-            Self::Atomic(_) | Self::Mbarrier(_) => true,
-            _ => false,
-        }
+        self.effects().strong
     }
 
     /// Returns true if the access releases what precedes it, as a fence would.
     pub fn releases(&self) -> bool {
         let order = match self {
-            Self::Ld(access) | Self::Ldu(access) | Self::St(access) | Self::StAsync { access, .. } => {
-                access.order
-            }
-            Self::Atomic(atomic) => atomic.order,
-            Self::Mbarrier(mbarrier) => mbarrier.order,
-            Self::Fence(fence) => fence.order,
             Self::ClusterBarrier { order, .. } => *order,
-            _ => None,
+            _ => self.effects().order,
         };
         matches!(order, Some(Order::Release | Order::AcquireRelease))
     }
 
     /// Returns true if all lanes of a warp must execute the instruction together.
     pub fn is_aligned(&self) -> bool {
-        matches!(
-            self,
-            Self::Barrier { aligned: true, .. }
-                | Self::ClusterBarrier { aligned: true, .. }
-                | Self::Mma(_)
-                | Self::Ldmatrix(_)
-        )
+        match self {
+            Self::Barrier { aligned, .. } | Self::ClusterBarrier { aligned, .. } => *aligned,
+            _ => self.effects().aligned,
+        }
     }
 
     /// Returns true for a barrier at which a thread waits for its block.

@@ -1,5 +1,6 @@
 //! Instructions on matrices that the lanes of a warp hold together.
 
+use super::facts::Effects;
 use super::modifiers::Modifiers;
 use super::words::AddressSpace;
 use super::{Op, OpError};
@@ -52,6 +53,17 @@ pub(super) fn read(base: &str, words: &mut Modifiers<'_>) -> Result<Option<Op>, 
         }
         _ => None,
     })
+}
+
+/// Returns the effects of an instruction on matrices; None for others.
+pub(super) fn effects(op: &Op) -> Option<Effects> {
+    match op {
+        Op::Mma(_) => Some(Effects { aligned: true, ..Effects::default() }),
+        Op::Ldmatrix(load) => {
+            Some(Effects { space: load.space, loads: true, aligned: true, ..Effects::default() })
+        }
+        _ => None,
+    }
 }
 
 fn mma(words: &mut Modifiers<'_>) -> Option<Op> {

@@ -1,5 +1,6 @@
 //! Instructions that access memory, copy it, convert its addresses, or order accesses.
 
+use super::facts::Effects;
 use super::modifiers::Modifiers;
 use super::words::{AddressSpace, CacheOperator, Eviction, Order, Scope, Update};
 use super::{Op, OpError};
@@ -209,6 +210,32 @@ pub(super) fn read(base: &str, words: &mut Modifiers<'_>) -> Result<Option<Op>, 
         _ => return Ok(None),
     };
     Ok(Some(op))
+}
+
+/// Returns the effects of an instruction of memory; None for others.
+pub(super) fn effects(op: &Op) -> Option<Effects> {
+    let none = Effects::default();
+    let access = |Access { space, order, mmio, .. }: &Access| {
+        let strong = *mmio || order.is_some_and(|order| order != Order::Weak);
+        Effects { space: *space, order: *order, strong, ..Effects::default() }
+    };
+    Some(match op {
+        Op::Ld(load) | Op::Ldu(load) => Effects { loads: true, ..access(load) },
+        Op::St(store) | Op::StAsync { access: store, .. } => Effects { stores: true, ..access(store) },
+        Op::Atomic(Atomic { gives_back, space, order, .. }) => {
+            Effects { space: *space, loads: *gives_back, stores: true, strong: true, order: *order, ..none }
+        }
+        Op::Mbarrier(Mbarrier { space, order, .. }) => {
+            Effects { space: *space, stores: true, strong: true, order: *order, ..none }
+        }
+        Op::StBulk { space } | Op::CopyArrive { space, .. } => {
+            Effects { space: *space, stores: true, ..none }
+        }
+        Op::CpAsync(_) | Op::CpBulk(_) | Op::BulkTensor => Effects { stores: true, ..none },
+        Op::Advice { space, .. } => Effects { space: *space, ..none },
+        Op::Fence(fence) => Effects { order: fence.order, ..none },
+        _ => return None,
+    })
 }
 
 fn l1_eviction(word: &str) -> Option<Eviction> {

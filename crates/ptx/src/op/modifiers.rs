@@ -71,9 +71,9 @@ impl<'a> Modifiers<'a> {
         self.left.retain(|word| !words.contains(word));
     }
 
-    /// Returns the error for a missing modifier.
+    /// Returns the error for a missing modifier. It names what is left, which may be the modifier misspelt.
     pub(super) fn lacks(&self, what: &'static str) -> OpError {
-        OpError::Lacks { opcode: self.opcode.to_owned(), what }
+        OpError::Lacks { opcode: self.opcode.to_owned(), what, found: self.left.join(".") }
     }
 
     /// Checks that all modifiers have been taken.

@@ -136,7 +136,7 @@ impl<'text> Parser<'text> {
     }
 
     /// Parses a function or variables, with the linkage before it.
-    fn definition(&mut self) -> Parsed<()> {
+    pub(super) fn definition(&mut self) -> Parsed<()> {
         let mut linkage = None;
         while let TokenKind::Directive(directive) = self.token.kind {
             match directive {

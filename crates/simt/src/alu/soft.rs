@@ -2,6 +2,10 @@
 //!
 //! A finite number is an integer of up to 128 bits times a power of two. Bits shifted out at the low end set the lowest
 //! bit (a sticky bit). That suffices for correct rounding if it lies two bits or more below the format's last place.
+//!
+//! `rustc_apfloat` 0.2.3 gives the same bits for sums, products, quotients and conversions, but has no square root and no
+//! flush by the value before rounding (`.ftz`), so that [`Exact`] and [`Format`] would stay beside it. It takes 1.2 to
+//! 1.9 times as long per lane, 7.8 times for a quotient in `f64`.
 
 use crate::ptx::op::words::Rounding;
 

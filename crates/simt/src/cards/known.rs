@@ -12,12 +12,10 @@ use super::{tesla_to_kepler as old, volta_to_hopper as new};
 
 /// The error that no built-in card has this key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no card \"{wanted}\"; nearest is \"{nearest}\", and there are {}", keys.join(", "))]
+#[error("no card \"{wanted}\" among {}{}", keys.join(", "), nearest::hint(wanted, keys))]
 pub struct UnknownCard {
     /// The key requested.
     pub wanted: String,
-    /// The most similar key.
-    pub nearest: String,
     /// All keys.
     pub keys: Vec<String>,
 }
@@ -44,7 +42,7 @@ pub fn all() -> Vec<Card> {
 /// Returns the card with this key, in upper or lower case.
 ///
 /// # Errors
-/// [`UnknownCard`] with the most similar key and all others.
+/// [`UnknownCard`] with all keys.
 pub fn find(key: &str) -> Result<Card, UnknownCard> {
     let wanted = key.to_lowercase();
     let cards = all();
@@ -52,22 +50,5 @@ pub fn find(key: &str) -> Result<Card, UnknownCard> {
         return Ok(card.clone());
     }
     let keys: Vec<String> = cards.into_iter().map(|card| card.key).collect();
-    let nearest = keys.iter().min_by_key(|known| edits(&wanted, known)).cloned().unwrap_or_default();
-    Err(UnknownCard { wanted: key.to_owned(), nearest, keys })
-}
-
-/// Returns the edit distance of two words: insertions, deletions and replacements.
-fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
+    Err(UnknownCard { wanted: key.to_owned(), keys })
 }

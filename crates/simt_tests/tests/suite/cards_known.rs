@@ -46,10 +46,11 @@ fn an_unknown_key_names_the_nearest_and_all() {
     let message = find("h20").unwrap_err().to_string();
     assert_eq!(
         message,
-        "no card \"h20\"; nearest is \"h200\", and there are c870, c1060, gtx280, c2050, m2090, k20x, k40c, v100, \
-         rtx3090, a100-40, a100-80, h100, h200"
+        "no card \"h20\" among c870, c1060, gtx280, c2050, m2090, k20x, k40c, v100, \
+         rtx3090, a100-40, a100-80, h100, h200; did you mean h200?"
     );
-    assert_eq!(find("a100_80").unwrap_err().nearest, "a100-80");
+    let message = find("a100_80").unwrap_err().to_string();
+    assert!(message.contains("did you mean a100-80 or a100-40?"), "{message}");
     assert_eq!(find("").unwrap_err().keys.len(), 13);
 }
 
@@ -128,10 +129,7 @@ fn bad_card_files_are_refused_with_the_line_and_the_reason() {
         "{capability}"
     );
     let extends = refused("\nextends = \"h2000\"");
-    assert!(
-        extends.starts_with("card file, line 2: extends: no card \"h2000\"; nearest is \"h200\""),
-        "{extends}"
-    );
+    assert!(extends.starts_with("card file, line 2: extends: no card \"h2000\" among c870"), "{extends}");
     let unknown = after_extends("multiprocesors = 7");
     assert!(unknown.contains("line 3") && unknown.contains("unknown field `multiprocesors`"), "{unknown}");
     let mistyped = after_extends("multiprocessors = \"many\"");

@@ -94,7 +94,7 @@ fn operands_that_do_not_fit() {
     let wrong = |body: &str| complaint(&kernel("k", "", body));
     let says = |text: &str, part: &str| assert!(text.contains(part), "{text}");
     says(&wrong("bar.sync;"), "bar.sync: not the operands of a barrier, line 13 in `k`");
-    says(&wrong("bar.frob 0;"), "bar.frob: lacks .sync, .arrive or .red");
+    says(&wrong("bar.frob 0;"), "bar.frob: lacks .sync, .arrive or .red; found .frob");
     says(&wrong("ld.param.u64 %rd1, [out+4];"), "beyond the kernel's parameters");
     says(&wrong("st.param.u64 [out], %rd1;"), "`out` is not in parameter space");
     says(&wrong("nanosleep.u32 %rd1;"), "an operand that is not a 32-bit value");

@@ -390,7 +390,7 @@ fn wrong_atomics_are_named() {
         assert_eq!(error.to_string(), format!("unsupported instruction {opcode}"));
     }
     let error = machine.decode("atom.global.mul.u32 %r1, [%rd1], %r2;").expect_err("no such operation");
-    assert_eq!(error.to_string(), "atom.global.mul.u32: lacks an operation");
+    assert_eq!(error.to_string(), "atom.global.mul.u32: lacks an operation; found .global.mul.u32");
     machine.set("%rd1", |lane| buffer + 4 * lane);
     let fault = machine.fault("atom.global.add.u64 %rd2, [%rd1], %rd3;", 0b10);
     assert!(matches!(fault.kind, FaultKind::Misaligned { operation: Operation::Atomic, bytes: 8, .. }));

@@ -95,9 +95,12 @@ fn what_the_source_has_not_is_zero() {
         ),
         (
             "cp.async.ca.global.shared [%rd1], [%r1], 4;",
-            "cp.async.ca.global.shared: lacks .shared before .global",
+            "cp.async.ca.global.shared: lacks .shared before .global; found .global.shared",
         ),
-        ("cp.sync.ca.shared.global [%r1], [%rd1], 4;", "cp.sync.ca.shared.global: lacks .async"),
+        (
+            "cp.sync.ca.shared.global [%r1], [%rd1], 4;",
+            "cp.sync.ca.shared.global: lacks .async; found .sync.ca.shared.global",
+        ),
     ] {
         assert_eq!(machine.decode(code).expect_err(code).to_string(), message);
     }

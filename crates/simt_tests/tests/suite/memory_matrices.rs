@@ -102,7 +102,7 @@ fn what_no_gpu_does_is_refused() {
     };
     assert_eq!(
         refusal("m8n8.x3.shared.b16"),
-        "ldmatrix.sync.aligned.m8n8.x3.shared.b16: lacks .x1, .x2 or .x4"
+        "ldmatrix.sync.aligned.m8n8.x3.shared.b16: lacks .x1, .x2 or .x4; found .x3.shared.b16"
     );
     for other in ["m8n16.x1.shared.b8x16.b6x16_p32", "m8n8.x1.global.b16"] {
         assert_eq!(refusal(other), format!("unsupported instruction ldmatrix.sync.aligned.{other}"));

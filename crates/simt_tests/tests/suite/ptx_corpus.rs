@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use simt::ptx::outline::{Kind, Outline, statements};
 use simt::ptx::{self, FunctionKind, cfg::Cfg};
 
 fn corpus() -> Vec<(String, String)> {
@@ -30,6 +31,40 @@ fn printing_and_parsing_again_changes_nothing() {
         let again = ptx::parse(&printed).unwrap_or_else(|error| panic!("{path}, printed: {error}"));
         assert!(again == module, "{path}");
         assert_eq!(again.to_string(), printed, "{path}");
+    }
+}
+
+#[test]
+fn outlines_have_what_the_parser_finds() {
+    for (path, text) in corpus() {
+        let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let outline = Outline::of(&text);
+        assert_eq!(
+            (outline.header.version, outline.header.target),
+            (Some(module.version), Some(&*module.target[0]))
+        );
+        let bodies = module.functions().filter_map(|function| function.body.as_ref());
+        let instructions =
+            bodies.flat_map(|body| &body.instructions).map(|at| (at.opcode.as_str(), at.position.line));
+        let statements = statements(&text).filter_map(|statement| match statement.kind {
+            Kind::Instruction(opcode) => Some((opcode, statement.line)),
+            _ => None,
+        });
+        assert!(statements.eq(instructions), "{path}");
+        for whole in module.entries() {
+            let item = outline.items.iter().find(|item| item.is_entry() && item.name == &*whole.name);
+            let head =
+                item.expect("the kernel").declaration().unwrap_or_else(|error| panic!("{path}: {error}"));
+            assert!(head.parameters == whole.parameters && head.directives == whole.directives, "{path}");
+            let alone = outline.extract(&whole.name).expect("the kernel");
+            let alone = ptx::parse(&alone).unwrap_or_else(|error| panic!("{path}, {}: {error}", whole.name));
+            let code = |kernel: &ptx::Function| {
+                let body = kernel.body.as_ref().expect("a definition");
+                let texts = body.instructions.iter().map(|at| body.instruction_text(at).to_string());
+                texts.collect::<Vec<_>>()
+            };
+            assert!(alone.entry(&whole.name).is_ok_and(|kernel| code(kernel) == code(whole)), "{path}");
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use simt::ptx::{self, cfg::Cfg};
+use simt::ptx::{self, cfg::Cfg, outline::Outline};
 
 const SMALL: &str = include_str!("../corpus/copy.nvcc.compute_90.ptx");
 const SHAPES: &str = include_str!("../corpus/shapes.nvcc.compute_90.ptx");
@@ -10,8 +10,10 @@ const RUST: &str = include_str!("../corpus/kernels_lines.compute_90.ptx");
 
 /// Parses; what parses is used like any module, and an error is one that can be shown.
 fn survives(text: &str) -> bool {
+    let outline = Outline::of(text);
     match ptx::parse(text) {
         Ok(module) => {
+            assert!(outline.entries().eq(module.entries().map(|entry| &*entry.name)), "{text}");
             let index = ptx::Index::new(&module);
             for function in module.functions() {
                 if let Some(body) = &function.body {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ptx::outline::{Kind, statements};
+
 use super::is_together;
 use crate::audit::Finding;
 use crate::llvm::Module;
 use crate::passes::assembly_instructions;
-use crate::ptx::Ptx;
 
 /// How often each function has each such instruction in inline assembly.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -19,25 +20,33 @@ impl Counts {
         for function in module.functions().filter(|function| !function.is_declaration()) {
             let calls = function.instructions().filter(|instruction| instruction.is_call());
             for assembly in calls.filter_map(|call| call.callee()?.assembly()) {
-                counts.add(&function.name(), &assembly.text);
+                let name = function.name();
+                assembly_instructions(&assembly.text).for_each(|opcode| counts.add(&name, &opcode));
             }
         }
         counts
     }
 
-    fn add(&mut self, function: &str, assembly: &str) {
-        for instruction in assembly_instructions(assembly).filter(|name| is_together(name)) {
+    fn add(&mut self, function: &str, opcode: &ptx::Opcode) {
+        if is_together(opcode) {
             let function = self.0.entry(function.to_owned()).or_default();
-            *function.entry(instruction.to_owned()).or_default() += 1;
+            *function.entry(opcode.to_string()).or_default() += 1;
         }
     }
 
     /// Checks PTX that the back end made of the module: it has none of them more often.
     pub(in crate::audit) fn check(&self, text: &str) -> Vec<Finding> {
         let mut written = Self::default();
-        for (function, body) in Ptx::parse(text).bodies() {
-            for part in body.split("// begin inline asm").skip(1) {
-                written.add(function, part.split("// end inline asm").next().unwrap_or_default());
+        let (mut function, mut in_assembly) = ("", false);
+        for statement in statements(text) {
+            // The back end marks inline assembly by comments.
+            let begin = statement.before.rfind("// begin inline asm");
+            let end = statement.before.rfind("// end inline asm");
+            in_assembly = if begin == end { in_assembly } else { begin > end };
+            match statement.kind {
+                Kind::Function { name, .. } => function = name,
+                Kind::Instruction(opcode) if in_assembly => written.add(function, &ptx::Opcode::new(opcode)),
+                _ => {}
             }
         }
         let mut findings = Vec::new();

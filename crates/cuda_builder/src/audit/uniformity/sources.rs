@@ -118,7 +118,7 @@ fn call(call: Value<'_>) -> Nature {
         // A special register is written with a percent sign.
         let computes = !assembly.has_effects
             && !assembly.text.contains('%')
-            && assembly_instructions(&assembly.text).all(|name| ARITHMETIC.contains(&first_part(name)));
+            && assembly_instructions(&assembly.text).all(|opcode| ARITHMETIC.contains(&opcode.base()));
         return if computes { Nature::Follows } else { Nature::Divergent(Source::Assembly(assembly.text)) };
     }
     if !callee.is_function() {
@@ -172,9 +172,8 @@ pub(super) fn is_barrier(instruction: Value<'_>) -> bool {
     }
     let Some(callee) = instruction.callee() else { return false };
     if let Some(assembly) = callee.assembly() {
-        return assembly_instructions(&assembly.text).any(|name| {
-            let mut parts = name.split('.');
-            matches!(parts.next(), Some("bar" | "barrier")) && parts.next() != Some("warp")
+        return assembly_instructions(&assembly.text).any(|opcode| {
+            matches!(opcode.base(), "bar" | "barrier") && opcode.modifiers().next() != Some("warp")
         });
     }
     if !callee.is_function() {
