@@ -96,6 +96,12 @@ pub struct SteadyAccess {
 }
 
 impl SteadyAccess {
+    /// Returns an access whose addresses have this base and step.
+    pub(crate) fn spaced(access: &Access<'_>, base: u64, step: u64) -> Self {
+        let &Access { space, operation, active, bytes, read_only, past_l1, strong, .. } = access;
+        Self { space, operation, base, step, active, bytes, read_only, past_l1, strong }
+    }
+
     /// Returns the address of a lane.
     #[inline(always)]
     pub fn address(&self, lane: u32) -> u64 {

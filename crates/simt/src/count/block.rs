@@ -45,6 +45,43 @@ struct Slot {
 
 const EMPTY: Slot = Slot { index: FREE, read: 0, written: 0, block: 0, own: 0, cached: 0, time: 0 };
 
+impl Slot {
+    /// Loads sectors through L1 and returns how many miss.
+    ///
+    /// On a card the warps of a block run side by side, but here one may run far ahead of the next. So each warp has a
+    /// clock of its own, which advances by the sectors that it misses, and to the time of the sectors that it hits. A
+    /// warp that follows another one thus hits what that one loaded when it was at the same point.
+    #[inline(always)]
+    fn load(&mut self, clock: &mut u32, sectors: u32, share: u32) -> u32 {
+        // A branch, so that what follows need not wait for the clock.
+        if clock.abs_diff(self.time) >= share {
+            evict(self);
+        }
+        let missed = sectors & !self.cached;
+        let since = if missed == sectors { 0 } else { self.time };
+        let now = since.max(*clock);
+        self.cached |= sectors;
+        self.read |= missed & !self.written;
+        let count = missed.count_ones();
+        let now = now.saturating_add(count);
+        self.time = now;
+        *clock = now;
+        count
+    }
+
+    /// Accesses sectors past L1 and returns how many of them the block has written before. Those are not read from
+    /// memory.
+    #[inline(always)]
+    fn access(&mut self, sectors: u32, reads: bool, writes: bool) -> u32 {
+        let rewritten = (self.own & sectors).count_ones();
+        self.read |= if reads { sectors & !self.written } else { 0 };
+        let written = if writes { sectors } else { 0 };
+        self.written |= written;
+        self.own |= written;
+        rewritten
+    }
+}
+
 /// A hash table of groups. What blocks have read and written stays in it until it is drained, since adjacent blocks often
 /// touch the same groups; what a block has in L1 is forgotten when the next one begins.
 pub(super) struct BlockMemory {
@@ -61,7 +98,7 @@ pub(super) struct BlockMemory {
     most_live: usize,
     /// True if groups may be merged over blocks: L2 does not tell the difference, but the host link does.
     merge: bool,
-    /// Progress of each warp, in sectors brought into L1: see [`load_cached`](Self::load_cached).
+    /// Progress of each warp, in sectors brought into L1: see [`Slot::load`].
     clocks: Vec<u32>,
     /// See [`L1::share`](super::l1::L1::share).
     share: u32,
@@ -96,9 +133,26 @@ impl BlockMemory {
         (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize & (self.slots.len() - 2)
     }
 
+    /// Returns the slot of a group, a new one if needed, as the current block knows it. `hint` is the slot in which it
+    /// probably is, and becomes the one in which it is.
+    #[inline(always)]
+    fn slot_near(&mut self, hint: &mut u32, index: u64, list: &mut Vec<Group>) -> &mut Slot {
+        let known = self.slots.get(*hint as usize);
+        if known.is_none_or(|slot| slot.index != index || slot.block != self.block) {
+            *hint = self.find_slot(index, list) as u32;
+        }
+        &mut self.slots[*hint as usize]
+    }
+
     /// Returns the slot of a group, a new one if needed, as the current block knows it.
     #[inline(always)]
     fn slot(&mut self, index: u64, list: &mut Vec<Group>) -> &mut Slot {
+        let at = self.find_slot(index, list);
+        &mut self.slots[at]
+    }
+
+    #[inline(always)]
+    fn find_slot(&mut self, index: u64, list: &mut Vec<Group>) -> usize {
         let home = self.home(index);
         // Selected, not branched upon: which of the two it is cannot be predicted.
         let mut at = home + usize::from(self.slots[home + 1].index == index);
@@ -117,7 +171,7 @@ impl BlockMemory {
         slot.own &= keep;
         slot.cached &= keep;
         slot.time &= keep;
-        slot
+        at
     }
 
     /// Returns the slot of a group that is in neither of its first two, or inserts it.
@@ -190,29 +244,11 @@ impl BlockMemory {
         at
     }
 
-    /// Loads sectors through L1 and returns how many miss.
-    ///
-    /// On a card the warps of a block run side by side, but here one may run far ahead of the next. So each warp has a
-    /// clock of its own, which advances by the sectors that it misses, and to the time of the sectors that it hits. A
-    /// warp that follows another one thus hits what that one loaded when it was at the same point.
+    /// Loads sectors through L1 and returns how many miss: see [`Slot::load`].
     #[inline(always)]
     fn load_cached(&mut self, clock: &mut u32, index: u64, sectors: u32, list: &mut Vec<Group>) -> u32 {
         let share = self.share;
-        let slot = self.slot(index, list);
-        // A branch, so that what follows need not wait for the clock.
-        if clock.abs_diff(slot.time) >= share {
-            evict(slot);
-        }
-        let missed = sectors & !slot.cached;
-        let since = if missed == sectors { 0 } else { slot.time };
-        let now = since.max(*clock);
-        slot.cached |= sectors;
-        slot.read |= missed & !slot.written;
-        let count = missed.count_ones();
-        let now = now.saturating_add(count);
-        slot.time = now;
-        *clock = now;
-        count
+        self.slot(index, list).load(clock, sectors, share)
     }
 
     /// Returns the clock of a warp.
@@ -225,16 +261,43 @@ impl BlockMemory {
         &mut self.clocks[warp]
     }
 
-    /// Accesses sectors past L1 and returns how many of them the block has written before. Those are not read from
-    /// memory.
+    /// Loads sectors of a group and of the next, in the lower and upper half of `sectors`, through L1. Returns how many
+    /// miss.
     #[inline(always)]
-    fn access(&mut self, index: u64, sectors: u32, reads: bool, writes: bool, list: &mut Vec<Group>) -> u32 {
-        let slot = self.slot(index, list);
-        let rewritten = (slot.own & sectors).count_ones();
-        slot.read |= if reads { sectors & !slot.written } else { 0 };
-        let written = if writes { sectors } else { 0 };
-        slot.written |= written;
-        slot.own |= written;
+    pub(super) fn load_near(
+        &mut self,
+        hint: &mut u32,
+        warp: u32,
+        index: u64,
+        sectors: u64,
+        list: &mut Vec<Group>,
+    ) -> u32 {
+        let share = self.share;
+        let mut clock = *self.clock(warp);
+        let mut missed = self.slot_near(hint, index, list).load(&mut clock, sectors as u32, share);
+        if sectors >> 32 != 0 {
+            missed += self.slot_near(hint, index + 1, list).load(&mut clock, (sectors >> 32) as u32, share);
+        }
+        self.clocks[warp as usize] = clock;
+        missed
+    }
+
+    /// Accesses sectors of a group and of the next, in the lower and upper half of `sectors`, past L1. Returns how many
+    /// of them the block has written before.
+    #[inline(always)]
+    pub(super) fn access_near(
+        &mut self,
+        hint: &mut u32,
+        index: u64,
+        sectors: u64,
+        [reads, writes]: [bool; 2],
+        list: &mut Vec<Group>,
+    ) -> u32 {
+        let mut rewritten = self.slot_near(hint, index, list).access(sectors as u32, reads, writes);
+        if sectors >> 32 != 0 {
+            let high = (sectors >> 32) as u32;
+            rewritten += self.slot_near(hint, index + 1, list).access(high, reads, writes);
+        }
         rewritten
     }
 
@@ -335,6 +398,6 @@ impl Sink for Uncached<'_> {
     #[inline(always)]
     fn take(&mut self, group: u64, sectors: u32) {
         self.taken += sectors.count_ones();
-        self.rewritten += self.memory.access(group, sectors, self.reads, self.writes, self.list);
+        self.rewritten += self.memory.slot(group, self.list).access(sectors, self.reads, self.writes);
     }
 }

@@ -7,7 +7,7 @@
 //! kept. A warp's requests are deterministic, so the result does not depend on the number of workers.
 
 use super::by_site::BySite;
-use crate::observe::{Access, At, Operation, Space};
+use crate::observe::{Access, At, Operation, Site, Space};
 use counters::AccessKind;
 use std::collections::BTreeMap;
 
@@ -16,6 +16,14 @@ const WARP_BITS: u32 = 6;
 
 /// Bits of a rank below the cost. A launch with more blocks would take years.
 const ORDER_BITS: u32 = 48;
+
+const ORDER: u64 = (1 << ORDER_BITS) - 1;
+
+/// Returns the number of a block's warp in the launch: less for an earlier block, or an earlier warp of the same one.
+#[inline(always)]
+pub(super) fn order(at: At) -> u64 {
+    at.block << WARP_BITS | u64::from(at.warp)
+}
 
 /// Unit in bytes: addresses in global, local and constant memory are relative to the line on which the request begins.
 const LINE_BYTES: u64 = 128;
@@ -49,11 +57,18 @@ impl Worst {
     #[inline(always)]
     pub(super) fn note(&mut self, at: At, access: &Access<'_>, cost: Cost) {
         let (Cost::Sectors(units) | Cost::Wavefronts(units)) = cost;
-        let order = at.block << WARP_BITS | u64::from(at.warp);
-        let rank = u64::from(units) << ORDER_BITS | (!order & ((1 << ORDER_BITS) - 1));
+        let rank = u64::from(units) << ORDER_BITS | (!order(at) & ORDER);
         if rank > self.ranks.get(at.site.0) {
             self.keep(at, access, cost, rank);
         }
+    }
+
+    /// Returns the [order](order) before which a request of this cost would be kept, now that one of its site is: 0 if
+    /// the kept one costs more.
+    pub(super) fn kept_before(&self, site: Site, cost: Cost) -> u64 {
+        let (Cost::Sectors(units) | Cost::Wavefronts(units)) = cost;
+        let rank = self.ranks.get(site.0);
+        if rank >> ORDER_BITS > u64::from(units) { 0 } else { !rank & ORDER }
     }
 
     #[cold]
