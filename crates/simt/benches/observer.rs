@@ -31,7 +31,7 @@ struct Launch {
     occupancy: Occupancy,
 }
 
-fn observation(l2: L2State, occupancy: Occupancy) -> CounterObservation {
+fn counters(l2: L2State, occupancy: Occupancy) -> CounterObservation {
     CounterObservation::new(
         LaunchShape::new([BLOCKS as u32, 1, 1], [WARPS as u32 * 32, 1, 1], occupancy, &[]),
         l2,
@@ -43,7 +43,7 @@ impl Launch {
         let card = cards::find("h200").expect("the card");
         let shape = BlockShape { threads: WARPS as u32 * 32, registers: 16, shared_bytes: 0 };
         let occupancy = Occupancy::new(&card.limits(), shape).expect("it fits");
-        let observation = observation(L2State::new(card), occupancy);
+        let observation = counters(L2State::new(card), occupancy);
         let (observer, run) = (observation.begin(0), observation.run_of_blocks());
         Self { observation: Some(observation), observer: Some(observer), warp: 0, run, occupancy }
     }
@@ -62,20 +62,25 @@ impl Launch {
 
     #[inline(never)]
     fn begin(&mut self, block: u64) {
-        let mut observer = self.observer.take().expect("the last block's");
-        let mut observation = self.observation.take().expect("the launch's");
         if self.warp > 1 {
-            observer.block_ends((block + BLOCKS - 1) % BLOCKS);
+            self.observer().block_ends((block + BLOCKS - 1) % BLOCKS);
         }
         if block.is_multiple_of(self.run) {
-            observation.end(observer);
-            if block == 0 {
-                observation = self::observation(observation.finish().l2, self.occupancy);
-            }
-            observer = observation.begin(block);
+            self.end_run(block);
         }
-        observer.block_begins(block, WARPS as u32);
-        (self.observer, self.observation) = (Some(observer), Some(observation));
+        self.observer().block_begins(block, WARPS as u32);
+    }
+
+    #[inline(never)]
+    fn end_run(&mut self, block: u64) {
+        let observer = self.observer.take().expect("the last block's");
+        let observation = self.observation.as_mut().expect("the launch's");
+        observation.end(observer);
+        if block == 0 {
+            let finished = self.observation.take().expect("the launch's").finish();
+            self.observation = Some(counters(finished.l2, self.occupancy));
+        }
+        self.observer = self.observation.as_ref().map(|observation| observation.begin(block));
     }
 
     #[inline(always)]

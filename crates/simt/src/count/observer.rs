@@ -101,7 +101,7 @@ impl CounterObserver {
         let steady = steady.map(|(base, step)| SteadyAccess::spaced(access, base, step));
         if self.rules.generation == Generation::Sectors
             && let Some(steady) = &steady
-            && self.repeat(at, steady)
+            && (self.repeat(at, steady) || self.replace_memo(at, steady) && self.repeat(at, steady))
         {
             return;
         }
@@ -177,6 +177,14 @@ impl CounterObserver {
     #[inline(always)]
     fn steady_at(&mut self, at: At, access: &SteadyAccess) {
         if !self.repeat(at, access) {
+            self.begin_steady(at, access);
+        }
+    }
+
+    /// Counts an access that is no repetition of its site's memo.
+    #[inline(never)]
+    fn begin_steady(&mut self, at: At, access: &SteadyAccess) {
+        if !self.replace_memo(at, access) || !self.repeat(at, access) {
             self.expand(at, access);
         }
     }
@@ -191,56 +199,86 @@ impl CounterObserver {
         self.irregular(at, &access, steady);
     }
 
-    /// Counts an access as a repetition of its site's memo, which it replaces if need be. Returns false if memos do not
-    /// describe such accesses.
+    /// Counts an access as a repetition of its site's memo. Returns false if it is none.
     #[inline(always)]
     fn repeat(&mut self, at: At, access: &SteadyAccess) -> bool {
-        let memo = self.run.memos.at(at.site.0);
-        if !memo.is_of(access) && !self.replace_memo(at, access) {
-            return false;
-        }
         let Run { memos, memory, groups: list, .. } = &mut *self.run;
         let memo = memos.at(at.site.0);
+        if !memo.is_of(access) {
+            return false;
+        }
         memo.repeats += 1;
         let low = memo.low(access);
         let (group, sectors) = (low >> GROUP_SHIFT, memo.sectors << (low >> 5 & 31));
         match memo.path {
             Path::None => {}
             Path::Cached => {
+                self.phase.loaded = true;
                 let missed = memory.load_near(&mut memo.slot, at.warp, group, sectors, list);
                 memo.l2_sectors += u64::from(missed);
                 memo.in_l1 += u64::from(missed == 0);
             }
-            Path::Uncached => {
-                let ways = [access.operation != Operation::Store, access.operation != Operation::Load];
-                let rewritten = memory.access_near(&mut memo.slot, group, sectors, ways, list);
-                memo.rewritten += u64::from(if ways[0] { 0 } else { rewritten });
+            Path::Stored => {
+                self.phase.stored = true;
+                self.phase.phased |= self.phase.passed;
+                let rewritten = memory.access_near(&mut memo.slot, group, sectors, [false, true], list);
+                memo.rewritten += u64::from(rewritten);
             }
-            Path::CachedFar => {
-                let mut loads = CachedLoads::new(memory, list, at.warp, false);
-                Steady::of(access).each(&mut loads);
-                let missed = loads.end();
-                memo.l2_sectors += u64::from(missed);
-                memo.in_l1 += u64::from(missed == 0);
-            }
-            Path::UncachedFar => {
-                let [reads, writes] =
-                    [access.operation != Operation::Store, access.operation != Operation::Load];
-                let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };
-                Steady::of(access).each(&mut uncached);
-                memo.rewritten += u64::from(if reads { 0 } else { uncached.rewritten });
+            Path::Far => {
+                self.repeat_far(at, access);
+                return true;
             }
         }
-        if order(at) < memo.worst_before {
-            self.note_worst(at, access);
-        }
-        if access.space == Space::Global {
-            self.note_phase(access.operation);
-            if !self.rules.merge {
-                self.note_steady_elsewhere(at, access);
-            }
+        if memo.must_look(at) {
+            self.look(at, access);
         }
         true
+    }
+
+    /// Looks up a repetition that a memo does not have the sectors of, or that is neither a load through L1 nor a store.
+    #[inline(never)]
+    fn repeat_far(&mut self, at: At, access: &SteadyAccess) {
+        #[cfg(target_arch = "x86_64")]
+        if self.rules.level == Level::Avx2 {
+            // SAFETY: this level is set only where the computer supports it.
+            unsafe { self.repeat_far_avx2(at, access) };
+            return;
+        }
+        self.repeat_far_at(at, access);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn repeat_far_avx2(&mut self, at: At, access: &SteadyAccess) {
+        self.repeat_far_at(at, access);
+    }
+
+    #[inline(always)]
+    fn repeat_far_at(&mut self, at: At, access: &SteadyAccess) {
+        let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
+        let Run { memos, memory, groups: list, .. } = &mut *self.run;
+        let memo = memos.at(at.site.0);
+        let low = memo.low(access);
+        let (group, sectors) = (low >> GROUP_SHIFT, memo.sectors << (low >> 5 & 31));
+        let [reads, writes] = [access.operation != Operation::Store, access.operation != Operation::Load];
+        if cached {
+            let mut loads = CachedLoads::new(memory, list, at.warp, false);
+            Steady::of(access).each(&mut loads);
+            let missed = loads.end();
+            memo.l2_sectors += u64::from(missed);
+            memo.in_l1 += u64::from(missed == 0);
+        } else if memo.sectors != 0 {
+            memory.access_near(&mut memo.slot, group, sectors, [reads, writes], list);
+        } else {
+            let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };
+            Steady::of(access).each(&mut uncached);
+            memo.rewritten += u64::from(if reads { 0 } else { uncached.rewritten });
+        }
+        let must_look = memo.must_look(at);
+        self.note_phase(access.operation);
+        if must_look {
+            self.look(at, access);
+        }
     }
 
     /// Replaces a site's memo. Returns false if there is none for this access.
@@ -267,12 +305,12 @@ impl CounterObserver {
         };
         let Some(new) = new else { return false };
         let local_to_l2 = self.rules.local_to_l2();
+        let elsewhere = access.space == Space::Global && !self.rules.merge;
         let run = &mut *self.run;
         let memo = run.memos.at(at.site.0);
         memo.settle(run.counts.at(at.site.0), local_to_l2);
-        let slot = std::mem::replace(memo, new).slot;
-        memo.slot = slot;
-        self.note_worst(at, access);
+        memo.slot = std::mem::replace(memo, new).slot;
+        memo.look_below = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, new.price.cost()) };
         true
     }
 
@@ -281,24 +319,24 @@ impl CounterObserver {
         self.shared_wavefronts(at, &access.with(&addresses))
     }
 
-    /// Notes a request that may be the worst of its site, which has a memo of it.
+    /// Notes a repetition of a site's memo if it is the worst request, or is not to the card's own memory.
     #[cold]
     #[inline(never)]
-    fn note_worst(&mut self, at: At, access: &SteadyAccess) {
+    fn look(&mut self, at: At, access: &SteadyAccess) {
+        let addresses = access.addresses();
+        let addresses = access.with(&addresses);
+        let elsewhere = access.space == Space::Global && !self.rules.merge;
         let run = &mut *self.run;
         let memo = run.memos.at(at.site.0);
         let cost = memo.price.cost();
-        run.worst.note(at, &access.with(&access.addresses()), cost);
-        memo.worst_before = run.worst.kept_before(at.site, cost);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn note_steady_elsewhere(&mut self, at: At, access: &SteadyAccess) {
-        self.note_elsewhere(at, &access.with(&access.addresses()));
-        let straddles = self.run.memos.at(at.site.0).price.straddles();
-        if self.run.host_pages.any() && straddles {
-            self.run.host_pages.note_split(access.operation != Operation::Load);
+        run.worst.note(at, &addresses, cost);
+        memo.look_below = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, cost) };
+        if elsewhere {
+            let straddles = memo.price.straddles();
+            self.note_elsewhere(at, &addresses);
+            if straddles {
+                self.run.host_pages.note_split(access.operation != Operation::Load);
+            }
         }
     }
 

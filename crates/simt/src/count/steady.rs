@@ -27,9 +27,9 @@
 
 use super::request::Steady;
 use super::turns;
-use super::worst::Cost;
+use super::worst::{Cost, order};
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES, Traffic, Wavefronts};
-use crate::observe::{Operation, Space, SteadyAccess};
+use crate::observe::{At, Operation, Space, SteadyAccess};
 use counters::Counts;
 
 /// A mask of sectors with one bit for each line of a group and a half, at its lowest sector.
@@ -69,91 +69,105 @@ impl Price {
     }
 }
 
-/// The memory behind a request that has to be looked up at each repetition.
+/// What has to be looked up at each repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Path {
-    /// None: shared, constant and local memory.
+    /// Nothing, in shared, constant and local memory.
     None,
-    /// A load through L1 of the sectors in [`Memo::sectors`].
+    /// The sectors in [`Memo::sectors`], loaded through L1.
     Cached,
-    /// An access past L1 to the sectors in [`Memo::sectors`].
-    Uncached,
-    /// As `Cached`, with sectors further apart.
-    CachedFar,
-    /// As `Uncached`, with sectors further apart.
-    UncachedFar,
+    /// The sectors in [`Memo::sectors`], stored.
+    Stored,
+    /// Sectors further apart, or atomics, or loads past L1.
+    Far,
 }
 
-/// A site's last request with evenly spaced addresses. Its first eight fields, which most repetitions look at, fill a
-/// line of the host's cache.
+/// A site's last request with evenly spaced addresses. What most repetitions look at fills a line of the host's cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Memo {
     step: u64,
-    active: u32,
-    /// See [`kind`]; 0 for none.
-    kind: u32,
+    lanes: u64,
     /// `base & phase_mask`.
     phase: u64,
     phase_mask: u64,
+    kind: u32,
+    /// Slot of the group that was touched last.
+    pub(super) slot: u32,
     /// Distance of the lowest address from `base`.
     low: u64,
     /// Sectors touched, from that of the lowest address, a bit each.
     pub(super) sectors: u64,
     /// Repetitions that are not in the counters yet.
     pub(super) repeats: u64,
-    /// A repetition whose [order](super::worst::order) is less may be the site's worst request.
-    pub(super) worst_before: u64,
-    pub(super) path: Path,
-    pub(super) price: Price,
-    /// The slot of the group that was touched last.
-    pub(super) slot: u32,
+    /// Repetitions of a lower [order](super::worst::order) may be the site's worst request. All are looked at if
+    /// accesses to memory that is not the card's own have to be noted.
+    pub(super) look_below: u64,
     /// Sectors that go on to L2, of repetitions through L1.
     pub(super) l2_sectors: u64,
     /// Repetitions that hit L1 with all sectors.
     pub(super) in_l1: u64,
     /// Sectors that the block had written before, of the repetitions.
     pub(super) rewritten: u64,
+    pub(super) path: Path,
+    /// True for loads through L1.
+    cached: bool,
+    pub(super) price: Price,
 }
 
 impl Default for Memo {
     fn default() -> Self {
         Self {
             step: 0,
-            active: 0,
-            kind: 0,
+            lanes: 0,
             phase: 0,
             phase_mask: 0,
+            kind: 0,
+            slot: 0,
             low: 0,
             sectors: 0,
             repeats: 0,
-            worst_before: 0,
-            path: Path::None,
-            price: Price::Issues(0),
-            slot: 0,
+            look_below: 0,
             l2_sectors: 0,
             in_l1: 0,
             rewritten: 0,
+            path: Path::None,
+            cached: false,
+            price: Price::Issues(0),
         }
     }
 }
 
-/// Packs what instructions differ in. Not 0, since an access has at least one byte.
+/// Packs active mask and bytes per lane, of which there is at least one.
+#[inline(always)]
+fn lanes(access: &SteadyAccess) -> u64 {
+    u64::from(access.active) | u64::from(access.bytes) << 32
+}
+
+/// Packs what else instructions differ in. The compiler reads four adjacent bytes at once.
 #[inline(always)]
 fn kind(access: &SteadyAccess) -> u32 {
-    access.bytes
-        | (access.space as u32) << 8
-        | (access.operation as u32) << 10
-        | u32::from(access.read_only) << 12
-        | u32::from(access.past_l1) << 13
+    u32::from_le_bytes([
+        access.space as u8,
+        access.operation as u8,
+        u8::from(access.read_only),
+        u8::from(access.past_l1),
+    ])
 }
 
 impl Memo {
     /// Creates the memo of an access that costs the same at all bases equal to its own in the bits of `phase_mask`.
     pub(super) fn new(access: &SteadyAccess, phase_mask: u64, price: Price) -> Self {
         let phase = access.base & phase_mask;
-        let &SteadyAccess { step, active, .. } = access;
-        Self { step, active, kind: kind(access), phase, phase_mask, price, ..Self::default() }
+        Self {
+            step: access.step,
+            lanes: lanes(access),
+            kind: kind(access),
+            phase,
+            phase_mask,
+            price,
+            ..Self::default()
+        }
     }
 
     /// Creates the memo of an access to global memory from 5.0 on. None if it counts as irregular.
@@ -166,23 +180,30 @@ impl Memo {
             let traffic = steady.traffic(access.bytes);
             (traffic, super::request::Groups::turns(&steady, &traffic))
         };
-        let path = match (cached, sectors != 0) {
-            (true, true) => Path::Cached,
-            (false, true) => Path::Uncached,
-            (true, false) => Path::CachedFar,
-            (false, false) => Path::UncachedFar,
+        let path = match access.operation {
+            _ if sectors == 0 => Path::Far,
+            Operation::Load if cached => Path::Cached,
+            Operation::Store => Path::Stored,
+            _ => Path::Far,
         };
         let memo = Self::new(access, LINE_BYTES - 1, Price::Memory { traffic, turns });
-        Some(Self { low: low.wrapping_sub(access.base), sectors, path, ..memo })
+        Some(Self { low: low.wrapping_sub(access.base), sectors, path, cached, ..memo })
     }
 
     /// Returns true if an access is a repetition.
     #[inline(always)]
     pub(super) fn is_of(&self, access: &SteadyAccess) -> bool {
         let differs = (self.step ^ access.step)
-            | u64::from((self.active ^ access.active) | (self.kind ^ kind(access)))
+            | (self.lanes ^ lanes(access))
+            | u64::from(self.kind ^ kind(access))
             | ((access.base & self.phase_mask) ^ self.phase);
         differs == 0
+    }
+
+    /// Returns true if a repetition has to be looked at beyond its sectors.
+    #[inline(always)]
+    pub(super) fn must_look(&self, at: At) -> bool {
+        order(at) < self.look_below
     }
 
     /// Returns the lowest address of a repetition.
@@ -197,23 +218,18 @@ impl Memo {
         if times == 0 {
             return;
         }
-        let space = self.kind >> 8 & 3;
-        let operation = self.kind >> 10 & 3;
-        let (load, store) = (operation == Operation::Load as u32, operation == Operation::Store as u32);
+        let [space, operation, ..] = self.kind.to_le_bytes();
+        let (load, store) = (operation == Operation::Load as u8, operation == Operation::Store as u8);
         match self.price {
             Price::Memory { traffic, turns } => {
                 let sectors = times * u64::from(traffic.sectors);
-                let cached = std::mem::take(&mut self.l2_sectors);
-                let l2_sectors = match self.path {
-                    Path::Cached | Path::CachedFar => cached,
-                    Path::Uncached | Path::UncachedFar => sectors,
-                    Path::None => {
-                        if all_to_l2 {
-                            sectors
-                        } else {
-                            0
-                        }
-                    }
+                let missed = std::mem::take(&mut self.l2_sectors);
+                let l2_sectors = if self.cached {
+                    missed
+                } else if space != Space::Local as u8 || all_to_l2 {
+                    sectors
+                } else {
+                    0
                 };
                 let extent = super::observer::Extent {
                     l2_sectors,
@@ -221,14 +237,14 @@ impl Memo {
                     rewritten: std::mem::take(&mut self.rewritten),
                     turns,
                 };
-                let memory = if space == Space::Local as u32 {
+                let memory = if space == Space::Local as u8 {
                     if load { &mut counts.local_loads } else { &mut counts.local_stores }
                 } else if load {
                     &mut counts.loads
                 } else if store {
                     &mut counts.stores
                 } else {
-                    let lanes = u64::from(self.active.count_ones());
+                    let lanes = u64::from((self.lanes as u32).count_ones());
                     let (addresses, rounds) = if self.step == 0 { (1, lanes) } else { (lanes, 1) };
                     counts.conflicts.addresses += times * addresses;
                     counts.conflicts.rounds += times * rounds;

@@ -9,6 +9,7 @@
 use super::by_site::BySite;
 use crate::observe::{Access, At, Operation, Site, Space};
 use counters::AccessKind;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Bits of a rank for the warp: a block has at most 32.
@@ -63,12 +64,16 @@ impl Worst {
         }
     }
 
-    /// Returns the [order](order) before which a request of this cost would be kept, now that one of its site is: 0 if
-    /// the kept one costs more.
-    pub(super) fn kept_before(&self, site: Site, cost: Cost) -> u64 {
+    /// Returns the [order](order) below which a request of this cost would be kept: 0 if the site's kept request costs
+    /// more, the highest number if it costs less.
+    pub(super) fn kept_below(&self, site: Site, cost: Cost) -> u64 {
         let (Cost::Sectors(units) | Cost::Wavefronts(units)) = cost;
         let rank = self.ranks.get(site.0);
-        if rank >> ORDER_BITS > u64::from(units) { 0 } else { !rank & ORDER }
+        match (rank >> ORDER_BITS).cmp(&u64::from(units)) {
+            Ordering::Greater => 0,
+            Ordering::Equal => !rank & ORDER,
+            Ordering::Less => u64::MAX,
+        }
     }
 
     #[cold]
