@@ -11,6 +11,9 @@ const MOST_GROUPS: usize = 1 << 13;
 /// Groups that the table keeps from block to block. More would leave the host's own caches.
 const MOST_KEPT: usize = 1 << 10;
 
+/// Warps of the largest block.
+const WARPS: usize = 32;
+
 const FEWEST_SLOTS: usize = 1 << 10;
 
 const FREE: u64 = u64::MAX;
@@ -99,7 +102,9 @@ pub(super) struct BlockMemory {
     /// True if groups may be merged over blocks: L2 does not tell the difference, but the host link does.
     merge: bool,
     /// Progress of each warp, in sectors brought into L1: see [`Slot::load`].
-    clocks: Vec<u32>,
+    clocks: [u32; WARPS],
+    /// True if a warp of the current block has loaded through L1.
+    loaded: bool,
     /// See [`L1::share`](super::l1::L1::share).
     share: u32,
 }
@@ -114,7 +119,8 @@ impl BlockMemory {
             live: 0,
             most_live: MOST_GROUPS,
             merge,
-            clocks: Vec::new(),
+            clocks: [0; WARPS],
+            loaded: false,
             share,
         };
         new.resize(FEWEST_SLOTS);
@@ -139,7 +145,7 @@ impl BlockMemory {
     fn slot_near(&mut self, hint: &mut u32, index: u64, list: &mut Vec<Group>) -> &mut Slot {
         let known = self.slots.get(*hint as usize);
         if known.is_none_or(|slot| slot.index != index || slot.block != self.block) {
-            *hint = self.find_slot(index, list) as u32;
+            *hint = self.find_far(index, list);
         }
         &mut self.slots[*hint as usize]
     }
@@ -149,6 +155,11 @@ impl BlockMemory {
     fn slot(&mut self, index: u64, list: &mut Vec<Group>) -> &mut Slot {
         let at = self.find_slot(index, list);
         &mut self.slots[at]
+    }
+
+    #[inline(never)]
+    fn find_far(&mut self, index: u64, list: &mut Vec<Group>) -> u32 {
+        self.find_slot(index, list) as u32
     }
 
     #[inline(always)]
@@ -215,7 +226,7 @@ impl BlockMemory {
     /// Drains the table within a block: keeps only groups with sectors in L1, and this new one, whose slot it returns.
     #[cold]
     fn forget(&mut self, index: u64, list: &mut Vec<Group>) -> usize {
-        let (clock, share) = (self.clocks.iter().copied().max().unwrap_or(0), self.share);
+        let (clock, share) = (self.clocks.into_iter().max().unwrap_or(0), self.share);
         let mut kept = Vec::new();
         for &at in &self.occupied {
             let mut slot = self.slots[at as usize];
@@ -254,11 +265,8 @@ impl BlockMemory {
     /// Returns the clock of a warp.
     #[inline(always)]
     fn clock(&mut self, warp: u32) -> &mut u32 {
-        let warp = warp as usize;
-        if warp >= self.clocks.len() {
-            self.clocks.resize(warp + 1, 0);
-        }
-        &mut self.clocks[warp]
+        self.loaded = true;
+        &mut self.clocks[warp as usize % WARPS]
     }
 
     /// Loads sectors of a group and of the next, in the lower and upper half of `sectors`, through L1. Returns how many
@@ -278,7 +286,7 @@ impl BlockMemory {
         if sectors >> 32 != 0 {
             missed += self.slot_near(hint, index + 1, list).load(&mut clock, (sectors >> 32) as u32, share);
         }
-        self.clocks[warp as usize] = clock;
+        *self.clock(warp) = clock;
         missed
     }
 
@@ -305,11 +313,8 @@ impl BlockMemory {
     pub(super) fn end_block(&mut self, list: &mut Vec<Group>) {
         self.block = self.block.wrapping_add(1);
         self.live = 0;
-        if self.most_live > 2 * MOST_GROUPS {
-            self.most_live = MOST_GROUPS;
-        }
-        // Most blocks have loaded something; for the others, an empty memset is slower than one would think.
-        if !self.clocks.is_empty() {
+        self.most_live = MOST_GROUPS;
+        if std::mem::take(&mut self.loaded) {
             self.clocks.fill(0);
         }
         if !self.merge || self.occupied.len() > MOST_KEPT {
@@ -369,7 +374,7 @@ impl<'a> CachedLoads<'a> {
     /// Ends the load and returns the sectors that missed.
     #[inline(always)]
     pub(super) fn end(self) -> u32 {
-        self.memory.clocks[self.warp as usize] = self.clock;
+        *self.memory.clock(self.warp) = self.clock;
         self.missed
     }
 }

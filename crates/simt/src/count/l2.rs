@@ -282,30 +282,59 @@ impl L2State {
         self.touch_with::<ticks::Avx2>(groups, read, written);
     }
 
-    /// Looks up the regions of some groups and fetches their state into the host's cache before it is needed.
     #[inline(always)]
     fn touch_with<T: Ticks>(&mut self, groups: &[Group], read: &mut DramCounts, written: &mut DramCounts) {
-        for groups in groups.chunks(AHEAD) {
-            let mut regions = [0; AHEAD];
-            for (region, group) in regions.iter_mut().zip(groups) {
-                *region = self.region(group.index >> REGION_SHIFT);
-                T::fetch(&self.regions[*region].groups[group.index as usize % REGION_GROUPS]);
-            }
-            for (&region, &group) in regions.iter().zip(groups) {
-                self.touch_group::<T>(region, group, read, written);
-            }
+        match self.card.dram_granule_bytes {
+            32 => self.touch_by::<T, 32>(groups, read, written),
+            64 => self.touch_by::<T, 64>(groups, read, written),
+            _ => self.touch_by::<T, 128>(groups, read, written),
         }
     }
 
+    /// Looks up the regions of some groups and fetches their state into the host's cache before it is needed.
     #[inline(always)]
-    fn touch_group<T: Ticks>(
+    fn touch_by<T: Ticks, const GRANULE: u32>(
         &mut self,
-        region: usize,
-        group: Group,
+        groups: &[Group],
         read: &mut DramCounts,
         written: &mut DramCounts,
     ) {
-        let granule = self.card.dram_granule_bytes;
+        let mut sums = Sums::default();
+        let mut regions = [0; AHEAD];
+        let ahead = groups.len().min(AHEAD);
+        for (region, group) in regions.iter_mut().zip(&groups[..ahead]) {
+            *region = self.look_up::<T>(group);
+        }
+        for (at, &group) in groups.iter().enumerate() {
+            let region = regions[at % AHEAD];
+            if let Some(later) = groups.get(at + AHEAD) {
+                regions[at % AHEAD] = self.look_up::<T>(later);
+            }
+            self.touch_group::<T, GRANULE>(region, group, &mut sums);
+        }
+        for (total, sum) in [(read, sums.read), (written, sums.written)] {
+            total.granules += sum.granules;
+            total.lines += sum.lines;
+            total.pages += sum.pages;
+        }
+        self.brought += sums.new;
+        if self.card.l2_bytes > 0 {
+            *newest(&mut self.held) += sums.renewed + sums.new;
+            self.holds += sums.new;
+            self.renewed += sums.renewed + sums.new;
+        }
+    }
+
+    /// Returns the index of a group's region, after a fetch of the group's state.
+    #[inline(always)]
+    fn look_up<T: Ticks>(&mut self, group: &Group) -> usize {
+        let region = self.region(group.index >> REGION_SHIFT);
+        T::fetch(&self.regions[region].groups[group.index as usize % REGION_GROUPS]);
+        region
+    }
+
+    #[inline(always)]
+    fn touch_group<T: Ticks, const GRANULE: u32>(&mut self, region: usize, group: Group, sums: &mut Sums) {
         let page_shift = self.page_shift;
         let region = &mut self.regions[region];
         region.last = self.now;
@@ -314,18 +343,16 @@ impl L2State {
 
         let lines = lines_of(group.read | group.written) * 15;
         let before = state.touched;
-        let gone = T::below(&before, self.horizon);
-        let older = !T::equal(&before, self.now);
+        let stays = !T::below(&before, self.horizon);
         T::set(&mut state.touched, lines, self.now);
-        state.fetched &= !gone;
-        state.dirty &= !gone;
+        let (mut fetched, mut dirty) = (state.fetched & stays, state.dirty & stays);
 
-        let mut present = state.fetched | state.dirty;
-        let mut renewed = present & older & lines;
-        if renewed != 0 && self.card.l2_bytes > 0 {
-            let bytes = bytes_of(renewed);
-            *newest(&mut self.held) += bytes;
-            self.renewed += bytes;
+        let mut present = fetched | dirty;
+        let held_before = present;
+        // Most groups that come in are new.
+        if present & lines != 0 && self.card.l2_bytes > 0 {
+            let mut renewed = present & lines & !T::equal(&before, self.now);
+            sums.renewed += bytes_of(renewed);
             // Usually all lines were last touched in the same tick.
             while renewed != 0 {
                 let tick = before[renewed.trailing_zeros() as usize / 4];
@@ -334,34 +361,40 @@ impl L2State {
                 renewed &= !alike;
             }
         }
-        let held_before = present;
         let missing = group.read & !present;
         if missing != 0 {
-            let (granules, filled) = granules_of(missing, granule);
-            read.granules += u64::from(granules.count_ones());
-            read.lines += u64::from((lines_of(missing) & !lines_of(state.fetched)).count_ones());
-            read.pages += open_pages(&mut region.pages, 0, place, missing, page_shift, self.page_window);
-            self.brought += bytes_of(filled & !present);
-            state.fetched |= filled;
+            let (granules, filled) = granules_of(missing, GRANULE);
+            sums.read.granules += u64::from(granules.count_ones());
+            sums.read.lines += u64::from((lines_of(missing) & !lines_of(fetched)).count_ones());
+            sums.read.pages += open_pages(&mut region.pages, 0, place, missing, page_shift, self.page_window);
+            fetched |= filled;
             present |= filled;
         }
-        let soiled = group.written & !state.dirty;
+        let soiled = group.written & !dirty;
         if soiled != 0 {
-            let before = granules_of(state.dirty, granule).0;
-            let granules = granules_of(soiled, granule).0 & !before;
-            written.granules += u64::from(granules.count_ones());
-            written.lines += u64::from((lines_of(soiled) & !lines_of(state.dirty)).count_ones());
-            written.pages += open_pages(&mut region.pages, 1, place, soiled, page_shift, self.page_window);
-            self.brought += bytes_of(soiled & !present);
-            state.dirty |= soiled;
+            let before = granules_of(dirty, GRANULE).0;
+            let granules = granules_of(soiled, GRANULE).0 & !before;
+            sums.written.granules += u64::from(granules.count_ones());
+            sums.written.lines += u64::from((lines_of(soiled) & !lines_of(dirty)).count_ones());
+            sums.written.pages +=
+                open_pages(&mut region.pages, 1, place, soiled, page_shift, self.page_window);
+            dirty |= soiled;
+            present |= soiled;
         }
-        let new = bytes_of((state.fetched | state.dirty) & !held_before);
-        if new > 0 && self.card.l2_bytes > 0 {
-            *newest(&mut self.held) += new;
-            self.holds += new;
-            self.renewed += new;
-        }
+        (state.fetched, state.dirty) = (fetched, dirty);
+        sums.new += bytes_of(present & !held_before);
     }
+}
+
+/// What one call of [`L2State::touch`] adds up.
+#[derive(Default)]
+struct Sums {
+    read: DramCounts,
+    written: DramCounts,
+    /// Bytes whose last tick was an earlier one.
+    renewed: u64,
+    /// Bytes that came in.
+    new: u64,
 }
 
 /// Returns the bytes of a mask of sectors.

@@ -86,11 +86,13 @@ pub(super) enum Path {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Memo {
+    // Step and lanes are not adjacent: else the compiler compares them as one vector, which has to wait until both have
+    // been written by the caller.
     step: u64,
-    lanes: u64,
     /// `base & phase_mask`.
     phase: u64,
     phase_mask: u64,
+    lanes: u64,
     kind: u32,
     /// Slot of the group that was touched last.
     pub(super) slot: u32,
