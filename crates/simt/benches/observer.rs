@@ -1,8 +1,10 @@
 //! What counting costs: the time of one access of a warp by kind, with all counters of an H200.
 //!
-//! `cargo bench -p simt --bench observer`. An iteration is one access, so divan's time of an iteration is what is looked
-//! for. Blocks of 8 warps begin and end in between, and runs of 16 blocks are handed back, so the share of
-//! `Observation::end` is included; `_listed` accesses come with their 32 addresses, `_steady` ones with base and step.
+//! `cargo bench -p simt --bench observer`. An iteration is one access, so divan's columns are times of one. Blocks of 8 warps
+//! begin and end in between, and runs of 16 blocks are handed back, so the share of `Observation::end` is included.
+//! `_listed` accesses come with their 32 addresses, `_steady` ones with base and step. `nothing_listed` and
+//! `nothing_steady` are the loops around them, whose times are to be subtracted. The column `fastest`, of a thousand
+//! samples, is the one that other work on the computer disturbs least.
 //!
 //! For example, a warp of saxpy executes 16 instructions in 32 lanes, three of them `steady_load` or `steady_store`. At 8
 //! ns each, counting allows 512 / 24 ns = 21 G thread-instructions/s.
@@ -95,25 +97,28 @@ fn base(warp: u64, step: u64) -> u64 {
     ARRAY + warp * 32 * step % (1 << 27)
 }
 
+/// A full warp's load from global memory.
+#[inline(always)]
+fn load(base: u64, step: u64) -> SteadyAccess {
+    SteadyAccess {
+        base,
+        step,
+        active: u32::MAX,
+        bytes: 4,
+        space: Space::Global,
+        operation: Operation::Load,
+        read_only: false,
+        past_l1: false,
+        strong: false,
+    }
+}
+
 fn steady(bencher: Bencher<'_, '_>, space: Space, operation: Operation, step: u64) {
     let mut launch = Launch::new();
     bencher.bench_local(|| {
         let (warp, at) = launch.next();
         let base = if space == Space::Global { base(warp, step) } else { 0 };
-        launch.observer().steady_access(
-            at,
-            &SteadyAccess {
-                space,
-                operation,
-                base,
-                step,
-                active: u32::MAX,
-                bytes: 4,
-                read_only: false,
-                past_l1: false,
-                strong: false,
-            },
-        );
+        launch.observer().steady_access(at, &SteadyAccess { space, operation, ..load(base, step) });
     });
 }
 
@@ -173,9 +178,8 @@ fn row(step: u64) -> impl Fn(u64, &mut Addresses) {
     }
 }
 
-/// Time of the loop around the accesses, which all others include.
-#[divan::bench(sample_count = 50, sample_size = 65536)]
-fn nothing(bencher: Bencher<'_, '_>) {
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
+fn nothing_listed(bencher: Bencher<'_, '_>) {
     let mut launch = Launch::new();
     let addresses = random(1 << 27);
     let mut all = [0; 32];
@@ -186,47 +190,66 @@ fn nothing(bencher: Bencher<'_, '_>) {
     });
 }
 
-#[divan::bench(sample_count = 100, sample_size = 65536)]
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
+fn nothing_steady(bencher: Bencher<'_, '_>) {
+    let mut launch = Launch::new();
+    bencher.bench_local(|| {
+        let (warp, at) = launch.next();
+        divan::black_box((at, load(base(warp, 4), 4)));
+    });
+}
+
+/// A warp's rows of 132 bytes: each begins at another place in its line than the one before.
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
+fn load_changing_steady(bencher: Bencher<'_, '_>) {
+    let mut launch = Launch::new();
+    bencher.bench_local(|| {
+        let (warp, at) = launch.next();
+        launch.observer().steady_access(at, &load(ARRAY + warp * 132 % (1 << 27), 4));
+    });
+}
+
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
 fn load_steady(bencher: Bencher<'_, '_>) {
     steady(bencher, Space::Global, Operation::Load, 4);
 }
 
-#[divan::bench(sample_count = 100, sample_size = 65536)]
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
 fn store_steady(bencher: Bencher<'_, '_>) {
     steady(bencher, Space::Global, Operation::Store, 4);
 }
 
-#[divan::bench(sample_count = 100, sample_size = 65536)]
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
 fn load_stride_32_steady(bencher: Bencher<'_, '_>) {
     steady(bencher, Space::Global, Operation::Load, 128);
 }
 
-#[divan::bench(sample_count = 100, sample_size = 65536)]
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
 fn shared_steady(bencher: Bencher<'_, '_>) {
     steady(bencher, Space::Shared, Operation::Load, 4);
 }
 
-#[divan::bench(sample_count = 100, sample_size = 65536)]
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
 fn constant_steady(bencher: Bencher<'_, '_>) {
     steady(bencher, Space::Constant, Operation::Load, 0);
 }
 
-#[divan::bench(sample_count = 100, sample_size = 65536)]
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
 fn load_listed(bencher: Bencher<'_, '_>) {
     listed(bencher, Space::Global, Operation::Load, row(4));
 }
 
-#[divan::bench(sample_count = 100, sample_size = 65536)]
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
 fn store_listed(bencher: Bencher<'_, '_>) {
     listed(bencher, Space::Global, Operation::Store, row(4));
 }
 
-#[divan::bench(sample_count = 100, sample_size = 16384)]
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
 fn load_stride_32_listed(bencher: Bencher<'_, '_>) {
     listed(bencher, Space::Global, Operation::Load, row(128));
 }
 
-#[divan::bench(sample_count = 100, sample_size = 65536)]
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
 fn shared_listed(bencher: Bencher<'_, '_>) {
     listed(bencher, Space::Shared, Operation::Load, |_, addresses| {
         for (lane, address) in addresses.iter_mut().enumerate() {
@@ -236,13 +259,13 @@ fn shared_listed(bencher: Bencher<'_, '_>) {
 }
 
 /// Loads at random addresses, in arrays of as many KiB.
-#[divan::bench(args = [256, 1 << 17], sample_count = 100, sample_size = 8192)]
+#[divan::bench(args = [256, 1 << 17], sample_count = 1000, sample_size = 4096)]
 fn load_random_listed(bencher: Bencher<'_, '_>, kib: u64) {
     listed(bencher, Space::Global, Operation::Load, random(kib << 10));
 }
 
 /// Reductions on 256 counters.
-#[divan::bench(sample_count = 100, sample_size = 16384)]
+#[divan::bench(sample_count = 1000, sample_size = 4096)]
 fn reduction_listed(bencher: Bencher<'_, '_>) {
     listed(bencher, Space::Global, Operation::Reduction, random(1 << 10));
 }

@@ -8,7 +8,7 @@ use super::run::Run;
 use super::shape::{Generation, Rules};
 use super::steady::{Memo, Path, Price};
 use super::turns;
-use super::worst::{Cost, order};
+use super::worst::Cost;
 use crate::coalescing::{Access as Way, Request, Traffic, Wavefronts, constant_replays};
 use crate::decode::Level;
 use crate::observe::{Access, At, Observer, Operation, Site, Space, SteadyAccess};
