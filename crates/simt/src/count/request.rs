@@ -41,7 +41,7 @@ impl Steady {
     /// Returns the addresses from the first active lane's to the last one's, without gaps in between.
     #[inline(always)]
     pub(super) fn of(access: &SteadyAccess) -> Self {
-        let (first, last) = (access.active.trailing_zeros() & 31, 31 - access.active.leading_zeros() & 31);
+        let (first, last) = (access.active.trailing_zeros() & 31, 31 - (access.active.leading_zeros() & 31));
         Self::between(access.address(first), access.address(last), access.step, last + 1 - first)
     }
 
