@@ -134,15 +134,13 @@ fn kind(access: &Access<'_>) -> AccessKind {
 
 /// Returns the addresses by lane, relative to the origin of [`counters::Access::lanes`].
 fn lanes(access: &Access<'_>) -> Vec<Option<u64>> {
-    let address = |lane: usize| {
-        let address = access.addresses[lane];
-        let laid_out = match access.space {
-            // One word of 32 threads makes a line: see `local`.
-            Space::Local => address / 4 * 128 + lane as u64 * 4 + address % 4,
-            _ => address,
-        };
-        (access.active >> lane & 1 != 0).then_some(laid_out)
+    let laid_out = |lane: usize, address: u64| match access.space {
+        // One word of 32 threads makes a line: see `local`.
+        Space::Local => address / 4 * 128 + lane as u64 * 4 + address % 4,
+        _ => address,
     };
+    let address =
+        |lane: usize| (access.active >> lane & 1 != 0).then(|| laid_out(lane, access.addresses[lane]));
     let lanes: Vec<_> = (0..access.addresses.len()).map(address).collect();
     let first = lanes.iter().flatten().min().map_or(0, |low| low / LINE_BYTES * LINE_BYTES);
     let origin = if access.space == Space::Shared { 0 } else { first };
