@@ -30,6 +30,7 @@ mod run;
 mod shape;
 mod shared;
 mod slots;
+mod steady;
 mod ticks;
 mod trails;
 mod turns;

@@ -73,12 +73,11 @@ pub struct Access<'a> {
 ///
 /// Vectorised executors report such accesses without computing 32 addresses. For example, a warp that loads a row of
 /// `f32` has a step of 4, one that loads a column of a matrix has the row's pitch, and a broadcast has 0.
+///
+/// The fields' order lets an observer compare all but `base` and `strong` in three comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct SteadyAccess {
-    /// State space.
-    pub space: Space,
-    /// Operation.
-    pub operation: Operation,
     /// Address of lane 0, whether it is active or not.
     pub base: u64,
     /// Distance between adjacent lanes, negative ones in two's complement. Without meaning if one lane is active.
@@ -87,6 +86,10 @@ pub struct SteadyAccess {
     pub active: u32,
     /// Bytes per lane, as in [`Access::bytes`].
     pub bytes: u32,
+    /// State space.
+    pub space: Space,
+    /// Operation.
+    pub operation: Operation,
     /// As in [`Access::read_only`].
     pub read_only: bool,
     /// As in [`Access::past_l1`].
@@ -96,6 +99,12 @@ pub struct SteadyAccess {
 }
 
 impl SteadyAccess {
+    /// Returns an access whose addresses have this base and step.
+    pub(crate) fn spaced(access: &Access<'_>, base: u64, step: u64) -> Self {
+        let &Access { space, operation, active, bytes, read_only, past_l1, strong, .. } = access;
+        Self { space, operation, base, step, active, bytes, read_only, past_l1, strong }
+    }
+
     /// Returns the address of a lane.
     #[inline(always)]
     pub fn address(&self, lane: u32) -> u64 {

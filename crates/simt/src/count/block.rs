@@ -11,6 +11,9 @@ const MOST_GROUPS: usize = 1 << 13;
 /// Groups that the table keeps from block to block. More would leave the host's own caches.
 const MOST_KEPT: usize = 1 << 10;
 
+/// Warps of the largest block.
+const WARPS: usize = 32;
+
 const FEWEST_SLOTS: usize = 1 << 10;
 
 const FREE: u64 = u64::MAX;
@@ -45,6 +48,43 @@ struct Slot {
 
 const EMPTY: Slot = Slot { index: FREE, read: 0, written: 0, block: 0, own: 0, cached: 0, time: 0 };
 
+impl Slot {
+    /// Loads sectors through L1 and returns how many miss.
+    ///
+    /// On a card the warps of a block run side by side, but here one may run far ahead of the next. So each warp has a
+    /// clock of its own, which advances by the sectors that it misses, and to the time of the sectors that it hits. A
+    /// warp that follows another one thus hits what that one loaded when it was at the same point.
+    #[inline(always)]
+    fn load(&mut self, clock: &mut u32, sectors: u32, share: u32) -> u32 {
+        // A branch, so that what follows need not wait for the clock.
+        if clock.abs_diff(self.time) >= share {
+            evict(self);
+        }
+        let missed = sectors & !self.cached;
+        let since = if missed == sectors { 0 } else { self.time };
+        let now = since.max(*clock);
+        self.cached |= sectors;
+        self.read |= missed & !self.written;
+        let count = missed.count_ones();
+        let now = now.saturating_add(count);
+        self.time = now;
+        *clock = now;
+        count
+    }
+
+    /// Accesses sectors past L1 and returns how many of them the block has written before. Those are not read from
+    /// memory.
+    #[inline(always)]
+    fn access(&mut self, sectors: u32, reads: bool, writes: bool) -> u32 {
+        let rewritten = (self.own & sectors).count_ones();
+        self.read |= if reads { sectors & !self.written } else { 0 };
+        let written = if writes { sectors } else { 0 };
+        self.written |= written;
+        self.own |= written;
+        rewritten
+    }
+}
+
 /// A hash table of groups. What blocks have read and written stays in it until it is drained, since adjacent blocks often
 /// touch the same groups; what a block has in L1 is forgotten when the next one begins.
 pub(super) struct BlockMemory {
@@ -61,8 +101,10 @@ pub(super) struct BlockMemory {
     most_live: usize,
     /// True if groups may be merged over blocks: L2 does not tell the difference, but the host link does.
     merge: bool,
-    /// Progress of each warp, in sectors brought into L1: see [`load_cached`](Self::load_cached).
-    clocks: Vec<u32>,
+    /// Progress of each warp, in sectors brought into L1: see [`Slot::load`].
+    clocks: [u32; WARPS],
+    /// True if a warp of the current block has loaded through L1.
+    loaded: bool,
     /// See [`L1::share`](super::l1::L1::share).
     share: u32,
 }
@@ -77,7 +119,8 @@ impl BlockMemory {
             live: 0,
             most_live: MOST_GROUPS,
             merge,
-            clocks: Vec::new(),
+            clocks: [0; WARPS],
+            loaded: false,
             share,
         };
         new.resize(FEWEST_SLOTS);
@@ -96,9 +139,31 @@ impl BlockMemory {
         (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize & (self.slots.len() - 2)
     }
 
+    /// Returns the slot of a group, a new one if needed, as the current block knows it. `hint` is the slot in which it
+    /// probably is, and becomes the one in which it is.
+    #[inline(always)]
+    fn slot_near(&mut self, hint: &mut u32, index: u64, list: &mut Vec<Group>) -> &mut Slot {
+        let known = self.slots.get(*hint as usize);
+        if known.is_none_or(|slot| slot.index != index || slot.block != self.block) {
+            *hint = self.find_far(index, list);
+        }
+        &mut self.slots[*hint as usize]
+    }
+
     /// Returns the slot of a group, a new one if needed, as the current block knows it.
     #[inline(always)]
     fn slot(&mut self, index: u64, list: &mut Vec<Group>) -> &mut Slot {
+        let at = self.find_slot(index, list);
+        &mut self.slots[at]
+    }
+
+    #[inline(never)]
+    fn find_far(&mut self, index: u64, list: &mut Vec<Group>) -> u32 {
+        self.find_slot(index, list) as u32
+    }
+
+    #[inline(always)]
+    fn find_slot(&mut self, index: u64, list: &mut Vec<Group>) -> usize {
         let home = self.home(index);
         // Selected, not branched upon: which of the two it is cannot be predicted.
         let mut at = home + usize::from(self.slots[home + 1].index == index);
@@ -117,7 +182,7 @@ impl BlockMemory {
         slot.own &= keep;
         slot.cached &= keep;
         slot.time &= keep;
-        slot
+        at
     }
 
     /// Returns the slot of a group that is in neither of its first two, or inserts it.
@@ -161,7 +226,7 @@ impl BlockMemory {
     /// Drains the table within a block: keeps only groups with sectors in L1, and this new one, whose slot it returns.
     #[cold]
     fn forget(&mut self, index: u64, list: &mut Vec<Group>) -> usize {
-        let (clock, share) = (self.clocks.iter().copied().max().unwrap_or(0), self.share);
+        let (clock, share) = (self.clocks.into_iter().max().unwrap_or(0), self.share);
         let mut kept = Vec::new();
         for &at in &self.occupied {
             let mut slot = self.slots[at as usize];
@@ -190,51 +255,57 @@ impl BlockMemory {
         at
     }
 
-    /// Loads sectors through L1 and returns how many miss.
-    ///
-    /// On a card the warps of a block run side by side, but here one may run far ahead of the next. So each warp has a
-    /// clock of its own, which advances by the sectors that it misses, and to the time of the sectors that it hits. A
-    /// warp that follows another one thus hits what that one loaded when it was at the same point.
+    /// Loads sectors through L1 and returns how many miss: see [`Slot::load`].
     #[inline(always)]
     fn load_cached(&mut self, clock: &mut u32, index: u64, sectors: u32, list: &mut Vec<Group>) -> u32 {
         let share = self.share;
-        let slot = self.slot(index, list);
-        // A branch, so that what follows need not wait for the clock.
-        if clock.abs_diff(slot.time) >= share {
-            evict(slot);
-        }
-        let missed = sectors & !slot.cached;
-        let since = if missed == sectors { 0 } else { slot.time };
-        let now = since.max(*clock);
-        slot.cached |= sectors;
-        slot.read |= missed & !slot.written;
-        let count = missed.count_ones();
-        let now = now.saturating_add(count);
-        slot.time = now;
-        *clock = now;
-        count
+        self.slot(index, list).load(clock, sectors, share)
     }
 
     /// Returns the clock of a warp.
     #[inline(always)]
     fn clock(&mut self, warp: u32) -> &mut u32 {
-        let warp = warp as usize;
-        if warp >= self.clocks.len() {
-            self.clocks.resize(warp + 1, 0);
-        }
-        &mut self.clocks[warp]
+        self.loaded = true;
+        &mut self.clocks[warp as usize % WARPS]
     }
 
-    /// Accesses sectors past L1 and returns how many of them the block has written before. Those are not read from
-    /// memory.
+    /// Loads sectors of a group and of the next, in the lower and upper half of `sectors`, through L1. Returns how many
+    /// miss.
     #[inline(always)]
-    fn access(&mut self, index: u64, sectors: u32, reads: bool, writes: bool, list: &mut Vec<Group>) -> u32 {
-        let slot = self.slot(index, list);
-        let rewritten = (slot.own & sectors).count_ones();
-        slot.read |= if reads { sectors & !slot.written } else { 0 };
-        let written = if writes { sectors } else { 0 };
-        slot.written |= written;
-        slot.own |= written;
+    pub(super) fn load_near(
+        &mut self,
+        hint: &mut u32,
+        warp: u32,
+        index: u64,
+        sectors: u64,
+        list: &mut Vec<Group>,
+    ) -> u32 {
+        let share = self.share;
+        let mut clock = *self.clock(warp);
+        let mut missed = self.slot_near(hint, index, list).load(&mut clock, sectors as u32, share);
+        if sectors >> 32 != 0 {
+            missed += self.slot_near(hint, index + 1, list).load(&mut clock, (sectors >> 32) as u32, share);
+        }
+        *self.clock(warp) = clock;
+        missed
+    }
+
+    /// Accesses sectors of a group and of the next, in the lower and upper half of `sectors`, past L1. Returns how many
+    /// of them the block has written before.
+    #[inline(always)]
+    pub(super) fn access_near(
+        &mut self,
+        hint: &mut u32,
+        index: u64,
+        sectors: u64,
+        [reads, writes]: [bool; 2],
+        list: &mut Vec<Group>,
+    ) -> u32 {
+        let mut rewritten = self.slot_near(hint, index, list).access(sectors as u32, reads, writes);
+        if sectors >> 32 != 0 {
+            let high = (sectors >> 32) as u32;
+            rewritten += self.slot_near(hint, index + 1, list).access(high, reads, writes);
+        }
         rewritten
     }
 
@@ -242,11 +313,8 @@ impl BlockMemory {
     pub(super) fn end_block(&mut self, list: &mut Vec<Group>) {
         self.block = self.block.wrapping_add(1);
         self.live = 0;
-        if self.most_live > 2 * MOST_GROUPS {
-            self.most_live = MOST_GROUPS;
-        }
-        // Most blocks have loaded something; for the others, an empty memset is slower than one would think.
-        if !self.clocks.is_empty() {
+        self.most_live = MOST_GROUPS;
+        if std::mem::take(&mut self.loaded) {
             self.clocks.fill(0);
         }
         if !self.merge || self.occupied.len() > MOST_KEPT {
@@ -306,7 +374,7 @@ impl<'a> CachedLoads<'a> {
     /// Ends the load and returns the sectors that missed.
     #[inline(always)]
     pub(super) fn end(self) -> u32 {
-        self.memory.clocks[self.warp as usize] = self.clock;
+        *self.memory.clock(self.warp) = self.clock;
         self.missed
     }
 }
@@ -335,6 +403,6 @@ impl Sink for Uncached<'_> {
     #[inline(always)]
     fn take(&mut self, group: u64, sectors: u32) {
         self.taken += sectors.count_ones();
-        self.rewritten += self.memory.access(group, sectors, self.reads, self.writes, self.list);
+        self.rewritten += self.memory.slot(group, self.list).access(sectors, self.reads, self.writes);
     }
 }

@@ -44,6 +44,11 @@ impl<T: Copy + Default> BySite<T> {
         (self.first..).zip(&self.values)
     }
 
+    /// Returns the sites of the window with their values, in order.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        (self.first..).zip(&mut self.values)
+    }
+
     #[cold]
     fn grow(&mut self, site: u32) {
         let more = self.values.len().max(LEAST);

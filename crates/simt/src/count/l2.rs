@@ -35,8 +35,8 @@ const REGION_SHIFT: u32 = REGION_GROUPS.trailing_zeros();
 /// Ticks in which the cache's size is touched, as a rule.
 const TICKS: u64 = 4096;
 
-/// Regions found without hashing.
-const RECENT: usize = 16;
+/// Regions found without a look-up in the map: 512 MiB, as a rule.
+const RECENT: usize = 256;
 const NONE: (u64, u32) = (u64::MAX, 0);
 
 /// Groups that are looked up before they are touched.
@@ -45,8 +45,9 @@ const AHEAD: usize = 16;
 /// A mask with one bit for each line of a group, at its lowest sector.
 const LINES: u32 = 0x1111_1111;
 
-/// State of 32 sectors in L2.
-#[derive(Clone, Copy)]
+/// State of 32 sectors in L2. It fills a line of the host's cache, since a random access misses it for each.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
 struct State {
     /// Tick of each line's last access; 0 if there was none.
     touched: [u32; 8],
@@ -54,13 +55,22 @@ struct State {
     fetched: u32,
     /// Sectors written during this stay, which are written back at its end.
     dirty: u32,
+    /// Pages open for reads and for writes.
+    pages: [Pages; 2],
+}
+
+/// Pages of a group that are open; if a page has several groups, the first one's is the page's.
+#[derive(Clone, Copy, Default)]
+struct Pages {
+    /// The page window in which they were opened. In another one, none is open.
+    window: u32,
+    /// A bit for each page, at its lowest sector.
+    open: u32,
 }
 
 struct Region {
     number: u64,
     groups: Vec<State>,
-    /// Page window in which each page was last read and last written.
-    pages: Vec<[u32; 2]>,
     last: u32,
 }
 
@@ -196,7 +206,7 @@ impl L2State {
     #[inline(always)]
     fn region(&mut self, number: u64) -> usize {
         // The high bits differ between allocations.
-        let way = (number ^ number >> 4 ^ number >> 9) as usize % RECENT;
+        let way = (number ^ number >> 8 ^ number >> 13) as usize % RECENT;
         if self.recent[way].0 != number {
             self.recent[way] = (number, self.find_region(number));
         }
@@ -205,14 +215,8 @@ impl L2State {
 
     #[cold]
     fn find_region(&mut self, number: u64) -> u32 {
-        let page_shift = self.page_shift;
         *self.places.entry(number).or_insert_with(|| {
-            self.regions.push(Region {
-                number,
-                groups: vec![State { touched: [0; 8], fetched: 0, dirty: 0 }; REGION_GROUPS],
-                pages: vec![[0; 2]; 1 << (REGION_SHIFT + GROUP_SHIFT - page_shift)],
-                last: 0,
-            });
+            self.regions.push(Region { number, groups: vec![State::default(); REGION_GROUPS], last: 0 });
             self.regions.len() as u32 - 1
         })
     }
@@ -282,50 +286,79 @@ impl L2State {
         self.touch_with::<ticks::Avx2>(groups, read, written);
     }
 
-    /// Looks up the regions of some groups and fetches their state into the host's cache before it is needed.
     #[inline(always)]
     fn touch_with<T: Ticks>(&mut self, groups: &[Group], read: &mut DramCounts, written: &mut DramCounts) {
-        for groups in groups.chunks(AHEAD) {
-            let mut regions = [0; AHEAD];
-            for (region, group) in regions.iter_mut().zip(groups) {
-                *region = self.region(group.index >> REGION_SHIFT);
-                T::fetch(&self.regions[*region].groups[group.index as usize % REGION_GROUPS]);
-            }
-            for (&region, &group) in regions.iter().zip(groups) {
-                self.touch_group::<T>(region, group, read, written);
-            }
+        match self.card.dram_granule_bytes {
+            32 => self.touch_by::<T, 32>(groups, read, written),
+            64 => self.touch_by::<T, 64>(groups, read, written),
+            _ => self.touch_by::<T, 128>(groups, read, written),
         }
     }
 
+    /// Looks up the regions of some groups and fetches their state into the host's cache before it is needed.
     #[inline(always)]
-    fn touch_group<T: Ticks>(
+    fn touch_by<T: Ticks, const GRANULE: u32>(
         &mut self,
-        region: usize,
-        group: Group,
+        groups: &[Group],
         read: &mut DramCounts,
         written: &mut DramCounts,
     ) {
-        let granule = self.card.dram_granule_bytes;
-        let page_shift = self.page_shift;
+        let mut sums = Sums::default();
+        let mut regions = [0; AHEAD];
+        let ahead = groups.len().min(AHEAD);
+        for (region, group) in regions.iter_mut().zip(&groups[..ahead]) {
+            *region = self.look_up::<T>(group);
+        }
+        for (at, &group) in groups.iter().enumerate() {
+            let region = regions[at % AHEAD];
+            if let Some(later) = groups.get(at + AHEAD) {
+                regions[at % AHEAD] = self.look_up::<T>(later);
+            }
+            self.touch_group::<T, GRANULE>(region, group, &mut sums);
+        }
+        for (total, sum) in [(read, sums.read), (written, sums.written)] {
+            total.granules += sum.granules;
+            total.lines += sum.lines;
+            total.pages += sum.pages;
+        }
+        self.brought += sums.new;
+        if self.card.l2_bytes > 0 {
+            *newest(&mut self.held) += sums.renewed + sums.new;
+            self.holds += sums.new;
+            self.renewed += sums.renewed + sums.new;
+        }
+    }
+
+    /// Returns the index of a group's region, after a fetch of the group's state.
+    #[inline(always)]
+    fn look_up<T: Ticks>(&mut self, group: &Group) -> usize {
+        let region = self.region(group.index >> REGION_SHIFT);
+        let place = group.index as usize % REGION_GROUPS;
+        T::fetch(&self.regions[region].groups[place]);
+        region
+    }
+
+    #[inline(always)]
+    fn touch_group<T: Ticks, const GRANULE: u32>(&mut self, region: usize, group: Group, sums: &mut Sums) {
+        let (page_shift, window) = (self.page_shift, self.page_window);
         let region = &mut self.regions[region];
         region.last = self.now;
         let place = group.index as usize % REGION_GROUPS;
+        let page = first_group(place, page_shift);
         let state = &mut region.groups[place];
 
         let lines = lines_of(group.read | group.written) * 15;
         let before = state.touched;
-        let gone = T::below(&before, self.horizon);
-        let older = !T::equal(&before, self.now);
+        let stays = !T::below(&before, self.horizon);
         T::set(&mut state.touched, lines, self.now);
-        state.fetched &= !gone;
-        state.dirty &= !gone;
+        let (mut fetched, mut dirty) = (state.fetched & stays, state.dirty & stays);
 
-        let mut present = state.fetched | state.dirty;
-        let mut renewed = present & older & lines;
-        if renewed != 0 && self.card.l2_bytes > 0 {
-            let bytes = bytes_of(renewed);
-            *newest(&mut self.held) += bytes;
-            self.renewed += bytes;
+        let mut present = fetched | dirty;
+        let held_before = present;
+        // Most groups that come in are new.
+        if present & lines != 0 && self.card.l2_bytes > 0 {
+            let mut renewed = present & lines & !T::equal(&before, self.now);
+            sums.renewed += bytes_of(renewed);
             // Usually all lines were last touched in the same tick.
             while renewed != 0 {
                 let tick = before[renewed.trailing_zeros() as usize / 4];
@@ -334,34 +367,45 @@ impl L2State {
                 renewed &= !alike;
             }
         }
-        let held_before = present;
         let missing = group.read & !present;
+        let soiled = group.written & !dirty;
         if missing != 0 {
-            let (granules, filled) = granules_of(missing, granule);
-            read.granules += u64::from(granules.count_ones());
-            read.lines += u64::from((lines_of(missing) & !lines_of(state.fetched)).count_ones());
-            read.pages += open_pages(&mut region.pages, 0, place, missing, page_shift, self.page_window);
-            self.brought += bytes_of(filled & !present);
-            state.fetched |= filled;
+            let (granules, filled) = granules_of(missing, GRANULE);
+            sums.read.granules += u64::from(granules.count_ones());
+            sums.read.lines += u64::from((lines_of(missing) & !lines_of(fetched)).count_ones());
+            fetched |= filled;
             present |= filled;
         }
-        let soiled = group.written & !state.dirty;
         if soiled != 0 {
-            let before = granules_of(state.dirty, granule).0;
-            let granules = granules_of(soiled, granule).0 & !before;
-            written.granules += u64::from(granules.count_ones());
-            written.lines += u64::from((lines_of(soiled) & !lines_of(state.dirty)).count_ones());
-            written.pages += open_pages(&mut region.pages, 1, place, soiled, page_shift, self.page_window);
-            self.brought += bytes_of(soiled & !present);
-            state.dirty |= soiled;
+            let before = granules_of(dirty, GRANULE).0;
+            let granules = granules_of(soiled, GRANULE).0 & !before;
+            sums.written.granules += u64::from(granules.count_ones());
+            sums.written.lines += u64::from((lines_of(soiled) & !lines_of(dirty)).count_ones());
+            dirty |= soiled;
+            present |= soiled;
         }
-        let new = bytes_of((state.fetched | state.dirty) & !held_before);
-        if new > 0 && self.card.l2_bytes > 0 {
-            *newest(&mut self.held) += new;
-            self.holds += new;
-            self.renewed += new;
+        (state.fetched, state.dirty) = (fetched, dirty);
+        sums.new += bytes_of(present & !held_before);
+
+        let [read, written] = &mut region.groups[page].pages;
+        if missing != 0 {
+            sums.read.pages += read.open(missing, page_shift, window);
+        }
+        if soiled != 0 {
+            sums.written.pages += written.open(soiled, page_shift, window);
         }
     }
+}
+
+/// What one call of [`L2State::touch`] adds up.
+#[derive(Default)]
+struct Sums {
+    read: DramCounts,
+    written: DramCounts,
+    /// Bytes whose last tick was an earlier one.
+    renewed: u64,
+    /// Bytes that came in.
+    new: u64,
 }
 
 /// Returns the bytes of a mask of sectors.
@@ -397,27 +441,35 @@ fn granules_of(sectors: u32, granule_bytes: u32) -> (u32, u32) {
     }
 }
 
-/// Opens the pages of a group's sectors and returns how many are new in this page window.
+/// Returns the group that has the pages of another: itself, or the first of a page of several.
 #[inline(always)]
-fn open_pages(
-    pages: &mut [[u32; 2]],
-    way: usize,
-    group: usize,
-    sectors: u32,
-    page_shift: u32,
-    window: u32,
-) -> u64 {
-    let mut open = |page: usize| {
-        let stamp = &mut pages[page][way];
-        u64::from(std::mem::replace(stamp, window) != window)
-    };
-    if page_shift >= GROUP_SHIFT {
-        return open(group >> (page_shift - GROUP_SHIFT));
+fn first_group(group: usize, page_shift: u32) -> usize {
+    let shift = page_shift.saturating_sub(GROUP_SHIFT);
+    group >> shift << shift
+}
+
+impl Pages {
+    /// Opens the pages of some sectors and returns how many are new in this page window.
+    #[inline(always)]
+    fn open(&mut self, sectors: u32, page_shift: u32, window: u32) -> u64 {
+        let pages = pages_of(sectors, page_shift);
+        let open = if self.window == window { self.open } else { 0 };
+        *self = Self { window, open: open | pages };
+        u64::from((pages & !open).count_ones())
     }
-    let pages_of_group = 1 << (GROUP_SHIFT - page_shift);
-    let sectors_of_page = 32 / pages_of_group;
-    (0..pages_of_group)
-        .filter(|page| sectors >> (page * sectors_of_page) & ((1 << sectors_of_page) - 1) != 0)
-        .map(|page| open(group * pages_of_group + page))
-        .sum()
+}
+
+/// Returns the pages of a mask of sectors, one bit each, at the page's lowest sector.
+#[inline(always)]
+fn pages_of(sectors: u32, page_shift: u32) -> u32 {
+    // Sectors of a page; all are one page's if it has a whole group.
+    match 1_u32 << page_shift.min(GROUP_SHIFT) >> 5 {
+        4 => lines_of(sectors),
+        8 => {
+            let pairs = lines_of(sectors);
+            (pairs | pairs >> 4) & 0x0101_0101
+        }
+        16 => u32::from(sectors & 0xFFFF != 0) | u32::from(sectors >> 16 != 0) << 16,
+        _ => u32::from(sectors != 0),
+    }
 }

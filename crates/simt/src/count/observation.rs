@@ -125,7 +125,8 @@ impl CounterObservation {
         let mut worst = Worst::default();
         let mut totals = Totals::default();
         let mut host_pages = HostPages::new(self.of_host.clone());
-        for run in std::mem::take(self.pool.get_mut().unwrap_or_else(PoisonError::into_inner)) {
+        for mut run in std::mem::take(self.pool.get_mut().unwrap_or_else(PoisonError::into_inner)) {
+            run.settle(&self.rules);
             for (site, of_run) in run.counts.iter().filter(|(_, counts)| **counts != Counts::default()) {
                 *counts.at(site) += *of_run;
             }

@@ -1,16 +1,17 @@
 //! Counts one run of blocks.
 
-use super::block::{CachedLoads, Uncached};
+use super::block::{CachedLoads, GROUP_SHIFT, Uncached};
 use super::distinct::{self, Pieces};
 use super::local;
 use super::request::{self, AnyLanes, Groups, Steady};
 use super::run::Run;
 use super::shape::{Generation, Rules};
+use super::steady::{Memo, Path, Price};
 use super::turns;
 use super::worst::Cost;
-use crate::coalescing::{Access as Way, Request, Traffic, constant_replays};
+use crate::coalescing::{Access as Way, Request, Traffic, Wavefronts, constant_replays};
 use crate::decode::Level;
-use crate::observe::{Access, At, Observer, Operation, Site, Space};
+use crate::observe::{Access, At, Observer, Operation, Site, Space, SteadyAccess};
 use counters::MemoryCounts;
 
 /// Counts the blocks of one run. Created by [`CounterObservation`](super::CounterObservation).
@@ -35,17 +36,17 @@ struct Phase {
     phased: bool,
 }
 
-/// Costs of a request beside its traffic.
+/// Costs of requests beside their traffic.
 #[derive(Clone, Copy)]
-struct Extent {
+pub(super) struct Extent {
     /// Sectors that go on to L2.
-    l2_sectors: u32,
-    /// True for a load that hits L1 with all its sectors.
-    in_l1: bool,
+    pub(super) l2_sectors: u64,
+    /// Loads that hit L1 with all their sectors.
+    pub(super) in_l1: u64,
     /// Sectors that the block has written before.
-    rewritten: u32,
-    /// Turns of L1.
-    turns: u32,
+    pub(super) rewritten: u64,
+    /// Turns of L1 of each request.
+    pub(super) turns: u32,
 }
 
 const NO_BLOCK: u64 = u64::MAX;
@@ -96,32 +97,32 @@ impl CounterObserver {
 
     #[inline(always)]
     fn global_at(&mut self, at: At, access: &Access<'_>) {
-        let load = access.operation == Operation::Load;
-        if load {
-            self.phase.loaded = true;
-        } else {
-            self.phase.stored = true;
-            self.phase.phased |= self.phase.passed;
+        let steady = request::spacing(access.addresses, access.active);
+        let steady = steady.map(|(base, step)| SteadyAccess::spaced(access, base, step));
+        if self.rules.generation == Generation::Sectors
+            && let Some(steady) = &steady
+            && (self.repeat(at, steady) || self.replace_memo(at, steady) && self.repeat(at, steady))
+        {
+            return;
         }
-        let way = if load { Way::Load } else { Way::Store };
+        self.irregular(at, access, steady.map(|steady| Steady::of(&steady)));
+    }
+
+    /// Counts a request to global memory by all its addresses.
+    #[inline(always)]
+    fn irregular(&mut self, at: At, access: &Access<'_>, steady: Option<Steady>) {
+        self.note_phase(access.operation);
+        if !self.rules.merge {
+            self.note_elsewhere(at, access);
+        }
+        let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
         let request =
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
-        let steady = Steady::find(access.addresses, access.active);
-        if self.run.trails.any() {
-            self.run.trails.note(at.warp, access.addresses, access.active, !load);
-        }
-        if self.run.host_pages.any() {
-            let window = self.block / self.rules.cut.window;
-            self.run.host_pages.note(window, at.warp, access.addresses, access.active);
-        }
         match (self.rules.generation, steady) {
-            (Generation::Sectors, Some(steady)) => {
-                let traffic = steady.traffic(access.bytes);
-                self.touch(at, access, &request, &steady, traffic);
-            }
-            (Generation::Sectors, None) => self.scattered(at, access, &request),
+            (Generation::Sectors, _) => self.scattered(at, access, &request),
             (Generation::Parts, Some(steady)) if access.active == u32::MAX && access.bytes <= 16 => {
-                let by_lines = self.rules.l1.lines && self.is_cached(access);
+                let by_lines =
+                    self.rules.l1.lines && self.is_cached(access.operation, access.past_l1, access.read_only);
                 let traffic = steady.traffic_in_parts(access.bytes, by_lines);
                 self.touch(at, access, &request, &steady, traffic);
             }
@@ -130,13 +131,220 @@ impl CounterObserver {
         }
     }
 
-    /// Returns true if a load goes through L1.
     #[inline(always)]
-    fn is_cached(&self, access: &Access<'_>) -> bool {
+    fn note_phase(&mut self, operation: Operation) {
+        if operation == Operation::Load {
+            self.phase.loaded = true;
+        } else {
+            self.phase.stored = true;
+            self.phase.phased |= self.phase.passed;
+        }
+    }
+
+    /// Notes accesses to memory that is not the card's own.
+    #[cold]
+    #[inline(never)]
+    fn note_elsewhere(&mut self, at: At, access: &Access<'_>) {
+        let run = &mut *self.run;
+        if run.trails.any() {
+            let written = access.operation != Operation::Load;
+            run.trails.note(at.warp, access.addresses, access.active, written);
+        }
+        if run.host_pages.any() {
+            let window = self.block / self.rules.cut.window;
+            run.host_pages.note(window, at.warp, access.addresses, access.active);
+        }
+    }
+
+    /// Counts an access of at least one lane at evenly spaced addresses.
+    #[inline(always)]
+    fn steady(&mut self, at: At, access: &SteadyAccess) {
+        #[cfg(target_arch = "x86_64")]
+        if self.rules.level == Level::Avx2 {
+            // SAFETY: this level is set only where the computer supports it.
+            unsafe { self.steady_avx2(at, access) };
+            return;
+        }
+        self.steady_at(at, access);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn steady_avx2(&mut self, at: At, access: &SteadyAccess) {
+        self.steady_at(at, access);
+    }
+
+    #[inline(always)]
+    fn steady_at(&mut self, at: At, access: &SteadyAccess) {
+        if !self.repeat(at, access) {
+            self.begin_steady(at, access);
+        }
+    }
+
+    /// Counts an access that is no repetition of its site's memo.
+    #[inline(never)]
+    fn begin_steady(&mut self, at: At, access: &SteadyAccess) {
+        if !self.replace_memo(at, access) || !self.repeat(at, access) {
+            self.expand(at, access);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expand(&mut self, at: At, access: &SteadyAccess) {
+        let addresses = access.addresses();
+        let access = access.with(&addresses);
+        let steady = request::spacing(&addresses, access.active);
+        let steady = steady.map(|(base, step)| Steady::of(&SteadyAccess::spaced(&access, base, step)));
+        self.irregular(at, &access, steady);
+    }
+
+    /// Counts an access as a repetition of its site's memo. Returns false if it is none.
+    #[inline(always)]
+    fn repeat(&mut self, at: At, access: &SteadyAccess) -> bool {
+        let Run { memos, memory, groups: list, .. } = &mut *self.run;
+        let memo = memos.at(at.site.0);
+        if !memo.is_of(access) {
+            return false;
+        }
+        memo.repeats += 1;
+        let low = memo.low(access);
+        let (group, sectors) = (low >> GROUP_SHIFT, memo.sectors << (low >> 5 & 31));
+        match memo.path {
+            Path::None => {}
+            Path::Cached => {
+                self.phase.loaded = true;
+                let missed = memory.load_near(&mut memo.slot, at.warp, group, sectors, list);
+                memo.l2_sectors += u64::from(missed);
+                memo.in_l1 += u64::from(missed == 0);
+            }
+            Path::Stored => {
+                self.phase.stored = true;
+                self.phase.phased |= self.phase.passed;
+                let rewritten = memory.access_near(&mut memo.slot, group, sectors, [false, true], list);
+                memo.rewritten += u64::from(rewritten);
+            }
+            Path::Far => {
+                self.repeat_far(at, access);
+                return true;
+            }
+        }
+        if memo.must_look(at) {
+            self.look(at, access);
+        }
+        true
+    }
+
+    /// Looks up a repetition that a memo does not have the sectors of, or that is neither a load through L1 nor a store.
+    #[inline(never)]
+    fn repeat_far(&mut self, at: At, access: &SteadyAccess) {
+        #[cfg(target_arch = "x86_64")]
+        if self.rules.level == Level::Avx2 {
+            // SAFETY: this level is set only where the computer supports it.
+            unsafe { self.repeat_far_avx2(at, access) };
+            return;
+        }
+        self.repeat_far_at(at, access);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn repeat_far_avx2(&mut self, at: At, access: &SteadyAccess) {
+        self.repeat_far_at(at, access);
+    }
+
+    #[inline(always)]
+    fn repeat_far_at(&mut self, at: At, access: &SteadyAccess) {
+        let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
+        let Run { memos, memory, groups: list, .. } = &mut *self.run;
+        let memo = memos.at(at.site.0);
+        let low = memo.low(access);
+        let (group, sectors) = (low >> GROUP_SHIFT, memo.sectors << (low >> 5 & 31));
+        let [reads, writes] = [access.operation != Operation::Store, access.operation != Operation::Load];
+        if cached {
+            let mut loads = CachedLoads::new(memory, list, at.warp, false);
+            Steady::of(access).each(&mut loads);
+            let missed = loads.end();
+            memo.l2_sectors += u64::from(missed);
+            memo.in_l1 += u64::from(missed == 0);
+        } else if memo.sectors != 0 {
+            memory.access_near(&mut memo.slot, group, sectors, [reads, writes], list);
+        } else {
+            let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };
+            Steady::of(access).each(&mut uncached);
+            memo.rewritten += u64::from(if reads { 0 } else { uncached.rewritten });
+        }
+        let must_look = memo.must_look(at);
+        self.note_phase(access.operation);
+        if must_look {
+            self.look(at, access);
+        }
+    }
+
+    /// Replaces a site's memo. Returns false if there is none for this access.
+    #[inline(never)]
+    fn replace_memo(&mut self, at: At, access: &SteadyAccess) -> bool {
+        let new = match access.space {
+            Space::Global if self.rules.generation != Generation::Sectors => None,
+            Space::Global => {
+                Memo::global(access, self.is_cached(access.operation, access.past_l1, access.read_only))
+            }
+            Space::Shared => {
+                let wavefronts = self.shared_wavefronts_of(at, access);
+                Some(Memo::new(access, self.run.shared.period() - 1, Price::Wavefronts(wavefronts)))
+            }
+            Space::Local => {
+                let traffic = local::traffic(&access.addresses(), access.active, access.bytes);
+                // The phase is that in a word.
+                Some(Memo::new(access, 3, Price::Memory { traffic, turns: turns::of_data(&traffic) }))
+            }
+            Space::Constant => {
+                let issues = constant_replays(self.rules.capability, &access.addresses(), access.active);
+                Some(Memo::new(access, 0, Price::Issues(issues)))
+            }
+        };
+        let Some(new) = new else { return false };
+        let local_to_l2 = self.rules.local_to_l2();
+        let elsewhere = access.space == Space::Global && !self.rules.merge;
+        let run = &mut *self.run;
+        let memo = run.memos.at(at.site.0);
+        memo.settle(run.counts.at(at.site.0), local_to_l2);
+        memo.slot = std::mem::replace(memo, new).slot;
+        memo.look_below = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, new.price.cost()) };
+        true
+    }
+
+    fn shared_wavefronts_of(&mut self, at: At, access: &SteadyAccess) -> Wavefronts {
+        let addresses = access.addresses();
+        self.shared_wavefronts(at, &access.with(&addresses))
+    }
+
+    /// Notes a repetition of a site's memo if it is the worst request, or is not to the card's own memory.
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self, at: At, access: &SteadyAccess) {
+        let addresses = access.addresses();
+        let addresses = access.with(&addresses);
+        let elsewhere = access.space == Space::Global && !self.rules.merge;
+        let run = &mut *self.run;
+        let memo = run.memos.at(at.site.0);
+        let cost = memo.price.cost();
+        run.worst.note(at, &addresses, cost);
+        memo.look_below = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, cost) };
+        if elsewhere {
+            let straddles = memo.price.straddles();
+            self.note_elsewhere(at, &addresses);
+            if straddles {
+                self.run.host_pages.note_split(access.operation != Operation::Load);
+            }
+        }
+    }
+
+    /// Returns true if an access goes through L1.
+    #[inline(always)]
+    fn is_cached(&self, operation: Operation, past_l1: bool, read_only: bool) -> bool {
         let l1 = &self.rules.l1;
-        access.operation == Operation::Load
-            && !access.past_l1
-            && (l1.loads || (access.read_only && l1.read_only))
+        operation == Operation::Load && !past_l1 && (l1.loads || (read_only && l1.read_only))
     }
 
     /// Counts a request with arbitrary addresses, from 5.0 on.
@@ -168,7 +376,8 @@ impl CounterObserver {
     /// Counts a request with arbitrary addresses on 2.x and 3.x.
     #[inline(never)]
     fn parts(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
-        let coalescer = if self.is_cached(access) { self.rules.cached } else { self.rules.uncached };
+        let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
+        let coalescer = if cached { self.rules.cached } else { self.rules.uncached };
         // Of the pieces, only the steps matter here.
         let pieces = Pieces { sectors: 0, lines: 0, tags: 0, steps: access.active };
         let lanes = AnyLanes { addresses: access.addresses, pieces };
@@ -204,10 +413,10 @@ impl CounterObserver {
         groups: &impl Groups,
         traffic: Traffic,
     ) {
-        let cached = self.is_cached(access);
+        let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
         let lines = self.rules.l1.lines;
         let Run { memory, groups: list, .. } = &mut *self.run;
-        let mut extent = Extent { l2_sectors: traffic.sectors, in_l1: false, rewritten: 0, turns: 0 };
+        let mut extent = Extent { l2_sectors: u64::from(traffic.sectors), in_l1: 0, rewritten: 0, turns: 0 };
         extent.turns = match self.rules.generation {
             Generation::Sectors => groups.turns(&traffic),
             Generation::Parts | Generation::Segments => turns::before_maxwell(&traffic),
@@ -215,8 +424,8 @@ impl CounterObserver {
         if cached {
             let mut loads = CachedLoads::new(memory, list, at.warp, lines);
             groups.each(&mut loads);
-            extent.l2_sectors = loads.end();
-            extent.in_l1 = extent.l2_sectors == 0;
+            extent.l2_sectors = u64::from(loads.end());
+            extent.in_l1 = u64::from(extent.l2_sectors == 0);
         } else {
             let reads = access.operation != Operation::Store;
             let writes = access.operation != Operation::Load;
@@ -224,7 +433,8 @@ impl CounterObserver {
             groups.each(&mut uncached);
             if access.operation == Operation::Store {
                 // Sectors that one request writes twice are written once.
-                extent.rewritten = uncached.rewritten - uncached.taken.saturating_sub(traffic.sectors);
+                let rewritten = uncached.rewritten - uncached.taken.saturating_sub(traffic.sectors);
+                extent.rewritten = u64::from(rewritten);
             }
         }
         self.count_global(at, access, request, &traffic, extent);
@@ -251,7 +461,7 @@ impl CounterObserver {
                 &mut counts.atomics
             }
         };
-        count(memory, traffic, extent);
+        count(memory, traffic, &extent, 1);
         self.run.worst.note(at, access, Cost::Sectors(traffic.sectors));
         if self.run.host_pages.any() && traffic.straddles() {
             self.run.host_pages.note_split(access.operation != Operation::Load);
@@ -261,28 +471,32 @@ impl CounterObserver {
     fn local(&mut self, at: At, access: &Access<'_>) {
         let traffic = local::traffic(access.addresses, access.active, access.bytes);
         // Before 2.0, no cache holds local memory.
-        let l2_sectors = if self.rules.generation == Generation::Segments { traffic.sectors } else { 0 };
+        let l2_sectors = if self.rules.local_to_l2() { u64::from(traffic.sectors) } else { 0 };
         let counts = self.run.site(at.site.0);
         let memory = match access.operation {
             Operation::Load => &mut counts.local_loads,
             _ => &mut counts.local_stores,
         };
         let turns = turns::of_data(&traffic);
-        count(memory, &traffic, Extent { l2_sectors, in_l1: false, rewritten: 0, turns });
+        count(memory, &traffic, &Extent { l2_sectors, in_l1: 0, rewritten: 0, turns }, 1);
         self.run.worst.note(at, access, Cost::Sectors(traffic.sectors));
     }
 
-    fn shared(&mut self, at: At, access: &Access<'_>) {
+    fn shared_wavefronts(&mut self, at: At, access: &Access<'_>) -> Wavefronts {
         let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
         let request =
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
         let is_atomic = matches!(access.operation, Operation::Atomic | Operation::Reduction);
-        let wavefronts = if is_atomic {
+        if is_atomic {
             let rounds = distinct::conflicts(&request, self.rules.level).rounds;
             self.run.shared.atomic_wavefronts(at.site, &request, rounds)
         } else {
             self.run.shared.wavefronts(at.site, &request)
-        };
+        }
+    }
+
+    fn shared(&mut self, at: At, access: &Access<'_>) {
+        let wavefronts = self.shared_wavefronts(at, access);
         let counts = self.run.site(at.site.0);
         let shared = match access.operation {
             Operation::Load => &mut counts.shared_loads,
@@ -298,7 +512,7 @@ impl CounterObserver {
     fn constant(&mut self, at: At, access: &Access<'_>) {
         let uniform = access.active == u32::MAX
             && self.rules.generation != Generation::Segments
-            && Steady::find(access.addresses, access.active).is_some_and(|steady| steady.step == 0);
+            && request::spacing(access.addresses, access.active).is_some_and(|(_, step)| step == 0);
         let issues = if uniform {
             1
         } else {
@@ -311,20 +525,22 @@ impl CounterObserver {
     }
 }
 
+/// Adds some requests of the same traffic.
 #[inline(always)]
-fn count(memory: &mut MemoryCounts, traffic: &Traffic, extent: Extent) {
-    memory.instructions += 1;
-    memory.requests += u64::from(traffic.requests);
-    memory.transactions += u64::from(traffic.transactions);
-    memory.sectors += u64::from(traffic.sectors);
-    memory.lines += u64::from(traffic.lines);
-    memory.straddling += u64::from(traffic.requests * u32::from(traffic.straddles()));
-    memory.bytes_requested += u64::from(traffic.bytes_used);
-    memory.bytes_moved += u64::from(traffic.bytes_moved);
-    memory.l2_sectors += u64::from(extent.l2_sectors);
-    memory.turns += u64::from(extent.turns);
-    memory.requests_in_l1 += u64::from(extent.in_l1);
-    memory.rewritten += u64::from(extent.rewritten);
+pub(super) fn count(memory: &mut MemoryCounts, traffic: &Traffic, extent: &Extent, times: u64) {
+    let straddling = traffic.requests * u32::from(traffic.straddles());
+    memory.instructions += times;
+    memory.requests += times * u64::from(traffic.requests);
+    memory.transactions += times * u64::from(traffic.transactions);
+    memory.sectors += times * u64::from(traffic.sectors);
+    memory.lines += times * u64::from(traffic.lines);
+    memory.straddling += times * u64::from(straddling);
+    memory.bytes_requested += times * u64::from(traffic.bytes_used);
+    memory.bytes_moved += times * u64::from(traffic.bytes_moved);
+    memory.turns += times * u64::from(extent.turns);
+    memory.l2_sectors += extent.l2_sectors;
+    memory.requests_in_l1 += extent.in_l1;
+    memory.rewritten += extent.rewritten;
 }
 
 impl Observer for CounterObserver {
@@ -374,6 +590,17 @@ impl Observer for CounterObserver {
             Space::Local => self.local(at, access),
             Space::Constant => self.constant(at, access),
         }
+    }
+
+    #[inline(always)]
+    fn steady_access(&mut self, at: At, access: &SteadyAccess) {
+        if access.active == 0 {
+            return;
+        }
+        if at.block != self.block {
+            self.change_to(at.block);
+        }
+        self.steady(at, access);
     }
 
     #[inline(always)]

@@ -4,6 +4,7 @@ use super::block::GROUP_SHIFT;
 use super::distinct::Pieces;
 use super::turns;
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, Request, SECTOR_BYTES, Traffic, Transactions};
+use crate::observe::SteadyAccess;
 
 const SECTOR_SHIFT: u32 = SECTOR_BYTES.trailing_zeros();
 const LINE_SHIFT: u32 = LINE_BYTES.trailing_zeros();
@@ -23,7 +24,7 @@ pub(super) trait Sink {
     fn take(&mut self, group: u64, sectors: u32);
 }
 
-/// Addresses at a constant distance, of 32 lanes or of fewer adjacent ones. Nearly all requests of real kernels are so.
+/// Addresses at a constant distance, of 32 lanes or of fewer adjacent ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steady {
     /// Lowest address.
@@ -37,35 +38,15 @@ pub(super) struct Steady {
 }
 
 impl Steady {
-    /// Returns the addresses if their distance is constant. Vectorises with the caller's machine features.
+    /// Returns the addresses from the first active lane's to the last one's, without gaps in between.
     #[inline(always)]
-    pub(super) fn find(addresses: &Addresses, active: u32) -> Option<Self> {
-        if active != u32::MAX {
-            return Self::of_some(addresses, active);
-        }
-        let step = addresses[1].wrapping_sub(addresses[0]);
-        (!differs(addresses, step))
-            .then(|| Self::between(addresses[0], addresses[LANES - 1], step, LANES as u32))
-    }
-
-    /// Handles fewer than 32 lanes, if they are adjacent.
-    fn of_some(addresses: &Addresses, active: u32) -> Option<Self> {
-        let first = active.trailing_zeros() as usize;
-        let lanes = (active >> first).trailing_ones();
-        let last = first + lanes as usize - 1;
-        if lanes != active.count_ones() {
-            return None;
-        }
-        let step = if lanes == 1 { 0 } else { addresses[first + 1].wrapping_sub(addresses[first]) };
-        let mut differs = 0;
-        for lane in first + 1..=last {
-            differs |= addresses[lane].wrapping_sub(addresses[lane - 1]) ^ step;
-        }
-        (differs == 0).then(|| Self::between(addresses[first], addresses[last], step, lanes))
+    pub(super) fn of(access: &SteadyAccess) -> Self {
+        let (first, last) = (access.active.trailing_zeros() & 31, 31 - (access.active.leading_zeros() & 31));
+        Self::between(access.address(first), access.address(last), access.step, last + 1 - first)
     }
 
     #[inline(always)]
-    fn between(first: u64, last: u64, step: u64, lanes: u32) -> Self {
+    pub(super) fn between(first: u64, last: u64, step: u64, lanes: u32) -> Self {
         if step >> 63 == 0 {
             Self { low: first, high: last, step, lanes }
         } else {
@@ -170,6 +151,34 @@ impl Steady {
         }
         sink.take(group, sectors);
     }
+}
+
+/// Returns the base and step of adjacent lanes' addresses if their distance is constant. Vectorises with the caller's
+/// machine features.
+#[inline(always)]
+pub(super) fn spacing(addresses: &Addresses, active: u32) -> Option<(u64, u64)> {
+    if active != u32::MAX {
+        return spacing_of_some(addresses, active);
+    }
+    let step = addresses[1].wrapping_sub(addresses[0]);
+    (!differs(addresses, step)).then_some((addresses[0], step))
+}
+
+/// Handles fewer than 32 lanes.
+fn spacing_of_some(addresses: &Addresses, active: u32) -> Option<(u64, u64)> {
+    let first = active.trailing_zeros() as usize;
+    let lanes = (active >> first).trailing_ones();
+    let last = first + lanes as usize - 1;
+    if lanes != active.count_ones() {
+        return None;
+    }
+    let step = if lanes == 1 { 0 } else { addresses[first + 1].wrapping_sub(addresses[first]) };
+    let mut differs = 0;
+    for lane in first + 1..=last {
+        differs |= addresses[lane].wrapping_sub(addresses[lane - 1]) ^ step;
+    }
+    let base = addresses[first].wrapping_sub(step.wrapping_mul(first as u64));
+    (differs == 0).then_some((base, step))
 }
 
 /// Returns true if the distance of some lanes is not `step`. Free of branches, so that it vectorises.

@@ -5,6 +5,7 @@ use super::by_site::BySite;
 use super::host_pages::{HostPages, OfHost};
 use super::shape::Rules;
 use super::shared::SharedMemory;
+use super::steady::Memo;
 use super::trails::{Numbered, Trails};
 use super::worst::Worst;
 use counters::Counts;
@@ -47,6 +48,8 @@ impl AddAssign for Totals {
 /// Records of a worker. Sums continue from run to run; ordered data is handed in with each run.
 pub(super) struct Run {
     pub(super) counts: BySite<Counts>,
+    /// Requests whose repetitions are counted by [`Run::settle`].
+    pub(super) memos: BySite<Memo>,
     pub(super) worst: Worst,
     pub(super) totals: Totals,
     pub(super) memory: BlockMemory,
@@ -65,6 +68,7 @@ impl Run {
     pub(super) fn new(rules: &Rules, managed: Arc<[Numbered]>, of_host: Arc<[OfHost]>) -> Self {
         Self {
             counts: BySite::default(),
+            memos: BySite::default(),
             worst: Worst::default(),
             totals: Totals::default(),
             memory: BlockMemory::new(rules.l1.share, rules.merge),
@@ -82,6 +86,15 @@ impl Run {
     #[inline(always)]
     pub(super) fn site(&mut self, site: u32) -> &mut Counts {
         self.counts.at(site)
+    }
+
+    /// Adds the repetitions of all memos to the counters.
+    pub(super) fn settle(&mut self, rules: &Rules) {
+        for (site, memo) in self.memos.iter_mut() {
+            if memo.repeats != 0 {
+                memo.settle(self.counts.at(site), rules.local_to_l2());
+            }
+        }
     }
 
     /// Begins a part.

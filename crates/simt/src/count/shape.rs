@@ -145,6 +145,11 @@ pub(super) enum Generation {
 }
 
 impl Rules {
+    /// Returns true if local memory goes to L2: before 2.0, no cache holds it.
+    pub(super) fn local_to_l2(&self) -> bool {
+        self.generation == Generation::Segments
+    }
+
     pub(super) fn new(card: &Card, shape: &LaunchShape) -> Self {
         let capability = card.compute_capability;
         Self {

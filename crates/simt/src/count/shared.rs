@@ -48,6 +48,11 @@ impl SharedMemory {
         Self { rule, level, period, known: vec![nothing; SITES] }
     }
 
+    /// Returns the bytes by which all lanes may move without a change of the result, a power of two.
+    pub(super) fn period(&self) -> u64 {
+        self.period
+    }
+
     /// Returns the wavefronts of a request with at least one active lane.
     #[inline]
     pub(super) fn wavefronts(&mut self, site: Site, request: &Request<'_>) -> Wavefronts {

@@ -7,8 +7,9 @@
 //! kept. A warp's requests are deterministic, so the result does not depend on the number of workers.
 
 use super::by_site::BySite;
-use crate::observe::{Access, At, Operation, Space};
+use crate::observe::{Access, At, Operation, Site, Space};
 use counters::AccessKind;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Bits of a rank for the warp: a block has at most 32.
@@ -16,6 +17,14 @@ const WARP_BITS: u32 = 6;
 
 /// Bits of a rank below the cost. A launch with more blocks would take years.
 const ORDER_BITS: u32 = 48;
+
+const ORDER: u64 = (1 << ORDER_BITS) - 1;
+
+/// Returns the number of a block's warp in the launch: less for an earlier block, or an earlier warp of the same one.
+#[inline(always)]
+pub(super) fn order(at: At) -> u64 {
+    at.block << WARP_BITS | u64::from(at.warp)
+}
 
 /// Unit in bytes: addresses in global, local and constant memory are relative to the line on which the request begins.
 const LINE_BYTES: u64 = 128;
@@ -49,10 +58,21 @@ impl Worst {
     #[inline(always)]
     pub(super) fn note(&mut self, at: At, access: &Access<'_>, cost: Cost) {
         let (Cost::Sectors(units) | Cost::Wavefronts(units)) = cost;
-        let order = at.block << WARP_BITS | u64::from(at.warp);
-        let rank = u64::from(units) << ORDER_BITS | (!order & ((1 << ORDER_BITS) - 1));
+        let rank = u64::from(units) << ORDER_BITS | (!order(at) & ORDER);
         if rank > self.ranks.get(at.site.0) {
             self.keep(at, access, cost, rank);
+        }
+    }
+
+    /// Returns the [order](order) below which a request of this cost would be kept: 0 if the site's kept request costs
+    /// more, the highest number if it costs less.
+    pub(super) fn kept_below(&self, site: Site, cost: Cost) -> u64 {
+        let (Cost::Sectors(units) | Cost::Wavefronts(units)) = cost;
+        let rank = self.ranks.get(site.0);
+        match (rank >> ORDER_BITS).cmp(&u64::from(units)) {
+            Ordering::Greater => 0,
+            Ordering::Equal => !rank & ORDER,
+            Ordering::Less => u64::MAX,
         }
     }
 
@@ -114,15 +134,13 @@ fn kind(access: &Access<'_>) -> AccessKind {
 
 /// Returns the addresses by lane, relative to the origin of [`counters::Access::lanes`].
 fn lanes(access: &Access<'_>) -> Vec<Option<u64>> {
-    let address = |lane: usize| {
-        let address = access.addresses[lane];
-        let laid_out = match access.space {
-            // One word of 32 threads makes a line: see `local`.
-            Space::Local => address / 4 * 128 + lane as u64 * 4 + address % 4,
-            _ => address,
-        };
-        (access.active >> lane & 1 != 0).then_some(laid_out)
+    let laid_out = |lane: usize, address: u64| match access.space {
+        // One word of 32 threads makes a line: see `local`.
+        Space::Local => address / 4 * 128 + lane as u64 * 4 + address % 4,
+        _ => address,
     };
+    let address =
+        |lane: usize| (access.active >> lane & 1 != 0).then(|| laid_out(lane, access.addresses[lane]));
     let lanes: Vec<_> = (0..access.addresses.len()).map(address).collect();
     let first = lanes.iter().flatten().min().map_or(0, |low| low / LINE_BYTES * LINE_BYTES);
     let origin = if access.space == Space::Shared { 0 } else { first };

@@ -153,3 +153,26 @@ fn a_block_that_touches_more_than_the_table_holds() {
     assert_eq!(counters.dram_read.bytes(card.dram_granule_bytes), bytes);
     assert_eq!(counters.dram_read.lines, bytes / 128);
 }
+
+/// Touches more groups of 1 KiB than the table forgets at, 32 with each access. The first block keeps most of them in L1,
+/// so its table grows; the others write all of theirs twice.
+fn many_groups(block: &mut Block<'_>) {
+    let array = PLAIN + (block.block << 30);
+    let group = |number: u64| move |lane: u64| array + ((number * 32 + lane) << 10);
+    if block.block == 0 {
+        (0..90).for_each(|number| block.store(0, 0, 4, group(number)));
+        (0..180).for_each(|number| block.load(number as u32 % 9, 1, 4, group(90 + number)));
+    } else {
+        (0..300).for_each(|number| block.store(0, 2, 4, group(number)));
+        (0..300).for_each(|number| block.store(0, 3, 4, group(number)));
+    }
+}
+
+#[test]
+fn a_block_counts_the_same_after_one_that_touched_much() {
+    let card = find("h200").unwrap();
+    let counters =
+        |runs: &[u64]| launch(shape(&card, 4, 1024), L2State::new(card.clone()), runs, many_groups).counters;
+    // All blocks by one worker, or each by one of its own.
+    assert_eq!(counters(&[4]), counters(&[1]));
+}

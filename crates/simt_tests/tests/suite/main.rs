@@ -32,6 +32,7 @@ mod count_model;
 mod count_record;
 mod count_rules;
 mod count_runs;
+mod count_steady;
 mod count_table;
 mod count_time;
 mod count_trails;
