@@ -8,7 +8,7 @@ use super::error::LoadError;
 use super::kernel::{self, Kernel, Variable};
 use super::layout::{Fill, Place};
 use super::names::{Names, SharedVariable};
-use super::native::{Tier, Tiers};
+use super::native::{Key, Tier, Tiers};
 use super::runtime;
 use super::site::SiteInfo;
 use super::special::Special;
@@ -201,6 +201,14 @@ impl Program {
     /// Sets how the kernels are executed; results do not depend on it.
     pub fn set_tier(&self, tier: Tier) {
         self.tiers.set(tier);
+    }
+
+    /// Compiles a kernel for blocks of this shape, unless that has been done.
+    ///
+    /// # Errors
+    /// Says why it cannot be compiled.
+    pub fn compile_kernel(&self, kernel: &Kernel, block: [u32; 3]) -> Result<(), String> {
+        self.tiers.compile(self, Key { function: kernel.function, block, observes: true })
     }
 
     /// Returns the kernels that were to be compiled and could not, with the reasons.

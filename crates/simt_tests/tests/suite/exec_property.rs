@@ -270,7 +270,8 @@ impl Writer {
 /// Room for what a thread stores.
 const ROW: usize = 2048;
 
-fn text_of(program: &[Statement]) -> String {
+/// Returns the program in PTX. The first `uniform` registers start with the same number in all threads.
+fn text_of(program: &[Statement], uniform: u8) -> String {
     let mut writer = Writer::default();
     writer.statements(program);
     let counters = writer.counters;
@@ -307,7 +308,12 @@ EVEN:
         ROW * 4
     );
     for register in 0..REGISTERS {
-        writeln!(text, "mul.lo.u32 %r{register}, %r8, {};", 7 * u32::from(register) + 1).expect("text");
+        let factor = 7 * u32::from(register) + 1;
+        if register < uniform {
+            writeln!(text, "mov.u32 %r{register}, {factor};").expect("text");
+        } else {
+            writeln!(text, "mul.lo.u32 %r{register}, %r8, {factor};").expect("text");
+        }
     }
     text + &writer.text + "END:\nadd.u32 %r0, %r0, 5;\nst.global.u32 [%rd1], %r0;\nret;\n}\n"
 }
@@ -352,34 +358,66 @@ fn statements() -> impl Strategy<Value = Vec<Statement>> {
     prop::collection::vec(statement, 1..12)
 }
 
+const THREADS: u32 = 48;
+
+/// Generates programs and gives each, with its text, to the check.
+fn generated(cases: u32, uniform: u8, check: impl Fn(&[Statement], &str) -> Result<(), TestCaseError>) {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let outcome = runner.run(&statements(), |program| check(&program, &text_of(&program, uniform)));
+    outcome.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// Compares what threads have stored with the machine of one thread at a time.
+fn compare_with_threads(
+    program: &[Statement],
+    (text, uniform): (&str, u8),
+    threads: u32,
+    got: &[u32],
+) -> Result<(), TestCaseError> {
+    for number in 0..threads {
+        let mut thread = Thread { registers: [0; 9], stored: Vec::new() };
+        for register in 0..REGISTERS {
+            let by = if register < uniform { 1 } else { number };
+            thread.registers[usize::from(register)] = by.wrapping_mul(7 * u32::from(register) + 1);
+        }
+        thread.registers[8] = number;
+        thread.run(program);
+        thread.stored.push(thread.registers[0].wrapping_add(5));
+        thread.stored.resize(ROW, 0);
+        let row = &got[number as usize * ROW..][..ROW];
+        prop_assert!(row == thread.stored.as_slice(), "thread {number}\n{text}");
+    }
+    Ok(())
+}
+
+/// Runs generated programs that are prepared in some way. Half of their registers start with the same number in all
+/// threads, so that many branches are taken by whole warps.
+pub(crate) fn against_threads(cases: u32, prepare: impl Fn(&Bench)) {
+    const UNIFORM: u8 = 4;
+    let threads = 64;
+    generated(cases, UNIFORM, |program, text| {
+        let bench = Bench::new(text);
+        prepare(&bench);
+        let out = bench.upload(&vec![0u32; threads as usize * ROW]);
+        let outcome = bench.launch_with("k", &[out.into()], &mut (), |launch| launch.block = [threads, 1, 1]);
+        prop_assert!(outcome.is_ok(), "{outcome:?}\n{text}");
+        let got = bench.download::<u32>(out, threads as usize * ROW);
+        compare_with_threads(program, (text, UNIFORM), threads, &got)
+    });
+}
+
 #[test]
 fn warps_do_what_each_thread_would() {
-    let config = Config { cases: 300, failure_persistence: None, ..Config::default() };
-    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let outcome = runner.run(&statements(), |program| {
-        let text = text_of(&program);
-        let bench = Bench::new(&text);
-        let threads = 48;
-        let out = bench.upload(&vec![0u32; threads * ROW]);
-        let log = bench.watch("k", threads as u32, &[out.into()]);
+    generated(300, 0, |program, text| {
+        let bench = Bench::new(text);
+        let out = bench.upload(&vec![0u32; THREADS as usize * ROW]);
+        let log = bench.watch("k", THREADS, &[out.into()]);
         // All ways lead to the end, so each warp comes there whole, and once: then an addition, a store and two returns.
         let last =
             bench.program.sites().iter().rposition(|site| &*site.opcode == "add.u32").expect("it") as u32;
-        prop_assert_eq!(log.issued.get(&last), Some(&(2, threads as u64)), "{}", text);
-        let got = bench.download::<u32>(out, threads * ROW);
-        for number in 0..threads as u32 {
-            let mut thread = Thread { registers: [0; 9], stored: Vec::new() };
-            for register in 0..REGISTERS {
-                thread.registers[usize::from(register)] = number.wrapping_mul(7 * u32::from(register) + 1);
-            }
-            thread.registers[8] = number;
-            thread.run(&program);
-            thread.stored.push(thread.registers[0].wrapping_add(5));
-            thread.stored.resize(ROW, 0);
-            let row = &got[number as usize * ROW..][..ROW];
-            prop_assert!(row == thread.stored.as_slice(), "thread {number}\n{text}");
-        }
-        Ok(())
+        prop_assert_eq!(log.issued.get(&last), Some(&(2, u64::from(THREADS))), "{}", text);
+        let got = bench.download::<u32>(out, THREADS as usize * ROW);
+        compare_with_threads(program, (text, 0), THREADS, &got)
     });
-    outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }

@@ -48,6 +48,7 @@ mod exec_errors;
 mod exec_mutation;
 mod exec_products;
 mod exec_property;
+mod exec_tiers;
 mod findings;
 mod large_module;
 mod loading;

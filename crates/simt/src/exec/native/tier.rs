@@ -72,18 +72,29 @@ impl Tiers {
         if tier == Tier::Interpreted || threads < 32 {
             return None;
         }
-        let mut variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = variants.iter().find(|(other, _)| *other == key).map(|(_, variant)| variant.clone());
-        let variant = known.unwrap_or_else(|| {
-            let variant = Arc::<Variant>::default();
-            variants.push((key, variant.clone()));
-            variant
-        });
-        drop(variants);
+        let variant = self.known(key);
         if tier == Tier::Compiled {
             variant.compile(program, key);
         }
         Some(variant)
+    }
+
+    /// Compiles a kernel now, unless that has been done.
+    ///
+    /// # Errors
+    /// Says why it cannot be compiled.
+    pub(in super::super) fn compile(&self, program: &Program, key: Key) -> Result<(), String> {
+        self.known(key).compile(program, key).as_ref().map(|_| ()).map_err(String::clone)
+    }
+
+    fn known(&self, key: Key) -> Arc<Variant> {
+        let mut variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = variants.iter().find(|(other, _)| *other == key).map(|(_, variant)| variant.clone());
+        known.unwrap_or_else(|| {
+            let variant = Arc::<Variant>::default();
+            variants.push((key, variant.clone()));
+            variant
+        })
     }
 
     /// Returns why kernels could not be compiled.
@@ -105,12 +116,12 @@ impl Variant {
     }
 
     /// Compiles the kernel in this thread.
-    fn compile(&self, program: &Program, key: Key) {
+    fn compile(&self, program: &Program, key: Key) -> &Result<Native, String> {
         self.begun.store(true, Ordering::Relaxed);
         self.native.get_or_init(|| {
             let llvm = llvm::llvm().map_err(str::to_owned)?;
             Prepared::new(program, key, llvm)?.compile(llvm)
-        });
+        })
     }
 
     /// Takes note of warp instructions that the interpreter has executed in this many blocks, while `left` blocks of the

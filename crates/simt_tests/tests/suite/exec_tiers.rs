@@ -1,0 +1,201 @@
+//! Compiled code against the interpreter: the same memory, the same counts, the same counters and the same faults.
+
+use crate::exec_common::{Argument, Bench};
+use crate::exec_property;
+use simt::cards::{self, BlockShape, Occupancy};
+use simt::count::{CounterObservation, L2State, LaunchShape};
+use simt::exec::{LaunchFailure, Tier, compiler};
+
+/// The kernels of the benchmark: affine, strided and random addresses, barriers, divergence, tiles.
+const KERNELS: &str = include_str!("../../../simt/benches/kernels.ptx");
+
+/// Shapes that the benchmark's kernels do not have. Each kernel has the parameters `x`, `y`, `n`.
+const SHAPES: &str = include_str!("exec_tiers/shapes.ptx");
+
+/// Returns false, and says so, where nothing compiles kernels.
+fn has_compiler() -> bool {
+    match compiler() {
+        Ok(_) => true,
+        Err(why) => {
+            println!("left out: {why}");
+            false
+        }
+    }
+}
+
+/// What a launch leaves behind.
+#[derive(Debug, PartialEq)]
+struct Left {
+    outcome: Result<(u64, u64), String>,
+    counters: Option<String>,
+    memory: Vec<u32>,
+}
+
+/// Words of each of the two arrays.
+const WORDS: usize = 1 << 15;
+
+fn run(
+    text: &str,
+    kernel: &str,
+    arguments: &dyn Fn(u64, u64) -> Vec<Argument>,
+    (grid, block, workers): ([u32; 3], [u32; 3], usize),
+    tier: Tier,
+    counts: bool,
+) -> Left {
+    let bench = Bench::new(text);
+    bench.program.set_tier(tier);
+    let words = |seed: u32| -> Vec<u32> {
+        (0..WORDS as u32).map(|index| (index ^ seed).wrapping_mul(0x9E37_79B1) >> 7 & 0x3F80_FFFF).collect()
+    };
+    let (x, y) = (bench.upload(&words(1)), bench.upload(&words(2)));
+    let arguments = arguments(x, y);
+    let change = |launch: &mut simt::exec::Launch<'_>| {
+        launch.grid = grid;
+        launch.block = block;
+        launch.workers = workers;
+    };
+    let (outcome, counters) = if counts {
+        let card = cards::find("h200").expect("the card");
+        let threads = block.iter().product();
+        let shape = BlockShape { threads, registers: 32, shared_bytes: 0 };
+        let occupancy = Occupancy::new(&card.limits(), shape).expect("it fits");
+        let shape = LaunchShape::new(grid, block, occupancy, bench.program.sites());
+        let mut counters = CounterObservation::new(shape, L2State::new(card));
+        let outcome = bench.launch_with(kernel, &arguments, &mut counters, change);
+        (outcome, Some(format!("{:?}", counters.finish().counters)))
+    } else {
+        (bench.launch_with(kernel, &arguments, &mut (), change), None)
+    };
+    let outcome = match outcome {
+        Ok(executed) => Ok((executed.warp_instructions, executed.thread_instructions)),
+        // Allocations lie at the same distances in every memory, but at other addresses.
+        Err(LaunchFailure::Fault { fault, .. }) => {
+            Err(format!("{:?} {:?} {:?} {}", fault.site, fault.block, fault.thread, name(&fault.kind)))
+        }
+        Err(other) => Err(other.to_string()),
+    };
+    // After a fault, other warps may have come further in one tier than in the other.
+    let failed = outcome.is_err();
+    let memory = if failed { Vec::new() } else { [x, y].map(|at| bench.download(at, WORDS)).concat() };
+    let failures = bench.program.not_compiled();
+    assert!(failures.is_empty(), "{kernel}: {failures:?}");
+    Left { outcome, counters: counters.filter(|_| !failed), memory }
+}
+
+fn name(kind: &simt::fault::FaultKind) -> String {
+    let text = format!("{kind:?}");
+    text.split([' ', '(']).next().unwrap_or_default().to_owned()
+}
+
+fn same(
+    text: &str,
+    kernel: &str,
+    arguments: &dyn Fn(u64, u64) -> Vec<Argument>,
+    shape: ([u32; 3], [u32; 3], usize),
+) -> Left {
+    for counts in [false, true] {
+        let interpreted = run(text, kernel, arguments, shape, Tier::Interpreted, counts);
+        let compiled = run(text, kernel, arguments, shape, Tier::Compiled, counts);
+        assert_eq!(interpreted.outcome, compiled.outcome, "{kernel} {shape:?}");
+        assert_eq!(interpreted.counters, compiled.counters, "{kernel} {shape:?}");
+        assert!(interpreted.memory == compiled.memory, "{kernel} {shape:?}: memory differs");
+        if counts {
+            return compiled;
+        }
+    }
+    unreachable!("the second round returns")
+}
+
+#[test]
+fn kernels_of_the_benchmark() {
+    if !has_compiler() {
+        return;
+    }
+    let cases: [(&str, u32); 12] = [
+        ("saxpy", 1),
+        ("offset", 1),
+        ("offset", 3),
+        ("stride", 5),
+        ("gather", 17),
+        ("arithmetic", 9),
+        ("reduction", 1),
+        ("divergent", 1),
+        ("random_warp", 1),
+        ("histogram", 1),
+        ("arithmetic", 100),
+        ("saxpy", 2),
+    ];
+    for (kernel, step) in cases {
+        let arguments = |x: u64, y: u64| -> Vec<Argument> {
+            vec![x.into(), y.into(), 2.5f32.into(), step.into(), 1900_u64.into()]
+        };
+        let left = same(KERNELS, kernel, &arguments, ([8, 1, 1], [256, 1, 1], 1));
+        assert!(left.outcome.is_ok() || kernel == "random_warp", "{kernel}: {:?}", left.outcome);
+    }
+}
+
+#[test]
+fn blocks_of_all_shapes() {
+    if !has_compiler() {
+        return;
+    }
+    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 1000_u32.into()] };
+    let blocks: [[u32; 3]; 5] = [[256, 1, 1], [100, 1, 1], [16, 16, 1], [8, 8, 2], [5, 13, 1]];
+    for block in blocks {
+        for kernel in ["places", "tile", "signs", "guards", "vectors", "ends", "doubles", "bytes"] {
+            same(SHAPES, kernel, &arguments, ([3, 2, 1], block, 1));
+        }
+    }
+}
+
+#[test]
+fn faults_are_those_of_the_interpreter() {
+    if !has_compiler() {
+        return;
+    }
+    for (kernel, kind) in [("beyond", "OutOfBounds"), ("odd", "Misaligned"), ("stops", "Trap")] {
+        let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 1000_u32.into()] };
+        let left = same(SHAPES, kernel, &arguments, ([4, 1, 1], [128, 1, 1], 1));
+        let fault = left.outcome.expect_err("a fault");
+        assert!(fault.contains(kind), "{kernel}: {fault}");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_the_workers() {
+    if !has_compiler() {
+        return;
+    }
+    let arguments = |x: u64, y: u64| -> Vec<Argument> {
+        vec![x.into(), y.into(), 2.5f32.into(), 1_u32.into(), 16_384_u64.into()]
+    };
+    for kernel in ["saxpy", "reduction"] {
+        let one = run(KERNELS, kernel, &arguments, ([64, 1, 1], [256, 1, 1], 1), Tier::Compiled, true);
+        let three = run(KERNELS, kernel, &arguments, ([64, 1, 1], [256, 1, 1], 3), Tier::Compiled, true);
+        assert_eq!(one, three, "{kernel}");
+    }
+}
+
+#[test]
+fn generated_programs() {
+    if !has_compiler() {
+        return;
+    }
+    exec_property::against_threads(24, |bench| bench.program.set_tier(Tier::Compiled));
+}
+
+#[test]
+fn every_kernel_of_the_corpus_compiles() {
+    if !has_compiler() {
+        return;
+    }
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/kernels.compute_120.ptx");
+    let text = std::fs::read_to_string(corpus).expect("the corpus");
+    let bench = Bench::new(&text);
+    for kernel in bench.program.kernels() {
+        let block = kernel.required_block.unwrap_or([32, kernel.max_threads.unwrap_or(256).min(256) / 32, 1]);
+        if let Err(why) = bench.program.compile_kernel(kernel, block) {
+            panic!("{}: {why}", kernel.name);
+        }
+    }
+}
