@@ -13,7 +13,13 @@ fn main() {
         .only(
             NvvmArch::Compute90a,
             [
+                "matmul_small",
+                "matmul_between",
+                "matmul_medium",
                 "matmul_overlapped",
+                "matmul_multicast",
+                "matmul_staggered",
+                "matmul_wide",
                 "matmul_batched",
                 "matmul_scaled",
                 "matmul_e4m3",

@@ -440,7 +440,12 @@ template <unsigned N> struct Sums {
 
 #define SUMS_64 "{" TEN() TEN(1) TEN(2) "%30, %31}"
 #define SUMS_128 "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) "%60, %61, %62, %63}"
+#define SUMS_144 "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) "%70, %71}"
+#define SUMS_160                                                                                                       \
+  "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) "%70, %71, %72, %73, %74, %75, %76, %77, %78, %79}"
 #define OPERANDS_64 SIXTEEN(0), SIXTEEN(16)
+#define OPERANDS_144 OPERANDS_128, FOUR(64), FOUR(68)
+#define OPERANDS_160 OPERANDS_128, SIXTEEN(64)
 #define OPERANDS_128 SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48)
 #define WGMMA_WAVE(N, A, B)                                                                                            \
   "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 " SUMS_##N ", " A ", " B ", add, 1, 1, 0, 0;\n"
@@ -461,14 +466,18 @@ template <unsigned N> struct Sums {
   }
 MULTIPLY(64, "%32", "%33", "%34", "%35", "%36", "%37", "%38", "%39", "%40")
 MULTIPLY(128, "%64", "%65", "%66", "%67", "%68", "%69", "%70", "%71", "%72")
+MULTIPLY(144, "%72", "%73", "%74", "%75", "%76", "%77", "%78", "%79", "%80")
+MULTIPLY(160, "%80", "%81", "%82", "%83", "%84", "%85", "%86", "%87", "%88")
 
 // Waits for all groups but the newest.
-template <unsigned PENDING> __device__ __forceinline__ void finish(Sums<64> &sums) {
-  asm volatile("wgmma.wait_group.sync.aligned %32;" : OPERANDS_64 : "n"(PENDING) : "memory");
-}
-template <unsigned PENDING> __device__ __forceinline__ void finish(Sums<128> &sums) {
-  asm volatile("wgmma.wait_group.sync.aligned %64;" : OPERANDS_128 : "n"(PENDING) : "memory");
-}
+#define FINISH(N, P)                                                                                                   \
+  template <unsigned PENDING> __device__ __forceinline__ void finish(Sums<N> &sums) {                                  \
+    asm volatile("wgmma.wait_group.sync.aligned " P ";" : OPERANDS_##N : "n"(PENDING) : "memory");                     \
+  }
+FINISH(64, "%32")
+FINISH(128, "%64")
+FINISH(144, "%72")
+FINISH(160, "%80")
 
 // Writes a warpgroup's 64 x N results to C from this row and column on, warp by warp through buffers of its own.
 template <unsigned N>
@@ -501,6 +510,33 @@ __device__ __forceinline__ void store(uint4 *c, unsigned m, unsigned n, unsigned
   __syncwarp();
 }
 
+// Writes WIDTH columns of a warpgroup's 64 rows of results, which it has packed, through a buffer of its own.
+template <unsigned WIDTH>
+__device__ __forceinline__ void store_part(uint4 *c, unsigned m, unsigned n, unsigned row, unsigned column,
+                                           unsigned buffer, const unsigned *words) {
+  unsigned thread = threadIdx.x % 128, lane = threadIdx.x % 32, first = thread / 32 * 16;
+#pragma unroll
+  for (unsigned pair = 0; pair < WIDTH / 16; ++pair) {
+    unsigned in_tile = first + lane % 16, unit = pair * 2 + lane / 16;
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                     buffer + in_tile * 128 + ((unit ^ in_tile % 8) << 4)),
+                 "r"(words[4 * pair]), "r"(words[4 * pair + 1]), "r"(words[4 * pair + 2]), "r"(words[4 * pair + 3])
+                 : "memory");
+  }
+  __syncwarp();
+#pragma unroll
+  for (unsigned part = 0; part < 4; ++part) {
+    unsigned in_tile = first + part * 4 + lane / 8, unit = lane % 8, y = row + in_tile, x = column + unit * 8;
+    uint4 results;
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(results.x), "=r"(results.y), "=r"(results.z), "=r"(results.w)
+                 : "r"(buffer + in_tile * 128 + ((unit ^ in_tile % 8) << 4))
+                 : "memory");
+    if (y < m && x < n && unit * 8 < WIDTH) c[(static_cast<size_t>(y) * n + x) / 8] = results;
+  }
+  __syncwarp();
+}
+
 // The number of the warp, of which the compiler knows that it is one for all lanes.
 __device__ __forceinline__ unsigned warp() { return __shfl_sync(~0u, threadIdx.x / 32, 0); }
 
@@ -510,12 +546,12 @@ __device__ __forceinline__ void prefetch(const TensorMap &map) {
 __device__ __forceinline__ void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 __device__ __forceinline__ void wait_for_predecessor() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// 128 x 64 of C a block, in clusters of two blocks, one below the other.
-extern "C" __global__ void __launch_bounds__(288, 1) __cluster_dims__(1, 2, 1)
-    matmul_small(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, uint4 *c, unsigned m,
-                 unsigned n, unsigned k) {
-  constexpr unsigned COUNT = 8, STAGE = 3 * BOX, PART = 32; // columns of B that a block loads
-  unsigned x = blockIdx.x * 64, y = blockIdx.y * 128, steps = ceil_div(k, DEPTH), rank = blockIdx.y % 2;
+// 128 x N of C a block, in clusters of two blocks, one below the other, by COUNT stages.
+template <unsigned N, unsigned COUNT>
+__device__ __forceinline__ void small(const TensorMap &a, const TensorMap &b, uint4 *c, unsigned m, unsigned n,
+                                      unsigned k) {
+  constexpr unsigned STAGE = B + N * 128, PART = N / 2; // columns of B that a block loads
+  unsigned x = blockIdx.x * N, y = blockIdx.y * 128, steps = ceil_div(k, DEPTH), rank = blockIdx.y % 2;
   unsigned number = warp(), lane = threadIdx.x % 128, shared = dynamic_shared();
   if (threadIdx.x == LOADER) prefetch(a), prefetch(b);
   Ring<STAGE, COUNT> ring(shared, 4, LOADER);
@@ -532,7 +568,7 @@ extern "C" __global__ void __launch_bounds__(288, 1) __cluster_dims__(1, 2, 1)
     return;
   }
   unsigned half = number / 4, last = 0, step = 0;
-  Sums<64> sums;
+  Sums<N> sums;
   do {
     ring.wait_full();
     multiply<1>(sums, ring.stage() + half * BOX, ring.stage() + B);
@@ -547,7 +583,28 @@ extern "C" __global__ void __launch_bounds__(288, 1) __cluster_dims__(1, 2, 1)
     ring.advance();
   } while (++step < steps);
   finish<0>(sums);
-  store(c, m, n, y + half * 64, x, shared + COUNT * STAGE + half * BOX, sums);
+  unsigned row = y + half * 64, buffer = shared + COUNT * STAGE + half * BOX;
+  if constexpr (N == 64) {
+    store(c, m, n, row, x, buffer, sums);
+  } else {
+    Packed<N / 4> packed;
+    packed = sums;
+    store_part<64>(c, m, n, row, x, buffer, packed.of);
+    store_part<64>(c, m, n, row, x + 64, buffer, packed.of + 16);
+    store_part<N - 128>(c, m, n, row, x + 128, buffer, packed.of + 32);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(288, 1) __cluster_dims__(1, 2, 1)
+    matmul_small(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, uint4 *c, unsigned m,
+                 unsigned n, unsigned k) {
+  small<64, 8>(a, b, c, m, n, k);
+}
+
+extern "C" __global__ void __launch_bounds__(288, 1) __cluster_dims__(1, 2, 1)
+    matmul_between(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, uint4 *c, unsigned m,
+                   unsigned n, unsigned k) {
+  small<144, 6>(a, b, c, m, n, k);
 }
 
 // 256 x 128 of C a block. Half of a warpgroup's results are stored while the last steps of the other half are multiplied.
@@ -600,6 +657,101 @@ extern "C" __global__ void __launch_bounds__(288, 1)
   store(c, m, n, y + half * 128, x, buffer, first);
   finish<0>(second);
   store(c, m, n, y + half * 128 + 64, x, buffer, second);
+}
+
+// ---- Larger tiles whose results are stored while nobody waits ----
+
+// 256 x 160 of C a block, beside that of the cluster's other block, whose rows of A it shares. A warpgroup has 64 rows and
+// the 64 below. At a tile's end the upper ones go through the last two steps, then the lower ones, while the upper results
+// are stored; the lower results are stored in the first three steps of the next tile.
+extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
+    matmul_staggered(const TensorMap *a, const TensorMap *b, uint4 *c, unsigned m, unsigned n, unsigned k,
+                     unsigned group) {
+  constexpr unsigned ROWS = 256, COLUMNS = 160, OF_B = 4 * BOX, STAGE = OF_B + COLUMNS * 128, NO_WAIT = 7;
+  Tiles tiles(m, n, ROWS, 2 * COLUMNS, group);
+  unsigned steps = max(ceil_div(k, DEPTH), 5), rank = blockIdx.x % 2, first = blockIdx.x / 2, stride = gridDim.x / 2;
+  Ring<STAGE> ring(dynamic_shared(), 4);
+  cluster_sync();
+  divide(
+      [&] {
+        acquire(a), acquire(b);
+        auto load = [&](unsigned depth, unsigned row, unsigned column) {
+          ring.template wait_empty<true>();
+          ring.load_to_both(rank * 2 * BOX, a, depth, row + rank * 128);
+          ring.load(OF_B, b, depth, column);
+          ring.advance();
+        };
+        bool turned = false;
+        for (unsigned nth = first; nth < tiles.count(); nth += stride, turned = !turned) {
+          uint2 tile = tiles.place(nth);
+          for (unsigned step = 0; step < steps; ++step)
+            load((turned ? steps - 1 - step : step) * DEPTH, tile.y * ROWS, (tile.x * 2 + rank) * COLUMNS);
+        }
+      },
+      [&](unsigned half) {
+        unsigned upper_at = 2 * half * BOX, lower_at = upper_at + BOX, lane = threadIdx.x % 128;
+        unsigned buffer = dynamic_shared() + STAGES * STAGE + half * BOX, row = m, column = 0, last = 0;
+        ReleasePeer released(ring);
+        auto release = [&](unsigned barrier) {
+          if (lane < ReleasePeer::THREADS) released(barrier);
+        };
+        Packed<40> packed;
+        auto store = [&](unsigned part) {
+          if (part < 2)
+            store_part<64>(c, m, n, row, column + 64 * part, buffer, packed.of + 16 * part);
+          else
+            store_part<32>(c, m, n, row, column + 128, buffer, packed.of + 32);
+        };
+        auto step = [&](Sums<160> &upper, Sums<160> &lower) {
+          ring.wait_full();
+          multiply<1>(upper, ring.stage() + upper_at, ring.stage() + OF_B);
+          release(last);
+          multiply<1>(lower, ring.stage() + lower_at, ring.stage() + OF_B);
+          last = ring.empty();
+          ring.advance();
+        };
+        for (unsigned nth = first; nth < tiles.count(); nth += stride) {
+          Sums<160> upper, lower;
+          ring.wait_full();
+          multiply<NO_WAIT>(upper, ring.stage() + upper_at, ring.stage() + OF_B);
+          multiply<NO_WAIT>(lower, ring.stage() + lower_at, ring.stage() + OF_B);
+          last = ring.empty();
+          ring.advance();
+          store(0);
+#pragma unroll
+          for (unsigned part = 1; part < 3; ++part) {
+            step(upper, lower);
+            store(part);
+          }
+          for (unsigned left = steps - 5; left > 0; --left) step(upper, lower);
+          unsigned stage0, stage1, empty0, empty1;
+          ring.wait_full();
+          stage0 = ring.stage(), empty0 = ring.empty();
+          ring.advance();
+          multiply<1>(upper, stage0 + upper_at, stage0 + OF_B);
+          release(last);
+          ring.wait_full();
+          stage1 = ring.stage(), empty1 = ring.empty();
+          ring.advance();
+          multiply<2>(upper, stage1 + upper_at, stage1 + OF_B);
+          multiply<2>(lower, stage0 + lower_at, stage0 + OF_B);
+          multiply<2>(lower, stage1 + lower_at, stage1 + OF_B);
+          finish<2>(upper);
+          packed = upper;
+          uint2 tile = tiles.place(nth);
+          row = tile.y * ROWS + half * 128, column = (tile.x * 2 + rank) * COLUMNS;
+#pragma unroll
+          for (unsigned part = 0; part < 3; ++part) store(part);
+          row += 64;
+          finish<0>(lower);
+          packed = lower;
+          release(empty0);
+          release(empty1);
+        }
+#pragma unroll
+        for (unsigned part = 0; part < 3; ++part) store(part);
+      });
+  cluster_sync();
 }
 
 } // namespace wave

@@ -314,6 +314,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "once", help_heading = "Options")]
     pub sustained: Option<f64>,
 
+    /// Let the card rest for 20 ms before each sample
+    ///
+    /// Rows that are compared take turns. Without a rest, those that draw much power throttle the ones after them. Rows then say
+    /// "rested" in place of "burst". GPUs only.
+    #[arg(long, conflicts_with_all = ["once", "sustained"], help_heading = "Options")]
+    pub rested: bool,
+
     /// Show the counters of each launch on a simulated card: requests, sectors, cache lines, instructions
     ///
     /// `--counters` adds a table with one row per launch, `--counters lines` also a table with one row per source line.

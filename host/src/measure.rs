@@ -28,7 +28,7 @@ use cuda_driver::{
 use cust::{error::CudaError, function::Function, stream::Stream};
 use pattern::MOST_LAUNCHES;
 use record::{Load, Residence};
-use std::{cell::Cell, collections::BTreeMap};
+use std::{cell::Cell, collections::BTreeMap, thread, time::Duration};
 use timer::{Batch, SAMPLE_MS, Timer};
 
 /// The device is kept busy for so long, in milliseconds, before a launch's time is believed.
@@ -120,7 +120,12 @@ pub(crate) struct Measurer<'m> {
     sensors: Option<&'m Sensors>,
     /// For how many seconds a row keeps the card busy, where the user asked for it.
     sustained: Option<f64>,
+    /// Whether the card rests before each sample.
+    rested: bool,
 }
+
+/// How long it rests.
+const REST: Duration = Duration::from_millis(20);
 
 impl<'m> Measurer<'m> {
     /// Launches each point as often as `effort` says, by each contender.
@@ -139,8 +144,19 @@ impl<'m> Measurer<'m> {
         }
         let (backend, l2_bytes) = (device.backend(), device.l2_bytes);
         let timer = Timer::new()?;
-        let (sensors, sustained) = (None, None);
-        Ok(Measurer { stream, timer, memory, effort, backend, l2_bytes, interrupt, sensors, sustained })
+        let (sensors, sustained, rested) = (None, None, false);
+        Ok(Measurer {
+            stream,
+            timer,
+            memory,
+            effort,
+            backend,
+            l2_bytes,
+            interrupt,
+            sensors,
+            sustained,
+            rested,
+        })
     }
 
     /// Reads these sensors during samples.
@@ -151,6 +167,11 @@ impl<'m> Measurer<'m> {
     /// Keeps the card busy with each row for so many seconds, if it is told how many.
     pub(crate) fn sustain(self, sustained: Option<f64>) -> Measurer<'m> {
         Measurer { sustained, ..self }
+    }
+
+    /// Lets the card rest before each sample, if it is told so.
+    pub(crate) fn rest(self, rested: bool) -> Measurer<'m> {
+        Measurer { rested, ..self }
     }
 
     /// Measures each contender, in their order.
@@ -259,6 +280,10 @@ impl<'m> Measurer<'m> {
                     observed[turn] = self.observe(&calls[turn], Moment::Before)?;
                 }
                 simulated::forget_launches();
+                if self.rested {
+                    self.stream.synchronize().context("the device failed before a sample")?;
+                    thread::sleep(REST);
+                }
                 let (sample, log) =
                     batches[turn].sample(&self.timer, &calls[turn], &self.stream, self.sensors)?;
                 samples[turn].push(sample);
@@ -278,6 +303,7 @@ impl<'m> Measurer<'m> {
         let load = match (self.backend, self.sustained) {
             (Backend::Modelled, _) => None,
             (Backend::Measured, Some(_)) => Some(Load::Sustained),
+            (Backend::Measured, None) if self.rested => Some(Load::Rested),
             (Backend::Measured, None) => Some(Load::Burst),
         };
         let taken = samples.into_iter().zip(&batches).zip(faults).zip(launches).zip(observed).zip(logs);

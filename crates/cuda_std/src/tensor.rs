@@ -54,8 +54,9 @@ pub use ring::{Consumer, Filling, Producer, Ring, Stage};
 pub use tile::{Descriptor, SwizzledTile, TransposedTile, aligned_dynamic_shared};
 pub use warpgroup::{decrease_registers, elect, increase_registers, sync_warpgroup};
 pub use wgmma::{
-    Accumulator64, Accumulator128, Accumulator192, Accumulator256, Bf16, E4m3, E5m2, Element, Multiply,
-    Packed64, Packed128, Packed192, Packed256, Sums64, Sums128, Sums192, Sums256, Tf32,
+    Accumulator64, Accumulator128, Accumulator144, Accumulator160, Accumulator192, Accumulator256, Bf16,
+    E4m3, E5m2, Element, Multiply, Packed64, Packed128, Packed144, Packed160, Packed192, Packed256, Sums64,
+    Sums128, Sums144, Sums160, Sums192, Sums256, Tf32,
 };
 
 /// Repeats a block for each number, which it has as a constant: `unroll!(i in [0 1 2 3] { .. })`.

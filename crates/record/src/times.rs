@@ -62,6 +62,8 @@ pub struct Timing {
 pub enum Load {
     /// Samples of milliseconds: the clocks are those that the card begins with.
     Burst,
+    /// The same, each after the card has rested.
+    Rested,
     /// Samples that together last as long as the user asked for: the clocks are those that power and heat allow.
     Sustained,
 }
@@ -70,6 +72,7 @@ impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Load::Burst => "burst",
+            Load::Rested => "rested",
             Load::Sustained => "sustained",
         })
     }

@@ -215,7 +215,7 @@ impl<'r> Comparison<'r> {
         }
         let loads = [("A", "B", a.load, b.load), ("B", "A", b.load, a.load)];
         for (burst, sustained, one, other) in loads {
-            if (one, other) == (Some(Load::Burst), Some(Load::Sustained)) {
+            if matches!((one, other), (Some(Load::Burst | Load::Rested), Some(Load::Sustained))) {
                 differences.push(format!(
                     "{burst} was measured in bursts and {sustained} at sustained load: clocks and temperature differ."
                 ));

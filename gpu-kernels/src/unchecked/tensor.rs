@@ -2,7 +2,7 @@
 //!
 //! A tensor core multiplies two small matrices in one instruction. An SM of an H200 does 4096 operations in bf16 each clock
 //! with its tensor cores, sixteen times what its CUDA cores do in f32. Nothing else of the machine grew by as much, so the
-//! lesson of [`register`](super::register) starts again: what feeds such a unit? Eight kernels, each a step further, compute
+//! lesson of [`register`](super::register) starts again: what feeds such a unit? Nine kernels, each a step further, compute
 //! `C = A * B^T` for A of `m` rows of `k`, B of `n` rows of `k` and C of `m` rows of `n`, all bf16 with sums in f32:
 //!
 //! 1. [`matmul_mma`](mma): warps of 32 threads multiply fragments that each lane loads into registers itself (`ldmatrix`), from
@@ -18,9 +18,12 @@
 //!    tensor cores never wait but for the last wave.
 //! 7. [`matmul_multicast`](multicast): two blocks share what they load. What limits now is power, and bytes cost energy.
 //! 8. [`matmul_wide`](wide): tiles of 256 x 192, which load less for each result. For the largest products.
+//! 9. [`matmul_staggered`](staggered): tiles of 256 x 160 in two halves, one of which is stored while the other is multiplied. For
+//!    products that such tiles divide into fuller waves.
 //!
 //! These are for products of several waves of tiles. Where all tiles run at once, what happens once in a block counts:
-//! [`matmul_small`](small) for tiles of 128 x 64, [`matmul_medium`](medium) for tiles of 256 x 128.
+//! [`matmul_small`](small) for tiles of 128 x 64, `matmul_between` beside it for tiles of 128 x 144, [`matmul_medium`](medium) for
+//! tiles of 256 x 128.
 //!
 //! The sixth step has further uses: B as rows of K and many matrices at once ([`overlapped`]), factors, FP8 and results in f32
 //! ([`scaled`]), and sums that keep their precision, in FP8 and for f32 ([`promoted`]). What they share is in [`pipeline`], and
@@ -44,14 +47,16 @@
 //! | `matmul_stored`, `matmul_overlapped`, `matmul_batched`, `matmul_scaled` | 384 | as many as multiprocessors | [`stored::SHARED`] | 128 x 64, 128 x 64, 64 x 64 |
 //! | `matmul_multicast` | 384 | the same, an even number | [`stored::SHARED`] | 128 x 64, 128 x 64, 64 x 64 |
 //! | `matmul_wide` | 384 | the same, an even number | [`wide::SHARED`] | 128 x 64, 192 x 64, 64 x 64 |
+//! | `matmul_staggered` | 384 | the same, an even number | [`staggered::SHARED`] | 128 x 64, 160 x 64, none |
 //! | `matmul_rows_of_b` | 384 | the same | [`stored::SHARED`] | 128 x 64, 64 x 64, 64 x 64 |
 //! | `matmul_e4m3`, `matmul_e5m2`, and the same `_promoted` | 384 | the same | [`stored::SHARED`] | 128 x 128, 128 x 128, 64 x 64 |
 //! | `matmul_3xtf32` | 384 | the same | [`promoted::TF32_SHARED`] | 128 x 32, 128 x 32, none |
 //! | `matmul_small` | 288 | `ceil(n / 64)` by `ceil(m / 128)`, the latter rounded up to an even number | [`small::SHARED`] | 128 x 64, 32 x 64, none |
+//! | `matmul_between` | 288 | `ceil(n / 144)` by the same | [`small::SHARED_BETWEEN`] | 128 x 64, 72 x 64, none |
 //! | `matmul_medium` | 288 | `ceil(n / 128)` by `ceil(m / 256)` | [`medium::SHARED`] | 256 x 64, 128 x 64, none |
 //!
-//! All maps swizzle by 128 bytes. They lie in device memory, but those of `matmul_small` and `matmul_medium`, which are
-//! parameters. The kernels are marked for compute capability 9.0, which `matmul_mma` does not need (8.0 would do).
+//! All maps swizzle by 128 bytes. They lie in device memory, but those of `matmul_small`, `matmul_between` and `matmul_medium`,
+//! which are parameters. The kernels are marked for compute capability 9.0, which `matmul_mma` does not need (8.0 would do).
 
 pub mod medium;
 pub mod mma;
@@ -66,6 +71,7 @@ pub mod ring;
 mod rows;
 pub mod scaled;
 pub mod small;
+pub mod staggered;
 pub mod stored;
 pub mod tiles;
 pub mod warpgroup;

@@ -97,7 +97,7 @@ pub(crate) fn run(options: &Options, reference: Reference<'_>) -> Result<ExitCod
         sensors: sensors.as_ref(),
     };
     progress.inc(1);
-    let mut measurer = measurer.sustain(options.sustained);
+    let mut measurer = measurer.sustain(options.sustained).rest(options.rested);
     if let (Some(Err(reason)), true) = (&sensors, options.sustained.is_some()) {
         eprintln!("note: rows have no clocks, power or temperature: {reason}");
     }
@@ -180,6 +180,13 @@ fn refuse(options: &Options, reference: Reference<'_>, device: &DeviceInfo) -> R
     if let (Reference::Libraries(_), Backend::Modelled) = (reference, backend) {
         return Err(refused(anyhow!(
             "--library runs NVIDIA's own machine code, and {} is simulated, which runs PTX alone: compare on a GPU",
+            device.selector(),
+        )));
+    }
+    if options.rested && backend == Backend::Modelled {
+        return Err(refused(anyhow!(
+            "--rested lets a card's power and heat settle, and {} is simulated, without either: measure on a GPU, or leave \
+             --rested out",
             device.selector(),
         )));
     }

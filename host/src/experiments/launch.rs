@@ -75,6 +75,8 @@ pub(crate) struct KernelLaunch {
     pass: Box<Pass>,
     /// Kernels of the same module that are queued before it, as a part of the work.
     first: Vec<(KernelLaunch, Shape)>,
+    /// Whether a launch may begin before the one ahead of it has ended.
+    overlaps: bool,
 }
 
 /// The parameters of a launch, and its shape with the dynamic shared memory that the kernel asks for.
@@ -96,6 +98,15 @@ impl Work {
     ) -> Work {
         if let Work::Kernel(launch) = &mut self {
             launch.first.push((KernelLaunch::of::<K>(arguments), shape));
+        }
+        self
+    }
+
+    /// The same by launches that begin before the one ahead of them has ended (programmatic dependent launch). This is for kernels
+    /// that keep what [`cuda_launch::LaunchOptions::overlapping`] asks of them.
+    pub(crate) fn overlapping(mut self) -> Work {
+        if let Work::Kernel(launch) = &mut self {
+            launch.overlaps = true;
         }
         self
     }
@@ -136,7 +147,7 @@ impl Work {
             (Work::Kernel(launch), None) => bail!("no module has the kernel {}", launch.info.name),
             (Work::Kernel(launch), Some(function)) => (launch, function),
         };
-        let (KernelLaunch { pass, first, .. }, function) = launch;
+        let (KernelLaunch { pass, first, overlaps, .. }, function) = launch;
         for (KernelLaunch { info, pass, .. }, shape) in first {
             let (words, Shape { grid, block, shared }) = pass(*shape, buffers)?;
             let config = LaunchConfig::new(grid, block, shared, stream.as_inner().cast());
@@ -146,6 +157,16 @@ impl Work {
                 .with_context(|| format!("the driver refuses the launch of {}", info.name))?;
         }
         let (words, shape) = pass(shape, buffers)?;
+        if *overlaps {
+            let Shape { grid, block, shared } = shape;
+            let config = LaunchConfig {
+                overlaps_predecessor: true,
+                ..LaunchConfig::new(grid, block, shared, stream.as_inner().cast())
+            };
+            // SAFETY: as below; that the kernel itself waits for the one ahead, its experiment states too.
+            return unsafe { ext::launch(function.to_raw().cast(), &config, &mut words.pointers()) }
+                .context("the driver refuses the overlapping launch");
+        }
         let ([x, y, z], [across, down, deep]) = (shape.grid, shape.block);
         // SAFETY: the words are of the kernel's parameters and live through the call, the contract is kept, and what the
         // words point to stays until the stream has ended its work, as the caller promises. What an unsafe kernel asks for
@@ -158,7 +179,7 @@ impl Work {
 impl KernelLaunch {
     fn of<K: Kernel>(arguments: impl for<'a> Fn(&'a Buffers) -> K::Arguments<'a> + 'static) -> KernelLaunch {
         let pass = move |shape, buffers: &Buffers| Ok(K::pass(buffers.lend_to(K::NAME, &arguments)?, shape)?);
-        KernelLaunch { info: KernelInfo::of::<K>(), pass: Box::new(pass), first: Vec::new() }
+        KernelLaunch { info: KernelInfo::of::<K>(), pass: Box::new(pass), first: Vec::new(), overlaps: false }
     }
 
     /// The shape with the dynamic shared memory that the contract asks for, with these buffers.

@@ -172,8 +172,12 @@ mod tests {
                 Matmul.points(&experiments::tests::request(), &device).expect("it is a valid request");
             for point in points {
                 let blocks = point.parameters.grid.map_or(0, record::Extent::count);
-                // 2048 x 2048 are 128 blocks of `matmul_register_wide`, for 132 multiprocessors.
-                let enough = u64::from(device.multiprocessors) * 95 / 100;
+                // 2048 x 2048 are 128 blocks of `matmul_register_wide`, for 132 multiprocessors. 4096 x 4096 are 416 tiles of
+                // `matmul_staggered`, four even waves of 104 blocks, and as many of 132.
+                let enough = match point.kernel {
+                    "matmul_staggered" => 104,
+                    _ => u64::from(device.multiprocessors) * 95 / 100,
+                };
                 assert!(blocks >= enough, "{}: {blocks} blocks", point.kernel);
             }
         }
@@ -216,11 +220,27 @@ mod tests {
         request
     }
 
-    /// The kernels of the points on tensor cores.
+    /// The kernels of the points on tensor cores, by plain launches.
     fn on_tensor_cores(request: &Request, device: &DeviceInfo) -> Vec<(&'static str, String)> {
         let points = Matmul.points(request, device).expect("a valid request");
         let of = |point: Point| (point.kernel, point.parameters.to_string());
-        points.into_iter().filter(|point| is_on_tensor_cores(point.kernel)).map(of).collect()
+        let plain = |point: &Point| is_on_tensor_cores(point.kernel) && !overlaps(point);
+        points.into_iter().filter(plain).map(of).collect()
+    }
+
+    fn overlaps(point: &Point) -> bool {
+        point.parameters.more.get("launches").is_some_and(|launches| launches == "overlapping")
+    }
+
+    #[test]
+    fn kernels_that_wait_for_the_one_ahead_have_a_row_of_overlapping_launches() {
+        let points = Matmul.points(&experiments::tests::request(), &h200()).expect("it is a valid request");
+        let of = |kernel| points.iter().filter(|point| point.kernel == kernel).map(overlaps).collect();
+        for kernel in ["matmul_small", "matmul_between", "matmul_medium"] {
+            let rows: Vec<bool> = of(kernel);
+            assert_eq!(rows, [false, true], "{kernel}");
+        }
+        assert_eq!(points.iter().filter(|point| overlaps(point)).count(), 3);
     }
 
     fn is_on_tensor_cores(kernel: &str) -> bool {
@@ -244,7 +264,9 @@ mod tests {
             "matmul_overlapped",
             "matmul_multicast",
             "matmul_wide",
+            "matmul_staggered",
             "matmul_small",
+            "matmul_between",
             "matmul_medium",
             "matmul_rows_of_b",
             "matmul_to_f32",
@@ -258,7 +280,8 @@ mod tests {
         assert_eq!(found.iter().map(|(kernel, _)| *kernel).collect::<Vec<_>>(), ladder);
         for (kernel, parameters) in found {
             let says = match kernel {
-                "matmul_multicast" | "matmul_wide" | "matmul_small" => {
+                "matmul_multicast" | "matmul_wide" | "matmul_staggered" | "matmul_small"
+                | "matmul_between" => {
                     "b n x k, cluster 2, k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block "
                 }
                 "matmul_rows_of_b" => "k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block ",

@@ -264,7 +264,7 @@ macro_rules! accumulators {
                 unsafe { core::mem::zeroed() }
             }
 
-            /// Writes 64 columns of the results, from column `64 * PART` on, into a tile (`stmatrix`, sm_90).
+            /// Writes 64 columns of the results, or as many as are left, from column `64 * PART` on, into a tile (`stmatrix`, sm_90).
             ///
             /// # Safety
             /// All threads of a warpgroup call this together, `thread` being the calling one's number in it. Nothing else
@@ -278,9 +278,12 @@ macro_rules! accumulators {
                 let row = thread / 32 * 16 + lane % 16;
                 unroll!(pair in [0 1 2 3] {
                     let word = PART * 16 + pair * 4;
-                    let to = to.unit(row, pair as u32 * 2 + lane / 16);
-                    // SAFETY: promised by the caller: the address is within the tile.
-                    unsafe { store_matrices(to, [self.0[word], self.0[word + 1], self.0[word + 2], self.0[word + 3]]) };
+                    if word < $words {
+                        let to = to.unit(row, pair as u32 * 2 + lane / 16);
+                        let words = [self.0[word], self.0[word + 1], self.0[word + 2], self.0[word + 3]];
+                        // SAFETY: promised by the caller: the address is within the tile.
+                        unsafe { store_matrices(to, words) };
+                    }
                 });
             }
         }
@@ -299,6 +302,28 @@ accumulators!(
         32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
     ],
     [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31]
+);
+accumulators!(
+    Accumulator144, Sums144, Packed144, 144, 72, 36, "m64n144",
+    [
+        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38
+        39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71
+    ],
+    [
+        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35
+    ]
+);
+accumulators!(
+    Accumulator160, Sums160, Packed160, 160, 80, 40, "m64n160",
+    [
+        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38
+        39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74
+        75 76 77 78 79
+    ],
+    [
+        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38
+        39
+    ]
 );
 accumulators!(
     Accumulator192, Sums192, Packed192, 192, 96, 48, "m64n192",

@@ -66,9 +66,12 @@ pub(super) fn setting(rows: &[&Record]) -> String {
     parts.join(", ")
 }
 
-/// How long the card was kept busy, where that matters: a burst beside a library, and any sustained load.
+/// How long the card was kept busy, where that matters: a burst beside a library, a rest, and any sustained load.
 fn load(rows: &[&Record]) -> Option<&'static str> {
     let any = |wanted| rows.iter().any(|row| row.timing.load == Some(wanted));
+    if any(Load::Rested) {
+        return Some("each sample after a rest");
+    }
     match (any(Load::Sustained), is_beside_library(rows) && any(Load::Burst)) {
         (true, _) => Some("sustained"),
         (false, true) => Some("in bursts"),

@@ -4,19 +4,26 @@ use std::fmt;
 
 use anyhow::{Context as _, Result};
 use cuda_driver::ext::{TensorElement, set_max_dynamic_shared_memory};
-use cuda_launch::{Launch as _, Module, Shape};
+use cuda_launch::{Launch as _, LaunchOptions, Module, Shape};
 use cuda_std::launch::{Pointer, PointerMut, Slice};
+use cuda_std::tensor::TensorMap;
 use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy};
 use cust::stream::Stream;
 use example_kernels::product::product_of_bf16;
+use gpu_kernels::unchecked::tensor::medium::{self, matmul_medium};
+use gpu_kernels::unchecked::tensor::multicast::matmul_multicast;
 use gpu_kernels::unchecked::tensor::overlapped::{self, matmul_batched, matmul_overlapped};
 use gpu_kernels::unchecked::tensor::pipeline;
 use gpu_kernels::unchecked::tensor::prepare::{repitch, split_tf32};
 use gpu_kernels::unchecked::tensor::promoted::{self, matmul_3xtf32, matmul_e4m3_promoted};
 use gpu_kernels::unchecked::tensor::scaled::{matmul_e4m3, matmul_scaled};
+use gpu_kernels::unchecked::tensor::small::{self, matmul_between, matmul_small};
+use gpu_kernels::unchecked::tensor::staggered::{self, matmul_staggered};
+use gpu_kernels::unchecked::tensor::wide::{self, matmul_wide};
 
+use crate::choice::Kernel;
 use crate::cublas::{Cublas, Gemm};
-use crate::matrix::{Size, bf16, e4m3, e4m3_as_bf16, map, numbers};
+use crate::matrix::{Size, bf16, e4m3, e4m3_as_bf16, map, map_value, numbers};
 
 /// What all products are launched with.
 pub(crate) struct Gpu {
@@ -74,8 +81,9 @@ pub(crate) trait Product {
 }
 
 /// The products of a size: all, or the one that copes with rows which do not begin at multiples of 16 bytes.
-pub(crate) fn all(size: Size) -> Result<Vec<Box<dyn Product>>> {
-    let mut products: Vec<Box<dyn Product>> = vec![Box::new(Plain::new(size)?)];
+pub(crate) fn all(size: Size, multiprocessors: u32) -> Result<Vec<Box<dyn Product>>> {
+    let kernel = Kernel::of(size, multiprocessors);
+    let mut products: Vec<Box<dyn Product>> = vec![Box::new(Plain::new(size, kernel)?)];
     if is_whole(size) {
         products.push(Box::new(Batched::new(size, 3)?));
         products.push(Box::new(WithFactors::new(size)?));
@@ -84,6 +92,12 @@ pub(crate) fn all(size: Size) -> Result<Vec<Box<dyn Product>>> {
         products.push(Box::new(Single::new(size)?));
     }
     Ok(products)
+}
+
+/// The product in bf16 by each kernel.
+pub(crate) fn by_each_kernel(size: Size) -> Result<Vec<Box<dyn Product>>> {
+    let product = |kernel| Ok(Box::new(Plain::new(size, kernel)?) as Box<dyn Product>);
+    Kernel::ALL.into_iter().map(product).collect()
 }
 
 /// Whether rows of all matrices begin at multiples of 16 bytes, in FP8 too.
@@ -127,9 +141,10 @@ fn tiles(size: Size) -> u32 {
     size.m.div_ceil(pipeline::ROWS) * size.n.div_ceil(pipeline::COLUMNS)
 }
 
-/// Rows of tiles of a band, whose operands L2 holds: as many as measured best on an H200.
-fn group(size: Size) -> u32 {
+/// Rows of tiles of a band, whose operands L2 holds: as many as measured best on an H200. Clusters of two have larger tiles.
+fn group(size: Size, cluster: &[u32]) -> u32 {
     match size.m.max(size.n) {
+        _ if cluster.contains(&2) => 8,
         0..=4096 => 16,
         4097..=8192 => 12,
         _ => 8,
@@ -177,8 +192,10 @@ fn reference(gpu: &Gpu, size: Size, a: &[u16], b: &[u16]) -> Result<Vec<f32>> {
     Ok(c.as_host_vec()?)
 }
 
-/// `C = A * B^T` in bf16 for any size. Rows that do not begin at multiples of 16 bytes are copied to such that do, and C's back.
+/// `C = A * B^T` in bf16 for any size, by a kernel that suits it. Rows that do not begin at multiples of 16 bytes are copied to such
+/// that do, and C's back.
 struct Plain {
+    kernel: Kernel,
     size: Size,
     /// The sizes of what is multiplied.
     whole: Size,
@@ -187,11 +204,13 @@ struct Plain {
     c: DeviceBuffer<u16>,
     /// Copies with whole rows, where those are needed.
     copies: Option<[DeviceBuffer<u16>; 3]>,
+    /// Maps of A, B and C in device memory, and those of A and B by value.
     maps: [DeviceBuffer<u64>; 3],
+    values: [TensorMap; 2],
 }
 
 impl Plain {
-    fn new(size: Size) -> Result<Self> {
+    fn new(size: Size, kernel: Kernel) -> Result<Self> {
         let whole = Size { n: size.n.next_multiple_of(8), k: size.k.next_multiple_of(8), ..size };
         let buffers = |[a, b, c]: [usize; 3]| -> Result<_> {
             Ok([
@@ -205,12 +224,67 @@ impl Plain {
         let copies = if is_whole { None } else { Some(buffers(whole.elements())?) };
         let [of_a, of_b, of_c] = copies.as_ref().map_or([&a, &b, &c], |copies| copies.each_ref());
         let Size { m, n, k } = whole;
+        // Rows of the boxes of A and B.
+        let [rows_of_a, rows_of_b] = match kernel {
+            Kernel::Small => [small::ROWS, small::COLUMNS / small::CLUSTER],
+            Kernel::Between => [small::ROWS, small::COLUMNS_BETWEEN / small::CLUSTER],
+            Kernel::Medium => [medium::ROWS, medium::COLUMNS],
+            Kernel::Overlapped | Kernel::Multicast => [128, 128],
+            Kernel::Staggered => [128, staggered::COLUMNS],
+            Kernel::Wide => [128, wide::COLUMNS],
+        };
+        let of_factors = [
+            map_value(of_a, TensorElement::Bf16, [k, m], rows_of_a)?,
+            map_value(of_b, TensorElement::Bf16, [k, n], rows_of_b)?,
+        ];
         let maps = [
-            map(of_a, TensorElement::Bf16, [k, m], 128)?,
-            map(of_b, TensorElement::Bf16, [k, n], 128)?,
+            DeviceBuffer::from_slice(&of_factors[0])?,
+            DeviceBuffer::from_slice(&of_factors[1])?,
             map(of_c, TensorElement::Bf16, [n, m], 64)?,
         ];
-        Ok(Self { size, whole, a, b, c, copies, maps })
+        Ok(Self { kernel, size, whole, a, b, c, copies, maps, values: of_factors.map(TensorMap::from_words) })
+    }
+
+    /// Queues the product of whole matrices.
+    fn multiply(&self, gpu: &Gpu) -> Result<()> {
+        let (tile, Size { m, n, k }) = (self.kernel.tile(), self.whole);
+        let stays = |shared| {
+            let grid = [tile.persistent(self.whole, gpu.multiprocessors), 1, 1];
+            Shape { grid, block: [pipeline::THREADS, 1, 1], shared: 0 }.with_shared(shared)
+        };
+        // These begin while the work ahead of them still runs, and wait for its end before they load.
+        let begins_early = |shared| {
+            let [down, across] = tile.cover(self.whole);
+            let shape = Shape { grid: [across, down, 1], block: [small::THREADS, 1, 1], shared: 0 };
+            // SAFETY: every thread of these kernels waits before it loads or stores; what they take is maps and raw pointers.
+            unsafe { LaunchOptions::new(shape.with_shared(shared)).overlapping() }
+        };
+        let [a, b, c] = &self.maps;
+        let ([by_value_a, by_value_b], group) = (self.values, group(self.whole, &tile.cluster));
+        let of_c = self.copies.as_ref().map_or(&self.c, |[.., c]| c);
+        let values = (by_value_a, by_value_b, write(of_c), m, n, k);
+        let maps = (read(a), read(b), read(c), m, n, k, group);
+        macro_rules! launch {
+            ($kernel:ty, $options:ident($shared:expr), $arguments:expr) => {{
+                let kernel = kernel!(gpu, $kernel, $shared);
+                // SAFETY: the maps are of matrices of these sizes with the boxes that the kernel asks for; nothing else uses them
+                // meanwhile.
+                unsafe { kernel.launch_unchecked(&gpu.stream, $options($shared), $arguments)? }
+            }};
+        }
+        match self.kernel {
+            Kernel::Small => launch!(matmul_small, begins_early(small::SHARED), values),
+            Kernel::Between => launch!(matmul_between, begins_early(small::SHARED_BETWEEN), values),
+            Kernel::Medium => launch!(matmul_medium, begins_early(medium::SHARED), values),
+            Kernel::Overlapped => launch!(matmul_overlapped, stays(overlapped::SHARED), maps),
+            Kernel::Multicast => launch!(matmul_multicast, stays(overlapped::SHARED), maps),
+            Kernel::Staggered => {
+                let arguments = (read(a), read(b), write(of_c), m, n, k, group);
+                launch!(matmul_staggered, stays(staggered::SHARED), arguments);
+            }
+            Kernel::Wide => launch!(matmul_wide, stays(wide::SHARED), maps),
+        }
+        Ok(())
     }
 
     /// Copies rows of a matrix to rows of another length.
@@ -231,7 +305,7 @@ impl Plain {
 
 impl Product for Plain {
     fn name(&self) -> &'static str {
-        if self.copies.is_some() { "bf16, rows copied" } else { "bf16" }
+        if self.copies.is_some() { "bf16, rows copied" } else { self.kernel.name() }
     }
 
     fn operations(&self) -> f64 {
@@ -250,14 +324,7 @@ impl Product for Plain {
             // Rows of B beyond the last are not there to be copied: they make columns of C that are not copied back.
             Self::copy(gpu, from.n, (&self.b, from.k), (b, k))?;
         }
-        let kernel = kernel!(gpu, matmul_overlapped, overlapped::SHARED);
-        let shape = persistent(gpu, tiles(self.whole), overlapped::SHARED);
-        let [a, b, c] = &self.maps;
-        // SAFETY: the maps are of matrices of these sizes with the boxes that the kernel asks for; nothing else uses them meanwhile.
-        unsafe {
-            let arguments = (read(a), read(b), read(c), m, n, k, group(self.whole));
-            kernel.launch_unchecked(&gpu.stream, shape, arguments)?;
-        }
+        self.multiply(gpu)?;
         match &self.copies {
             Some([.., c]) => Self::copy(gpu, m, (c, n), (&self.c, from.n)),
             None => Ok(()),
@@ -328,7 +395,7 @@ impl Product for Batched {
         let [a, b, c] = &self.maps;
         // SAFETY: the maps are of stacks of these sizes with the boxes that the kernel asks for; nothing else uses them meanwhile.
         unsafe {
-            let arguments = (read(a), read(b), read(c), m, n, k, stack, group(self.size));
+            let arguments = (read(a), read(b), read(c), m, n, k, stack, group(self.size, &[]));
             Ok(kernel.launch_unchecked(&gpu.stream, shape, arguments)?)
         }
     }
@@ -365,7 +432,8 @@ impl WithFactors {
     const BETA: f32 = -3.0;
 
     fn new(size: Size) -> Result<Self> {
-        Ok(Self { plain: Plain::new(size)?, before: random(5, size.elements()[2]) })
+        // Its kernel takes the maps of this one.
+        Ok(Self { plain: Plain::new(size, Kernel::Overlapped)?, before: random(5, size.elements()[2]) })
     }
 }
 
@@ -390,7 +458,8 @@ impl Product for WithFactors {
         // SAFETY: as for a plain product; the pointer is to the matrix that the last map is of.
         unsafe {
             let of_c = read(&self.plain.c);
-            let arguments = (read(a), read(b), read(c), of_c, m, n, k, Self::ALPHA, Self::BETA, group(*size));
+            let arguments =
+                (read(a), read(b), read(c), of_c, m, n, k, Self::ALPHA, Self::BETA, group(*size, &[]));
             Ok(kernel.launch_unchecked(&gpu.stream, shape, arguments)?)
         }
     }
@@ -459,7 +528,7 @@ impl Product for Fp8 {
     fn launch(&self, gpu: &Gpu) -> Result<()> {
         let (Size { m, n, k }, [a, b, c]) = (self.size, &self.maps);
         let shape = persistent(gpu, tiles(self.size), overlapped::SHARED);
-        let arguments = (read(a), read(b), read(c), m, n, k, 1.0_f32, group(self.size));
+        let arguments = (read(a), read(b), read(c), m, n, k, 1.0_f32, group(self.size, &[]));
         if self.promoted {
             let kernel = kernel!(gpu, matmul_e4m3_promoted, promoted::SHARED);
             // SAFETY: the maps are of matrices of these sizes with the boxes that the kernel asks for; nothing else uses them

@@ -7,6 +7,7 @@
 //!     cargo run --release -p examples --bin 10_matrix_product -- 4096 8192 4096x14336x4096
 
 mod cases;
+mod choice;
 mod cublas;
 mod matrix;
 
@@ -64,7 +65,8 @@ fn main() -> Result<()> {
 
     let mut wrong = 0;
     for size in VERIFIED {
-        for mut product in cases::all(size)? {
+        let products = cases::by_each_kernel(size)?.into_iter().chain(cases::all(size, gpu.multiprocessors)?);
+        for mut product in products {
             let verdict = product.verify(&gpu)?;
             println!("{size:<18} {:<26} {verdict}", product.name());
             wrong += verdict.wrong;
@@ -74,7 +76,7 @@ fn main() -> Result<()> {
 
     for size in if sizes.is_empty() { vec![Size::cube(4096)] } else { sizes } {
         println!("{size}: median of {BURSTS} bursts of {LAUNCHES} launches");
-        for product in cases::all(size)? {
+        for product in cases::all(size, gpu.multiprocessors)? {
             compare(&*product, &gpu)?;
         }
     }

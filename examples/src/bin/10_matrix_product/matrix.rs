@@ -92,14 +92,14 @@ pub(crate) fn e4m3_as_bf16(number: u8) -> u16 {
     }
 }
 
-/// A tensor map in device memory of a matrix, or of a stack of matrices, without gaps: `sizes` are columns, rows and matrices, and a
-/// box has so many rows of 128 bytes.
-pub(crate) fn map<T: DeviceCopy, const RANK: usize>(
+/// A tensor map of a matrix, or of a stack of matrices, without gaps: `sizes` are columns, rows and matrices, and a box has so many
+/// rows of 128 bytes.
+pub(crate) fn map_value<T: DeviceCopy, const RANK: usize>(
     matrix: &DeviceBuffer<T>,
     element: TensorElement,
     sizes: [u32; RANK],
     rows: u32,
-) -> Result<DeviceBuffer<u64>> {
+) -> Result<[u64; 16]> {
     let mut tile = [1; RANK];
     tile[0] = 128 / element.bytes() as u32;
     tile[1] = rows;
@@ -107,7 +107,17 @@ pub(crate) fn map<T: DeviceCopy, const RANK: usize>(
     let config = TensorMapConfig::contiguous(element, address, sizes.map(u64::from), tile);
     let config =
         TensorMapConfig { swizzle: TensorSwizzle::Bytes128, promotion: TensorPromotion::Bytes256, ..config };
-    Ok(DeviceBuffer::from_slice(&TensorMap::tiled(&config)?.0.opaque)?)
+    Ok(TensorMap::tiled(&config)?.0.opaque)
+}
+
+/// The same in device memory.
+pub(crate) fn map<T: DeviceCopy, const RANK: usize>(
+    matrix: &DeviceBuffer<T>,
+    element: TensorElement,
+    sizes: [u32; RANK],
+    rows: u32,
+) -> Result<DeviceBuffer<u64>> {
+    Ok(DeviceBuffer::from_slice(&map_value(matrix, element, sizes, rows)?)?)
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ unsafe fn store(c: Rows, results: &Packed128, buffer: u32, lane: u32, (x, y): (u
     unsafe {
         results.store::<0>(SwizzledTile::at(buffer), lane);
         results.store::<1>(SwizzledTile::at(buffer + BOX), lane);
-        c.copy(buffer, lane / 32, (x, y));
-        c.copy(buffer + BOX, lane / 32, (x + 64, y));
+        c.copy::<64>(buffer, lane / 32, (x, y));
+        c.copy::<64>(buffer + BOX, lane / 32, (x + 64, y));
     }
 }

@@ -20,14 +20,14 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Copies the calling warp's 16 rows of a tile of 64 columns to C, what C has of them. Eight lanes write 128 bytes of a
-    /// row. `at` is the column and the row of the tile's first element.
+    /// Copies the calling warp's 16 rows of a tile of `COLUMNS` columns, 64 or fewer, to C, what C has of them. Eight lanes write
+    /// 128 bytes of a row. `(x, y)` are the column and the row of the tile's first element.
     ///
     /// # Safety
     /// All lanes of the warp call this together; the rows from `16 * warp` on of the tile at `tile` are the warp's, which has
     /// written them, `warp` being its number in its warpgroup. C is there, and nothing else accesses this part of it.
     #[inline(always)]
-    pub(super) unsafe fn copy(self, tile: u32, warp: u32, (x, y): (u32, u32)) {
+    pub(super) unsafe fn copy<const COLUMNS: u32>(self, tile: u32, warp: u32, (x, y): (u32, u32)) {
         let Self { c, m, n } = self;
         let (lane, tile) = (lane_id(), SwizzledTile::<64>::at(tile));
         let (unit, first) = (lane % 8, warp * 16 + lane / 8);
@@ -38,7 +38,7 @@ impl Rows {
             unroll!(four in [0 1 2 3] {
                 let row = first + 4 * four as u32;
                 let results = U32x4::from_array(tile.read_unit(row, unit));
-                if y + row < m && x + unit * 8 < n {
+                if y + row < m && x + unit * 8 < n && (COLUMNS == 64 || unit * 8 < COLUMNS) {
                     c.add(((y + row) as usize * n as usize + (x + unit * 8) as usize) / 8).write(results);
                 }
             });

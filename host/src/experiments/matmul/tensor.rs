@@ -27,7 +27,8 @@ use gpu_kernels::unchecked::tensor::{
     promoted::{TF32_SHARED, TF32_SIDE, matmul_3xtf32, matmul_e4m3_promoted, matmul_e5m2_promoted},
     ring::matmul_ring,
     scaled::{matmul_e4m3, matmul_e5m2, matmul_to_f32},
-    small::{self, matmul_small},
+    small::{self, matmul_between, matmul_small},
+    staggered::{self, matmul_staggered},
     stored::matmul_stored,
     warpgroup::{self, matmul_wgmma},
     wide::{self, matmul_wide},
@@ -55,6 +56,8 @@ pub(super) struct Rung {
     scale: Scale,
     /// Whether it multiplies stacks of matrices, by maps of three dimensions.
     batched: bool,
+    /// Whether it waits for the kernel ahead before it loads or stores, so that its launches may overlap: then it has two rows.
+    overlaps: bool,
     work: fn(Call) -> Work,
 }
 
@@ -171,6 +174,7 @@ const USUAL: Rung = Rung {
     boxes: &[128, 128, 64],
     scale: Scale::None,
     batched: false,
+    overlaps: false,
     work: |call| Work::kernel::<matmul_overlapped>(move |buffers| three_maps(buffers, call)),
 };
 
@@ -193,7 +197,7 @@ macro_rules! rung {
 
 /// The ladder, and further uses of its last step. A new rung is a line here and a function in gpu-kernels.
 #[rustfmt::skip]
-pub(super) const RUNGS: [Rung; 18] = [
+pub(super) const RUNGS: [Rung; 20] = [
     rung!(matmul_mma, slices, tile: [mma::SIDE; 2], threads: mma::THREADS, shared: mma::SHARED, grid: Grid::Plane, boxes: &[]),
     rung!(matmul_wgmma, two_maps, tile: [warpgroup::ROWS, warpgroup::COLUMNS], threads: 128, shared: warpgroup::SHARED, grid: Grid::Tiles, boxes: &[64, 256]),
     rung!(matmul_ring, two_maps, shared: pipeline::SHARED, grid: Grid::Tiles, boxes: &[128, 128]),
@@ -202,8 +206,10 @@ pub(super) const RUNGS: [Rung; 18] = [
     rung!(matmul_overlapped, three_maps),
     rung!(matmul_multicast, three_maps, shared_by: [2, 1]),
     rung!(matmul_wide, three_maps, tile: [wide::ROWS, wide::COLUMNS], shared: wide::SHARED, boxes: &[128, 192, 64], shared_by: [1, 2]),
-    rung!(matmul_small, map_values, tile: [small::ROWS, small::COLUMNS], threads: small::THREADS, shared: small::SHARED, grid: Grid::Plane, boxes: &[128, 32], shared_by: [2, 1]),
-    rung!(matmul_medium, map_values, tile: [medium::ROWS, medium::COLUMNS], threads: medium::THREADS, shared: medium::SHARED, grid: Grid::Plane, boxes: &[256, 128]),
+    rung!(matmul_staggered, two_maps, tile: [staggered::ROWS, staggered::COLUMNS], shared: staggered::SHARED, boxes: &[128, 160], shared_by: [1, 2]),
+    rung!(matmul_small, map_values, tile: [small::ROWS, small::COLUMNS], threads: small::THREADS, shared: small::SHARED, grid: Grid::Plane, boxes: &[128, 32], shared_by: [2, 1], overlaps: true),
+    rung!(matmul_between, map_values, tile: [small::ROWS, small::COLUMNS_BETWEEN], threads: small::THREADS, shared: small::SHARED_BETWEEN, grid: Grid::Plane, boxes: &[128, 72], shared_by: [2, 1], overlaps: true),
+    rung!(matmul_medium, map_values, tile: [medium::ROWS, medium::COLUMNS], threads: medium::THREADS, shared: medium::SHARED, grid: Grid::Plane, boxes: &[256, 128], overlaps: true),
     rung!(matmul_rows_of_b, three_maps, form: Form::BF16_ROWS, boxes: &[128, 64, 64]),
     rung!(matmul_to_f32, two_maps_scaled, form: Form::BF16_TO_F32, shared: pipeline::SHARED, boxes: &[128, 128], scale: Scale::Both),
     rung!(matmul_e4m3, three_maps_alpha, form: Form::E4M3_FAST, scale: Scale::Alpha),
@@ -270,7 +276,19 @@ impl Rung {
         ))
     }
 
-    /// The point of a product.
+    /// The points of a product: one, or one of plain launches and one of overlapping ones.
+    fn points(&self, task: &Task, device: &DeviceInfo) -> Result<Vec<Point>> {
+        let mut points = vec![self.point(task, device)?];
+        if self.overlaps {
+            let point = self.point(task, device)?;
+            let mut parameters = point.parameters;
+            parameters.more.insert("launches".to_string(), "overlapping".into());
+            points.push(Point { parameters, work: point.work.overlapping(), ..point });
+        }
+        Ok(points)
+    }
+
+    /// The point of a product by plain launches.
     fn point(&self, task: &Task, device: &DeviceInfo) -> Result<Point> {
         let Matrices { m, n, k } = task.matrices;
         let [rows, columns] = self.tile;
@@ -366,7 +384,7 @@ pub(super) fn points(
                     tasks.len() - 1
                 }
             };
-            points.push(rung.point(&tasks[known], device)?);
+            points.extend(rung.points(&tasks[known], device)?);
         }
     }
     Ok(points)
@@ -406,11 +424,10 @@ mod tests {
         experiments::{matmul::Element, tests::naming},
     };
 
-    /// The one point of a kernel for a product.
+    /// The first point of a kernel for a product, which is of plain launches.
     fn point(kernel: &str, m: u32, n: u32, k: u32) -> Point {
         let points = points(&naming(&[kernel]), &[Matrices { m, n, k }], Terms::PLAIN, &h200());
-        let [point] = <[Point; 1]>::try_from(points.expect("it can run")).ok().expect("one point");
-        point
+        points.expect("it can run").into_iter().next().expect("a point")
     }
 
     #[test]
@@ -432,6 +449,9 @@ mod tests {
         // Three rows of tiles, and one more for the last cluster.
         assert_eq!(grid("matmul_small", 257, 264), [5, 4, 1]);
         assert_eq!(grid("matmul_medium", 257, 264), [3, 2, 1]);
+        // 1536 are twelve rows and eleven columns of tiles of 128 x 144; 328 columns are two clusters' tiles of 320.
+        assert_eq!(grid("matmul_between", 1536, 1536), [11, 12, 1]);
+        assert_eq!(grid("matmul_staggered", 260, 328), [8, 1, 1]);
         for rung in &RUNGS {
             let point = point(rung.info.name, 8192, 8192, 64);
             let mut clusters = point.shape.grid.into_iter().zip(rung.info.cluster());
@@ -465,6 +485,8 @@ mod tests {
         assert_eq!(read("matmul_overlapped"), (2 * 32 + 2 * 64) << 10);
         assert_eq!(read("matmul_small"), (8 * 32 + 64) << 10);
         assert_eq!(read("matmul_medium"), (4 * 32 + 64) << 10);
+        // Two tiles across of 320 columns, of which B has 512.
+        assert_eq!(read("matmul_staggered"), (2 * 32 + 64) << 10);
         // Half as many bytes of FP8.
         assert_eq!(read("matmul_e5m2_promoted"), (2 * 16 + 2 * 32) << 10);
     }
