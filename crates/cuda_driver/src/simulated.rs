@@ -84,6 +84,10 @@ pub use settings::{
     SimulatedError, TIMEOUT_VARIABLE, cards_named,
 };
 
+/// Returns what compiles long-running kernels to machine code, or why all kernels are interpreted.
+#[doc(inline)]
+pub use simt::exec::compiler;
+
 use std::collections::HashSet;
 use std::ffi::c_void;
 use std::fmt;

@@ -121,6 +121,7 @@ impl SteadyAccess {
     }
 
     /// Returns the same access with these addresses, which are those of [`SteadyAccess::addresses`].
+    #[inline(always)]
     pub fn with<'a>(&self, addresses: &'a Addresses) -> Access<'a> {
         let &Self { space, operation, active, bytes, read_only, past_l1, strong, .. } = self;
         Access { space, operation, addresses, active, bytes, read_only, past_l1, strong }

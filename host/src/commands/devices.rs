@@ -24,6 +24,20 @@ pub(crate) fn run(card: Option<&Card>) -> Result<ExitCode> {
         None => {
             gpus(&mut out)?;
             write!(out, "\n{}", cards::cards(&simulated::all()))?;
+            match cuda_driver::simulated::compiler() {
+                Ok(compiler) => {
+                    writeln!(
+                        out,
+                        "\nSimulated kernels that run for long are compiled for this computer ({compiler})."
+                    )?;
+                }
+                Err(why) => {
+                    writeln!(
+                        out,
+                        "\nSimulated kernels are interpreted, several times more slowly than compiled: {why}."
+                    )?;
+                }
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

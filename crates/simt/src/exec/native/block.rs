@@ -61,7 +61,11 @@ impl<O: Observer> Runner<'_, O> {
         loop {
             for index in 0..count {
                 while let Stand::Ready(step) = stands[index] {
-                    let entry = native.entry_at(step).expect("warps are ready at entries alone");
+                    let entry = if step == native.start_step() {
+                        native.start()
+                    } else {
+                        native.entry_at(step).expect("warps are ready at entries alone")
+                    };
                     let place = if frames == 1 { 0 } else { index };
                     let frame = self.native.frames[place].as_mut().expect("taken above");
                     if step == native.start_step() {
@@ -75,7 +79,7 @@ impl<O: Observer> Runner<'_, O> {
                     let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
                     // SAFETY: the frame is the warp's alone, and the state is ready.
                     let (reason, pc) = unsafe { self.call_compiled(native, index, frame, entry, turn_ends) };
-                    let barrier = native.barrier_at(pc).filter(|_| reason == stopped::LEFT);
+                    let barrier = if reason == stopped::BETWEEN { native.barrier_at(pc) } else { None };
                     match barrier {
                         _ if reason == stopped::ENDED => {
                             stands[index] = Stand::Ended;

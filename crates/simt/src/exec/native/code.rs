@@ -135,6 +135,7 @@ impl Prepared {
 impl Deref for Native {
     type Target = Tables;
 
+    #[inline(always)]
     fn deref(&self) -> &Tables {
         &self.tables
     }
@@ -142,6 +143,7 @@ impl Deref for Native {
 
 impl Native {
     /// Returns the function.
+    #[inline(always)]
     pub(super) fn entry(&self) -> Entry {
         // SAFETY: the emitter gave the function this type.
         unsafe { std::mem::transmute::<usize, Entry>(self.code.address as usize) }
@@ -154,16 +156,20 @@ impl Tables {
         self.entries.get(&pc).copied()
     }
 
+    #[inline(always)]
     pub(super) fn start(&self) -> u32 {
-        self.entries[&self.first]
+        // The entries are in order, and the first step is the lowest.
+        0
     }
 
     /// Returns the number of counters.
+    #[inline(always)]
     pub(super) fn counters(&self) -> usize {
         2 * self.blocks.len() + self.guarded.len()
     }
 
     /// Returns the first step.
+    #[inline(always)]
     pub(super) fn start_step(&self) -> u32 {
         self.first
     }
@@ -173,6 +179,7 @@ impl Tables {
         self.barriers.get(&pc).copied()
     }
 
+    #[inline(always)]
     pub(super) fn has_barriers(&self) -> bool {
         !self.barriers.is_empty()
     }

@@ -78,10 +78,12 @@ pub(super) type Entry = unsafe extern "C" fn(*mut Shared, *mut Cell, u32) -> u32
 pub(super) mod stopped {
     /// All lanes have exited.
     pub(crate) const ENDED: u32 = 0;
-    /// The interpreter has to go on at the step.
+    /// The interpreter has to go on at the step, within a block.
     pub(crate) const LEFT: u32 = 1;
     /// An access faulted.
     pub(crate) const FAULT: u32 = 2;
     /// The limit of instructions is reached.
     pub(crate) const TIRED: u32 = 3;
+    /// The interpreter executes the step, which follows a block.
+    pub(crate) const BETWEEN: u32 = 4;
 }

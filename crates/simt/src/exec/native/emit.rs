@@ -702,7 +702,7 @@ impl<'a> Emitter<'a> {
                 self.emit(format!("ret i32 {}", stopped::ENDED));
             }
             End::Interpreted => {
-                let exit = self.exit(steps.end, stopped::LEFT);
+                let exit = self.exit(steps.end, stopped::BETWEEN);
                 self.emit(format!("br label %{exit}"));
             }
             End::Falls => self.emit(format!("br label %B{}", number + 1)),

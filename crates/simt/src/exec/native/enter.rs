@@ -14,7 +14,7 @@ use super::super::warp::{Activation, Fragment, NO_JOIN};
 use super::code::{Native, site};
 use super::context::{Callbacks, Shared, stopped};
 use crate::memory::{AccessFault, Environment};
-use crate::observe::{At, Observer, Site};
+use crate::observe::{At, Observer, Site, SteadyAccess};
 use crate::registers::Cell;
 
 /// Where compiled code has left a warp.
@@ -46,6 +46,8 @@ pub(in super::super) struct State {
     shared: Box<Shared>,
     counters: Vec<u64>,
     bounds: Vec<[u64; 2]>,
+    /// What the observer is told of each access. Code's callbacks write the addresses in place.
+    reports: Vec<(Site, SteadyAccess)>,
     /// Block for which the shared state is filled.
     block: u64,
     /// Frame of the warp that code executes.
@@ -90,6 +92,7 @@ impl Default for State {
             }),
             counters: Vec::new(),
             bounds: Vec::new(),
+            reports: Vec::new(),
             block: u64::MAX,
             frame: std::ptr::null_mut(),
             fault: None,
@@ -208,6 +211,8 @@ impl<O: Observer> Runner<'_, O> {
         if state.counters.len() != native.counters() || state.bounds.len() != native.accesses.len() {
             state.counters = vec![0; native.counters()];
             state.bounds = vec![NOTHING; native.accesses.len()];
+            let steps = native.access_steps.iter().map(|step| site(*step));
+            state.reports = steps.zip(native.accesses.iter().copied()).collect();
             state.block = u64::MAX;
         }
         if state.removals != removals {
@@ -442,16 +447,14 @@ unsafe extern "C" fn rare<O: Observer>(shared: *mut Shared, cells: *mut Cell, pc
 }
 
 unsafe extern "C" fn steady<O: Observer>(shared: *mut Shared, number: u32, base: u64, step: u64) {
-    // SAFETY: as above.
+    // SAFETY: as above; code passes numbers of its accesses.
     unsafe {
         let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        let native = runner.code.unwrap_unchecked();
-        let site = Site(*native.access_steps.get_unchecked(number as usize));
-        let at = At { block: runner.block.index, warp: (*shared).warp, site };
-        let mut access = *native.accesses.get_unchecked(number as usize);
+        let (site, access) = runner.native.reports.get_unchecked_mut(number as usize);
         access.base = base;
         access.step = step;
-        runner.observer.steady_access(at, &access);
+        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
+        runner.observer.steady_access(at, access);
     }
 }
 
@@ -459,10 +462,8 @@ unsafe extern "C" fn any<O: Observer>(shared: *mut Shared, number: u32) {
     // SAFETY: as above.
     unsafe {
         let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        let native = runner.code.unwrap_unchecked();
-        let site = Site(*native.access_steps.get_unchecked(number as usize));
-        let at = At { block: runner.block.index, warp: (*shared).warp, site };
-        let access = native.accesses.get_unchecked(number as usize);
+        let (site, access) = runner.native.reports.get_unchecked(number as usize);
+        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
         runner.observer.access(at, &access.with(&(*shared).addresses));
     }
 }

@@ -8,7 +8,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 use std::sync::OnceLock;
 
 type Raw = *mut c_void;
@@ -288,7 +288,7 @@ impl Llvm {
                 PIC,
                 SMALL,
             );
-            if machine.cast_const() == null() {
+            if machine.is_null() {
                 return Err("LLVM makes no code for this computer".to_owned());
             }
             Ok(machine)
