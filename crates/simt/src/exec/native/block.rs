@@ -60,6 +60,9 @@ impl<O: Observer> Runner<'_, O> {
         let mut alive = self.block.alive;
         loop {
             for index in 0..count {
+                let limit = self.context.launch.instruction_limit;
+                let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
+                let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
                 while let Stand::Ready(step) = stands[index] {
                     let entry = if step == native.start_step() {
                         native.start()
@@ -74,9 +77,6 @@ impl<O: Observer> Runner<'_, O> {
                         }
                     }
                     let frame: *mut Frame = frame;
-                    let limit = self.context.launch.instruction_limit;
-                    let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
-                    let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
                     // SAFETY: the frame is the warp's alone, and the state is ready.
                     let (reason, pc) = unsafe { self.call_compiled(native, index, frame, entry, turn_ends) };
                     let barrier = if reason == stopped::BETWEEN { native.barrier_at(pc) } else { None };

@@ -57,6 +57,22 @@ pub(in super::super) struct State {
     pub(super) frames: Vec<Option<Frame>>,
     /// Count of freed allocations for which the bounds hold.
     removals: u64,
+    returns: Returns,
+}
+
+/// Times that the interpreter has handed warps back to code, and the warp instructions that code then executed.
+#[derive(Default)]
+struct Returns {
+    times: u64,
+    instructions: u64,
+}
+
+impl Returns {
+    /// Returns true if code executes so little at a time that handing over costs more than it gains: a kernel that
+    /// diverges in each round of a loop, for example.
+    fn are_futile(&self) -> bool {
+        self.times >= 64 && self.instructions < 48 * self.times
+    }
 }
 
 /// Bounds without an allocation.
@@ -98,6 +114,7 @@ impl Default for State {
             fault: None,
             frames: Vec::new(),
             removals: u64::MAX,
+            returns: Returns::default(),
         }
     }
 }
@@ -152,6 +169,9 @@ impl<O: Observer> Runner<'_, O> {
         turn_ends: u64,
     ) -> Result<After, Stop> {
         let left = self.block.warps[index].left;
+        if left == Left::No && self.native.returns.are_futile() {
+            return Ok(After::Interpret);
+        }
         if left == Left::Tired {
             self.block.warps[index].left = Left::No;
             return Ok(After::Tired);
@@ -179,8 +199,13 @@ impl<O: Observer> Runner<'_, O> {
         }
         let frame: *mut Frame = &mut self.block.warps[index].activation(0).frame;
         self.prepare_compiled(native);
+        let before = self.counts.warp_instructions;
         // SAFETY: the frame is the warp's, which no other code uses while it runs.
         let (reason, pc) = unsafe { self.call_compiled(native, index, frame, entry, turn_ends) };
+        if !trusted {
+            self.native.returns.times += 1;
+            self.native.returns.instructions += self.counts.warp_instructions - before;
+        }
         fragment.pc = pc;
         match reason {
             stopped::ENDED => {
