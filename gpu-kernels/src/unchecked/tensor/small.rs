@@ -16,7 +16,7 @@
 //! - *The launch.* It allows the next launch to place its blocks as soon as these end, and waits for the one before only when it
 //!   loads: [`dependent`]. That matters if the launch is an overlapping one.
 //!
-//! [`matmul_between`] is the same in tiles of 128 x 144, of which 1536 x 1536 x 1536 has 132, one for each multiprocessor of an
+//! [`matmul_between()`] is the same in tiles of 128 x 144, of which 1536 x 1536 x 1536 has 132, one for each multiprocessor of an
 //! H200: as tiles of 128 x 64 they would be 288, two waves and a bit.
 //!
 //! [`cluster_sync`]: cuda_std::tensor::cluster_sync
@@ -194,7 +194,7 @@ pub unsafe fn matmul_small(
 /// `C = A * B^T`, tiles of 128 x 144 by a block each.
 ///
 /// # Safety
-/// As for [`matmul_small`], with boxes of 72 rows of B and [`SHARED_BETWEEN`] bytes of dynamic shared memory.
+/// As for [`matmul_small()`], with boxes of 72 rows of B and [`SHARED_BETWEEN`] bytes of dynamic shared memory.
 // PTX: contains 4x wgmma.mma_async.sync.aligned.m64n144k16.f32.bf16.bf16
 // PTX: contains cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster
 // PTX: contains .reqnctapercluster 1, 2, 1
