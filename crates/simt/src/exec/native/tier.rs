@@ -5,7 +5,8 @@
 //! promise as many for the whole grid. That happens on a thread of its own: the launch goes on meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 
 use super::super::program::Program;
 use super::code::{Key, Native, Prepared};
@@ -151,11 +152,10 @@ impl Variant {
     }
 }
 
-/// Compilations in the background.
-static RUNNING: Mutex<u32> = Mutex::new(0);
-static ENDED: Condvar = Condvar::new();
+/// Threads that compile in the background, some of which may have ended.
+static THREADS: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
-/// Executes a compilation on a thread of its own. The process does not exit before it has ended, since LLVM's
+/// Executes a compilation on a thread of its own. The process does not exit before that thread has, since LLVM's
 /// destructors would run beside it.
 fn background(work: impl FnOnce() + Send + 'static) {
     static REGISTERED: OnceLock<()> = OnceLock::new();
@@ -163,26 +163,21 @@ fn background(work: impl FnOnce() + Send + 'static) {
         // SAFETY: the function has no preconditions. It was registered after LLVM's, and so runs before them.
         unsafe { libc::atexit(wait_for_compilations) };
     });
-    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-    let end = || {
-        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        ENDED.notify_all();
-    };
-    let thread = std::thread::Builder::new().name("compile kernel".to_owned());
-    let spawned = thread.spawn(move || {
-        work();
-        end();
-    });
-    if spawned.is_err() {
-        // Without a thread the kernel stays interpreted.
-        end();
+    let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    let (ended, running): (Vec<_>, Vec<_>) = threads.drain(..).partition(JoinHandle::is_finished);
+    threads.extend(running);
+    for thread in ended {
+        let _ = thread.join();
     }
+    // Without a thread the kernel stays interpreted.
+    threads.extend(std::thread::Builder::new().name("compile kernel".to_owned()).spawn(work));
 }
 
 extern "C" fn wait_for_compilations() {
-    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    while *running > 0 {
-        running = ENDED.wait(running).unwrap_or_else(PoisonError::into_inner);
+    let threads = std::mem::take(&mut *THREADS.lock().unwrap_or_else(PoisonError::into_inner));
+    for thread in threads {
+        // A panic was reported when it happened.
+        let _ = thread.join();
     }
 }
 
