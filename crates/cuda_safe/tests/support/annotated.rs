@@ -139,8 +139,11 @@ impl Programs<'_> {
             let flags = "rustflags = [\"-Zcrate-attr=feature(abi_ptx)\"]";
             write!(manifest, "\n[profile.dev.package.{name}]\n{flags}\n").unwrap();
         }
-        let helper = root.join("crates/find_cuda_helper");
-        write!(manifest, "\n[patch.crates-io]\nfind_cuda_helper = {{ path = {helper:?} }}\n").unwrap();
+        manifest.push_str("\n[patch.crates-io]\n");
+        // As in this workspace: a machine may never have downloaded the published ones.
+        for patched in ["find_cuda_helper", "cust_core"] {
+            writeln!(manifest, "{patched} = {{ path = {:?} }}", root.join("crates").join(patched)).unwrap();
+        }
         for (name, path) in cases {
             write!(manifest, "\n[[bin]]\nname = {name:?}\npath = {path:?}\n").unwrap();
         }
