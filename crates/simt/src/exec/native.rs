@@ -25,4 +25,4 @@ pub(super) use block::Whole;
 pub(super) use code::{Key, Native};
 pub(super) use enter::{After, Left, State};
 pub use tier::{Tier, compiler};
-pub(super) use tier::{Tiers, Variant};
+pub(super) use tier::{Tiers, Variant, finish_compilations};

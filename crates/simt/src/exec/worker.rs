@@ -108,6 +108,7 @@ pub(super) fn execute<O: Observation + Send + Sync>(
         }
         office.work();
     });
+    super::native::finish_compilations();
     let ended = office.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
     match ended.fault {
         Some((_, fault)) => Err(LaunchFailure::Fault { fault, printed: ended.printed }),

@@ -152,28 +152,19 @@ impl Variant {
     }
 }
 
-/// Threads that compile in the background, some of which may have ended.
+/// Threads that compile in the background.
 static THREADS: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
-/// Executes a compilation on a thread of its own. The process does not exit before that thread has, since LLVM's
-/// destructors would run beside it.
+/// Executes a compilation on a thread of its own.
 fn background(work: impl FnOnce() + Send + 'static) {
-    static REGISTERED: OnceLock<()> = OnceLock::new();
-    REGISTERED.get_or_init(|| {
-        // SAFETY: the function has no preconditions. It was registered after LLVM's, and so runs before them.
-        unsafe { libc::atexit(wait_for_compilations) };
-    });
-    let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
-    let (ended, running): (Vec<_>, Vec<_>) = threads.drain(..).partition(JoinHandle::is_finished);
-    threads.extend(running);
-    for thread in ended {
-        let _ = thread.join();
-    }
+    let thread = std::thread::Builder::new().name("compile kernel".to_owned()).spawn(work);
     // Without a thread the kernel stays interpreted.
-    threads.extend(std::thread::Builder::new().name("compile kernel".to_owned()).spawn(work));
+    THREADS.lock().unwrap_or_else(PoisonError::into_inner).extend(thread);
 }
 
-extern "C" fn wait_for_compilations() {
+/// Waits for the compilations that launches have begun. A launch does so at its end: LLVM's destructors, which run when
+/// the process exits, must not find one at work.
+pub(in super::super) fn finish_compilations() {
     let threads = std::mem::take(&mut *THREADS.lock().unwrap_or_else(PoisonError::into_inner));
     for thread in threads {
         // A panic was reported when it happened.
