@@ -28,14 +28,11 @@ pub(crate) fn run(card: Option<&Card>) -> Result<ExitCode> {
                 Ok(compiler) => {
                     writeln!(
                         out,
-                        "\nSimulated kernels that run for long are compiled for this computer ({compiler})."
+                        "\nCOALESCE_TIER=both compiles simulated kernels that run for long ({compiler})."
                     )?;
                 }
                 Err(why) => {
-                    writeln!(
-                        out,
-                        "\nSimulated kernels are interpreted, several times more slowly than compiled: {why}."
-                    )?;
+                    writeln!(out, "\nSimulated kernels are interpreted and cannot be compiled: {why}.")?;
                 }
             }
         }

@@ -34,12 +34,13 @@ pub(in super::super) struct Tiers {
 }
 
 impl Default for Tiers {
-    /// Takes the tier from the variable `COALESCE_TIER`: `interpreted`, `compiled`, or anything else for both.
+    /// Takes the tier from the variable `COALESCE_TIER`: `both`, `compiled`, or anything else for the interpreter. LLVM
+    /// takes many seconds for the largest kernels, so compiling is not the default yet.
     fn default() -> Self {
         let tier = match std::env::var("COALESCE_TIER").as_deref() {
-            Ok("interpreted") => Tier::Interpreted,
+            Ok("both") => Tier::Both,
             Ok("compiled") => Tier::Compiled,
-            _ => Tier::Both,
+            _ => Tier::Interpreted,
         };
         Self { tier: AtomicU8::new(tier as u8), variants: Mutex::default() }
     }
