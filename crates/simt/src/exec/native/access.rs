@@ -5,6 +5,8 @@
 //! lanes. Whatever is not the common case is called: the interpreter's own function, which finds faults, notes the
 //! allocation for the next time, and tells the observer itself.
 
+use std::fmt::Write as _;
+
 use super::context::{at, stopped};
 use super::emit::{Emitter, Value, bits_of, lanes};
 use crate::memory::{MemoryInstruction, Plain, PlainSpace};
@@ -17,6 +19,22 @@ struct Place {
     first: String,
     /// The last address that may be accessed.
     last: String,
+}
+
+/// The addresses of lanes that are accessed one by one, in bytes of the host.
+#[derive(Clone, Copy)]
+enum Lanes<'a> {
+    /// `host + k * step`.
+    Steps { host: &'a str, step: &'a str },
+    /// `list[k] + base`.
+    Listed { list: &'a str, base: &'a str },
+}
+
+/// How a function of the module is given its addresses: as in [`Lanes`].
+#[derive(Clone, Copy)]
+enum Way {
+    Steps,
+    Listed,
 }
 
 /// Most bytes between adjacent lanes whose sums cannot overflow.
@@ -255,13 +273,12 @@ impl Emitter<'_> {
         let go = self.label();
         self.likely(&ok, &go, slow);
         self.begin(&go);
-        if self.observes {
-            let addresses = self.vector(address, 64);
-            let list = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::ADDRESSES));
-            self.emit(format!("store {} {addresses}, ptr {list}, align 8", lanes(64)));
+        let list = self.observes.then(|| {
+            let list = self.listed(address);
             let call = self.field("ptr", at::ANY);
             self.emit(format!("call void {call}(ptr %c, i32 {number})"));
-        }
+            list
+        });
         let host = match &place.base {
             Some(start) => self.let_(format!("add i64 {base}, {start}")),
             None => base.clone(),
@@ -288,20 +305,17 @@ impl Emitter<'_> {
                 outer == "0",
             );
         }
-        let places: Vec<String> = (0..32)
-            .map(|lane: u32| {
-                let (start, place) = (&starts[(lane / width) as usize], lane % width);
-                match (place, inner_step) {
-                    (0, _) | (_, Some(0)) => start.clone(),
-                    (_, Some(step)) => self.let_(format!("add i64 {start}, {}", i64::from(place) * step)),
-                    (_, None) => {
-                        let distance = self.let_(format!("mul i64 {inner}, {place}"));
-                        self.let_(format!("add i64 {start}, {distance}"))
-                    }
-                }
-            })
-            .collect();
-        self.each_lane(plain, &places);
+        let list = list.unwrap_or_else(|| self.listed(address));
+        let base = place.base.as_deref().unwrap_or("0");
+        self.each_lane(plain, Lanes::Listed { list: &list, base });
+    }
+
+    /// Emits the store of the lanes' addresses to the list of the shared state, and returns the list.
+    fn listed(&mut self, address: &Value) -> String {
+        let addresses = self.vector(address, 64);
+        let list = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::ADDRESSES));
+        self.emit(format!("store {} {addresses}, ptr {list}, align 8", lanes(64)));
+        list
     }
 
     /// Emits rows each of which is one vector in memory, or, of loads, one element for all its lanes. If they repeat, all
@@ -372,13 +386,17 @@ impl Emitter<'_> {
     /// Emits an access at one address.
     fn at_one(&mut self, plain: &Plain<'_>, host: &str) {
         let element = plain.bytes / plain.elements.len() as u32;
-        if !plain.is_load {
-            // All lanes store there, and the last one's value remains.
-            return self.strided(plain, host, "0");
-        }
         for (index, slot) in plain.elements.iter().enumerate() {
             let place = self.let_(format!("add i64 {host}, {}", index as u32 * element));
             let place = self.let_(format!("inttoptr i64 {place} to ptr"));
+            if !plain.is_load {
+                // All lanes store there, and the last one's value remains.
+                let bits = 8 * element;
+                let value = self.stored(*slot, bits);
+                let last = self.let_(format!("extractelement {} {value}, i32 31", lanes(bits)));
+                self.emit(format!("store i{bits} {last}, ptr {place}, align {element}"));
+                continue;
+            }
             let loaded = self.let_(format!("load i{}, ptr {place}, align {element}", 8 * element));
             let value = self.extended(&loaded, false, 8 * element, bits_of(slot.width), plain.sign_bits);
             self.write(*slot, &Value::Scalar(value), None);
@@ -440,92 +458,129 @@ impl Emitter<'_> {
 
     /// Emits an access of lanes at equal distances, lane by lane.
     fn strided(&mut self, plain: &Plain<'_>, host: &str, step: &str) {
-        let mut address = host.to_owned();
-        let places: Vec<String> = (0..32)
-            .map(|lane| {
-                if lane > 0 {
-                    address = match step.parse::<i64>() {
-                        Ok(step) => self.let_(format!("add i64 {host}, {}", lane * step)),
-                        Err(_) => self.let_(format!("add i64 {address}, {step}")),
-                    };
-                }
-                address.clone()
-            })
-            .collect();
-        self.each_lane(plain, &places);
+        self.each_lane(plain, Lanes::Steps { host, step });
     }
 
-    /// Emits the accesses of the lanes at these addresses of the host.
-    fn each_lane(&mut self, plain: &Plain<'_>, places: &[String]) {
+    /// Emits an access whose lanes are loaded or stored one by one, in a function that all such accesses of the kernel
+    /// call: in place they would be most of the code, and LLVM's time.
+    fn each_lane(&mut self, plain: &Plain<'_>, place: Lanes<'_>) {
         let count = plain.elements.len() as u32;
         let element = plain.bytes / count;
         let bits = 8 * element;
-        let kind = format!("<32 x i{bits}>");
+        let kind = lanes(bits);
         for (index, slot) in plain.elements.iter().enumerate() {
-            let mut vector = if plain.is_load { "poison".to_owned() } else { self.stored(*slot, bits) };
-            for (lane, place) in places.iter().enumerate() {
-                let place = match index as u32 * element {
-                    0 => place.clone(),
-                    offset => self.let_(format!("add i64 {place}, {offset}")),
-                };
-                let place = self.let_(format!("inttoptr i64 {place} to ptr"));
-                if plain.is_load {
-                    let loaded = self.let_(format!("load i{bits}, ptr {place}, align {element}"));
-                    vector =
-                        self.let_(format!("insertelement {kind} {vector}, i{bits} {loaded}, i32 {lane}"));
-                } else {
-                    let value = self.let_(format!("extractelement {kind} {vector}, i32 {lane}"));
-                    self.emit(format!("store i{bits} {value}, ptr {place}, align {element}"));
+            let offset = index as u32 * element;
+            let moved = |emitter: &mut Self, start: &str| match offset {
+                0 => start.to_owned(),
+                offset => emitter.let_(format!("add i64 {start}, {offset}")),
+            };
+            let (way, arguments) = match place {
+                Lanes::Steps { host, step } => {
+                    (Way::Steps, format!("i64 {}, i64 {step}", moved(self, host)))
                 }
-            }
+                Lanes::Listed { list, base } => {
+                    (Way::Listed, format!("ptr {list}, i64 {}", moved(self, base)))
+                }
+            };
             if plain.is_load {
-                let value = self.extended(&vector, true, bits, bits_of(slot.width), plain.sign_bits);
+                let function = self.lane_function(way, true, bits);
+                let loaded = self.let_(format!("call {kind} @{function}({arguments})"));
+                let value = self.extended(&loaded, true, bits, bits_of(slot.width), plain.sign_bits);
                 self.write(*slot, &Value::Vector(value), None);
+            } else {
+                let function = self.lane_function(way, false, bits);
+                let value = self.stored(*slot, bits);
+                self.emit(format!("call void @{function}({arguments}, {kind} {value})"));
             }
         }
+    }
+
+    /// Returns the name of the function that loads or stores 32 lanes of this many bits one by one, in order.
+    fn lane_function(&mut self, way: Way, loads: bool, bits: u32) -> String {
+        let (name, parameters) = match way {
+            Way::Steps => ("steps", "i64 %base, i64 %step"),
+            Way::Listed => ("listed", "ptr %list, i64 %base"),
+        };
+        let verb = if loads { "load" } else { "store" };
+        let (name, kind) = (format!("{verb}_{name}_{bits}"), lanes(bits));
+        let mut text = match loads {
+            true => format!("{kind} @{name}({parameters})"),
+            false => format!("void @{name}({parameters}, {kind} %value)"),
+        };
+        text.push_str(" noinline ATTRIBUTES {\n");
+        for lane in 0..32 {
+            match way {
+                Way::Steps if lane == 0 => _ = writeln!(text, "  %a0 = add i64 %base, 0"),
+                Way::Steps => _ = writeln!(text, "  %a{lane} = add i64 %a{}, %step", lane - 1),
+                Way::Listed => {
+                    let _ = writeln!(text, "  %i{lane} = getelementptr i64, ptr %list, i64 {lane}");
+                    let _ = writeln!(text, "  %l{lane} = load i64, ptr %i{lane}");
+                    let _ = writeln!(text, "  %a{lane} = add i64 %l{lane}, %base");
+                }
+            }
+            let _ = writeln!(text, "  %p{lane} = inttoptr i64 %a{lane} to ptr");
+            let align = bits / 8;
+            if loads {
+                let before = if lane == 0 { "poison".to_owned() } else { format!("%v{}", lane - 1) };
+                let _ = writeln!(text, "  %e{lane} = load i{bits}, ptr %p{lane}, align {align}");
+                let _ =
+                    writeln!(text, "  %v{lane} = insertelement {kind} {before}, i{bits} %e{lane}, i32 {lane}");
+            } else {
+                let _ = writeln!(text, "  %e{lane} = extractelement {kind} %value, i32 {lane}");
+                let _ = writeln!(text, "  store i{bits} %e{lane}, ptr %p{lane}, align {align}");
+            }
+        }
+        text.push_str(&if loads { format!("  ret {kind} %v31\n}}\n") } else { "  ret void\n}\n".to_owned() });
+        self.function_of_module(text);
+        name
     }
 
     /// Emits an access at arbitrary addresses.
     fn varying(&mut self, plain: &Plain<'_>, number: usize, place: &Place, addresses: &str, slow: &str) {
-        let kind = lanes(64);
-        let first = self.splat(&place.first, 64);
-        let room = self.let_(format!("sub i64 {}, {}", place.last, place.first));
-        // Without an allocation the first address lies behind the last.
-        let some = self.let_(format!("icmp uge i64 {}, {}", place.last, place.first));
-        let room = self.splat(&room, 64);
-        let distance = self.let_(format!("sub {kind} {addresses}, {first}"));
-        let inside = self.let_(format!("icmp ule {kind} {distance}, {room}"));
-        let inside = self.let_(format!("bitcast <32 x i1> {inside} to i32"));
-        let mut ok = self.let_(format!("icmp eq i32 {inside}, -1"));
-        ok = self.let_(format!("and i1 {ok}, {some}"));
-        if plain.bytes > 1 {
-            self.intrinsic("declare i64 @llvm.vector.reduce.or.v32i64(<32 x i64>)");
-            let bits = self.let_(format!("call i64 @llvm.vector.reduce.or.v32i64({kind} {addresses})"));
-            let odd = self.let_(format!("and i64 {bits}, {}", plain.bytes - 1));
-            let aligned = self.let_(format!("icmp eq i64 {odd}, 0"));
-            ok = self.let_(format!("and i1 {ok}, {aligned}"));
-        }
+        let list = self.listed(&Value::Vector(addresses.to_owned()));
+        let name = self.inside();
+        let (first, last, odd) = (&place.first, &place.last, plain.bytes - 1);
+        let ok = self.let_(format!("call i1 @{name}(ptr {list}, i64 {first}, i64 {last}, i64 {odd})"));
         let go = self.label();
         self.likely(&ok, &go, slow);
         self.begin(&go);
-        // The lanes' loads take their addresses from there too, one by one.
-        let list = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::ADDRESSES));
-        self.emit(format!("store {kind} {addresses}, ptr {list}, align 8"));
         if self.observes {
             let call = self.field("ptr", at::ANY);
             self.emit(format!("call void {call}(ptr %c, i32 {number})"));
         }
-        let places: Vec<String> = (0..32)
-            .map(|lane| {
-                let place_of = self.let_(format!("getelementptr i64, ptr {list}, i64 {lane}"));
-                let address = self.let_(format!("load i64, ptr {place_of}"));
-                match &place.base {
-                    Some(start) => self.let_(format!("add i64 {address}, {start}")),
-                    None => address,
-                }
-            })
-            .collect();
-        self.each_lane(plain, &places);
+        let base = place.base.as_deref().unwrap_or("0");
+        self.each_lane(plain, Lanes::Listed { list: &list, base });
+    }
+
+    /// Returns the name of the function that tells whether all addresses of a list are within bounds, and have none of the
+    /// bits of a mask.
+    fn inside(&mut self) -> &'static str {
+        self.intrinsic("declare i64 @llvm.vector.reduce.or.v32i64(<32 x i64>)");
+        let kind = lanes(64);
+        let splat = |name: &str| {
+            format!(
+                "  %{name}0 = insertelement {kind} poison, i64 %{name}, i32 0\n  \
+                 %{name}s = shufflevector {kind} %{name}0, {kind} poison, <32 x i32> zeroinitializer\n"
+            )
+        };
+        let (first, room) = (splat("first"), splat("room"));
+        // Without an allocation the first address lies behind the last.
+        self.function_of_module(format!(
+            "i1 @inside(ptr %list, i64 %first, i64 %last, i64 %odd) noinline ATTRIBUTES {{\n  \
+             %addresses = load {kind}, ptr %list, align 8\n{first}  \
+             %room = sub i64 %last, %first\n{room}  \
+             %some = icmp uge i64 %last, %first\n  \
+             %distances = sub {kind} %addresses, %firsts\n  \
+             %near = icmp ule {kind} %distances, %rooms\n  \
+             %mask = bitcast <32 x i1> %near to i32\n  \
+             %all = icmp eq i32 %mask, -1\n  \
+             %bits = call i64 @llvm.vector.reduce.or.v32i64({kind} %addresses)\n  \
+             %low = and i64 %bits, %odd\n  \
+             %even = icmp eq i64 %low, 0\n  \
+             %both = and i1 %all, %even\n  \
+             %ok = and i1 %both, %some\n  ret i1 %ok\n}}\n"
+        ));
+        "inside"
     }
 
     /// Extends a loaded element to its register.

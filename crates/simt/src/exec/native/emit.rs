@@ -54,6 +54,7 @@ pub(super) struct Emitter<'a> {
     pub(super) guarded: Vec<u32>,
     exits: BTreeSet<(u32, u32)>,
     intrinsics: BTreeSet<String>,
+    functions: BTreeSet<String>,
     specials: Vec<((Special, u8), Value)>,
 }
 
@@ -107,6 +108,7 @@ impl<'a> Emitter<'a> {
             guarded: Vec::new(),
             exits: BTreeSet::new(),
             intrinsics: BTreeSet::new(),
+            functions: BTreeSet::new(),
             specials: Vec::new(),
         }
     }
@@ -133,6 +135,11 @@ impl<'a> Emitter<'a> {
             format!("define i32 @warp(ptr noalias %c, ptr noalias %f, i32 %entry) {attributes} {{\n");
         for (number, slot) in self.graph.registers.iter().enumerate() {
             let bits = bits_of(slot.width);
+            if self.shapes.at_home[number] {
+                let offset = u64::from(slot.cell) * 8;
+                let _ = writeln!(text, "  %r{number} = getelementptr i8, ptr %f, i64 {offset}");
+                continue;
+            }
             match (self.shapes.of[number], slot.width) {
                 (Shape::Varying, Width::Predicate) => _ = writeln!(text, "  %r{number} = alloca i32"),
                 (Shape::Varying, _) => _ = writeln!(text, "  %r{number} = alloca {}", lanes(bits)),
@@ -157,6 +164,10 @@ impl<'a> Emitter<'a> {
         text.push_str(&bodies);
         text.push_str(&ways);
         text.push_str("}\n");
+        for function in &self.functions {
+            text.push_str("define internal ");
+            text.push_str(&function.replace("ATTRIBUTES", attributes));
+        }
         for declaration in &self.intrinsics {
             text.push_str(declaration);
             text.push('\n');
@@ -198,6 +209,11 @@ impl<'a> Emitter<'a> {
 
     pub(super) fn intrinsic(&mut self, declaration: impl Into<String>) {
         self.intrinsics.insert(declaration.into());
+    }
+
+    /// Adds a function that the kernel's own calls: its text behind `define internal`, with the word `ATTRIBUTES`.
+    pub(super) fn function_of_module(&mut self, text: String) {
+        self.functions.insert(text);
     }
 
     /// Emits into the function's first block.
@@ -329,7 +345,9 @@ impl<'a> Emitter<'a> {
         let bits = bits_of(width);
         match (self.shapes.of[number], width) {
             (Shape::Varying, Width::Predicate) => Value::Mask(self.let_(format!("load i32, ptr %r{number}"))),
-            (Shape::Varying, _) => Value::Vector(self.let_(format!("load {}, ptr %r{number}", lanes(bits)))),
+            (Shape::Varying, _) => {
+                Value::Vector(self.let_(format!("load {}, ptr %r{number}, align 64", lanes(bits))))
+            }
             (Shape::Affine { step, .. }, _) => {
                 let base = self.let_(format!("load i{bits}, ptr %r{number}"));
                 match step {
@@ -360,7 +378,7 @@ impl<'a> Emitter<'a> {
             }
             (Shape::Varying, _) => {
                 let vector = self.vector(value, bits);
-                self.emit(format!("store {} {vector}, ptr %r{number}", lanes(bits)));
+                self.emit(format!("store {} {vector}, ptr %r{number}, align 64", lanes(bits)));
             }
             (Shape::Affine { step: shape, .. }, _) => {
                 let (base, step) = match value {
@@ -454,6 +472,14 @@ impl<'a> Emitter<'a> {
         }
         let bits = bits_of(slot.width);
         let kind = lanes(bits);
+        if mask.is_none()
+            && let Value::Scalar(base) | Value::Affine(base, _) = value
+        {
+            // Off the path that is taken nearly always, so by a call.
+            let step = if let Value::Affine(_, step) = value { step } else { "0" };
+            let name = self.filling(bits);
+            return self.emit(format!("call void @{name}(ptr {place}, i{bits} {base}, i{bits} {step})"));
+        }
         let mut vector = self.vector(value, bits);
         if let Some(mask) = mask {
             let old = self.let_(format!("load {kind}, ptr {place}, align 64"));
@@ -461,6 +487,25 @@ impl<'a> Emitter<'a> {
             vector = self.let_(format!("select <32 x i1> {test}, {kind} {vector}, {kind} {old}"));
         }
         self.emit(format!("store {kind} {vector}, ptr {place}, align 64"));
+    }
+
+    /// Returns the name of the function that fills a column with `base + k * step`.
+    fn filling(&mut self, bits: u32) -> String {
+        let (name, kind) = (format!("fill_{bits}"), lanes(bits));
+        let numbers = constant_lanes(bits, |lane| lane);
+        let splat = |name: &str, of: &str| {
+            format!(
+                "  %{name}0 = insertelement {kind} poison, i{bits} {of}, i32 0\n  \
+                 %{name} = shufflevector {kind} %{name}0, {kind} poison, <32 x i32> zeroinitializer\n"
+            )
+        };
+        let (bases, steps) = (splat("b", "%base"), splat("s", "%step"));
+        self.function_of_module(format!(
+            "void @{name}(ptr %column, i{bits} %base, i{bits} %step) noinline ATTRIBUTES {{\n{bases}{steps}  \
+             %p = mul {kind} %s, {numbers}\n  %v = add {kind} %b, %p\n  \
+             store {kind} %v, ptr %column, align 64\n  ret void\n}}\n"
+        ));
+        name
     }
 
     /// Returns a special register in this many bits.
@@ -570,7 +615,7 @@ impl<'a> Emitter<'a> {
                 self.assign(number, &zero);
             }
         } else {
-            for number in self.graph.live_before(self.program, pc) {
+            for number in self.live_variables(pc) {
                 let slot = self.graph.registers[number];
                 let value = self.compact(slot, number);
                 self.assign(number, &value);
@@ -578,6 +623,18 @@ impl<'a> Emitter<'a> {
         }
         let block = self.graph.block_starting(pc).expect("entries begin blocks");
         self.emit(format!("br label %B{block}"));
+    }
+
+    /// Returns the numbers of the registers that are live before a step and not kept in the frame.
+    fn live_variables(&self, pc: u32) -> Vec<usize> {
+        let mut live = self.graph.live_before(self.program, pc);
+        live.retain(|number| !self.shapes.at_home[*number]);
+        live
+    }
+
+    /// Returns true if the register's column always has all lanes.
+    fn is_column(&self, number: usize) -> bool {
+        self.shapes.at_home[number] && self.shapes.of[number] == Shape::Varying
     }
 
     /// Loads a register from its column, compact or not.
@@ -624,7 +681,7 @@ impl<'a> Emitter<'a> {
     fn exit_code(&mut self, pc: u32, reason: u32) {
         self.begin(&format!("X{pc}_{reason}"));
         if reason != stopped::FAULT {
-            for number in self.graph.live_before(self.program, pc) {
+            for number in self.live_variables(pc) {
                 let slot = self.graph.registers[number];
                 let value = self.read(slot);
                 let place = self.column(slot.cell, 0);
@@ -849,9 +906,13 @@ impl<'a> Emitter<'a> {
         let sources = program.uses.sources(pc as usize);
         let kept = if mask.is_some() { program.uses.results(pc as usize) } else { &[] };
         for slot in sources.iter().chain(kept) {
-            if matches!(self.operand(slot.cell), Operand::Register(_) | Operand::Special(..)) {
-                let value = self.read(*slot);
-                self.store_column(*slot, &value, None);
+            match self.operand(slot.cell) {
+                Operand::Register(number) if self.is_column(number) => {}
+                Operand::Register(_) | Operand::Special(..) => {
+                    let value = self.read(*slot);
+                    self.store_column(*slot, &value, None);
+                }
+                _ => {}
             }
         }
     }
@@ -861,6 +922,9 @@ impl<'a> Emitter<'a> {
         let program = self.program;
         for slot in program.uses.results(pc as usize) {
             let Operand::Register(number) = self.operand(slot.cell) else { continue };
+            if self.is_column(number) {
+                continue;
+            }
             let value = match self.shapes.of[number] {
                 Shape::Varying => self.load_column(*slot),
                 Shape::Affine { .. } | Shape::Grid { .. } => self.compact(*slot, number),

@@ -206,6 +206,8 @@ pub(super) struct Shapes {
     pub(super) of: Vec<Shape>,
     /// Registers whose `f32` values may be NaN of other bits than the canonical ones.
     pub(super) raw: Vec<bool>,
+    /// Registers that are kept in their columns of the frame; see [`find_homes`].
+    pub(super) at_home: Vec<bool>,
     /// What each step gives its first result, by its distance from the function's first.
     given: Vec<Shape>,
     first: u32,
@@ -247,12 +249,50 @@ pub(super) fn find(program: &Program, function: &FunctionCode, graph: &Graph, co
     }
     // A register that nothing defines is never read by code that runs.
     let of: Vec<Shape> = analysis.shapes.iter().map(|shape| shape.unwrap_or(Shape::Varying)).collect();
-    let raw = find_raw(program, function, graph, columns);
+    let at_home = find_homes(program, graph, columns, &of);
+    let mut raw = find_raw(program, function, graph, columns);
+    // The interpreter reads their columns.
+    raw.iter_mut().zip(&at_home).for_each(|(raw, at_home)| *raw &= !at_home);
     analysis.shapes = of.iter().map(|shape| Some(*shape)).collect();
     let steps = function.first..function.end;
     let given =
         steps.map(|pc| analysis.transfer(pc, 0).map_or(Shape::Varying, |shape| cut(shape, program, pc)));
-    Shapes { raw, given: given.collect(), first: function.first, of }
+    Shapes { raw, at_home, given: given.collect(), first: function.first, of }
+}
+
+/// Places at which code may stop or start from which on a register that is live there stays in the frame.
+const MANY_STOPS: u32 = 12;
+
+/// Finds the registers that are live at many places where code stops or starts.
+///
+/// There each register is stored or loaded, unless it is kept in its column of the frame at all times. A kernel that
+/// keeps a tile of 64 sums in registers and compares bounds before each store has hundreds of such places: its code would
+/// consist of these copies, and LLVM would take minutes for it.
+fn find_homes(program: &Program, graph: &Graph, columns: &Columns, of: &[Shape]) -> Vec<bool> {
+    let may_diverge = |pc: u32| match columns.operand(graph, program.steps[pc as usize].guard) {
+        Operand::Register(number) => !of[number].is_uniform(),
+        Operand::Constant(_) => false,
+        _ => true,
+    };
+    let stops = graph.blocks.iter().filter_map(|block| match block.end {
+        End::Branch(branch) => {
+            let pc = block.steps.end - 1;
+            (branch.is_guarded && may_diverge(pc)).then_some(pc)
+        }
+        End::Interpreted => Some(block.steps.end),
+        End::Falls | End::Exit => None,
+    });
+    let mut live_at = vec![0; of.len()];
+    for pc in stops.chain(graph.entries.iter().copied()) {
+        graph.live_before(program, pc).into_iter().for_each(|number| live_at[number] += 1);
+    }
+    let is_plain = |number: usize| match of[number] {
+        Shape::Varying => true,
+        // A uniform predicate is one bit in code, and a mask in its column.
+        Shape::Affine { step: Step::Constant(_), .. } => graph.registers[number].width != Width::Predicate,
+        _ => false,
+    };
+    (0..of.len()).map(|number| live_at[number] >= MANY_STOPS && is_plain(number)).collect()
 }
 
 /// Finds the registers that hold nothing but results of plain `f32` arithmetic, moved or not. Their NaN are made
