@@ -11,11 +11,12 @@ use crate::{
     simulated::Card,
 };
 use record::{
-    Backend, Ceiling, Conditions, Counted, DeviceInfo, Language, Peak, Precision, RUN_SCHEMA, Record,
-    Residence, Run, SCHEMA, Times, Timing, Unfilled,
+    Backend, Bound, Ceiling, Conditions, Counted, DeviceInfo, Language, Peak, Precision, RUN_SCHEMA, Record,
+    Residence, Run, SCHEMA, Times, Timing, Unfilled, doubt::Residuals,
 };
 use remarks::{About, Above, residence};
 use report::explanation;
+use simt::model::Unknown;
 use std::{env, time::SystemTime};
 
 /// The fields that all records of a run share.
@@ -56,10 +57,18 @@ impl Recorder<'_> {
         let residence = residence(point, seen, self.device.l2_bytes);
         let peak = self.peak().map(|peak| peak.gb_per_s);
         let verified = measurement.fault.is_none();
-        let times = measurement.times().filter(|_| verified);
+        let unknown = self.unknown(point, measurement);
+        let times = measurement.times().filter(|_| verified && unknown.is_none());
+        let times = times.map(|times| Times {
+            interval: self.interval(point, language, counters.as_deref(), times.median),
+            ..times
+        });
         // One sample says no more than the median.
-        let samples =
-            if verified && measurement.samples.len() > 1 { measurement.samples.clone() } else { Vec::new() };
+        let samples = if times.is_some() && measurement.samples.len() > 1 {
+            measurement.samples.clone()
+        } else {
+            Vec::new()
+        };
         let moved = point.bytes.read + point.bytes.written;
         let gb_per_s = times.map(|times| Times::gb_per_s(moved, times.median));
         let percent_of = |whole: Option<f64>| Some(100.0 * gb_per_s? / whole?);
@@ -73,7 +82,9 @@ impl Recorder<'_> {
         let unfilled = Unfilled::of(point.parameters.grid, self.device.multiprocessors);
         let unfilled = unfilled.map(|unfilled| format!("{unfilled}: the card is not filled"));
         let remarks = about.remark().into_iter().chain(unfilled).filter(|_| times.is_some());
-        let remarks: Vec<String> = remarks.chain(self.differences(point, language)).collect();
+        let unknown = unknown.map(|unknown| unknown.to_string());
+        let remarks: Vec<String> =
+            unknown.into_iter().chain(remarks).chain(self.differences(point, language)).collect();
         let note = measurement.fault.clone().or_else(|| (!remarks.is_empty()).then(|| remarks.join("; ")));
         Record {
             schema: SCHEMA.to_string(),
@@ -144,6 +155,29 @@ impl Recorder<'_> {
             None => (self.device.peak_gb_per_s()?, "2 x memory clock x bus width, from the driver"),
         };
         Some(Peak { gb_per_s, source: source.to_string() })
+    }
+
+    /// What the model does not know of a launch of a kernel that was not measured; a row says that instead of a time.
+    fn unknown(&self, point: &Point, measurement: &Measurement) -> Option<Unknown> {
+        let (launch, card) = (measurement.launch.as_deref()?, self.card?);
+        if Residuals::built_in().know(&card.key, point.kernel) {
+            return None;
+        }
+        Unknown::of(&launch.counters, launch.sites(), &launch.time, card)
+    }
+
+    /// The interval of a modelled time, by how kernels of its kind fared; `None` of a measured time.
+    fn interval(
+        &self,
+        point: &Point,
+        language: Language,
+        counters: Option<&Counted>,
+        milliseconds: f64,
+    ) -> Option<[f64; 2]> {
+        // The driver's own copies have no counters.
+        let bound = counters.map_or(Bound::Dram, |counters| counters.bound);
+        let kernel = (language != Language::Driver).then_some(point.kernel);
+        Residuals::built_in().interval(&self.card?.key, kernel, bound, milliseconds)
     }
 
     /// The state of the card during the samples of a row; `None` without sensors, and without times.

@@ -107,6 +107,8 @@ row! {
     metered_s: Option<f64>,
     launch_j: Option<f64>,
     picojoules_per_flop: Option<f64>,
+    ms_low: Option<f64>,
+    ms_high: Option<f64>,
 }
 
 impl Row {
@@ -204,6 +206,8 @@ impl Row {
             metered_s: conditions.energy.map(|energy| energy.metered_s),
             launch_j: conditions.energy.map(|energy| energy.launch_j),
             picojoules_per_flop: conditions.energy.and_then(|energy| energy.picojoules_per_flop),
+            ms_low: times.and_then(|times| times.interval).map(|[low, _]| low),
+            ms_high: times.and_then(|times| times.interval).map(|[_, high]| high),
         }
     }
 }

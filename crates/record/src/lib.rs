@@ -24,6 +24,7 @@ mod csv;
 mod device;
 #[cfg(test)]
 mod documented;
+pub mod doubt;
 mod files;
 mod filling;
 mod flat;

@@ -63,6 +63,7 @@ mod link;
 mod partitions;
 mod time;
 pub mod unified;
+mod unknown;
 
 pub use counters::{Counters, Touched};
 pub use link::{
@@ -71,3 +72,4 @@ pub use link::{
 };
 pub use partitions::PartitionTraffic;
 pub use time::{LaunchTime, Level};
+pub use unknown::Unknown;

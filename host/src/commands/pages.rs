@@ -36,6 +36,9 @@ const KERNELS: &str = "kernels.jsonl";
 /// The simulator's rows at full size, in the folder.
 const MODELLED: &str = "modelled.jsonl";
 
+/// How our own kernels fared in the model, by which later runs judge them.
+const RESIDUALS: &str = "crates/record/residuals/own.jsonl";
+
 /// The page that needs a simulation.
 const FIDELITY: &str = "docs/fidelity.md";
 
@@ -140,6 +143,9 @@ fn update_fidelity(root: &Path, check: bool) -> Result<()> {
     let old = read(root, FIDELITY)?;
     let new = fidelity::rewritten(&old, (&hardware, &simulated), (&measured, &modelled))?;
     settle(root, FIDELITY, &old, &new, check)?;
+    let residuals = fidelity::residuals(&measured, &modelled)?;
+    let residuals = residuals.iter().map(record::sorted_line).collect::<Result<String, _>>()?;
+    settle(root, RESIDUALS, &read(root, RESIDUALS)?, &residuals, check)?;
     println!("the counters of {} rows equal Nsight Compute's", hardware.len());
     Ok(())
 }

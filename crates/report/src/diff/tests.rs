@@ -21,7 +21,7 @@ pub(crate) fn row(offset: u32, milliseconds: Option<f64>) -> Record {
         bytes: BytesMoved { read: 256 << 20, written: 256 << 20, footprint: 512 << 20 },
         residence: Residence::Dram,
         samples_ms: Vec::new(),
-        time_ms: milliseconds.map(|ms| Times { median: ms, min: ms, max: ms, samples: 1 }),
+        time_ms: milliseconds.map(|ms| Times { median: ms, min: ms, max: ms, samples: 1, interval: None }),
         gb_per_s: None,
         percent_of_peak: None,
         percent_of_copy: None,

@@ -2,7 +2,7 @@
 
 use super::{bars::remark, curve::range, figure::scrolling, number, series};
 use maud::{Markup, html};
-use record::{Backend, Energy, Language, Record};
+use record::{Backend, Energy, Language, Record, Times};
 
 /// All rows, in the order in which they were taken.
 pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
@@ -17,6 +17,7 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
     let beside_library = any(&|row| row.reference.is_some());
     let ratios = any(&|row| row.ratio_to_reference.is_some());
     let ranges = any(&|row| range(row).is_some());
+    let intervals = any(&|row| interval(row).is_some());
     let flops = any(&|row| row.gflop_per_s.is_some());
     let clocks = any(&|row| clock(row).is_some());
     let metered = any(&|row| energy(row).is_some());
@@ -31,6 +32,7 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
                 @if flops { th scope="col" { "GFLOP/s" } }
                 th scope="col" { "GB/s" }
                 @if ranges { th scope="col" { "slowest–fastest" } }
+                @if intervals { th scope="col" { "8 in 10 such kernels" } }
                 th scope="col" { "of peak" }
                 th scope="col" { "of copy" }
                 th scope="col" { "time" }
@@ -47,6 +49,7 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
                 @if flops { td { @if let Some(rate) = row.gflop_per_s { (number::rate(rate)) } } }
                 td { (rate(row)) }
                 @if ranges { td { @if let Some([low, high]) = range(row) { (number::rate(low)) "–" (number::rate(high)) } } }
+                @if intervals { td { @if let Some([low, high]) = interval(row) { (number::rate(low)) "–" (number::rate(high)) } } }
                 td { @if let Some(part) = row.percent_of_peak { (number::in_column(part)) } }
                 td { @if let Some(part) = row.percent_of_copy { (number::in_column(part)) } }
                 td { @if let Some(times) = row.time_ms { (number::time(times.median)) } }
@@ -79,6 +82,12 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
             (scrolling("All rows", &table))
         }
     }
+}
+
+/// Rates between which eight in ten such kernels are measured, of a modelled row.
+fn interval(row: &Record) -> Option<[f64; 2]> {
+    let [low, high] = row.time_ms?.interval?;
+    Some([high, low].map(|time| Times::gb_per_s(row.moved(), time)))
 }
 
 fn rate(row: &Record) -> Markup {

@@ -184,7 +184,13 @@ pub(crate) mod tests {
             bytes: BytesMoved { read: 256 << 20, written: 256 << 20, footprint: 256 << 20 },
             residence: Residence::Dram,
             samples_ms: Vec::new(),
-            time_ms: milliseconds.map(|ms| Times { median: ms, min: ms * 0.99, max: ms * 1.01, samples: 11 }),
+            time_ms: milliseconds.map(|ms| Times {
+                median: ms,
+                min: ms * 0.99,
+                max: ms * 1.01,
+                samples: 11,
+                interval: None,
+            }),
             gb_per_s,
             percent_of_peak: gb_per_s.map(|rate| rate / 49.17),
             percent_of_copy: gb_per_s.map(|rate| rate / 42.0),
@@ -220,7 +226,10 @@ pub(crate) mod tests {
         Record {
             backend: Backend::Modelled,
             device: c870(),
-            time_ms: row.time_ms.map(|times| Times { samples: 1, ..times }),
+            time_ms: row.time_ms.map(|times| {
+                let interval = Some([times.median * 0.5, times.median * 2.0]);
+                Times { samples: 1, interval, ..times }
+            }),
             timing: Timing { method: Method::Modelled, launches_per_sample: 1, load: None },
             counters: Some(Box::new(counters)),
             ..row

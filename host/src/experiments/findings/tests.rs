@@ -25,7 +25,7 @@ fn row(kernel: &str, gb_per_s: f64) -> Record {
         },
         bytes: BytesMoved { read: 1 << 20, written: 1 << 20, footprint: 1 << 20 },
         residence: Residence::Dram,
-        time_ms: Some(Times { median: 1.0 / gb_per_s, min: 0.0, max: 0.0, samples: 1 }),
+        time_ms: Some(Times { median: 1.0 / gb_per_s, min: 0.0, max: 0.0, samples: 1, interval: None }),
         samples_ms: Vec::new(),
         gb_per_s: Some(gb_per_s),
         percent_of_peak: Some(gb_per_s / 48.0),
