@@ -1,8 +1,8 @@
 //! docs/h200-atlas.md: constants of an H200 beside publications and the model.
 //!
 //! Each constant of `atlas.toml` states what the literature found, and a [`Rule`] that finds our own figure among kept
-//! rows. For example, this one takes the median of `observed.cycles` over the rows of `latency` whose parameter `level`
-//! is `L1`, and compares it with 34.2 clocks; where no such row is kept, the page says "not measured":
+//! rows. For example, this one takes the median of `observed.cycles` over the rows of the kernel `chase_cached` with a
+//! footprint of 32 KiB, and compares it with 34.2 clocks; where no such row is kept, the page says "not measured":
 //!
 //! ```toml
 //! [[constant]]
@@ -10,7 +10,7 @@
 //! name = "latency of a dependent load"
 //! unit = "clocks"
 //! literature = [{ value = 34.2, source = "gpu-benches-h100" }, { value = 32.0, source = "luo25", at = "table 3" }]
-//! measured = { experiment = "latency", where = { "parameters.level" = "L1" }, figure = "observed.cycles" }
+//! measured = { experiment = "latency", kernel = "chase_cached", where = { "parameters.footprint" = 32768 }, figure = "observed.cycles" }
 //! command = "run latency"
 //! model = { card = "l1_clocks" }
 //! ```
@@ -132,7 +132,7 @@ struct Found {
     at: Option<String>,
 }
 
-/// Finds a figure among kept rows: measured by a Rust kernel on an H200, and verified.
+/// Finds a figure among kept rows: measured by a Rust kernel or the driver on an H200, and verified.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
@@ -146,6 +146,8 @@ struct Rule {
     /// From the figure's unit to the constant's.
     #[serde(default = "one")]
     times: f64,
+    /// If stated, the constant is this over the figure, as in bytes per clock from clocks.
+    over: Option<f64>,
     /// Which of several rows counts.
     #[serde(default)]
     pick: Pick,
@@ -237,7 +239,7 @@ impl Atlas {
             for constant in &of_group {
                 text += &self.line(constant, rows, &card)?;
             }
-            text += &below(&of_group);
+            text += &below(&of_group, rows);
         }
         text += "\n### Sources\n\n";
         for Source { label, of, text: source } in self.sources.values() {
@@ -269,11 +271,7 @@ impl Atlas {
         };
         let literature: Vec<String> = constant.literature.iter().map(found).collect();
         let literature = if literature.is_empty() { "none found".to_owned() } else { literature.join("; ") };
-        let measured = match (constant.measurement(rows), &constant.command) {
-            (Some(value), _) => number(value),
-            (None, Some(_)) => "not measured".to_owned(),
-            (None, None) => "-".to_owned(),
-        };
+        let measured = constant.measurement(rows).map_or_else(|| "not measured".to_owned(), number);
         let difference = constant.difference(rows).map(|value| format!("{:+.1}%", value * 100.0));
         let model = match &constant.model {
             Some(Model::Card { card: field, times }) => {
@@ -296,7 +294,7 @@ impl Atlas {
 }
 
 /// The commands that measure a group, and the explanations of its differences.
-fn below(constants: &[&Constant]) -> String {
+fn below(constants: &[&Constant], rows: &[Value]) -> String {
     let mut commands: Vec<&str> =
         constants.iter().filter_map(|constant| constant.command.as_deref()).collect();
     commands.sort_unstable();
@@ -308,7 +306,7 @@ fn below(constants: &[&Constant]) -> String {
         let _ = write!(text, "\nMeasured by {}.\n", commands.join(", "));
     }
     let mut first = true;
-    for constant in constants {
+    for constant in constants.iter().filter(|constant| constant.measurement(rows).is_some()) {
         if let Some(explanation) = &constant.explanation {
             let gap = if std::mem::take(&mut first) { "\n" } else { "" };
             let _ = writeln!(text, "{gap}- **{}:** {explanation}", constant.name);
@@ -334,7 +332,7 @@ impl Rule {
         is("experiment", &self.experiment)
             && self.kernel.as_ref().is_none_or(|kernel| is("kernel", kernel))
             && is("backend", "measured")
-            && is("language", "rust")
+            && (is("language", "rust") || is("language", "driver"))
             && at(row, "verified").is_none_or(|verified| *verified == Value::Bool(true))
             && at(row, "device.name").is_none_or(|name| *name == MEASURED_ON)
             && self
@@ -349,7 +347,7 @@ impl Rule {
             .iter()
             .filter(|row| self.takes(row))
             .filter_map(|row| at(row, &self.figure)?.as_f64())
-            .map(|figure| figure * self.times)
+            .map(|figure| self.over.map_or(figure, |over| over / figure) * self.times)
             .collect();
         match self.pick {
             Pick::Median => record::median(&figures),
@@ -359,7 +357,7 @@ impl Rule {
     }
 }
 
-/// The field at a path such as `parameters.level`.
+/// The field at a path such as `parameters.footprint`.
 fn at<'a>(row: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(row, |value, key| value.get(key))
 }
@@ -438,7 +436,7 @@ mod tests {
             text.contains("| latency | clocks | 32 (H800, Luo 2025, table 3) | not measured |  | 93 |\n"),
             "{text}"
         );
-        assert!(text.contains("| size | KiB | none found | - |  | 256 |\n"), "{text}");
+        assert!(text.contains("| size | KiB | none found | not measured |  | 256 |\n"), "{text}");
         assert!(text.starts_with("a\n<!-- atlas -->\n\n2 constants, 0 of them measured."), "{text}");
         assert!(
             text.contains("\nMeasured by `cargo xtask run latency`.\n") && text.ends_with("\nb\n"),
