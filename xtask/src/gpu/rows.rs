@@ -196,6 +196,15 @@ mod tests {
     fn modelled_rows_are_accepted_where_they_are_asked_for() {
         let text = rows(33, 32).replace("measured", "modelled");
         assert!(check_of(Kind::Modelled, &text, &names(&["offset", "stride"]), "f32").is_ok());
+        let unknown = text.replacen(
+            "\"gb_per_s\":100.5",
+            "\"gb_per_s\":null,\"note\":\"no modelled time: tensor cores\"",
+            1,
+        );
+        assert!(check_of(Kind::Modelled, &unknown, &names(&["offset", "stride"]), "f32").is_ok());
+        let silent = text.replacen("\"gb_per_s\":100.5", "\"gb_per_s\":null", 1);
+        let error = check_of(Kind::Modelled, &silent, &names(&["offset", "stride"]), "f32").unwrap_err();
+        assert!(error.to_string().starts_with("no bandwidth"), "{error}");
         let error =
             check_of(Kind::Modelled, &rows(33, 32), &names(&["offset", "stride"]), "f32").unwrap_err();
         assert!(error.to_string().starts_with("not modelled: "), "{error}");

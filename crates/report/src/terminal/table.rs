@@ -110,11 +110,12 @@ impl Figures {
 
     /// Names what a table may lack: what follows from other columns first.
     fn expend(&self, table: &mut Table, first: usize, groups: usize) {
-        const ORDER: [(Column, &str); 4] = [
+        const ORDER: [(Column, &str); 5] = [
             (Column::Milliseconds, "ms"),
             (Column::OfPeak, "%peak"),
             (Column::Range, "min..max"),
             (Column::Moved, "moved/asked"),
+            (Column::Interval, "8 in 10"),
         ];
         for (wanted, name) in ORDER {
             let place = self.columns.iter().position(|column| *column == wanted);
