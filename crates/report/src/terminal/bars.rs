@@ -10,6 +10,9 @@ use super::{
 use record::{Backend, Language, Measure, Record};
 use std::fmt::Write;
 
+/// Columns of the narrowest screen whose bars have intervals beside them.
+const ROOMY: usize = 72;
+
 /// The most bars of a picture.
 pub(super) const MOST: usize = 20;
 
@@ -95,13 +98,14 @@ pub(super) fn bars(rows: &[&Record], by: &[&str], style: Style) -> String {
 /// Bars on one scale.
 fn group(rows: &[&Record], by: &[&str], measure: Measure, style: Style) -> String {
     let Some(first) = rows.first() else { return String::new() };
+    let told = |row: &Record| interval(row, measure).filter(|_| style.width >= ROOMY);
     let bar = |(row, label): (&&Record, String)| {
         let beside = match measure {
             Measure::Bandwidth => row.percent_of_copy.map(|part| format!("{part:.1}%")),
             Measure::Arithmetic => row.arithmetic_intensity.filter(|_| row.verified).map(short),
             Measure::Operations(_) => row.cycles().map(short),
         };
-        let interval = interval(row, measure).map(|interval| format!(" ({interval})"));
+        let interval = told(row).map(|interval| format!(" ({interval})"));
         let figures = [rate(row, measure) + &interval.unwrap_or_default(), beside.unwrap_or_default()];
         Bar { label, rate: measure.of(row), figures }
     };
@@ -114,7 +118,7 @@ fn group(rows: &[&Record], by: &[&str], measure: Measure, style: Style) -> Strin
         Measure::Operations(_) => "",
     };
     let copy = first.copy.filter(|_| measure == Measure::Bandwidth).map(|copy| copy.gb_per_s);
-    let intervals = rows.iter().any(|row| interval(row, measure).is_some());
+    let intervals = rows.iter().any(|row| told(row).is_some());
     let unit = if intervals { format!("{} (8 in 10)", measure.unit()) } else { measure.unit().to_string() };
     drawn(&bars, [backend, &unit, beside], copy, style)
 }
