@@ -11,11 +11,12 @@ use crate::{
     simulated::Card,
 };
 use record::{
-    Backend, Ceiling, Conditions, Counted, DeviceInfo, Language, Peak, Precision, RUN_SCHEMA, Record,
-    Residence, Run, SCHEMA, Times, Timing, Unfilled,
+    Backend, Bound, Ceiling, Conditions, Counted, DeviceInfo, Language, Measure, Operations, Peak, Precision,
+    RUN_SCHEMA, Record, Residence, Run, SCHEMA, Times, Timing, Unfilled, doubt::Residuals,
 };
 use remarks::{About, Above, residence};
 use report::explanation;
+use simt::model::Unknown;
 use std::{env, time::SystemTime};
 
 /// The fields that all records of a run share.
@@ -56,10 +57,18 @@ impl Recorder<'_> {
         let residence = residence(point, seen, self.device.l2_bytes);
         let peak = self.peak().map(|peak| peak.gb_per_s);
         let verified = measurement.fault.is_none();
-        let times = measurement.times().filter(|_| verified);
+        let unknown = self.unknown(point, measurement);
+        let times = measurement.times().filter(|_| verified && unknown.is_none());
+        let times = times.map(|times| Times {
+            interval: self.interval(point, language, counters.as_deref(), times.median),
+            ..times
+        });
         // One sample says no more than the median.
-        let samples =
-            if verified && measurement.samples.len() > 1 { measurement.samples.clone() } else { Vec::new() };
+        let samples = if times.is_some() && measurement.samples.len() > 1 {
+            measurement.samples.clone()
+        } else {
+            Vec::new()
+        };
         let moved = point.bytes.read + point.bytes.written;
         let gb_per_s = times.map(|times| Times::gb_per_s(moved, times.median));
         let percent_of = |whole: Option<f64>| Some(100.0 * gb_per_s? / whole?);
@@ -67,13 +76,18 @@ impl Recorder<'_> {
         let percent_of_copy = percent_of(self.copy.map(|copy| copy.gb_per_s));
         let above = Above { peak: percent_of_peak > Some(100.0), copy: percent_of_copy > Some(100.0) };
         let gflop_per_s = times.zip(point.flops).map(|(times, flops)| Times::gb_per_s(flops, times.median));
+        let figure_of = |of: fn(Operations, f64) -> f64| Some(of(point.operations?, times?.median));
         let arithmetic_intensity = point.flops.filter(|_| moved > 0).map(|flops| flops as f64 / moved as f64);
         let rereads = point.bytes.read > 2 * point.bytes.footprint;
         let about = About { above, language, residence, method: measurement.method, rereads };
         let unfilled = Unfilled::of(point.parameters.grid, self.device.multiprocessors);
         let unfilled = unfilled.map(|unfilled| format!("{unfilled}: the card is not filled"));
-        let remarks = about.remark().into_iter().chain(unfilled).filter(|_| times.is_some());
-        let remarks: Vec<String> = remarks.chain(self.differences(point, language)).collect();
+        // The time of single operations is about neither bandwidth nor a full card.
+        let is_time = point.operations.is_some_and(|of| Measure::Operations(of.kind).is_time());
+        let remarks = about.remark().into_iter().chain(unfilled).filter(|_| times.is_some() && !is_time);
+        let unknown = unknown.map(|unknown| unknown.to_string());
+        let remarks: Vec<String> =
+            unknown.into_iter().chain(remarks).chain(self.differences(point, language)).collect();
         let note = measurement.fault.clone().or_else(|| (!remarks.is_empty()).then(|| remarks.join("; ")));
         Record {
             schema: SCHEMA.to_string(),
@@ -93,6 +107,9 @@ impl Recorder<'_> {
             percent_of_copy,
             gflop_per_s,
             arithmetic_intensity,
+            operations: point.operations,
+            ns_per_operation: figure_of(Operations::ns_each),
+            gop_per_s: figure_of(Operations::gop_per_s),
             verified,
             note,
             explanation: verified.then(|| {
@@ -144,6 +161,29 @@ impl Recorder<'_> {
             None => (self.device.peak_gb_per_s()?, "2 x memory clock x bus width, from the driver"),
         };
         Some(Peak { gb_per_s, source: source.to_string() })
+    }
+
+    /// What the model does not know of a launch of a kernel that was not measured; a row says that instead of a time.
+    fn unknown(&self, point: &Point, measurement: &Measurement) -> Option<Unknown> {
+        let (launch, card) = (measurement.launch.as_deref()?, self.card?);
+        if Residuals::built_in().know(&card.key, point.kernel) {
+            return None;
+        }
+        Unknown::of(&launch.counters, launch.sites(), &launch.time, card)
+    }
+
+    /// The interval of a modelled time, by how kernels of its kind fared; `None` of a measured time.
+    fn interval(
+        &self,
+        point: &Point,
+        language: Language,
+        counters: Option<&Counted>,
+        milliseconds: f64,
+    ) -> Option<[f64; 2]> {
+        // The driver's own copies have no counters.
+        let bound = counters.map_or(Bound::Dram, |counters| counters.bound);
+        let kernel = (language != Language::Driver).then_some(point.kernel);
+        Residuals::built_in().interval(&self.card?.key, kernel, bound, milliseconds)
     }
 
     /// The state of the card during the samples of a row; `None` without sensors, and without times.

@@ -14,6 +14,10 @@ pub struct Times {
     pub max: f64,
     /// The number of samples.
     pub samples: usize,
+    /// Bounds that hold the measured time of [such a kernel](crate::doubt) with a probability of
+    /// [`COVERAGE`](crate::doubt::COVERAGE); `None` where times are measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
 }
 
 impl Times {
@@ -22,7 +26,7 @@ impl Times {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
         let (&min, &max) = (sorted.first()?, sorted.last()?);
-        Some(Times { median: median_of_sorted(&sorted)?, min, max, samples: sorted.len() })
+        Some(Times { median: median_of_sorted(&sorted)?, min, max, samples: sorted.len(), interval: None })
     }
 
     /// GB/s (10^9 bytes per second) if `bytes` take `milliseconds`.
@@ -117,9 +121,9 @@ mod tests {
     #[test]
     fn the_median_is_in_the_middle() {
         let times = Times::of(&[3.0, 1.0, 2.0]);
-        assert_eq!(times, Some(Times { median: 2.0, min: 1.0, max: 3.0, samples: 3 }));
+        assert_eq!(times, Some(Times { median: 2.0, min: 1.0, max: 3.0, samples: 3, interval: None }));
         let times = Times::of(&[4.0, 1.0, 2.0, 3.0]);
-        assert_eq!(times, Some(Times { median: 2.5, min: 1.0, max: 4.0, samples: 4 }));
+        assert_eq!(times, Some(Times { median: 2.5, min: 1.0, max: 4.0, samples: 4, interval: None }));
         assert_eq!(Times::of(&[]), None);
         assert_eq!(median(&[]), None);
     }

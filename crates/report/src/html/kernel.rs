@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{CodeLine, KernelText, explain::excess, explanation};
 use maud::{Markup, html};
-use record::{Backend, Bytes, Counted, Line, Record};
+use record::{Backend, Bytes, Counted, Line, Record, Times};
 
 /// The row whose counters say most of a kernel, and the run that it is of.
 struct Telling<'r> {
@@ -68,10 +68,7 @@ fn summary(report: &Report<'_>, rows: &[(&RunRecords, &Record)]) -> String {
         let mine: Vec<&Record> =
             rows.iter().filter(|(of, _)| std::ptr::eq(*of, run)).map(|(_, row)| *row).collect();
         let best = *overview::best(&mine).first()?;
-        let figure = match best.gflop_per_s {
-            Some(figure) => format!("{} GFLOP/s", rate(figure)),
-            None => format!("{} GB/s", rate(best.gb_per_s?)),
-        };
+        let figure = format!("{} {}", rate(best.figure()?), best.measure().unit());
         let place = Some(remark(best)).filter(|place| !place.is_empty());
         let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
         Some(format!("best {figure}{place}, {}", report.whose(run)))
@@ -97,7 +94,11 @@ fn origin(telling: &Telling<'_>) -> String {
         (Backend::Modelled, Backend::Measured) => "a small launch on a simulated card of the same kind",
         _ => "the row with the highest cost of its requests over their least possible cost",
     };
-    let time = row.time_ms.map(|times| format!(", modelled time {}", time(times.median))).unwrap_or_default();
+    let modelled = |times: Times| {
+        let interval = times.interval.map(|[low, high]| format!(" ({} to {})", time(low), time(high)));
+        format!(", modelled time {}{}", time(times.median), interval.unwrap_or_default())
+    };
+    let time = row.time_ms.map(modelled).unwrap_or_default();
     let parameters = format!("{}", row.parameters);
     format!(
         "Counters are those of {of}: {}, {}, {} read and written{time}.",

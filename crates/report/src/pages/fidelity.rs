@@ -8,6 +8,7 @@ use super::kernels;
 use record::{
     Hardware, Kept, Record,
     counters::{Counts, LaunchCounters},
+    doubt::Residual,
 };
 use std::fmt::Write;
 
@@ -90,6 +91,28 @@ pub fn rewritten(
 ) -> Result<String, FidelityError> {
     let page = splice(page, "counters", &counters(hardware, simulated)?)?;
     splice(&page, "times", &times(measured, modelled)?)
+}
+
+/// The residuals of the measured rows, for `residuals/own.jsonl` of the crate `record`.
+///
+/// # Errors
+/// A row was not modelled, or has no bandwidth.
+pub fn residuals(measured: &[Kept], modelled: &[Kept]) -> Result<Vec<Residual>, FidelityError> {
+    let residual = |row: &Kept| {
+        let ratio = 1.0 / rate_ratio(row, modelled)?;
+        let ratio = (ratio * 1e4).round() / 1e4;
+        Ok(Residual { kernel: row.kernel.clone(), bound: None, ratio })
+    };
+    measured.iter().map(residual).collect()
+}
+
+/// The modelled over the measured bandwidth of a row.
+fn rate_ratio(row: &Kept, modelled: &[Kept]) -> Result<f64, FidelityError> {
+    let name = || format!("`{}`, {}", row.kernel, kernels::parameters(&row.parameters));
+    let other = modelled.iter().rfind(|other| row.is_twin(other));
+    let other = other.ok_or_else(|| FidelityError::NotModelled(name()))?;
+    let rate = |row: &Kept| row.gb_per_s.ok_or_else(|| FidelityError::NoRate(name()));
+    Ok(rate(other)? / rate(row)?)
 }
 
 /// The table of counters, after making sure that they are equal.
@@ -222,10 +245,7 @@ fn times(measured: &[Kept], modelled: &[Kept]) -> Result<String, FidelityError> 
     let mut worst: Option<(f64, String)> = None;
     for row in measured {
         let name = || format!("`{}`, {}", row.kernel, kernels::parameters(&row.parameters));
-        let other = modelled.iter().rfind(|other| row.is_twin(other));
-        let other = other.ok_or_else(|| FidelityError::NotModelled(name()))?;
-        let rate = |row: &Kept| row.gb_per_s.ok_or_else(|| FidelityError::NoRate(name()));
-        let error = rate(other)? / rate(row)? - 1.0;
+        let error = rate_ratio(row, modelled)? - 1.0;
         match families.iter_mut().find(|(kernel, _)| *kernel == row.kernel) {
             Some((_, errors)) => errors.push(error),
             None => families.push((&row.kernel, vec![error])),

@@ -8,6 +8,7 @@ use super::{
     layout::wrapped,
     lessons::further,
     library::{self, is_beside_library},
+    map::map,
     remarks::{explanations, notes},
     series::Curves,
     setting::setting,
@@ -21,6 +22,9 @@ use std::fmt::Write;
 /// The meaning of the column that only modelled rows have.
 const MOVED: &str =
     "moved/asked: bytes that the requests in global memory move, over bytes that lanes ask for.";
+
+/// The meaning of the interval of modelled figures.
+const EIGHT_IN_TEN: &str = "8 in 10: of ten such kernels, eight are measured within this interval.";
 
 /// The rows of one experiment: its picture, its finding and the rows that carry it, or its whole table where
 /// [all](Shown::verbose) is to be shown; below it what is remarked about its rows.
@@ -47,6 +51,9 @@ pub fn section(rows: &[&Record], catalog: &Catalog, shown: Shown) -> String {
     }
     if let Some(rows) = rows_shown.filter(|text| !text.is_empty()) {
         let _ = writeln!(text, "\n{rows}");
+    }
+    if rows.iter().any(|row| row.time_ms.is_some_and(|times| times.interval.is_some())) {
+        let _ = writeln!(text, "{}", wrapped(EIGHT_IN_TEN, style.prose()));
     }
     if shown.verbose && rows.iter().any(|row| row.counters.is_some()) {
         let _ = writeln!(text, "{}", wrapped(MOVED, style.prose()));
@@ -98,6 +105,13 @@ fn brief(text: &mut String, rows: &[&Record], lesson: Option<&Lesson>, style: St
         Some(Picture::Bars { by }) => (None, by),
         _ => (None, &[][..]),
     };
+    if let Some(Picture::Map { x, y }) = lesson.map(|lesson| lesson.picture).filter(|_| timed)
+        && let Some(map) = map(rows, x, y, style)
+    {
+        paragraph(text, Ink::Faint, &setting(rows), style);
+        let _ = write!(text, "\n{map}");
+        return None;
+    }
     if let Some(curves) = curves {
         let drawn: Vec<&Record> =
             curves.series.iter().flat_map(|series| series.rows.iter().copied()).collect();

@@ -119,10 +119,10 @@ pub(super) fn values(row: &Record, names: &[String]) -> Vec<String> {
 }
 
 /// The parameters that are sizes in bytes.
-const SIZES: [&str; 2] = ["budget", "page"];
+pub(crate) const SIZES: [&str; 4] = ["bytes", "budget", "footprint", "page"];
 
 /// The value of a parameter: a size in its largest unit.
-fn shown(name: &str, value: &Value) -> String {
+pub(super) fn shown(name: &str, value: &Value) -> String {
     let size = value.as_u64().filter(|_| SIZES.contains(&name));
     size.map_or_else(|| plain(value), |bytes| Bytes(bytes).to_string())
 }
@@ -184,12 +184,21 @@ pub(crate) mod tests {
             bytes: BytesMoved { read: 256 << 20, written: 256 << 20, footprint: 256 << 20 },
             residence: Residence::Dram,
             samples_ms: Vec::new(),
-            time_ms: milliseconds.map(|ms| Times { median: ms, min: ms * 0.99, max: ms * 1.01, samples: 11 }),
+            time_ms: milliseconds.map(|ms| Times {
+                median: ms,
+                min: ms * 0.99,
+                max: ms * 1.01,
+                samples: 11,
+                interval: None,
+            }),
             gb_per_s,
             percent_of_peak: gb_per_s.map(|rate| rate / 49.17),
             percent_of_copy: gb_per_s.map(|rate| rate / 42.0),
             gflop_per_s: None,
             arithmetic_intensity: None,
+            operations: None,
+            ns_per_operation: None,
+            gop_per_s: None,
             explanation: None,
             observed: BTreeMap::new(),
             verified: milliseconds.is_some(),
@@ -220,7 +229,10 @@ pub(crate) mod tests {
         Record {
             backend: Backend::Modelled,
             device: c870(),
-            time_ms: row.time_ms.map(|times| Times { samples: 1, ..times }),
+            time_ms: row.time_ms.map(|times| {
+                let interval = Some([times.median * 0.5, times.median * 2.0]);
+                Times { samples: 1, interval, ..times }
+            }),
             timing: Timing { method: Method::Modelled, launches_per_sample: 1, load: None },
             counters: Some(Box::new(counters)),
             ..row

@@ -69,6 +69,7 @@ mod model_h200;
 mod model_kernels;
 mod model_time;
 mod model_transpose;
+mod model_unknown;
 mod ptx_cfg;
 mod ptx_corpus;
 mod ptx_errors;

@@ -1,0 +1,125 @@
+//! What the model does not know of a launch: where it would take a large part of the time, there is no modelled time.
+
+use super::LaunchTime;
+use crate::cards::Card;
+use crate::coalescing::{ComputeCapability, LANES};
+use crate::exec::SiteInfo;
+use crate::ptx::ScalarType;
+use crate::ptx::op::Op;
+use crate::ptx::op::arithmetic::Format;
+use counters::LaunchCounters;
+use std::fmt;
+
+/// Lanes of a warp at one address, on average over a launch's atomics, up to which contention was measured.
+const MOST_LANES: f64 = 2.0;
+
+/// Share of a launch's time, or of its requests or issue slots, from which on it matters.
+const LARGE: f64 = 0.1;
+
+/// Share of the modelled time from which on double precision matters: below it, other levels hide it.
+const LARGE_BESIDE: f64 = 0.5;
+
+/// Why a launch has no modelled time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Unknown {
+    /// Lanes of a warp update the same address of global memory.
+    Contention {
+        /// Lanes at the most wanted address, on average over requests.
+        lanes: f64,
+    },
+    /// Arithmetic in double precision on a card with few units for it.
+    Double {
+        /// Results per clock and multiprocessor.
+        lanes: u32,
+        /// Seconds that it takes alone.
+        seconds: f64,
+    },
+    /// Products on tensor cores other than those that were measured.
+    Products {
+        /// The card's compute capability.
+        capability: ComputeCapability,
+    },
+}
+
+impl Unknown {
+    /// Returns what the model does not know of a launch, if that matters. `sites` are the instructions of its module.
+    pub fn of(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime, card: &Card) -> Option<Self> {
+        contention(counters)
+            .or_else(|| double(counters, sites, time, card))
+            .or_else(|| products(counters, sites, card))
+    }
+}
+
+fn contention(counters: &LaunchCounters) -> Option<Unknown> {
+    let total = &counters.total;
+    let (atomics, all) = (total.atomics.requests as f64, total.global().requests as f64);
+    let lanes = total.conflicts.rounds as f64 / atomics;
+    (atomics > LARGE * all && lanes > MOST_LANES).then_some(Unknown::Contention { lanes })
+}
+
+fn double(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime, card: &Card) -> Option<Unknown> {
+    let lanes = double_lanes(card.compute_capability);
+    let results = executed(counters, sites, is_double) * LANES as f64;
+    let per_second = f64::from(lanes * card.multiprocessors) * card.clock_mhz * 1e6;
+    let seconds = results / per_second;
+    // With half the lanes of single precision the instructions are within what is issued.
+    (lanes < 16 && seconds > LARGE_BESIDE * time.seconds).then_some(Unknown::Double { lanes, seconds })
+}
+
+fn products(counters: &LaunchCounters, sites: &[SiteInfo], card: &Card) -> Option<Unknown> {
+    let capability = card.compute_capability;
+    let product = sites.iter().find(|site| matches!(site.op, Op::Mma(_)))?;
+    let slots = executed(counters, sites, |op| matches!(op, Op::Mma(_))) * f64::from(product.slots.issued);
+    let large = slots > LARGE * counters.issue_slots as f64;
+    (capability.major != 9 && large).then_some(Unknown::Products { capability })
+}
+
+/// Warp instructions that were issued and are of a kind.
+fn executed(counters: &LaunchCounters, sites: &[SiteInfo], kind: impl Fn(&Op) -> bool) -> f64 {
+    let of_kind = |site: u32| sites.get(site as usize).is_some_and(|site| kind(&site.op));
+    let issued = counters.sites.iter().filter(|site| of_kind(site.site));
+    issued.map(|site| site.counts.instructions as f64).sum()
+}
+
+fn is_double(op: &Op) -> bool {
+    const DOUBLE: Format = Format::Scalar(ScalarType::F64);
+    match op {
+        Op::Float(float) => float.scalar == ScalarType::F64,
+        Op::Compare(compare) => compare.scalar == ScalarType::F64,
+        Op::Convert(convert) => convert.to == DOUBLE || convert.from == DOUBLE,
+        _ => false,
+    }
+}
+
+/// Results in double precision per clock and multiprocessor: the guide's table of arithmetic throughput.
+fn double_lanes(capability: ComputeCapability) -> u32 {
+    match (capability.major, capability.minor) {
+        (1, _) => 1,
+        (2, 0) => 16,
+        (2, _) | (5, _) | (6, 1 | 2) => 4,
+        (3, 5 | 7) | (9, _) | (10, 0) => 64,
+        (3, _) => 8,
+        (6, 0) | (7, 0 | 2) | (8, 0) => 32,
+        _ => 2,
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no modelled time: ")?;
+        match self {
+            Self::Contention { lanes } => write!(
+                f,
+                "atomics of {lanes:.1} lanes of a warp meet at one address, and their contention has not been measured"
+            ),
+            Self::Double { lanes, seconds } => write!(
+                f,
+                "double precision alone takes {:.3} ms at {lanes} results per clock and SM, which the model leaves out",
+                seconds * 1e3
+            ),
+            Self::Products { capability } => {
+                write!(f, "tensor cores of compute capability {capability} have not been measured")
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What the model says that it does not know of a launch.
+
+use simt::cards::find;
+use simt::count::{Counts, LaunchCounters, Slots};
+use simt::exec::SiteInfo;
+use simt::model::{LaunchTime, Unknown};
+use simt::ptx::op::Op;
+
+/// An instruction by itself.
+fn site(opcode: &str) -> SiteInfo {
+    let op = Op::read(opcode).expect("an opcode");
+    SiteInfo {
+        function: "kernel".into(),
+        opcode: opcode.into(),
+        line: 1,
+        source: Vec::new(),
+        waits_before: false,
+        turns_together: 1,
+        slots: Slots::of(&op),
+        op,
+    }
+}
+
+/// What is unknown of a launch of 100 us that issues each of these instructions so often.
+fn unknown(key: &str, instructions: &[(&str, u64)], change: impl Fn(&mut LaunchCounters)) -> Option<String> {
+    let sites: Vec<SiteInfo> = instructions.iter().map(|(opcode, _)| site(opcode)).collect();
+    let of_site = |(number, (_, issued)): (usize, &(&str, u64))| {
+        let counts = Counts { instructions: *issued, ..Counts::default() };
+        simt::count::SiteCounts { site: number as u32, counts }
+    };
+    let slots =
+        instructions.iter().zip(&sites).map(|((_, issued), site)| issued * u64::from(site.slots.issued));
+    let mut counters = LaunchCounters {
+        issue_slots: slots.sum(),
+        sites: instructions.iter().enumerate().map(of_site).collect(),
+        ..LaunchCounters::default()
+    };
+    change(&mut counters);
+    let card = find(key).expect("a card");
+    let time = LaunchTime { seconds: 100e-6, ..LaunchTime::new(&Default::default(), &card) };
+    Unknown::of(&counters, &sites, &time, &card).map(|unknown| unknown.to_string())
+}
+
+#[test]
+fn double_precision_is_unknown_where_few_units_have_it() {
+    // 2 results per clock of each of 128 SMs at 2.52 GHz: 64512 warps in 3.2 us, or a million in 49.6 us.
+    let fma = |issued| [("fma.rn.f64", issued), ("ld.global.f64", 64_512)];
+    assert_eq!(unknown("rtx4090", &fma(1_000_000), |_| ()), None);
+    assert_eq!(
+        unknown("rtx4090", &fma(2_016_000), |_| ()).as_deref(),
+        Some(
+            "no modelled time: double precision alone takes 0.100 ms at 2 results per clock and SM, which the model leaves out"
+        )
+    );
+    assert_eq!(unknown("rtx4090", &[("fma.rn.f32", 2_016_000)], |_| ()), None);
+    assert_eq!(unknown("h200", &fma(2_016_000), |_| ()), None);
+    assert!(unknown("t4", &[("setp.lt.f64", 2_016_000)], |_| ()).is_some());
+}
+
+#[test]
+fn contention_is_unknown_where_lanes_meet() {
+    let atomics = |requests: u64, lanes: u64| {
+        unknown("h200", &[("atom.global.add.u32", requests)], |counters| {
+            counters.total.atomics.requests = requests;
+            counters.total.conflicts.rounds = requests * lanes;
+            counters.total.loads.requests = 1000;
+        })
+    };
+    assert_eq!(
+        atomics(1000, 32).as_deref(),
+        Some(
+            "no modelled time: atomics of 32.0 lanes of a warp meet at one address, and their contention has not been measured"
+        )
+    );
+    assert_eq!(atomics(1000, 2), None);
+    // One atomic of a block at the end of a reduction.
+    assert_eq!(atomics(100, 32), None);
+    assert_eq!(atomics(0, 0), None);
+}
+
+#[test]
+fn tensor_cores_are_known_of_hopper_alone() {
+    let product = [("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 10), ("bar.sync", 700)];
+    assert_eq!(unknown("h200", &product, |_| ()), None);
+    assert_eq!(
+        unknown("b200", &product, |_| ()).as_deref(),
+        Some("no modelled time: tensor cores of compute capability 10.0 have not been measured")
+    );
+    assert_eq!(unknown("b200", &[product[0], ("bar.sync", 800)], |_| ()), None);
+}
