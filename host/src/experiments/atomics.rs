@@ -17,7 +17,7 @@ use gpu_kernels::atomics::{
     atomics_global_tree_f32, atomics_shared_add_f32, atomics_shared_add_u32, atomics_shared_add_u64,
     atomics_shared_cas_u32, atomics_shared_cas_u64, atomics_shared_fetch_u32, atomics_shared_match_u32,
 };
-use record::{Parameters, Record};
+use record::{Operation, Operations, Parameters, Record};
 use report::{Article, Picture};
 
 /// Many threads, one counter to many counters.
@@ -27,7 +27,7 @@ pub(super) struct Atomics;
 const REPEATS: u32 = 8;
 
 /// Threads for each SM on a simulated card, and on a GPU: some, and as many as there is room for.
-const QUICK_THREADS: u64 = 512;
+const QUICK_THREADS: u64 = 256;
 const THREADS: u64 = 2048;
 
 /// Blocks in a check.
@@ -247,6 +247,7 @@ fn point(kernel: &Kernel, addresses: u32, shape: Shape) -> Point {
             written: operations * size,
             footprint: footprint.next_multiple_of(32),
         },
+        operations: Some(Operations { kind: Operation::Atomic, count: operations }),
         buffers,
         ..point
     }

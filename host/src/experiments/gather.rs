@@ -14,7 +14,7 @@ use gpu_kernels::{
     gather::{gather, scatter},
     unchecked::gather::scatter_unchecked,
 };
-use record::{Parameters, Record};
+use record::{Operation, Operations, Parameters, Record};
 use report::{Article, Picture};
 use std::cell::Cell;
 
@@ -87,8 +87,8 @@ impl Experiment for Gather {
     }
 
     fn reading(&self) -> &'static str {
-        "GB/s count indices and elements read and elements written, 12 bytes each. Blocks of 32 bytes are whole sectors: \
-         none of what moves is lost. At random a lane has a sector of its own, and the rate is that of sectors per second, \
+        "A lookup is one element read or written where its index says; GB/s count the indices and both elements, 12 bytes. \
+         Blocks of 32 bytes are whole sectors: none of what moves is lost. At random a lane has a sector of its own, and the rate is that of sectors per second, \
          which L2 answers several times as fast as DRAM."
     }
 
@@ -155,6 +155,7 @@ fn point(kernel: &Kernel, order: Order, bytes: u64, block: u32, device: &DeviceI
     Ok(Point {
         parameters: Parameters { bytes, elements, ..point.parameters }.with("order", order.name),
         bytes: BytesMoved { read: 2 * bytes, written: bytes, footprint: 3 * bytes },
+        operations: Some(Operations { kind: Operation::Lookup, count: elements }),
         buffers: vec![
             buffer(Contents::of(move |i| index(i) as u32), elements_of(move |i| index(i) as u32)),
             buffer(Contents::of(value), elements_of(value)),

@@ -88,7 +88,7 @@ impl Experiment for Scan {
     }
 
     fn modelled_bytes(&self, beyond_l2: u64) -> u64 {
-        beyond_l2.min(8 << 20)
+        beyond_l2.min(4 << 20)
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {

@@ -1,6 +1,6 @@
 //! The finding of `atomics`.
 
-use super::{rate, sentence, speedup, timed};
+use super::{percent, sentence, speedup, timed};
 use record::Record;
 
 /// What one address costs against one per thread, with and without a result, and what adding up in the warp gains there.
@@ -11,17 +11,14 @@ pub(in super::super) fn atomics(rows: &[&Record]) -> Option<String> {
     let one = |kernel: &str| of(kernel).into_iter().find(|row| at(row) == Some(1));
     let contention = |kernel: &str| {
         let most = of(kernel).into_iter().max_by_key(|row| at(row)).filter(|row| at(row) > Some(1))?;
-        Some(speedup(most, one(kernel)?))
+        Some(speedup(one(kernel)?, most))
     };
     let clause = |kernel: &str, what: &str| {
-        contention(kernel)
-            .map(|times| format!("{what} at one address run at 1/{times:.0} of their rate at one per thread"))
+        let share = percent(contention(kernel)?);
+        Some(format!("{what} on one address run at {share} of their rate on one per thread"))
     };
     let joined = one("atomics_global_redux_u32").zip(one("atomics_global_add_u32")).map(|(joined, plain)| {
-        format!(
-            "adding up in the warp first makes them {:.1} times as fast there",
-            rate(joined) / rate(plain)
-        )
+        format!("adding up in the warp first makes them {:.1} times as fast", speedup(joined, plain))
     });
     sentence([
         clause("atomics_global_add_u32", "reductions in global memory"),
