@@ -31,6 +31,7 @@ use cuda_safe::integer::opaque;
 use cuda_safe::names::N;
 use cuda_safe::shape::{AlongX, Warps};
 use cuda_safe::spread::Spread;
+use cuda_safe::unroll::repeat;
 use cuda_safe::{
     Atomics, Bits, Block, EachThread, Lanes, Out, PerThread, Thread, Tile, Votes, Width, kernel,
 };
@@ -74,7 +75,7 @@ counters! {
 // PTX atomics_global_add_u32: contains red.relaxed.gpu.global.add.u32
 // PTX atomics_global_add_u64: contains red.relaxed.gpu.global.add.u64
 // PTX atomics_global_add_f32: contains red.relaxed.gpu.global.add.f32
-// PTX: lacks atom
+// PTX atomics_global_add_u32, atomics_global_add_u64, atomics_global_add_f32: lacks atom
 #[kernel(
     atomics_global_add_u32 = <u32>, atomics_global_add_u64 = <u64>, atomics_global_add_f32 = <f32>,
     requires(addresses.is_power_of_two() && counters.len() >= addresses)
@@ -167,11 +168,11 @@ pub fn atomics_global_tree_f32(
     repeats: u32,
 ) {
     for _ in 0..repeats {
-        let mut sums = block.each(|_| f32::from_bits(opaque(1.0_f32.to_bits())));
-        for bits in [16, 8, 4, 2, 1] {
-            let others = block.shuffle_xor(sums, bits, Width::WARP);
-            sums = block.map(sums.zip(others), |_, (sum, other)| sum + other);
-        }
+        let ones = block.each(|_| f32::from_bits(opaque(1.0_f32.to_bits())));
+        let sums = repeat::<5, _>(ones, |sums, nth| {
+            let others = block.shuffle_xor(sums, 16 >> nth, Width::WARP);
+            block.map(sums.zip(others), |_, (sum, other)| sum + other)
+        });
         add_per_warp(&mut block, counters, addresses, sums);
     }
 }

@@ -25,6 +25,7 @@
 use cuda_safe::names::N;
 use cuda_safe::shape::Warps;
 use cuda_safe::spread::{Bytes, Spread};
+use cuda_safe::unroll::repeat;
 use cuda_safe::vector::U32x4;
 use cuda_safe::{Atomics, Block, Count, Each, In, Thread, Tile, Votes, kernel};
 
@@ -120,23 +121,20 @@ pub fn histogram_match(
     let tile = block.write(tile, |thread, cells| cells.fill(thread, 0));
     let tile = block.open(tile);
     for chunk in block.grid_stride(source) {
-        let vectors = block.each(|thread| chunk.of(thread).map(|i| words(source.at(i))));
-        for word in 0..4 {
-            for shift in [0, 8, 16, 24] {
-                // Threads past the end have a byte that there is no bin for.
-                let bytes = block.map(vectors, |_, words| {
-                    words.map_or(u32::MAX, |words: [u32; 4]| words[word] >> shift & 0xff)
-                });
-                let peers = block.match_any(bytes);
-                block.map(bytes.zip(peers), |thread, (byte, peers)| {
-                    if thread.lane() == peers.trailing_zeros()
-                        && let Some(cell) = tile.at(byte as usize)
-                    {
-                        cell.add(peers.count_ones());
-                    }
-                });
-            }
-        }
+        let vectors = block.each(|thread| chunk.of(thread).map(|i| source.at(i)));
+        repeat::<16, _>((), |(), nth| {
+            // Threads past the end have a byte that there is no bin for.
+            let bytes =
+                block.map(vectors, |_, vector| vector.map_or(u32::MAX, |vector| byte(vector, nth) as u32));
+            let peers = block.match_any(bytes);
+            block.map(bytes.zip(peers), |thread, (byte, peers)| {
+                if thread.lane() == peers.trailing_zeros()
+                    && let Some(cell) = tile.at(byte as usize)
+                {
+                    cell.add(peers.count_ones());
+                }
+            });
+        });
     }
     let tile = block.sync(tile);
     block.each(|thread| tile.own(thread).for_each(|(bin, sum)| count(bins, bin, sum)));
@@ -183,17 +181,20 @@ fn count(bins: Atomics<u32, Count<BINS>>, bin: usize, sum: u32) {
     }
 }
 
-#[inline(always)]
-fn words(vector: U32x4) -> [u32; 4] {
-    [vector.x, vector.y, vector.z, vector.w]
-}
-
 /// Takes each of a vector's sixteen bytes.
 #[inline(always)]
 fn for_each_byte(vector: U32x4, mut take: impl FnMut(usize)) {
-    for word in words(vector) {
-        for shift in [0, 8, 16, 24] {
-            take((word >> shift & 0xff) as usize);
-        }
-    }
+    repeat::<16, _>((), |(), nth| take(byte(vector, nth)));
+}
+
+/// A byte of a vector, by its number below 16.
+#[inline(always)]
+fn byte(vector: U32x4, nth: u32) -> usize {
+    let word = match nth / 4 {
+        0 => vector.x,
+        1 => vector.y,
+        2 => vector.z,
+        _ => vector.w,
+    };
+    (word >> (nth % 4 * 8) & 0xff) as usize
 }

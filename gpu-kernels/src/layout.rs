@@ -16,6 +16,9 @@
 //! A store of part of a sector costs more than its bytes. L2 takes it with a mask of bytes, and what goes back to DRAM is the
 //! whole sector, so updating one field of a structure moves as much memory as updating all.
 //!
+//! Where one field of a vector is updated, the compiler loads and stores that field alone: alignment allows wide accesses, and
+//! does not force them.
+//!
 //! Useful bytes are counted: those of the fields that are updated, read once and written once.
 //!
 //! # Launch
@@ -47,8 +50,8 @@ pub fn layout_aos3_all(thread: Thread, a: Out<[f32; 3], Each<N>>, length: Length
 }
 
 /// Adds one to the first of three fields that lie in 16 bytes.
-// PTX: contains ld.global.v4.b32 or ld.global.v2.b64
-// PTX: contains st.global.v4.b32 or st.global.v2.b64
+// PTX: contains ld.global.b32
+// PTX: contains st.global.b32
 #[kernel]
 pub fn layout_padded_one(thread: Thread, a: Out<F32x4, Each<N>>, length: Length<N>) {
     if let Some(i) = thread.index(length) {
@@ -117,8 +120,8 @@ pub fn layout_aos4_all(thread: Thread, a: Out<[f32; 4], Each<N>>, length: Length
 }
 
 /// Adds one to the first of four fields of aligned 16-byte vectors.
-// PTX: contains ld.global.v4.b32 or ld.global.v2.b64
-// PTX: contains st.global.v4.b32 or st.global.v2.b64
+// PTX: contains ld.global.b32
+// PTX: contains st.global.b32
 #[kernel]
 pub fn layout_vector_one(thread: Thread, a: Out<F32x4, Each<N>>, length: Length<N>) {
     if let Some(i) = thread.index(length) {

@@ -38,6 +38,7 @@
 use cuda_safe::names::{K, N};
 use cuda_safe::shape::{WarpRuns, Warps, WholeWarps};
 use cuda_safe::tile::{EachThreads, EachWarps};
+use cuda_safe::unroll::repeat;
 use cuda_safe::vector::U32x4;
 use cuda_safe::{
     Atomics, Block, Each, EachBlock, In, Lanes, Out, PerThread, Thread, Tile, Votes, Width, kernel,
@@ -45,6 +46,9 @@ use cuda_safe::{
 
 /// Vectors of four elements per thread, of the scans of the whole array.
 pub const VECTORS: usize = 4;
+
+/// The same in 32 bits.
+const ROWS: u32 = VECTORS as u32;
 
 /// Threads of a block of these scans.
 pub const THREADS: u32 = 256;
@@ -163,7 +167,9 @@ pub fn scan_sums(
     sums: Out<u32, EachBlock>,
 ) {
     let vectors = load(&mut block, source);
-    let sum = block.map(vectors, |_, vectors| vectors.iter().fold(0, |sum: u32, v| sum.wrapping_add(v[3])));
+    let sum = block.map(vectors, |_, vectors| {
+        repeat::<ROWS, _>(0_u32, |sum, row| sum.wrapping_add(vectors[row as usize][3]))
+    });
     let sum = block.sum(sum);
     let (_, total) = warps_before(&mut block, tile, sum);
     block.each(|thread| {
@@ -327,7 +333,11 @@ fn load(block: &mut Block<WarpRuns<VECTORS>>, source: In<U32x4, Each<N>>) -> Per
         let mut vectors = [[0; 4]; VECTORS];
         match thread.run(source) {
             Ok(run) => vectors = source.run(run).map(running),
-            Err(rest) => rest.for_each(|(nth, i)| vectors[nth] = running(source.at(i))),
+            Err(rest) => repeat::<ROWS, _>((), |(), row| {
+                if let Some(i) = rest.nth(row as usize) {
+                    vectors[row as usize] = running(source.at(i));
+                }
+            }),
         }
         vectors
     })
@@ -347,22 +357,22 @@ fn scan_of_rows<L: Lanes>(
     lanes: &mut L,
     vectors: PerThread<Vectors>,
 ) -> (PerThread<[u32; VECTORS]>, PerThread<u32>) {
-    let mut firsts = lanes.map(vectors, |_, _| [0; VECTORS]);
-    let mut total = lanes.map(vectors, |_, _| 0_u32);
-    for row in 0..VECTORS {
+    let firsts = lanes.map(vectors, |_, _| [0; VECTORS]);
+    let total = lanes.map(vectors, |_, _| 0_u32);
+    repeat::<ROWS, _>((firsts, total), |(firsts, total), row| {
+        let row = row as usize;
         let sums = lanes.map(vectors, |_, vectors| vectors[row][3]);
         let scanned = scan_of_warp(lanes, sums);
         let last = lanes.broadcast(scanned, 31, Width::WARP);
         let before = lanes.map(scanned.zip(sums).zip(total), |_, ((scanned, sum), total)| {
             scanned.wrapping_sub(sum).wrapping_add(total)
         });
-        firsts = lanes.map(firsts.zip(before), |_, (mut firsts, before)| {
+        let firsts = lanes.map(firsts.zip(before), |_, (mut firsts, before)| {
             firsts[row] = before;
             firsts
         });
-        total = lanes.map(total.zip(last), |_, (total, last)| total.wrapping_add(last));
-    }
-    (firsts, total)
+        (firsts, lanes.map(total.zip(last), |_, (total, last)| total.wrapping_add(last)))
+    })
 }
 
 /// Stores a thread's vectors, given the sums before them in the warp and the sum before the warp.
@@ -383,7 +393,11 @@ fn finish(
         };
         match thread.run(source) {
             Ok(run) => destination.put_run(run, [vector(0), vector(1), vector(2), vector(3)]),
-            Err(rest) => rest.for_each(|(nth, i)| destination.put(i, vector(nth))),
+            Err(rest) => repeat::<ROWS, _>((), |(), row| {
+                if let Some(i) = rest.nth(row as usize) {
+                    destination.put(i, vector(row as usize));
+                }
+            }),
         }
     });
 }
@@ -391,18 +405,16 @@ fn finish(
 /// The sums of each warp's values up to each lane.
 #[inline(always)]
 fn scan_of_warp<L: Lanes>(lanes: &mut L, values: PerThread<u32>) -> PerThread<u32> {
-    let mut sums = values;
-    for distance in [1, 2, 4, 8, 16] {
+    repeat::<5, _>(values, |sums, nth| {
+        let distance = 1 << nth;
         let below = lanes.shuffle_up(sums, distance, Width::WARP);
-        sums =
-            lanes.map(
-                sums.zip(below),
-                |thread, (sum, below)| {
-                    if thread.lane() >= distance { sum.wrapping_add(below) } else { sum }
-                },
-            );
-    }
-    sums
+        lanes.map(
+            sums.zip(below),
+            |thread, (sum, below)| {
+                if thread.lane() >= distance { sum.wrapping_add(below) } else { sum }
+            },
+        )
+    })
 }
 
 /// From each warp's total, which all its threads have: the sum of the warps before it, and of all.

@@ -34,9 +34,6 @@ impl Block<Warps> {
     /// them.
     ///
     /// No cell belongs to two threads, so one barrier per step is enough.
-    ///
-    /// # Panics
-    /// `distance` is not from 1 to 1024. The check is gone where the compiler knows the number.
     #[inline(always)]
     pub fn pairs<T, F>(
         &mut self,
@@ -48,9 +45,11 @@ impl Block<Warps> {
         T: Bits,
         F: Fn(T, T) -> (T, T) + Contained,
     {
-        assert!(0 < distance && distance <= 1024);
-        let left = thread::thread_idx_x() * 2 * distance + distance - 1;
-        let right = left + distance;
+        // Blocks have at most 1024 threads, so that no larger distance has a pair, and no product wraps. For a distance of 0
+        // `left` wraps to a number that no block has.
+        let distance = distance.min(1024);
+        let left = (thread::thread_idx_x() * 2 * distance + distance).wrapping_sub(1);
+        let right = left.wrapping_add(distance);
         if right < thread::block_dim_x() {
             // SAFETY: both cells are within the tile. They are this thread's alone: its pairs begin at a multiple of
             // `2 * distance` of its own.

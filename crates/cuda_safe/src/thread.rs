@@ -146,28 +146,43 @@ impl<const COUNT: usize> Thread<Runs<COUNT>> {
 }
 
 impl<const COUNT: usize> Thread<WarpRuns<COUNT>> {
-    /// The thread's `COUNT` indices, if `all` has all of them; else those that it has, each with its number among the
-    /// thread's.
+    /// The thread's `COUNT` indices, if `all` has all of them; else those that it has.
     ///
     /// # Errors
-    /// Not all of them are there: the iterator gives those that are.
+    /// Not all of them are there.
     #[inline(always)]
-    pub fn run<N>(
-        &self,
-        all: impl Bounds<N>,
-    ) -> Result<Run<N, COUNT>, impl Iterator<Item = (usize, Mine<N>)>> {
+    pub fn run<N, B: Bounds<N>>(&self, all: B) -> Result<Run<N, COUNT>, Rest<N, B, COUNT>> {
         let number = self.number();
         let first = number / 32 * 32 * COUNT + number % 32;
         if all.has(first + (COUNT - 1) * 32) {
             // SAFETY: the last one is below the length, and so are those before it; warps have different runs.
             Ok(unsafe { Run::new(first, 32) })
         } else {
-            Err((0..COUNT - 1).filter_map(move |turn| {
-                let index = first + turn * 32;
-                // SAFETY: it was just compared.
-                if all.has(index) { Some((turn, unsafe { Mine::new(index) })) } else { None }
-            }))
+            Err(Rest { first, all, thread: PhantomData })
         }
+    }
+}
+
+/// Those of a thread's indices that are below the length, if not all of them are; see [`Thread::run`].
+#[derive(Debug)]
+pub struct Rest<N, B, const COUNT: usize> {
+    first: usize,
+    all: B,
+    thread: PhantomData<(fn() -> N, *mut ())>,
+}
+
+impl<N, B: Bounds<N>, const COUNT: usize> Rest<N, B, COUNT> {
+    /// The index with this number among the thread's, if it is below the length.
+    ///
+    /// # Panics
+    /// The thread has fewer indices. The check is gone where the compiler knows the number.
+    #[inline(always)]
+    #[must_use]
+    pub fn nth(&self, nth: usize) -> Option<Mine<N>> {
+        assert!(nth < COUNT);
+        let index = self.first + nth * 32;
+        // SAFETY: it was just compared; it is one of the thread's run, and warps have different runs.
+        if self.all.has(index) { Some(unsafe { Mine::new(index) }) } else { None }
     }
 }
 
