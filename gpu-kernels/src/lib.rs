@@ -14,12 +14,17 @@
 #![no_std]
 #![deny(unsafe_code)]
 
+pub mod atomics;
 pub mod coalescing;
 pub mod constant;
 pub mod copy;
 pub mod fill;
+pub mod gather;
+pub mod histogram;
 pub mod idioms;
+pub mod layout;
 pub mod matmul;
+pub mod scan;
 pub mod shuffle;
 pub mod stencil;
 pub mod storage;

@@ -1,5 +1,6 @@
 //! Unsafe kernels, each with the reason why no type here can make it safe. All other modules deny `unsafe_code`.
 //!
+//! - [`gather`]: a scatter with plain stores, which race unless the indices are a permutation.
 //! - [`idioms`]: the cost of bounds checks. `unchecked_*` show what unsafe code gains over checked code. The four transposes
 //!   share a tile through `Cell`, as such a kernel is written without types that know of barriers.
 //! - [`register`]: the products in registers read their sources and write C by vectors where rows are multiples of four, and
@@ -12,6 +13,7 @@
 //!   thread's cells by exclusive or.
 #![allow(unsafe_code)]
 
+pub mod gather;
 pub mod idioms;
 pub mod register;
 pub mod storage;

@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod articles;
+mod atomics;
 #[allow(unsafe_code, reason = "lends device memory by its address")]
 mod buffers;
 mod choices;
@@ -14,13 +15,18 @@ mod coalescing;
 mod constant;
 mod copy;
 mod findings;
+mod gather;
 mod gemm;
+mod histogram;
 mod idioms;
 #[allow(unsafe_code, reason = "the one place that hands launches to the driver")]
 mod launch;
+mod layout;
 mod maps;
 mod matmul;
+mod permutation;
 mod place;
+mod scan;
 mod shape;
 mod shuffle;
 mod stencil;
@@ -67,6 +73,11 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &unified::Unified,
     &storage::Storage,
     &idioms::Idioms,
+    &layout::Layout,
+    &gather::Gather,
+    &scan::Scan,
+    &histogram::Histogram,
+    &atomics::Atomics,
 ];
 
 /// The driver's own device-to-device copy of `bytes`: the copy ceiling.

@@ -45,6 +45,17 @@ pub struct LinkCounts {
     pub pages_at_once: u64,
 }
 
+/// What atomics of a launch hit most in global memory. Exact for counters within 256 KiB (addresses) and 2 MiB (sectors),
+/// else an upper bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HottestAtomics {
+    /// Operations of lanes on the address of 4 bytes with the most.
+    pub operations: u64,
+    /// Requests of warps to the sector with the most.
+    pub requests: u64,
+}
+
 /// The counters of one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteCounts {
@@ -95,6 +106,9 @@ pub struct LaunchCounters {
     pub camping_read: f64,
     /// The same for writes.
     pub camping_written: f64,
+    /// What atomics hit most.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub hottest: HottestAtomics,
     /// Over the host link.
     #[serde(default, skip_serializing_if = "is_default")]
     pub link: LinkCounts,

@@ -66,6 +66,18 @@ impl<T: Copy> PerThread<T> {
         self.0
     }
 
+    /// What `code` makes of each thread's value.
+    #[inline(always)]
+    pub(crate) fn then<R>(self, code: impl FnOnce(T) -> R) -> PerThread<R> {
+        PerThread(code(self.0))
+    }
+
+    /// The value, which the caller knows to be the same for all threads that run this code.
+    #[inline(always)]
+    pub(crate) fn uniform(self) -> T {
+        self.0
+    }
+
     /// Both values of each thread.
     #[inline(always)]
     #[must_use]
@@ -315,7 +327,7 @@ impl Block<Square> {
 /// Threads in whole warps that run together, so that lanes can exchange values: a [`Block`] or a [`Warp`].
 pub trait Lanes: Sealed {
     /// The layout of the threads.
-    type Shape: Shape;
+    type Shape: WholeWarps;
 
     /// Has each thread make a value of its own value.
     fn map<T, R, F>(&mut self, values: PerThread<T>, code: F) -> PerThread<R>
@@ -384,10 +396,10 @@ pub trait Lanes: Sealed {
 }
 
 /// The mask of a whole warp.
-const FULL: u32 = u32::MAX;
+pub(crate) const FULL: u32 = u32::MAX;
 
 impl<S: WholeWarps> Sealed for Block<S> {}
-impl Sealed for Warp {}
+impl<S: WholeWarps> Sealed for Warp<S> {}
 
 impl<S: WholeWarps> Lanes for Block<S> {
     type Shape = S;
@@ -403,45 +415,57 @@ impl<S: WholeWarps> Lanes for Block<S> {
 
 /// The first warp of the block, whose code this is.
 #[derive(Debug)]
-pub struct Warp(PhantomData<*mut ()>);
+pub struct Warp<S = Warps>(PhantomData<(S, *mut ())>);
 
-impl Warp {
+impl<S: WholeWarps> Warp<S> {
     /// Has each thread of the warp run `code`.
     #[inline(always)]
     pub fn each<R, F>(&mut self, code: F) -> PerThread<R>
     where
-        F: Fn(&Thread<Warps>) -> R + Contained,
+        F: Fn(&Thread<S>) -> R + Contained,
     {
         // SAFETY: the warp's code is run by its threads.
         PerThread(code(&unsafe { Thread::new() }))
     }
 }
 
-impl Lanes for Warp {
-    type Shape = Warps;
+impl<S: WholeWarps> Lanes for Warp<S> {
+    type Shape = S;
 
     #[inline(always)]
     fn map<T, R, F>(&mut self, values: PerThread<T>, code: F) -> PerThread<R>
     where
-        F: Fn(&Thread<Warps>, T) -> R + Contained,
+        F: Fn(&Thread<S>, T) -> R + Contained,
     {
         // SAFETY: the warp's code is run by its threads.
         PerThread(code(&unsafe { Thread::new() }, values.0))
     }
 }
 
-impl Block<Warps> {
+impl<S: WholeWarps> Block<S> {
     /// Has the first warp run `code`. A kernel that ends with it lets the other warps go.
     #[inline(always)]
     pub fn first_warp<F>(&mut self, code: F)
     where
-        F: Fn(&mut Warp) + Contained,
+        F: Fn(&mut Warp<S>) + Contained,
     {
         if thread::thread_idx_x() / 32 == 0 {
             code(&mut Warp(PhantomData));
         }
     }
 
+    /// Has the first warp run `code`, which gives its threads a value. The other threads get `otherwise`.
+    #[inline(always)]
+    pub fn first_warp_or<T, F>(&mut self, otherwise: T, code: F) -> PerThread<T>
+    where
+        T: Copy,
+        F: Fn(&mut Warp<S>) -> PerThread<T> + Contained,
+    {
+        if thread::thread_idx_x() / 32 == 0 { code(&mut Warp(PhantomData)) } else { PerThread(otherwise) }
+    }
+}
+
+impl Block<Warps> {
     /// Performs one step of a tree reduction. Each of the first `distance` threads combines its value with the cell of
     /// the thread `distance` further on, if the block has that one, and writes the result to its own cell. A tile and
     /// the threads' values hold the same before and after.

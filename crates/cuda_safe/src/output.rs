@@ -1,8 +1,6 @@
-//! Arrays that a kernel writes: each element by the one thread that the space assigns, or atomically by any.
+//! Arrays that a kernel writes, each element by the one thread that the space assigns, and a sum that all add to.
 
-use core::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
-
-use core::marker::PhantomData;
+use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use cuda_std::access::{Access, store_streaming};
 
@@ -167,41 +165,6 @@ impl<T: Bits, S: Space> Checked<T, S> {
         if index < self.length {
             // SAFETY: the array has the element, and it is this thread's alone.
             unsafe { self.first.add(index).write(value) }
-        }
-    }
-}
-
-/// An array that any thread may store to, each store being atomic (`st.relaxed`).
-#[derive(Debug)]
-pub struct Atomics<T, N> {
-    first: *mut T,
-    length: usize,
-    name: PhantomData<fn() -> N>,
-}
-
-impl<T, N> Clone for Atomics<T, N> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T, N> Copy for Atomics<T, N> {}
-
-impl<N> Atomics<f32, N> {
-    /// # Safety
-    /// `length` elements are there from `first` on, and nothing else touches them during the launch.
-    #[inline(always)]
-    pub(crate) unsafe fn new(first: *mut f32, length: usize) -> Self {
-        Self { first, length, name: PhantomData }
-    }
-
-    /// Stores to the element with this index, if the array has it. Of several stores one stays, and no order is promised.
-    #[inline(always)]
-    pub fn store(self, index: usize, value: f32) {
-        if index < self.length {
-            // SAFETY: the array has the element, which is touched by atomic stores alone.
-            unsafe { AtomicU32::from_ptr(self.first.add(index).cast()) }.store(value.to_bits(), Relaxed);
         }
     }
 }

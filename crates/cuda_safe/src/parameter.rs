@@ -1,10 +1,11 @@
 //! Passes a kernel's parameters from the host to the device, for the code that `#[kernel]` writes. Only the types that
 //! are parameters are for direct use: [`Width`] and [`PerBlock`].
 
+use crate::atomic::Atomics;
 use crate::bits::Bits;
 use crate::extent::{Extent, Length, Positive, Segmented};
 use crate::input::{In, InOrder, Matrix};
-use crate::output::{Atomics, Checked, Out, Sum};
+use crate::output::{Checked, Out, Sum};
 use crate::space::{FromLaunch, Has};
 
 /// Lanes of a segment of a warp: 2, 4, 8, 16 or 32.
@@ -160,13 +161,13 @@ impl<L, T: Bits, S: FromLaunch<L>> FromSlice<L> for Checked<T, S> {
     }
 }
 
-impl<L, N> FromSlice<L> for Atomics<f32, N> {
-    type Element = f32;
+impl<L, T: Bits, N> FromSlice<L> for Atomics<T, N> {
+    type Element = T;
 
     const ACCESS: u8 = b'-';
 
     #[inline(always)]
-    unsafe fn from_slice(first: *mut f32, length: usize, _: &L) -> Self {
+    unsafe fn from_slice(first: *mut T, length: usize, _: &L) -> Self {
         // SAFETY: promised by the caller.
         unsafe { Self::new(first, length) }
     }
@@ -325,7 +326,7 @@ mod host {
 
     slices_of_any_length! {
         [T: Bits, S: Space] Checked<T, S>, of T;
-        [N] Atomics<f32, N>, of f32;
+        [T: Bits, N] Atomics<T, N>, of T;
     }
 
     impl<T: Bits, R, C> Argument for Matrix<T, R, C> {

@@ -42,6 +42,11 @@ pub enum Line {}
 #[derive(Debug)]
 pub enum Warps {}
 
+/// All threads along x in whole warps, with `COUNT` positions each. A warp has `32 * COUNT` positions in a row, and a thread
+/// every 32nd of them.
+#[derive(Debug)]
+pub enum WarpRuns<const COUNT: usize> {}
+
 /// A [`Line`] of a single block of `THREADS`.
 #[derive(Debug)]
 pub enum OneBlock<const THREADS: u32> {}
@@ -122,6 +127,7 @@ impl AlongX for Line {}
 impl AlongX for Warps {}
 impl AlongX for Sliced {}
 impl<const COUNT: usize> AlongX for Runs<COUNT> {}
+impl<const COUNT: usize> AlongX for WarpRuns<COUNT> {}
 
 impl<const THREADS: u32> AlongX for OneBlock<THREADS> {
     #[inline(always)]
@@ -143,10 +149,11 @@ impl<const THREADS: u32> Linear for OneBlock<THREADS> {}
 /// Shapes whose blocks are whole warps, all along x.
 #[diagnostic::on_unimplemented(
     message = "the blocks of a `{Self}` may not be whole warps",
-    label = "take `Warps`"
+    label = "take `Warps`, or `WarpRuns` for several positions per thread"
 )]
-pub trait WholeWarps: Linear {}
+pub trait WholeWarps: AlongX {}
 impl WholeWarps for Warps {}
+impl<const COUNT: usize> WholeWarps for WarpRuns<COUNT> {}
 
 /// Shapes in which a thread has one position (x, y).
 #[diagnostic::on_unimplemented(
@@ -183,6 +190,7 @@ sealed! {
     [] Warps;
     [const THREADS: u32] OneBlock<THREADS>;
     [const COUNT: usize] Runs<COUNT>;
+    [const COUNT: usize] WarpRuns<COUNT>;
     [] Sliced;
     [] Plane;
     [const COUNT: usize] Unrolled<COUNT>;
@@ -225,6 +233,18 @@ mod host {
 
         fn fits(shape: &launch::Shape) -> bool {
             line(shape) && shape.block[0].is_multiple_of(32)
+        }
+    }
+
+    impl<const COUNT: usize> Shape for WarpRuns<COUNT> {
+        const IS_POSSIBLE: bool = are_places(COUNT);
+
+        fn needs() -> String {
+            Warps::needs()
+        }
+
+        fn fits(shape: &launch::Shape) -> bool {
+            Warps::fits(shape)
         }
     }
 
@@ -348,6 +368,9 @@ mod device {
 
     impl Shape for Line {}
     impl Shape for Warps {}
+    impl<const COUNT: usize> Shape for WarpRuns<COUNT> {
+        const IS_POSSIBLE: bool = are_places(COUNT);
+    }
     impl<const THREADS: u32> Shape for OneBlock<THREADS> {}
     impl<const COUNT: usize> Shape for Runs<COUNT> {
         const IS_POSSIBLE: bool = are_places(COUNT);

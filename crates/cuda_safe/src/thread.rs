@@ -8,7 +8,7 @@ use crate::extent::{Bounds, Extent};
 use crate::place::{Mine, Mine2, OfBlock, OfWarp, Own, Run, Run2};
 use crate::sealed::Key;
 use crate::shape::{
-    AlongX, Diagonal, Fixed, Line, Linear, Planar, Plane, Runs, Shape, Square, Unrolled, WholeWarps,
+    AlongX, Diagonal, Fixed, Line, Linear, Planar, Plane, Runs, Shape, Square, Unrolled, WarpRuns, WholeWarps,
 };
 
 /// One thread of a launch.
@@ -40,6 +40,13 @@ impl<S: AlongX> Thread<S> {
     #[must_use]
     pub fn x(&self) -> u32 {
         thread::thread_idx_x()
+    }
+
+    /// The number of the thread's block in the grid.
+    #[inline(always)]
+    #[must_use]
+    pub fn block_number(&self) -> usize {
+        thread::block_idx_x() as usize
     }
 
     /// The thread's place in what has one for each thread.
@@ -106,7 +113,10 @@ impl<S: WholeWarps> Thread<S> {
     /// has any of the warp's elements.
     #[inline(always)]
     #[must_use]
-    pub fn of_warp<N>(&self, all: impl Bounds<N>) -> Option<OfWarp<N>> {
+    pub fn of_warp<N>(&self, all: impl Bounds<N>) -> Option<OfWarp<N>>
+    where
+        S: Linear,
+    {
         let index = self.number();
         // SAFETY: it is the warp's number, since blocks are whole warps, and one thread of the warp gets it.
         if warp::lane_id() == 0 && all.has(index) { Some(unsafe { OfWarp::new(index / 32) }) } else { None }
@@ -132,6 +142,47 @@ impl<const COUNT: usize> Thread<Runs<COUNT>> {
                 if all.has(index) { Some(unsafe { Mine::new(index) }) } else { None }
             }))
         }
+    }
+}
+
+impl<const COUNT: usize> Thread<WarpRuns<COUNT>> {
+    /// The thread's `COUNT` indices, if `all` has all of them; else those that it has.
+    ///
+    /// # Errors
+    /// Not all of them are there.
+    #[inline(always)]
+    pub fn run<N, B: Bounds<N>>(&self, all: B) -> Result<Run<N, COUNT>, Rest<N, B, COUNT>> {
+        let number = self.number();
+        let first = number / 32 * 32 * COUNT + number % 32;
+        if all.has(first + (COUNT - 1) * 32) {
+            // SAFETY: the last one is below the length, and so are those before it; warps have different runs.
+            Ok(unsafe { Run::new(first, 32) })
+        } else {
+            Err(Rest { first, all, thread: PhantomData })
+        }
+    }
+}
+
+/// Those of a thread's indices that are below the length, if not all of them are; see [`Thread::run`].
+#[derive(Debug)]
+pub struct Rest<N, B, const COUNT: usize> {
+    first: usize,
+    all: B,
+    thread: PhantomData<(fn() -> N, *mut ())>,
+}
+
+impl<N, B: Bounds<N>, const COUNT: usize> Rest<N, B, COUNT> {
+    /// The index with this number among the thread's, if it is below the length.
+    ///
+    /// # Panics
+    /// The thread has fewer indices. The check is gone where the compiler knows the number.
+    #[inline(always)]
+    #[must_use]
+    pub fn nth(&self, nth: usize) -> Option<Mine<N>> {
+        assert!(nth < COUNT);
+        let index = self.first + nth * 32;
+        // SAFETY: it was just compared; it is one of the thread's run, and warps have different runs.
+        if self.all.has(index) { Some(unsafe { Mine::new(index) }) } else { None }
     }
 }
 

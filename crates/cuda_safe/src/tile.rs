@@ -104,6 +104,13 @@ pub struct Cells<'a, T, L> {
     layout: PhantomData<(&'a mut T, L)>,
 }
 
+impl<T, L> Cells<'_, T, L> {
+    #[inline(always)]
+    pub(crate) fn pointer(&self) -> *mut T {
+        self.first
+    }
+}
+
 /// Tiles at a barrier: what was written becomes full, what was full becomes fresh. A tuple shares one barrier.
 #[diagnostic::on_unimplemented(
     message = "a barrier does nothing for `{Self}`",

@@ -3,8 +3,10 @@
 //! - The types here are floats that threads change without losing each other's changes, at the scope of the block, the
 //!   device or the system. They work on the host as well, where a compare-and-swap loop stands in for the instruction.
 //! - [`mid`] has functions on raw pointers that take an [`Ordering`]; [`intrinsics`] has one function for each instruction.
+//! - [`in_space`] has the relaxed operations with the memory's name in the instruction, and reductions (`red`).
 //! - For integers `core::sync::atomic` works on the GPU: `AtomicU32::fetch_add` is `atom.add.u32` at system scope.
 
+pub mod in_space;
 pub mod intrinsics;
 pub mod mid;
 

@@ -19,6 +19,7 @@ mod block;
 mod by_site;
 mod distinct;
 mod host_pages;
+mod hottest;
 mod l1;
 mod l2;
 mod launch;
@@ -38,8 +39,8 @@ mod windows;
 mod worst;
 
 pub use counters::{
-    Access, AccessKind, AtomicCounts, ConstantCounts, Counts, DramCounts, LaunchCounters, LinkCounts,
-    MemoryCounts, Metric, SharedCounts, SiteCounts,
+    Access, AccessKind, AtomicCounts, ConstantCounts, Counts, DramCounts, HottestAtomics, LaunchCounters,
+    LinkCounts, MemoryCounts, Metric, SharedCounts, SiteCounts,
 };
 pub use l2::L2State;
 pub use launch::{Modelled, SourcePlace};

@@ -42,3 +42,35 @@ pub(super) const MASSIVELY_PARALLEL: Article = Article {
     year: 2016,
     url: "https://shop.elsevier.com/books/programming-massively-parallel-processors/kirk/978-0-12-811986-0",
 };
+
+/// Atomics that a warp joins into one.
+pub(super) const AGGREGATED_ATOMICS: Article = Article {
+    title: "CUDA Pro Tip: Optimized Filtering with Warp-Aggregated Atomics",
+    author: "Andrey Adinetz",
+    year: 2014,
+    url: "https://developer.nvidia.com/blog/cuda-pro-tip-optimized-filtering-warp-aggregated-atomics/",
+};
+
+/// Histograms by atomics of shared memory.
+pub(super) const HISTOGRAMS: Article = Article {
+    title: "GPU Pro Tip: Fast Histograms Using Shared Atomics on Maxwell",
+    author: "Nikolay Sakharnykh",
+    year: 2015,
+    url: "https://developer.nvidia.com/blog/gpu-pro-tip-fast-histograms-using-shared-atomics-maxwell/",
+};
+
+/// Prefix sums in one pass.
+pub(super) const LOOK_BACK: Article = Article {
+    title: "Single-pass Parallel Prefix Scan with Decoupled Look-back",
+    author: "Duane Merrill, Michael Garland",
+    year: 2016,
+    url: "https://research.nvidia.com/publication/single-pass-parallel-prefix-scan-decoupled-look-back",
+};
+
+/// Access by index, in patterns between in order and random.
+pub(super) const SPATTER: Article = Article {
+    title: "Evaluating Gather and Scatter Performance on CPUs and GPUs",
+    author: "Patrick Lavin, Jeffrey Young, Richard Vuduc, Jason Riedy, Aaron Vose, Daniel Ernst",
+    year: 2020,
+    url: "https://doi.org/10.1145/3422575.3422794",
+};

@@ -3,11 +3,16 @@
 //! A finding says only what its rows show: a clause whose rows are missing is left out, and without any clause there is no
 //! finding. Rows that are INVALID, untimed or of a C++ twin have no part in it.
 
+pub(super) mod atomics;
 pub(super) mod coalescing;
 pub(super) mod constant;
 pub(super) mod copy;
+pub(super) mod gather;
+pub(super) mod histogram;
 pub(super) mod idioms;
+pub(super) mod layout;
 pub(super) mod matmul;
+pub(super) mod scan;
 pub(super) mod shuffle;
 pub(super) mod stencil;
 pub(super) mod storage;

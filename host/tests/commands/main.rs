@@ -8,6 +8,7 @@ mod diff;
 mod explain;
 mod idioms;
 mod matmul;
+mod patterns;
 mod report;
 mod shuffle;
 mod simulated;

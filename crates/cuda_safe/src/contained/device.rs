@@ -1,10 +1,11 @@
 //! [`Contained`] as an auto trait. A file of its own, since a stable compiler warns of the syntax where it reads it.
 
+use crate::atomic::Atomics;
 use crate::bits::Bits;
 use crate::block::PerThread;
 use crate::constant::Constant;
 use crate::input::{In, InOrder, Matrix};
-use crate::output::{Atomics, Checked, Out, Sum};
+use crate::output::{Checked, Out, Sum};
 use crate::space::Space;
 use crate::tile::{Layout, Tile};
 use core::cell::{Cell, RefCell, UnsafeCell};
@@ -48,7 +49,7 @@ unsafe impl<T: Bits, R, C> Contained for Matrix<T, R, C> {}
 unsafe impl<T: Bits, S: Space> Contained for Out<T, S> {}
 // SAFETY: as for `Out`.
 unsafe impl<T: Bits, S: Space> Contained for Checked<T, S> {}
-// SAFETY: as for `Out`.
+// SAFETY: what it returns takes a `Thread`.
 unsafe impl<T: Bits, N> Contained for Atomics<T, N> {}
 // SAFETY: as for `Out`.
 unsafe impl<T> Contained for Sum<T> {}

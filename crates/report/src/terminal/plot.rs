@@ -194,7 +194,9 @@ impl Plot {
         let mut put = |position: &Position| {
             let length = position.label.chars().count();
             let middle = (position.x * width.saturating_sub(1) as f64).round() as usize;
-            let start = middle.saturating_sub(length / 2).min((width + 1).saturating_sub(length));
+            // Without names beside the axis nothing fits behind its end.
+            let end = (width + 1).min(line.len());
+            let start = middle.saturating_sub(length / 2).min(end.saturating_sub(length));
             let free = start.saturating_sub(2)..(start + length + 2).min(line.len());
             let room = line[free].iter().all(|letter| *letter == ' ');
             if room {

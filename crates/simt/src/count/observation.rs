@@ -3,6 +3,7 @@
 use super::block::{GROUP_SHIFT, Group};
 use super::by_site::BySite;
 use super::host_pages::{self, HostPages, OfHost};
+use super::hottest::Hottest;
 use super::l2::L2State;
 use super::observer::CounterObserver;
 use super::run::{Run, Totals};
@@ -16,7 +17,7 @@ use crate::memory::Memory;
 use crate::model::unified::PAGE_BYTES;
 use crate::observe::Observation;
 use counters::Counts;
-use counters::{DramCounts, LaunchCounters, LinkCounts, SiteCounts};
+use counters::{DramCounts, HottestAtomics, LaunchCounters, LinkCounts, SiteCounts};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts a launch: the observation to pass to [`launch`].
@@ -125,6 +126,7 @@ impl CounterObservation {
         let mut worst = Worst::default();
         let mut totals = Totals::default();
         let mut host_pages = HostPages::new(self.of_host.clone());
+        let mut hottest = Hottest::default();
         for mut run in std::mem::take(self.pool.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             run.settle(&self.rules);
             for (site, of_run) in run.counts.iter().filter(|(_, counts)| **counts != Counts::default()) {
@@ -133,12 +135,13 @@ impl CounterObservation {
             worst.add(&run.worst);
             totals += run.totals;
             host_pages.add(&run.host_pages);
+            hottest.add(run.hottest);
         }
         [self.link.split_loads, self.link.split_stores] = host_pages.split;
         self.link.page_changes = host_pages.changes;
         self.link.pages_at_once = host_pages.at_once();
         let worst = worst.into_accesses(self.shape.grid);
-        let counters = LaunchCounters { worst, ..self.counters(&counts, &totals) };
+        let counters = LaunchCounters { worst, hottest: hottest.most(), ..self.counters(&counts, &totals) };
         Finished { counters, l2: self.l2, managed: self.windows.finish_managed() }
     }
 
@@ -182,6 +185,7 @@ impl CounterObservation {
             dram_written,
             camping_read,
             camping_written,
+            hottest: HottestAtomics::default(),
             link: self.link,
             managed_pages: self.windows.managed.iter().map(|window| window.pages.len() as u64).sum(),
             managed_blocks: self.windows.managed.iter().map(ManagedWindow::blocks).sum(),

@@ -486,8 +486,7 @@ impl CounterObserver {
         let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
         let request =
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
-        let is_atomic = matches!(access.operation, Operation::Atomic | Operation::Reduction);
-        if is_atomic {
+        if is_atomic(access.operation) {
             let rounds = distinct::conflicts(&request, self.rules.level).rounds;
             self.run.shared.atomic_wavefronts(at.site, &request, rounds)
         } else {
@@ -523,6 +522,11 @@ impl CounterObserver {
         constant.replays += u64::from(issues - 1);
         self.run.worst.note(at, access, Cost::Wavefronts(issues));
     }
+}
+
+#[inline(always)]
+fn is_atomic(operation: Operation) -> bool {
+    matches!(operation, Operation::Atomic | Operation::Reduction)
 }
 
 /// Adds some requests of the same traffic.
@@ -584,6 +588,9 @@ impl Observer for CounterObserver {
         if at.block != self.block {
             self.change_to(at.block);
         }
+        if access.space == Space::Global && is_atomic(access.operation) {
+            self.run.hottest.note(access.active, |lane| access.addresses[lane as usize]);
+        }
         match access.space {
             Space::Global => self.global(at, access),
             Space::Shared => self.shared(at, access),
@@ -599,6 +606,9 @@ impl Observer for CounterObserver {
         }
         if at.block != self.block {
             self.change_to(at.block);
+        }
+        if access.space == Space::Global && is_atomic(access.operation) {
+            self.run.hottest.note(access.active, |lane| access.address(lane));
         }
         self.steady(at, access);
     }

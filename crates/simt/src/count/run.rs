@@ -3,6 +3,7 @@
 use super::block::{BlockMemory, Group};
 use super::by_site::BySite;
 use super::host_pages::{HostPages, OfHost};
+use super::hottest::Hottest;
 use super::shape::Rules;
 use super::shared::SharedMemory;
 use super::steady::Memo;
@@ -60,6 +61,7 @@ pub(super) struct Run {
     pub(super) partitions: Vec<WindowPartitions>,
     pub(super) trails: Trails,
     pub(super) host_pages: HostPages,
+    pub(super) hottest: Hottest,
     pub(super) shared: SharedMemory,
     most_groups: usize,
 }
@@ -77,6 +79,7 @@ impl Run {
             partitions: Vec::new(),
             trails: Trails::new(managed),
             host_pages: HostPages::new(of_host),
+            hottest: Hottest::default(),
             shared: SharedMemory::new(rules.banks, rules.level),
             most_groups: MOST_GROUPS,
         }

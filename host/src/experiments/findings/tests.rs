@@ -373,3 +373,102 @@ fn idioms_are_held_against_unchecked_code() {
         )
     );
 }
+
+#[test]
+fn layouts_are_held_against_an_array_of_structures() {
+    let rows = [
+        row("layout_aos3_one", 1000.0),
+        row("layout_soa3_one", 2700.0),
+        row("layout_aos3_all", 3000.0),
+        row("layout_soa3_all", 3300.0),
+        row("layout_aos4_all", 2000.0),
+        row("layout_vector_all", 4100.0),
+    ];
+    assert_eq!(
+        found("layout", &rows).as_deref(),
+        Some(
+            "One field of three is updated 2.7 times as fast in an array of its own as among structures; all three fields \
+             together 1.10 times as fast; structures of four as vectors 2.05 times as fast as by scalars."
+        )
+    );
+    assert_eq!(
+        found("layout", &rows[4..]).as_deref(),
+        Some("Structures of four as vectors 2.05 times as fast as by scalars.")
+    );
+}
+
+#[test]
+fn random_indices_are_held_against_sorted_ones() {
+    let of = |kernel: &str, order: &str, rate| row(kernel, rate).with("order", order);
+    let rows = [
+        of("gather", "sorted", 4000.0),
+        of("gather", "blocks of 128 B", 3900.0),
+        of("gather", "blocks of 32 B", 2000.0),
+        of("gather", "random", 500.0),
+        of("scatter", "random", 280.0),
+        of("scatter_unchecked", "random", 280.0),
+    ];
+    assert_eq!(
+        found("gather", &rows).as_deref(),
+        Some(
+            "At random indices a gather keeps 12.5% of its rate in order; blocks of 128 B are within 5% of sorted indices; \
+             relaxed stores take 1.00 times as long as plain ones."
+        )
+    );
+}
+
+#[test]
+fn equal_bytes_are_held_against_uniform_ones() {
+    let of = |kernel: &str, input: &str, rate| row(kernel, rate).with("input", input);
+    let rows = [
+        of("histogram_global", "uniform", 50.0),
+        of("histogram_global", "equal", 100.0),
+        of("histogram_shared", "uniform", 900.0),
+        of("histogram_shared", "equal", 300.0),
+    ];
+    assert_eq!(
+        found("histogram", &rows).as_deref(),
+        Some(
+            "Of uniform bytes histogram_shared counts most, 900 GB/s; of equal bytes histogram_shared counts most, 300 GB/s; \
+             equal bytes speed histogram_global up by 2.0; equal bytes slow histogram_shared down by 3.0."
+        )
+    );
+}
+
+#[test]
+fn one_pass_is_held_against_three_kernels() {
+    let rows = [
+        row("scan_hillis_steele", 1500.0),
+        row("scan_shuffle", 3000.0),
+        row("scan_apply", 2400.0),
+        row("scan_lookback", 3600.0),
+    ];
+    assert_eq!(
+        found("scan", &rows).as_deref(),
+        Some(
+            "The single pass reaches 90% of the copy's bandwidth; the scan by three kernels reaches 60% of the copy's \
+             bandwidth; one pass is 1.50 times as fast as three kernels; within blocks scan_shuffle is 2.0 times as fast as \
+             scan_hillis_steele."
+        )
+    );
+}
+
+#[test]
+fn one_address_is_held_against_one_per_thread() {
+    let of = |kernel: &str, addresses, rate| row(kernel, rate).at(Precision::F32, "addresses", addresses);
+    let rows = [
+        of("atomics_global_add_u32", 1, 40.0),
+        of("atomics_global_add_u32", 262_144, 1000.0),
+        of("atomics_global_redux_u32", 1, 60.0),
+        of("atomics_global_fetch_u32", 1, 2.0),
+        of("atomics_global_fetch_u32", 262_144, 800.0),
+        of("atomics_shared_add_u32", 1, 100.0),
+    ];
+    assert_eq!(
+        found("atomics", &rows).as_deref(),
+        Some(
+            "Reductions in global memory on one address run at 4% of their rate on one per thread; adding up in the warp first \
+             makes them 1.5 times as fast; atomics with a result on one address run at 0.2% of their rate on one per thread."
+        )
+    );
+}

@@ -31,12 +31,13 @@ const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.compute_90.ptx
 const LAUNCHES: u32 = 12;
 
 /// Kernels whose threads the types do not keep apart: what they need is in their own `# Safety`.
-const UNCHECKED: [&str; 12] = [
+const UNCHECKED: [&str; 13] = [
     "asserted_transpose",
     "checked_transpose",
     "iterated_transpose",
     "matmul_register",
     "matmul_register_wide",
+    "scatter_unchecked",
     "storage_global",
     "storage_managed",
     "tile_vector",
@@ -200,6 +201,13 @@ macro_rules! cases {
     ($($($path:ident)::+ => |$device:ident, $draw:ident| $body:expr;)*) => {
         &[$((<$($path)::+ as cuda_launch::Kernel>::NAME, |$device, $draw| $body)),*]
     };
+}
+
+mod patterns;
+
+/// The cases of all files.
+fn cases() -> impl Iterator<Item = &'static Case> {
+    CASES.iter().chain(patterns::CASES)
 }
 
 /// A matrix from one buffer to another: source and destination of a transpose's size, then its sides.
@@ -504,10 +512,10 @@ where
 #[test]
 fn every_safe_kernel_has_a_case() {
     let signatures = Signatures::of(PTX);
-    let has_case = |name: &str| CASES.iter().any(|(kernel, _)| *kernel == name) || UNCHECKED.contains(&name);
+    let has_case = |name: &str| cases().any(|(kernel, _)| *kernel == name) || UNCHECKED.contains(&name);
     let without: Vec<&str> = signatures.names().filter(|name| !has_case(name)).collect();
     assert!(without.is_empty(), "write a case for each of these, above: {without:?}");
-    let known = CASES.iter().map(|(name, _)| *name).chain(UNCHECKED);
+    let known = cases().map(|(name, _)| *name).chain(UNCHECKED);
     let gone: Vec<&str> = known.filter(|name| !signatures.has(name)).collect();
     assert!(gone.is_empty(), "the module has no such kernels: {gone:?}");
 }
@@ -518,7 +526,7 @@ fn no_launch_of_a_safe_kernel_does_what_the_checks_find() {
     // After a fault nothing runs any more, so the launch cannot be reduced.
     let config =
         Config { cases: LAUNCHES, max_shrink_iters: 0, failure_persistence: None, ..Config::default() };
-    for (name, launch) in CASES {
+    for (name, launch) in cases() {
         let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
         let outcome = TestRunner::new_with_rng(config.clone(), random).run(&draws(), |draw| {
             launch(&device, &draw);

@@ -1,0 +1,29 @@
+//! The finding of `atomics`.
+
+use super::{percent, sentence, speedup, timed};
+use record::Record;
+
+/// What one address costs against one per thread, with and without a result, and what adding up in the warp gains there.
+pub(in super::super) fn atomics(rows: &[&Record]) -> Option<String> {
+    let rows = timed(rows);
+    let at = |row: &Record| row.parameters.swept.as_ref().map(|swept| swept.value);
+    let of = |kernel: &str| rows.iter().copied().filter(|row| row.kernel == kernel).collect::<Vec<_>>();
+    let one = |kernel: &str| of(kernel).into_iter().find(|row| at(row) == Some(1));
+    let contention = |kernel: &str| {
+        let most = of(kernel).into_iter().max_by_key(|row| at(row)).filter(|row| at(row) > Some(1))?;
+        Some(speedup(one(kernel)?, most))
+    };
+    let clause = |kernel: &str, what: &str| {
+        let share = percent(contention(kernel)?);
+        Some(format!("{what} on one address run at {share} of their rate on one per thread"))
+    };
+    let joined = one("atomics_global_redux_u32").zip(one("atomics_global_add_u32")).map(|(joined, plain)| {
+        format!("adding up in the warp first makes them {:.1} times as fast", speedup(joined, plain))
+    });
+    sentence([
+        clause("atomics_global_add_u32", "reductions in global memory"),
+        joined,
+        clause("atomics_global_fetch_u32", "atomics with a result"),
+        clause("atomics_shared_add_u32", "reductions in shared memory"),
+    ])
+}

@@ -1,0 +1,31 @@
+//! The finding of `histogram`.
+
+use super::{fastest, sentence, speedup, timed};
+use record::Record;
+
+/// The fastest kernel for each input, and what equal bytes cost the others.
+pub(in super::super) fn histogram(rows: &[&Record]) -> Option<String> {
+    let rows = timed(rows);
+    let input =
+        |row: &Record, name: &str| row.parameters.more.get("input").is_some_and(|input| input == name);
+    let best = |name: &str| fastest(rows.iter().copied().filter(|row| input(row, name)));
+    let fastest_of = |name: &str| {
+        best(name)
+            .map(|row| format!("of {name} bytes {} counts most, {:.0} GB/s", row.kernel, super::rate(row)))
+    };
+    let of =
+        |kernel: &str, name: &str| rows.iter().copied().find(|row| row.kernel == kernel && input(row, name));
+    let slower = |kernel: &str| {
+        let times = speedup(of(kernel, "uniform")?, of(kernel, "equal")?);
+        Some(match times {
+            1.0.. => format!("equal bytes slow {kernel} down by {times:.1}"),
+            _ => format!("equal bytes speed {kernel} up by {:.1}", 1.0 / times),
+        })
+    };
+    sentence([
+        fastest_of("uniform"),
+        fastest_of("equal"),
+        slower("histogram_global"),
+        slower("histogram_shared"),
+    ])
+}
