@@ -5,6 +5,7 @@
 //! - [`register`]: the products in registers read their sources and write C by vectors where rows are multiples of four, and
 //!   element by element elsewhere. They choose by the sizes, so the alignment of their vectors follows from numbers that no
 //!   type carries.
+//! - [`staged`]: sums through rings of stages in shared memory, which copies fill beside the threads that read them.
 //! - [`tensor`]: products on tensor cores. Warps act together on tiles that the copy engine writes while they run, which types
 //!   express only in part.
 //! - [`storage`]: kernels that write variables of the module, which no signature shows.
@@ -14,6 +15,7 @@
 
 pub mod idioms;
 pub mod register;
+pub mod staged;
 pub mod storage;
 pub mod tensor;
 pub mod vectors;

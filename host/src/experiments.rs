@@ -23,6 +23,7 @@ mod matmul;
 mod place;
 mod shape;
 mod shuffle;
+mod staged;
 mod stencil;
 mod storage;
 mod transpose;
@@ -67,6 +68,7 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &unified::Unified,
     &storage::Storage,
     &idioms::Idioms,
+    &staged::Async,
 ];
 
 /// The driver's own device-to-device copy of `bytes`: the copy ceiling.

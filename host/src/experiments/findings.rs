@@ -9,6 +9,7 @@ pub(super) mod copy;
 pub(super) mod idioms;
 pub(super) mod matmul;
 pub(super) mod shuffle;
+pub(super) mod staged;
 pub(super) mod stencil;
 pub(super) mod storage;
 pub(super) mod transpose;
