@@ -2,6 +2,7 @@
 //!
 //! - [`idioms`]: the cost of bounds checks. `unchecked_*` show what unsafe code gains over checked code. The four transposes
 //!   share a tile through `Cell`, as such a kernel is written without types that know of barriers.
+//! - [`launch`]: kernels with many parameters, and one for dependent launches.
 //! - [`register`]: the products in registers read their sources and write C by vectors where rows are multiples of four, and
 //!   element by element elsewhere. They choose by the sizes, so the alignment of their vectors follows from numbers that no
 //!   type carries.
@@ -14,6 +15,7 @@
 #![allow(unsafe_code)]
 
 pub mod idioms;
+pub mod launch;
 pub mod register;
 pub mod staged;
 pub mod storage;

@@ -26,11 +26,13 @@ mod shuffle;
 mod staged;
 mod stencil;
 mod storage;
+mod streams;
+mod transfer;
 mod transpose;
 mod unified;
 
 pub(crate) use self::{
-    buffers::{Buffers, Written},
+    buffers::{Buffers, Part, Written},
     choices::{Choices, Matrices, Pattern, SIZES},
     gemm::Gemm,
     launch::{KernelInfo, QueueWork, Work},
@@ -69,6 +71,7 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &storage::Storage,
     &idioms::Idioms,
     &staged::Async,
+    &transfer::Transfer,
 ];
 
 /// The driver's own device-to-device copy of `bytes`: the copy ceiling.
@@ -309,6 +312,8 @@ pub(crate) struct Point {
     pub work: Work,
     /// Done once before the first launch, and not timed; the buffers are filled again after it.
     pub before_all: Option<Box<QueueWork>>,
+    /// How a row of launches is handed to the device.
+    pub handing: Handing,
     /// Queued before each launch, and not timed: a sample is then one launch by itself.
     pub before_each: Option<Box<QueueWork>>,
     /// Looks at the buffers around the last launch; what it tells goes into the record's `observed`.
@@ -337,6 +342,7 @@ impl Point {
             shape,
             work,
             before_all: None,
+            handing: Handing::Usual,
             before_each: None,
             observe: None,
         }
@@ -354,6 +360,18 @@ impl Point {
         shape::shared_fits(&shape, device)?;
         Ok(Point { shape, ..self })
     }
+}
+
+/// How a row of launches is handed to the device. All but the usual way also measure the time of the host's calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Handing {
+    /// One by one, and as a graph if they are too short for that.
+    #[default]
+    Usual,
+    /// One by one, by a call each, however short they are.
+    Calls,
+    /// As a graph.
+    Graph,
 }
 
 /// A buffer.

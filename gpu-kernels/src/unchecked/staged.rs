@@ -169,7 +169,12 @@ pub unsafe fn async_bulk(source: &[U32x4], sums: &[Cell<u32>], stages: u32) {
     ),
     shared = block.count() * 16 * stages + 1024
 )]
-pub unsafe fn async_tensor(source: GridConstant<TensorMap>, sums: &[Cell<u32>], stages: u32, vectors: usize) {
+pub unsafe fn async_tensor(
+    source: GridConstant<'_, TensorMap>,
+    sums: &[Cell<u32>],
+    stages: u32,
+    vectors: usize,
+) {
     let walk = Walk::new(vectors);
     let (start, map) = (aligned_dynamic_shared(), source.map());
     let opposite = walk.opposite();

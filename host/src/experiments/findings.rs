@@ -12,6 +12,7 @@ pub(super) mod shuffle;
 pub(super) mod staged;
 pub(super) mod stencil;
 pub(super) mod storage;
+pub(super) mod transfer;
 pub(super) mod transpose;
 pub(super) mod unified;
 

@@ -94,7 +94,7 @@ pub(crate) fn why_not(kernel: &str, device: &DeviceInfo) -> Option<String> {
 }
 
 /// Notes on those of the kernels that the device cannot run: those with the same reason in one.
-pub(crate) fn left_out<'k>(kernels: impl Iterator<Item = &'k str>, device: &DeviceInfo) -> Vec<String> {
+pub(crate) fn left_out(kernels: impl Iterator<Item = &'static str>, device: &DeviceInfo) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for kernel in kernels {
         let Some(reason) = why_not(kernel, device) else { continue };
