@@ -43,7 +43,7 @@ pub(crate) use self::{
 };
 pub(crate) use crate::symbols::Symbol;
 use record::Record;
-pub(crate) use record::{BytesMoved, Precision};
+pub(crate) use record::{BytesMoved, Operations, Precision};
 use report::{Article, Picture};
 
 use crate::{
@@ -296,6 +296,8 @@ pub(crate) struct Point {
     /// Floating-point operations of one launch, a fused multiplication and addition being two; `None` where they are not
     /// what the experiment is about.
     pub flops: Option<u64>,
+    /// The operations of one launch that the row's figure is about; `None` where it is about bytes or arithmetic.
+    pub operations: Option<Operations>,
     /// The product that it computes of its buffers, for libraries that compute the same; `None` where it is none.
     pub product: Option<Gemm>,
     /// The buffers that it works on.
@@ -334,6 +336,7 @@ impl Point {
             },
             bytes: BytesMoved { read: 0, written: 0, footprint: 0 },
             flops: None,
+            operations: None,
             product: None,
             buffers: Vec::new(),
             maps: Vec::new(),

@@ -11,8 +11,8 @@ use crate::{
     simulated::Card,
 };
 use record::{
-    Backend, Ceiling, Conditions, Counted, DeviceInfo, Language, Peak, Precision, RUN_SCHEMA, Record,
-    Residence, Run, SCHEMA, Times, Timing, Unfilled,
+    Backend, Ceiling, Conditions, Counted, DeviceInfo, Language, Measure, Operations, Peak, Precision,
+    RUN_SCHEMA, Record, Residence, Run, SCHEMA, Times, Timing, Unfilled,
 };
 use remarks::{About, Above, residence};
 use report::explanation;
@@ -67,12 +67,15 @@ impl Recorder<'_> {
         let percent_of_copy = percent_of(self.copy.map(|copy| copy.gb_per_s));
         let above = Above { peak: percent_of_peak > Some(100.0), copy: percent_of_copy > Some(100.0) };
         let gflop_per_s = times.zip(point.flops).map(|(times, flops)| Times::gb_per_s(flops, times.median));
+        let figure_of = |of: fn(Operations, f64) -> f64| Some(of(point.operations?, times?.median));
         let arithmetic_intensity = point.flops.filter(|_| moved > 0).map(|flops| flops as f64 / moved as f64);
         let rereads = point.bytes.read > 2 * point.bytes.footprint;
         let about = About { above, language, residence, method: measurement.method, rereads };
         let unfilled = Unfilled::of(point.parameters.grid, self.device.multiprocessors);
         let unfilled = unfilled.map(|unfilled| format!("{unfilled}: the card is not filled"));
-        let remarks = about.remark().into_iter().chain(unfilled).filter(|_| times.is_some());
+        // The time of single operations is about neither bandwidth nor a full card.
+        let is_time = point.operations.is_some_and(|of| Measure::Operations(of.kind).is_time());
+        let remarks = about.remark().into_iter().chain(unfilled).filter(|_| times.is_some() && !is_time);
         let remarks: Vec<String> = remarks.chain(self.differences(point, language)).collect();
         let note = measurement.fault.clone().or_else(|| (!remarks.is_empty()).then(|| remarks.join("; ")));
         Record {
@@ -93,6 +96,9 @@ impl Recorder<'_> {
             percent_of_copy,
             gflop_per_s,
             arithmetic_intensity,
+            operations: point.operations,
+            ns_per_operation: figure_of(Operations::ns_each),
+            gop_per_s: figure_of(Operations::gop_per_s),
             verified,
             note,
             explanation: verified.then(|| {

@@ -12,7 +12,7 @@ const RECORD: &str = r#"{"schema":"coalesce.record/1","experiment":"offset","ker
     {"precision":"f32","bytes":4096,"elements":1024,"block":256,"grid":4,"swept":"offset","offset":3},"bytes":{"read":1,
     "written":1,"footprint":1},"residence":"L2","time_ms":{"median":1.0,"min":1.0,"max":1.0,"samples":2},"samples_ms":
     [1.0,1.0],"gb_per_s":1.0,"percent_of_peak":1.0,"percent_of_copy":1.0,"gflop_per_s":1.0,"arithmetic_intensity":1.0,
-    "verified":true,"note":"n","explanation":"e","observed":{"faults":1},"timing":{"method":"modelled",
+    "operations":{"kind":"load","count":1},"ns_per_operation":1.0,"gop_per_s":1.0,"verified":true,"note":"n","explanation":"e","observed":{"faults":1},"timing":{"method":"modelled",
     "launches_per_sample":1,"load":"sustained"},"peak":{"gb_per_s":1.0,"source":"s"},"copy":{"gb_per_s":1.0,"bytes":1},"ratio_to_reference":1.0,
     "ratio_range":[1.0,1.0],"reference":"cublas_sgemm","conditions":{"sm_clock_mhz":{"median":1.0,"min":1.0,"max":1.0,
     "count":1},"memory_clock_mhz":{"median":1.0,"min":1.0,"max":1.0,"count":1},"temperature_c":{"median":1.0,"min":1.0,
@@ -32,7 +32,7 @@ fn documentation() -> String {
     fs::read_to_string(path).expect("the documentation of records")
 }
 
-fn record() -> Record {
+pub(crate) fn record() -> Record {
     read(&RECORD.replace('\n', "")).expect("a record").remove(0)
 }
 

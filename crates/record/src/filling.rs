@@ -25,8 +25,12 @@ impl Record {
     /// Detects a launch that leaves more than 5% of the multiprocessors without a block. `None` for any other, and where no
     /// kernel ran.
     ///
-    /// Such a row measures its lack of blocks, not its kernel, so it is neither the best nor the worst of its experiment.
+    /// Such a row measures its lack of blocks, not its kernel, so it is neither the best nor the worst of its experiment. The
+    /// time of single operations takes no more than one thread, so such rows are never unfilled.
     pub fn unfilled(&self) -> Option<Unfilled> {
+        if self.measure().is_time() {
+            return None;
+        }
         Unfilled::of(self.parameters.grid, self.device.multiprocessors)
     }
 }

@@ -107,6 +107,11 @@ row! {
     metered_s: Option<f64>,
     launch_j: Option<f64>,
     picojoules_per_flop: Option<f64>,
+    operation: String,
+    operations: Option<u64>,
+    ns_per_operation: Option<f64>,
+    gop_per_s: Option<f64>,
+    cycles: Option<f64>,
 }
 
 impl Row {
@@ -204,6 +209,11 @@ impl Row {
             metered_s: conditions.energy.map(|energy| energy.metered_s),
             launch_j: conditions.energy.map(|energy| energy.launch_j),
             picojoules_per_flop: conditions.energy.and_then(|energy| energy.picojoules_per_flop),
+            operation: record.operations.map(|operations| operations.kind.to_string()).unwrap_or_default(),
+            operations: record.operations.map(|operations| operations.count),
+            ns_per_operation: record.ns_per_operation,
+            gop_per_s: record.gop_per_s,
+            cycles: record.cycles(),
         }
     }
 }

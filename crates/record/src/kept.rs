@@ -1,6 +1,6 @@
 //! The rows that a repository keeps for comparison: a few fields of each record, one JSON object per line.
 
-use crate::{Backend, Ceiling, Language, Parameters, Record, Residence};
+use crate::{Backend, Ceiling, Language, Operations, Parameters, Record, Residence};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,6 +23,12 @@ pub struct Kept {
     /// Floating-point operations in 10^9 a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gflop_per_s: Option<f64>,
+    /// The counted operations of one launch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Operations>,
+    /// Their figure, in the unit of their kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figure: Option<f64>,
     /// The bandwidth in per cent of `copy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_of_copy: Option<f64>,
@@ -75,6 +81,8 @@ impl Kept {
             parameters: record.parameters.clone(),
             gb_per_s: record.gb_per_s,
             gflop_per_s: record.gflop_per_s,
+            operations: record.operations,
+            figure: record.operations.and_then(|_| record.figure()),
             percent_of_copy: record.percent_of_copy,
             residence: record.residence,
             ratio_to_reference: record.ratio_to_reference,

@@ -30,6 +30,7 @@ mod flat;
 mod json;
 mod kept;
 mod launch;
+mod operations;
 mod parameters;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -49,6 +50,7 @@ pub use filling::Unfilled;
 pub use json::{ReadError, line, read, read_lines, sorted_line};
 pub use kept::{Hardware, Kept, Spread};
 pub use launch::{Modelled, ProfiledLaunch};
+pub use operations::{CYCLES, Measure, Operation, Operations};
 pub use parameters::{BytesMoved, Extent, Parameters, Precision, Swept};
 pub use run::{RUN_SCHEMA, Run};
 pub use sizes::Bytes;
@@ -100,6 +102,15 @@ pub struct Record {
     pub gflop_per_s: Option<f64>,
     /// Floating-point operations for each byte read or written; `None` where the experiment is not about them.
     pub arithmetic_intensity: Option<f64>,
+    /// The counted operations of one launch; `None` where the row is about bytes or arithmetic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Operations>,
+    /// The median time over `operations`, in nanoseconds; `None` where there are none, and in an unverified row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ns_per_operation: Option<f64>,
+    /// `operations` over the median time, in 10^9 per second; `None` where there are none, and in an unverified row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gop_per_s: Option<f64>,
     /// True if every element of every buffer had its expected value.
     pub verified: bool,
     /// A remark for the reader: an error, or the reason for an odd figure.

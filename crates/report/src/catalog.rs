@@ -59,7 +59,7 @@ pub struct Article {
 /// How a lesson's rows are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picture {
-    /// Bandwidth over a parameter, a curve for each kernel and element type.
+    /// The rows' figure over a parameter, a curve for each kernel and element type.
     Curve {
         /// The parameter: the swept one, or one by its name.
         over: &'static str,
@@ -67,6 +67,13 @@ pub enum Picture {
         by: &'static [&'static str],
         /// True where the curve that sectors predict belongs behind the measured one.
         sectors: bool,
+    },
+    /// A grid of the rows' figures over two parameters, coloured by size; one for each kernel.
+    Map {
+        /// The parameter of the columns.
+        x: &'static str,
+        /// The parameter of the rows.
+        y: &'static str,
     },
     /// A bar for each row, with the copy ceiling.
     Bars {

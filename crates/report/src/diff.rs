@@ -23,7 +23,7 @@ mod names;
 pub(crate) mod tests;
 mod text;
 
-use record::{Backend, DeviceInfo, Language, Load, Parameters, Record, Run, median};
+use record::{Backend, DeviceInfo, Language, Load, Measure, Parameters, Record, Run, median};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -102,6 +102,15 @@ pub struct Pair<'r> {
     pub ms_a: Option<f64>,
     /// The median time in B.
     pub ms_b: Option<f64>,
+    /// The unit of the rows' figures, such as `ns/load`; `None` where they are about bytes or arithmetic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<&'static str>,
+    /// The figure in A, in that unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub figure_a: Option<f64>,
+    /// The figure in B.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub figure_b: Option<f64>,
     /// `ms_b` over `ms_a`.
     pub ratio: Option<f64>,
     /// Bounds of the ratio at 95% confidence; `None` with fewer than seven samples, as of modelled times.
@@ -320,7 +329,25 @@ fn pair<'r>(a: Option<&'r Record>, b: Option<&'r Record>, label: String) -> Opti
     let language = *language;
     // Between a model and a GPU there is nothing to be sure of.
     let ratio_range = ratio_range.filter(|_| change != Change::Modelled);
-    Some(Pair { change, experiment, kernel, language, parameters, label, ms_a, ms_b, ratio, ratio_range })
+    let operations = Some(row.measure()).filter(|measure| matches!(measure, Measure::Operations(_)));
+    let figure = |row: Option<&Record>| operations?.of(row.filter(|row| row.verified)?);
+    let unit = operations.map(Measure::unit);
+    let (figure_a, figure_b) = (figure(a), figure(b));
+    Some(Pair {
+        change,
+        experiment,
+        kernel,
+        language,
+        parameters,
+        label,
+        ms_a,
+        ms_b,
+        unit,
+        figure_a,
+        figure_b,
+        ratio,
+        ratio_range,
+    })
 }
 
 /// The verdict of an interval.

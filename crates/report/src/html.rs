@@ -12,6 +12,7 @@ mod figure;
 mod kernel;
 mod lesson;
 mod limits;
+mod map;
 mod number;
 mod overview;
 mod picture;

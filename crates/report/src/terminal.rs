@@ -9,9 +9,11 @@ mod carrying;
 mod counters;
 mod figures;
 mod head;
+mod height;
 pub mod layout;
 mod lessons;
 mod library;
+mod map;
 mod plot;
 mod ratios;
 mod remarks;
@@ -30,6 +32,7 @@ pub use self::{
     summary::{Written, summary},
 };
 
+pub(crate) use setting::SIZES;
 pub(crate) use style::Ink;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{
     Change, Comparison, Pair,
-    text::{GROUPS, figures, summary},
+    text::{GROUPS, figures, headings, summary, with_unit},
 };
 use std::fmt::Write;
 
@@ -50,8 +50,8 @@ fn table(comparison: &Comparison<'_>, groups: impl Iterator<Item = (Change, &'st
     if body.is_empty() {
         return body;
     }
-    let heads =
-        ["row", "A ms", "B ms", "B/A", "95% interval"].map(|head| format!("<th scope=\"col\">{head}</th>"));
+    let [a, b, ratio] = headings(comparison);
+    let heads = ["row", a, b, ratio, "95% interval"].map(|head| format!("<th scope=\"col\">{head}</th>"));
     format!(
         "<table>\n<caption>Median times of both runs and their ratio</caption>\n<thead><tr>{}</tr></thead>\n{body}</table>\n",
         heads.concat()
@@ -66,7 +66,7 @@ fn line(row: &Pair<'_>) -> String {
         "<tr data-experiment=\"{}\" data-kernel=\"{}\"{ratio}><th scope=\"row\">{}</th>{}</tr>\n",
         escaped(row.experiment),
         escaped(row.kernel),
-        escaped(&row.label),
+        escaped(&with_unit(row)),
         cells.concat()
     )
 }

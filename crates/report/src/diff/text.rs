@@ -34,7 +34,8 @@ pub(super) fn text(comparison: &Comparison<'_>, all: bool) -> String {
     let width = GROUPS.iter().flat_map(|&(change, _, most)| rows(change).take(shown(most)));
     let width = width.map(|row| label(row, all).chars().count()).max().unwrap_or_default();
     if width > 0 {
-        let _ = writeln!(text, "\n  {:width$} {:>9} {:>9} {:>7}  95% interval", "", "A ms", "B ms", "B/A");
+        let [a, b, ratio] = headings(comparison);
+        let _ = writeln!(text, "\n  {:width$} {a:>9} {b:>9} {ratio:>7}  95% interval", "");
     }
     for (change, heading, most) in GROUPS {
         let count = comparison.count(change);
@@ -106,24 +107,40 @@ pub(super) fn summary(comparison: &Comparison<'_>) -> String {
 
 /// The label of a row, as far as there is room for it.
 fn label(row: &Pair<'_>, all: bool) -> String {
-    if all || row.label.chars().count() <= LABEL {
-        return row.label.clone();
+    let unit = row.unit.map(|unit| format!(" [{unit}]")).unwrap_or_default();
+    let room = LABEL.saturating_sub(unit.chars().count());
+    if all || row.label.chars().count() <= room {
+        return with_unit(row);
     }
-    row.label.chars().take(LABEL - 2).chain("..".chars()).collect()
+    row.label.chars().take(room.saturating_sub(2)).chain("..".chars()).collect::<String>() + &unit
 }
 
-/// Both times, their ratio and its interval.
+/// The headings over both figures and the ratio: times, unless a row has a figure of its own with its unit behind its name.
+pub(super) fn headings(comparison: &Comparison<'_>) -> [&'static str; 3] {
+    match comparison.rows.iter().any(|row| row.unit.is_some()) {
+        true => ["A", "B", "B/A ms"],
+        false => ["A ms", "B ms", "B/A"],
+    }
+}
+
+/// The label of a row with the unit of its figures, if they are not times.
+pub(super) fn with_unit(row: &Pair<'_>) -> String {
+    row.unit.map_or_else(|| row.label.clone(), |unit| format!("{} [{unit}]", row.label))
+}
+
+/// Both times, or the figures that rows have instead, the ratio of the times and its interval.
 pub(super) fn figures(row: &Pair<'_>) -> [String; 4] {
     let invalid_in = |changes: &[Change]| changes.contains(&row.change);
-    let ms = |time: Option<f64>, invalid: bool| match time {
+    let figure = |figure: Option<f64>, invalid: bool| match figure {
         _ if invalid => format!("{:>9}", "INVALID"),
-        Some(time) if time < 10.0 => format!("{time:>9.4}"),
-        Some(time) => format!("{time:>9.2}"),
+        Some(figure) if figure < 10.0 => format!("{figure:>9.4}"),
+        Some(figure) => format!("{figure:>9.2}"),
         None => format!("{:>9}", "-"),
     };
+    let (a, b) = if row.unit.is_some() { (row.figure_a, row.figure_b) } else { (row.ms_a, row.ms_b) };
     [
-        ms(row.ms_a, invalid_in(&[Change::Invalid, Change::Mended])),
-        ms(row.ms_b, invalid_in(&[Change::Invalid, Change::Broken])),
+        figure(a, invalid_in(&[Change::Invalid, Change::Mended])),
+        figure(b, invalid_in(&[Change::Invalid, Change::Broken])),
         row.ratio.map_or_else(|| format!("{:>7}", ""), |ratio| format!("{ratio:>7.3}")),
         row.ratio_range.map(|[low, high]| format!(" {low:.3} to {high:.3}")).unwrap_or_default(),
     ]

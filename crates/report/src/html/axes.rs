@@ -1,7 +1,7 @@
 //! The frame of a plot: its ticks, their lines and numbers, and the hatching that modelled figures stand on.
 
 use super::{
-    number::{px, tick},
+    number::{place, px, tick},
     scale::Scale,
 };
 use maud::{Markup, html};
@@ -16,7 +16,7 @@ pub(super) struct Axes<'a> {
     pub across: [f64; 2],
     /// Its upper and lower ends.
     pub down: [f64; 2],
-    /// The scale along it, its ticks, and what it measures.
+    /// The scale along it, its ticks, and the parameter that it shows.
     pub x: (&'a Scale, Vec<f64>, &'a str),
     /// The scale up it, its ticks, and their unit.
     pub y: (&'a Scale, &'a [f64], &'a str),
@@ -49,7 +49,7 @@ impl Axes<'_> {
             @for value in x_ticks {
                 @let at = px(x.at(*value));
                 line.notch x1=(at) x2=(at) y1=(px(bottom)) y2=(px(bottom + 5.0)) {}
-                text.tick.middle x=(at) y=(px(bottom + 19.0)) { (tick(*value)) }
+                text.tick.middle x=(at) y=(px(bottom + 19.0)) { (place(over, *value)) }
             }
             text.unit.middle x=(px(f64::midpoint(left, right))) y=(px(bottom + 38.0)) { (over) }
         }

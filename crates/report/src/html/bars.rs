@@ -1,35 +1,8 @@
 //! Bars: rates of kernels side by side, against the copy ceiling and the peak. Each is a table whose middle column is drawn.
 
-use super::{curve::range, number, series};
+use super::{number, series};
 use maud::{Markup, html};
-use record::{Backend, Record, Residence};
-
-/// The quantity that the length of a bar shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Measure {
-    /// Effective bandwidth, in GB/s.
-    Bandwidth,
-    /// Rate of arithmetic, in GFLOP/s.
-    Arithmetic,
-}
-
-impl Measure {
-    /// Its unit.
-    pub(super) fn unit(self) -> &'static str {
-        match self {
-            Measure::Bandwidth => "GB/s",
-            Measure::Arithmetic => "GFLOP/s",
-        }
-    }
-
-    /// The rate of a row.
-    pub(super) fn of(self, row: &Record) -> Option<f64> {
-        match self {
-            Measure::Bandwidth => row.gb_per_s,
-            Measure::Arithmetic => row.gflop_per_s,
-        }
-    }
-}
+use record::{Backend, Measure, Record, Residence};
 
 /// A chart of bars.
 pub(super) struct Bars<'r> {
@@ -122,7 +95,6 @@ impl Bars<'_> {
     fn axis(&self, row: &Record) -> Axis {
         let highest = self.values().fold(0.0, f64::max);
         match self.measure {
-            Measure::Arithmetic => Axis { end: highest * 1.02, copy: None, peak: None },
             Measure::Bandwidth => {
                 let copy = row.copy.map(|copy| copy.gb_per_s);
                 let peak = row.peak.as_ref().map(|peak| peak.gb_per_s);
@@ -132,6 +104,9 @@ impl Bars<'_> {
                 let end = ceiling.map_or(highest, |ceiling| ceiling.max(highest.min(1.1 * ceiling)));
                 let seen = |value: &f64| *value <= end * 1.001;
                 Axis { end: end * 1.02, copy: copy.filter(seen), peak: peak.filter(seen) }
+            }
+            Measure::Arithmetic | Measure::Operations(_) => {
+                Axis { end: highest * 1.02, copy: None, peak: None }
             }
         }
     }
@@ -155,7 +130,6 @@ impl Bars<'_> {
     fn bar(&self, label: &str, row: &Record, axis: &Axis) -> Markup {
         let value = self.measure.of(row);
         let beyond = value.is_some_and(|value| value > axis.end);
-        let bandwidth = self.measure == Measure::Bandwidth;
         let remark = remark(row);
         let width = |value: f64| format!("{:.2}", axis.at(value));
         html! {
@@ -168,7 +142,7 @@ impl Bars<'_> {
                     @if let Some(value) = value {
                         span class=(if beyond { "bar beyond" } else { "bar" }) style={"width:" (width(value)) "%"}
                             data-kernel=(row.kernel) data-x=(label) data-y=(value) {}
-                        @if let Some([low, high]) = range(row).filter(|_| bandwidth && !beyond) {
+                        @if let Some([low, high]) = self.measure.range(row).filter(|_| !beyond) {
                             span.whisker style={"left:" (width(low)) "%;width:" (format!("{:.2}", axis.at(high) - axis.at(low))) "%"} {}
                         }
                     }

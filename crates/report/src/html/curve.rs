@@ -1,20 +1,22 @@
-//! Curves: bandwidth over a parameter, under the copy ceiling and the peak.
+//! Curves: a quantity over a parameter; of bandwidth under the copy ceiling and the peak.
 
 use super::{
     axes::{Axes, BELOW, margin},
     figure::{Column, Drawing, Figure, scrolling},
-    number::{plain, px, rate, tick},
+    number::{self, place, px, rate},
     scale::{Scale, spread},
     sectors::expected,
     series::{Look, Series},
 };
 use maud::{Markup, html};
-use record::{Backend, Record, Times};
+use record::{Backend, Measure, Record};
 
 /// The subject of the drawing.
 pub(super) struct Curves<'r> {
     /// The prefix of the figure's ids.
     pub id: String,
+    /// The quantity.
+    pub measure: Measure,
     /// The subject of the drawing.
     pub subject: String,
     /// Of which card, measured or modelled.
@@ -27,7 +29,7 @@ pub(super) struct Curves<'r> {
     pub sectors: bool,
     /// Rows of the simulated card, for the curve by sectors.
     pub simulated: &'r [Record],
-    /// The lowest and the highest rate of all charts that are read together.
+    /// The lowest and the highest figure of all charts that are read together.
     pub bounds: [f64; 2],
 }
 
@@ -58,7 +60,9 @@ impl Curves<'_> {
                     .to_string(),
             );
         }
-        for line in ceilings(first).iter().filter(|line| !lines.iter().any(|drawn| drawn.name == line.name)) {
+        for line in
+            self.ceilings(first).iter().filter(|line| !lines.iter().any(|drawn| drawn.name == line.name))
+        {
             notes.push(format!("The {} of {} GB/s is far above this axis.", line.name, rate(line.value)));
         }
         if backend == Backend::Measured
@@ -84,24 +88,33 @@ impl Curves<'_> {
     /// Ceilings as far as the curves come near them.
     fn lines(&self, row: &Record) -> Vec<Line> {
         let highest = self.bounds[1];
-        ceilings(row).into_iter().filter(|line| line.value < 12.0 * highest).collect()
+        self.ceilings(row).into_iter().filter(|line| line.value < 12.0 * highest).collect()
+    }
+
+    fn ceilings(&self, row: &Record) -> Vec<Line> {
+        let copy = row.copy.map(|copy| Line { name: "copy", value: copy.gb_per_s });
+        let peak = row.peak.as_ref().map(|peak| Line { name: "peak", value: peak.gb_per_s });
+        let bandwidth = self.measure == Measure::Bandwidth;
+        copy.into_iter().chain(peak).filter(|_| bandwidth).collect()
     }
 
     /// Ranges of each curve in words.
     fn description(&self, backend: Backend) -> String {
         let ranges = self.series.iter().filter_map(|series| {
             let ((first_x, first), (last_x, last)) = (series.points.first()?, series.points.last()?);
+            let unit = self.measure.unit();
             Some(format!(
-                "{}: {} GB/s at {} {}, {} GB/s at {}",
+                "{}: {} {unit} at {} {}, {} {unit} at {}",
                 series.label,
-                rate(first.gb_per_s?),
+                rate(self.measure.of(first)?),
                 self.over,
-                tick(*first_x),
-                rate(last.gb_per_s?),
-                tick(*last_x),
+                place(self.over, *first_x),
+                rate(self.measure.of(last)?),
+                place(self.over, *last_x),
             ))
         });
-        format!("Bandwidth in GB/s, {backend}. {}.", ranges.collect::<Vec<_>>().join("; "))
+        let (name, unit) = (self.measure.name(), self.measure.unit());
+        format!("{name} in {unit}, {backend}. {}.", ranges.collect::<Vec<_>>().join("; "))
     }
 
     fn drawing(&self, column: Column, backend: Backend, lines: &[Line]) -> Drawing {
@@ -120,7 +133,7 @@ impl Curves<'_> {
             across: [left, end],
             down: [top, bottom],
             x: (&x, self.x_ticks(&x, column), self.over),
-            y: (&y, &y_ticks, "GB/s"),
+            y: (&y, &y_ticks, self.measure.unit()),
             backend,
         };
         let marks = html! {
@@ -173,7 +186,9 @@ impl Curves<'_> {
     fn y_scale(&self, lines: &[Line], places: [f64; 2]) -> Scale {
         let [lowest, highest] = self.bounds;
         let highest = lines.iter().map(|line| line.value).fold(highest, f64::max);
-        if !self.sectors && lowest > 0.0 && highest > 100.0 * lowest {
+        // Rates near 0 are alike to a reader; of times each decade counts.
+        let decades = if self.measure == Measure::Bandwidth { 100.0 } else { 10.0 };
+        if !self.sectors && lowest > 0.0 && highest > decades * lowest {
             Scale::logarithmic([lowest / 1.5, highest * 1.5], places)
         } else {
             Scale::linear([0.0, highest * 1.06], places)
@@ -182,7 +197,7 @@ impl Curves<'_> {
 
     fn curve(&self, series: &Series<'_>, look: Look, x: &Scale, y: &Scale) -> Markup {
         let points: Vec<(f64, f64, &Record)> =
-            series.points.iter().filter_map(|(at, row)| Some((*at, row.gb_per_s?, *row))).collect();
+            series.points.iter().filter_map(|(at, row)| Some((*at, self.measure.of(row)?, *row))).collect();
         let places = |points: &mut dyn Iterator<Item = (f64, f64)>| {
             points
                 .map(|(at, value)| format!("{},{}", px(x.at(at)), px(y.at(value))))
@@ -202,12 +217,12 @@ impl Curves<'_> {
                 polyline.curve stroke-dasharray=(look.dashes())
                     points=(places(&mut points.iter().map(|(at, value, _)| (*at, *value)))) {}
                 @for (at, value, row) in &points {
-                    @if let Some([low, high]) = range(row) {
+                    @if let Some([low, high]) = self.measure.range(row) {
                         line.whisker x1=(px(x.at(*at))) x2=(px(x.at(*at))) y1=(px(y.at(low))) y2=(px(y.at(high))) {}
                     }
                     path.marker d=(look.marker(x.at(*at), y.at(*value)))
                         data-kernel=(series.kernel) data-x=(at) data-y=(value) {
-                        title { (series.label) ", " (self.over) " " (tick(*at)) ": " (rate(*value)) " GB/s" }
+                        title { (series.label) ", " (self.over) " " (place(self.over, *at)) ": " (rate(*value)) " " (self.measure.unit()) }
                     }
                 }
             }
@@ -222,7 +237,7 @@ impl Curves<'_> {
             text: format!("{} {}", line.name, rate(line.value)),
         });
         let curves = self.series.iter().enumerate().filter_map(|(nth, series)| {
-            let value = series.points.iter().rev().find_map(|(_, row)| row.gb_per_s)?;
+            let value = series.points.iter().rev().find_map(|(_, row)| self.measure.of(row))?;
             let look = Look(nth);
             Some(Label {
                 y: y.at(value),
@@ -255,18 +270,18 @@ impl Curves<'_> {
         places.dedup();
         let value = |series: &Series<'_>, place: f64| {
             let found = series.points.iter().find(|(x, _)| *x == place);
-            found.and_then(|(_, row)| row.gb_per_s).map(rate).unwrap_or_default()
+            found.and_then(|(_, row)| self.measure.of(row)).map(rate).unwrap_or_default()
         };
         let table = html! {
             table.numbers {
                 thead { tr {
                     th scope="col" { (self.over) }
-                    @for series in &self.series { th scope="col" { (series.label) span.unit { " GB/s" } } }
+                    @for series in &self.series { th scope="col" { (series.label) span.unit { " " (self.measure.unit()) } } }
                 } }
                 tbody {
                     @for place in &places {
                         tr {
-                            th scope="row" { @if place.fract() == 0.0 { (plain(*place)) } @else { (tick(*place)) } }
+                            th scope="row" { (number::place(self.over, *place)) }
                             @for series in &self.series { td { (value(series, *place)) } }
                         }
                     }
@@ -275,18 +290,6 @@ impl Curves<'_> {
         };
         scrolling(&format!("{} over {}", self.subject, self.over), &table)
     }
-}
-
-/// Rates of the slowest and the fastest sample, where there are several.
-pub(super) fn range(row: &Record) -> Option<[f64; 2]> {
-    let times = row.time_ms.filter(|times| times.samples > 1)?;
-    Some([times.max, times.min].map(|time| Times::gb_per_s(row.moved(), time)))
-}
-
-fn ceilings(row: &Record) -> Vec<Line> {
-    let copy = row.copy.map(|copy| Line { name: "copy", value: copy.gb_per_s });
-    let peak = row.peak.as_ref().map(|peak| Line { name: "peak", value: peak.gb_per_s });
-    copy.into_iter().chain(peak).collect()
 }
 
 /// Labels in the right margin, moved apart.

@@ -68,10 +68,7 @@ fn summary(report: &Report<'_>, rows: &[(&RunRecords, &Record)]) -> String {
         let mine: Vec<&Record> =
             rows.iter().filter(|(of, _)| std::ptr::eq(*of, run)).map(|(_, row)| *row).collect();
         let best = *overview::best(&mine).first()?;
-        let figure = match best.gflop_per_s {
-            Some(figure) => format!("{} GFLOP/s", rate(figure)),
-            None => format!("{} GB/s", rate(best.gb_per_s?)),
-        };
+        let figure = format!("{} {}", rate(best.figure()?), best.measure().unit());
         let place = Some(remark(best)).filter(|place| !place.is_empty());
         let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
         Some(format!("best {figure}{place}, {}", report.whose(run)))

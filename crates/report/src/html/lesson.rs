@@ -2,17 +2,18 @@
 
 use super::{
     Report, RunRecords,
-    bars::{Bars, Measure},
+    bars::Bars,
     curve::Curves,
     figure::Figure,
-    number::first_letter_up,
+    map::Map,
+    number::{first_letter_down, first_letter_up},
     prose::Prose,
     roofline::Roofline,
     rows, series,
 };
 use crate::{Lesson, Picture};
 use maud::{Markup, html};
-use record::{Backend, Language, Record};
+use record::{Backend, Language, Measure, Record};
 
 /// More curves than this are drawn in charts of their own, a kernel in each.
 const CURVES: usize = 7;
@@ -156,10 +157,17 @@ impl Section<'_> {
         self.bars(run, rows, by)
     }
 
-    /// The curves or the roofline of a run; none of a lesson that is drawn as bars.
+    /// The curves, maps or the roofline of a run; none of a lesson that is drawn as bars.
     pub(super) fn figures(&self, nth: usize, run: &RunRecords, rows: &[&Record]) -> Vec<Figure> {
         match self.lesson.map(|lesson| lesson.picture) {
-            Some(Picture::Curve { over, by, sectors }) => self.curves(nth, run, rows, over, by, sectors),
+            Some(Picture::Curve { over, by, sectors }) => {
+                let of = |measure| self.curves(nth, run, rows, measure, over, by, sectors);
+                measures(rows).into_iter().flat_map(of).collect()
+            }
+            Some(Picture::Map { x, y }) => {
+                let of = |measure| self.maps(nth, run, rows, measure, [x, y]);
+                measures(rows).into_iter().flat_map(of).collect()
+            }
             Some(Picture::Roofline) => {
                 let rows = series::labelled(rows, &[]);
                 let id = format!("chart-{}-{nth}", self.name);
@@ -170,20 +178,43 @@ impl Section<'_> {
         }
     }
 
+    fn maps(
+        &self,
+        nth: usize,
+        run: &RunRecords,
+        rows: &[&Record],
+        measure: Measure,
+        over: [&'static str; 2],
+    ) -> Vec<Figure> {
+        let [x, y] = over;
+        let all = series::cells(rows, measure, x, y);
+        let figures = || all.iter().flat_map(|map| map.rows.iter().filter_map(|(.., row)| measure.of(row)));
+        let bounds = [figures().fold(f64::INFINITY, f64::min), figures().fold(0.0, f64::max)];
+        let figure = |(part, cells)| {
+            let id = format!("map-{}-{nth}-{}{part}", self.name, measure_id(measure));
+            let whose = self.report.whose(run);
+            Map { id, measure, whose, over, cells, bounds, backend: run.backend() }.figure()
+        };
+        all.clone().into_iter().enumerate().map(figure).collect()
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the fields of the picture, one by one")]
     fn curves(
         &self,
         nth: usize,
         run: &RunRecords,
         rows: &[&Record],
+        measure: Measure,
         over: &'static str,
         by: &[&str],
         sectors: bool,
     ) -> Vec<Figure> {
-        let all = series::over(rows, over, by);
+        let all = series::over(rows, measure, over, by);
         if all.iter().all(|series| series.points.len() < 2) {
             return Vec::new();
         }
-        let rates = || all.iter().flat_map(|series| series.points.iter().filter_map(|(_, row)| row.gb_per_s));
+        let rates =
+            || all.iter().flat_map(|series| series.points.iter().filter_map(|(_, row)| measure.of(row)));
         let bounds = [rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)];
         let mut parts: Vec<(String, Vec<series::Series<'_>>)> = Vec::new();
         if all.len() <= CURVES {
@@ -203,16 +234,17 @@ impl Section<'_> {
         }
         let figures = parts.into_iter().enumerate().filter_map(|(part, (kernel, series))| {
             let curves = Curves {
-                id: format!("chart-{}-{nth}-{part}", self.name),
-                subject: if kernel.is_empty() {
-                    "Effective bandwidth".to_string()
-                } else {
-                    format!("{kernel}: bandwidth")
+                id: format!("chart-{}-{nth}-{}{part}", self.name, measure_id(measure)),
+                measure,
+                subject: match (kernel.is_empty(), measure) {
+                    (true, _) => measure.name().to_string(),
+                    (false, Measure::Bandwidth) => format!("{kernel}: bandwidth"),
+                    (false, _) => format!("{kernel}: {}", first_letter_down(measure.name())),
                 },
                 whose: self.report.whose(run),
                 over,
                 series,
-                sectors,
+                sectors: sectors && measure == Measure::Bandwidth,
                 simulated: &run.simulated,
                 bounds,
             };
@@ -222,13 +254,30 @@ impl Section<'_> {
     }
 
     fn bars(&self, run: &RunRecords, rows: &[&Record], by: &[&str]) -> Markup {
-        let flops =
-            rows.iter().filter(|row| row.language == Language::Rust).all(|row| row.gflop_per_s.is_some());
-        let measure = if flops { Measure::Arithmetic } else { Measure::Bandwidth };
-        let what = if flops { "Rate of arithmetic" } else { "Effective bandwidth" };
-        let title = format!("{what}, {}", self.report.whose(run));
+        let kernels = || rows.iter().filter(|row| row.language == Language::Rust);
+        let first = kernels().map(|row| row.measure()).next();
+        let measure = first.filter(|first| kernels().all(|row| row.measure() == *first));
+        let measure = measure.unwrap_or(Measure::Bandwidth);
+        let title = format!("{}, {}", measure.name(), self.report.whose(run));
         let linked = |name: &str| self.report.has_kernel(name);
         let groups = vec![(html! {}, series::labelled(rows, by))];
         Bars { title, measure, rows, groups, linked: &linked }.render()
+    }
+}
+
+/// The quantities that rows are compared by.
+fn measures(rows: &[&Record]) -> Vec<Measure> {
+    let mut measures: Vec<Measure> = rows.iter().map(|row| row.measure()).collect();
+    measures.sort();
+    measures.dedup();
+    measures
+}
+
+/// The part of a figure's id that tells the quantity; empty for bandwidth.
+fn measure_id(measure: Measure) -> String {
+    match measure {
+        Measure::Bandwidth => String::new(),
+        Measure::Arithmetic => "flop-".to_string(),
+        Measure::Operations(kind) => format!("{kind}-"),
     }
 }

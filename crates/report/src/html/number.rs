@@ -1,5 +1,8 @@
 //! Numbers and words as the page writes them: three significant digits or whole numbers, thousands apart.
 
+use crate::terminal::SIZES;
+use record::Bytes;
+
 /// A rate with three digits or more: `4,213`, `56.7`, `3.12`, `0.051`.
 pub(super) fn rate(value: f64) -> String {
     match value.abs() {
@@ -27,6 +30,11 @@ pub(super) fn tick(value: f64) -> String {
     } else {
         format!("{}", (value * 1e6).round() / 1e6)
     }
+}
+
+/// The value of a parameter: of a size in its largest binary unit.
+pub(super) fn place(parameter: &str, value: f64) -> String {
+    if SIZES.contains(&parameter) { Bytes(value as u64).to_string() } else { tick(value) }
 }
 
 /// A part of a whole in per cent: `87.5%`, `100%`, `<0.1%`.
@@ -57,6 +65,12 @@ pub(super) fn time(milliseconds: f64) -> String {
 pub(super) fn first_letter_up(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// A text with its first letter in lower case, as it stands within a sentence.
+pub(super) fn first_letter_down(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// A coordinate of a drawing, to a tenth of a pixel.

@@ -2,12 +2,12 @@
 
 use super::{
     Report, RunRecords,
-    bars::{Bars, Measure, remark},
+    bars::{Bars, remark},
     lesson::Section,
-    number,
+    number::{self, first_letter_down},
 };
 use maud::{Markup, html};
-use record::{Backend, Bytes, Language, Record};
+use record::{Backend, Bytes, Language, Measure, Record};
 
 /// Bytes of a launch below which its rate is that of starting a kernel, not of memory.
 const LEAST_BYTES: u64 = 1 << 20;
@@ -115,25 +115,31 @@ fn bars(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>]) -> Mark
         };
         sections.iter().map(group).filter(|(_, bars)| !bars.is_empty()).collect()
     };
-    let arithmetic = |row: &Record| row.arithmetic_intensity.is_some();
-    let small = |row: &Record| !arithmetic(row) && row.moved() < LEAST_BYTES;
+    let bandwidth = |row: &Record| row.measure() == Measure::Bandwidth;
+    let small = |row: &Record| bandwidth(row) && row.moved() < LEAST_BYTES;
     let linked = |name: &str| report.has_kernel(name);
     let whose = report.whose(run);
-    let bandwidth = of(&|row| !arithmetic(row) && !small(row));
-    let rates = of(&arithmetic);
+    let of_memory = of(&|row| bandwidth(row) && !small(row));
+    let mut others: Vec<Measure> = rows.iter().map(|row| row.measure()).collect();
+    others.sort();
+    others.dedup();
+    others.retain(|measure| *measure != Measure::Bandwidth);
     let mut left_out: Vec<&str> = Vec::new();
     for row in run.records.iter().filter(|row| small(row)) {
-        let drawn = bandwidth.iter().flat_map(|(_, bars)| bars).any(|(_, bar)| bar.kernel == row.kernel);
+        let drawn = of_memory.iter().flat_map(|(_, bars)| bars).any(|(_, bar)| bar.kernel == row.kernel);
         if !drawn && !left_out.contains(&row.kernel.as_str()) {
             left_out.push(&row.kernel);
         }
     }
     html! {
-        (Bars { title: format!("Best bandwidth of each kernel, {whose}"), measure: Measure::Bandwidth, rows: &rows, groups: bandwidth, linked: &linked }.render())
+        (Bars { title: format!("Best bandwidth of each kernel, {whose}"), measure: Measure::Bandwidth, rows: &rows, groups: of_memory, linked: &linked }.render())
         @if !left_out.is_empty() {
             p.note { "Not drawn, because they move less than 1 MiB: " (left_out.join(", ")) "." }
         }
-        (Bars { title: format!("Best rate of arithmetic of each kernel, {whose}"), measure: Measure::Arithmetic, rows: &rows, groups: rates, linked: &linked }.render())
+        @for measure in others {
+            @let title = format!("Best {} of each kernel, {whose}", first_letter_down(measure.name()));
+            (Bars { title, measure, rows: &rows, groups: of(&|row| row.measure() == measure), linked: &linked }.render())
+        }
     }
 }
 
@@ -141,14 +147,14 @@ fn bars(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>]) -> Mark
 pub(super) fn best<'r>(rows: &[&'r Record]) -> Vec<&'r Record> {
     let mut kernels: Vec<&'r Record> = Vec::new();
     let merit = |row: &Record| {
-        let rate = row.gflop_per_s.filter(|_| row.arithmetic_intensity.is_some()).or(row.gb_per_s);
-        // Arithmetic is rated wherever its data lives.
-        let representative = if row.arithmetic_intensity.is_some() {
-            row.unfilled().is_none()
-        } else {
-            remark(row).is_empty()
+        let figure = row.figure().unwrap_or(0.0);
+        let figure = if row.measure().is_time() { -figure } else { figure };
+        // Arithmetic and operations are rated wherever their data lives.
+        let representative = match row.measure() {
+            Measure::Bandwidth => remark(row).is_empty(),
+            Measure::Arithmetic | Measure::Operations(_) => row.unfilled().is_none(),
         };
-        (row.verified, representative, rate.unwrap_or(0.0))
+        (row.verified, representative, figure)
     };
     for &row in rows.iter().filter(|row| row.language != Language::CudaCpp) {
         match kernels.iter_mut().find(|best| best.kernel == row.kernel) {

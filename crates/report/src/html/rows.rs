@@ -1,8 +1,8 @@
 //! The table of all rows of a lesson.
 
-use super::{bars::remark, curve::range, figure::scrolling, number, series};
+use super::{bars::remark, figure::scrolling, number, series};
 use maud::{Markup, html};
-use record::{Backend, Energy, Language, Record};
+use record::{Backend, Energy, Language, Measure, Record};
 
 /// All rows, in the order in which they were taken.
 pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
@@ -17,6 +17,12 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
     let beside_library = any(&|row| row.reference.is_some());
     let ratios = any(&|row| row.ratio_to_reference.is_some());
     let ranges = any(&|row| range(row).is_some());
+    let mut operations: Vec<Measure> = rows.iter().map(|row| row.measure()).collect();
+    operations.sort();
+    operations.dedup();
+    operations.retain(|measure| matches!(measure, Measure::Operations(_)));
+    let cycles = any(&|row| row.cycles().is_some());
+    let bandwidth = any(&|row| !row.measure().is_time());
     let flops = any(&|row| row.gflop_per_s.is_some());
     let clocks = any(&|row| clock(row).is_some());
     let metered = any(&|row| energy(row).is_some());
@@ -28,11 +34,15 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
                 th scope="col" { "kernel" }
                 @if twins { th scope="col" { "language" } }
                 @for name in &own { th scope="col" { (name) } }
+                @for measure in &operations { th scope="col" { (measure.unit()) } }
+                @if cycles { th scope="col" { "cycles" } }
                 @if flops { th scope="col" { "GFLOP/s" } }
-                th scope="col" { "GB/s" }
-                @if ranges { th scope="col" { "slowest–fastest" } }
-                th scope="col" { "of peak" }
-                th scope="col" { "of copy" }
+                @if bandwidth { th scope="col" { "GB/s" } }
+                @if ranges { th scope="col" { @if bandwidth { "slowest–fastest" } @else { "least–most" } } }
+                @if bandwidth {
+                    th scope="col" { "of peak" }
+                    th scope="col" { "of copy" }
+                }
                 th scope="col" { "time" }
                 @if ratios { th scope="col" { @if beside_library { "time / library" } @else { "Rust / C++ time" } } }
                 @if clocks { th scope="col" { "SM clock" } }
@@ -44,11 +54,15 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
                 th scope="row" { @if linked(&row.kernel) { a href={"#kernel-" (row.kernel)} { (row.kernel) } } @else { (row.kernel) } }
                 @if twins { td { (row.language.to_string()) } }
                 @for name in &own { td { (series::text(row, name)) } }
+                @for measure in &operations { td { @if row.measure() == *measure { (rate(row, *measure)) } } }
+                @if cycles { td { @if let Some(cycles) = row.cycles() { (number::rate(cycles)) } } }
                 @if flops { td { @if let Some(rate) = row.gflop_per_s { (number::rate(rate)) } } }
-                td { (rate(row)) }
+                @if bandwidth { td { (rate(row, Measure::Bandwidth)) } }
                 @if ranges { td { @if let Some([low, high]) = range(row) { (number::rate(low)) "–" (number::rate(high)) } } }
-                td { @if let Some(part) = row.percent_of_peak { (number::in_column(part)) } }
-                td { @if let Some(part) = row.percent_of_copy { (number::in_column(part)) } }
+                @if bandwidth {
+                    td { @if let Some(part) = row.percent_of_peak { (number::in_column(part)) } }
+                    td { @if let Some(part) = row.percent_of_copy { (number::in_column(part)) } }
+                }
                 td { @if let Some(times) = row.time_ms { (number::time(times.median)) } }
                 @if ratios { td { @if let Some(ratio) = row.ratio_to_reference {
                     (format!("{ratio:.3}"))
@@ -81,9 +95,17 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
     }
 }
 
-fn rate(row: &Record) -> Markup {
+/// The range of a row's samples: of its operations, else of its bandwidth.
+fn range(row: &Record) -> Option<[f64; 2]> {
+    match row.measure() {
+        Measure::Arithmetic => Measure::Bandwidth.range(row),
+        measure => measure.range(row),
+    }
+}
+
+fn rate(row: &Record, measure: Measure) -> Markup {
     html! {
-        @match row.gb_per_s {
+        @match measure.of(row) {
             Some(rate) => { (number::rate(rate)) },
             None if row.verified => { "—" },
             None => { strong.invalid { "INVALID" } },

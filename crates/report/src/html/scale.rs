@@ -65,7 +65,13 @@ impl Scale {
         while (high - low) / step > wanted as f64 {
             step *= 2.0;
         }
-        if self.logarithmic { powers(2.0, low, high) } else { multiples(step, low, high) }
+        if !self.logarithmic {
+            return multiples(step, low, high);
+        }
+        // Of the powers of two those that meet 1 KiB, 1 MiB and so on.
+        let doublings = (high / low).log2();
+        let step = [1, 2, 5, 10].into_iter().find(|step| doublings <= f64::from(step * wanted as i32));
+        powers(f64::powi(2.0, step.unwrap_or(20)), low, high)
     }
 
     fn decades(&self, wanted: usize) -> Vec<f64> {
@@ -153,6 +159,8 @@ mod tests {
             Scale::logarithmic([1.0, 32.0], [0.0, 1.0]).binary_ticks(8),
             [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
         );
+        let sizes = Scale::logarithmic([2048.0, (1u64 << 30) as f64], [0.0, 1.0]).binary_ticks(8);
+        assert_eq!(sizes, [32768.0, 1_048_576.0, 33_554_432.0, 1_073_741_824.0]);
         assert_eq!(Scale::logarithmic([0.5, 5000.0], [0.0, 1.0]).ticks(5), [1.0, 10.0, 100.0, 1000.0]);
         assert_eq!(Scale::logarithmic([3.0, 60.0], [0.0, 1.0]).ticks(5), [5.0, 10.0, 20.0, 50.0]);
     }

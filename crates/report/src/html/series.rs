@@ -1,6 +1,7 @@
 //! The parameters in which a lesson's rows differ, and the style of each series of a chart.
 
-use record::{Bytes, Language, Record};
+use crate::terminal::SIZES;
+use record::{Bytes, Language, Measure, Record};
 use serde_json::Value;
 
 /// A curve or a bar's group: rows of one kernel that share all parameters but those that are drawn.
@@ -14,13 +15,19 @@ pub(super) struct Series<'r> {
     pub points: Vec<(f64, &'r Record)>,
 }
 
-/// The series of rows over a parameter; rows that are not of a kernel's own, did not verify or lack the parameter are left out.
-pub(super) fn over<'r>(rows: &[&'r Record], parameter: &str, by: &[&str]) -> Vec<Series<'r>> {
-    let rows = ours(rows);
-    let names = distinguishing(&rows, Some(parameter), by);
+/// The series of rows over a parameter; rows that are not of a kernel's own, are compared by another quantity, did not verify
+/// or lack the parameter are left out.
+pub(super) fn over<'r>(
+    rows: &[&'r Record],
+    measure: Measure,
+    parameter: &str,
+    by: &[&str],
+) -> Vec<Series<'r>> {
+    let rows: Vec<&Record> = ours(rows).into_iter().filter(|row| row.measure() == measure).collect();
+    let names = distinguishing(&rows, Some(parameter), by, |_, _| true);
     let mut series: Vec<Series<'r>> = Vec::new();
     for row in rows {
-        let (Some(x), true) = (number(row, parameter), row.gb_per_s.is_some()) else { continue };
+        let (Some(x), true) = (number(row, parameter), row.figure().is_some()) else { continue };
         let label = label(row, &names);
         match series.iter_mut().find(|series| series.label == label) {
             Some(series) => series.points.push((x, row)),
@@ -33,10 +40,52 @@ pub(super) fn over<'r>(rows: &[&'r Record], parameter: &str, by: &[&str]) -> Vec
     series
 }
 
+/// The cells of a map: rows of one kernel over two parameters.
+#[derive(Clone, Debug)]
+pub(super) struct Cells<'r> {
+    /// The label: the kernel and the parameters in which the maps differ.
+    pub label: String,
+    /// The values of the parameter across, ascending.
+    pub across: Vec<f64>,
+    /// The values of the parameter down, ascending.
+    pub down: Vec<f64>,
+    /// Rows with the numbers of their column and of their line.
+    pub rows: Vec<(usize, usize, &'r Record)>,
+}
+
+/// The maps of rows over two parameters, as [`over`]; those of one column or one line are left out.
+pub(super) fn cells<'r>(rows: &[&'r Record], measure: Measure, x: &str, y: &str) -> Vec<Cells<'r>> {
+    let has = |row: &&Record| number(row, x).is_some() && number(row, y).is_some();
+    let rows: Vec<&Record> =
+        ours(rows).into_iter().filter(|row| row.measure() == measure && has(row)).collect();
+    let apart = |one: &Record, other: &Record| number(one, y) == number(other, y);
+    let names = distinguishing(&rows, Some(x), &[], apart);
+    let mut maps: Vec<Cells<'r>> = Vec::new();
+    let ascending = |name: &str| {
+        let mut values: Vec<f64> = rows.iter().filter_map(|row| number(row, name)).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        values
+    };
+    let (across, down) = (ascending(x), ascending(y));
+    for row in &rows {
+        let place = |values: &[f64], name| values.iter().position(|value| Some(*value) == number(row, name));
+        let (Some(nth_x), Some(nth_y)) = (place(&across, x), place(&down, y)) else { continue };
+        let label = label(row, &names);
+        let cell = (nth_x, nth_y, *row);
+        match maps.iter_mut().find(|map| map.label == label) {
+            Some(map) => map.rows.push(cell),
+            None => maps.push(Cells { label, across: across.clone(), down: down.clone(), rows: vec![cell] }),
+        }
+    }
+    maps.retain(|map| map.across.len() > 1 && map.down.len() > 1);
+    maps
+}
+
 /// Rows with their labels, each telling its row from all others.
 pub(super) fn labelled<'r>(rows: &[&'r Record], by: &[&str]) -> Vec<(String, &'r Record)> {
     let rows = ours(rows);
-    let names = distinguishing(&rows, None, by);
+    let names = distinguishing(&rows, None, by, |_, _| true);
     rows.into_iter().map(|row| (label(row, &names), row)).collect()
 }
 
@@ -79,7 +128,10 @@ pub(super) fn text(row: &Record, name: &str) -> String {
         _ => match (&parameters.swept, parameters.more.get(name)) {
             (Some(swept), _) if swept.name == name => swept.value.to_string(),
             (_, Some(Value::String(text))) => text.clone(),
-            (_, Some(value)) => value.to_string(),
+            (_, Some(value)) => match value.as_u64().filter(|_| SIZES.contains(&name)) {
+                Some(bytes) => Bytes(bytes).to_string(),
+                None => value.to_string(),
+            },
             _ => String::new(),
         },
     }
@@ -100,13 +152,19 @@ pub(super) fn parameters(rows: &[&Record]) -> Vec<String> {
 }
 
 /// The parameters that a label needs for no two rows of one kernel to share a place: those of `by` that vary, and of
-/// the others as few as do.
-fn distinguishing(rows: &[&Record], over: Option<&str>, by: &[&str]) -> Vec<String> {
+/// the others as few as do. Rows share a place where `over` has one value and `here` holds.
+fn distinguishing(
+    rows: &[&Record],
+    over: Option<&str>,
+    by: &[&str],
+    here: impl Fn(&Record, &Record) -> bool,
+) -> Vec<String> {
     let varies = |name: &&&str| rows.iter().any(|row| text(row, name) != text(rows[0], name));
     let mut names: Vec<String> = by.iter().filter(varies).map(|name| (*name).to_string()).collect();
     let same = |one: &Record, other: &Record, names: &[String]| {
         one.kernel == other.kernel
             && over.is_none_or(|over| text(one, over) == text(other, over))
+            && here(one, other)
             && names.iter().all(|name| text(one, name) == text(other, name))
     };
     for name in parameters(rows) {
@@ -206,7 +264,7 @@ mod tests {
             row(0, Precision::F32, Some(1.0)),
             row(1, Precision::F64, None),
         ];
-        let series = over(&rows.iter().collect::<Vec<_>>(), "offset", &[]);
+        let series = over(&rows.iter().collect::<Vec<_>>(), Measure::Bandwidth, "offset", &[]);
         let places: Vec<(&str, Vec<f64>)> = series
             .iter()
             .map(|one| (one.label.as_str(), one.points.iter().map(|(x, _)| *x).collect()))

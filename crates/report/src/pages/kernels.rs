@@ -1,7 +1,7 @@
 //! The tables of docs/kernels.md: every kernel as it was measured, beside its twin.
 
 use super::{RowsError, figure, readme};
-use record::{Kept, Language, Parameters};
+use record::{Kept, Language, Measure, Parameters};
 use std::{collections::BTreeMap, fmt::Write};
 
 /// Parameters that another column or the page says, or that come with one that is said.
@@ -39,11 +39,23 @@ pub(super) fn tables(rows: &str, _command: &str) -> Result<String, RowsError> {
     let mut out = String::new();
     for experiment in experiments {
         let rows: Vec<&Kept> = rows.iter().copied().filter(|row| row.experiment == experiment).collect();
-        // A rate of operations where all kernels have one.
+        // The figure of operations where all kernels have it.
         let kernels = || rows.iter().filter(|row| row.language != Language::Driver);
-        let operations = kernels().all(|row| row.gflop_per_s.is_some());
-        let rate = |row: &Kept| if operations { row.gflop_per_s } else { row.gb_per_s };
-        let unit = if operations { "GFLOP/s" } else { "GB/s" };
+        let kind = kernels().map(|row| row.operations.map(|operations| operations.kind)).next().flatten();
+        let counted = kind.filter(|kind| {
+            kernels().all(|row| row.operations.is_some_and(|operations| operations.kind == *kind))
+        });
+        let measure = match counted {
+            Some(kind) => Measure::Operations(kind),
+            None if kernels().all(|row| row.gflop_per_s.is_some()) => Measure::Arithmetic,
+            None => Measure::Bandwidth,
+        };
+        let rate = |row: &Kept| match measure {
+            Measure::Bandwidth => row.gb_per_s,
+            Measure::Arithmetic => row.gflop_per_s,
+            Measure::Operations(_) => row.figure,
+        };
+        let unit = measure.unit();
         let _ = writeln!(
             out,
             "### {experiment}\n\n| kernel | parameters | Rust {unit} | of the copy | CUDA C++ {unit} | time, Rust / CUDA C++ |\n\
@@ -51,7 +63,7 @@ pub(super) fn tables(rows: &str, _command: &str) -> Result<String, RowsError> {
         );
         for row in rows.iter().filter(|row| row.language != Language::CudaCpp) {
             let twin = rows.iter().find(|other| other.language == Language::CudaCpp && row.is_twin(other));
-            let share = row.percent_of_copy.filter(|_| !operations);
+            let share = row.percent_of_copy.filter(|_| measure == Measure::Bandwidth);
             let _ = writeln!(
                 out,
                 "| `{}` | {} | {} | {} | {} | {} |",

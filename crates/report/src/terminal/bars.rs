@@ -7,7 +7,7 @@ use super::{
     style::{Ink, Style},
     table::unique,
 };
-use record::{Backend, Language, Record};
+use record::{Backend, Language, Measure, Record};
 use std::fmt::Write;
 
 /// The most bars of a picture.
@@ -44,7 +44,11 @@ pub(super) fn representatives<'r, 'b>(
     let names = telling(rows, by);
     let key = |row: &Record| (row.kernel.clone(), row.parameters.precision, values(row, &names));
     let own: Vec<&Record> = rows.iter().copied().filter(|row| row.language != Language::CudaCpp).collect();
-    let rank = |row: &Record| (!row.verified, row.moved(), row.gflop_per_s.or(row.gb_per_s).unwrap_or(0.0));
+    let merit = |row: &Record| {
+        let figure = row.figure().unwrap_or(0.0);
+        if row.measure().is_time() { -figure } else { figure }
+    };
+    let rank = |row: &Record| (!row.verified, row.moved(), merit(row));
     let best = unique(own.iter().map(|row| key(row))).into_iter().filter_map(|wanted| {
         let same = own.iter().copied().filter(|row| key(row) == wanted);
         same.reduce(|best, row| if rank(row) > rank(best) { row } else { best })
@@ -79,33 +83,37 @@ fn labels(rows: &[&Record], by: &[&str]) -> Vec<String> {
     rows.iter().map(label).collect()
 }
 
-/// Bars of these rows, told apart by the parameters `by`: of bandwidth, and below them those about arithmetic, which is another scale.
+/// Bars of these rows, told apart by the parameters `by`, on a scale for each quantity that they are compared by.
 pub(super) fn bars(rows: &[&Record], by: &[&str], style: Style) -> String {
-    let (arithmetic, memory): (Vec<&Record>, Vec<&Record>) =
-        rows.iter().partition(|row| row.arithmetic_intensity.is_some());
-    let groups = [(memory, false), (arithmetic, true)].into_iter().filter(|(rows, _)| !rows.is_empty());
-    groups.map(|(rows, arithmetic)| group(&rows, by, arithmetic, style)).collect::<Vec<_>>().join("\n")
+    let mut measures = unique(rows.iter().map(|row| row.measure()));
+    measures.sort();
+    let of = |measure| rows.iter().copied().filter(|row| row.measure() == measure).collect::<Vec<_>>();
+    let groups = measures.into_iter().map(|measure| group(&of(measure), by, measure, style));
+    groups.collect::<Vec<_>>().join("\n")
 }
 
 /// Bars on one scale.
-fn group(rows: &[&Record], by: &[&str], arithmetic: bool, style: Style) -> String {
+fn group(rows: &[&Record], by: &[&str], measure: Measure, style: Style) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let percent = |part: Option<f64>| part.map(|part| format!("{part:.1}%")).unwrap_or_default();
     let bar = |(row, label): (&&Record, String)| {
-        let figures = match row.gflop_per_s.filter(|_| arithmetic && row.verified) {
-            Some(rate) => [short(rate), row.arithmetic_intensity.map(short).unwrap_or_default()],
-            None => [rate(row), percent(row.percent_of_copy)],
+        let beside = match measure {
+            Measure::Bandwidth => row.percent_of_copy.map(|part| format!("{part:.1}%")),
+            Measure::Arithmetic => row.arithmetic_intensity.filter(|_| row.verified).map(short),
+            Measure::Operations(_) => row.cycles().map(short),
         };
-        Bar { label, rate: if arithmetic { row.gflop_per_s } else { row.gb_per_s }, figures }
+        let figures = [rate(row, measure), beside.unwrap_or_default()];
+        Bar { label, rate: measure.of(row), figures }
     };
     let bars: Vec<Bar> = rows.iter().zip(labels(rows, by)).map(bar).collect();
     let backend = if first.backend == Backend::Modelled { "modelled" } else { "" };
-    let headings = match arithmetic {
-        true => [backend, "GFLOP/s", "flop/byte"],
-        false => [backend, "GB/s", "of copy"],
+    let beside = match measure {
+        Measure::Bandwidth => "of copy",
+        Measure::Arithmetic => "flop/byte",
+        Measure::Operations(_) if rows.iter().any(|row| row.cycles().is_some()) => "cycles",
+        Measure::Operations(_) => "",
     };
-    let copy = first.copy.filter(|_| !arithmetic).map(|copy| copy.gb_per_s);
-    drawn(&bars, headings, copy, style)
+    let copy = first.copy.filter(|_| measure == Measure::Bandwidth).map(|copy| copy.gb_per_s);
+    drawn(&bars, [backend, measure.unit(), beside], copy, style)
 }
 
 fn drawn(bars: &[Bar], headings: [&str; 3], copy: Option<f64>, style: Style) -> String {

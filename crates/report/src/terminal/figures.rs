@@ -1,14 +1,106 @@
 //! The figures of a row, and the headings over them.
 
-use super::layout::INVALID;
-use record::{Backend, Record};
+use super::{layout::INVALID, table::unique};
+use record::{Backend, Measure, Record};
 
-/// The headings over [`figures`].
-pub(super) fn columns(backend: Backend) -> Vec<&'static str> {
-    match backend {
-        Backend::Measured => vec!["GB/s", "%peak", "%copy", "ms", "min..max"],
-        Backend::Modelled => vec!["GB/s", "%peak", "%copy", "ms", "moved/\nasked"],
+/// A column of figures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Column {
+    /// The quantity that rows are compared by.
+    Figure(Measure),
+    /// Clock cycles per operation, by the kernel's own clock.
+    Cycles,
+    /// Bandwidth as a share of the peak.
+    OfPeak,
+    /// Bandwidth as a share of the copy.
+    OfCopy,
+    /// The median time.
+    Milliseconds,
+    /// The range of measured figures.
+    Range,
+    /// Bytes moved for each byte asked for, which modelled rows have.
+    Moved,
+    /// The median clock of the multiprocessors.
+    SmClock,
+    /// The mean power of the card.
+    Power,
+    /// Energy of a floating-point operation.
+    Energy,
+}
+
+impl Column {
+    /// The heading.
+    pub(super) fn heading(self) -> &'static str {
+        match self {
+            Column::Figure(measure) => measure.unit(),
+            Column::Cycles => "cycles",
+            Column::OfPeak => "%peak",
+            Column::OfCopy => "%copy",
+            Column::Milliseconds => "ms",
+            Column::Range => "min..max",
+            Column::Moved => "moved/\nasked",
+            Column::SmClock => "SM\nMHz",
+            Column::Power => "W",
+            Column::Energy => "pJ/\nflop",
+        }
     }
+
+    /// The cell of a row; `None` where it has no such figure.
+    pub(super) fn cell(self, row: &Record) -> Option<String> {
+        let percent = |value: f64| format!("{value:.1}");
+        let conditions = row.conditions.as_ref();
+        match self {
+            Column::Figure(measure) => measure.of(row).map(short),
+            Column::Cycles => row.cycles().map(short),
+            Column::OfPeak => row.percent_of_peak.map(percent),
+            Column::OfCopy => row.percent_of_copy.map(percent),
+            Column::Milliseconds => row.time_ms.map(|times| match times.median {
+                median @ ..10.0 => format!("{median:.4}"),
+                median => format!("{median:.2}"),
+            }),
+            Column::Range => {
+                let [low, high] = ranged(row).range(row)?;
+                Some(format!("{}..{}", short(low), short(high)))
+            }
+            Column::Moved => {
+                let ratio = row.counters.as_ref().filter(|_| row.verified)?.moved_over_asked()?;
+                Some(format!("{ratio:.2}"))
+            }
+            Column::SmClock => Some(format!("{:.0}", conditions?.sm_clock_mhz?.median)),
+            Column::Power => Some(format!("{:.0}", conditions?.energy?.power_w)),
+            Column::Energy => conditions?.energy?.picojoules_per_flop.map(short),
+        }
+    }
+}
+
+/// The measure whose range a row shows: of arithmetic it is the bandwidth.
+fn ranged(row: &Record) -> Measure {
+    match row.measure() {
+        Measure::Arithmetic => Measure::Bandwidth,
+        measure => measure,
+    }
+}
+
+/// The columns of a table of these rows, without the card's state. Bandwidth has no place where all rows are about the time of
+/// single operations.
+pub(super) fn columns(rows: &[&Record]) -> Vec<Column> {
+    let mut measures = unique(rows.iter().map(|row| row.measure()));
+    measures.sort();
+    let (operations, rates): (Vec<Measure>, Vec<Measure>) =
+        measures.iter().partition(|measure| matches!(measure, Measure::Operations(_)));
+    let mut columns: Vec<Column> = operations.into_iter().map(Column::Figure).collect();
+    if !measures.iter().all(|measure| measure.is_time()) || rows.is_empty() {
+        columns.push(Column::Figure(Measure::Bandwidth));
+        columns.extend(rates.contains(&Measure::Arithmetic).then_some(Column::Figure(Measure::Arithmetic)));
+        columns.extend([Column::OfPeak, Column::OfCopy]);
+    }
+    columns.extend(rows.iter().any(|row| row.cycles().is_some()).then_some(Column::Cycles));
+    columns.push(Column::Milliseconds);
+    columns.push(match rows.first().map(|row| row.backend) {
+        Some(Backend::Modelled) => Column::Moved,
+        _ => Column::Range,
+    });
+    columns
 }
 
 /// The caption of a group of columns, which says whether its figures are modelled.
@@ -20,71 +112,29 @@ pub(super) fn caption(group: &str, backend: Backend) -> String {
     }
 }
 
-/// Rate, its parts of peak and copy, median time, and the range of measured rates or what modelled ones moved.
-pub(super) fn figures(row: &Record) -> Vec<String> {
-    let moved_over_asked = || {
-        let ratio = row.counters.as_ref().and_then(|counters| counters.moved_over_asked());
-        ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default()
+/// The cells of a row in these columns; the first says so where the row is INVALID or was not timed.
+pub(super) fn cells(row: &Record, columns: &[Column]) -> Vec<String> {
+    let cell = |(place, column): (usize, &Column)| match (row.time_ms, place, column) {
+        (Some(_), ..) | (None, 1.., Column::Moved) => column.cell(row).unwrap_or_default(),
+        (None, 0, _) => without_figure(row),
+        (None, ..) => String::new(),
     };
-    let Some(times) = row.time_ms else {
-        let last = if row.verified { moved_over_asked() } else { String::new() };
-        let none = String::new;
-        return vec![rate(row), none(), none(), none(), last];
-    };
-    let percent = |value: Option<f64>| value.map(|value| format!("{value:.1}")).unwrap_or_default();
-    let moved = (row.bytes.read + row.bytes.written) as f64 / 1e6;
-    vec![
-        rate(row),
-        percent(row.percent_of_peak),
-        percent(row.percent_of_copy),
-        if times.median < 10.0 { format!("{:.4}", times.median) } else { format!("{:.2}", times.median) },
-        match row.backend {
-            Backend::Measured => format!("{}..{}", short(moved / times.max), short(moved / times.min)),
-            Backend::Modelled => moved_over_asked(),
-        },
-    ]
+    columns.iter().enumerate().map(cell).collect()
 }
 
-/// Headings of the card's state during a row, of those columns that any of the rows has.
-pub(super) fn condition_columns(rows: &[&Record]) -> Vec<&'static str> {
-    let any = |has: &dyn Fn(&Record) -> bool| rows.iter().any(|row| has(row));
-    [
-        (SM_CLOCK, any(&|row| conditions(row, SM_CLOCK).is_some())),
-        (POWER, any(&|row| conditions(row, POWER).is_some())),
-        (ENERGY, any(&|row| conditions(row, ENERGY).is_some())),
-    ]
-    .into_iter()
-    .filter_map(|(column, known)| known.then_some(column))
-    .collect()
+/// Columns of the card's state during a row: those that any of the rows has.
+pub(super) fn condition_columns(rows: &[&Record]) -> Vec<Column> {
+    let has = |column: &Column| rows.iter().any(|row| column.cell(row).is_some());
+    [Column::SmClock, Column::Power, Column::Energy].into_iter().filter(has).collect()
 }
 
-/// The clock of the multiprocessors: the median of a row's readings.
-const SM_CLOCK: &str = "SM\nMHz";
-
-/// The mean power of the card.
-const POWER: &str = "W";
-
-/// Energy of a floating-point operation.
-const ENERGY: &str = "pJ/\nflop";
-
-/// The cell of a row in one of the [`condition_columns`]; `None` where it is not known.
-pub(super) fn conditions(row: &Record, column: &str) -> Option<String> {
-    let conditions = row.conditions.as_ref()?;
-    match column {
-        SM_CLOCK => conditions.sm_clock_mhz.map(|clock| format!("{:.0}", clock.median)),
-        POWER => conditions.energy.map(|energy| format!("{:.0}", energy.power_w)),
-        ENERGY => conditions.energy?.picojoules_per_flop.map(short),
-        _ => None,
-    }
+/// A figure of a row; a dash where nothing was timed.
+pub(super) fn rate(row: &Record, measure: Measure) -> String {
+    measure.of(row).map_or_else(|| without_figure(row), short)
 }
 
-/// Bandwidth; a dash where nothing was timed.
-pub(super) fn rate(row: &Record) -> String {
-    match row.gb_per_s {
-        Some(rate) => short(rate),
-        None if row.verified => "-".to_string(),
-        None => INVALID.to_string(),
-    }
+fn without_figure(row: &Record) -> String {
+    if row.verified { "-".to_string() } else { INVALID.to_string() }
 }
 
 /// A rate with three digits or more.

@@ -155,10 +155,10 @@ fn broken(cell: &str, width: usize) -> Vec<String> {
 }
 
 /// Headings of a group's columns, with the group's caption above the first.
-pub(super) fn under(caption: &str, columns: &[&str]) -> Vec<String> {
-    let heading = |(number, column): (usize, &&str)| match number {
+pub(super) fn under(caption: &str, columns: &[String]) -> Vec<String> {
+    let heading = |(number, column): (usize, &String)| match number {
         0 if !caption.is_empty() => format!("{caption}\n{column}"),
-        _ => (*column).to_string(),
+        _ => column.clone(),
     };
     columns.iter().enumerate().map(heading).collect()
 }

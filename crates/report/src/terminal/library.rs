@@ -2,13 +2,13 @@
 //! the clock and the energy that it was measured at.
 
 use super::{
-    figures::{condition_columns, conditions, rate, short},
+    figures::{condition_columns, rate, short},
     layout::Table,
     setting::{BLOCK, values, varying},
     style::Style,
     table::unique,
 };
-use record::{Language, Record};
+use record::{Language, Measure, Record};
 
 /// Whether rows were measured beside a library.
 pub(super) fn is_beside_library(rows: &[&Record]) -> bool {
@@ -23,18 +23,18 @@ pub(super) fn table(rows: &[&Record], style: Style) -> String {
     header.extend(names.iter().cloned());
     let identity = header.len();
     header.extend(["TFLOP/s", "ms", "time/\nlibrary", "95%"].map(str::to_string));
-    header.extend(conditions_of_table.iter().map(|column| column.to_string()));
+    header.extend(conditions_of_table.iter().map(|column| column.heading().to_string()));
     let mut table = Table::new(header, 1);
     table.may_lack("95%", vec![identity + 3]);
     table.may_lack("ms", vec![identity + 1]);
     for row in rows {
         let mut cells = vec![row.kernel.clone()];
         cells.extend(values(row, &names));
-        cells.push(row.gflop_per_s.map_or_else(|| rate(row), |rate| short(rate / 1e3)));
+        cells.push(row.gflop_per_s.map_or_else(|| rate(row, Measure::Bandwidth), |rate| short(rate / 1e3)));
         cells.push(row.time_ms.map(|times| format!("{:.4}", times.median)).unwrap_or_default());
         cells.push(row.ratio_to_reference.map(|ratio| format!("{ratio:.3}")).unwrap_or_default());
         cells.push(row.ratio_range.map(|[low, high]| format!("{low:.3}..{high:.3}")).unwrap_or_default());
-        cells.extend(conditions_of_table.iter().map(|column| conditions(row, column).unwrap_or_default()));
+        cells.extend(conditions_of_table.iter().map(|column| column.cell(row).unwrap_or_default()));
         table.add(cells);
     }
     table.text(style)

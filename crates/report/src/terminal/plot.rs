@@ -3,6 +3,7 @@
 
 use super::{
     canvas::Canvas,
+    height::Height,
     layout::{cut, wrapped},
     style::{Ink, Style},
 };
@@ -23,6 +24,8 @@ const APART: f64 = 6.0;
 pub(super) struct Plot {
     /// The unit of the vertical axis, such as GB/s.
     pub unit: String,
+    /// Whether values that span more than a decade are drawn by their logarithms.
+    pub logarithmic: bool,
     /// The quantity on the horizontal axis.
     pub over: String,
     /// The positions of points on the horizontal axis, ascending.
@@ -67,13 +70,16 @@ const MARKS: [(char, char); 6] = [('●', 'o'), ('△', 'x'), ('■', '#'), ('�
 impl Plot {
     /// The plot in at most the lines of this style, each with its end.
     pub(super) fn text(&self, style: Style) -> String {
-        let highest =
-            self.curves.iter().flat_map(|curve| &curve.points).filter_map(|(_, y)| *y).fold(0.0, f64::max);
+        let values = || self.curves.iter().flat_map(|curve| &curve.points).filter_map(|(_, y)| *y);
+        let (lowest, highest) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
         // What lies far above all curves would press them down.
         let (within, beyond): (Vec<&Ceiling>, Vec<&Ceiling>) =
             self.ceilings.iter().partition(|ceiling| ceiling.value <= 2.5 * highest);
-        let top =
-            within.iter().map(|ceiling| ceiling.value).fold(highest, f64::max).max(f64::MIN_POSITIVE) * 1.02;
+        let highest = within.iter().map(|ceiling| ceiling.value).fold(highest, f64::max);
+        let height = match self.logarithmic {
+            true => Height::by_decades(lowest, highest),
+            false => Height::linear(highest),
+        };
         let mark = |number: usize| {
             let (unicode, ascii) = MARKS[number % MARKS.len()];
             style.either(unicode, ascii)
@@ -82,7 +88,7 @@ impl Plot {
         let names: Vec<String> =
             self.curves.iter().enumerate().map(|(n, curve)| format!("{} {}", mark(n), curve.label)).collect();
         let beside = names.iter().all(|name| name.chars().count() <= BESIDE);
-        let line_of = |y: f64| (HEIGHT - 1).saturating_sub((y / top * HEIGHT as f64) as usize);
+        let line_of = |y: f64| (HEIGHT - 1).saturating_sub((height.at(y) * HEIGHT as f64) as usize);
         let mut labels: Vec<(usize, String, Ink)> = within
             .chunk_by(|one, other| line_of(one.value) == line_of(other.value))
             .map(|same| {
@@ -104,8 +110,8 @@ impl Plot {
                 ))
             }));
         }
-        let ticks = ticks(top);
-        let left = ticks.iter().map(|(_, text)| text.len()).max().unwrap_or(0);
+        let (ticks, floor) = (height.ticks(), height.floor());
+        let left = ticks.iter().map(|(_, text)| text.len()).chain([floor.len()]).max().unwrap_or(0);
         let right = labels.iter().map(|(_, text, _)| text.chars().count() + 1).max().unwrap_or(0);
         let width = style.width.min(WIDEST).saturating_sub(left + 2 + right).max(10);
 
@@ -121,7 +127,7 @@ impl Plot {
         let dot = |(position, y): (usize, Option<f64>)| {
             let y = y?;
             let x = self.positions.get(position).map_or(0.0, |position| position.x);
-            let y = (down - 1).saturating_sub((y / top * down as f64) as usize);
+            let y = (down - 1).saturating_sub((height.at(y) * down as f64) as usize);
             Some(((x * (across - 1) as f64).round() as usize, y))
         };
         for (number, curve) in self.curves.iter().enumerate() {
@@ -154,8 +160,8 @@ impl Plot {
             text.push_str(format!("{edge}{drawn}{label}").trim_end());
             text.push('\n');
         }
-        let floor: String = std::iter::repeat_n(axis.3, width).collect();
-        text.push_str(&style.paint(Ink::Faint, &format!("{:>left$} {}{floor}", "0", axis.2)));
+        let line: String = std::iter::repeat_n(axis.3, width).collect();
+        text.push_str(&style.paint(Ink::Faint, &format!("{floor:>left$} {}{line}", axis.2)));
         text.push('\n');
         text.push_str(&style.paint(Ink::Faint, &format!("{:left$}  {}", "", self.below(width, right))));
         text.push('\n');
@@ -219,20 +225,6 @@ fn apart(mut labels: Vec<(usize, String, Ink)>) -> Vec<(usize, String, Ink)> {
     labels
 }
 
-/// Round numbers from 0 up to `top`, four to six of them.
-fn ticks(top: f64) -> Vec<(f64, String)> {
-    let scale = 10f64.powf((top / 4.0).log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|step| step * scale).find(|step| top / step <= 6.0);
-    let step = step.unwrap_or(10.0 * scale);
-    let decimals =
-        if step >= 1.0 && step.fract() == 0.0 { 0 } else { (1.0 - step.log10().floor()).max(1.0) as usize };
-    let count = (top / step).floor() as usize;
-    (0..=count)
-        .map(|number| step * number as f64)
-        .map(|value| (value, format!("{value:.decimals$}")))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,6 +244,7 @@ mod tests {
         }
         Plot {
             unit: "GB/s".to_string(),
+            logarithmic: false,
             over: "stride".to_string(),
             positions: (0..5)
                 .map(|ordinal| Position {
@@ -343,14 +336,6 @@ mod tests {
         assert!(shown(&close, 80, true).contains("─ peak, copy\n"), "{text}");
         close.curves[0].label = "constant_broadcast".to_string();
         assert!(shown(&close, 80, true).ends_with("\n● constant_broadcast\n"));
-    }
-
-    #[test]
-    fn ticks_are_round() {
-        let of = |top: f64| ticks(top).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
-        assert_eq!(of(5015.0), ["0", "1000", "2000", "3000", "4000", "5000"]);
-        assert_eq!(of(58.0), ["0", "10", "20", "30", "40", "50"]);
-        assert_eq!(of(1.9), ["0.00", "0.50", "1.00", "1.50"]);
     }
 
     #[test]

@@ -1,31 +1,26 @@
 //! Kernels beside their CUDA C++ twins: rates, ratios of times, and what a ratio says.
 
-use super::{
-    figures::{rate, short},
-    library,
-};
-use record::{Backend, Record, median};
+use super::{figures::rate, library};
+use record::{Backend, Measure, Record, median};
 
 /// The range in which a ratio of Rust to C++ counts as equal.
 pub(super) const EQUAL: std::ops::RangeInclusive<f64> = 0.98..=1.02;
 
 /// The headings over [`pair`].
-pub(super) fn twin_columns(flops: bool) -> Vec<&'static str> {
-    match flops {
-        false => vec!["Rust\nGB/s", "C++\nGB/s", "Rust/C++\ntime"],
-        true => vec!["Rust\nGFLOP/s", "C++\nGFLOP/s", "Rust/C++\ntime"],
-    }
+pub(super) fn twin_columns(measure: Measure) -> Vec<String> {
+    let unit = measure.unit();
+    vec![format!("Rust\n{unit}"), format!("C++\n{unit}"), "Rust/C++\ntime".to_string()]
 }
 
-/// Rates of a kernel and its twin, and the ratio of their times with its [mark](Verdict::mark).
-pub(super) fn pair(rust: Option<&Record>, cpp: Option<&Record>, flops: bool) -> Vec<String> {
-    let rate = |row: Option<&Record>| match row {
-        Some(row) if flops && row.verified => row.gflop_per_s.map_or_else(|| rate(row), short),
-        row => row.map(rate).unwrap_or_default(),
+/// Figures of a kernel and its twin, and the ratio of their times with its [mark](Verdict::mark).
+pub(super) fn pair(rust: Option<&Record>, cpp: Option<&Record>, measure: Measure) -> Vec<String> {
+    let figure = |row: Option<&Record>| match row {
+        Some(row) if measure.of(row).is_some() => rate(row, measure),
+        row => row.map(|row| rate(row, Measure::Bandwidth)).unwrap_or_default(),
     };
     let ratio =
         rust.and_then(|row| Some(format!("{:.3}{}", row.ratio_to_reference?, Verdict::of(row)?.mark())));
-    vec![rate(rust), rate(cpp), ratio.unwrap_or_default()]
+    vec![figure(rust), figure(cpp), ratio.unwrap_or_default()]
 }
 
 /// The verdict on the ratio of a kernel's time to its twin's.

@@ -8,6 +8,7 @@ use super::{
     layout::wrapped,
     lessons::further,
     library::{self, is_beside_library},
+    map::map,
     remarks::{explanations, notes},
     series::Curves,
     setting::setting,
@@ -98,6 +99,13 @@ fn brief(text: &mut String, rows: &[&Record], lesson: Option<&Lesson>, style: St
         Some(Picture::Bars { by }) => (None, by),
         _ => (None, &[][..]),
     };
+    if let Some(Picture::Map { x, y }) = lesson.map(|lesson| lesson.picture).filter(|_| timed)
+        && let Some(map) = map(rows, x, y, style)
+    {
+        paragraph(text, Ink::Faint, &setting(rows), style);
+        let _ = write!(text, "\n{map}");
+        return None;
+    }
     if let Some(curves) = curves {
         let drawn: Vec<&Record> =
             curves.series.iter().flat_map(|series| series.rows.iter().copied()).collect();

@@ -2,11 +2,11 @@
 
 use super::{
     plot::{Ceiling, Curve, Plot, Position},
-    setting::{BLOCK, named, plain, values, varying},
+    setting::{BLOCK, named, shown, values, varying},
     style::Style,
-    table::unique,
+    table::{common, unique},
 };
-use record::{Backend, Language, Record};
+use record::{Backend, Language, Measure, Record};
 
 /// The most curves in a plot.
 const MOST: usize = 6;
@@ -25,8 +25,10 @@ pub(super) struct Series<'r> {
     pub rows: Vec<&'r Record>,
 }
 
-/// The curves of bandwidth over a parameter.
+/// The curves of a quantity over a parameter.
 pub(super) struct Curves<'r> {
+    /// The quantity.
+    measure: Measure,
     /// The drawn curves.
     pub series: Vec<Series<'r>>,
     /// The parameter.
@@ -37,9 +39,12 @@ pub(super) struct Curves<'r> {
 
 impl<'r> Curves<'r> {
     /// Of rows, over a parameter; `by` are the other parameters that tell curves apart. `None` where no curve has three
-    /// points.
+    /// points. Rows that are compared by another quantity than most have no curve.
     pub(super) fn of(rows: &[&'r Record], over: &'static str, by: &[&str]) -> Option<Curves<'r>> {
-        let rust = rows.iter().filter(|row| row.language == Language::Rust && at(row, over).is_some());
+        let measure = common(rows)?;
+        let rust = rows.iter().filter(|row| {
+            row.language == Language::Rust && row.measure() == measure && at(row, over).is_some()
+        });
         let rust: Vec<&Record> = rust.copied().collect();
         let mut names = varying(&rust);
         names.retain(|name| name != over);
@@ -74,7 +79,7 @@ impl<'r> Curves<'r> {
             rows.sort_by(|one, other| number(one, over).total_cmp(&number(other, over)));
             Series { label: label(wanted), rows }
         });
-        let curves = Curves { series: series.collect(), over, left_out: all.len() - drawn.len() };
+        let curves = Curves { measure, series: series.collect(), over, left_out: all.len() - drawn.len() };
         let longest = curves.series.iter().map(|series| series.rated().count()).max().unwrap_or(0);
         (longest >= FEWEST).then_some(curves)
     }
@@ -107,16 +112,23 @@ impl<'r> Curves<'r> {
         };
         let curve = |series: &Series<'_>| Curve {
             label: series.label.clone(),
-            points: series.rows.iter().filter_map(|row| Some((place_of(row)?, row.gb_per_s))).collect(),
+            points: series
+                .rows
+                .iter()
+                .filter_map(|row| Some((place_of(row)?, self.measure.of(row))))
+                .collect(),
         };
         let first = rows().next();
-        let peak = first
+        let ceilings = first.filter(|_| self.measure == Measure::Bandwidth);
+        let peak = ceilings
             .and_then(|row| row.peak.as_ref())
             .map(|peak| Ceiling { name: "peak", value: peak.gb_per_s });
-        let copy = first.and_then(|row| row.copy).map(|copy| Ceiling { name: "copy", value: copy.gb_per_s });
+        let copy =
+            ceilings.and_then(|row| row.copy).map(|copy| Ceiling { name: "copy", value: copy.gb_per_s });
         let modelled = first.is_some_and(|row| row.backend == Backend::Modelled);
         Plot {
-            unit: if modelled { "GB/s, modelled" } else { "GB/s" }.to_string(),
+            unit: format!("{}{}", self.measure.unit(), if modelled { ", modelled" } else { "" }),
+            logarithmic: self.measure != Measure::Bandwidth,
             over: self.over.to_string(),
             positions: places.iter().enumerate().map(position).collect(),
             curves: self.series.iter().map(curve).collect(),
@@ -127,17 +139,18 @@ impl<'r> Curves<'r> {
 }
 
 impl<'r> Series<'r> {
-    /// The rows that have a rate, with it.
+    /// The rows that have a figure, with it.
     pub(super) fn rated(&self) -> impl Iterator<Item = (&'r Record, f64)> {
-        self.rows.iter().filter_map(|row| Some((*row, row.gb_per_s?)))
+        self.rows.iter().filter_map(|row| Some((*row, row.figure()?)))
     }
 }
 
 /// The value of a parameter in a row, as text.
-fn at(row: &Record, over: &str) -> Option<String> {
+pub(super) fn at(row: &Record, over: &str) -> Option<String> {
     let swept =
         row.parameters.swept.as_ref().filter(|swept| swept.name == over).map(|swept| swept.value.to_string());
-    swept.or_else(|| row.parameters.more.get(over).map(plain)).or_else(|| match over {
+    let more = || row.parameters.more.get(over).map(|value| shown(over, value));
+    swept.or_else(more).or_else(|| match over {
         BLOCK => row.parameters.block.map(|block| block.to_string()),
         "bytes" => Some(record::Bytes(row.parameters.bytes).to_string()),
         _ => None,
@@ -145,10 +158,13 @@ fn at(row: &Record, over: &str) -> Option<String> {
 }
 
 /// The same as a number to sort by: of a size its bytes, of a block its threads, of other texts nothing.
-fn number(row: &Record, over: &str) -> f64 {
+pub(super) fn number(row: &Record, over: &str) -> f64 {
     match over {
         "bytes" => row.parameters.bytes as f64,
         BLOCK => row.parameters.block.map_or(0.0, |block| block.count() as f64),
-        _ => at(row, over).and_then(|text| text.parse().ok()).unwrap_or(0.0),
+        _ => {
+            let number = row.parameters.more.get(over).and_then(serde_json::Value::as_f64);
+            number.or_else(|| at(row, over)?.parse().ok()).unwrap_or(0.0)
+        }
     }
 }

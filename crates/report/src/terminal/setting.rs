@@ -119,10 +119,10 @@ pub(super) fn values(row: &Record, names: &[String]) -> Vec<String> {
 }
 
 /// The parameters that are sizes in bytes.
-const SIZES: [&str; 2] = ["budget", "page"];
+pub(crate) const SIZES: [&str; 4] = ["bytes", "budget", "footprint", "page"];
 
 /// The value of a parameter: a size in its largest unit.
-fn shown(name: &str, value: &Value) -> String {
+pub(super) fn shown(name: &str, value: &Value) -> String {
     let size = value.as_u64().filter(|_| SIZES.contains(&name));
     size.map_or_else(|| plain(value), |bytes| Bytes(bytes).to_string())
 }
@@ -190,6 +190,9 @@ pub(crate) mod tests {
             percent_of_copy: gb_per_s.map(|rate| rate / 42.0),
             gflop_per_s: None,
             arithmetic_intensity: None,
+            operations: None,
+            ns_per_operation: None,
+            gop_per_s: None,
             explanation: None,
             observed: BTreeMap::new(),
             verified: milliseconds.is_some(),

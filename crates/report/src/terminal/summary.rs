@@ -9,7 +9,7 @@ use super::{
     style::Ink,
 };
 use crate::Catalog;
-use record::{Backend, Language, Record};
+use record::{Backend, Language, Measure, Record};
 use std::fmt::Write;
 
 /// Something that a run has left behind for later: what it is, and where.
@@ -62,19 +62,20 @@ fn title(first: &Record) -> String {
 fn extremes(rows: &[&Record]) -> Option<String> {
     // The driver's own work is what kernels are held against, not one of them.
     let kernels = || labels(rows).into_iter().zip(rows).filter(|(_, row)| row.language == Language::Rust);
-    // Where all are about arithmetic, its rate is what counts; where some are, they are another matter than the rest.
-    let arithmetic = kernels().all(|(_, row)| row.arithmetic_intensity.is_some());
-    let rate = |row: &Record| match row.arithmetic_intensity {
-        _ if arithmetic => row.gflop_per_s,
-        Some(_) => None,
-        None => row.gb_per_s,
-    };
+    // Where all are compared by one quantity, that is what counts; where some are, they are another matter than the rest.
+    let mut measures = kernels().map(|(_, row)| row.measure());
+    let first = measures.next()?;
+    let measure = if measures.all(|other| other == first) { first } else { Measure::Bandwidth };
+    let rate = |row: &Record| measure.of(row).filter(|_| row.measure() == measure);
     let rated: Vec<(f64, String, bool)> =
         kernels().filter_map(|(label, row)| Some((rate(row)?, label, row.unfilled().is_none()))).collect();
     let mut crowned: Vec<&(f64, String, bool)> = rated.iter().filter(|(_, _, filled)| *filled).collect();
     crowned.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-    let unit = if arithmetic { "GFLOP/s" } else { "GB/s" };
-    let told = |(rate, label, _): &(f64, String, bool)| format!("{label} {} {unit}", short(*rate));
+    if measure.is_time() {
+        crowned.reverse();
+    }
+    let told =
+        |(rate, label, _): &(f64, String, bool)| format!("{label} {} {}", short(*rate), measure.unit());
     match &crowned[..] {
         [] if rated.is_empty() => None,
         [] => {
@@ -123,7 +124,7 @@ fn next(first: &Record, rows: &[(String, &Record)]) -> String {
 /// Whether a row moves enough for its rate to be that of memory, not that of starting a kernel.
 fn about_bytes(row: &Record) -> bool {
     const LEAST: u64 = 1 << 20;
-    row.arithmetic_intensity.is_none() && row.bytes.read + row.bytes.written >= LEAST
+    row.measure() == Measure::Bandwidth && row.bytes.read + row.bytes.written >= LEAST
 }
 
 #[cfg(test)]

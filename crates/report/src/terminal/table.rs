@@ -1,13 +1,13 @@
 //! Tables of rows: a swept parameter down and up to two kernels across, or one row below another.
 
 use super::{
-    figures::{caption, columns, condition_columns, conditions, figures, short},
+    figures::{Column, caption, cells as row_cells, columns, condition_columns},
     layout::{Table, under},
     ratios::{pair, twin_columns},
     setting::{residence, values, varying},
     style::Style,
 };
-use record::{Backend, Language, Precision, Record};
+use record::{Backend, Language, Measure, Precision, Record};
 
 /// The rows as a table. `all` are all of the experiment: they decide what tells rows apart.
 pub(super) fn tabulated(rows: &[&Record], all: &[&Record], style: Style) -> String {
@@ -19,7 +19,7 @@ pub(super) fn tabulated_with_conditions(rows: &[&Record], style: Style) -> Strin
     table(rows, rows, condition_columns(rows)).text(style)
 }
 
-fn table(rows: &[&Record], all: &[&Record], conditions: Vec<&'static str>) -> Table {
+fn table(rows: &[&Record], all: &[&Record], conditions: Vec<Column>) -> Table {
     if is_side_by_side(all) {
         side_by_side(rows, conditions)
     } else {
@@ -27,10 +27,18 @@ fn table(rows: &[&Record], all: &[&Record], conditions: Vec<&'static str>) -> Ta
     }
 }
 
-/// Whether a table has the swept parameter down and the kernels across: at most two of them, and bandwidth alone.
+/// Whether a table has the swept parameter down and the kernels across: at most two of them, and one figure that is not
+/// arithmetic.
 pub(super) fn is_side_by_side(rows: &[&Record]) -> bool {
-    rows.iter().all(|row| row.parameters.swept.is_some() && row.gflop_per_s.is_none())
+    let measure = common(rows);
+    rows.iter().all(|row| row.parameters.swept.is_some() && Some(row.measure()) == measure)
+        && measure != Some(Measure::Arithmetic)
         && contestants(rows).len() <= 2
+}
+
+/// The quantity that rows are compared by: of several the one that is not bandwidth. `None` without rows.
+pub(super) fn common(rows: &[&Record]) -> Option<Measure> {
+    rows.iter().map(|row| row.measure()).max()
 }
 
 /// The rows apart by all parameters that are not swept.
@@ -75,40 +83,41 @@ fn swept_name(rows: &[&Record]) -> Option<String> {
 
 /// The figures of a table in groups of columns, each under a caption, and what may be left out of them.
 struct Figures {
-    twins: bool,
-    columns: Vec<&'static str>,
-    /// Those of the columns that have the card's state.
-    conditions: Vec<&'static str>,
+    /// The measure of kernels and their twins, where the rows are pairs.
+    twins: Option<Measure>,
+    columns: Vec<Column>,
     residence: bool,
 }
 
 impl Figures {
-    fn of(rows: &[&Record], flops: bool, conditions: Vec<&'static str>) -> Figures {
+    fn of(rows: &[&Record], conditions: Vec<Column>) -> Figures {
         let twins = rows.iter().any(|row| row.language == Language::CudaCpp);
-        let mut names = match rows.first() {
-            Some(first) if !twins => columns(first.backend),
-            _ => twin_columns(flops),
+        let twins = common(rows).filter(|_| twins);
+        let columns = match twins {
+            Some(_) => Vec::new(),
+            None => columns(rows).into_iter().chain(conditions).collect(),
         };
-        if flops && !twins {
-            names.insert(1, "GFLOP/s");
-        }
-        let conditions = if twins { Vec::new() } else { conditions };
-        names.extend(&conditions);
-        Figures { twins, columns: names, conditions, residence: residence(rows).is_none() }
+        Figures { twins, columns, residence: residence(rows).is_none() }
     }
 
-    /// The cells of a row that stands by itself.
-    fn cells(&self, row: &Record) -> Vec<String> {
-        let conditions = self.conditions.iter().map(|column| conditions(row, column).unwrap_or_default());
-        figures(row).into_iter().chain(conditions).collect()
+    /// The headings of a group.
+    fn headings(&self) -> Vec<String> {
+        match self.twins {
+            Some(measure) => twin_columns(measure),
+            None => self.columns.iter().map(|column| column.heading().to_string()).collect(),
+        }
     }
 
     /// Names what a table may lack: what follows from other columns first.
     fn expend(&self, table: &mut Table, first: usize, groups: usize) {
-        const ORDER: [(&str, &str); 4] =
-            [("ms", "ms"), ("%peak", "%peak"), ("min..max", "min..max"), ("moved/\nasked", "moved/asked")];
-        for (heading, name) in ORDER {
-            let place = self.columns.iter().position(|column| *column == heading);
+        const ORDER: [(Column, &str); 4] = [
+            (Column::Milliseconds, "ms"),
+            (Column::OfPeak, "%peak"),
+            (Column::Range, "min..max"),
+            (Column::Moved, "moved/asked"),
+        ];
+        for (wanted, name) in ORDER {
+            let place = self.columns.iter().position(|column| *column == wanted);
             let of_group = |group: usize| place.map(|place| first + group * self.columns.len() + place);
             table.may_lack(name, (0..groups).filter_map(of_group).collect());
         }
@@ -119,9 +128,10 @@ impl Figures {
 }
 
 /// A table with the swept parameter down and the kernels, by their element types, across; of twins, both languages.
-fn side_by_side(rows: &[&Record], conditions: Vec<&'static str>) -> Table {
+fn side_by_side(rows: &[&Record], conditions: Vec<Column>) -> Table {
     let contestants = contestants(rows);
-    let of_table = Figures::of(rows, false, conditions);
+    let of_table = Figures::of(rows, conditions);
+    let headings = of_table.headings();
     let backend = rows.first().map_or(Backend::Measured, |row| row.backend);
     let by_precision = contestants.iter().all(|(_, precision)| precision.is_some())
         && unique(contestants.iter().map(|(_, precision)| precision)).len() == contestants.len();
@@ -131,7 +141,7 @@ fn side_by_side(rows: &[&Record], conditions: Vec<&'static str>) -> Table {
             Some(precision) if by_precision => precision.to_string(),
             _ => kernel.to_string(),
         };
-        header.extend(under(&caption(&name, backend), &of_table.columns));
+        header.extend(under(&caption(&name, backend), &headings));
     }
     if of_table.residence {
         header.push("from".to_string());
@@ -150,9 +160,9 @@ fn side_by_side(rows: &[&Record], conditions: Vec<&'static str>) -> Table {
                 })
             };
             cells.extend(match (of_table.twins, of(None)) {
-                (true, _) => pair(of(Some(Language::Rust)), of(Some(Language::CudaCpp)), false),
-                (false, Some(row)) => of_table.cells(row),
-                (false, None) => vec![String::new(); of_table.columns.len()],
+                (Some(measure), _) => pair(of(Some(Language::Rust)), of(Some(Language::CudaCpp)), measure),
+                (None, Some(row)) => row_cells(row, &of_table.columns),
+                (None, None) => vec![String::new(); of_table.columns.len()],
             });
             residence.extend(of(None).map(|row| row.residence.to_string()));
         }
@@ -166,17 +176,16 @@ fn side_by_side(rows: &[&Record], conditions: Vec<&'static str>) -> Table {
 }
 
 /// A table with the kernels down, and what tells their rows apart beside them; of twins, both languages.
-fn one_below_another(rows: &[&Record], all: &[&Record], conditions: Vec<&'static str>) -> Table {
+fn one_below_another(rows: &[&Record], all: &[&Record], conditions: Vec<Column>) -> Table {
     let names = varying(all);
     let swept_name = swept_name(all);
-    let flops = rows.iter().any(|row| row.gflop_per_s.is_some());
-    let of_table = Figures::of(rows, flops, conditions);
+    let of_table = Figures::of(rows, conditions);
     let mut header = vec!["kernel".to_string()];
     header.extend(swept_name.clone());
     header.extend(names.iter().cloned());
     let identity = header.len();
     let backend = rows.first().map_or(Backend::Measured, |row| row.backend);
-    header.extend(under(&caption("", backend), &of_table.columns));
+    header.extend(under(&caption("", backend), &of_table.headings()));
     if of_table.residence {
         header.push("from".to_string());
     }
@@ -191,20 +200,16 @@ fn one_below_another(rows: &[&Record], all: &[&Record], conditions: Vec<&'static
     for row in rows {
         let name = of_row(row);
         let mut cells = name.clone();
-        if of_table.twins {
+        if let Some(measure) = of_table.twins {
             if seen.contains(&name) {
                 continue;
             }
             let of =
                 |language| rows.iter().copied().find(|row| of_row(row) == name && row.language == language);
-            cells.extend(pair(of(Language::Rust), of(Language::CudaCpp), flops));
+            cells.extend(pair(of(Language::Rust), of(Language::CudaCpp), measure));
             seen.push(name);
         } else {
-            let mut figures = of_table.cells(row);
-            if flops {
-                figures.insert(1, row.gflop_per_s.map(short).unwrap_or_default());
-            }
-            cells.extend(figures);
+            cells.extend(row_cells(row, &of_table.columns));
         }
         if of_table.residence {
             cells.push(row.residence.to_string());

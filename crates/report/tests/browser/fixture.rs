@@ -1,7 +1,8 @@
 //! A report of two runs: an H200 that was measured, and a simulated card whose rows have counters.
 
 use record::{
-    Backend, Bound, Counted, DeviceInfo, Language, Line, Parameters, Parts, Precision, Record, Run, Times,
+    Backend, Bound, CYCLES, Counted, DeviceInfo, Language, Line, Operation, Operations, Parameters, Parts,
+    Precision, Record, Run, Times,
     counters::{Access, AccessKind, Counts, LaunchCounters, Limiter, MemoryCounts, Residency, SharedCounts},
 };
 use report::{
@@ -95,6 +96,29 @@ pub(crate) fn simulated() -> Vec<Record> {
                 let parameters = row.parameters.clone().with("factor", factor).with("placement", placement);
                 rows.push(Record { parameters, ..row });
             }
+        }
+    }
+    for (kernel, level) in [("chase_cached", 20.0), ("chase_l2", 110.0)] {
+        for shift in [10, 14, 18, 22, 26, 30] {
+            let operations = Operations { kind: Operation::Load, count: 1000 };
+            let ns = level + if shift > 24 { 400.0 } else { 0.0 };
+            let row = row("latency", kernel, ns);
+            let parameters = row.parameters.clone().with("footprint", 1u64 << shift);
+            rows.push(Record {
+                parameters,
+                operations: Some(operations),
+                ns_per_operation: Some(ns),
+                gop_per_s: Some(1.0 / ns),
+                observed: [(CYCLES.to_string(), json!(ns * 1.98))].into(),
+                ..row
+            });
+        }
+    }
+    for stride in [1u64, 2, 4, 8, 16, 32] {
+        for footprint in [64u64 << 10, 1 << 20, 256 << 20] {
+            let row = row("mountain", "mountain", (stride * (footprint >> 10).ilog2() as u64) as f64);
+            let parameters = row.parameters.clone().with("stride", stride).with("footprint", footprint);
+            rows.push(Record { parameters, ..row });
         }
     }
     rows
@@ -193,6 +217,8 @@ pub(crate) fn catalog() -> Catalog {
             lesson("transpose", Picture::Bars { by: &[] }, "# Transpose\n\nA lead."),
             lesson("matmul", Picture::Roofline, "# Products\n\nA lead."),
             lesson("unified", curve("factor", &["placement"], false), "# Pages\n\nA lead."),
+            lesson("latency", curve("footprint", &[], false), "# Latency\n\nA lead."),
+            lesson("mountain", Picture::Map { x: "stride", y: "footprint" }, "# Mountain\n\nA lead."),
         ],
         kernels: vec![kernel("offset_f32"), kernel("tile")],
     }

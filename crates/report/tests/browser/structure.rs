@@ -137,6 +137,31 @@ fn bars_and_roofs_have_the_numbers_of_their_rows() {
 }
 
 #[test]
+fn latencies_are_drawn_in_their_unit_and_maps_by_both_parameters() {
+    let page = body();
+    let latency = section(&page, "lesson-latency");
+    let marks: BTreeSet<[String; 2]> = tags(latency, "data-kernel")
+        .into_iter()
+        .filter(|mark| mark["data-kernel"] == "chase_l2")
+        .map(|mark| ["data-x", "data-y"].map(|name| mark[name].clone()))
+        .collect();
+    let place = |shift: u32, ns: &str| [(1u64 << shift).to_string(), ns.to_string()];
+    let expected = [(10, "110"), (14, "110"), (18, "110"), (22, "110"), (26, "510"), (30, "510")];
+    assert_eq!(marks, expected.map(|(shift, ns)| place(shift, ns)).into());
+    assert!(latency.contains("ns/load, modelled") && latency.contains(">16 KiB</text>"), "{latency}");
+    // Neither bandwidth nor its ceilings belong to it.
+    assert!(!latency.contains("GB/s") && tags(latency, "data-line").is_empty(), "{latency}");
+    let mountain = section(&page, "lesson-mountain");
+    let cells = tags(mountain, "data-kernel");
+    // 18 cells, each in the drawing for wide columns and in that for narrow ones.
+    assert_eq!(cells.len(), 36);
+    // 64 KiB at a stride of 1 takes 6 us, 256 MiB at a stride of 32 takes 18 * 32 us.
+    let strength = |place: usize| cells[place]["fill-opacity"].parse::<f64>().expect("a number");
+    assert_eq!((cells[0]["data-x"].as_str(), strength(0)), ("1", 0.55));
+    assert_eq!((cells[17]["data-x"].as_str(), strength(17)), ("32", 0.05));
+}
+
+#[test]
 fn the_first_screen_has_the_best_row_of_each_kernel() {
     let page = body();
     let run = section(&page, "run-0");

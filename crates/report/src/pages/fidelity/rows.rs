@@ -34,6 +34,7 @@ pub fn middle(mut runs: Vec<Vec<Kept>>) -> Result<Vec<Kept>, FidelityError> {
         });
         row.gb_per_s = median(&values(|row| row.gb_per_s));
         row.gflop_per_s = median(&values(|row| row.gflop_per_s));
+        row.figure = median(&values(|row| row.figure));
         row.percent_of_copy = median(&values(|row| row.percent_of_copy));
         row.ms = median(&values(|row| row.ms));
         row.ratio_to_reference = median(&values(|row| row.ratio_to_reference));

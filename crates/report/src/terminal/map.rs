@@ -1,0 +1,144 @@
+//! A grid of figures over two parameters, each shaded by its size.
+
+use super::{
+    figures::{rate, short},
+    layout::Table,
+    series::{at, number},
+    setting::{named, values, varying},
+    style::{Ink, Style},
+    table::{common, unique},
+};
+use record::{Backend, Language, Measure, Record};
+
+/// The kernels that a screen holds a grid of.
+const MOST: usize = 3;
+
+/// Shades from the least figure to the greatest.
+const SHADES: [(char, char); 5] = [(' ', ' '), ('░', '.'), ('▒', ':'), ('▓', '*'), ('█', '#')];
+
+/// A grid for each kernel, of the rows that have both parameters; `None` where there is not one grid of two columns.
+pub(super) fn map(rows: &[&Record], x: &str, y: &str, style: Style) -> Option<String> {
+    let measure = common(rows)?;
+    let placed = |row: &&&Record| {
+        let has = |name| at(row, name).is_some();
+        row.language == Language::Rust && row.measure() == measure && has(x) && has(y)
+    };
+    let rows: Vec<&Record> = rows.iter().filter(placed).copied().collect();
+    let names: Vec<String> = varying(&rows).into_iter().filter(|name| name != x && name != y).collect();
+    let key = |row: &Record| (row.kernel.clone(), values(row, &names));
+    let bounds = bounds(&rows, measure);
+    let mut grids = Vec::new();
+    for wanted in unique(rows.iter().map(|row| key(row))) {
+        let rows: Vec<&Record> = rows.iter().copied().filter(|row| key(row) == wanted).collect();
+        let title: Vec<String> =
+            names.iter().zip(&wanted.1).map(|(name, value)| named(name, value)).collect();
+        let title = [vec![wanted.0], title].concat().join(" ");
+        grids.extend(grid(&rows, [x, y], measure, bounds, style).map(|grid| (title, grid)));
+    }
+    let backend = if rows.first()?.backend == Backend::Modelled { ", modelled" } else { "" };
+    let head = format!("{}{backend}: {x} across, {y} down", measure.unit());
+    let mut text = format!("{}\n", style.paint(Ink::Faint, &head));
+    for (title, grid) in grids.iter().take(MOST) {
+        text += &format!("\n{}\n{grid}\n", style.paint(Ink::Faint, title));
+    }
+    if grids.len() > MOST {
+        text += &format!("{} more kernels; -v shows all rows.\n", grids.len() - MOST);
+    }
+    (!grids.is_empty()).then_some(text)
+}
+
+/// The least and the greatest figure.
+fn bounds(rows: &[&Record], measure: Measure) -> [f64; 2] {
+    let figures = || rows.iter().filter_map(|row| measure.of(row));
+    [figures().fold(f64::INFINITY, f64::min), figures().fold(0.0, f64::max)]
+}
+
+/// The values of a parameter, ascending, with their texts.
+fn places(rows: &[&Record], name: &str) -> Vec<String> {
+    let mut places: Vec<(f64, String)> =
+        rows.iter().filter_map(|row| Some((number(row, name), at(row, name)?))).collect();
+    places.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    unique(places.into_iter().map(|(_, text)| text))
+}
+
+fn grid(
+    rows: &[&Record],
+    [x, y]: [&str; 2],
+    measure: Measure,
+    bounds: [f64; 2],
+    style: Style,
+) -> Option<String> {
+    let (across, down) = (places(rows, x), places(rows, y));
+    if across.len() < 2 {
+        return None;
+    }
+    let cell = |x_text: &String, y_text: &String| {
+        let here =
+            |row: &&&Record| at(row, x).as_ref() == Some(x_text) && at(row, y).as_ref() == Some(y_text);
+        let Some(row) = rows.iter().find(here) else { return String::new() };
+        match measure.of(row) {
+            Some(figure) => format!("{}{}", short(figure), shade(figure, bounds, style)),
+            None => rate(row, measure),
+        }
+    };
+    let header: Vec<String> = std::iter::once(y.to_string()).chain(across.iter().cloned()).collect();
+    let mut table = Table::new(header, 1);
+    // Every second column goes first where there is no room for all, the first and the last excepted.
+    let mut step = 2;
+    while step < across.len() {
+        let odd = (1..across.len() - 1).filter(|place| place % step == step / 2);
+        table.may_lack("columns between", odd.map(|place| place + 1).collect());
+        step *= 2;
+    }
+    for y_text in &down {
+        table.add(std::iter::once(y_text.clone()).chain(across.iter().map(|x| cell(x, y_text))).collect());
+    }
+    Some(table.text(style))
+}
+
+/// The shade of a figure: by logarithms where figures span more than a decade.
+fn shade(figure: f64, [low, high]: [f64; 2], style: Style) -> char {
+    let share = match low > 0.0 && high > 10.0 * low {
+        true => (figure / low).ln() / (high / low).ln(),
+        false => figure / high.max(f64::MIN_POSITIVE),
+    };
+    let (unicode, ascii) = SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)];
+    style.either(unicode, ascii)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::tests::row;
+    use record::{Parameters, Precision};
+
+    fn of(stride: u64, footprint: u64, gb_per_s: Option<f64>) -> Record {
+        let row = row(0, Precision::F32, gb_per_s.map(|_| 1.0));
+        let parameters = Parameters { swept: None, precision: None, ..row.parameters.clone() };
+        let parameters = parameters.with("stride", stride).with("footprint", footprint);
+        Record { kernel: "mountain".to_string(), parameters, gb_per_s, ..row }
+    }
+
+    #[test]
+    fn figures_stand_where_their_parameters_say() {
+        let rows = [
+            of(8, 1 << 20, Some(400.0)),
+            of(1, 1 << 20, Some(4000.0)),
+            of(1, 1 << 10, Some(8000.0)),
+            of(8, 1 << 10, None),
+        ];
+        let rows: Vec<&Record> = rows.iter().collect();
+        let text = map(&rows, "stride", "footprint", Style::default()).expect("two columns");
+        assert_eq!(
+            text,
+            "GB/s: stride across, footprint down\n\nmountain\n\
+             footprint      1        8\n\
+             ─────────────────────────\n\
+             1 KiB      8000█  INVALID\n\
+             1 MiB      4000▓     400\n"
+        );
+        assert!(map(&rows[1..3], "stride", "footprint", Style::default()).is_none());
+        let unknown = map(&rows, "stride", "width", Style::default());
+        assert_eq!(unknown, None);
+    }
+}
