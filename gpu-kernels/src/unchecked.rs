@@ -1,5 +1,6 @@
 //! Unsafe kernels, each with the reason why no type here can make it safe. All other modules deny `unsafe_code`.
 //!
+//! - [`cluster`]: shared memory of other blocks, which no type of a block's own tiles reaches.
 //! - [`idioms`]: the cost of bounds checks. `unchecked_*` show what unsafe code gains over checked code. The four transposes
 //!   share a tile through `Cell`, as such a kernel is written without types that know of barriers.
 //! - [`launch`]: kernels with many parameters, and one for dependent launches.
@@ -14,6 +15,7 @@
 //!   thread's cells by exclusive or.
 #![allow(unsafe_code)]
 
+pub mod cluster;
 pub mod idioms;
 pub mod launch;
 pub mod register;

@@ -24,6 +24,7 @@ mod place;
 mod shape;
 mod shuffle;
 mod staged;
+mod starts;
 mod stencil;
 mod storage;
 mod streams;
@@ -72,6 +73,7 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &idioms::Idioms,
     &staged::Async,
     &transfer::Transfer,
+    &starts::Launch,
 ];
 
 /// The driver's own device-to-device copy of `bytes`: the copy ceiling.

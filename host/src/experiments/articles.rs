@@ -43,6 +43,14 @@ pub(super) const DISSECTING_HOPPER: Article = Article {
     url: "https://arxiv.org/abs/2501.12084",
 };
 
+/// The time of launches, and graphs that hand over many at once.
+pub(super) const LAUNCHES: Article = Article {
+    title: "Getting Started with CUDA Graphs",
+    author: "Alan Gray",
+    year: 2019,
+    url: "https://developer.nvidia.com/blog/cuda-graphs/",
+};
+
 /// Matrix products through tiles, and the memories that a variable can live in.
 pub(super) const MASSIVELY_PARALLEL: Article = Article {
     title: "Programming Massively Parallel Processors, third edition, chapter 4: Memory and Data Locality",

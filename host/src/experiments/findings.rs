@@ -10,6 +10,7 @@ pub(super) mod idioms;
 pub(super) mod matmul;
 pub(super) mod shuffle;
 pub(super) mod staged;
+pub(super) mod starts;
 pub(super) mod stencil;
 pub(super) mod storage;
 pub(super) mod transfer;

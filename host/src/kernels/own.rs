@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 const EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/own.rs"));
 
 /// The kernels whose instructions the simulator knows.
-const SIMULATED: [&str; 4] = ["matmul_mma", "async_plain", "async_copy", "async_bulk"];
+const SIMULATED: [&str; 5] = ["matmul_mma", "async_plain", "async_copy", "async_bulk", "launch_dependent"];
 
 /// Whether simulated cards run a kernel: one that every device runs, or one of its architecture that the simulator knows.
 pub(crate) fn is_simulated(kernel: &str) -> bool {
