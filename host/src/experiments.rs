@@ -10,6 +10,7 @@ mod articles;
 #[allow(unsafe_code, reason = "lends device memory by its address")]
 mod buffers;
 mod choices;
+mod cluster;
 mod coalescing;
 mod constant;
 mod copy;
@@ -74,6 +75,7 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &staged::Async,
     &transfer::Transfer,
     &starts::Launch,
+    &cluster::Cluster,
 ];
 
 /// The driver's own device-to-device copy of `bytes`: the copy ceiling.

@@ -48,7 +48,8 @@ mod warpgroup;
 mod wgmma;
 
 pub use cluster::{
-    cluster_rank, cluster_size, cluster_start, cluster_sync, load_vector_of_cluster, load_word_of_cluster, map_to_rank,
+    cluster_rank, cluster_size, cluster_start, cluster_sync, load_vector_of_cluster, load_word_of_cluster,
+    map_to_rank,
 };
 pub use map::{Corner, Map, TensorMap};
 pub use matrix::{load_matrices, load_matrices_transposed, mma_m16n8k16, pack_bf16, store_matrices};

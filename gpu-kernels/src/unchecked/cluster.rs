@@ -49,11 +49,18 @@ use cuda_std::{kernel, shared_array, thread, unroll, warp};
 /// Words of the chain: 4 KiB.
 pub const CHAIN: u32 = 1024;
 
-/// Words from one link of the chain to the next; it has no factor in common with their number.
-pub const LINK: u32 = 37;
+/// Words from one link of a block's chain to the next. It is odd, so the chain passes through all words, and differs among
+/// neighbours, so that each ends where its own links lead.
+#[inline(always)]
+#[must_use]
+pub const fn link(block: u32) -> u32 {
+    37 + 2 * (block % 64)
+}
 
-/// Threads of `cluster_read`, and the vectors of a tile that each reads.
+/// Threads of `cluster_read`.
 pub const READERS: u32 = 1024;
+
+/// Vectors of a tile that each of them reads.
 pub const VECTORS_EACH: u32 = 2;
 
 /// Vectors of a tile.
@@ -91,14 +98,14 @@ pub unsafe fn cluster_chase<const NEIGHBOURS: bool>(ends: &[Cell<u32>], steps: u
     // SAFETY: a word is a byte offset below the chain's length. All blocks have written theirs before anyone reads, and none ends
     // before all have read.
     unsafe {
+        let link = link(thread::block_idx_x());
         for word in (lane..CHAIN).step_by(32) {
-            chain.add(word as usize).write((word + LINK) % CHAIN * 4);
+            chain.add(word as usize).write((word + link) % CHAIN * 4);
         }
         cluster_sync();
         let start = shared::address(chain);
         let start = if NEIGHBOURS { map_to_rank(start, neighbour()) } else { start };
-        // Chains begin at different words, so that a block that reads itself by mistake ends elsewhere.
-        let mut at = thread::block_idx_x() % CHAIN * 4;
+        let mut at = 0;
         for _ in 0..steps {
             at = if NEIGHBOURS { load_word_of_cluster(start + at) } else { load_word(start + at) };
         }
@@ -226,8 +233,11 @@ pub unsafe fn cluster_sum<const MULTICAST: bool>(source: &[U32x4], sums: &[Cell<
             }
         } else {
             let lane = own % 32;
-            let mut ring =
-                if MULTICAST { ring.consumer_among(lane < size, lane % size) } else { ring.consumer(lane == 0) };
+            let mut ring = if MULTICAST {
+                ring.consumer_among(lane < size, lane % size)
+            } else {
+                ring.consumer(lane == 0)
+            };
             let mut sum = 0_u32;
             for _ in mine {
                 let stage = ring.wait();

@@ -3,6 +3,7 @@
 //! A finding says only what its rows show: a clause whose rows are missing is left out, and without any clause there is no
 //! finding. Rows that are INVALID, untimed or of a C++ twin have no part in it.
 
+pub(super) mod cluster;
 pub(super) mod coalescing;
 pub(super) mod constant;
 pub(super) mod copy;

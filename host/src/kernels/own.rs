@@ -15,7 +15,19 @@ use std::{collections::BTreeMap, sync::LazyLock};
 const EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/own.rs"));
 
 /// The kernels whose instructions the simulator knows.
-const SIMULATED: [&str; 5] = ["matmul_mma", "async_plain", "async_copy", "async_bulk", "launch_dependent"];
+const SIMULATED: [&str; 11] = [
+    "matmul_mma",
+    "async_plain",
+    "async_copy",
+    "async_bulk",
+    "launch_dependent",
+    "cluster_chase",
+    "cluster_chase_own",
+    "cluster_read",
+    "cluster_read_own",
+    "cluster_each",
+    "cluster_multicast",
+];
 
 /// Whether simulated cards run a kernel: one that every device runs, or one of its architecture that the simulator knows.
 pub(crate) fn is_simulated(kernel: &str) -> bool {
