@@ -3,6 +3,7 @@
 //! - [`cluster`]: shared memory of other blocks, which no type of a block's own tiles reaches.
 //! - [`idioms`]: the cost of bounds checks. `unchecked_*` show what unsafe code gains over checked code. The four transposes
 //!   share a tile through `Cell`, as such a kernel is written without types that know of barriers.
+//! - [`l2`]: loads with policies for L2, and stores of parts of sectors.
 //! - [`launch`]: kernels with many parameters, and one for dependent launches.
 //! - [`register`]: the products in registers read their sources and write C by vectors where rows are multiples of four, and
 //!   element by element elsewhere. They choose by the sizes, so the alignment of their vectors follows from numbers that no
@@ -17,6 +18,7 @@
 
 pub mod cluster;
 pub mod idioms;
+pub mod l2;
 pub mod launch;
 pub mod register;
 pub mod staged;

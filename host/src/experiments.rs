@@ -17,6 +17,7 @@ mod copy;
 mod findings;
 mod gemm;
 mod idioms;
+mod l2;
 #[allow(unsafe_code, reason = "the one place that hands launches to the driver")]
 mod launch;
 mod maps;
@@ -76,6 +77,7 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &transfer::Transfer,
     &starts::Launch,
     &cluster::Cluster,
+    &l2::L2,
 ];
 
 /// The driver's own device-to-device copy of `bytes`: the copy ceiling.

@@ -7,6 +7,7 @@
 
 use super::{Buffer, Place, Point, maps::PlacedMap};
 use anyhow::{Context, Result, bail};
+use cuda_driver::ext::AccessWindow;
 use cuda_launch::{Pointer, PointerMut, Slice, SliceMut};
 use cuda_std::tensor::TensorMap;
 use cust::{
@@ -135,6 +136,12 @@ impl Buffers {
     /// The address of a buffer, 0 if there is none of this number.
     pub(crate) fn address(&self, number: usize) -> u64 {
         self.buffers.get(number).map_or(0, |buffer| buffer.address)
+    }
+
+    /// The extent of a buffer, to persist in L2.
+    pub(super) fn window(&self, number: usize) -> AccessWindow {
+        let bytes = self.buffers.get(number).map_or(0, |buffer| buffer.bytes);
+        AccessWindow { address: self.address(number), bytes }
     }
 
     /// A buffer that the launch reads.

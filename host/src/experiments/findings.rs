@@ -8,6 +8,7 @@ pub(super) mod coalescing;
 pub(super) mod constant;
 pub(super) mod copy;
 pub(super) mod idioms;
+pub(super) mod l2;
 pub(super) mod matmul;
 pub(super) mod shuffle;
 pub(super) mod staged;

@@ -79,6 +79,8 @@ pub(crate) struct KernelLaunch {
     overlaps: bool,
     /// Blocks of the clusters that a launch asks for by an attribute; 1 without.
     cluster: u32,
+    /// The buffer whose lines are to persist in L2.
+    persisting: Option<usize>,
     /// Launches on parts of the buffers, among other work, in the place of one launch.
     parts: Option<Parts>,
 }
@@ -146,6 +148,14 @@ impl Work {
         self
     }
 
+    /// The same with this buffer's lines persisting in the part of L2 that is set aside.
+    pub(crate) fn persisting(mut self, buffer: usize) -> Work {
+        if let Work::Kernel(launch) = &mut self {
+            launch.persisting = Some(buffer);
+        }
+        self
+    }
+
     /// The same by launches that begin before the one ahead of them has ended (programmatic dependent launch). This is for kernels
     /// that keep what [`cuda_launch::LaunchOptions::overlapping`] asks of them.
     pub(crate) fn overlapping(mut self) -> Work {
@@ -191,7 +201,7 @@ impl Work {
             (Work::Kernel(launch), None) => bail!("no module has the kernel {}", launch.info.name),
             (Work::Kernel(launch), Some(function)) => (launch, function),
         };
-        let (KernelLaunch { pass, first, overlaps, cluster, parts, .. }, function) = launch;
+        let (KernelLaunch { pass, first, overlaps, cluster, persisting, parts, .. }, function) = launch;
         if let Some(Parts { pass, around }) = parts {
             return around(stream, buffers, &|part, stream| {
                 let (words, Shape { grid, block, shared }) = pass(part, shape, buffers)?;
@@ -210,11 +220,12 @@ impl Work {
                 .with_context(|| format!("the driver refuses the launch of {}", info.name))?;
         }
         let (words, shape) = pass(shape, buffers)?;
-        if *overlaps || *cluster > 1 {
+        if *overlaps || *cluster > 1 || persisting.is_some() {
             let Shape { grid, block, shared } = shape;
             let config = LaunchConfig {
                 overlaps_predecessor: *overlaps,
                 cluster: (*cluster > 1).then_some([*cluster, 1, 1]),
+                persisting: persisting.map(|buffer| buffers.window(buffer)),
                 ..LaunchConfig::new(grid, block, shared, stream.as_inner().cast())
             };
             // SAFETY: as below; that the kernel itself waits for the one ahead, its experiment states too.
@@ -239,6 +250,7 @@ impl KernelLaunch {
             first: Vec::new(),
             overlaps: false,
             cluster: 1,
+            persisting: None,
             parts: None,
         }
     }

@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 const EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/own.rs"));
 
 /// The kernels whose instructions the simulator knows.
-const SIMULATED: [&str; 11] = [
+const SIMULATED: [&str; 17] = [
     "matmul_mma",
     "async_plain",
     "async_copy",
@@ -27,6 +27,12 @@ const SIMULATED: [&str; 11] = [
     "cluster_read_own",
     "cluster_each",
     "cluster_multicast",
+    "l2_plain",
+    "l2_evict_first",
+    "l2_evict_last",
+    "l2_fetch",
+    "l2_fetch_128",
+    "l2_fetch_256",
 ];
 
 /// Whether simulated cards run a kernel: one that every device runs, or one of its architecture that the simulator knows.

@@ -119,6 +119,8 @@ functions! {
 
     fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, function: CUfunction);
     fn cuFuncSetAttribute(function: CUfunction, attribute: c_int, value: c_int);
+    fn cuCtxSetLimit(limit: c_int, value: usize);
+    fn cuCtxResetPersistingL2Cache();
     fn cuLaunchKernelEx(
         config: *const CUlaunchConfig, function: CUfunction, parameters: *mut *mut c_void, extra: *mut *mut c_void,
     );
