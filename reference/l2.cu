@@ -43,28 +43,37 @@ __device__ __forceinline__ void beside(const uint4 *stream, size_t vectors, cons
 
 } // namespace
 
-#define BESIDE(NAME, FIRST, LAST)                                                                                      \
-  extern "C" __global__ void NAME(const uint4 *stream, size_t vectors, const uint4 *table, size_t length,              \
-                                  unsigned *sums, size_t) {                                                            \
-    beside<FIRST, LAST>(stream, vectors, table, length, sums);                                                         \
-  }
+extern "C" __global__ void l2_plain(const uint4 *stream, size_t vectors, const uint4 *table, size_t length,
+                                    unsigned *sums, size_t) {
+  beside<false, false>(stream, vectors, table, length, sums);
+}
+extern "C" __global__ void l2_evict_first(const uint4 *stream, size_t vectors, const uint4 *table, size_t length,
+                                          unsigned *sums, size_t) {
+  beside<true, false>(stream, vectors, table, length, sums);
+}
+extern "C" __global__ void l2_evict_last(const uint4 *stream, size_t vectors, const uint4 *table, size_t length,
+                                         unsigned *sums, size_t) {
+  beside<true, true>(stream, vectors, table, length, sums);
+}
 
-BESIDE(l2_plain, false, false)
-BESIDE(l2_evict_first, true, false)
-BESIDE(l2_evict_last, true, true)
+#define FETCH(LOAD)                                                                                                    \
+  size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x, own = blockIdx.x * blockDim.x + threadIdx.x;           \
+  unsigned sum = 0;                                                                                                    \
+  for (size_t at = own * distance; at < length; at += threads * distance) {                                            \
+    unsigned word;                                                                                                     \
+    asm(LOAD ".b32 %0, [%1];" : "=r"(word) : "l"(source + at));                                                        \
+    sum += word;                                                                                                       \
+  }                                                                                                                    \
+  sums[own] = sum
 
-#define FETCH(NAME, LOAD)                                                                                              \
-  extern "C" __global__ void NAME(const unsigned *source, size_t length, unsigned *sums, size_t, unsigned distance) {  \
-    size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x, own = blockIdx.x * blockDim.x + threadIdx.x;         \
-    unsigned sum = 0;                                                                                                  \
-    for (size_t at = own * distance; at < length; at += threads * distance) {                                          \
-      unsigned word;                                                                                                   \
-      asm(LOAD ".b32 %0, [%1];" : "=r"(word) : "l"(source + at));                                                      \
-      sum += word;                                                                                                     \
-    }                                                                                                                  \
-    sums[own] = sum;                                                                                                   \
-  }
-
-FETCH(l2_fetch, "ld.global.L1::no_allocate")
-FETCH(l2_fetch_128, "ld.global.L2::128B")
-FETCH(l2_fetch_256, "ld.global.L2::256B")
+extern "C" __global__ void l2_fetch(const unsigned *source, size_t length, unsigned *sums, size_t, unsigned distance) {
+  FETCH("ld.global.L1::no_allocate");
+}
+extern "C" __global__ void l2_fetch_128(const unsigned *source, size_t length, unsigned *sums, size_t,
+                                        unsigned distance) {
+  FETCH("ld.global.L2::128B");
+}
+extern "C" __global__ void l2_fetch_256(const unsigned *source, size_t length, unsigned *sums, size_t,
+                                        unsigned distance) {
+  FETCH("ld.global.L2::256B");
+}

@@ -14,6 +14,7 @@ use crate::{
 };
 use anyhow::{Result, bail};
 use cuda_driver::ext;
+use cust::context::CurrentContext;
 use gpu_kernels::unchecked::l2::{
     l2_evict_first, l2_evict_last, l2_fetch, l2_fetch_128, l2_fetch_256, l2_plain, l2_store,
 };
@@ -55,6 +56,9 @@ const FETCH: [(KernelInfo, fn(u32) -> Work); 3] = [
 ];
 
 const STORE: KernelInfo = KernelInfo::of::<l2_store>();
+
+/// Among what is observed, the bytes of L2 that were set aside.
+const SET_ASIDE: &str = "l2_set_aside";
 
 /// The table's share of L2, in per cent.
 const SHARES: [u64; 4] = [12, 25, 50, 75];
@@ -161,7 +165,6 @@ impl Experiment for L2 {
         };
         let mut points = Vec::new();
         let shares = if all { &SHARES[..] } else { &QUICK_SHARES };
-        let persisting = if modelled { None } else { persisting_l2(device) };
         for (kernel, policy, work) in BESIDE {
             let without_effect = modelled && policy != NO_POLICY && request.scale != Scale::Small;
             if !is_possible(kernel)? || (without_effect && !request.names(kernel.name)) {
@@ -171,23 +174,26 @@ impl Experiment for L2 {
                 points.push(beside(request, device, (threads, share), policy, work())?);
             }
         }
-        if let Some(most) = persisting.filter(|_| request.wants(BESIDE[0].0.name)) {
+        if !modelled && is_possible(BESIDE[0].0)? {
             for &share in shares {
                 let work = BESIDE[0].2().persisting(1);
                 let point = beside(request, device, (threads, share), WINDOW, work)?;
-                let set_aside = most.min(point.buffers[1].bytes) as usize;
+                let table = point.buffers[1].bytes;
                 points.push(Point {
-                    before_all: Some(Box::new(move |_, _| Ok(ext::set_persisting_l2(set_aside)?))),
-                    observe: Some(Box::new(move |moment, _| {
-                        match moment {
-                            Moment::Before => ext::set_persisting_l2(set_aside)?,
-                            // What comes next has all of L2 again.
-                            Moment::After => {
-                                ext::reset_persisting_l2()?;
-                                ext::set_persisting_l2(0)?;
-                            }
+                    before_all: Some(Box::new(move |_, _| {
+                        set_aside(table);
+                        Ok(())
+                    })),
+                    observe: Some(Box::new(move |moment, _| match moment {
+                        Moment::Before => {
+                            Ok(BTreeMap::from([(SET_ASIDE.to_string(), set_aside(table).into())]))
                         }
-                        Ok(BTreeMap::from([("l2_set_aside".to_string(), set_aside.into())]))
+                        // What comes next has all of L2 again.
+                        Moment::After => {
+                            ext::reset_persisting_l2()?;
+                            set_aside(0);
+                            Ok(BTreeMap::new())
+                        }
                     })),
                     ..point
                 });
@@ -209,11 +215,15 @@ impl Experiment for L2 {
     }
 }
 
-/// Bytes of L2 that can be set aside; `None` where there are none, or the device does not tell.
-fn persisting_l2(device: &DeviceInfo) -> Option<u64> {
-    let raw = cust::device::Device::get_device(device.ordinal).ok()?.as_raw();
-    let most = ext::device_attribute(raw, ext::DeviceAttribute::MAX_PERSISTING_L2_CACHE_SIZE).ok()?;
-    u64::try_from(most).ok().filter(|most| *most > 0)
+/// Sets this much of L2 aside for lines that persist, or as much as the device can; returns how much that is: none where it cannot.
+fn set_aside(bytes: u64) -> u64 {
+    let most = || {
+        let device = CurrentContext::get_device().ok()?.as_raw();
+        let most = ext::device_attribute(device, ext::DeviceAttribute::MAX_PERSISTING_L2_CACHE_SIZE).ok()?;
+        let bytes = bytes.min(u64::try_from(most).ok()?);
+        ext::set_persisting_l2(bytes as usize).ok().map(|()| bytes)
+    };
+    most().unwrap_or(0)
 }
 
 /// A source of this many bytes, which stays as it is.
@@ -302,7 +312,7 @@ mod tests {
         let of = |kernel: &str| points.iter().filter(|point| point.kernel == kernel).collect::<Vec<_>>();
         assert_eq!(
             ["l2_plain", "l2_evict_last", "l2_fetch", "l2_store"].map(|name| of(name).len()),
-            [4, 4, 4, 6]
+            [8, 4, 4, 6]
         );
         let read: Vec<u64> = of("l2_fetch").iter().map(|point| point.bytes.read >> 20).collect();
         assert_eq!(read, [64, 32, 16, 8]);
