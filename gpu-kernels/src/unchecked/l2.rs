@@ -34,7 +34,9 @@
 //! Policies are attributes of single loads, by `cuda_std`; and that the words of `l2_store` are different ones follows from a
 //! formula that no shape of `cuda_safe` has.
 
+use super::position::grid_index;
 use core::cell::Cell;
+use core::hint::assert_unchecked;
 use cuda_std::access::{CachePolicy, load_l2_128, load_l2_256, load_no_allocate, load_with_policy};
 use cuda_std::vector::U32x4;
 use cuda_std::{kernel, thread};
@@ -62,18 +64,19 @@ pub unsafe fn l2_beside<const FIRST: bool, const LAST: bool>(
     sums: &[Cell<u32>],
 ) {
     let (first, last) = (CachePolicy::evict_first(), CachePolicy::evict_last());
-    let threads = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
-    let own = thread::index_1d() as usize;
-    let mut at = own % table.len();
-    let step = threads % table.len();
+    let (threads, own) = (thread::grid_dim_x() as usize * thread::block_dim_x() as usize, grid_index());
     let mut sum = 0_u32;
-    // SAFETY: both indices are below their lengths; there is a sum for each thread.
+    // SAFETY: the table has a vector; both indices are below their lengths; there is a sum for each thread.
     unsafe {
-        for nth in (own..stream.len()).step_by(threads) {
+        assert_unchecked(!table.is_empty());
+        let (mut at, step) = (own % table.len(), threads % table.len());
+        let mut nth = own;
+        while nth < stream.len() {
             let (near, far) = (stream.as_ptr().add(nth), table.as_ptr().add(at));
             let near = if FIRST { load_with_policy(near, first) } else { load_no_allocate(near) };
             let far = if LAST { load_with_policy(far, last) } else { load_no_allocate(far) };
             sum = sum.wrapping_add(words(near)).wrapping_add(words(far).rotate_left(1));
+            nth += threads;
             at += step;
             at = if at >= table.len() { at - table.len() } else { at };
         }
@@ -101,18 +104,19 @@ fn words(vector: U32x4) -> u32 {
     requires(distance > 0, sums.len() == threads.count(), source.len() % distance == 0)
 )]
 pub unsafe fn l2_fetch<const BYTES: u32>(source: &[u32], sums: &[Cell<u32>], distance: u32) {
-    let threads = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
-    let own = thread::index_1d() as usize;
+    let (threads, own) = (thread::grid_dim_x() as usize * thread::block_dim_x() as usize, grid_index());
     let mut sum = 0_u32;
     // SAFETY: the index is below the length; there is a sum for each thread.
     unsafe {
-        for word in (own * distance as usize..source.len()).step_by(threads * distance as usize) {
-            let word = source.as_ptr().add(word);
+        let mut at = own * distance as usize;
+        while at < source.len() {
+            let word = source.as_ptr().add(at);
             sum = sum.wrapping_add(match BYTES {
                 128 => load_l2_128(word),
                 256 => load_l2_256(word),
                 _ => load_no_allocate(word),
             });
+            at += threads * distance as usize;
         }
         sums.get_unchecked(own).set(sum);
     }

@@ -1,10 +1,14 @@
 //! Kernels whose launches are measured, and that no safe signature can state; see [`crate::launch`].
 //!
-//! Parameters by reference (`GridConstant`) and what a dependent launch promises are `cuda_std`'s, which a typed kernel does
-//! not take.
+//! Arrays as parameters and what a dependent launch promises are `cuda_std`'s, which a typed kernel does not take.
 
 use core::cell::Cell;
-use cuda_std::{GridConstant, dependent, kernel, thread};
+use cuda_std::{dependent, kernel, thread};
+
+/// A parameter of this many words.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Words<const WORDS: usize>(pub [u64; WORDS]);
 
 /// Writes the last word of its parameters, 64, 512 or 4080 bytes: with the destination, the last is the most that all drivers
 /// take.
@@ -19,13 +23,10 @@ use cuda_std::{GridConstant, dependent, kernel, thread};
     launch_parameters_4080 = <510>,
     requires(destination.len() == 1)
 )]
-pub unsafe fn launch_parameters<const WORDS: usize>(
-    parameters: GridConstant<'_, [u64; WORDS]>,
-    destination: &[Cell<u64>],
-) {
+pub unsafe fn launch_parameters<const WORDS: usize>(parameters: Words<WORDS>, destination: &[Cell<u64>]) {
     if thread::index_1d() == 0 {
         // SAFETY: the destination has a word, which one thread writes.
-        unsafe { destination.get_unchecked(0).set(parameters[WORDS - 1]) }
+        unsafe { destination.get_unchecked(0).set(parameters.0[WORDS - 1]) }
     }
 }
 

@@ -15,7 +15,7 @@ use cuda_launch::{Kernel, Slice};
 use gpu_kernels::{
     launch::launch_empty,
     unchecked::launch::{
-        launch_dependent, launch_parameters_64, launch_parameters_512, launch_parameters_4080,
+        Words, launch_dependent, launch_parameters_64, launch_parameters_512, launch_parameters_4080,
     },
 };
 use record::{Operation, Record};
@@ -171,9 +171,9 @@ fn empty<K: for<'a> Kernel<Arguments<'a> = ()>>(shape: Shape) -> Point {
 /// A launch of a kernel that takes this many words, and writes the last.
 fn passing<K, const WORDS: usize>(shape: Shape) -> Point
 where
-    K: for<'a> Kernel<Arguments<'a> = ([u64; WORDS], Slice<'a, Cell<u64>>)>,
+    K: for<'a> Kernel<Arguments<'a> = (Words<WORDS>, Slice<'a, Cell<u64>>)>,
 {
-    let work = Work::kernel::<K>(|buffers| (words::<WORDS>(), buffers.write(0)));
+    let work = Work::kernel::<K>(|buffers| (Words(words::<WORDS>()), buffers.write(0)));
     let point = Point::new(Launch.name(), shape, work);
     Point {
         parameters: point.parameters.with("parameter_bytes", WORDS as u64 * WORD),

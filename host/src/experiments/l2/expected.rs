@@ -1,7 +1,7 @@
 //! What the kernels of `l2` write: their rules, written down a second time to check them against.
 
 use crate::{
-    experiments::{Buffer, Contents, Place},
+    experiments::{Buffer, Contents, Place, Precision},
     verify::Expected,
 };
 use pattern::SEED;
@@ -12,14 +12,14 @@ const WORD: u64 = 4;
 /// Words of a vector.
 const WORDS: u64 = 4;
 
-/// A buffer of words, each as it is to be.
-fn words(bytes: u64, expected: impl Fn(u64) -> u32 + Send + Sync + 'static) -> Buffer {
+/// A buffer of words, each as it is to be in the end.
+fn words(bytes: u64, before: Contents, expected: impl Fn(u64) -> u32 + Send + Sync + 'static) -> Buffer {
     let after = Expected::exactly(move |first, _, values: &mut [u32]| {
         for (nth, value) in values.iter_mut().enumerate() {
             *value = expected(first + nth as u64);
         }
     });
-    Buffer { bytes, place: Place::Device, before: Contents::Poison, after }
+    Buffer { bytes, place: Place::Device, before, after }
 }
 
 /// A word of a source.
@@ -43,7 +43,7 @@ pub(super) struct Beside {
 
 impl Beside {
     pub(super) fn buffer(self) -> Buffer {
-        words(self.threads * WORD, move |thread| self.sum(thread))
+        words(self.threads * WORD, Contents::Poison, move |thread| self.sum(thread))
     }
 
     fn sum(self, thread: u64) -> u32 {
@@ -66,7 +66,7 @@ pub(super) struct Sectors {
 
 impl Sectors {
     pub(super) fn buffer(self) -> Buffer {
-        words(self.threads * WORD, move |thread| self.sum(thread))
+        words(self.threads * WORD, Contents::Poison, move |thread| self.sum(thread))
     }
 
     fn sum(self, thread: u64) -> u32 {
@@ -75,7 +75,7 @@ impl Sectors {
     }
 }
 
-/// The numbers of the threads, `used` of every `pitch` words, and poison between.
+/// The numbers of the threads in `used` of every `pitch` words, and between them what was there before.
 #[derive(Clone, Copy)]
 pub(super) struct Stores {
     pub used: u64,
@@ -84,13 +84,13 @@ pub(super) struct Stores {
 
 impl Stores {
     pub(super) fn buffer(self, bytes: u64) -> Buffer {
-        words(bytes, move |word| self.at(word))
+        words(bytes, Contents::Pattern(Precision::F32), move |word| self.at(word))
     }
 
-    fn at(self, word: u64) -> u32 {
-        match word % self.pitch {
-            place if place < self.used => (word / self.pitch * self.used + place) as u32,
-            _ => u32::MAX,
+    fn at(self, index: u64) -> u32 {
+        match index % self.pitch {
+            place if place < self.used => (index / self.pitch * self.used + place) as u32,
+            _ => word(index),
         }
     }
 }
@@ -102,11 +102,8 @@ mod tests {
     #[test]
     fn words_between_the_stores_stay_as_they_were() {
         let stores = Stores { used: 2, pitch: 4 };
-        let none = u32::MAX;
-        assert_eq!(
-            [0, 1, 2, 3, 4, 5, 6, 7].map(|word| stores.at(word)),
-            [0, 1, none, none, 2, 3, none, none]
-        );
+        let expected = [0, 1, word(2), word(3), 2, 3, word(6), word(7)];
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|index| stores.at(index)), expected);
     }
 
     #[test]
