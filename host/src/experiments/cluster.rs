@@ -18,6 +18,7 @@ use gpu_kernels::unchecked::cluster::{
     cluster_multicast, cluster_read, cluster_read_own, link, value,
 };
 use pattern::SEED;
+use rayon::prelude::*;
 use record::{Operation, Parameters, Record};
 use report::{Article, Picture};
 use std::cell::Cell;
@@ -185,9 +186,7 @@ fn written(words: u64, expected: impl Fn(u64) -> u32 + Send + Sync + 'static) ->
         place: Place::Device,
         before: Contents::Poison,
         after: Expected::exactly(move |first, _, values: &mut [u32]| {
-            for (nth, value) in values.iter_mut().enumerate() {
-                *value = expected(first + nth as u64);
-            }
+            values.par_iter_mut().enumerate().for_each(|(nth, value)| *value = expected(first + nth as u64));
         }),
     }
 }

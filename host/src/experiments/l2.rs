@@ -25,8 +25,14 @@ use std::collections::BTreeMap;
 /// Persistence, hints, granularity and stores.
 pub(super) struct L2;
 
+/// A kernel, its policy by its name in records, and its work.
+type BesideStream = (KernelInfo, &'static str, fn() -> Work);
+
+/// A kernel and its work at a distance in words.
+type Fetching = (KernelInfo, fn(u32) -> Work);
+
 /// The kernels that read a stream and a table, and the policy that rows name.
-const BESIDE: [(KernelInfo, &str, fn() -> Work); 3] = [
+const BESIDE: [BesideStream; 3] = [
     (KernelInfo::of::<l2_plain>(), NO_POLICY, || {
         Work::kernel::<l2_plain>(|on| (on.read(0), on.read(1), on.write(2)))
     }),
@@ -43,7 +49,7 @@ const NO_POLICY: &str = "none";
 const WINDOW: &str = "window";
 
 /// The kernels that use one sector of several.
-const FETCH: [(KernelInfo, fn(u32) -> Work); 3] = [
+const FETCH: [Fetching; 3] = [
     (KernelInfo::of::<l2_fetch>(), |distance| {
         Work::kernel::<l2_fetch>(move |on| (on.read(0), on.write(1), distance))
     }),

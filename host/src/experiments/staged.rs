@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use cuda_driver::ext::TensorElement;
 use gpu_kernels::unchecked::staged::{ROW, async_bulk, async_copy, async_plain, async_tensor};
 use pattern::SEED;
+use rayon::prelude::*;
 use record::{Parameters, Record};
 use report::{Article, Picture};
 
@@ -60,6 +61,9 @@ const SMALL_GRID: u32 = 2;
 const VECTOR: u64 = 16;
 const WORD: u64 = 4;
 
+/// Sums that one processor checks at a time.
+const PIECE: usize = 128;
+
 /// Words of a vector.
 const WORDS: u64 = VECTOR / WORD;
 
@@ -104,6 +108,10 @@ impl Experiment for Async {
     /// The largest stage.
     fn unit(&self, _: &Request) -> u64 {
         VECTOR * u64::from(BLOCKS[BLOCKS.len() - 1])
+    }
+
+    fn modelled_bytes(&self, beyond_l2: u64) -> u64 {
+        beyond_l2.min(8 << 20)
     }
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
@@ -175,7 +183,12 @@ fn point(kernel: &Kernel, stages: u32, block: u32, request: &Request, device: &D
                 bytes: threads * WORD,
                 place,
                 before: Contents::Poison,
-                after: Expected::exactly(move |first, _, values: &mut [u32]| sums.of(first, values)),
+                after: Expected::exactly(move |first, _, values: &mut [u32]| {
+                    // All of the source is added up for a few sums: by all processors.
+                    values.par_chunks_mut(PIECE).enumerate().for_each(|(nth, piece)| {
+                        sums.of(first + (nth * PIECE) as u64, piece);
+                    });
+                }),
             },
         ],
         maps: if kernel.info.name == KERNELS[3].info.name { vec![map] } else { Vec::new() },
@@ -195,17 +208,18 @@ struct Sums {
 impl Sums {
     /// The sums of the threads from `first` on.
     fn of(self, first: u64, sums: &mut [u32]) {
-        let mut vectors = vec![0.0_f32; (self.block * WORDS) as usize];
         sums.fill(0);
         let end = first + sums.len() as u64;
         for block in first / self.block..end.div_ceil(self.block) {
+            // These threads of the block, whose vectors lie opposite.
+            let start = block * self.block;
+            let (low, high) = (first.max(start) - start, end.min(start + self.block) - start);
+            let sums = &mut sums[(start + low - first) as usize..(start + high - first) as usize];
+            let mut words = vec![0.0_f32; sums.len() * WORDS as usize];
             for stage in (block..self.stages).step_by(self.grid as usize) {
-                pattern::fill(stage * self.block * WORDS, SEED, &mut vectors);
-                for thread in first.max(block * self.block)..end.min((block + 1) * self.block) {
-                    let opposite = self.block - 1 - thread % self.block;
-                    let words = &vectors[(opposite * WORDS) as usize..][..WORDS as usize];
-                    let sum = &mut sums[(thread - first) as usize];
-                    *sum = words.iter().fold(*sum, |sum, word| sum.wrapping_add(word.to_bits()));
+                pattern::fill((stage * self.block + self.block - high) * WORDS, SEED, &mut words);
+                for (sum, vector) in sums.iter_mut().rev().zip(words.chunks_exact(WORDS as usize)) {
+                    *sum = vector.iter().fold(*sum, |sum, word| sum.wrapping_add(word.to_bits()));
                 }
             }
         }

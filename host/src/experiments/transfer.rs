@@ -35,7 +35,7 @@ const MEMORIES: [(&str, Place); 4] = [
 /// Sizes of copies in bytes.
 const SIZES: [u64; 9] =
     [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20];
-const QUICK: [u64; 3] = [4 << 10, 256 << 10, 16 << 20];
+const QUICK: [u64; 3] = [4 << 10, 256 << 10, 8 << 20];
 const SMALL: [u64; 1] = [64 << 10];
 
 /// From this size on copies run in both directions at once, and beside a kernel: below, events between streams take longer.
@@ -257,7 +257,7 @@ mod tests {
         let points = plan(|_| {});
         let text = |point: &Point, name: &str| point.parameters.more[name].as_str().unwrap_or("").to_string();
         let of = |direction: &str| -> Vec<String> {
-            let large = |point: &&Point| point.parameters.bytes == 16 << 20 && point.kernel == DRIVER;
+            let large = |point: &&Point| point.parameters.bytes == 8 << 20 && point.kernel == DRIVER;
             let points = points.iter().filter(large).filter(|point| text(point, "direction") == direction);
             points.map(|point| text(point, "memory")).collect()
         };
@@ -273,8 +273,8 @@ mod tests {
     fn a_pipeline_counts_both_directions_and_launches_parts() {
         let points = plan(|request| request.kernels = vec![KERNEL.name.to_string()]);
         let shapes: Vec<_> = points.iter().map(|point| (point.shape.grid[0], point.bytes.read)).collect();
-        // 4 Mi elements in blocks of 256, in 1, 4 and 16 parts.
-        assert_eq!(shapes, [(16384, 16 << 20), (4096, 16 << 20), (1024, 16 << 20)]);
-        assert!(points.iter().all(|point| point.bytes.written == 16 << 20));
+        // 2 Mi elements in blocks of 256, in 1, 4 and 16 parts.
+        assert_eq!(shapes, [(8192, 8 << 20), (2048, 8 << 20), (512, 8 << 20)]);
+        assert!(points.iter().all(|point| point.bytes.written == 8 << 20));
     }
 }

@@ -35,7 +35,7 @@ const LEAD_IN_MS: f64 = 0.1;
 const MOST_LAUNCHES: u32 = 4096;
 
 /// Rounds in which the host's calls are timed.
-const HOST_ROUNDS: usize = 11;
+const HOST_ROUNDS: usize = 5;
 
 /// Launches of such a round: so few that the driver's queue has room for all.
 const MOST_QUEUED: u32 = 256;

@@ -90,6 +90,7 @@ macro_rules! functions {
             /// What the driver API's reference asks of the arguments: pointers are valid for what it reads or
             /// writes, handles are alive.
             #[allow(non_snake_case, clippy::too_many_arguments, reason = "named and declared as in the driver API")]
+            #[allow(clippy::useless_transmute, reason = "a function without arguments has the stub's own type")]
             #[inline]
             pub unsafe fn $name($($argument: $kind),*) -> Code {
                 type Signature = unsafe extern "C" fn($($kind),*) -> Code;

@@ -5,6 +5,7 @@ use crate::{
     verify::Expected,
 };
 use pattern::SEED;
+use rayon::prelude::*;
 
 /// Bytes of a word.
 const WORD: u64 = 4;
@@ -15,9 +16,7 @@ const WORDS: u64 = 4;
 /// A buffer of words, each as it is to be in the end.
 fn words(bytes: u64, before: Contents, expected: impl Fn(u64) -> u32 + Send + Sync + 'static) -> Buffer {
     let after = Expected::exactly(move |first, _, values: &mut [u32]| {
-        for (nth, value) in values.iter_mut().enumerate() {
-            *value = expected(first + nth as u64);
-        }
+        values.par_iter_mut().enumerate().for_each(|(nth, value)| *value = expected(first + nth as u64));
     });
     Buffer { bytes, place: Place::Device, before, after }
 }
