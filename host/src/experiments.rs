@@ -11,6 +11,7 @@ mod atomics;
 #[allow(unsafe_code, reason = "lends device memory by its address")]
 mod buffers;
 mod choices;
+mod cluster;
 mod coalescing;
 mod constant;
 mod copy;
@@ -19,6 +20,7 @@ mod gather;
 mod gemm;
 mod histogram;
 mod idioms;
+mod l2;
 #[allow(unsafe_code, reason = "the one place that hands launches to the driver")]
 mod launch;
 mod layout;
@@ -29,13 +31,17 @@ mod place;
 mod scan;
 mod shape;
 mod shuffle;
+mod staged;
+mod starts;
 mod stencil;
 mod storage;
+mod streams;
+mod transfer;
 mod transpose;
 mod unified;
 
 pub(crate) use self::{
-    buffers::{Buffers, Written},
+    buffers::{Buffers, Part, Written},
     choices::{Choices, Matrices, Pattern, SIZES},
     gemm::Gemm,
     launch::{KernelInfo, QueueWork, Work},
@@ -78,6 +84,11 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &scan::Scan,
     &histogram::Histogram,
     &atomics::Atomics,
+    &staged::Async,
+    &transfer::Transfer,
+    &starts::Launch,
+    &cluster::Cluster,
+    &l2::L2,
 ];
 
 /// The driver's own device-to-device copy of `bytes`: the copy ceiling.
@@ -320,6 +331,8 @@ pub(crate) struct Point {
     pub work: Work,
     /// Done once before the first launch, and not timed; the buffers are filled again after it.
     pub before_all: Option<Box<QueueWork>>,
+    /// How a row of launches is handed to the device.
+    pub handing: Handing,
     /// Queued before each launch, and not timed: a sample is then one launch by itself.
     pub before_each: Option<Box<QueueWork>>,
     /// Looks at the buffers around the last launch; what it tells goes into the record's `observed`.
@@ -349,6 +362,7 @@ impl Point {
             shape,
             work,
             before_all: None,
+            handing: Handing::Usual,
             before_each: None,
             observe: None,
         }
@@ -366,6 +380,18 @@ impl Point {
         shape::shared_fits(&shape, device)?;
         Ok(Point { shape, ..self })
     }
+}
+
+/// How a row of launches is handed to the device. All but the usual way also measure the time of the host's calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Handing {
+    /// One by one, and as a graph if they are too short for that.
+    #[default]
+    Usual,
+    /// One by one, by a call each, however short they are.
+    Calls,
+    /// As a graph.
+    Graph,
 }
 
 /// A buffer.

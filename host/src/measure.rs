@@ -13,7 +13,7 @@ pub(crate) use statistics::ratio_range;
 
 use crate::{
     device::{Backend, DeviceInfo},
-    experiments::{Buffers, BytesMoved, Moment, Point},
+    experiments::{Buffers, BytesMoved, Handing, Moment, Point},
     interrupt::Interrupt,
     memory::Memory,
     sensors::{Log, Sensors},
@@ -298,6 +298,12 @@ impl<'m> Measurer<'m> {
             }
             // The last is first in the next round, so that none always follows the same one.
             turns.reverse();
+        }
+        if self.backend == Backend::Measured && point.handing != Handing::Usual {
+            for ((calls, batch), observed) in calls.iter().zip(&batches).zip(&mut observed) {
+                let host_us = batch.host_us(calls, &self.stream)?;
+                observed.insert("host_us_per_launch".to_string(), host_us.into());
+            }
         }
         let fault = self.verify(point, &calls.iter().collect::<Vec<_>>())?;
         let load = match (self.backend, self.sustained) {

@@ -403,12 +403,14 @@ fn touched_guard(guard: &[u8]) -> Option<usize> {
     guard.iter().position(|&byte| byte != GUARD)
 }
 
-/// Managed or pinned memory, which the host reaches by its own pointer.
+/// Managed, pinned or pageable memory, which the host reaches by its own pointer.
 pub(crate) enum Hosted {
     /// Managed, and its length.
     Managed(UnifiedPointer<u8>, usize),
     /// Pinned.
     Pinned(PinnedBuffer<u8>),
+    /// Pageable, in words, so that elements of any type are aligned, and its length in bytes.
+    Pageable(Vec<u64>, usize),
 }
 
 impl Hosted {
@@ -429,8 +431,13 @@ impl Hosted {
                 })?;
                 Ok(Some(Hosted::Managed(pointer, bytes)))
             }
-            Place::Pinned => {
+            Place::Pageable => Ok(Some(Hosted::Pageable(vec![0; bytes.div_ceil(8)], bytes))),
+            Place::Pinned | Place::WriteCombined => {
                 let flags = PinnedFlags::PORTABLE | PinnedFlags::MAPPED;
+                let flags = match buffer.place {
+                    Place::WriteCombined => flags | PinnedFlags::WRITE_COMBINED,
+                    _ => flags,
+                };
                 let buffer = PinnedBuffer::new(POISON, bytes, flags).with_context(|| {
                     format!("cannot allocate {} of pinned host memory. {advice}", Bytes(bytes as u64))
                 })?;
@@ -450,6 +457,10 @@ impl Hosted {
                 .as_device_ptr()
                 .map(DevicePointer::from_raw)
                 .context("the device cannot reach pinned host memory"),
+            // What copies take: kernels do not reach it.
+            Hosted::Pageable(words, _) => {
+                Ok(DevicePointer::from_raw(words.as_ptr().expose_provenance() as u64))
+            }
         }
     }
 
@@ -462,6 +473,7 @@ impl Hosted {
                 slice::from_raw_parts_mut(pointer.as_raw_mut(), *bytes)
             },
             Hosted::Pinned(buffer) => buffer,
+            Hosted::Pageable(words, bytes) => &mut bytemuck::cast_slice_mut(words)[..*bytes],
         }
     }
 }

@@ -24,7 +24,10 @@ pub use attributes::{
     set_max_dynamic_shared_memory,
 };
 pub use graph::{CaptureMode, Graph, GraphExec, capture};
-pub use launch::{LaunchConfig, launch, max_active_clusters, max_potential_cluster_size};
+pub use launch::{
+    AccessWindow, LaunchConfig, launch, max_active_clusters, max_potential_cluster_size, reset_persisting_l2,
+    set_persisting_l2,
+};
 pub use managed::{Advice, Location, advise, last_prefetch_location, prefetch};
 pub use module::{JitError, JitLog, Module, explain_ptx};
 pub use pinned::{PinnedBuffer, PinnedFlags};

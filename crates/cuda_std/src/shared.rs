@@ -13,6 +13,9 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
 use crate::gpu_only;
+use crate::vector::U32x4;
+#[cfg(target_arch = "nvptx64")]
+use core::arch::asm;
 
 /// The type of statics that [`shared_array!`](crate::shared_array) declares. Not for direct use.
 #[doc(hidden)]
@@ -53,6 +56,45 @@ pub fn address<T>(pointer: *const T) -> u32 {
         }
     };
     specific.addr() as u32
+}
+
+/// Loads 16 bytes from an address within shared memory, exactly here (`ld.shared.v4.b32`).
+///
+/// # Safety
+/// The address is a multiple of 16 and within the block's shared memory, and the bytes are initialised.
+#[gpu_only]
+#[inline(always)]
+#[must_use]
+pub unsafe fn load_vector(address: u32) -> U32x4 {
+    let (x, y, z, w): (u32, u32, u32, u32);
+    // SAFETY: promised by the caller.
+    unsafe {
+        asm!(
+            "ld.shared.v4.b32 {{{}, {}, {}, {}}}, [{}];",
+            out(reg32) x, out(reg32) y, out(reg32) z, out(reg32) w, in(reg32) address,
+            options(readonly, nostack, preserves_flags)
+        );
+    }
+    U32x4::new(x, y, z, w)
+}
+
+/// Loads a word from an address within shared memory, exactly here (`ld.shared.b32`).
+///
+/// # Safety
+/// The address is a multiple of 4 and within the block's shared memory, and the bytes are initialised.
+#[gpu_only]
+#[inline(always)]
+#[must_use]
+pub unsafe fn load_word(address: u32) -> u32 {
+    let word;
+    // SAFETY: promised by the caller.
+    unsafe {
+        asm!(
+            "ld.shared.b32 {}, [{}];",
+            out(reg32) word, in(reg32) address, options(readonly, nostack, preserves_flags)
+        );
+    }
+    word
 }
 
 /// An array in the block's shared memory: `shared_array![f32; 256]` is a `*mut f32` to its first element.

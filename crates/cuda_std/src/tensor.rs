@@ -47,7 +47,10 @@ mod tile;
 mod warpgroup;
 mod wgmma;
 
-pub use cluster::{cluster_rank, cluster_size, cluster_start, cluster_sync, map_to_rank};
+pub use cluster::{
+    cluster_rank, cluster_size, cluster_start, cluster_sync, load_vector_of_cluster, load_word_of_cluster,
+    map_to_rank,
+};
 pub use map::{Corner, Map, TensorMap};
 pub use matrix::{load_matrices, load_matrices_transposed, mma_m16n8k16, pack_bf16, store_matrices};
 pub use ring::{Consumer, Filling, Producer, Ring, Stage};

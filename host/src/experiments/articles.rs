@@ -35,6 +35,22 @@ const PROFESSIONAL_CUDA: Article = Article {
     url: "https://www.wiley.com/en-us/Professional+CUDA+C+Programming-p-9781118739327",
 };
 
+/// Latencies and throughputs of Hopper's units, the copy engine and distributed shared memory among them.
+pub(super) const DISSECTING_HOPPER: Article = Article {
+    title: "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking and Multiple Level Analysis",
+    author: "Weile Luo, Ruibo Fan, Zeyu Li, Dayou Du, Hongyuan Liu, Qiang Wang, Xiaowen Chu",
+    year: 2025,
+    url: "https://arxiv.org/abs/2501.12084",
+};
+
+/// The time of launches, and graphs that hand over many at once.
+pub(super) const LAUNCHES: Article = Article {
+    title: "Getting Started with CUDA Graphs",
+    author: "Alan Gray",
+    year: 2019,
+    url: "https://developer.nvidia.com/blog/cuda-graphs/",
+};
+
 /// Matrix products through tiles, and the memories that a variable can live in.
 pub(super) const MASSIVELY_PARALLEL: Article = Article {
     title: "Programming Massively Parallel Processors, third edition, chapter 4: Memory and Data Locality",

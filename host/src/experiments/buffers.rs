@@ -7,6 +7,7 @@
 
 use super::{Buffer, Place, Point, maps::PlacedMap};
 use anyhow::{Context, Result, bail};
+use cuda_driver::ext::AccessWindow;
 use cuda_launch::{Pointer, PointerMut, Slice, SliceMut};
 use cuda_std::tensor::TensorMap;
 use cust::{
@@ -137,6 +138,12 @@ impl Buffers {
         self.buffers.get(number).map_or(0, |buffer| buffer.address)
     }
 
+    /// The extent of a buffer, to persist in L2.
+    pub(super) fn window(&self, number: usize) -> AccessWindow {
+        let bytes = self.buffers.get(number).map_or(0, |buffer| buffer.bytes);
+        AccessWindow { address: self.address(number), bytes }
+    }
+
     /// A buffer that the launch reads.
     pub(crate) fn read<T: Copy + 'static>(&self, number: usize) -> Slice<'_, T> {
         let (address, length) = self.lend::<T>(number, Loan::Reading);
@@ -150,6 +157,15 @@ impl Buffers {
         let (address, length) = self.lend::<W::Element>(number, Loan::Writing);
         // SAFETY: as for reading; and this launch borrows the buffer once.
         unsafe { W::lend(address, length) }
+    }
+
+    /// A part of a buffer that the launch writes.
+    pub(crate) fn write_part<'a, W: Written<'a>>(&'a self, number: usize, part: Part) -> W {
+        let (address, length) = self.lend::<W::Element>(number, Loan::Writing);
+        let elements = length / part.of as usize;
+        let start = address + part.nth as u64 * (elements * size_of::<W::Element>()) as u64;
+        // SAFETY: as for the whole buffer, of which this is a part.
+        unsafe { W::lend(start, elements) }
     }
 
     /// A tensor map by which the launch reads a buffer.
@@ -215,31 +231,76 @@ impl Buffers {
         (0, 0)
     }
 
-    /// Queues the driver's own copy of one buffer to another of the same length, which is in device memory: from the host's
-    /// memory where the source is pinned.
+    /// Queues the driver's own copy of one buffer to another of the same length, one of which is in device memory.
     ///
     /// # Errors
     /// The point has no such buffers, or the driver refuses the copy.
     pub(crate) fn copy(&self, source: usize, destination: usize, stream: &Stream) -> Result<()> {
+        self.copy_part(source, destination, Part::WHOLE, stream)
+    }
+
+    /// The same of a part of both.
+    ///
+    /// # Errors
+    /// As for [`copy`](Self::copy).
+    pub(crate) fn copy_part(
+        &self,
+        source: usize,
+        destination: usize,
+        part: Part,
+        stream: &Stream,
+    ) -> Result<()> {
         let both = (self.buffers.get(source), self.buffers.get(destination));
         let (Some(from), Some(to)) = both else { bail!("there are no buffers {source} and {destination}") };
         if from.bytes != to.bytes || source == destination {
             bail!("a copy has two buffers of one length");
         }
-        let (length, target) = (to.bytes as usize, DevicePointer::from_raw(to.address));
-        // SAFETY: `placed` promises both buffers until the stream has ended its work, and they are two. Pinned memory has one
-        // address for host and card.
+        if from.place.is_hosts() && to.place.is_hosts() {
+            bail!("a copy has a buffer in device memory");
+        }
+        let length = to.bytes / u64::from(part.of);
+        let [from_address, to_address] =
+            [from, to].map(|buffer| buffer.address + u64::from(part.nth) * length);
+        let length = length as usize;
+        // SAFETY: `placed` promises both buffers until the stream has ended its work, and they are two; a part lies within. The
+        // host's memory has one address for host and card, or none for the card.
         let queued = unsafe {
-            let mut target = DeviceSlice::<u8>::from_raw_parts_mut(target, length);
-            if from.place == Place::Pinned {
-                let source = ptr::with_exposed_provenance::<u8>(from.address as usize);
-                target.async_copy_from(slice::from_raw_parts(source, length), stream)
+            if to.place.is_hosts() {
+                let source = DeviceSlice::from_raw_parts(DevicePointer::<u8>::from_raw(from_address), length);
+                let target = ptr::with_exposed_provenance_mut::<u8>(to_address as usize);
+                source.async_copy_to(slice::from_raw_parts_mut(target, length), stream)
             } else {
-                let source = DeviceSlice::from_raw_parts(DevicePointer::from_raw(from.address), length);
-                target.async_copy_from(&source, stream)
+                let mut target =
+                    DeviceSlice::<u8>::from_raw_parts_mut(DevicePointer::from_raw(to_address), length);
+                if from.place.is_hosts() {
+                    let source = ptr::with_exposed_provenance::<u8>(from_address as usize);
+                    target.async_copy_from(slice::from_raw_parts(source, length), stream)
+                } else {
+                    let source = DeviceSlice::from_raw_parts(DevicePointer::from_raw(from_address), length);
+                    target.async_copy_from(&source, stream)
+                }
             }
         };
         queued.context("the driver refuses the copy")
+    }
+}
+
+/// One of several equal parts of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Its number, from 0.
+    pub nth: u32,
+    /// How many parts there are; they divide the buffer's length.
+    pub of: u32,
+}
+
+impl Part {
+    /// All of a buffer.
+    pub(crate) const WHOLE: Part = Part { nth: 0, of: 1 };
+
+    /// Each of this many parts, in order.
+    pub(crate) fn each(of: u32) -> impl Iterator<Item = Part> {
+        (0..of).map(move |nth| Part { nth, of })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The work of a point: a kernel, launched by its own signature, or work of the driver.
 
-use super::{Buffers, Shape};
+use super::{Buffers, Part, Shape};
 use crate::symbols;
 use anyhow::{Context, Result, bail};
 use cuda_driver::ext::{self, LaunchConfig};
@@ -77,7 +77,28 @@ pub(crate) struct KernelLaunch {
     first: Vec<(KernelLaunch, Shape)>,
     /// Whether a launch may begin before the one ahead of it has ended.
     overlaps: bool,
+    /// Blocks of the clusters that a launch asks for by an attribute; 1 without.
+    cluster: u32,
+    /// The buffer whose lines are to persist in L2.
+    persisting: Option<usize>,
+    /// Launches on parts of the buffers, among other work, in the place of one launch.
+    parts: Option<Parts>,
 }
+
+/// A kernel that is launched on one part of its buffers after the other.
+struct Parts {
+    pass: Box<PassPart>,
+    around: Box<Around>,
+}
+
+/// The parameters of a launch on a part, and its shape.
+type PassPart = dyn Fn(Part, Shape, &Buffers) -> Result<(Words, Shape)>;
+
+/// Queues a launch on a part.
+pub(crate) type LaunchPart<'a> = dyn Fn(Part, &Stream) -> Result<()> + 'a;
+
+/// Queues launches on all parts and what belongs to them, so that the stream is behind all of it.
+pub(crate) type Around = dyn Fn(&Stream, &Buffers, &LaunchPart<'_>) -> Result<()>;
 
 /// The parameters of a launch, and its shape with the dynamic shared memory that the kernel asks for.
 type Pass = dyn Fn(Shape, &Buffers) -> Result<(Words, Shape)>;
@@ -98,6 +119,39 @@ impl Work {
     ) -> Work {
         if let Work::Kernel(launch) = &mut self {
             launch.first.push((KernelLaunch::of::<K>(arguments), shape));
+        }
+        self
+    }
+
+    /// Launches of `K` on parts of the buffers, with these arguments for each; `around` queues them with what belongs to them.
+    /// The point's shape is that of one launch.
+    pub(crate) fn in_parts<K: Kernel>(
+        arguments: impl for<'a> Fn(&'a Buffers, Part) -> K::Arguments<'a> + Clone + 'static,
+        of: u32,
+        around: impl Fn(&Stream, &Buffers, &LaunchPart<'_>) -> Result<()> + 'static,
+    ) -> Work {
+        let first = arguments.clone();
+        let pass = move |part, shape, buffers: &Buffers| {
+            let launch = |buffers| arguments(buffers, part);
+            Ok(K::pass(buffers.lend_to(K::NAME, launch)?, shape)?)
+        };
+        let mut launch = KernelLaunch::of::<K>(move |buffers| first(buffers, Part { nth: 0, of }));
+        launch.parts = Some(Parts { pass: Box::new(pass), around: Box::new(around) });
+        Work::Kernel(launch)
+    }
+
+    /// The same in clusters of this many blocks along x, which the grid is a multiple of.
+    pub(crate) fn in_clusters(mut self, blocks: u32) -> Work {
+        if let Work::Kernel(launch) = &mut self {
+            launch.cluster = blocks;
+        }
+        self
+    }
+
+    /// The same with this buffer's lines persisting in the part of L2 that is set aside.
+    pub(crate) fn persisting(mut self, buffer: usize) -> Work {
+        if let Work::Kernel(launch) = &mut self {
+            launch.persisting = Some(buffer);
         }
         self
     }
@@ -147,7 +201,16 @@ impl Work {
             (Work::Kernel(launch), None) => bail!("no module has the kernel {}", launch.info.name),
             (Work::Kernel(launch), Some(function)) => (launch, function),
         };
-        let (KernelLaunch { pass, first, overlaps, .. }, function) = launch;
+        let (KernelLaunch { pass, first, overlaps, cluster, persisting, parts, .. }, function) = launch;
+        if let Some(Parts { pass, around }) = parts {
+            return around(stream, buffers, &|part, stream| {
+                let (words, Shape { grid, block, shared }) = pass(part, shape, buffers)?;
+                let ([x, y, z], [across, down, deep]) = (grid, block);
+                // SAFETY: as below; the streams are joined to the one that the buffers are promised to.
+                unsafe { stream.launch(function, (x, y, z), (across, down, deep), shared, &words.pointers()) }
+                    .context("the driver refuses the launch on a part")
+            });
+        }
         for (KernelLaunch { info, pass, .. }, shape) in first {
             let (words, Shape { grid, block, shared }) = pass(*shape, buffers)?;
             let config = LaunchConfig::new(grid, block, shared, stream.as_inner().cast());
@@ -157,15 +220,17 @@ impl Work {
                 .with_context(|| format!("the driver refuses the launch of {}", info.name))?;
         }
         let (words, shape) = pass(shape, buffers)?;
-        if *overlaps {
+        if *overlaps || *cluster > 1 || persisting.is_some() {
             let Shape { grid, block, shared } = shape;
             let config = LaunchConfig {
-                overlaps_predecessor: true,
+                overlaps_predecessor: *overlaps,
+                cluster: (*cluster > 1).then_some([*cluster, 1, 1]),
+                persisting: persisting.map(|buffer| buffers.window(buffer)),
                 ..LaunchConfig::new(grid, block, shared, stream.as_inner().cast())
             };
             // SAFETY: as below; that the kernel itself waits for the one ahead, its experiment states too.
             return unsafe { ext::launch(function.to_raw().cast(), &config, &mut words.pointers()) }
-                .context("the driver refuses the overlapping launch");
+                .context("the driver refuses the launch with attributes");
         }
         let ([x, y, z], [across, down, deep]) = (shape.grid, shape.block);
         // SAFETY: the words are of the kernel's parameters and live through the call, the contract is kept, and what the
@@ -179,7 +244,15 @@ impl Work {
 impl KernelLaunch {
     fn of<K: Kernel>(arguments: impl for<'a> Fn(&'a Buffers) -> K::Arguments<'a> + 'static) -> KernelLaunch {
         let pass = move |shape, buffers: &Buffers| Ok(K::pass(buffers.lend_to(K::NAME, &arguments)?, shape)?);
-        KernelLaunch { info: KernelInfo::of::<K>(), pass: Box::new(pass), first: Vec::new(), overlaps: false }
+        KernelLaunch {
+            info: KernelInfo::of::<K>(),
+            pass: Box::new(pass),
+            first: Vec::new(),
+            overlaps: false,
+            cluster: 1,
+            persisting: None,
+            parts: None,
+        }
     }
 
     /// The shape with the dynamic shared memory that the contract asks for, with these buffers.

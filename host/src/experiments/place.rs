@@ -13,6 +13,10 @@ pub(crate) enum Place {
     Managed(Placement),
     /// Pinned memory of the host, which kernels reach over the link.
     Pinned,
+    /// The same, not cached by the host's processor, which reads it very slowly.
+    WriteCombined,
+    /// Memory that the driver does not know, which copies alone reach.
+    Pageable,
 }
 
 /// The placement of managed pages while a kernel runs.
@@ -30,6 +34,13 @@ pub(crate) enum Placement {
     Partition,
     /// The pages that fit are prefetched, and the others are read over the link
     PartitionPrefetch,
+}
+
+impl Place {
+    /// Whether the driver's copies take its address as one of the host's.
+    pub(crate) fn is_hosts(self) -> bool {
+        self != Place::Device
+    }
 }
 
 impl Placement {

@@ -15,7 +15,25 @@ use std::{collections::BTreeMap, sync::LazyLock};
 const EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/own.rs"));
 
 /// The kernels whose instructions the simulator knows.
-const SIMULATED: [&str; 1] = ["matmul_mma"];
+const SIMULATED: [&str; 17] = [
+    "matmul_mma",
+    "async_plain",
+    "async_copy",
+    "async_bulk",
+    "launch_dependent",
+    "cluster_chase",
+    "cluster_chase_own",
+    "cluster_read",
+    "cluster_read_own",
+    "cluster_each",
+    "cluster_multicast",
+    "l2_plain",
+    "l2_evict_first",
+    "l2_evict_last",
+    "l2_fetch",
+    "l2_fetch_128",
+    "l2_fetch_256",
+];
 
 /// Whether simulated cards run a kernel: one that every device runs, or one of its architecture that the simulator knows.
 pub(crate) fn is_simulated(kernel: &str) -> bool {
@@ -91,6 +109,25 @@ pub(crate) fn why_not(kernel: &str, device: &DeviceInfo) -> Option<String> {
             artefact.needs()
         )
     })
+}
+
+/// Notes on those of the kernels that the device cannot run: those with the same reason in one.
+pub(crate) fn left_out(kernels: impl Iterator<Item = &'static str>, device: &DeviceInfo) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for kernel in kernels {
+        let Some(reason) = why_not(kernel, device) else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(kernel),
+            None => reasons.push((reason, vec![kernel])),
+        }
+    }
+    let note = |(reason, names): (String, Vec<&str>)| match &names[..] {
+        [rest @ .., last] if !rest.is_empty() => {
+            format!("{} and {last} are left out: {reason}", rest.join(", "))
+        }
+        _ => format!("{} is left out: {reason}", names.concat()),
+    };
+    reasons.into_iter().map(note).collect()
 }
 
 /// Whether the device runs one of these kernels that names this architecture.

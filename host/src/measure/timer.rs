@@ -9,7 +9,10 @@
 //! launch, without a lead-in.
 
 use super::Calls;
-use crate::sensors::{Log, Sensors};
+use crate::{
+    experiments::Handing,
+    sensors::{Log, Sensors},
+};
 use anyhow::{Context, Result};
 use cuda_driver::ext::GraphExec;
 use cust::{
@@ -17,6 +20,7 @@ use cust::{
     stream::Stream,
 };
 use record::Method;
+use std::time::Instant;
 
 /// Launches shorter than this, in milliseconds, go into a graph.
 const SHORT_MS: f64 = 0.020;
@@ -29,6 +33,12 @@ const LEAD_IN_MS: f64 = 0.1;
 
 /// So many launches at most are recorded as one graph, and make up a sample of a burst.
 const MOST_LAUNCHES: u32 = 4096;
+
+/// Rounds in which the host's calls are timed.
+const HOST_ROUNDS: usize = 5;
+
+/// Launches of such a round: so few that the driver's queue has room for all.
+const MOST_QUEUED: u32 = 256;
 
 /// Two events.
 #[derive(Debug)]
@@ -84,7 +94,12 @@ impl Batch {
         };
         let lead_in = count(LEAD_IN_MS, launch_ms);
         let plain = Batch { launches, times, lead_in, graph: None, method: Method::Launches };
-        if launch_ms >= SHORT_MS {
+        let records = match calls.point.handing {
+            Handing::Usual => launch_ms < SHORT_MS,
+            Handing::Calls => false,
+            Handing::Graph => true,
+        };
+        if !records {
             return Ok(plain);
         }
         match calls.record(launches, stream)? {
@@ -140,6 +155,34 @@ impl Batch {
             None => (timed(), Log::default()),
         };
         Ok((total? / f64::from(self.launches()), log))
+    }
+
+    /// How long the host's calls take per launch, in microseconds by the host's clock: the median of some rounds, each into an
+    /// empty queue, so that no call waits for the device to make room.
+    ///
+    /// # Errors
+    /// The driver fails.
+    pub(crate) fn host_us(&self, calls: &Calls<'_>, stream: &Stream) -> Result<f64> {
+        let mut rounds = Vec::with_capacity(HOST_ROUNDS);
+        for _ in 0..HOST_ROUNDS {
+            stream.synchronize().context("the device failed before the host's calls were timed")?;
+            let start = Instant::now();
+            let launches = match &self.graph {
+                Some(graph) => {
+                    calls.launch_graph(graph, self.launches, stream)?;
+                    self.launches
+                }
+                None => {
+                    let launches = self.launches.min(MOST_QUEUED);
+                    calls.queue(launches, stream)?;
+                    launches
+                }
+            };
+            rounds.push(1e6 * start.elapsed().as_secs_f64() / f64::from(launches));
+        }
+        stream.synchronize().context("the device failed while the host's calls were timed")?;
+        rounds.sort_by(f64::total_cmp);
+        Ok(rounds[HOST_ROUNDS / 2])
     }
 }
 

@@ -24,6 +24,8 @@ fn is_with_host(point: &Point) -> bool {
     let is_with_host = |buffer: &Buffer| match buffer.place {
         Place::Device | Place::Managed(Placement::Prefetched) => false,
         Place::Pinned
+        | Place::WriteCombined
+        | Place::Pageable
         | Place::Managed(Placement::OnDemand | Placement::ZeroCopy | Placement::ZeroCopyHints) => true,
         // What does not fit on the card.
         Place::Managed(Placement::Partition | Placement::PartitionPrefetch) => factor > Some(1.0),

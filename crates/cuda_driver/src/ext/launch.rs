@@ -26,6 +26,17 @@ pub struct LaunchConfig {
     pub overlaps_predecessor: bool,
     /// The launch's priority in place of its stream's: lower numbers go first.
     pub priority: Option<i32>,
+    /// Global memory whose lines persist in L2, while others stream through.
+    pub persisting: Option<AccessWindow>,
+}
+
+/// A range of global memory whose lines are to stay in the part of L2 that is set aside (an access policy window).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccessWindow {
+    /// Address of the first byte.
+    pub address: u64,
+    /// Length in bytes, at most the device's `MAX_ACCESS_POLICY_WINDOW_SIZE`.
+    pub bytes: u64,
 }
 
 impl LaunchConfig {
@@ -40,17 +51,19 @@ impl LaunchConfig {
             cooperative: false,
             overlaps_predecessor: false,
             priority: None,
+            persisting: None,
         }
     }
 
     /// Calls `call` with the driver's form of the configuration.
     fn with_raw<T>(&self, call: impl FnOnce(*const CUlaunchConfig) -> T) -> T {
+        const ACCESS_POLICY_WINDOW: c_uint = 1;
         const COOPERATIVE: c_uint = 2;
         const CLUSTER_DIMENSION: c_uint = 4;
         const PROGRAMMATIC_STREAM_SERIALIZATION: c_uint = 6;
         const PRIORITY: c_uint = 8;
 
-        let mut attributes = Vec::with_capacity(4);
+        let mut attributes = Vec::with_capacity(5);
         let mut push = |id, first_words: &[c_uint]| {
             let mut words = [0; 16];
             words[..first_words.len()].copy_from_slice(first_words);
@@ -67,6 +80,15 @@ impl LaunchConfig {
         }
         if let Some(priority) = self.priority {
             push(PRIORITY, &[priority.cast_unsigned()]);
+        }
+        if let Some(AccessWindow { address, bytes }) = self.persisting {
+            /// Properties of accesses.
+            const STREAMING: c_uint = 1;
+            const PERSISTING: c_uint = 2;
+            let halves = |word: u64| [word as c_uint, (word >> 32) as c_uint];
+            let ([low, high], [less, more]) = (halves(address), halves(bytes));
+            // All of the window hits, and what is outside streams.
+            push(ACCESS_POLICY_WINDOW, &[low, high, less, more, 1.0_f32.to_bits(), PERSISTING, STREAMING]);
         }
         let config = CUlaunchConfig {
             gridDimX: self.grid[0],
@@ -146,4 +168,25 @@ pub unsafe fn max_potential_cluster_size(function: CUfunction, config: &LaunchCo
         })
         .of("cuOccupancyMaxPotentialClusterSize")?;
     Ok(size)
+}
+
+/// Sets that many bytes of L2 aside for persisting lines, in the current context; 0 gives them back.
+///
+/// # Errors
+///
+/// `CUDA_ERROR_UNSUPPORTED_LIMIT` (215) where the device cannot; the error of a missing current context.
+pub fn set_persisting_l2(bytes: usize) -> Result<()> {
+    const PERSISTING_L2_CACHE_SIZE: c_int = 6;
+    // SAFETY: the call takes numbers.
+    unsafe { raw::cuCtxSetLimit(PERSISTING_L2_CACHE_SIZE, bytes) }.of("cuCtxSetLimit")
+}
+
+/// Makes all persisting lines of L2 normal ones.
+///
+/// # Errors
+///
+/// The driver's.
+pub fn reset_persisting_l2() -> Result<()> {
+    // SAFETY: the call takes nothing.
+    unsafe { raw::cuCtxResetPersistingL2Cache() }.of("cuCtxResetPersistingL2Cache")
 }

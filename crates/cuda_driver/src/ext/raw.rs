@@ -90,6 +90,7 @@ macro_rules! functions {
             /// What the driver API's reference asks of the arguments: pointers are valid for what it reads or
             /// writes, handles are alive.
             #[allow(non_snake_case, clippy::too_many_arguments, reason = "named and declared as in the driver API")]
+            #[allow(clippy::useless_transmute, reason = "a function without arguments has the stub's own type")]
             #[inline]
             pub unsafe fn $name($($argument: $kind),*) -> Code {
                 type Signature = unsafe extern "C" fn($($kind),*) -> Code;
@@ -119,6 +120,8 @@ functions! {
 
     fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, function: CUfunction);
     fn cuFuncSetAttribute(function: CUfunction, attribute: c_int, value: c_int);
+    fn cuCtxSetLimit(limit: c_int, value: usize);
+    fn cuCtxResetPersistingL2Cache();
     fn cuLaunchKernelEx(
         config: *const CUlaunchConfig, function: CUfunction, parameters: *mut *mut c_void, extra: *mut *mut c_void,
     );

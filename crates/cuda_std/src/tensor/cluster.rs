@@ -7,6 +7,7 @@
 use core::arch::asm;
 
 use crate::gpu_only;
+use crate::vector::U32x4;
 
 macro_rules! special_register {
     ($(#[$attribute:meta])* $name:ident, $register:literal) => {
@@ -96,4 +97,45 @@ pub fn map_to_rank(address: u32, rank: u32) -> u32 {
         );
     }
     there
+}
+
+/// Loads 16 bytes from an address in the cluster's shared memory, which [`map_to_rank`] gives, exactly here
+/// (`ld.shared::cluster.v4.b32`, sm_90).
+///
+/// # Safety
+/// The address is a multiple of 16 and within the shared memory of a block of the cluster that has not ended, and the bytes are
+/// initialised and visible: the blocks met at [`cluster_sync`].
+#[gpu_only]
+#[inline(always)]
+#[must_use]
+pub unsafe fn load_vector_of_cluster(address: u32) -> U32x4 {
+    let (x, y, z, w): (u32, u32, u32, u32);
+    // SAFETY: promised by the caller.
+    unsafe {
+        asm!(
+            "ld.shared::cluster.v4.b32 {{{}, {}, {}, {}}}, [{}];",
+            out(reg32) x, out(reg32) y, out(reg32) z, out(reg32) w, in(reg32) address,
+            options(readonly, nostack, preserves_flags)
+        );
+    }
+    U32x4::new(x, y, z, w)
+}
+
+/// The same of a word (`ld.shared::cluster.b32`, sm_90).
+///
+/// # Safety
+/// As for [`load_vector_of_cluster`], with an address that is a multiple of 4.
+#[gpu_only]
+#[inline(always)]
+#[must_use]
+pub unsafe fn load_word_of_cluster(address: u32) -> u32 {
+    let word;
+    // SAFETY: promised by the caller.
+    unsafe {
+        asm!(
+            "ld.shared::cluster.b32 {}, [{}];",
+            out(reg32) word, in(reg32) address, options(readonly, nostack, preserves_flags)
+        );
+    }
+    word
 }

@@ -128,7 +128,7 @@ impl Map<'_> {
     /// at an address within shared memory, is initialised and expects the bytes. Until its phase is over, nothing accesses
     /// the tile and nothing writes the matrix.
     #[inline(always)]
-    pub(super) unsafe fn load<const ROWS: u32>(self, to: SwizzledTile<ROWS>, at: impl Corner, barrier: u32) {
+    pub unsafe fn load<const ROWS: u32>(self, to: SwizzledTile<ROWS>, at: impl Corner, barrier: u32) {
         // SAFETY: promised by the caller.
         unsafe { at.load(self, to.address(), barrier) }
     }

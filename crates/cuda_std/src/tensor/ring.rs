@@ -267,6 +267,46 @@ impl<const BYTES: u32> Filling<BYTES> {
     }
 }
 
+/// Bytes that lie in memory as they are to lie in the stage.
+impl<const BYTES: u32> Filling<BYTES> {
+    /// Starts to copy bytes of global memory to `offset` bytes into the stage
+    /// (`cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes`, sm_90).
+    ///
+    /// # Safety
+    /// `source` is to global memory; it, `offset` and `bytes` are multiples of 16, and the bytes end within the stage. All loads of
+    /// one filling together are `BYTES` bytes, no two to the same place. Nothing writes the source meanwhile.
+    #[gpu_only]
+    #[inline(always)]
+    pub unsafe fn copy<T>(&self, offset: u32, source: *const T, bytes: u32) {
+        // SAFETY: consumers read the stage after the barrier's phase, which expects these bytes.
+        unsafe {
+            asm!(
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{}], [{}], {}, [{}];",
+                in(reg32) self.stage + offset, in(reg64) source, in(reg32) bytes, in(reg32) self.full,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
+
+    /// The same for each block of the cluster whose bit is set in `ranks` (`.multicast::cluster`, sm_90).
+    ///
+    /// # Safety
+    /// As for [`copy`](Self::copy); the rings of all these blocks lie at the same addresses and are at the same stage, which
+    /// consumers of all of them have released.
+    #[gpu_only]
+    #[inline(always)]
+    pub unsafe fn copy_multicast<T>(&self, offset: u32, source: *const T, bytes: u32, ranks: u16) {
+        // SAFETY: as above, in each block.
+        unsafe {
+            asm!(
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [{}], [{}], {}, [{}], {};",
+                in(reg32) self.stage + offset, in(reg64) source, in(reg32) bytes, in(reg32) self.full, in(reg16) ranks,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
+}
+
 impl<const STAGES: u32, const BYTES: u32> Consumer<STAGES, BYTES> {
     /// Waits until the next stage is filled.
     #[gpu_only]

@@ -1,7 +1,7 @@
 //! The parameters that an experiment's rows share, and those that differ.
 
 use super::{lessons::told, library::is_beside_library};
-use record::{Backend, Bytes, Language, Load, Record, Residence};
+use record::{Backend, Bytes, Language, Load, Measure, Operation, Record, Residence};
 use serde_json::Value;
 
 /// The line of conditions that all rows of an experiment share.
@@ -42,7 +42,8 @@ pub(super) fn setting(rows: &[&Record]) -> String {
         parts.push(format!("{block} threads per block{idle}"));
     }
     if samples.is_some() {
-        parts.extend(residence(rows).map(|residence| match residence {
+        let is_launch = first.measure() == Measure::Operations(Operation::Launch);
+        parts.extend(residence(rows).filter(|_| !is_launch).map(|residence| match residence {
             Residence::Mixed => "partly from L2".to_string(),
             Residence::Host => "from the host".to_string(),
             Residence::Constant => "from the constant cache".to_string(),
@@ -90,20 +91,25 @@ pub(super) const BLOCK: &str = "block";
 
 /// The names of the parameters in which rows of an experiment differ, other than the swept one and the element type.
 pub(super) fn varying(rows: &[&Record]) -> Vec<String> {
-    let kernels: Vec<&&Record> = rows.iter().filter(|row| row.language != Language::Driver).collect();
-    let mut names: Vec<&String> = kernels.iter().flat_map(|row| row.parameters.more.keys()).collect();
+    let is_kernel = |row: &&&Record| row.language != Language::Driver;
+    let kernels: Vec<&&Record> = rows.iter().filter(is_kernel).collect();
+    // Work of the driver's that stands beside kernels has none of their parameters.
+    let has_any = |row: &&&Record| is_kernel(row) || !row.parameters.more.is_empty();
+    let described: Vec<&&Record> = rows.iter().filter(has_any).collect();
+    let mut names: Vec<&String> = described.iter().flat_map(|row| row.parameters.more.keys()).collect();
     names.sort();
     names.dedup();
     // What another table of the experiment tells is not told here.
     names.retain(|name| rows.iter().all(|row| !told(row).contains(&name.as_str())));
-    let differs =
-        |value: &dyn Fn(&Record) -> Option<String>| kernels.iter().any(|row| value(row) != value(kernels[0]));
+    let differs = |rows: &[&&Record], value: &dyn Fn(&Record) -> Option<String>| {
+        rows.iter().any(|row| value(row) != value(rows[0]))
+    };
     let mut varying: Vec<String> = names
         .into_iter()
-        .filter(|name| differs(&|row| row.parameters.more.get(*name).map(plain)))
+        .filter(|name| differs(&described, &|row| row.parameters.more.get(*name).map(plain)))
         .cloned()
         .collect();
-    if differs(&|row| row.parameters.block.map(|block| block.to_string())) {
+    if differs(&kernels, &|row| row.parameters.block.map(|block| block.to_string())) {
         varying.push(BLOCK.to_string());
     }
     varying

@@ -3,8 +3,8 @@
 use super::*;
 use crate::{device::tests::h200, experiments};
 use record::{
-    Backend, Bound, BytesMoved, Ceiling, Counted, Method, Parameters, Parts, Precision, Record, Residence,
-    SCHEMA, Times, Timing, counters::LaunchCounters,
+    Backend, Bound, BytesMoved, Ceiling, Counted, Method, Operation, Operations, Parameters, Parts,
+    Precision, Record, Residence, SCHEMA, Times, Timing, counters::LaunchCounters,
 };
 use std::collections::BTreeMap;
 
@@ -469,6 +469,147 @@ fn one_address_is_held_against_one_per_thread() {
         Some(
             "Reductions in global memory on one address run at 4% of their rate on one per thread; adding up in the warp first \
              makes them 1.5 times as fast; atomics with a result on one address run at 0.2% of their rate on one per thread."
+        )
+    );
+}
+
+#[test]
+fn asynchronous_copies_are_told_by_the_bytes_in_flight() {
+    let of = |kernel: &str, in_flight: u64, rate| row(kernel, rate).with("in_flight", in_flight);
+    let rows = [
+        of("async_copy", 4 << 10, 500.0),
+        of("async_copy", 16 << 10, 2000.0),
+        of("async_copy", 32 << 10, 3600.0),
+        of("async_bulk", 16 << 10, 2000.0),
+        of("async_bulk", 32 << 10, 3900.0),
+        of("async_bulk", 64 << 10, 4000.0),
+    ];
+    assert_eq!(
+        found("async", &rows).as_deref(),
+        Some(
+            "async_copy still gains at 32 KiB in flight per multiprocessor, 90% of the driver's copy; async_bulk gains \
+             nothing beyond 32 KiB in flight per multiprocessor, 100% of the driver's copy."
+        )
+    );
+}
+
+#[test]
+fn transfers_are_fitted_by_latency_and_bandwidth() {
+    let of = |direction: &str, bytes: u64, us: f64| {
+        let crossing = if direction == "both" { 2 * bytes } else { bytes };
+        let row = row("transfer_driver", crossing as f64 / us / 1e3);
+        let time = Times { median: us / 1e3, min: 0.0, max: 0.0, samples: 1 };
+        let parameters =
+            Parameters { bytes, ..row.parameters }.with("direction", direction).with("memory", "pinned");
+        Record { language: Language::Driver, parameters, time_ms: Some(time), ..row }
+    };
+    // 2 us, and 50 GB/s: 50,000 bytes per us.
+    let rows = [
+        of("to-device", 50_000, 3.0),
+        of("to-device", 5_000_000, 102.0),
+        of("to-device", 50_000_000, 1002.0),
+        of("both", 50_000_000, 1100.0),
+        of("both", 50_000_000, 2000.0).with("parts", 1),
+        of("both", 50_000_000, 1200.0).with("parts", 4),
+        of("both", 50_000_000, 1300.0).with("parts", 16),
+    ];
+    assert_eq!(
+        found("transfer", &rows).as_deref(),
+        Some(
+            "A copy of V bytes to the device takes 2.0 us + V / 50.0 GB/s (pinned); both directions at once move 1.82 times \
+             the bytes of one; copy, kernel and copy in 4 parts on three streams take 60% of the time in one."
+        )
+    );
+    // One size has no line.
+    assert_eq!(found("transfer", &rows[..1]), None);
+}
+
+#[test]
+fn launches_are_told_by_the_way_they_are_handed_over() {
+    let of = |kernel: &str, handed: &str, blocks: u64, us: f64| {
+        let operations = Operations { kind: Operation::Launch, count: 1 };
+        let row = Record {
+            operations: Some(operations),
+            ns_per_operation: Some(1e3 * us),
+            ..row(kernel, 1.0).with("handed", handed)
+        };
+        row.with("blocks", blocks).with("threads", 256)
+    };
+    let rows = [
+        of("launch_empty", "calls", 1, 2.25),
+        of("launch_empty", "graph", 1, 1.5),
+        of("launch_empty", "graph", 132, 1.6),
+        of("launch_empty", "graph", 33_792, 18.42),
+        of("launch_parameters_64", "calls", 1, 2.25).with("parameter_bytes", 64),
+        of("launch_parameters_4080", "calls", 1, 2.75).with("parameter_bytes", 4080),
+        of("launch_dependent", "calls", 1, 2.25),
+        of("launch_dependent", "overlapping calls", 1, 1.25),
+    ];
+    assert_eq!(
+        found("launch", &rows).as_deref(),
+        Some(
+            "An empty launch takes 2.25 us by calls and 1.50 us in a graph; a dependent launch takes 1.25 us, and 2.25 us \
+             without overlap; blocks of 256 threads start at 2001 per us; 4080 bytes of parameters take 2.75 us by calls, where \
+             64 take 2.25."
+        )
+    );
+}
+
+#[test]
+fn clusters_are_held_against_the_own_block() {
+    let loads = |kernel: &str, cluster: u64, ns: f64| Record {
+        operations: Some(Operations { kind: Operation::Load, count: 1 }),
+        ns_per_operation: Some(ns),
+        ..row(kernel, 1.0).with("cluster", cluster)
+    };
+    let of = |kernel: &str, cluster: u64, rate| row(kernel, rate).with("cluster", cluster);
+    let rows = [
+        loads("cluster_chase_own", 1, 16.0),
+        loads("cluster_chase", 1, 17.0),
+        loads("cluster_chase", 8, 110.0),
+        of("cluster_read_own", 1, 30000.0),
+        of("cluster_read", 1, 29000.0),
+        of("cluster_read", 8, 3000.0),
+        of("cluster_each", 8, 4000.0),
+        of("cluster_multicast", 8, 10000.0),
+    ];
+    assert_eq!(
+        found("cluster", &rows).as_deref(),
+        Some(
+            "A load of the neighbour's shared memory takes 110 ns in clusters of 8, where the own block's takes 16 ns; all \
+             blocks read 3000 GB/s from neighbours, 30000 GB/s of their own; with multicast to 8 blocks they receive 2.50 times the \
+             bytes of copies by each block."
+        )
+    );
+    assert_eq!(
+        found("cluster", &rows[..2]).as_deref(),
+        Some("A load of the block's own shared memory takes 16 ns, and 17 ns by the cluster's instruction.")
+    );
+}
+
+#[test]
+fn l2_is_told_by_what_stays_what_is_fetched_and_what_is_stored() {
+    let beside = |policy: &str, share: u64, rate| {
+        row("l2_plain", rate).with("policy", policy).with("table_share", share)
+    };
+    let fetch = |distance: u64, rate| row("l2_fetch", rate).with("distance", distance);
+    let store = |stored: &str, rate| row("l2_store", rate).with("stored", stored);
+    let rows = [
+        beside("none", 25, 7000.0),
+        beside("none", 50, 4000.0),
+        beside("window", 50, 6000.0),
+        fetch(32, 4000.0),
+        fetch(64, 2000.0),
+        fetch(128, 2000.0),
+        store("32 of 32 bytes", 3000.0),
+        store("4 of 32 bytes", 300.0),
+    ];
+    assert_eq!(
+        found("l2", &rows).as_deref(),
+        Some(
+            "Beside a table of 50% of L2, policies read 1.50 times (window) the bytes of none; a sector costs as much as these \
+             bytes side by side, by the bytes from one used sector to the next: 64 at 64 and 64 at 128; stores reach these \
+             shares of the rate of whole lines: 0.10 for 4 of 32 bytes."
         )
     );
 }

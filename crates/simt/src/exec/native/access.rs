@@ -475,9 +475,7 @@ impl Emitter<'_> {
                 offset => emitter.let_(format!("add i64 {start}, {offset}")),
             };
             let (way, arguments) = match place {
-                Lanes::Steps { host, step } => {
-                    (Way::Steps, format!("i64 {}, i64 {step}", moved(self, host)))
-                }
+                Lanes::Steps { host, step } => (Way::Steps, format!("i64 {}, i64 {step}", moved(self, host))),
                 Lanes::Listed { list, base } => {
                     (Way::Listed, format!("ptr {list}, i64 {}", moved(self, base)))
                 }
@@ -523,8 +521,10 @@ impl Emitter<'_> {
             if loads {
                 let before = if lane == 0 { "poison".to_owned() } else { format!("%v{}", lane - 1) };
                 let _ = writeln!(text, "  %e{lane} = load i{bits}, ptr %p{lane}, align {align}");
-                let _ =
-                    writeln!(text, "  %v{lane} = insertelement {kind} {before}, i{bits} %e{lane}, i32 {lane}");
+                let _ = writeln!(
+                    text,
+                    "  %v{lane} = insertelement {kind} {before}, i{bits} %e{lane}, i32 {lane}"
+                );
             } else {
                 let _ = writeln!(text, "  %e{lane} = extractelement {kind} %value, i32 {lane}");
                 let _ = writeln!(text, "  store i{bits} %e{lane}, ptr %p{lane}, align {align}");

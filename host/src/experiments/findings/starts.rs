@@ -1,0 +1,53 @@
+//! The finding of `launch`.
+
+use super::sentence;
+use record::{Language, Record};
+
+/// The time of an empty launch by the way it is handed over, of each block, and of parameters.
+pub(in super::super) fn launch(rows: &[&Record]) -> Option<String> {
+    let counts = |row: &&Record| row.verified && row.language == Language::Rust && row.operations.is_some();
+    let rows: Vec<&Record> = rows.iter().copied().filter(counts).collect();
+    let number = |row: &Record, name: &str| row.parameters.more.get(name).and_then(serde_json::Value::as_u64);
+    let is_handed = |row: &Record, handed: &str| {
+        row.parameters.more.get("handed").and_then(serde_json::Value::as_str) == Some(handed)
+    };
+    let us = |row: &Record| row.figure();
+    let of = |kernel: &str, handed: &str| -> Vec<&Record> {
+        rows.iter().copied().filter(|row| row.kernel == kernel && is_handed(row, handed)).collect()
+    };
+    let one = |kernel: &str, handed: &str| {
+        of(kernel, handed).into_iter().find(|row| number(row, "blocks") == Some(1)).and_then(us)
+    };
+    let empty = one("launch_empty", "calls").zip(one("launch_empty", "graph")).map(|(calls, graph)| {
+        format!("an empty launch takes {calls:.2} us by calls and {graph:.2} us in a graph")
+    });
+    let dependent = one("launch_dependent", "overlapping calls").zip(one("launch_dependent", "calls"));
+    let dependent = dependent.map(|(overlapping, calls)| {
+        format!("a dependent launch takes {overlapping:.2} us, and {calls:.2} us without overlap")
+    });
+    // The two largest grids of one block: there the blocks take the time.
+    let mut grids = of("launch_empty", "graph");
+    let threads = grids.iter().filter_map(|row| number(row, "threads")).max();
+    grids.retain(|row| number(row, "threads") == threads);
+    grids.sort_by_key(|row| number(row, "blocks"));
+    let each = match &grids[..] {
+        [.., few, many] => number(many, "blocks").zip(number(few, "blocks")).and_then(|(more, less)| {
+            let us = us(many)? - us(few)?;
+            let rate = (more - less) as f64 / us;
+            (us > 0.0).then(|| {
+                format!("blocks of {} threads start at {rate:.0} per us", threads.unwrap_or_default())
+            })
+        }),
+        _ => None,
+    };
+    let of_bytes = |bytes: u64| {
+        rows.iter()
+            .copied()
+            .find(|row| number(row, "parameter_bytes") == Some(bytes) && is_handed(row, "calls"))
+            .and_then(us)
+    };
+    let parameters = of_bytes(4080).zip(of_bytes(64)).map(|(many, few)| {
+        format!("4080 bytes of parameters take {many:.2} us by calls, where 64 take {few:.2}")
+    });
+    sentence([empty, dependent, each, parameters])
+}

@@ -1,0 +1,8 @@
+// The twin of stores of parts of sectors; see gpu-kernels/src/unchecked/l2.rs.
+
+#include "module.cuh"
+
+extern "C" __global__ void l2_store(unsigned *destination, size_t, unsigned used, unsigned pitch) {
+  unsigned own = blockIdx.x * blockDim.x + threadIdx.x;
+  destination[static_cast<size_t>(own >> (__ffs(used) - 1)) * pitch + (own & (used - 1))] = own;
+}
