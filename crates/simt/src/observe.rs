@@ -3,6 +3,8 @@
 //! The executor is generic over its observer. Callbacks that an observer's constants switch off are not compiled in, so
 //! an execution without an observer pays nothing.
 
+use std::ops::Range;
+
 use crate::coalescing::{Addresses, LANES};
 
 /// An instruction of a program: an index in its list of sites, which give the line in the PTX and in the source.
@@ -128,6 +130,36 @@ impl SteadyAccess {
     }
 }
 
+/// Repetitions of a steady access that an executor counts itself.
+///
+/// An access of all 32 lanes repeats one that was reported if it has the same step, and a base that agrees in the bits of
+/// `mask`. If its warp's [order](Tallies::order) is at least `from`, one more in `repeats` is equivalent to reporting it.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Tally {
+    /// Distance between adjacent lanes.
+    pub step: u64,
+    /// `base & mask` of the access, or a value that no base has where each access has to be reported.
+    pub phase: u64,
+    /// The bits of the base that matter.
+    pub mask: u64,
+    /// Least order of a warp whose access need not be reported.
+    pub from: u64,
+    /// Repetitions.
+    pub repeats: u64,
+}
+
+/// The tallies of consecutive sites.
+#[derive(Clone, Copy, Debug)]
+pub struct Tallies {
+    /// That of the first site.
+    pub first: *mut Tally,
+    /// Bytes from one to the next.
+    pub stride: usize,
+    /// Order of the block's first warp in the launch; that of another is greater by its index.
+    pub order: u64,
+}
+
 /// Observes the blocks of a run, which one worker executes in order.
 ///
 /// Each method does nothing unless it is overridden, but for [`Observer::steady_access`], which calls
@@ -166,6 +198,12 @@ pub trait Observer {
         if Self::ACCESSES {
             self.access(at, &access.with(&access.addresses()));
         }
+    }
+    /// Returns tallies by which an executor may count accesses to shared and constant memory by all lanes of warps of this
+    /// block, in place of [`Observer::steady_access`]. They hold until another method is called for a site that is not
+    /// among these.
+    fn tallies(&mut self, block: u64, sites: Range<u32>) -> Option<Tallies> {
+        None
     }
     /// A conditional branch: the lanes that jump and those that go on.
     fn branch(&mut self, at: At, jump: u32, go_on: u32) {}

@@ -26,10 +26,7 @@ pub(crate) fn run(card: Option<&Card>) -> Result<ExitCode> {
             write!(out, "\n{}", cards::cards(&simulated::all()))?;
             match cuda_driver::simulated::compiler() {
                 Ok(compiler) => {
-                    writeln!(
-                        out,
-                        "\nCOALESCE_TIER=both compiles simulated kernels that run for long ({compiler})."
-                    )?;
+                    writeln!(out, "\nSimulated kernels that run for long are compiled ({compiler}).")?;
                 }
                 Err(why) => {
                     writeln!(out, "\nSimulated kernels are interpreted and cannot be compiled: {why}.")?;

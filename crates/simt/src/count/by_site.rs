@@ -4,6 +4,8 @@
 //! are kept for a window of consecutive sites, which grows by doubling to the sites that occur: a launch costs what its
 //! kernel is long, whatever the program.
 
+use std::ops::Range;
+
 /// Sites of the first window, and the least by which it grows.
 const LEAST: usize = 64;
 
@@ -31,6 +33,16 @@ impl<T: Copy + Default> BySite<T> {
             index = (site - self.first) as usize;
         }
         &mut self.values[index]
+    }
+
+    /// Returns the values of consecutive sites, of which there is at least one, by a pointer to the first. It holds until a
+    /// site is asked for that is not in the window.
+    #[inline]
+    pub(super) fn window(&mut self, sites: Range<u32>) -> *mut T {
+        self.at(sites.end - 1);
+        self.at(sites.start);
+        let index = (sites.start - self.first) as usize;
+        self.values[index..].as_mut_ptr()
     }
 
     /// Returns the value of a site.

@@ -11,8 +11,9 @@ use super::turns;
 use super::worst::Cost;
 use crate::coalescing::{Access as Way, Request, Traffic, Wavefronts, constant_replays};
 use crate::decode::Level;
-use crate::observe::{Access, At, Observer, Operation, Site, Space, SteadyAccess};
+use crate::observe::{Access, At, Observer, Operation, Site, Space, SteadyAccess, Tallies};
 use counters::MemoryCounts;
+use std::ops::Range;
 
 /// Counts the blocks of one run. Created by [`CounterObservation`](super::CounterObservation).
 ///
@@ -207,7 +208,7 @@ impl CounterObserver {
         if !memo.is_of(access) {
             return false;
         }
-        memo.repeats += 1;
+        memo.tally.repeats += 1;
         let low = memo.low(access);
         let (group, sectors) = (low >> GROUP_SHIFT, memo.sectors << (low >> 5 & 31));
         match memo.path {
@@ -310,7 +311,7 @@ impl CounterObserver {
         let memo = run.memos.at(at.site.0);
         memo.settle(run.counts.at(at.site.0), local_to_l2);
         memo.slot = std::mem::replace(memo, new).slot;
-        memo.look_below = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, new.price.cost()) };
+        memo.tally.from = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, new.price.cost()) };
         true
     }
 
@@ -330,7 +331,7 @@ impl CounterObserver {
         let memo = run.memos.at(at.site.0);
         let cost = memo.price.cost();
         run.worst.note(at, &addresses, cost);
-        memo.look_below = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, cost) };
+        memo.tally.from = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, cost) };
         if elsewhere {
             let straddles = memo.price.straddles();
             self.note_elsewhere(at, &addresses);
@@ -611,6 +612,20 @@ impl Observer for CounterObserver {
             self.run.hottest.note(access.active, |lane| access.address(lane));
         }
         self.steady(at, access);
+    }
+
+    #[inline]
+    fn tallies(&mut self, block: u64, sites: Range<u32>) -> Option<Tallies> {
+        if sites.is_empty() {
+            return None;
+        }
+        if block != self.block {
+            self.change_to(block);
+        }
+        let order = super::worst::order(At { block, warp: 0, site: Site(sites.start) });
+        let first: *mut Memo = self.run.memos.window(sites);
+        // The tally is a memo's first field.
+        Some(Tallies { first: first.cast(), stride: size_of::<Memo>(), order })
     }
 
     #[inline(always)]

@@ -94,7 +94,7 @@ impl Run {
     /// Adds the repetitions of all memos to the counters.
     pub(super) fn settle(&mut self, rules: &Rules) {
         for (site, memo) in self.memos.iter_mut() {
-            if memo.repeats != 0 {
+            if memo.tally.repeats != 0 {
                 memo.settle(self.counts.at(site), rules.local_to_l2());
             }
         }

@@ -29,7 +29,7 @@ use super::request::Steady;
 use super::turns;
 use super::worst::{Cost, order};
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES, Traffic, Wavefronts};
-use crate::observe::{At, Operation, Space, SteadyAccess};
+use crate::observe::{At, Operation, Space, SteadyAccess, Tally};
 use counters::Counts;
 
 /// A mask of sectors with one bit for each line of a group and a half, at its lowest sector.
@@ -37,6 +37,9 @@ const LINES: u64 = 0x1_1111_1111;
 
 /// Bytes between lanes from which an access counts as irregular. No array is as large.
 const LARGEST_STEP: u64 = 1 << 40;
+
+/// The phase of a tally that no base has: no mask has all bits.
+const UNREPEATED: u64 = u64::MAX;
 
 /// The price of one request, without what depends on caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +91,10 @@ pub(super) enum Path {
 pub(super) struct Memo {
     // Step and lanes are not adjacent: else the compiler compares them as one vector, which has to wait until both have
     // been written by the caller.
-    step: u64,
-    /// `base & phase_mask`.
+    /// Step, phase and repetitions. Its own phase is [`UNREPEATED`] where each repetition has to be looked up.
+    pub(super) tally: Tally,
+    /// `base & tally.mask`.
     phase: u64,
-    phase_mask: u64,
     lanes: u64,
     kind: u32,
     /// Slot of the group that was touched last.
@@ -100,11 +103,6 @@ pub(super) struct Memo {
     low: u64,
     /// Sectors touched, from that of the lowest address, a bit each.
     pub(super) sectors: u64,
-    /// Repetitions that are not in the counters yet.
-    pub(super) repeats: u64,
-    /// Repetitions of a lower [order](super::worst::order) may be the site's worst request. All are looked at if
-    /// accesses to memory that is not the card's own have to be noted.
-    pub(super) look_below: u64,
     /// Sectors that go on to L2, of repetitions through L1.
     pub(super) l2_sectors: u64,
     /// Repetitions that hit L1 with all sectors.
@@ -120,16 +118,13 @@ pub(super) struct Memo {
 impl Default for Memo {
     fn default() -> Self {
         Self {
-            step: 0,
+            tally: Tally { phase: UNREPEATED, ..Tally::default() },
             lanes: 0,
             phase: 0,
-            phase_mask: 0,
             kind: 0,
             slot: 0,
             low: 0,
             sectors: 0,
-            repeats: 0,
-            look_below: 0,
             l2_sectors: 0,
             in_l1: 0,
             rewritten: 0,
@@ -161,12 +156,17 @@ impl Memo {
     /// Creates the memo of an access that costs the same at all bases equal to its own in the bits of `phase_mask`.
     pub(super) fn new(access: &SteadyAccess, phase_mask: u64, price: Price) -> Self {
         let phase = access.base & phase_mask;
+        let is_looked_up = matches!(access.space, Space::Global | Space::Local) || access.active != u32::MAX;
         Self {
-            step: access.step,
+            tally: Tally {
+                step: access.step,
+                phase: if is_looked_up { UNREPEATED } else { phase },
+                mask: phase_mask,
+                ..Tally::default()
+            },
             lanes: lanes(access),
             kind: kind(access),
             phase,
-            phase_mask,
             price,
             ..Self::default()
         }
@@ -195,17 +195,18 @@ impl Memo {
     /// Returns true if an access is a repetition.
     #[inline(always)]
     pub(super) fn is_of(&self, access: &SteadyAccess) -> bool {
-        let differs = (self.step ^ access.step)
+        let differs = (self.tally.step ^ access.step)
             | (self.lanes ^ lanes(access))
             | u64::from(self.kind ^ kind(access))
-            | ((access.base & self.phase_mask) ^ self.phase);
+            | ((access.base & self.tally.mask) ^ self.phase);
         differs == 0
     }
 
-    /// Returns true if a repetition has to be looked at beyond its sectors.
+    /// Returns true if a repetition has to be looked at beyond its sectors: it may be the site's worst request, or all are
+    /// looked at because accesses to memory that is not the card's own have to be noted.
     #[inline(always)]
     pub(super) fn must_look(&self, at: At) -> bool {
-        order(at) < self.look_below
+        order(at) < self.tally.from
     }
 
     /// Returns the lowest address of a repetition.
@@ -216,7 +217,7 @@ impl Memo {
 
     /// Adds the repetitions to their site's counters. `all_to_l2` if all sectors of local memory go on to L2.
     pub(super) fn settle(&mut self, counts: &mut Counts, all_to_l2: bool) {
-        let times = std::mem::take(&mut self.repeats);
+        let times = std::mem::take(&mut self.tally.repeats);
         if times == 0 {
             return;
         }
@@ -247,7 +248,7 @@ impl Memo {
                     &mut counts.stores
                 } else {
                     let lanes = u64::from((self.lanes as u32).count_ones());
-                    let (addresses, rounds) = if self.step == 0 { (1, lanes) } else { (lanes, 1) };
+                    let (addresses, rounds) = if self.tally.step == 0 { (1, lanes) } else { (lanes, 1) };
                     counts.conflicts.addresses += times * addresses;
                     counts.conflicts.rounds += times * rounds;
                     &mut counts.atomics

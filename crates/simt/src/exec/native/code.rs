@@ -32,6 +32,9 @@ pub(in super::super) struct Native {
 /// What the executor has to know of a kernel's code.
 pub(in super::super) struct Tables {
     first: u32,
+    end: u32,
+    /// True if code uses the observer's tallies.
+    pub(super) tallied: bool,
     /// Number of each entry, by its step.
     entries: BTreeMap<u32, u32>,
     pub(super) blocks: Vec<Counted>,
@@ -82,7 +85,7 @@ impl Prepared {
         let columns = Columns::new(function, kernel, key.block);
         let shapes = shapes::find(program, function, &graph, &columns);
         let emitter = Emitter::new(program, &graph, &columns, &shapes, key.observes);
-        let Emitted { text, accesses, guarded, exits } = emitter.function(&llvm.attributes());
+        let Emitted { text, accesses, guarded, exits, tallied } = emitter.function(&llvm.attributes());
         if let Ok(folder) = std::env::var("COALESCE_LLVM_DUMP") {
             // For those who work on this code.
             let _ = std::fs::write(format!("{folder}/{}.ll", function.name), &text);
@@ -110,6 +113,8 @@ impl Prepared {
         let zeroed = function.undefined_at_start.iter().filter(|slot| graph.register(slot.cell).is_none());
         let tables = Tables {
             first: function.first,
+            end: function.end,
+            tallied,
             entries: graph.entries.iter().copied().zip(0..).collect(),
             blocks: blocks.collect(),
             guarded,
@@ -172,6 +177,12 @@ impl Tables {
     #[inline(always)]
     pub(super) fn start_step(&self) -> u32 {
         self.first
+    }
+
+    /// Returns the steps.
+    #[inline(always)]
+    pub(super) fn steps(&self) -> Range<u32> {
+        self.first..self.end
     }
 
     /// Returns the number of the barrier at a step, if it is one of the whole block that reads no register.

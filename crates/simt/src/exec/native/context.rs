@@ -27,6 +27,11 @@ pub(super) struct Shared {
     pub(super) warp: u32,
     /// The step at which compiled code stopped.
     pub(super) pc: u32,
+    /// The observer's tallies of the function's steps: address of the first, 0 without; bytes from one to the next.
+    pub(super) tallies: u64,
+    pub(super) tally_stride: u64,
+    /// Order of the warp in the launch, by which tallies are limited.
+    pub(super) order: u64,
     /// Addresses of the lanes, for the observer and for gathers.
     pub(super) addresses: [u64; 32],
     /// The executor, whose type the callbacks know.
@@ -64,6 +69,9 @@ pub(super) mod at {
     pub(crate) const MULTIPROCESSOR: usize = offset_of!(Shared, multiprocessor);
     pub(crate) const WARP: usize = offset_of!(Shared, warp);
     pub(crate) const PC: usize = offset_of!(Shared, pc);
+    pub(crate) const TALLIES: usize = offset_of!(Shared, tallies);
+    pub(crate) const TALLY_STRIDE: usize = offset_of!(Shared, tally_stride);
+    pub(crate) const ORDER: usize = offset_of!(Shared, order);
     pub(crate) const ADDRESSES: usize = offset_of!(Shared, addresses);
     pub(crate) const MEMORY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, memory);
     pub(crate) const RARE: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, rare);

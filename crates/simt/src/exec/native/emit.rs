@@ -53,6 +53,8 @@ pub(super) struct Emitter<'a> {
     /// Guarded steps, in the order of their counters.
     pub(super) guarded: Vec<u32>,
     exits: BTreeSet<(u32, u32)>,
+    /// True if an access uses the observer's tallies.
+    pub(super) tallied: bool,
     intrinsics: BTreeSet<String>,
     functions: BTreeSet<String>,
     specials: Vec<((Special, u8), Value)>,
@@ -107,6 +109,7 @@ impl<'a> Emitter<'a> {
             accesses: Vec::new(),
             guarded: Vec::new(),
             exits: BTreeSet::new(),
+            tallied: false,
             intrinsics: BTreeSet::new(),
             functions: BTreeSet::new(),
             specials: Vec::new(),
@@ -173,7 +176,8 @@ impl<'a> Emitter<'a> {
             text.push('\n');
         }
         text.push_str("!0 = !{}\n!1 = !{!\"branch_weights\", i32 100000, i32 1}\n");
-        Emitted { text, accesses: self.accesses, guarded: self.guarded, exits: self.exits }
+        let Self { accesses, guarded, exits, tallied, .. } = self;
+        Emitted { text, accesses, guarded, exits, tallied }
     }
 
     // Text.
@@ -957,4 +961,5 @@ pub(super) struct Emitted {
     pub(super) guarded: Vec<u32>,
     /// The steps before which code stops, with the reasons.
     pub(super) exits: BTreeSet<(u32, u32)>,
+    pub(super) tallied: bool,
 }

@@ -14,7 +14,7 @@ use super::super::warp::{Activation, Fragment, NO_JOIN};
 use super::code::{Native, site};
 use super::context::{Callbacks, Shared, stopped};
 use crate::memory::{AccessFault, Environment};
-use crate::observe::{At, Observer, Site, SteadyAccess};
+use crate::observe::{At, Observer, Site, SteadyAccess, Tallies};
 use crate::registers::Cell;
 
 /// Where compiled code has left a warp.
@@ -102,6 +102,9 @@ impl Default for State {
                 multiprocessor: 0,
                 warp: 0,
                 pc: 0,
+                tallies: 0,
+                tally_stride: 0,
+                order: 0,
                 addresses: [0; 32],
                 runner: std::ptr::null_mut(),
                 callbacks,
@@ -275,9 +278,18 @@ impl<O: Observer> Runner<'_, O> {
         entry: u32,
         turn_ends: u64,
     ) -> (u32, u32) {
+        let tallies =
+            if native.tallied { self.observer.tallies(self.block.index, native.steps()) } else { None };
         let runner: *mut Self = self;
         let state = &mut *self.native;
         state.frame = frame;
+        if let Some(Tallies { first, stride, order }) = tallies {
+            state.shared.tallies = first.expose_provenance() as u64;
+            state.shared.tally_stride = stride as u64;
+            state.shared.order = order + index as u64;
+        } else {
+            state.shared.tallies = 0;
+        }
         let shared: *mut Shared = &mut *state.shared;
         // SAFETY: the caller's promise; code accesses no other memory than its own and what it has checked. Its
         // callbacks use the runner, which nothing else does until code has returned.

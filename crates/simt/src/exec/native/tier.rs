@@ -1,8 +1,9 @@
 //! Decides when a kernel is compiled, and keeps the code.
 //!
-//! Compiling takes 20 to 100 ms, in which the interpreter executes some 50 million thread instructions. So a kernel is
-//! compiled once it has executed [`WORTH`] warp instructions in all its launches, or once a launch's first blocks
-//! promise as many for the whole grid. That happens on a thread of its own: the launch goes on meanwhile.
+//! Compiling takes from 10 ms to a few seconds, by the size of the kernel ([`worth`]), in which the interpreter executes
+//! millions of warp instructions. So a kernel is compiled once it has executed as many in all its launches, or once a
+//! launch's first blocks promise as many for the whole grid. That happens on a thread of its own: the launch goes on
+//! meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -24,8 +25,22 @@ pub enum Tier {
     Compiled,
 }
 
-/// Warp instructions from which on a kernel is compiled.
-const WORTH: u64 = 1_500_000;
+/// Returns the number of warp instructions from which on a kernel is compiled, by the number of its instructions: about
+/// what the interpreter executes while LLVM makes code of them, 0.3 ms for each.
+fn worth(instructions: usize) -> u64 {
+    500_000 + 10_000 * instructions as u64
+}
+
+impl Tier {
+    /// Reads the variable `COALESCE_TIER`: `interpreted` or `compiled`, and [`Tier::Both`] without it.
+    fn of_environment() -> Self {
+        match std::env::var("COALESCE_TIER").as_deref() {
+            Ok("interpreted") => Self::Interpreted,
+            Ok("compiled") => Self::Compiled,
+            _ => Self::Both,
+        }
+    }
+}
 
 /// The code of a program's kernels.
 pub(in super::super) struct Tiers {
@@ -34,15 +49,8 @@ pub(in super::super) struct Tiers {
 }
 
 impl Default for Tiers {
-    /// Takes the tier from the variable `COALESCE_TIER`: `both`, `compiled`, or anything else for the interpreter. LLVM
-    /// takes many seconds for the largest kernels, so compiling is not the default yet.
     fn default() -> Self {
-        let tier = match std::env::var("COALESCE_TIER").as_deref() {
-            Ok("both") => Tier::Both,
-            Ok("compiled") => Tier::Compiled,
-            _ => Tier::Interpreted,
-        };
-        Self { tier: AtomicU8::new(tier as u8), variants: Mutex::default() }
+        Self { tier: AtomicU8::new(Tier::of_environment() as u8), variants: Mutex::default() }
     }
 }
 
@@ -136,7 +144,10 @@ impl Variant {
     ) {
         let so_far = self.instructions.fetch_add(instructions, Ordering::Relaxed) + instructions;
         let promised = u128::from(instructions) * u128::from(left) / u128::from(blocks.max(1));
-        if u128::from(so_far) + promised < u128::from(WORTH) || self.begun.swap(true, Ordering::Relaxed) {
+        let steps = program.function(key.function).map_or(0, |function| function.end - function.first);
+        if u128::from(so_far) + promised < u128::from(worth(steps as usize))
+            || self.begun.swap(true, Ordering::Relaxed)
+        {
             return;
         }
         let prepared = llvm::llvm().map_err(str::to_owned).and_then(|llvm| {
