@@ -187,7 +187,7 @@ fn add_per_warp<T: Counter>(
 ) {
     block.each(|thread| {
         if thread.lane() == 0
-            && let Some(counter) = counters.at(thread.number() / 32 & (addresses as usize - 1))
+            && let Some(counter) = counters.at((thread.number() / 32) & (addresses as usize - 1))
         {
             counter.add(sums.of(thread));
         }

@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use crate::extent::Below;
 
 /// Names without values, and neither `Send` nor `Sync`.
-type Proof<Names> = PhantomData<(fn() -> Names, *mut ())>;
+pub(crate) type Proof<Names> = PhantomData<(fn() -> Names, *mut ())>;
 
 /// An index below the length `N` that only this thread has.
 #[derive(Debug)]

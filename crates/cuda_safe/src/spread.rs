@@ -115,18 +115,24 @@ impl<T, const COUNT: usize> Turn for Tile<T, Spread<COUNT>, Open> {
     }
 }
 
-impl<T: Bits, const COUNT: usize, State: CanRead> Tile<T, Spread<COUNT>, State> {
+impl<T: Bits, const COUNT: usize, State> Tile<T, Spread<COUNT>, State> {
     /// The cell with this number, if the tile has it.
     #[inline(always)]
     #[must_use]
-    pub fn get(&self, index: usize) -> Option<T> {
+    pub fn get(&self, index: usize) -> Option<T>
+    where
+        State: CanRead,
+    {
         // SAFETY: the tile has the cell, and nobody writes it in this state.
         (index < COUNT).then(|| unsafe { *self.pointer().add(index) })
     }
 
     /// The numbers and values of the cells that the thread has filled.
     #[inline(always)]
-    pub fn own<S: Linear>(&self, thread: &Thread<S>) -> impl Iterator<Item = (usize, T)> {
+    pub fn own<S: Linear>(&self, thread: &Thread<S>) -> impl Iterator<Item = (usize, T)>
+    where
+        State: CanRead,
+    {
         // SAFETY: as for `get`.
         own(thread, COUNT).map(|index| (index, unsafe { *self.pointer().add(index) }))
     }
@@ -145,9 +151,11 @@ impl<const COUNT: usize> Cells<'_, u8, Bytes<COUNT>> {
     #[must_use]
     pub fn own(&self, thread: &Thread<Warps>) -> Option<OwnBytes<'_, COUNT>> {
         let (lane, warp) = (thread.x() as usize % 32, thread.x() as usize / 32);
-        // SAFETY: the tile has 32 words for each of the `COUNT`.
-        (warp < THREADS / 32)
-            .then(|| OwnBytes { first: unsafe { self.pointer().add(4 * lane + warp) }, tile: PhantomData })
+        (warp < THREADS / 32).then(|| {
+            // SAFETY: the tile has 32 words for each of the `COUNT`.
+            let first = unsafe { self.pointer().add(4 * lane + warp) };
+            OwnBytes { first, tile: PhantomData }
+        })
     }
 }
 
@@ -174,13 +182,16 @@ impl<const COUNT: usize> OwnBytes<'_, COUNT> {
     }
 }
 
-impl<const COUNT: usize, State: CanRead> Tile<u8, Bytes<COUNT>, State> {
+impl<const COUNT: usize, State> Tile<u8, Bytes<COUNT>, State> {
     /// The sum of a byte over all threads of the block, if they have it.
     ///
     /// Lanes begin at different words, so that no bank serves two of them.
     #[inline(always)]
     #[must_use]
-    pub fn total(&self, thread: &Thread<Warps>, index: usize) -> Option<u32> {
+    pub fn total(&self, thread: &Thread<Warps>, index: usize) -> Option<u32>
+    where
+        State: CanRead,
+    {
         if index >= COUNT {
             return None;
         }

@@ -9,11 +9,14 @@ use crate::shape::{Linear, Warps};
 use crate::thread::Thread;
 use crate::tile::{CanRead, EachThreads, Full, Halved, Tile};
 
-impl<T: Bits, State: CanRead> Tile<T, EachThreads, State> {
+impl<T: Bits, State> Tile<T, EachThreads, State> {
     /// The thread's own cell.
     #[inline(always)]
     #[must_use]
-    pub fn own<S: Linear>(&self, thread: &Thread<S>) -> T {
+    pub fn own<S: Linear>(&self, thread: &Thread<S>) -> T
+    where
+        State: CanRead,
+    {
         // SAFETY: the cell is within the tile, which nobody writes in this state.
         unsafe { *self.pointer().add(thread.x() as usize) }
     }
@@ -21,7 +24,10 @@ impl<T: Bits, State: CanRead> Tile<T, EachThreads, State> {
     /// The cell `distance` before the thread's own, if there is one.
     #[inline(always)]
     #[must_use]
-    pub fn before<S: Linear>(&self, thread: &Thread<S>, distance: u32) -> Option<T> {
+    pub fn before<S: Linear>(&self, thread: &Thread<S>, distance: u32) -> Option<T>
+    where
+        State: CanRead,
+    {
         let x = thread.x();
         // SAFETY: the cell is within the tile, which nobody writes in this state.
         (x >= distance).then(|| unsafe { *self.pointer().add((x - distance) as usize) })

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use cuda_std::{thread, warp};
 
 use crate::extent::{Bounds, Extent};
-use crate::place::{Mine, Mine2, OfBlock, OfWarp, Own, Run, Run2};
+use crate::place::{Mine, Mine2, OfBlock, OfWarp, Own, Proof, Run, Run2};
 use crate::sealed::Key;
 use crate::shape::{
     AlongX, Diagonal, Fixed, Line, Linear, Planar, Plane, Runs, Shape, Square, Unrolled, WarpRuns, WholeWarps,
@@ -168,7 +168,7 @@ impl<const COUNT: usize> Thread<WarpRuns<COUNT>> {
 pub struct Rest<N, B, const COUNT: usize> {
     first: usize,
     all: B,
-    thread: PhantomData<(fn() -> N, *mut ())>,
+    thread: Proof<N>,
 }
 
 impl<N, B: Bounds<N>, const COUNT: usize> Rest<N, B, COUNT> {

@@ -2,7 +2,8 @@
 //! their requests touch.
 
 use crate::support::{
-    Outcome, coalesce, outcome,
+    coalesce,
+    outcome::{Outcome, outcome},
     records::{number, records, refusal},
 };
 use serde_json::Value;

@@ -184,8 +184,12 @@ impl Plot {
             (0..usize::BITS).find_map(|power| self.labels(1 << power, width, right)).unwrap_or_default();
         let used = line.iter().rposition(|letter| *letter != ' ').map_or(0, |last| last + 2);
         line.resize(used, ' ');
-        line.extend(cut(&self.over, (width + right).saturating_sub(used)).chars());
-        line.into_iter().collect()
+        // Of a name that is cut to less than three letters nothing is left but the mark of the cut.
+        let room = (width + right).saturating_sub(used);
+        if room > 2 {
+            line.extend(cut(&self.over, room).chars());
+        }
+        line.into_iter().collect::<String>().trim_end().to_string()
     }
 
     /// The labels of every n-th position; `None` where they are too close to each other.
@@ -271,6 +275,17 @@ mod tests {
         assert_eq!(shown(&plot(true), 80, true), WIDE);
         assert_eq!(shown(&plot(true), 40, true), NARROW);
         assert_eq!(shown(&plot(false), 60, false), ASCII);
+    }
+
+    #[test]
+    fn labels_end_with_the_axis_where_no_name_is_beside_it() {
+        let mut plot = plot(true);
+        plot.ceilings.clear();
+        // Names longer than the width go below.
+        plot.curves.iter_mut().for_each(|curve| curve.label = "x".repeat(24));
+        plot.positions[4].label = "262144".to_string();
+        let text = shown(&plot, 40, false);
+        assert!(text.lines().any(|line| line.ends_with("262144")), "{text}");
     }
 
     const WIDE: &str = concat!(

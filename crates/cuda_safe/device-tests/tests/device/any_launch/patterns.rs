@@ -11,7 +11,7 @@ use gpu_kernels::{atomics, gather, layout, scan};
 macro_rules! structures {
     ($kernel:path, $device:ident, $draw:ident, $floats:literal) => {{
         let n = $draw.n as usize;
-        let mut a = floats($floats * n);
+        let a = floats($floats * n);
         // SAFETY: a structure is this many floats behind one another.
         let slice = unsafe { SliceMut::<[f32; $floats]>::new(a.as_device_ptr().as_raw(), n) };
         $device.run::<$kernel>($draw.line(), (slice, n));
