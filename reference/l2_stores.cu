@@ -2,7 +2,8 @@
 
 #include "module.cuh"
 
-extern "C" __global__ void l2_store(unsigned *destination, size_t, unsigned used, unsigned pitch) {
+extern "C" __global__ void l2_store(unsigned *destination, size_t length, unsigned used, unsigned pitch) {
   unsigned own = blockIdx.x * blockDim.x + threadIdx.x;
-  destination[static_cast<size_t>(own >> (__ffs(used) - 1)) * pitch + (own & (used - 1))] = own;
+  size_t place = static_cast<size_t>(own >> (__ffs(used) - 1)) * pitch + (own & (used - 1));
+  if (place < length) destination[place] = own;
 }

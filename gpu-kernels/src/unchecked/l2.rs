@@ -25,10 +25,10 @@
 //! | --- | --- | --- |
 //! | `l2_plain`, `l2_evict_first`, `l2_evict_last` | stream, table, sums | any; thread `t` adds up vectors `t`, `t + threads`, .. of the stream, and vectors of the same numbers of the table, modulo its length |
 //! | `l2_fetch`, `_128`, `_256` | source, sums, distance | any; thread `t` adds up the words `t * distance`, `(t + threads) * distance`, .. |
-//! | `l2_store` | destination, used, pitch | a thread for each word written: word `t` goes to `t / used * pitch + t % used`, and has the value `t` |
+//! | `l2_store` | destination, used, pitch | a thread for each word written, or more: word `t` goes to `t / used * pitch + t % used`, and has the value `t` |
 //!
-//! Distances and pitches are in words. `used` and `pitch` are powers of two, and there are two vectors of the stream per thread at
-//! least, in a whole number for all threads.
+//! Distances and pitches are in words. `used` and `pitch` are powers of two, and the stream is a whole number of vectors per
+//! thread.
 //!
 //! # Why unsafe
 //! Policies are attributes of single loads, by `cuda_std`; and that the words of `l2_store` are different ones follows from a
@@ -131,12 +131,13 @@ pub unsafe fn l2_fetch<const BYTES: u32>(source: &[u32], sums: &[Cell<u32>], dis
     used.is_power_of_two(),
     pitch.is_power_of_two(),
     used <= pitch,
-    destination.len() == threads.count() / used * pitch,
-    threads.count() % used == 0
+    destination.len() % pitch == 0
 ))]
 pub unsafe fn l2_store(destination: &[Cell<u32>], used: u32, pitch: u32) {
     let own = thread::index_1d();
     let place = (own >> used.trailing_zeros()) as usize * pitch as usize + (own & (used - 1)) as usize;
-    // SAFETY: the destination has `pitch` words for each `used` threads.
-    unsafe { destination.get_unchecked(place).set(own) }
+    if place < destination.len() {
+        // SAFETY: the place is in the destination, and no other thread's.
+        unsafe { destination.get_unchecked(place).set(own) }
+    }
 }

@@ -6,7 +6,7 @@ mod expected;
 use self::expected::{Beside, Sectors, Stores};
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Moment, Place, Point, Precision, Request, Scale,
-    Work, articles, check_size, copy, covering, findings,
+    Work, articles, check_size, copy, covering, findings, least_common_multiple,
 };
 use crate::{
     device::{Backend, DeviceInfo},
@@ -127,9 +127,9 @@ impl Experiment for L2 {
         beside.chain(FETCH.iter().map(|(info, _)| *info)).chain([STORE]).collect()
     }
 
-    /// The longest distance, and blocks of stores.
+    /// The longest distance, and a vector per thread of a block.
     fn unit(&self, request: &Request) -> u64 {
-        DISTANCES[3] * u64::from(request.block.max(1))
+        least_common_multiple(DISTANCES[DISTANCES.len() - 1], VECTOR * u64::from(request.block.max(1)))
     }
 
     fn modelled_bytes(&self, beyond_l2: u64) -> u64 {
@@ -246,11 +246,11 @@ fn beside(
     policy: &str,
     work: Work,
 ) -> Result<Point> {
+    let block = u64::from(request.block);
+    let blocks = (threads / block).min(request.bytes / (block * VECTOR)).max(1);
+    let (threads, round) = (blocks * block, blocks * block * VECTOR);
     let shape = covering(threads, request.block, device)?;
-    let threads = u64::from(shape.grid[0]) * u64::from(request.block);
-    let round = threads * VECTOR;
     let stream = request.bytes / round * round;
-    let stream = if stream == 0 { round } else { stream };
     // In a small run the table is as small beside the stream.
     let table = (device.l2_bytes * share / 100).min(stream / 4) / VECTOR * VECTOR;
     let sums = Beside { threads, vectors: stream / VECTOR, table: table / VECTOR };

@@ -122,6 +122,25 @@ fn a_row_above_the_copy_ceiling_says_why() {
 }
 
 #[test]
+fn launches_are_handed_over_as_their_experiment_says() {
+    let arguments = ["run", "launch", "--kernel", "launch_empty", "--samples", "3", "--format", "json"];
+    let Outcome { status, out, err } = outcome(&mut coalesce(&arguments));
+    assert_eq!(status, Some(0), "{err}");
+    let records = records(&out);
+    let handed: Vec<_> = records
+        .iter()
+        .map(|record| (record["parameters"]["handed"].as_str(), record["timing"]["method"].as_str()))
+        .collect();
+    let (calls, graph) = ((Some("calls"), Some("launches")), (Some("graph"), Some("graph")));
+    assert_eq!(handed, [calls, graph, graph, graph, graph]);
+    for record in &records {
+        close(&record["ns_per_operation"], 10_000.0);
+        let host_us = record["observed"]["host_us_per_launch"].as_f64();
+        assert!(host_us.is_some_and(|us| us > 0.0), "{record}");
+    }
+}
+
+#[test]
 fn long_launches_need_no_graph() {
     let arguments =
         ["run", "stride", "--precision", "f64", "--range", "1", "--bytes", "1MiB", "--format", "json"];

@@ -50,6 +50,7 @@ pub(crate) unsafe fn decode(name: &str, threads: u64, parameters: *const *const 
     let arguments = match name {
         "offset_f32" | "offset_f64" | "stride_f32" | "stride_f64" => [long(0), short(1), 0],
         "fill_f32" | "fill_f64" => [long(0), long(1), short(2)],
+        "launch_empty" => [0; 3],
         copy if copy.starts_with("copy_") => [long(0), long(1), long(2)],
         other => panic!("the fake driver does not know the kernel {other}"),
     };
@@ -86,6 +87,7 @@ pub(crate) fn run(operation: &Operation) -> Option<(u64, bool)> {
                 "offset_f64" => increment::<f64>(arguments[0], *threads, (arguments[1], 1), wrong, stray),
                 "stride_f32" => increment::<f32>(arguments[0], *threads, (0, arguments[1]), wrong, stray),
                 "stride_f64" => increment::<f64>(arguments[0], *threads, (0, arguments[1]), wrong, stray),
+                "launch_empty" => 0,
                 name => copy(name, arguments, wrong),
             };
             Some((bytes, true))
