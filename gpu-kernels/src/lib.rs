@@ -14,12 +14,15 @@
 #![no_std]
 #![deny(unsafe_code)]
 
+pub mod banks;
 pub mod coalescing;
 pub mod constant;
 pub mod copy;
 pub mod fill;
 pub mod idioms;
 pub mod matmul;
+pub mod mountain;
+pub mod occupancy;
 pub mod shuffle;
 pub mod stencil;
 pub mod storage;

@@ -2,6 +2,7 @@
 //!
 //! - [`idioms`]: the cost of bounds checks. `unchecked_*` show what unsafe code gains over checked code. The four transposes
 //!   share a tile through `Cell`, as such a kernel is written without types that know of barriers.
+//! - [`latency`]: loads whose address is the result of the load before, which no type bounds.
 //! - [`register`]: the products in registers read their sources and write C by vectors where rows are multiples of four, and
 //!   element by element elsewhere. They choose by the sizes, so the alignment of their vectors follows from numbers that no
 //!   type carries.
@@ -13,6 +14,7 @@
 #![allow(unsafe_code)]
 
 pub mod idioms;
+pub mod latency;
 pub mod register;
 pub mod storage;
 pub mod tensor;

@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod articles;
+mod banks;
 #[allow(unsafe_code, reason = "lends device memory by its address")]
 mod buffers;
 mod choices;
@@ -16,10 +17,13 @@ mod copy;
 mod findings;
 mod gemm;
 mod idioms;
+mod latency;
 #[allow(unsafe_code, reason = "the one place that hands launches to the driver")]
 mod launch;
 mod maps;
 mod matmul;
+mod mountain;
+mod occupancy;
 mod place;
 mod shape;
 mod shuffle;
@@ -67,6 +71,10 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &unified::Unified,
     &storage::Storage,
     &idioms::Idioms,
+    &latency::Latency,
+    &mountain::Mountain,
+    &occupancy::Occupancy,
+    &banks::Banks,
 ];
 
 /// The driver's own device-to-device copy of `bytes`: the copy ceiling.
@@ -377,7 +385,12 @@ pub(crate) enum Contents {
     Poison,
     /// The same contents, on the host.
     Computed(Box<Fill>),
+    /// The same where elements are addresses in the buffer itself.
+    Addressed(Box<FillAt>),
 }
+
+/// Writes bytes of a buffer as [`Fill`] does; it is given the buffer's address as well, first of all.
+pub(crate) type FillAt = dyn Fn(u64, u64, &mut [u8]) + Send + Sync;
 
 /// Writes the bytes of a buffer from the one with this number on. It is called for pieces of the buffer in parallel; each
 /// piece begins at a multiple of 256 KiB.

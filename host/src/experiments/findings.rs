@@ -3,11 +3,15 @@
 //! A finding says only what its rows show: a clause whose rows are missing is left out, and without any clause there is no
 //! finding. Rows that are INVALID, untimed or of a C++ twin have no part in it.
 
+pub(super) mod banks;
 pub(super) mod coalescing;
 pub(super) mod constant;
 pub(super) mod copy;
 pub(super) mod idioms;
+pub(super) mod latency;
 pub(super) mod matmul;
+pub(super) mod mountain;
+pub(super) mod occupancy;
 pub(super) mod shuffle;
 pub(super) mod stencil;
 pub(super) mod storage;

@@ -191,6 +191,9 @@ pub(super) fn h200() -> Card {
         // Records: on-demand rows of `unified`.
         fault_page_us: 4.6,
         fault_piece_us: 4.2,
+        // Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking", 2024: shared memory,
+        // L1 and L2 of an H100. Device memory is an estimate between its 479 clocks at a lower clock rate and 660.
+        chain_clocks: [29.0, 40.7, 263.0, 600.0],
         // Records, fitted: see `calibration`. From kernel to kernel, when many are queued.
         launch_us: 0.517,
         dram_share: 0.912,
