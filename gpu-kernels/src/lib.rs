@@ -15,6 +15,7 @@
 #![deny(unsafe_code)]
 
 pub mod atomics;
+pub mod banks;
 pub mod coalescing;
 pub mod constant;
 pub mod copy;
@@ -26,6 +27,8 @@ pub mod launch;
 pub mod layout;
 pub mod matmul;
 pub mod scan;
+pub mod mountain;
+pub mod occupancy;
 pub mod shuffle;
 pub mod stencil;
 pub mod storage;

@@ -6,6 +6,7 @@
 //!   share a tile through `Cell`, as such a kernel is written without types that know of barriers.
 //! - [`l2`]: loads with policies for L2, and stores of parts of sectors.
 //! - [`launch`]: kernels with many parameters, and one for dependent launches.
+//! - [`latency`]: loads whose address is the result of the load before, which no type bounds.
 //! - [`register`]: the products in registers read their sources and write C by vectors where rows are multiples of four, and
 //!   element by element elsewhere. They choose by the sizes, so the alignment of their vectors follows from numbers that no
 //!   type carries.
@@ -22,6 +23,7 @@ pub mod gather;
 pub mod idioms;
 pub mod l2;
 pub mod launch;
+pub mod latency;
 pub mod register;
 pub mod staged;
 pub mod storage;

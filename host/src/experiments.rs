@@ -8,6 +8,7 @@
 
 mod articles;
 mod atomics;
+mod banks;
 #[allow(unsafe_code, reason = "lends device memory by its address")]
 mod buffers;
 mod choices;
@@ -21,12 +22,15 @@ mod gemm;
 mod histogram;
 mod idioms;
 mod l2;
+mod latency;
 #[allow(unsafe_code, reason = "the one place that hands launches to the driver")]
 mod launch;
 mod layout;
 mod maps;
 mod matmul;
 mod permutation;
+mod mountain;
+mod occupancy;
 mod place;
 mod scan;
 mod shape;
@@ -89,6 +93,10 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &starts::Launch,
     &cluster::Cluster,
     &l2::L2,
+    &latency::Latency,
+    &mountain::Mountain,
+    &occupancy::Occupancy,
+    &banks::Banks,
 ];
 
 /// The driver's own device-to-device copy of `bytes`: the copy ceiling.
@@ -414,7 +422,12 @@ pub(crate) enum Contents {
     Poison,
     /// The same contents, on the host.
     Computed(Box<Fill>),
+    /// The same where elements are addresses in the buffer itself.
+    Addressed(Box<FillAt>),
 }
+
+/// Writes bytes of a buffer as [`Fill`] does; it is given the buffer's address as well, first of all.
+pub(crate) type FillAt = dyn Fn(u64, u64, &mut [u8]) + Send + Sync;
 
 /// Writes the bytes of a buffer from the one with this number on. It is called for pieces of the buffer in parallel; each
 /// piece begins at a multiple of 256 KiB.

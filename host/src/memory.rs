@@ -272,7 +272,7 @@ impl<'m> Memory<'m> {
             if buffer.place != Place::Device {
                 let Some(hosted) = hosted.next() else { continue };
                 let (contents, guard) = hosted.bytes().split_at_mut(buffer.bytes as usize);
-                write(0, contents, &buffer.before);
+                write(0, 0, contents, &buffer.before);
                 guard.fill(GUARD);
                 continue;
             }
@@ -281,7 +281,9 @@ impl<'m> Memory<'m> {
             match &buffer.before {
                 Contents::Poison => set(start, 0, buffer.bytes, POISON, stream)?,
                 Contents::Pattern(precision) => self.filling.fill(start, buffer.bytes, *precision, stream)?,
-                Contents::Computed(_) => fill_from_host(start, buffer.bytes, &buffer.before)?,
+                Contents::Computed(_) | Contents::Addressed(_) => {
+                    fill_from_host(start, buffer.bytes, &buffer.before)?;
+                }
             }
             if is_guarded(slot, buffer.bytes) {
                 set(start, buffer.bytes, GUARD_BYTES, GUARD, stream)?;
@@ -497,7 +499,7 @@ pub(crate) fn fill_from_host(start: DevicePointer<u8>, bytes: u64, contents: &Co
     let piece: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
     for first in (0..bytes).step_by(PIECE_BYTES) {
         let piece = &mut piece[..PIECE_BYTES.min((bytes - first) as usize)];
-        write(first, piece, contents);
+        write(start.as_raw(), first, piece, contents);
         let target = DevicePointer::<u8>::from_raw(start.as_raw() + first);
         // SAFETY: the buffer has `bytes` bytes, of which these are some.
         unsafe { DeviceSlice::from_raw_parts_mut(target, piece.len()).copy_from(&*piece) }
@@ -506,8 +508,8 @@ pub(crate) fn fill_from_host(start: DevicePointer<u8>, bytes: u64, contents: &Co
     Ok(())
 }
 
-/// Writes the contents from the byte with the number `first` on, on all processors.
-fn write(first: u64, bytes: &mut [u8], contents: &Contents) {
+/// Writes the contents of a buffer at this address from the byte with the number `first` on, on all processors.
+fn write(address: u64, first: u64, bytes: &mut [u8], contents: &Contents) {
     bytes.par_chunks_mut(TASK_BYTES).enumerate().for_each(|(number, part)| {
         let first = first + (number * TASK_BYTES) as u64;
         match contents {
@@ -515,6 +517,7 @@ fn write(first: u64, bytes: &mut [u8], contents: &Contents) {
             Contents::Pattern(Precision::F32) => pattern_into::<f32>(first, part),
             Contents::Pattern(Precision::F64) => pattern_into::<f64>(first, part),
             Contents::Computed(fill) => fill(first, part),
+            Contents::Addressed(fill) => fill(address, first, part),
         }
     });
 }

@@ -84,6 +84,12 @@ pub struct LaunchCounters {
     pub windows: u64,
     /// Waits for loads per warp, one after another.
     pub round_trips: f64,
+    /// Of the loads of a warp those from global memory whose address is the result of a load before it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub chained_loads: f64,
+    /// The same of loads from shared and constant memory.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub chained_on_chip: f64,
     /// Machine instructions, estimated from those of PTX.
     #[serde(default)]
     pub issue_slots: u64,

@@ -60,6 +60,12 @@ macro_rules! constant {
 }
 
 impl<T: Bits> Constant<T> {
+    /// A pointer to it, for unsafe code that finds its elements by bytes.
+    #[inline(always)]
+    pub fn as_ptr(&self) -> *const T {
+        self.value.get()
+    }
+
     /// The value.
     #[inline(always)]
     pub fn get(&self) -> T {

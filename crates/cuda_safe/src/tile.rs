@@ -502,6 +502,21 @@ impl<T: Bits, const THREADS: u32, State> Tile<T, EachOf<THREADS>, State> {
         // SAFETY: the host holds the block to this many threads; nobody writes the tile in this state.
         unsafe { *self.first.add((THREADS - 1 - thread.x()) as usize) }
     }
+
+    /// The cell with this index.
+    ///
+    /// # Panics
+    /// The index is not below `THREADS`. The check is gone where the compiler sees that it is.
+    #[inline(always)]
+    #[must_use]
+    pub fn at(&self, index: usize) -> T
+    where
+        State: CanRead,
+    {
+        assert!(index < THREADS as usize);
+        // SAFETY: the tile has a cell for each thread; nobody writes it in this state.
+        unsafe { *self.first.add(index) }
+    }
 }
 
 impl<T: Bits, State> Tile<T, EachThreads, State> {

@@ -45,4 +45,4 @@ pub use kernel::{Kernel, ParameterLayout, Variable, VariableKind};
 pub use launch::{Executed, Launch, Machine, launch};
 pub use native::{Tier, compiler};
 pub use program::Program;
-pub use site::{SiteInfo, SourceLine};
+pub use site::{Chained, SiteInfo, SourceLine};

@@ -22,6 +22,30 @@ pub(super) const OVERSUBSCRIPTION: Article = Article {
 pub(super) const CHAPTER_4: Article =
     Article { title: "Professional CUDA C Programming, chapter 4: Global Memory", ..PROFESSIONAL_CUDA };
 
+/// Latencies of each level of memory, as they are measured by pointer chases.
+pub(super) const DISSECTING_HOPPER: Article = Article {
+    title: "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking",
+    author: "Weile Luo, Ruibo Fan, Zeyu Li, Dayou Du, Qiang Wang, Xiaowen Chu",
+    year: 2024,
+    url: "https://arxiv.org/abs/2402.13499",
+};
+
+/// Little's law for warps, and how many of them memory takes.
+pub(super) const LATENCY_HIDING: Article = Article {
+    title: "Understanding Latency Hiding on GPUs",
+    author: "Vasily Volkov",
+    year: 2016,
+    url: "https://www2.eecs.berkeley.edu/Pubs/TechRpts/2016/EECS-2016-143.html",
+};
+
+/// The memory mountain, of CPUs.
+pub(super) const COMPUTER_SYSTEMS: Article = Article {
+    title: "Computer Systems: A Programmer's Perspective, third edition, chapter 6: The Memory Hierarchy",
+    author: "Randal E. Bryant, David R. O'Hallaron",
+    year: 2015,
+    url: "https://csapp.cs.cmu.edu/",
+};
+
 /// Tiles, stencils, constant memory and shuffles.
 pub(super) const CHAPTER_5: Article = Article {
     title: "Professional CUDA C Programming, chapter 5: Shared Memory and Constant Memory",

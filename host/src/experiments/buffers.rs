@@ -11,7 +11,10 @@ use cuda_driver::ext::AccessWindow;
 use cuda_launch::{Pointer, PointerMut, Slice, SliceMut};
 use cuda_std::tensor::TensorMap;
 use cust::{
-    memory::{AsyncCopyDestination, DevicePointer, DeviceSlice},
+    memory::{
+        AsyncCopyDestination, CopyDestination, DevicePointer, DeviceSlice,
+        bytemuck::{self, Pod},
+    },
     stream::Stream,
 };
 use std::{
@@ -229,6 +232,22 @@ impl Buffers {
         };
         self.fault.borrow_mut().get_or_insert(fault);
         (0, 0)
+    }
+
+    /// The first `count` elements of a buffer in device memory. The device has to be idle.
+    ///
+    /// # Errors
+    /// The point has no such buffer, it is shorter, or the driver refuses the copy.
+    pub(crate) fn contents<T: Pod>(&self, number: usize, count: usize) -> Result<Vec<T>> {
+        let length = count * size_of::<T>();
+        let buffer = self.buffers.get(number).filter(|buffer| length as u64 <= buffer.bytes);
+        let Some(buffer) = buffer else { bail!("buffer {number} has no {count} elements") };
+        let mut values = vec![T::zeroed(); count];
+        // SAFETY: `placed` promises the buffer's bytes, of which these are some.
+        let source =
+            unsafe { DeviceSlice::<u8>::from_raw_parts(DevicePointer::from_raw(buffer.address), length) };
+        source.copy_to(bytemuck::cast_slice_mut(&mut values)).context("reading a buffer back failed")?;
+        Ok(values)
     }
 
     /// Queues the driver's own copy of one buffer to another of the same length, one of which is in device memory.

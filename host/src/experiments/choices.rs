@@ -30,7 +30,7 @@ pub(crate) struct Choices {
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "W", value_parser = dimension)]
     pub tile: Vec<u32>,
 
-    /// Lanes that a shuffle stays within, or distinct words per request, or several: 1,2,4,8,16,32
+    /// Lanes of a shuffle, distinct words per request or bytes per lane, or several: 1,2,4,8,16,32
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_name = "W", value_parser = dimension)]
     pub width: Vec<u32>,
 

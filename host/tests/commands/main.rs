@@ -7,6 +7,7 @@ mod constant;
 mod diff;
 mod explain;
 mod idioms;
+mod latency;
 mod matmul;
 mod patterns;
 mod report;

@@ -125,7 +125,7 @@ pub(super) fn values(row: &Record, names: &[String]) -> Vec<String> {
 }
 
 /// The parameters that are sizes in bytes.
-pub(crate) const SIZES: [&str; 4] = ["bytes", "budget", "footprint", "page"];
+pub(crate) const SIZES: [&str; 5] = ["bytes", "budget", "footprint", "in_flight", "page"];
 
 /// The value of a parameter: a size in its largest unit.
 pub(super) fn shown(name: &str, value: &Value) -> String {

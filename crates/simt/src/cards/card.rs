@@ -144,6 +144,9 @@ card! {
     l2_latency_ns: f64,
     /// Latency in clocks of a load that hits in L1.
     l1_clocks: f64,
+    /// Clocks of a load whose address is the result of the load before it: from shared or constant memory, with a hit in L1, with
+    /// one in L2, from device memory. All 0 where they are not known; then the other latencies stand for them.
+    chain_clocks: [f64; 4],
     /// Calibration: clocks by which an integer instruction delays its warp, if no other warp hides it.
     integer_clocks: f64,
     /// Calibration: delay of the last of several loads for each doubling of their number, in nanoseconds.
@@ -256,6 +259,9 @@ impl Card {
             if !(value.is_finite() && value >= 0.0) {
                 return refuse(&[field], format!("{value} is not 0 or more"));
             }
+        }
+        if let Some(value) = self.chain_clocks.iter().find(|value| !(value.is_finite() && **value >= 0.0)) {
+            return refuse(&["chain_clocks"], format!("{value} is not 0 or more"));
         }
         let shares = [
             ("dram_share", self.dram_share),

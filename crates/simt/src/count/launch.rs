@@ -51,6 +51,8 @@ impl Modelled for LaunchCounters {
             warps: self.warps as f64,
             resident_warps: f64::from(self.resident_warps),
             round_trips: self.round_trips,
+            chained_loads: self.chained_loads,
+            chained_on_chip: self.chained_on_chip,
             barriers: share(total.barriers, self.blocks),
             // Records from before slots were counted have none.
             instructions: if self.issue_slots == 0 { total.instructions } else { self.issue_slots } as f64,

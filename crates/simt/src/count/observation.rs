@@ -12,6 +12,7 @@ use super::slots::Slots;
 use super::trails::{self, Numbered};
 use super::windows::{ManagedWindow, Windows};
 use super::worst::Worst;
+use crate::exec::Chained;
 use crate::exec::{self, Executed, Launch, LaunchFailure, Program};
 use crate::memory::Memory;
 use crate::model::unified::PAGE_BYTES;
@@ -150,6 +151,11 @@ impl CounterObservation {
         let waits: f64 = (self.shape.waits.iter())
             .map(|&(site, turns)| counts.get(site).instructions as f64 / f64::from(turns))
             .sum();
+        let chained = |memory: Chained| -> f64 {
+            let sites = self.shape.chained.iter().filter(|(_, of)| *of == memory);
+            sites.map(|(site, _)| counts.get(*site).instructions as f64).sum()
+        };
+        let a_warp = |sum: f64| if totals.warps == 0 { 0.0 } else { sum / totals.warps as f64 };
         let slots = |of: fn(&Slots) -> u8| -> u64 {
             let known = |site: u32| self.shape.slots.get(site as usize);
             let each = counts.iter().filter_map(|(site, counts)| Some((counts, known(site)?)));
@@ -172,7 +178,9 @@ impl CounterObservation {
             resident_warps: self.shape.occupancy.warps,
             residency: Some(self.shape.occupancy.residency),
             windows: totals.blocks.div_ceil(self.rules.cut.window),
-            round_trips: if totals.warps == 0 { 0.0 } else { waits / totals.warps as f64 },
+            round_trips: a_warp(waits),
+            chained_loads: a_warp(chained(Chained::Global)),
+            chained_on_chip: a_warp(chained(Chained::OnChip)),
             issue_slots: slots(|slots| slots.issued),
             integer_slots: slots(|slots| slots.integer),
             phased: totals.phased * 2 > totals.storing,

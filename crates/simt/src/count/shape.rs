@@ -5,7 +5,7 @@ use super::slots::Slots;
 use crate::cards::{Card, Occupancy};
 use crate::coalescing::{BankMode, BankRule, Coalescer, LANES};
 use crate::decode::Level;
-use crate::exec::SiteInfo;
+use crate::exec::{Chained, SiteInfo};
 
 /// Placement of memory that is not the card's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct LaunchShape {
     /// Sites before which a warp waits for outstanding loads, each with the loop iterations that it waits for together.
     /// For [`Counters::round_trips`](crate::model::Counters::round_trips).
     pub waits: Vec<(u32, u32)>,
+    /// Loads that follow a chain, each with its memory.
+    pub chained: Vec<(u32, Chained)>,
     /// Issue slots of each site, for [`Counters::instructions`](crate::model::Counters::instructions).
     pub slots: Vec<Slots>,
     /// Managed and pinned memory, ascending. An empty list costs nothing.
@@ -61,6 +63,7 @@ impl LaunchShape {
             shared_bytes: 0,
             bank_mode: BankMode::default(),
             waits: waits.collect(),
+            chained: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.chained?))).collect(),
             slots: sites.iter().map(|site| site.slots).collect(),
             ranges: Vec::new(),
         }

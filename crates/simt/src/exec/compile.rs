@@ -13,7 +13,7 @@ use super::layout::{ALWAYS, Fill, Layout};
 use super::liveness::Liveness;
 use super::names::Names;
 use super::program::FunctionCode;
-use super::site::SiteInfo;
+use super::site::{Chained, SiteInfo};
 use super::special::{Changes, Special};
 use super::spins;
 use super::step::{Action, Branch, Rare, Step};
@@ -96,6 +96,11 @@ impl<'a> Compiler<'a> {
             self.sites[*site as usize].waits_before = true;
             self.sites[*site as usize].turns_together = *turns;
         }
+        for (memory, on_chip) in [(Chained::Global, false), (Chained::OnChip, true)] {
+            for site in waits::chained(body, &cfg, &self.uses, first, on_chip) {
+                self.sites[site as usize].chained = Some(memory);
+            }
+        }
         let live = Liveness::new(&cfg, &layout, &self.uses, (&self.steps, &self.rare), first);
         let cells = layout.cells().map_err(wrong)?;
         let changing = |when: Changes| {
@@ -174,6 +179,7 @@ impl Unit<'_, '_> {
             source: Vec::new(),
             waits_before: false,
             turns_together: 1,
+            chained: None,
             op: Op::Ret,
             slots: Slots::of(&Op::Ret),
         });

@@ -26,8 +26,19 @@ pub struct SiteInfo {
     pub waits_before: bool,
     /// Loop iterations whose loads it waits for together, because ptxas unrolls the loop; 1 elsewhere.
     pub turns_together: u32,
+    /// The memory of a load whose address is the result of a load before it.
+    pub chained: Option<Chained>,
     /// Estimated machine instructions.
     pub slots: Slots,
+}
+
+/// The memory through which loads follow a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chained {
+    /// Global memory.
+    Global,
+    /// Shared or constant memory.
+    OnChip,
 }
 
 /// A line of the source.
@@ -78,6 +89,7 @@ impl SiteInfo {
             source: source.collect(),
             waits_before: false,
             turns_together: 1,
+            chained: None,
         }
     }
 

@@ -28,6 +28,33 @@ pub(super) struct Waits {
     pub(super) phased: bool,
 }
 
+/// Finds the loads that follow a chain: those whose address depends on what a load of the same memories found in the same basic
+/// block, or in the iteration before it. The memories are global memory, or those on the multiprocessor: shared and constant.
+///
+/// ```text
+/// ld.shared a, [p]
+/// ld.shared p, [a]      chained to the load before it, and that one to this, where both are a loop
+/// ```
+pub(super) fn chained(body: &Body, cfg: &Cfg, uses: &Uses, first: u32, on_chip: bool) -> Vec<u32> {
+    let is_load = |place: usize| {
+        let op = body.instructions[place - first as usize].opcode.op();
+        op.is_ok_and(|op| match on_chip {
+            false => kind(&op) == Kind::Load,
+            true => op.loads() && matches!(op.space(), Some(AddressSpace::Shared | AddressSpace::Constant)),
+        })
+    };
+    let mut chained = Vec::new();
+    for block in &cfg.blocks {
+        let places = (first + block.instructions.start) as usize..(first + block.instructions.end) as usize;
+        if places.clone().any(is_load) {
+            let found = uses.depending(places.clone(), is_load);
+            let loads = places.filter(|place| is_load(*place) && uses.reads(*place, &found));
+            chained.extend(loads.map(|place| place as u32));
+        }
+    }
+    chained
+}
+
 /// Effect of an instruction on global memory, from its opcode. Generic addresses count as global, since compilers name
 /// the other spaces where they know them.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -28,6 +28,10 @@ pub struct Counters {
     /// one round trip, so more bytes in flight shorten the latency term. Where ptxas unrolls a loop, so do the loads of
     /// [several iterations](crate::exec::SiteInfo::turns_together).
     pub round_trips: f64,
+    /// Of the loads of a warp those from global memory that follow a chain: their address is the result of a load before.
+    pub chained_loads: f64,
+    /// The same of loads from shared and constant memory, which are no round trips.
+    pub chained_on_chip: f64,
     /// Barriers that a block passes.
     pub barriers: f64,
     /// Machine instructions that warps issue.
@@ -76,6 +80,8 @@ impl Default for Counters {
             warps: 0.0,
             resident_warps: 1.0,
             round_trips: 0.0,
+            chained_loads: 0.0,
+            chained_on_chip: 0.0,
             barriers: 0.0,
             instructions: 0.0,
             integer: 0.0,

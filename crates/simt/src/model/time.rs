@@ -20,6 +20,9 @@
 //! to memory one after another, as the scoreboard of [`exec`](crate::exec) found them (two loads whose results are
 //! first used together are one round trip), the stragglers at barriers, and its dependent instructions.
 //!
+//! A warp that follows a chain of addresses through memory has each load's latency by itself: [`chain`] has the card's
+//! clocks for it, by the level that the loads hit.
+//!
 //! For example, take 132 multiprocessors with 64 resident warps each and 16896 warps of one 16-byte load per lane, 8.65
 //! MB in all, on a card that moves 4 TB/s:
 //!
@@ -158,7 +161,9 @@ fn dram_seconds(touched: &Touched, card: &Card) -> f64 {
 
 /// Time in seconds that a warp takes when only its own dependences delay it.
 fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
-    let Counters { round_trips, barriers, warps, .. } = *counters;
+    let Counters { barriers, warps, .. } = *counters;
+    let (chained, chain_clocks) = chain(counters, card);
+    let round_trips = counters.round_trips - chained;
     // Data that L1 holds had to be fetched once: at least the first wait is for L2 or device memory.
     let far = (round_trips * (1.0 - counters.l1_hit_share)).max(round_trips.min(1.0));
     let missed = share_of_memory(counters, card);
@@ -169,9 +174,26 @@ fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
     let doublings =
         far * counters.lines_a_load.max(1.0).log2() + far.min(barriers) * warps_of_block.max(1.0).log2();
     let integer = if warps == 0.0 { 0.0 } else { counters.integer / warps };
-    let clocks = (round_trips - far) * card.l1_clocks + integer * card.integer_clocks;
+    let clocks = (round_trips - far) * card.l1_clocks + integer * card.integer_clocks + chain_clocks;
     let ns = card.warp_overhead_ns + far * far_ns + doublings * missed * card.straggler_ns;
     ns * 1e-9 + clocks / (card.clock_mhz * 1e6)
+}
+
+/// Least share of a warp's round trips that a chain makes up for its latencies to count one by one.
+const CHAIN: f64 = 0.9;
+
+/// Round trips of a warp that are loads of a chain, and the clocks that all of its chained loads take, those on the multiprocessor
+/// included.
+///
+/// Nothing hides the latency of such loads, so the card's [`chain_clocks`](Card::chain_clocks) are those of the level that each
+/// hits. The other waits of a warp are shorter or longer than that, as loads arrive together: their constants are fitted.
+fn chain(counters: &Counters, card: &Card) -> (f64, f64) {
+    let [on_chip, l1, l2, dram] = card.chain_clocks;
+    let is_chain = dram > 0.0 && counters.chained_loads >= CHAIN * counters.round_trips;
+    let loads = if is_chain { counters.chained_loads.min(counters.round_trips) } else { 0.0 };
+    let missed = l2 + (dram - l2) * share_of_memory(counters, card);
+    let each = counters.l1_hit_share * l1 + (1.0 - counters.l1_hit_share) * missed;
+    (loads, loads * each + counters.chained_on_chip * on_chip)
 }
 
 /// Share of the sectors that loads request from L2 which device memory has to serve.

@@ -72,6 +72,7 @@ fn by_line_of_the_source() {
         source,
         waits_before: false,
         turns_together: 1,
+        chained: None,
         op: op(opcode),
         slots: Slots::of(&op(opcode)),
     };

@@ -410,6 +410,26 @@ fn loads_of_several_turns_are_waited_for_together_where_ptxas_can_move_them_up()
     }
 }
 
+#[test]
+fn loads_whose_address_was_loaded_follow_a_chain() {
+    use simt::exec::Chained::{Global, OnChip};
+    for (more, chain) in [
+        ("", vec![]),
+        ("ld.global.u64 %rd1, [%rd1];", vec![Some(Global); 2]),
+        // By arithmetic, too; and what is only summed is no address.
+        ("cvt.u64.u32 %rd3, %r3;\nadd.u64 %rd1, %rd1, %rd3;", vec![Some(Global)]),
+        ("ld.shared.u32 %r5, [%r5];", vec![Some(OnChip)]),
+        ("ld.shared.u32 %r5, [%r6];\nld.const.u32 %r6, [%r5];", vec![Some(OnChip); 2]),
+        // An address on the chip that global memory gave is the end of a chain of its own.
+        ("ld.shared.u32 %r5, [%r3];", vec![]),
+    ] {
+        let bench = Bench::with_head(&summing_loop(more));
+        let chained: Vec<_> =
+            bench.program.sites().iter().map(|site| site.chained).filter(Option::is_some).collect();
+        assert_eq!(chained, chain, "{more}");
+    }
+}
+
 /// Forty values that are all wanted at the end.
 #[test]
 fn registers_are_estimated_by_what_is_live() {

@@ -613,3 +613,94 @@ fn l2_is_told_by_what_stays_what_is_fetched_and_what_is_stored() {
         )
     );
 }
+
+#[test]
+fn latencies_are_told_level_by_level() {
+    let of = |kernel: &str, bytes: u64, ns: f64, cycles: Option<f64>| {
+        let row = row(kernel, 0.01).with("spread", "lines");
+        let operations = record::Operations { kind: record::Operation::Load, count: 1000 };
+        Record {
+            parameters: Parameters { bytes, ..row.parameters.clone() },
+            operations: Some(operations),
+            ns_per_operation: Some(ns),
+            gop_per_s: Some(1.0 / ns),
+            observed: cycles.map(|cycles| (record::CYCLES.to_string(), cycles.into())).into_iter().collect(),
+            ..row
+        }
+    };
+    let mut rows = vec![
+        of("chase_shared", 16 << 10, 15.0, None),
+        of("chase_cached", 4 << 10, 18.2, Some(36.0)),
+        of("chase_cached", 1 << 20, 130.0, Some(258.0)),
+        of("chase_l2", 1 << 20, 128.0, None),
+        of("chase_l2", 16 << 20, 136.0, Some(270.0)),
+        of("chase_l2", 512 << 20, 640.0, None),
+    ];
+    let levels = "A load takes 15 ns from shared memory, 18 ns (36 cycles) from L1, 136 ns (270 cycles) from L2 and 640 ns from DRAM";
+    assert_eq!(found("latency", &rows), Some(format!("{levels}.")));
+    let mut each = of("chase_each", 16 << 20, 150.0, None);
+    each.observed.insert("modes".to_string(), serde_json::json!([276, 212, 900]));
+    rows.push(each);
+    let modes = "by themselves, loads of 16 MiB mostly take 212 or 276 cycles";
+    assert_eq!(found("latency", &rows), Some(format!("{levels}; {modes}.")));
+}
+
+#[test]
+fn the_mountain_has_a_ridge_and_a_slope() {
+    let of = |bytes: u64, stride: u64, rate: f64| {
+        let row = row("mountain", rate);
+        let swept = Some(record::Swept { name: "stride".to_string(), value: stride });
+        Record { parameters: Parameters { bytes, swept, ..row.parameters.clone() }, ..row }
+    };
+    let rows = [
+        of(1 << 20, 1, 9000.0),
+        of(16 << 20, 1, 8000.0),
+        of(1 << 16, 1, 30000.0),
+        of(512 << 20, 1, 4200.0),
+        of(512 << 20, 8, 520.0),
+    ];
+    assert_eq!(
+        found("mountain", &rows).as_deref(),
+        Some(
+            "Neighbouring lanes read 30000 GB/s over 64 KiB, 8000 GB/s over 16 MiB and 4200 GB/s over 512 MiB; at a stride of 8 \
+             vectors 512 MiB deliver 520 GB/s."
+        )
+    );
+}
+
+#[test]
+fn bandwidth_follows_bytes_in_flight_up_to_the_knee() {
+    let of = |in_flight: u64, rate: f64| row("in_flight_1", rate).with("in_flight", in_flight);
+    let rows = [of(1024, 211.2), of(16384, 3100.0), of(32768, 4000.0), of(65536, 4200.0)];
+    assert_eq!(
+        found("occupancy", &rows).as_deref(),
+        Some(
+            "32 KiB in flight per SM reach 95% of the best bandwidth, 4200 GB/s; with 1 KiB there are 211 GB/s, which is what is \
+             in flight over a latency of 640 ns."
+        )
+    );
+}
+
+#[test]
+fn conflicts_multiply_the_time_of_an_access() {
+    let of = |width: u64, stride: u64, ns: f64| {
+        let row = row("banks_4", 0.01).with("width", width);
+        let swept = Some(record::Swept { name: "stride".to_string(), value: stride });
+        let operations = record::Operations { kind: record::Operation::Access, count: 1000 };
+        Record {
+            parameters: Parameters { swept, ..row.parameters.clone() },
+            operations: Some(operations),
+            ns_per_operation: Some(ns),
+            gop_per_s: Some(1.0 / ns),
+            ..row
+        }
+    };
+    let rows = [of(4, 1, 0.51), of(4, 3, 0.52), of(4, 32, 16.32), of(16, 1, 2.04)];
+    assert_eq!(
+        found("banks", &rows).as_deref(),
+        Some(
+            "An access of neighbouring lanes occupies shared memory for 0.51 ns; a stride of 32 takes 32 times as long, for its lanes \
+             share a bank; odd strides cost nothing; 16 bytes per lane take 4.0 times as long for four times the bytes."
+        )
+    );
+}

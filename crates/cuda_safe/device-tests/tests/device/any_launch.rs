@@ -11,10 +11,13 @@ use cuda_std::vector::{F32x4, I32x4, U32x4};
 use cust::context::Context;
 use cust::memory::{DeviceBuffer, DeviceCopy};
 use cust::stream::{Stream, StreamFlags};
+use gpu_kernels::banks::{banks_4, banks_8, banks_16};
 use gpu_kernels::idioms::copy::{asserted_copy, checked_copy, iterated_copy, typed_copy};
 use gpu_kernels::idioms::matmul::{asserted_matmul, checked_matmul, iterated_matmul, typed_matmul};
 use gpu_kernels::idioms::transpose::typed_transpose;
 use gpu_kernels::matmul::{matmul_naive, matmul_tiled_16, matmul_tiled_32, matmul_tiled_dynamic};
+use gpu_kernels::mountain::mountain;
+use gpu_kernels::occupancy::{in_flight_1, in_flight_2, in_flight_4, in_flight_8, in_flight_words};
 use gpu_kernels::shuffle::reduction::{
     reduce_block_shared, reduce_block_shuffle, reduce_persistent, reduce_vector, reduce_warp_shared,
     reduce_warp_shuffle,
@@ -31,8 +34,13 @@ const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.compute_90.ptx
 const LAUNCHES: u32 = 12;
 
 /// Kernels whose threads the types do not keep apart: what they need is in their own `# Safety`.
-const UNCHECKED: [&str; 13] = [
+const UNCHECKED: [&str; 18] = [
     "asserted_transpose",
+    "chase_cached",
+    "chase_constant",
+    "chase_each",
+    "chase_l2",
+    "chase_shared",
     "checked_transpose",
     "iterated_transpose",
     "matmul_register",
@@ -302,6 +310,59 @@ const CASES: &[Case] = cases! {
         let (shape, stride) = (draw.line(), draw.distance.max(1));
         let mut a = numbers((Draw::threads_of(shape) - 1) * stride as usize + 1, |index| index as f64);
         device.run::<coalescing::stride_f64>(shape, (&mut a, stride));
+    };
+
+    banks_4 => |device, draw| {
+        let shape = Shape::linear(1, gpu_kernels::banks::THREADS);
+        let (stride, accesses) = (draw.any % 40, 16 * (draw.any % 3));
+        let (sums, cycles) = (&mut empty::<u32>(1024), &mut empty::<u32>(1024));
+        device.run::<banks_4>(shape, (sums, cycles, stride, accesses));
+    };
+    banks_8 => |device, draw| {
+        let shape = Shape::linear(1, gpu_kernels::banks::THREADS);
+        let (stride, accesses) = (draw.any % 40, 16 * (draw.any % 3));
+        let (sums, cycles) = (&mut empty::<u32>(1024), &mut empty::<u32>(1024));
+        device.run::<banks_8>(shape, (sums, cycles, stride, accesses));
+    };
+    banks_16 => |device, draw| {
+        let shape = Shape::linear(1, gpu_kernels::banks::THREADS);
+        let (stride, accesses) = (draw.any % 40, 16 * (draw.any % 3));
+        let (sums, cycles) = (&mut empty::<u32>(1024), &mut empty::<u32>(1024));
+        device.run::<banks_16>(shape, (sums, cycles, stride, accesses));
+    };
+    in_flight_1 => |device, draw| {
+        let shape = draw.of_warps();
+        let source = words(4 * draw.n as usize);
+        device.run::<in_flight_1>(shape, (vectors(&source), &mut empty::<u32>(Draw::threads_of(shape))));
+    };
+    in_flight_2 => |device, draw| {
+        let shape = draw.of_warps();
+        let source = words(4 * draw.n as usize);
+        device.run::<in_flight_2>(shape, (vectors(&source), &mut empty::<u32>(Draw::threads_of(shape))));
+    };
+    in_flight_4 => |device, draw| {
+        let shape = draw.of_warps();
+        let source = words(4 * draw.n as usize);
+        device.run::<in_flight_4>(shape, (vectors(&source), &mut empty::<u32>(Draw::threads_of(shape))));
+    };
+    in_flight_8 => |device, draw| {
+        let shape = draw.of_warps();
+        let source = words(4 * draw.n as usize);
+        device.run::<in_flight_8>(shape, (vectors(&source), &mut empty::<u32>(Draw::threads_of(shape))));
+    };
+    in_flight_words => |device, draw| {
+        let shape = draw.of_warps();
+        let source = words(draw.n as usize);
+        device.run::<in_flight_words>(shape, (&source, &mut empty::<u32>(Draw::threads_of(shape))));
+    };
+    mountain => |device, draw| {
+        let shape = draw.line();
+        let threads = Draw::threads_of(shape);
+        let source = words(4 << draw.width);
+        device.run::<mountain>(
+            shape,
+            (vectors(&source), &mut empty::<u32>(threads), draw.any % 100, threads as u32, 8 * (draw.any % 3)),
+        );
     };
 
     constant::constant_broadcast => |device, draw| {
