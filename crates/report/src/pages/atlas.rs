@@ -1,6 +1,6 @@
 //! docs/h200-atlas.md: constants of an H200 beside publications and the model.
 //!
-//! Each constant of `atlas.toml` states what the literature found, and a [`Rule`] that finds our own figure among kept
+//! Each constant of `atlas.toml` states what the literature found, and a rule that finds our own figure among kept
 //! rows. For example, this one takes the median of `observed.cycles` over the rows of the kernel `chase_cached` with a
 //! footprint of 32 KiB, and compares it with 34.2 clocks; where no such row is kept, the page says "not measured":
 //!
