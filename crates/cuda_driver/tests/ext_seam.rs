@@ -505,6 +505,7 @@ fn a_launch_with_attributes_lies_in_memory_as_the_driver_reads_it() {
         cluster: Some([4, 2, 1]),
         overlaps_predecessor: true,
         priority: Some(-3),
+        persisting: Some(ext::AccessWindow { address: 0x7_0000_1000, bytes: 8192 }),
         ..plain
     };
     let mut argument = 0x1234_5678_9abc_u64;
@@ -523,6 +524,7 @@ fn a_launch_with_attributes_lies_in_memory_as_the_driver_reads_it() {
             "attribute 4 [4, 2, 1, 0]",
             "attribute 6 [1, 0, 0, 0]",
             "attribute 8 [4294967293, 0, 0, 0]",
+            "attribute 1 [4096, 7, 8192, 0]",
             "parameter 20015998343868",
         ]
     );
