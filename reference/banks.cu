@@ -24,7 +24,7 @@ __device__ __forceinline__ void banks(unsigned *destination, unsigned *cycles, u
     // Each iteration reads the same vectors, which the compiler must not know.
     asm volatile("" : "+r"(first));
 #pragma unroll
-    for (unsigned nth = 0; nth < UNROLLED; ++nth) sum += sum_of(tile[(first + 32 * nth) % THREADS]);
+    for (unsigned nth = 0; nth < UNROLLED; ++nth) sum += sum_of(tile[(first ^ (32 * nth)) % THREADS]);
   }
   cycles[threadIdx.x] = clock64() - begin;
   destination[threadIdx.x] = sum;

@@ -16,7 +16,7 @@
 //! # Launch
 //! One block of [`THREADS`] threads: `destination` and `cycles` have an element for each. The tile has as many vectors, of which
 //! thread `i` writes words `w (i + 1)` to vector `i`, `w` being the word's number from 1. Access `a` of `accesses`, a multiple of
-//! [`UNROLLED`], reads vector `(l * stride + 32 a) mod 1024`, with `l` the lane and `a` modulo [`UNROLLED`]. A thread writes the
+//! [`UNROLLED`], reads vector `(l * stride mod 1024) xor 32 a`, with `l` the lane and `a` modulo [`UNROLLED`]: the banks are those of `l * stride`. A thread writes the
 //! sum of all words, which wraps, and the clock cycles that its accesses took.
 
 use cuda_safe::integer::opaque;
@@ -102,7 +102,7 @@ pub fn banks<T: Vector>(
             // Each iteration reads the same vectors, which the compiler must not know.
             first = opaque(first);
             sum = repeat::<UNROLLED, _>(sum, |sum, nth| {
-                sum.wrapping_add(tile.at(((first + 32 * nth) % THREADS) as usize).sum())
+                sum.wrapping_add(tile.at(((first ^ (32 * nth)) % THREADS) as usize).sum())
             });
             left -= UNROLLED;
         }

@@ -134,7 +134,7 @@ fn point(kernel: &Kernel, stride: u32, accesses: u32, device: &DeviceInfo) -> Po
 
 /// The sum that a thread of this lane writes: the kernel's walk, written down a second time.
 fn sum_of(lane: u32, stride: u32, accesses: u32, words: u32) -> u32 {
-    let vector = |nth: u32| (lane * stride + 32 * nth) % THREADS + 1;
+    let vector = |nth: u32| ((lane * stride) ^ (32 * nth)) % THREADS + 1;
     let round: u32 = (0..UNROLLED).map(vector).sum::<u32>() * (words * (words + 1) / 2);
     round.wrapping_mul(accesses / UNROLLED)
 }

@@ -44,7 +44,7 @@ impl Map<'_> {
         let modelled = if self.backend == Backend::Modelled { " Figures are modelled." } else { "" };
         Figure {
             id: self.id.clone(),
-            title: format!("{} of {} over {x} and {y}, {}", measure.name(), self.cells.label, self.whose),
+            title: format!("{}{} over {x} and {y}, {}", measure.name(), self.of(), self.whose),
             description: format!("{} in {unit}, {}: {low} to {high}.", measure.name(), self.backend),
             notes: vec![format!(
                 "Each cell is a row, in {unit}; darker is more, by {}.{modelled}",
@@ -53,6 +53,12 @@ impl Map<'_> {
             drawings: Column::ALL.map(|column| self.drawing(column)).into(),
             table: self.table(),
         }
+    }
+
+    /// Whose figures they are, where that is one kernel.
+    fn of(&self) -> String {
+        let label = &self.cells.label;
+        if label.is_empty() { String::new() } else { format!(" of {label}") }
     }
 
     fn is_logarithmic(&self) -> bool {
@@ -79,7 +85,7 @@ impl Map<'_> {
         let (across, down) = (&self.cells.across, &self.cells.down);
         let names: Vec<String> = down.iter().map(|value| place(y_name, *value)).collect();
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(1);
-        let left = (16.0 + LETTER * longest as f64).max(28.0);
+        let left = (16.0 + LETTER * longest as f64).max(14.0 + LETTER * y_name.chars().count() as f64);
         let width = ((column.width() - left - 4.0) / across.len() as f64).min(72.0);
         let height = if column == Column::Wide { 28.0 } else { 22.0 };
         let top = 44.0;
@@ -167,10 +173,7 @@ impl Map<'_> {
                 }
             }
         };
-        scrolling(
-            &format!("{} over {x_name} and {y_name}, {}", self.cells.label, self.measure.unit()),
-            &table,
-        )
+        scrolling(&format!("{}{} over {x_name} and {y_name}", self.measure.name(), self.of()), &table)
     }
 }
 

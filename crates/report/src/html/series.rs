@@ -40,10 +40,10 @@ pub(super) fn over<'r>(
     series
 }
 
-/// The cells of a map: rows of one kernel over two parameters.
+/// The cells of a map: rows of one kernel over two parameters, or of kernels that share no cell.
 #[derive(Clone, Debug)]
 pub(super) struct Cells<'r> {
-    /// The label: the kernel and the parameters in which the maps differ.
+    /// The label: the kernel and the parameters in which the maps differ; empty for several kernels together.
     pub label: String,
     /// The values of the parameter across, ascending.
     pub across: Vec<f64>,
@@ -77,6 +77,16 @@ pub(super) fn cells<'r>(rows: &[&'r Record], measure: Measure, x: &str, y: &str)
             Some(map) => map.rows.push(cell),
             None => maps.push(Cells { label, across: across.clone(), down: down.clone(), rows: vec![cell] }),
         }
+    }
+    // Kernels that share no cell make one map together.
+    let mut places: Vec<(usize, usize)> =
+        maps.iter().flat_map(|map| map.rows.iter().map(|(x, y, _)| (*x, *y))).collect();
+    let count = places.len();
+    places.sort_unstable();
+    places.dedup();
+    if maps.len() > 1 && places.len() == count {
+        let rows = maps.drain(..).flat_map(|map| map.rows).collect();
+        maps = vec![Cells { label: String::new(), across, down, rows }];
     }
     maps.retain(|map| map.across.len() > 1 && map.down.len() > 1);
     maps
@@ -255,6 +265,23 @@ mod tests {
         assert_eq!(labels(&[of("a", square, 64), of("a", flat, 64)], &[]), ["a, 16×16", "a, block 256"]);
         assert_eq!(labels(&[of("a", square, 64), of("b", square, 32)], &["nx"]), ["a, nx 64", "b, nx 32"]);
         assert_eq!(labels(&[of("a", square, 64), of("b", square, 32)], &[]), ["a", "b"]);
+    }
+
+    #[test]
+    fn kernels_that_share_no_cell_make_one_map() {
+        let at = |kernel: &str, width: u64, nx: u64| {
+            let row = of(kernel, [32, 1, 1], nx);
+            Record { parameters: row.parameters.clone().with("width", width), ..row }
+        };
+        let rows = [at("a", 4, 1), at("a", 4, 2), at("b", 8, 1), at("b", 8, 2)];
+        let maps = |rows: &[Record]| -> Vec<(String, usize)> {
+            let maps = cells(&rows.iter().collect::<Vec<_>>(), Measure::Bandwidth, "nx", "width");
+            maps.into_iter().map(|map| (map.label, map.rows.len())).collect()
+        };
+        assert_eq!(maps(&rows), [(String::new(), 4)]);
+        let both = [rows.to_vec(), vec![at("b", 4, 1)]].concat();
+        assert_eq!(maps(&both), [("a".to_string(), 2), ("b".to_string(), 3)]);
+        assert!(maps(&rows[..2]).is_empty());
     }
 
     #[test]

@@ -16,7 +16,7 @@ const MOST: usize = 3;
 /// Shades from the least figure to the greatest.
 const SHADES: [(char, char); 5] = [(' ', ' '), ('░', '.'), ('▒', ':'), ('▓', '*'), ('█', '#')];
 
-/// A grid for each kernel, of the rows that have both parameters; `None` where there is not one grid of two columns.
+/// A grid of all kernels, or where they share cells of each, of the rows that have both parameters; `None` where there is not one grid of two columns.
 pub(super) fn map(rows: &[&Record], x: &str, y: &str, style: Style) -> Option<String> {
     let measure = common(rows)?;
     let placed = |row: &&&Record| {
@@ -28,7 +28,13 @@ pub(super) fn map(rows: &[&Record], x: &str, y: &str, style: Style) -> Option<St
     let key = |row: &Record| (row.kernel.clone(), values(row, &names));
     let bounds = bounds(&rows, measure);
     let mut grids = Vec::new();
-    for wanted in unique(rows.iter().map(|row| key(row))) {
+    // Kernels that share no cell make one grid together.
+    let cells = unique(rows.iter().map(|row| (at(row, x), at(row, y))));
+    let together = cells.len() == rows.len();
+    if together {
+        grids.extend(grid(&rows, [x, y], measure, bounds, style).map(|grid| (String::new(), grid)));
+    }
+    for wanted in unique(rows.iter().filter(|_| !together).map(|row| key(row))) {
         let rows: Vec<&Record> = rows.iter().copied().filter(|row| key(row) == wanted).collect();
         let title: Vec<String> =
             names.iter().zip(&wanted.1).map(|(name, value)| named(name, value)).collect();
@@ -39,7 +45,8 @@ pub(super) fn map(rows: &[&Record], x: &str, y: &str, style: Style) -> Option<St
     let head = format!("{}{backend}: {x} across, {y} down", measure.unit());
     let mut text = format!("{}\n", style.paint(Ink::Faint, &head));
     for (title, grid) in grids.iter().take(MOST) {
-        text += &format!("\n{}\n{grid}\n", style.paint(Ink::Faint, title));
+        let title = if title.is_empty() { String::new() } else { style.paint(Ink::Faint, title) + "\n" };
+        text += &format!("\n{title}{grid}\n");
     }
     if grids.len() > MOST {
         text += &format!("{} more kernels; -v shows all rows.\n", grids.len() - MOST);
@@ -131,7 +138,7 @@ mod tests {
         let text = map(&rows, "stride", "footprint", Style::default()).expect("two columns");
         assert_eq!(
             text,
-            "GB/s: stride across, footprint down\n\nmountain\n\
+            "GB/s: stride across, footprint down\n\n\
              footprint      1        8\n\
              ─────────────────────────\n\
              1 KiB      8000█  INVALID\n\
