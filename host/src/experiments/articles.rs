@@ -23,7 +23,7 @@ pub(super) const CHAPTER_4: Article =
     Article { title: "Professional CUDA C Programming, chapter 4: Global Memory", ..PROFESSIONAL_CUDA };
 
 /// Latencies of each level of memory, as they are measured by pointer chases.
-pub(super) const DISSECTING_HOPPER: Article = Article {
+pub(super) const CHASING_HOPPER: Article = Article {
     title: "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking",
     author: "Weile Luo, Ruibo Fan, Zeyu Li, Dayou Du, Qiang Wang, Xiaowen Chu",
     year: 2024,

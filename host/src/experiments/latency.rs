@@ -78,7 +78,7 @@ impl Experiment for Latency {
     }
 
     fn articles(&self) -> &'static [Article] {
-        &[articles::DISSECTING_HOPPER]
+        &[articles::CHASING_HOPPER]
     }
 
     fn picture(&self) -> Picture {
