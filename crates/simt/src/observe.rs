@@ -130,15 +130,36 @@ impl SteadyAccess {
     }
 }
 
-/// Repetitions of a steady access that an executor counts itself.
+/// The rows of an access whose lanes are evenly spaced within rows, and the rows too, as in blocks of 16 x 16 threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// Log2 of the lanes in a row: from 1 to 4.
+    pub log: u32,
+    /// Distance between the first lanes of adjacent rows, at most 2^62 either way.
+    pub pitch: u64,
+}
+
+impl Rows {
+    /// Returns the addresses of all lanes, of an access with this base, and this step within rows.
+    pub fn addresses(&self, base: u64, step: u64) -> Addresses {
+        std::array::from_fn(|lane| {
+            let (place, row) = (lane as u64 & ((1 << self.log) - 1), lane as u64 >> self.log);
+            base.wrapping_add(step.wrapping_mul(place)).wrapping_add(self.pitch.wrapping_mul(row))
+        })
+    }
+}
+
+/// Repetitions of a steady access, or of one in rows, that an executor counts itself.
 ///
-/// An access of all 32 lanes repeats one that was reported if it has the same step, and a base that agrees in the bits of
+/// An access of all 32 lanes repeats one that was reported if it has the same step and pitch, and a base that agrees in the bits of
 /// `mask`. If its warp's [order](Tallies::order) is at least `from`, one more in `repeats` is equivalent to reporting it.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Tally {
     /// Distance between adjacent lanes.
     pub step: u64,
+    /// Distance between rows; [`Tally::NO_ROWS`] of an access without.
+    pub pitch: u64,
     /// `base & mask` of the access, or a value that no base has where each access has to be reported.
     pub phase: u64,
     /// The bits of the base that matter.
@@ -147,6 +168,11 @@ pub struct Tally {
     pub from: u64,
     /// Repetitions.
     pub repeats: u64,
+}
+
+impl Tally {
+    /// The pitch of an access whose lanes are evenly spaced throughout: no rows are as far apart.
+    pub const NO_ROWS: u64 = 1 << 63;
 }
 
 /// The tallies of consecutive sites.
@@ -199,8 +225,15 @@ pub trait Observer {
             self.access(at, &access.with(&access.addresses()));
         }
     }
+    /// A warp is about to access memory in rows: equivalent to [`Observer::access`]. The step of `access` is that within a
+    /// row.
+    fn rows_access(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
+        if Self::ACCESSES {
+            self.access(at, &access.with(&rows.addresses(access.base, access.step)));
+        }
+    }
     /// Returns tallies by which an executor may count accesses to shared and constant memory by all lanes of warps of this
-    /// block, in place of [`Observer::steady_access`]. They hold until another method is called for a site that is not
+    /// block, in place of [`Observer::steady_access`] and [`Observer::rows_access`]. They hold until another method is called for a site that is not
     /// among these.
     fn tallies(&mut self, block: u64, sites: Range<u32>) -> Option<Tallies> {
         None

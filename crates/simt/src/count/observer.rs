@@ -11,7 +11,7 @@ use super::turns;
 use super::worst::Cost;
 use crate::coalescing::{Access as Way, Request, Traffic, Wavefronts, constant_replays};
 use crate::decode::Level;
-use crate::observe::{Access, At, Observer, Operation, Site, Space, SteadyAccess, Tallies};
+use crate::observe::{Access, At, Observer, Operation, Rows, Site, Space, SteadyAccess, Tallies};
 use counters::MemoryCounts;
 use std::ops::Range;
 
@@ -231,7 +231,7 @@ impl CounterObserver {
             }
         }
         if memo.must_look(at) {
-            self.look(at, access);
+            self.look(at, &access.with(&access.addresses()));
         }
         true
     }
@@ -278,7 +278,29 @@ impl CounterObserver {
         let must_look = memo.must_look(at);
         self.note_phase(access.operation);
         if must_look {
-            self.look(at, access);
+            self.look(at, &access.with(&access.addresses()));
+        }
+    }
+
+    /// Counts an access in rows to shared or constant memory.
+    fn rows(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
+        if !self.run.memos.at(at.site.0).is_in_rows(access, rows) {
+            let addresses = rows.addresses(access.base, access.step);
+            let lanes = access.with(&addresses);
+            let new = if access.space == Space::Shared {
+                let wavefronts = self.shared_wavefronts(at, &lanes);
+                Memo::in_rows(access, rows, self.run.shared.period() - 1, Price::Wavefronts(wavefronts))
+            } else {
+                let issues = constant_replays(self.rules.capability, &addresses, access.active);
+                Memo::in_rows(access, rows, 0, Price::Issues(issues))
+            };
+            self.put_memo(at, access, new);
+        }
+        let memo = self.run.memos.at(at.site.0);
+        memo.tally.repeats += 1;
+        if memo.must_look(at) {
+            let addresses = rows.addresses(access.base, access.step);
+            self.look(at, &access.with(&addresses));
         }
     }
 
@@ -305,6 +327,12 @@ impl CounterObserver {
             }
         };
         let Some(new) = new else { return false };
+        self.put_memo(at, access, new);
+        true
+    }
+
+    /// Adds the repetitions of a site's memo to the counters, and puts another in its place.
+    fn put_memo(&mut self, at: At, access: &SteadyAccess, new: Memo) {
         let local_to_l2 = self.rules.local_to_l2();
         let elsewhere = access.space == Space::Global && !self.rules.merge;
         let run = &mut *self.run;
@@ -312,7 +340,6 @@ impl CounterObserver {
         memo.settle(run.counts.at(at.site.0), local_to_l2);
         memo.slot = std::mem::replace(memo, new).slot;
         memo.tally.from = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, new.price.cost()) };
-        true
     }
 
     fn shared_wavefronts_of(&mut self, at: At, access: &SteadyAccess) -> Wavefronts {
@@ -323,18 +350,16 @@ impl CounterObserver {
     /// Notes a repetition of a site's memo if it is the worst request, or is not to the card's own memory.
     #[cold]
     #[inline(never)]
-    fn look(&mut self, at: At, access: &SteadyAccess) {
-        let addresses = access.addresses();
-        let addresses = access.with(&addresses);
+    fn look(&mut self, at: At, access: &Access<'_>) {
         let elsewhere = access.space == Space::Global && !self.rules.merge;
         let run = &mut *self.run;
         let memo = run.memos.at(at.site.0);
         let cost = memo.price.cost();
-        run.worst.note(at, &addresses, cost);
+        run.worst.note(at, access, cost);
         memo.tally.from = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, cost) };
         if elsewhere {
             let straddles = memo.price.straddles();
-            self.note_elsewhere(at, &addresses);
+            self.note_elsewhere(at, access);
             if straddles {
                 self.run.host_pages.note_split(access.operation != Operation::Load);
             }
@@ -612,6 +637,19 @@ impl Observer for CounterObserver {
             self.run.hottest.note(access.active, |lane| access.address(lane));
         }
         self.steady(at, access);
+    }
+
+    fn rows_access(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
+        if access.active == 0 {
+            return;
+        }
+        if !matches!(access.space, Space::Shared | Space::Constant) {
+            return self.access(at, &access.with(&rows.addresses(access.base, access.step)));
+        }
+        if at.block != self.block {
+            self.change_to(at.block);
+        }
+        self.rows(at, access, rows);
     }
 
     #[inline]

@@ -29,7 +29,7 @@ use super::request::Steady;
 use super::turns;
 use super::worst::{Cost, order};
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES, Traffic, Wavefronts};
-use crate::observe::{At, Operation, Space, SteadyAccess, Tally};
+use crate::observe::{At, Operation, Rows, Space, SteadyAccess, Tally};
 use counters::Counts;
 
 /// A mask of sectors with one bit for each line of a group and a half, at its lowest sector.
@@ -118,7 +118,7 @@ pub(super) struct Memo {
 impl Default for Memo {
     fn default() -> Self {
         Self {
-            tally: Tally { phase: UNREPEATED, ..Tally::default() },
+            tally: Tally { phase: UNREPEATED, pitch: Tally::NO_ROWS, ..Tally::default() },
             lanes: 0,
             phase: 0,
             kind: 0,
@@ -141,6 +141,12 @@ fn lanes(access: &SteadyAccess) -> u64 {
     u64::from(access.active) | u64::from(access.bytes) << 32
 }
 
+/// The same with the length of the rows, which no access without rows has.
+#[inline(always)]
+fn lanes_in_rows(access: &SteadyAccess, rows: Rows) -> u64 {
+    lanes(access) | u64::from(rows.log) << 40
+}
+
 /// Packs what else instructions differ in. The compiler reads four adjacent bytes at once.
 #[inline(always)]
 fn kind(access: &SteadyAccess) -> u32 {
@@ -160,6 +166,7 @@ impl Memo {
         Self {
             tally: Tally {
                 step: access.step,
+                pitch: Tally::NO_ROWS,
                 phase: if is_looked_up { UNREPEATED } else { phase },
                 mask: phase_mask,
                 ..Tally::default()
@@ -190,6 +197,25 @@ impl Memo {
         };
         let memo = Self::new(access, LINE_BYTES - 1, Price::Memory { traffic, turns });
         Some(Self { low: low.wrapping_sub(access.base), sectors, path, cached, ..memo })
+    }
+
+    /// Creates the memo of an access in rows.
+    pub(super) fn in_rows(access: &SteadyAccess, rows: Rows, phase_mask: u64, price: Price) -> Self {
+        let mut memo = Self::new(access, phase_mask, price);
+        memo.tally.pitch = rows.pitch;
+        memo.lanes = lanes_in_rows(access, rows);
+        memo
+    }
+
+    /// Returns true if an access in rows is a repetition.
+    #[inline(always)]
+    pub(super) fn is_in_rows(&self, access: &SteadyAccess, rows: Rows) -> bool {
+        let differs = (self.tally.step ^ access.step)
+            | (self.tally.pitch ^ rows.pitch)
+            | (self.lanes ^ lanes_in_rows(access, rows))
+            | u64::from(self.kind ^ kind(access))
+            | ((access.base & self.tally.mask) ^ self.phase);
+        differs == 0
     }
 
     /// Returns true if an access is a repetition.

@@ -215,7 +215,7 @@ impl Emitter<'_> {
         self.likely(&ok, &go, slow);
         self.begin(&go);
         if self.observes {
-            self.report(plain, number, base, step);
+            self.report(plain, number, (base, step), None);
         }
         let host = match &place.base {
             Some(start) => self.let_(format!("add i64 {base}, {start}")),
@@ -240,9 +240,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// Emits the report of an access at `base + k * step`: by one more repetition in the observer's tally where that is
-    /// enough, and by a call else.
-    fn report(&mut self, plain: &Plain<'_>, number: usize, base: &str, step: &str) {
+    /// Emits the report of an access at `base + k * step`, or with these steps in rows of so many lanes and this far apart:
+    /// by one more repetition in the observer's tally where that is enough, and by a call else.
+    fn report(
+        &mut self,
+        plain: &Plain<'_>,
+        number: usize,
+        (base, step): (&str, &str),
+        rows: Option<(u8, &str)>,
+    ) {
         let done = matches!(plain.space, PlainSpace::Shared | PlainSpace::Constant).then(|| {
             self.tallied = true;
             let [known, again, call, done] = [(); 4].map(|()| self.label());
@@ -270,6 +276,15 @@ impl Emitter<'_> {
             let own = self.let_(format!("and i64 {base}, {mask}"));
             let same_phase = self.let_(format!("icmp eq i64 {own}, {phase}"));
             let same_step = self.let_(format!("icmp eq i64 {step}, {own_step}"));
+            let same_step = match rows {
+                None => same_step,
+                Some((_, pitch)) => {
+                    let place = place(self, offset_of!(Tally, pitch));
+                    let own_pitch = self.let_(format!("load i64, ptr {place}"));
+                    let same_pitch = self.let_(format!("icmp eq i64 {pitch}, {own_pitch}"));
+                    self.let_(format!("and i1 {same_step}, {same_pitch}"))
+                }
+            };
             let order = self.field("i64", at::ORDER);
             let late = self.let_(format!("icmp uge i64 {order}, {from}"));
             let same = self.let_(format!("and i1 {same_phase}, {same_step}"));
@@ -284,8 +299,17 @@ impl Emitter<'_> {
             self.begin(&call);
             done
         });
-        let call = self.field("ptr", at::STEADY);
-        self.emit(format!("call void {call}(ptr %c, i32 {number}, i64 {base}, i64 {step})"));
+        match rows {
+            None => {
+                let call = self.field("ptr", at::STEADY);
+                self.emit(format!("call void {call}(ptr %c, i32 {number}, i64 {base}, i64 {step})"));
+            }
+            Some((log, pitch)) => {
+                let call = self.field("ptr", at::ROWS);
+                let (own, steps) = (format!("i32 {number}, i32 {log}"), format!("i64 {step}, i64 {pitch}"));
+                self.emit(format!("call void {call}(ptr %c, {own}, i64 {base}, {steps})"));
+            }
+        }
         if let Some(done) = done {
             self.emit(format!("br label %{done}"));
             self.begin(&done);
@@ -326,12 +350,9 @@ impl Emitter<'_> {
         let go = self.label();
         self.likely(&ok, &go, slow);
         self.begin(&go);
-        let list = self.observes.then(|| {
-            let list = self.listed(address);
-            let call = self.field("ptr", at::ANY);
-            self.emit(format!("call void {call}(ptr %c, i32 {number})"));
-            list
-        });
+        if self.observes {
+            self.report(plain, number, (base, inner), Some((*log, outer)));
+        }
         let host = match &place.base {
             Some(start) => self.let_(format!("add i64 {base}, {start}")),
             None => base.clone(),
@@ -358,7 +379,7 @@ impl Emitter<'_> {
                 outer == "0",
             );
         }
-        let list = list.unwrap_or_else(|| self.listed(address));
+        let list = self.listed(address);
         let base = place.base.as_deref().unwrap_or("0");
         self.each_lane(plain, Lanes::Listed { list: &list, base });
     }

@@ -49,6 +49,8 @@ pub(super) struct Callbacks {
     pub(super) rare: unsafe extern "C" fn(*mut Shared, *mut Cell, u32),
     /// Tells the observer of an access at `base + k * step`.
     pub(super) steady: unsafe extern "C" fn(*mut Shared, u32, u64, u64),
+    /// Tells the observer of an access in rows: number, log2 of a row's lanes, base, step and pitch.
+    pub(super) rows: unsafe extern "C" fn(*mut Shared, u32, u32, u64, u64, u64),
     /// Tells the observer of an access at the shared addresses.
     pub(super) any: unsafe extern "C" fn(*mut Shared, u32),
 }
@@ -76,6 +78,7 @@ pub(super) mod at {
     pub(crate) const MEMORY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, memory);
     pub(crate) const RARE: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, rare);
     pub(crate) const STEADY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, steady);
+    pub(crate) const ROWS: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, rows);
     pub(crate) const ANY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, any);
 }
 

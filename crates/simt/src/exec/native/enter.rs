@@ -14,7 +14,7 @@ use super::super::warp::{Activation, Fragment, NO_JOIN};
 use super::code::{Native, site};
 use super::context::{Callbacks, Shared, stopped};
 use crate::memory::{AccessFault, Environment};
-use crate::observe::{At, Observer, Site, SteadyAccess, Tallies};
+use crate::observe::{At, Observer, Rows, Site, SteadyAccess, Tallies};
 use crate::registers::Cell;
 
 /// Where compiled code has left a warp.
@@ -83,11 +83,13 @@ unsafe extern "C" fn no_memory(_: *mut Shared, _: *mut Cell, _: u32, _: u32) -> 
 }
 unsafe extern "C" fn no_rare(_: *mut Shared, _: *mut Cell, _: u32) {}
 unsafe extern "C" fn no_steady(_: *mut Shared, _: u32, _: u64, _: u64) {}
+unsafe extern "C" fn no_rows(_: *mut Shared, _: u32, _: u32, _: u64, _: u64, _: u64) {}
 unsafe extern "C" fn no_any(_: *mut Shared, _: u32) {}
 
 impl Default for State {
     fn default() -> Self {
-        let callbacks = Callbacks { memory: no_memory, rare: no_rare, steady: no_steady, any: no_any };
+        let callbacks =
+            Callbacks { memory: no_memory, rare: no_rare, steady: no_steady, rows: no_rows, any: no_any };
         Self {
             shared: Box::new(Shared {
                 parameters: std::ptr::null(),
@@ -257,8 +259,13 @@ impl<O: Observer> Runner<'_, O> {
             shared.threads = context.threads.as_ptr();
             shared.bounds = state.bounds.as_mut_ptr();
             shared.counters = state.counters.as_mut_ptr();
-            shared.callbacks =
-                Callbacks { memory: memory::<O>, rare: rare::<O>, steady: steady::<O>, any: any::<O> };
+            shared.callbacks = Callbacks {
+                memory: memory::<O>,
+                rare: rare::<O>,
+                steady: steady::<O>,
+                rows: rows::<O>,
+                any: any::<O>,
+            };
         }
         shared.shared = memory_of_block;
         shared.shared_bytes = bytes;
@@ -492,6 +499,25 @@ unsafe extern "C" fn steady<O: Observer>(shared: *mut Shared, number: u32, base:
         access.step = step;
         let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
         runner.observer.steady_access(at, access);
+    }
+}
+
+unsafe extern "C" fn rows<O: Observer>(
+    shared: *mut Shared,
+    number: u32,
+    log: u32,
+    base: u64,
+    step: u64,
+    pitch: u64,
+) {
+    // SAFETY: as above; code passes numbers of its accesses.
+    unsafe {
+        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
+        let (site, access) = runner.native.reports.get_unchecked_mut(number as usize);
+        access.base = base;
+        access.step = step;
+        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
+        runner.observer.rows_access(at, access, Rows { log, pitch });
     }
 }
 
