@@ -17,12 +17,11 @@ __device__ __forceinline__ void banks(unsigned *destination, unsigned *cycles, u
   __shared__ T tile[THREADS];
   tile[threadIdx.x] = vector_of(threadIdx.x + 1, T{});
   __syncthreads();
-  unsigned first = threadIdx.x % 32 * stride;
+  unsigned lane = threadIdx.x % 32 * stride;
   long long begin = clock64();
   unsigned sum = 0;
-  for (unsigned access = 0; access < accesses; access += UNROLLED) {
-    // Each iteration reads the same vectors, which the compiler must not know.
-    asm volatile("" : "+r"(first));
+  for (unsigned left = accesses; left >= UNROLLED; left -= UNROLLED) {
+    unsigned first = lane ^ 32 * (left / UNROLLED);
 #pragma unroll
     for (unsigned nth = 0; nth < UNROLLED; ++nth) sum += sum_of(tile[(first ^ (32 * nth)) % THREADS]);
   }
@@ -30,14 +29,14 @@ __device__ __forceinline__ void banks(unsigned *destination, unsigned *cycles, u
   destination[threadIdx.x] = sum;
 }
 
-extern "C" __global__ void banks_4(unsigned *destination, unsigned *cycles, unsigned stride, unsigned accesses) {
+extern "C" __global__ void __launch_bounds__(THREADS) banks_4(unsigned *destination, unsigned *cycles, unsigned stride, unsigned accesses) {
   banks<unsigned>(destination, cycles, stride, accesses);
 }
 
-extern "C" __global__ void banks_8(unsigned *destination, unsigned *cycles, unsigned stride, unsigned accesses) {
+extern "C" __global__ void __launch_bounds__(THREADS) banks_8(unsigned *destination, unsigned *cycles, unsigned stride, unsigned accesses) {
   banks<uint2>(destination, cycles, stride, accesses);
 }
 
-extern "C" __global__ void banks_16(unsigned *destination, unsigned *cycles, unsigned stride, unsigned accesses) {
+extern "C" __global__ void __launch_bounds__(THREADS) banks_16(unsigned *destination, unsigned *cycles, unsigned stride, unsigned accesses) {
   banks<uint4>(destination, cycles, stride, accesses);
 }

@@ -16,10 +16,10 @@
 //! # Launch
 //! One block of [`THREADS`] threads: `destination` and `cycles` have an element for each. The tile has as many vectors, of which
 //! thread `i` writes words `w (i + 1)` to vector `i`, `w` being the word's number from 1. Access `a` of `accesses`, a multiple of
-//! [`UNROLLED`], reads vector `(l * stride mod 1024) xor 32 a`, with `l` the lane and `a` modulo [`UNROLLED`]: the banks are those of `l * stride`. A thread writes the
-//! sum of all words, which wraps, and the clock cycles that its accesses took.
+//! [`UNROLLED`], reads vector `(l * stride mod 1024) xor 32 (a mod UNROLLED xor n)`, with `l` the lane and `n` the iterations that are
+//! left: the banks are those of `l * stride`. The rows change with each iteration, or the assembler would load once for all of them. A
+//! thread writes the sum of all words, which wraps, and the clock cycles that its accesses took.
 
-use cuda_safe::integer::opaque;
 use cuda_safe::shape::OneBlock;
 use cuda_safe::tile::EachOf;
 use cuda_safe::unroll::repeat;
@@ -83,7 +83,7 @@ impl Vector for U32x4 {
 // PTX banks_8: contains 16x ld.shared.v2.b32 or ld.shared.b64
 // PTX banks_16: contains 16x ld.shared.v4.b32 or ld.shared.v2.b64
 // PTX banks_4, banks_8, banks_16: contains %clock64
-#[kernel(banks_4 = <u32>, banks_8 = <U32x2>, banks_16 = <U32x4>)]
+#[kernel(launch_bounds(THREADS), banks_4 = <u32>, banks_8 = <U32x2>, banks_16 = <U32x4>)]
 pub fn banks<T: Vector>(
     mut block: Block<OneBlock<THREADS>>,
     tile: Tile<T, EachOf<THREADS>>,
@@ -95,12 +95,11 @@ pub fn banks<T: Vector>(
     let tile = block.write(tile, |thread, cells| cells.set(thread, T::of(thread.x() + 1)));
     let tile = block.sync(tile);
     block.each(|thread| {
-        let mut first = thread.lane() * stride;
+        let lane = thread.lane() * stride;
         let begin = clock();
         let (mut sum, mut left) = (0_u32, accesses);
         while left >= UNROLLED {
-            // Each iteration reads the same vectors, which the compiler must not know.
-            first = opaque(first);
+            let first = lane ^ (32 * (left / UNROLLED));
             sum = repeat::<UNROLLED, _>(sum, |sum, nth| {
                 sum.wrapping_add(tile.at(((first ^ (32 * nth)) % THREADS) as usize).sum())
             });

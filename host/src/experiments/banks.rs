@@ -134,9 +134,9 @@ fn point(kernel: &Kernel, stride: u32, accesses: u32, device: &DeviceInfo) -> Po
 
 /// The sum that a thread of this lane writes: the kernel's walk, written down a second time.
 fn sum_of(lane: u32, stride: u32, accesses: u32, words: u32) -> u32 {
-    let vector = |nth: u32| ((lane * stride) ^ (32 * nth)) % THREADS + 1;
-    let round: u32 = (0..UNROLLED).map(vector).sum::<u32>() * (words * (words + 1) / 2);
-    round.wrapping_mul(accesses / UNROLLED)
+    let vector = |left: u32, nth: u32| ((lane * stride) ^ (32 * left) ^ (32 * nth)) % THREADS + 1;
+    let rounds = (1..=accesses / UNROLLED).flat_map(|left| (0..UNROLLED).map(move |nth| vector(left, nth)));
+    rounds.fold(0, u32::wrapping_add).wrapping_mul(words * (words + 1) / 2)
 }
 
 /// The clock cycles per access: those of the slowest thread, over the accesses of all warps.

@@ -4,8 +4,8 @@
 //! finding. Rows that are INVALID, untimed or of a C++ twin have no part in it.
 
 pub(super) mod atomics;
-pub(super) mod cluster;
 pub(super) mod banks;
+pub(super) mod cluster;
 pub(super) mod coalescing;
 pub(super) mod constant;
 pub(super) mod copy;
@@ -13,12 +13,12 @@ pub(super) mod gather;
 pub(super) mod histogram;
 pub(super) mod idioms;
 pub(super) mod l2;
-pub(super) mod layout;
 pub(super) mod latency;
+pub(super) mod layout;
 pub(super) mod matmul;
-pub(super) mod scan;
 pub(super) mod mountain;
 pub(super) mod occupancy;
+pub(super) mod scan;
 pub(super) mod shuffle;
 pub(super) mod staged;
 pub(super) mod starts;

@@ -498,7 +498,7 @@ fn transfers_are_fitted_by_latency_and_bandwidth() {
     let of = |direction: &str, bytes: u64, us: f64| {
         let crossing = if direction == "both" { 2 * bytes } else { bytes };
         let row = row("transfer_driver", crossing as f64 / us / 1e3);
-        let time = Times { median: us / 1e3, min: 0.0, max: 0.0, samples: 1 };
+        let time = Times { median: us / 1e3, min: 0.0, max: 0.0, samples: 1, interval: None };
         let parameters =
             Parameters { bytes, ..row.parameters }.with("direction", direction).with("memory", "pinned");
         Record { language: Language::Driver, parameters, time_ms: Some(time), ..row }
@@ -618,7 +618,7 @@ fn l2_is_told_by_what_stays_what_is_fetched_and_what_is_stored() {
 fn latencies_are_told_level_by_level() {
     let of = |kernel: &str, bytes: u64, ns: f64, cycles: Option<f64>| {
         let row = row(kernel, 0.01).with("spread", "lines");
-        let operations = record::Operations { kind: record::Operation::Load, count: 1000 };
+        let operations = Operations { kind: Operation::Load, count: 1000 };
         Record {
             parameters: Parameters { bytes, ..row.parameters.clone() },
             operations: Some(operations),
@@ -686,7 +686,7 @@ fn conflicts_multiply_the_time_of_an_access() {
     let of = |width: u64, stride: u64, ns: f64| {
         let row = row("banks_4", 0.01).with("width", width);
         let swept = Some(record::Swept { name: "stride".to_string(), value: stride });
-        let operations = record::Operations { kind: record::Operation::Access, count: 1000 };
+        let operations = Operations { kind: Operation::Access, count: 1000 };
         Record {
             parameters: Parameters { swept, ..row.parameters.clone() },
             operations: Some(operations),
