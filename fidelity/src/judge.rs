@@ -1,0 +1,111 @@
+//! Compares measured with simulated rows: the ratio of each case, and the errors of each half.
+
+use crate::{
+    cases::Half,
+    row::{self, Row},
+};
+use anyhow::{Result, bail};
+use clap::Args;
+use simt::{cards, count::Modelled};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Rows of a GPU
+    measured: PathBuf,
+    /// Rows of a simulated card; their times are computed again from their counters, by the model as it is
+    simulated: PathBuf,
+    /// The card that was simulated
+    #[arg(long, default_value = "h200")]
+    card: String,
+    /// Shows one half alone
+    #[arg(long)]
+    set: Option<Half>,
+    /// Shows the model's terms beside each ratio
+    #[arg(long)]
+    terms: bool,
+}
+
+/// A case in both files.
+pub(crate) struct Pair {
+    pub(crate) measured: Row,
+    pub(crate) simulated: Row,
+    /// Simulated over measured time.
+    pub(crate) ratio: f64,
+}
+
+impl Pair {
+    /// The error's magnitude: 0.25 for a ratio of 0.75 or 1.25.
+    pub(crate) fn error(&self) -> f64 {
+        (self.ratio - 1.0).abs()
+    }
+}
+
+/// Median and 90th percentile of the errors' magnitudes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Errors {
+    pub(crate) count: usize,
+    pub(crate) median: f64,
+    pub(crate) p90: f64,
+}
+
+impl Errors {
+    /// The errors of these pairs; `None` of no pairs.
+    pub(crate) fn of(pairs: &[&Pair]) -> Option<Errors> {
+        let mut errors: Vec<f64> = pairs.iter().map(|pair| pair.error()).collect();
+        errors.sort_by(f64::total_cmp);
+        let count = errors.len();
+        // The least error that nine in ten do not exceed.
+        let p90 = *errors.get((count * 9).div_ceil(10).checked_sub(1)?)?;
+        Some(Errors { count, median: record::median(&errors)?, p90 })
+    }
+}
+
+/// Pairs rows of both files by kernel and parameters; rows that failed verification count nowhere.
+pub(crate) fn pairs(options: &Options) -> Result<Vec<Pair>> {
+    let card = cards::find(&options.card)?;
+    let (measured, simulated) = (row::read(&options.measured)?, row::read(&options.simulated)?);
+    let mut pairs = Vec::new();
+    for measured in measured.into_iter().filter(|row| row.fault.is_none()) {
+        let same = |row: &&Row| row.name() == measured.name() && row.fault.is_none();
+        let Some(simulated) = simulated.iter().find(same) else { continue };
+        let ratio = simulated.seconds(&card) / measured.seconds(&card);
+        pairs.push(Pair { simulated: simulated.clone(), measured, ratio });
+    }
+    if pairs.is_empty() {
+        bail!("the two files have no case in common");
+    }
+    pairs.retain(|pair| options.set.is_none_or(|set| pair.measured.set == set));
+    Ok(pairs)
+}
+
+pub(crate) fn judge(options: &Options) -> Result<()> {
+    let card = cards::find(&options.card)?;
+    let mut pairs = pairs(options)?;
+    pairs.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    println!("ratio  measured us  set     category    kernel");
+    for pair in &pairs {
+        let Row { kernel, parameters, category, set, .. } = &pair.measured;
+        let microseconds = pair.measured.times.median * 1e3;
+        println!("{:5.2}  {microseconds:11.2}  {set:6}  {category:10}  {kernel} {parameters}", pair.ratio);
+        if let Some(counted) = pair.simulated.counted.as_ref().filter(|_| options.terms) {
+            let parts = row::parts(&counted.launch.time(&card));
+            println!(
+                "       dram {:.2}  l2 {:.2}  on chip {:.2}  issue {:.2}  latency {:.2} us",
+                parts.dram, parts.l2, parts.on_chip, parts.issue, parts.latency
+            );
+        }
+    }
+    for half in [Half::Seen, Half::Unseen] {
+        let of_half: Vec<&Pair> = pairs.iter().filter(|pair| pair.measured.set == half).collect();
+        if let Some(errors) = Errors::of(&of_half) {
+            println!(
+                "{half}: {} rows, median error {:.1}%, a tenth are off by more than {:.1}%",
+                errors.count,
+                100.0 * errors.median,
+                100.0 * errors.p90
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! What is known of one case on one device: a line of JSON.
+
+use crate::cases::Half;
+use anyhow::{Context, Result};
+use record::{Backend, Counted, Method, Parts, Residence, Times, counters::LaunchCounters};
+use serde::{Deserialize, Serialize};
+use simt::{cards::Card, count::Modelled, model::LaunchTime};
+use std::{
+    fs,
+    io::{BufWriter, Write},
+    path::Path,
+};
+
+/// A case's time and what it follows from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) kernel: String,
+    pub(crate) parameters: String,
+    pub(crate) category: String,
+    pub(crate) set: Half,
+    /// The device's name, as its driver reports it.
+    pub(crate) device: String,
+    pub(crate) backend: Backend,
+    /// Bytes of all buffers.
+    pub(crate) footprint: u64,
+    /// Where the buffers fit.
+    pub(crate) residence: Residence,
+    /// Times of one launch in milliseconds.
+    pub(crate) times: Times,
+    pub(crate) method: Method,
+    pub(crate) launches_per_sample: u32,
+    /// What is wrong with the result of the first launch; `None` for a right one.
+    pub(crate) fault: Option<String>,
+    /// The simulator's counters of the launch; `None` on a GPU.
+    pub(crate) counted: Option<Box<Counted>>,
+}
+
+impl Row {
+    /// The kernel with its parameters, by which a measured row finds its simulated one.
+    pub(crate) fn name(&self) -> (&str, &str) {
+        (&self.kernel, &self.parameters)
+    }
+
+    /// The time of one launch in seconds: as measured, or as the model says now of the counters.
+    pub(crate) fn seconds(&self, card: &Card) -> f64 {
+        match &self.counted {
+            None => self.times.median * 1e-3,
+            Some(counted) => counted.launch.time(card).seconds,
+        }
+    }
+}
+
+/// Counters of a launch on this card, without those of single instructions.
+pub(crate) fn counted(counters: &LaunchCounters, time: &LaunchTime, card: &Card) -> Counted {
+    let launch = LaunchCounters { sites: Vec::new(), worst: Vec::new(), ..counters.clone() };
+    let modelled_us = parts(time);
+    Counted {
+        dram_bytes: launch.dram_bytes(card.dram_granule_bytes),
+        modelled_us,
+        bound: modelled_us.bound(),
+        lines: Vec::new(),
+        launch,
+    }
+}
+
+/// The breakdown of a modelled time.
+pub(crate) fn parts(time: &LaunchTime) -> Parts {
+    Parts {
+        launch: time.launch * 1e6,
+        dram: time.dram * 1e6,
+        l2: time.l2 * 1e6,
+        on_chip: time.on_chip * 1e6,
+        issue: time.issue * 1e6,
+        latency: time.latency * 1e6,
+        link: 0.0,
+        migration: 0.0,
+    }
+}
+
+/// Reads a file of rows.
+///
+/// # Errors
+/// The file cannot be read, or a line is not a row.
+pub(crate) fn read(path: &Path) -> Result<Vec<Row>> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let parse = |(number, line)| {
+        serde_json::from_str(line).with_context(|| format!("{}:{}: not a row", path.display(), number + 1))
+    };
+    text.lines().enumerate().map(parse).collect()
+}
+
+/// A file that rows are added to, one by one.
+pub(crate) struct Writer(BufWriter<fs::File>);
+
+impl Writer {
+    /// Creates the file, or empties it.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub(crate) fn new(path: &Path) -> Result<Writer> {
+        let file = fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Writer(BufWriter::new(file)))
+    }
+
+    /// Adds a row, which is in the file when this returns.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn add(&mut self, row: &Row) -> Result<()> {
+        serde_json::to_writer(&mut self.0, row)?;
+        self.0.write_all(b"\n")?;
+        self.0.flush().context("cannot write the rows")
+    }
+}
