@@ -16,6 +16,7 @@ fn site(opcode: &str) -> SiteInfo {
         source: Vec::new(),
         waits_before: false,
         turns_together: 1,
+        chained: None,
         slots: Slots::of(&op),
         op,
     }
