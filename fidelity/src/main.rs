@@ -4,11 +4,14 @@
 //! `fidelity judge MEASURED SIMULATED` compares two such files. Half of the kernels are never looked at while the model is
 //! changed; [`Half::of`](cases::Half::of) says which.
 
+#![allow(clippy::needless_range_loop, reason = "references read as the kernels do, by index")]
+
 mod case;
 mod cases;
 mod data;
 mod judge;
 mod measure;
+mod page;
 mod row;
 
 use anyhow::{Context, Result, bail};
