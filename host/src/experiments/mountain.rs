@@ -78,7 +78,7 @@ impl Experiment for Mountain {
             (false, Scale::Small) => vec![64 * KIB],
             (false, Scale::Quick) if modelled => vec![64 * KIB, MIB, 16 * MIB, 128 * MIB],
             (false, Scale::Quick) => vec![64 * KIB, MIB, 16 * MIB, 512 * MIB],
-            (false, Scale::Full) => (0..=16).map(|power| 16 * KIB << power).collect(),
+            (false, Scale::Full) => (0..=16).map(|power| (16 * KIB) << power).collect(),
         };
         let strides = match (&request.range, request.scale) {
             (Some(range), _) => range.values().to_vec(),

@@ -29,7 +29,7 @@ impl Chain {
             state ^= state << 25;
             state ^= state >> 27;
             let random = state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32;
-            order.swap(place, 1 + (random * place as u64 >> 32) as usize);
+            order.swap(place, 1 + ((random * place as u64) >> 32) as usize);
         }
         let mut next = vec![0; order.len()];
         for (place, slot) in order.iter().enumerate() {
