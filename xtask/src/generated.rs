@@ -9,13 +9,14 @@ use crate::verbs::new_kernel;
 use crate::{cargo, process, reuse};
 
 /// The files that the copy needs to build.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",
     "rustfmt.toml",
     "crates",
     "examples",
+    "fidelity",
     "gpu-kernels",
     "host",
     "xtask",

@@ -31,7 +31,9 @@ pub(crate) fn run(kernels: bool) -> Result<ExitCode> {
             let own = by_architecture(&experiment.kernels());
             let is_own = |name: &&str| own.values().any(|names| names.contains(name));
             let common: Vec<&str> = experiment.names().into_iter().filter(|name| !is_own(name)).collect();
-            writeln!(out, "    kernels: {}", common.join(", "))?;
+            if !common.is_empty() {
+                writeln!(out, "    kernels: {}", common.join(", "))?;
+            }
             for (arch, names) in own {
                 let (simulated, others): (Vec<&str>, Vec<&str>) =
                     names.into_iter().partition(|name| own::is_simulated(name));

@@ -53,7 +53,9 @@ pub(crate) fn check_of(
         }
         *counts.entry(experiment.to_owned()).or_default() += 1;
     }
-    if let Some(missing) = experiments.iter().find(|experiment| !counts.contains_key(&experiment.name)) {
+    let required = |experiment: &&Experiment| !experiment.kernels.is_empty();
+    let is_missing = |experiment: &&Experiment| !counts.contains_key(&experiment.name);
+    if let Some(missing) = experiments.iter().filter(required).find(is_missing) {
         bail!("no row of {}; there are {counts:?}", missing.name);
     }
     if let Some(unknown) = counts.keys().find(|name| experiments.iter().all(|known| known.name != **name)) {
@@ -88,8 +90,9 @@ fn check_times(row: &Value, line: &str) -> Result<()> {
     {
         return Ok(());
     }
-    let rate = row["gb_per_s"].as_f64().unwrap_or(0.0);
-    ensure!(rate.is_finite() && rate > 0.0, "no bandwidth: {line}");
+    // Rows of counted operations may move no bytes.
+    let figures = ["gb_per_s", "ns_per_operation", "gop_per_s"].map(|name| row[name].as_f64().unwrap_or(0.0));
+    ensure!(figures.iter().any(|figure| figure.is_finite() && *figure > 0.0), "no bandwidth: {line}");
     let [min, median, max] =
         ["min", "median", "max"].map(|name| row["time_ms"][name].as_f64().unwrap_or(f64::NAN));
     ensure!(0.0 < min && min <= median && median <= max, "times out of order: {line}");
@@ -100,12 +103,15 @@ fn check_times(row: &Value, line: &str) -> Result<()> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Experiment {
     pub(crate) name: String,
+    /// Those that run everywhere. An experiment without any has rows on GPUs of one compute capability alone.
     pub(crate) kernels: Vec<String>,
 }
 
-/// Reads `coalesce list`: each experiment's name at the start of a line, and below it, indented, `kernels: a, b`.
+/// Reads `coalesce list`: each experiment's name at the start of a line, and below it, indented, `kernels: a, b` or
+/// `for compute_90a alone: a, b`.
 pub(crate) fn experiments(text: &str) -> Result<Vec<Experiment>> {
     let mut experiments: Vec<Experiment> = Vec::new();
+    let mut of_one_architecture = BTreeSet::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         if !line.starts_with(' ') {
             experiments.push(Experiment { name: line.trim().to_owned(), kernels: Vec::new() });
@@ -113,10 +119,15 @@ pub(crate) fn experiments(text: &str) -> Result<Vec<Experiment>> {
             (line.trim().strip_prefix("kernels: "), experiments.last_mut())
         {
             experiment.kernels = names.split(", ").map(str::to_owned).collect();
+        } else if let (true, Some(experiment)) = (line.trim().starts_with("for "), experiments.last()) {
+            of_one_architecture.insert(experiment.name.clone());
         }
     }
     ensure!(!experiments.is_empty(), "`coalesce list` lists no experiment");
-    if let Some(bare) = experiments.iter().find(|experiment| experiment.kernels.is_empty()) {
+    let is_bare = |experiment: &&Experiment| {
+        experiment.kernels.is_empty() && !of_one_architecture.contains(&experiment.name)
+    };
+    if let Some(bare) = experiments.iter().find(is_bare) {
         bail!("`coalesce list` names no kernel of {}", bare.name);
     }
     Ok(experiments)
@@ -218,6 +229,8 @@ mod tests {
             Experiment { name: "copy".into(), kernels: vec!["copy_scalar".into(), "copy_vector".into()] };
         assert_eq!(experiments(text).unwrap(), [names(&["stride"]).remove(0), copy]);
         assert!(experiments("").is_err());
+        let own = "async\n    sums\n    for compute_90a alone: async_plain\n";
+        assert_eq!(experiments(own).unwrap(), [Experiment { name: "async".into(), kernels: Vec::new() }]);
         assert_eq!(experiments("copy\n").unwrap_err().to_string(), "`coalesce list` names no kernel of copy");
     }
 }

@@ -23,7 +23,9 @@ use gpu_kernels::shuffle::reduction::{
     reduce_warp_shuffle,
 };
 use gpu_kernels::transpose::tiles::{tile, tile_dynamic, tile_padded, tile_padded_unrolled};
-use gpu_kernels::{coalescing, constant, copy, fill, shuffle, stencil, storage, transpose, unified};
+use gpu_kernels::{
+    coalescing, constant, copy, fill, launch, shuffle, stencil, storage, transfer, transpose, unified,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use simt::check::{Checks, FindingKind};
@@ -34,7 +36,7 @@ const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.compute_90.ptx
 const LAUNCHES: u32 = 12;
 
 /// Kernels whose threads the types do not keep apart: what they need is in their own `# Safety`.
-const UNCHECKED: [&str; 18] = [
+const UNCHECKED: [&str; 22] = [
     "asserted_transpose",
     "chase_cached",
     "chase_constant",
@@ -43,6 +45,10 @@ const UNCHECKED: [&str; 18] = [
     "chase_shared",
     "checked_transpose",
     "iterated_transpose",
+    "l2_store",
+    "launch_parameters_4080",
+    "launch_parameters_512",
+    "launch_parameters_64",
     "matmul_register",
     "matmul_register_wide",
     "scatter_unchecked",
@@ -281,6 +287,13 @@ const CASES: &[Case] = cases! {
     copy::copy_unrolled => |device, draw| copies_of_vectors::<copy::copy_unrolled>(device, draw);
     copy::copy_streaming => |device, draw| copies_of_vectors::<copy::copy_streaming>(device, draw);
     copy::copy_persistent => |device, draw| copies_of_vectors::<copy::copy_persistent>(device, draw);
+
+    launch::launch_empty => |device, draw| device.run::<launch::launch_empty>(draw.line(), ());
+
+    transfer::transfer_increment => |device, draw| {
+        let n = draw.n as usize;
+        device.run::<transfer::transfer_increment>(draw.line(), (&mut floats(n), n));
+    };
 
     fill::fill_f32 => |device, draw| {
         let n = draw.n as usize;
