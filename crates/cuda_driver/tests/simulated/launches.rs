@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_driver::{Code, ext, simulated};
 use cust::memory::DeviceBuffer;
@@ -15,8 +16,15 @@ const INVALID_VALUE: c_int = 1;
 const INVALID_HANDLE: c_int = 400;
 const NOT_FOUND: c_int = 500;
 
+/// Held by tests that take the recorded launches, which are those of the whole process.
+fn records_are_ours() -> MutexGuard<'static, ()> {
+    static RECORDS: Mutex<()> = Mutex::new(());
+    RECORDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn a_kernel_of_cust_computes_and_is_recorded() {
+    let _records = records_are_ours();
     let simulated = bind();
     let _context = OwnContext::new();
     let module = Module::from_ptx(KERNELS, &[]).expect("a module");
@@ -49,6 +57,7 @@ fn a_kernel_of_cust_computes_and_is_recorded() {
 
 #[test]
 fn pinned_memory_is_reached_over_the_link() {
+    let _records = records_are_ours();
     if !bind() {
         return;
     }
@@ -73,6 +82,7 @@ fn pinned_memory_is_reached_over_the_link() {
 
 #[test]
 fn managed_memory_is_faulted_in_once() {
+    let _records = records_are_ours();
     if !bind() {
         return;
     }
