@@ -170,6 +170,19 @@ pub(crate) struct ReportOptions {
 pub(crate) enum PageCommand {
     /// Write the tables of docs/fidelity.md: the simulator beside the hardware's counters and times
     Fidelity(FidelityOptions),
+    /// Write the tables of docs/h200-atlas.md: constants of an H200 beside publications and the model
+    Atlas(AtlasOptions),
+}
+
+/// The options of `pages atlas`.
+#[derive(Debug, Args)]
+pub(crate) struct AtlasOptions {
+    /// Change nothing; fail if docs/h200-atlas.md is out of date
+    #[arg(long)]
+    pub check: bool,
+    /// Keep the rows of a run on an H200 that measure a constant
+    #[arg(long, value_name = "RECORDS.JSONL", conflicts_with = "check")]
+    pub records: Vec<PathBuf>,
 }
 
 /// The options of `pages fidelity`.
@@ -619,6 +632,10 @@ mod tests {
             panic!("a page by itself")
         };
         assert_eq!((options.records.len(), options.run.as_deref()), (2, Some("--small --once")));
+        let Ok((false, Some(PageCommand::Atlas(options)))) = page(&["atlas", "--records", "a"]) else {
+            panic!("a page by itself")
+        };
+        assert_eq!(options.records, [PathBuf::from("a")]);
         for wrong in
             [&["fidelity", "--full", "--check"][..], &["fidelity", "--ncu", "x"], &["--check", "fidelity"]]
         {

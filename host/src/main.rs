@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         Command::Pages { page: Some(PageCommand::Fidelity(options)), .. } => {
             commands::pages::fidelity(&options)
         }
+        Command::Pages { page: Some(PageCommand::Atlas(options)), .. } => commands::pages::atlas(&options),
         Command::Pages { check, page: None } => commands::pages::run(check),
     };
     outcome.unwrap_or_else(|error| {

@@ -9,8 +9,10 @@
 //! ```
 //!
 //! where RECORDS is the file of rows that COMMAND wrote, from the repository's root. [`Page::rewritten`] replaces the text
-//! between the marks. The tables of docs/fidelity.md need a simulation besides, and are made by [`fidelity`].
+//! between the marks. The tables of docs/fidelity.md need a simulation besides, and are made by [`fidelity`]; those of
+//! docs/h200-atlas.md compare with publications, and are made by [`atlas`].
 
+pub mod atlas;
 pub mod fidelity;
 mod kernels;
 mod readme;

@@ -1,7 +1,7 @@
 //! Describes the modelled cards: data-sheet figures, measured constants and assumptions.
 //!
 //! [`find`] looks a card up by its key, such as `h200`; [`from_toml`] reads a user's own; [`Card::to_toml`] prints
-//! either. [`Limits`] are the resources of a multiprocessor by compute capability, and [`Occupancy`] is how many blocks
+//! either, and [`with_sources`] a built-in one with the source of each figure. [`Limits`] are the resources of a multiprocessor by compute capability, and [`Occupancy`] is how many blocks
 //! fit into them.
 
 mod card;
@@ -9,8 +9,7 @@ mod file;
 mod known;
 mod limits;
 mod occupancy;
-mod tesla_to_kepler;
-mod volta_to_hopper;
+mod sources;
 
 pub use card::{Card, Impossible};
 pub use counters::{Limiter, Residency};
@@ -18,3 +17,4 @@ pub use file::{CardFileError, from_toml};
 pub use known::{UnknownCard, all, find};
 pub use limits::Limits;
 pub use occupancy::{BlockShape, Occupancy, OccupancyError};
+pub use sources::{source_of, with_sources};

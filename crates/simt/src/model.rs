@@ -50,6 +50,8 @@
 //! - **V100, A100.** The share of the peak is that of a copy measured elsewhere, raised by the ratio of the H200's
 //!   share to its own copy; all other fitted constants are the H200's.
 //! - **RTX 3090, H100, K40c.** Nothing was measured; the constants are those of related cards.
+//! - **T4, L4, RTX 4090, RTX 5090, B200.** Bandwidths and latencies of L2 and memory are published measurements of the
+//!   card or of a relative; all fitted constants are the H200's. `coalesce devices CARD` names the source of each.
 //! - The latencies of links are assumed or taken from publications, and so are the constants of [`unified`] that name
 //!   no other source.
 //!

@@ -45,10 +45,11 @@ fn file(card: &Card) -> String {
     format!(
         "# {}, as Coalesce simulates it. Save it as my-card.toml, give it a key and figures of your own, and run\n\
          #     coalesce run --device sim:my-card.toml\n\
-         # A line `extends = \"{}\"` supplies every property that a file leaves out.\n{}",
+         # A line `extends = \"{}\"` supplies every property that a file leaves out. Above each figure is its source:\n\
+         # crates/simt/src/cards/known.rs explains the short names.\n{}",
         card.name,
         card.key,
-        card.to_toml(),
+        simt::cards::with_sources(card),
     )
 }
 

@@ -1,21 +1,23 @@
 //! `coalesce pages`: the tables of README.md and docs/, made from the records in the repository. `coalesce pages
-//! fidelity`: the simulator beside the hardware.
+//! fidelity`: the simulator beside the hardware. `coalesce pages atlas`: constants of an H200 beside publications.
 //!
 //! Three files say what an H200 did: `counters.jsonl`, Nsight Compute's counters of one launch per row, and `records.jsonl` and
 //! `kernels.jsonl`, measured bandwidths. The simulator runs the same rows, in this same program as another process. Its counters
 //! must be the hardware's; how far its modelled times are off is reported in docs/fidelity.md.
 
-use crate::cli::FidelityOptions;
+use crate::cli::{AtlasOptions, FidelityOptions};
 use anyhow::{Context, Result, bail};
 use record::{Hardware, Kept, Language, Record};
 use report::pages::{
     PAGES,
+    atlas::{self, Atlas},
     fidelity::{
         self, ncu,
         rows::{self, CommandLine},
     },
 };
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -50,8 +52,46 @@ pub(crate) fn run(check: bool) -> Result<ExitCode> {
         let new = new.with_context(|| format!("the tables of {} cannot be made", page.path))?;
         settle(&root, page.path, &old, &new, check)?;
     }
+    update_atlas(&root, check)?;
     update_fidelity(&root, check)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes or checks docs/h200-atlas.md, after keeping the rows of a run that measure a constant.
+///
+/// # Errors
+/// A file cannot be read or written, the constants are malformed, or with `check` the page differs from what they make.
+pub(crate) fn atlas(options: &AtlasOptions) -> Result<ExitCode> {
+    let root = root()?;
+    let atlas = Atlas::read(&read(&root, atlas::CONSTANTS)?)?;
+    for path in &options.records {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut rows: Vec<Value> = record::read_lines(&text)?;
+        rows.retain(|row| atlas.uses(row));
+        println!("{}", take_in(&root, "atlas.jsonl", &rows, same_row)?);
+    }
+    update_atlas(&root, options.check)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether two rows are of the same launch.
+fn same_row(one: &Value, other: &Value) -> bool {
+    ["experiment", "kernel", "language", "parameters"].iter().all(|field| one[field] == other[field])
+}
+
+/// Makes docs/h200-atlas.md from the constants and the kept rows, and writes or checks it.
+fn update_atlas(root: &Path, check: bool) -> Result<()> {
+    let constants = Atlas::read(&read(root, atlas::CONSTANTS)?)?;
+    let mut rows: Vec<Value> = Vec::new();
+    for name in atlas::KEPT.into_iter().filter(|name| root.join(name).exists()) {
+        rows.extend(
+            record::read_lines::<Value>(&read(root, name)?)
+                .with_context(|| format!("{name} cannot be read"))?,
+        );
+    }
+    let old = read(root, atlas::PAGE)?;
+    let new = constants.rewritten(&old, &rows, &read(root, atlas::CARD)?)?;
+    settle(root, atlas::PAGE, &old, &new, check)
 }
 
 /// Writes or checks docs/fidelity.md, or takes in what an H200 did.

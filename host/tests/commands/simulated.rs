@@ -432,7 +432,10 @@ fn devices_lists_cards_with_their_figures_and_prints_one() {
         cells,
         ["sim:c870", "Tesla", "C870", "1.0", "16", "1350", "1.5", "GiB", "none", "76.8", "3.2"]
     );
-    for key in ["c1060", "c2050", "m2090", "k40c", "v100", "rtx3090", "a100-40", "a100-80", "h100", "h200"] {
+    for key in [
+        "c1060", "c2050", "m2090", "k40c", "v100", "t4", "rtx3090", "a100-40", "a100-80", "h100", "rtx4090",
+        "l4", "h200", "b200", "rtx5090",
+    ] {
         assert!(
             out.contains(&format!("\nsim:{key} ")) && out.contains(&format!("\n{key}: ")),
             "{key}: {out}"
@@ -441,6 +444,7 @@ fn devices_lists_cards_with_their_figures_and_prints_one() {
     let Outcome { status, out, .. } = outcome(&mut coalesce(&["devices", "m2090"]));
     assert_eq!(status, Some(0));
     assert!(out.contains("\nkey = \"m2090\"\n") && out.contains("\nmultiprocessors = 16\n"), "{out}");
+    assert!(out.contains("\n# Transpose: a copy gets 125.2 of 177.6 GB/s.\ndram_share = 0.72\n"), "{out}");
     let Outcome { status, err, .. } = outcome(&mut coalesce(&["devices", "m2091"]));
     assert_eq!(status, Some(2));
     assert_eq!(

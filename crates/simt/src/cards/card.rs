@@ -12,7 +12,7 @@ macro_rules! card {
         /// A card, as far as its memory behaviour and its occupancy depend on it.
         ///
         /// The fields are the keys of a card file. The sources of a built-in card's figures are in `source` and
-        /// `calibration`, and beside each figure where the card is defined.
+        /// `calibration`, and above each figure in the card's file.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         pub struct Card {
             /// Short name on the command line, such as `h200`.

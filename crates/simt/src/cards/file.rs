@@ -49,6 +49,14 @@ pub enum CardFileError {
 /// # Errors
 /// [`CardFileError`] with the line.
 pub fn from_toml(text: &str) -> Result<Card, CardFileError> {
+    read(text, find)
+}
+
+/// Reads a card file, with the cards that it may extend.
+pub(super) fn read(
+    text: &str,
+    find: impl FnOnce(&str) -> Result<Card, UnknownCard>,
+) -> Result<Card, CardFileError> {
     let line_at = |position: usize| text[..position].matches('\n').count() + 1;
     let stated: Stated = toml::from_str(text)?;
     let capability = stated

@@ -1,14 +1,29 @@
-//! The built-in cards, which are defined in [`tesla_to_kepler`](old) and [`volta_to_hopper`](new). A comment beside
-//! each figure gives its source; figures without one are estimates and marked so.
+//! The built-in cards: one file each in `crates/simt/cards`, in the form that users write.
 //!
-//! Sources in short: *sheet*, NVIDIA's data sheet or board specification; *query*, what `deviceQuery` or the driver
+//! A comment above each group of figures gives their source; a figure that a file leaves out is taken over from the card
+//! that it extends. Sources in short: *data sheet* or *white paper*, NVIDIA's; *driver* or *deviceQuery*, what the driver
 //! reports on such a card; *guide*, CUDA C Programming Guide; *gpu-benches*, measurements published in
 //! te42kyfo/gpu-benches; *records*, measurements in this repository, `docs/results/h200/records.jsonl`; *transpose*,
 //! Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA", and the figures NVIDIA gives with it for later
 //! cards; *estimate*, a guess by kinship or rule of thumb.
 
 use super::card::Card;
-use super::{tesla_to_kepler as old, volta_to_hopper as new};
+use super::file::read;
+use std::sync::LazyLock;
+
+macro_rules! files {
+    ($($key:literal)*) => {
+        [$(($key, include_str!(concat!("../../cards/", $key, ".toml"))),)*]
+    };
+}
+
+/// Key and file of each built-in card, oldest first.
+const FILES: [(&str, &str); 18] = files![
+    "c870" "c1060" "gtx280" "c2050" "m2090" "k20x" "k40c" "v100" "t4" "rtx3090" "a100-40" "a100-80" "h100" "rtx4090"
+    "l4" "h200" "b200" "rtx5090"
+];
+
+static CARDS: LazyLock<Vec<Card>> = LazyLock::new(|| FILES.map(|(key, text)| built_in(key, text)).into());
 
 /// The error that no built-in card has this key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,21 +37,7 @@ pub struct UnknownCard {
 
 /// Returns all built-in cards, oldest first.
 pub fn all() -> Vec<Card> {
-    vec![
-        old::c870(),
-        old::c1060(),
-        old::gtx280(),
-        old::c2050(),
-        old::m2090(),
-        old::k20x(),
-        old::k40c(),
-        new::v100(),
-        new::rtx3090(),
-        new::a100_40(),
-        new::a100_80(),
-        new::h100(),
-        new::h200(),
-    ]
+    CARDS.clone()
 }
 
 /// Returns the card with this key, in upper or lower case.
@@ -45,10 +46,28 @@ pub fn all() -> Vec<Card> {
 /// [`UnknownCard`] with all keys.
 pub fn find(key: &str) -> Result<Card, UnknownCard> {
     let wanted = key.to_lowercase();
-    let cards = all();
-    if let Some(card) = cards.iter().find(|card| card.key == wanted) {
-        return Ok(card.clone());
-    }
-    let keys: Vec<String> = cards.into_iter().map(|card| card.key).collect();
-    Err(UnknownCard { wanted: key.to_owned(), keys })
+    CARDS.iter().find(|card| card.key == wanted).cloned().ok_or_else(|| unknown(key))
+}
+
+/// Returns the file of the built-in card with this key.
+pub(super) fn file_of(key: &str) -> Option<&'static str> {
+    FILES.iter().find(|(known, _)| *known == key).map(|(_, text)| *text)
+}
+
+/// Reads a built-in card, and first the one that it extends.
+///
+/// # Panics
+/// The file is wrong, which a test of this crate excludes.
+fn built_in(key: &str, text: &str) -> Card {
+    let base = |key: &str| match file_of(key) {
+        Some(text) => Ok(built_in(key, text)),
+        None => Err(unknown(key)),
+    };
+    let card = read(text, base).unwrap_or_else(|error| panic!("the built-in card {key}: {error}"));
+    assert_eq!(card.key, key, "a built-in card has the key of its file");
+    card
+}
+
+fn unknown(key: &str) -> UnknownCard {
+    UnknownCard { wanted: key.to_owned(), keys: FILES.map(|(key, _)| key.to_owned()).into() }
 }

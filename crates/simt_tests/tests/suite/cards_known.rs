@@ -1,7 +1,8 @@
 //! Built-in cards, card files, and occupancy against values of NVIDIA's calculator.
 
 use simt::cards::{
-    BlockShape, Card, Limiter, Limits, Occupancy, OccupancyError, Residency, all, find, from_toml,
+    BlockShape, Card, Limiter, Limits, Occupancy, OccupancyError, Residency, all, find, from_toml, source_of,
+    with_sources,
 };
 
 #[test]
@@ -11,16 +12,16 @@ fn every_card_is_possible_and_says_where_it_is_from() {
     assert_eq!(
         keys,
         [
-            "c870", "c1060", "gtx280", "c2050", "m2090", "k20x", "k40c", "v100", "rtx3090", "a100-40",
-            "a100-80", "h100", "h200"
+            "c870", "c1060", "gtx280", "c2050", "m2090", "k20x", "k40c", "v100", "t4", "rtx3090", "a100-40",
+            "a100-80", "h100", "rtx4090", "l4", "h200", "b200", "rtx5090"
         ]
     );
     for card in &cards {
         card.check().unwrap();
         assert!(!card.source.is_empty() && !card.calibration.is_empty(), "{}", card.key);
-        // Peak bandwidth and bus width give a transfer rate that such memory had: 1.6 to 20 GT/s a pin.
+        // Peak bandwidth and bus width give a transfer rate that such memory had: 1.6 to 28 GT/s a pin.
         let rate = card.dram_gb_per_s * 8.0 / f64::from(card.dram_bus_bits);
-        assert!((1.5..20.0).contains(&rate), "{}: {rate} GT/s", card.key);
+        assert!((1.5..=28.0).contains(&rate), "{}: {rate} GT/s", card.key);
     }
 }
 
@@ -39,6 +40,45 @@ fn the_figures_of_the_data_sheets() {
     assert_eq!(sheet("rtx3090"), ("8.6".to_owned(), 82, 936.0, 0));
     assert_eq!(sheet("a100-80"), ("8.0".to_owned(), 108, 2039.0, 0));
     assert_eq!(sheet("H200"), ("9.0".to_owned(), 132, 4814.304, 0));
+    assert_eq!(sheet("t4"), ("7.5".to_owned(), 40, 320.0, 0));
+    assert_eq!(sheet("l4"), ("8.9".to_owned(), 58, 300.0, 0));
+    assert_eq!(sheet("rtx4090"), ("8.9".to_owned(), 128, 1008.0, 0));
+    assert_eq!(sheet("rtx5090"), ("12.0".to_owned(), 170, 1792.0, 0));
+    assert_eq!(sheet("b200"), ("10.0".to_owned(), 148, 7672.32, 0));
+}
+
+#[test]
+fn every_figure_has_a_source() {
+    const PROSE: [&str; 5] = ["key", "name", "compute_capability", "source", "calibration"];
+    for card in all() {
+        for line in card.to_toml().lines() {
+            let (field, _) = line.split_once(" = ").expect("a field and its value");
+            let source = source_of(&card.key, field);
+            assert_eq!(source.is_none(), PROSE.contains(&field), "{}: {field}: {source:?}", card.key);
+        }
+        assert_eq!(from_toml(&with_sources(&card)).unwrap(), card);
+    }
+    let of = |key, field| source_of(key, field).expect("a source");
+    assert_eq!(of("h100", "memory_bytes"), "Data sheet: 80 GB HBM3 on 5120 bits, 50 MiB of L2.");
+    assert_eq!(of("h100", "clock_mhz"), "from h200: MLPerf system description: 1980 MHz.");
+    assert_eq!(of("l4", "launch_us"), "from rtx4090: Estimates.");
+    // A figure that a chain of cards takes over names the card that states it.
+    assert_eq!(
+        of("a100-80", "l1_clocks"),
+        "from h200: Records, fitted together: `calibration` says to what."
+    );
+    assert_eq!(source_of("mine", "clock_mhz"), None);
+}
+
+#[test]
+fn a_card_is_printed_with_its_sources() {
+    let text = with_sources(&find("h100").unwrap());
+    let clock = "\n# from h200: MLPerf system description: 1980 MHz.\nclock_mhz = 1980.0\n\n# from h200: Guide: 32 threads;";
+    assert!(text.contains(clock), "{text}");
+    let prose = |line: &str| line.starts_with("source = ") || line.starts_with("calibration = ");
+    assert!(text.lines().all(|line| prose(line) || line.len() <= 120), "{text}");
+    let own = from_toml("extends = \"h100\"").unwrap();
+    assert_eq!(with_sources(&own), own.to_toml());
 }
 
 #[test]
@@ -47,11 +87,11 @@ fn an_unknown_key_names_the_nearest_and_all() {
     assert_eq!(
         message,
         "no card \"h20\" among c870, c1060, gtx280, c2050, m2090, k20x, k40c, v100, \
-         rtx3090, a100-40, a100-80, h100, h200; did you mean h200?"
+         t4, rtx3090, a100-40, a100-80, h100, rtx4090, l4, h200, b200, rtx5090; did you mean h200?"
     );
     let message = find("a100_80").unwrap_err().to_string();
     assert!(message.contains("did you mean a100-80 or a100-40?"), "{message}");
-    assert_eq!(find("").unwrap_err().keys.len(), 13);
+    assert_eq!(find("").unwrap_err().keys.len(), 18);
 }
 
 #[test]
@@ -184,6 +224,10 @@ fn occupancy_is_the_calculators() {
         ("9.0", 256, 32, 100 << 10, (2, 16, SharedMemory)),
         ("9.0", 256, 32, 227 << 10, (1, 8, SharedMemory)),
         ("9.0", 384, 168, 0, (1, 12, Registers)),
+        ("10.0", 256, 32, 0, (8, 64, Warps)),
+        ("10.0", 256, 32, 227 << 10, (1, 8, SharedMemory)),
+        ("12.0", 64, 32, 0, (24, 48, Warps)),
+        ("12.0", 256, 32, 48 << 10, (2, 16, SharedMemory)),
     ] {
         assert_eq!(
             blocks(capability, threads, registers, shared),

@@ -97,7 +97,10 @@ mod tests {
         assert_eq!(key("NVIDIA H200", "9.0").as_deref(), Some("h200"));
         assert_eq!(key("NVIDIA H100 80GB HBM3", "9.0").as_deref(), Some("h100"));
         assert_eq!(key("Tesla V100-SXM2-16GB", "7.0").as_deref(), Some("v100"));
-        assert_eq!(key("NVIDIA L4", "8.9").as_deref(), Some("rtx3090"));
+        assert_eq!(key("NVIDIA L4", "8.9").as_deref(), Some("l4"));
+        assert_eq!(key("NVIDIA GeForce RTX 4090", "8.9").as_deref(), Some("rtx4090"));
+        assert_eq!(key("NVIDIA B300 SXM6 AC", "10.3").as_deref(), Some("b200"));
+        assert_eq!(key("Orin", "8.7").as_deref(), Some("rtx3090"));
         assert_eq!(key("none", "0.9"), None);
     }
 }
