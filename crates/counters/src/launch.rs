@@ -79,6 +79,24 @@ pub struct LaunchCounters {
     /// Of these, those of the integer units.
     #[serde(default)]
     pub integer_slots: u64,
+    /// Of these, those of the units for integer multiplication.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub multiply_slots: u64,
+    /// Of these, those of the units for special functions.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub special_slots: u64,
+    /// Of these, those of the units for double precision.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub double_slots: u64,
+    /// Of these, shuffles.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub shuffle_slots: u64,
+    /// Clocks of dependent instructions per warp, waits for global memory left out.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub chain_clocks: f64,
+    /// Atomics of the busiest sector of global memory: warps' requests, and steps that follow one another.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub busiest_atomics: [u64; 2],
     /// True if a barrier separates loads from stores in most blocks that store.
     pub phased: bool,
     /// Sums over all instructions.

@@ -19,6 +19,7 @@ mod block;
 mod by_site;
 mod distinct;
 mod host_pages;
+mod hot;
 mod l1;
 mod l2;
 mod launch;

@@ -9,6 +9,7 @@ mod barrier;
 mod block;
 mod builtin;
 mod call;
+mod chains;
 mod collective;
 mod compile;
 mod context;

@@ -3,6 +3,7 @@
 use super::block::{GROUP_SHIFT, Group};
 use super::by_site::BySite;
 use super::host_pages::{self, HostPages, OfHost};
+use super::hot::HotSectors;
 use super::l2::L2State;
 use super::observer::CounterObserver;
 use super::run::{Run, Totals};
@@ -124,6 +125,7 @@ impl CounterObservation {
         let mut counts = BySite::<Counts>::default();
         let mut worst = Worst::default();
         let mut totals = Totals::default();
+        let mut hot = HotSectors::default();
         let mut host_pages = HostPages::new(self.of_host.clone());
         for mut run in std::mem::take(self.pool.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             run.settle(&self.rules);
@@ -131,6 +133,7 @@ impl CounterObservation {
                 *counts.at(site) += *of_run;
             }
             worst.add(&run.worst);
+            hot.add(&run.hot);
             totals += run.totals;
             host_pages.add(&run.host_pages);
         }
@@ -138,11 +141,11 @@ impl CounterObservation {
         self.link.page_changes = host_pages.changes;
         self.link.pages_at_once = host_pages.at_once();
         let worst = worst.into_accesses(self.shape.grid);
-        let counters = LaunchCounters { worst, ..self.counters(&counts, &totals) };
+        let counters = LaunchCounters { worst, ..self.counters(&counts, &totals, &hot) };
         Finished { counters, l2: self.l2, managed: self.windows.finish_managed() }
     }
 
-    fn counters(&mut self, counts: &BySite<Counts>, totals: &Totals) -> LaunchCounters {
+    fn counters(&mut self, counts: &BySite<Counts>, totals: &Totals, hot: &HotSectors) -> LaunchCounters {
         let total: Counts = counts.iter().map(|(_, counts)| *counts).sum();
         let waits: f64 = (self.shape.waits.iter())
             .map(|&(site, turns)| counts.get(site).instructions as f64 / f64::from(turns))
@@ -152,6 +155,11 @@ impl CounterObservation {
             let each = counts.iter().filter_map(|(site, counts)| Some((counts, known(site)?)));
             each.map(|(counts, slots)| counts.instructions * u64::from(of(slots))).sum()
         };
+        let chain = counts.iter().filter_map(|(site, counts)| {
+            Some(counts.instructions as f64 * f64::from(*self.shape.chains.get(site as usize)?))
+        });
+        let each_warp = |sum: f64| if totals.warps == 0 { 0.0 } else { sum / totals.warps as f64 };
+        let chain_clocks = each_warp(chain.sum());
         let (mut dram_read, mut dram_written) = (self.dram_read, self.dram_written);
         if self.l2.card().l2_bytes == 0 {
             // Without a cache, memory sees the transactions.
@@ -169,9 +177,15 @@ impl CounterObservation {
             resident_warps: self.shape.occupancy.warps,
             residency: Some(self.shape.occupancy.residency),
             windows: totals.blocks.div_ceil(self.rules.cut.window),
-            round_trips: if totals.warps == 0 { 0.0 } else { waits / totals.warps as f64 },
+            round_trips: each_warp(waits),
+            chain_clocks,
             issue_slots: slots(|slots| slots.issued),
             integer_slots: slots(|slots| slots.integer),
+            multiply_slots: slots(|slots| slots.multiply),
+            special_slots: slots(|slots| slots.special),
+            double_slots: slots(|slots| slots.double),
+            shuffle_slots: slots(|slots| slots.shuffle),
+            busiest_atomics: hot.busiest(),
             phased: totals.phased * 2 > totals.storing,
             total,
             l2_sectors_read: total.loads.l2_sectors + total.local_loads.l2_sectors,

@@ -80,6 +80,9 @@ impl CounterObserver {
 
     #[inline(always)]
     fn global(&mut self, at: At, access: &Access<'_>) {
+        if matches!(access.operation, Operation::Atomic | Operation::Reduction) {
+            self.run.hot.note(access.addresses, access.active);
+        }
         #[cfg(target_arch = "x86_64")]
         if self.rules.level == Level::Avx2 {
             // SAFETY: this level is set only where the computer supports it.

@@ -3,6 +3,7 @@
 use super::block::{BlockMemory, Group};
 use super::by_site::BySite;
 use super::host_pages::{HostPages, OfHost};
+use super::hot::HotSectors;
 use super::shape::Rules;
 use super::shared::SharedMemory;
 use super::steady::Memo;
@@ -52,6 +53,7 @@ pub(super) struct Run {
     pub(super) memos: BySite<Memo>,
     pub(super) worst: Worst,
     pub(super) totals: Totals,
+    pub(super) hot: HotSectors,
     pub(super) memory: BlockMemory,
     /// Groups that blocks touched, block after block.
     pub(super) groups: Vec<Group>,
@@ -71,6 +73,7 @@ impl Run {
             memos: BySite::default(),
             worst: Worst::default(),
             totals: Totals::default(),
+            hot: HotSectors::default(),
             memory: BlockMemory::new(rules.l1.share, rules.merge),
             groups: Vec::new(),
             parts: Vec::new(),

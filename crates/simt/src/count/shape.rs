@@ -45,6 +45,9 @@ pub struct LaunchShape {
     pub waits: Vec<(u32, u32)>,
     /// Issue slots of each site, for [`Counters::instructions`](crate::model::Counters::instructions).
     pub slots: Vec<Slots>,
+    /// [Clocks of dependent instructions](SiteInfo::chain_clocks) of each site, for
+    /// [`Counters::chain_clocks`](crate::model::Counters::chain_clocks).
+    pub chains: Vec<f32>,
     /// Managed and pinned memory, ascending. An empty list costs nothing.
     pub ranges: Vec<Range>,
 }
@@ -62,6 +65,7 @@ impl LaunchShape {
             bank_mode: BankMode::default(),
             waits: waits.collect(),
             slots: sites.iter().map(|site| site.slots).collect(),
+            chains: sites.iter().map(|site| site.chain_clocks).collect(),
             ranges: Vec::new(),
         }
     }

@@ -7,6 +7,7 @@ mod parameter;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::chains;
 use super::error::LoadError;
 use super::flow;
 use super::layout::{ALWAYS, Fill, Layout};
@@ -96,6 +97,9 @@ impl<'a> Compiler<'a> {
             self.sites[*site as usize].waits_before = true;
             self.sites[*site as usize].turns_together = *turns;
         }
+        for (site, clocks) in (first as usize..).zip(chains::find(body, &cfg, &self.uses, first)) {
+            self.sites[site].chain_clocks = clocks;
+        }
         let live = Liveness::new(&cfg, &layout, &self.uses, (&self.steps, &self.rare), first);
         let cells = layout.cells().map_err(wrong)?;
         let changing = |when: Changes| {
@@ -174,6 +178,7 @@ impl Unit<'_, '_> {
             source: Vec::new(),
             waits_before: false,
             turns_together: 1,
+            chain_clocks: 0.0,
             op: Op::Ret,
             slots: Slots::of(&Op::Ret),
         });

@@ -26,6 +26,8 @@ pub struct SiteInfo {
     pub waits_before: bool,
     /// Loop iterations whose loads it waits for together, because ptxas unrolls the loop; 1 elsewhere.
     pub turns_together: u32,
+    /// Clocks by which it makes the longest chain of dependent instructions of its basic block longer.
+    pub chain_clocks: f32,
     /// Estimated machine instructions.
     pub slots: Slots,
 }
@@ -78,6 +80,7 @@ impl SiteInfo {
             source: source.collect(),
             waits_before: false,
             turns_together: 1,
+            chain_clocks: 0.0,
         }
     }
 
