@@ -2,12 +2,16 @@
 
 use crate::{
     cases::Half,
+    page,
     row::{self, Row},
 };
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use simt::{cards, count::Modelled};
-use std::path::PathBuf;
+use simt::{
+    cards::{self, Card},
+    count::Modelled,
+};
+use std::{fs, path::PathBuf};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -15,7 +19,7 @@ pub(crate) struct Options {
     measured: PathBuf,
     /// Rows of a simulated card; their times are computed again from their counters, by the model as it is
     simulated: PathBuf,
-    /// The card that was simulated
+    /// The card that was simulated: a built-in one, or a file with other constants of the time model
     #[arg(long, default_value = "h200")]
     card: String,
     /// Shows one half alone
@@ -24,6 +28,12 @@ pub(crate) struct Options {
     /// Shows the model's terms beside each ratio
     #[arg(long)]
     terms: bool,
+    /// Writes the errors of both halves into this page, between its markers
+    #[arg(long)]
+    page: Option<PathBuf>,
+    /// Draws the distribution of the errors into this file, as SVG
+    #[arg(long)]
+    picture: Option<PathBuf>,
 }
 
 /// A case in both files.
@@ -61,9 +71,19 @@ impl Errors {
     }
 }
 
+impl Options {
+    fn card(&self) -> Result<Card> {
+        if !self.card.ends_with(".toml") {
+            return Ok(cards::find(&self.card)?);
+        }
+        let text = fs::read_to_string(&self.card).with_context(|| format!("cannot read {}", self.card))?;
+        Ok(cards::from_toml(&text)?)
+    }
+}
+
 /// Pairs rows of both files by kernel and parameters; rows that failed verification count nowhere.
 pub(crate) fn pairs(options: &Options) -> Result<Vec<Pair>> {
-    let card = cards::find(&options.card)?;
+    let card = options.card()?;
     let (measured, simulated) = (row::read(&options.measured)?, row::read(&options.simulated)?);
     let mut pairs = Vec::new();
     for measured in measured.into_iter().filter(|row| row.fault.is_none()) {
@@ -80,7 +100,7 @@ pub(crate) fn pairs(options: &Options) -> Result<Vec<Pair>> {
 }
 
 pub(crate) fn judge(options: &Options) -> Result<()> {
-    let card = cards::find(&options.card)?;
+    let card = options.card()?;
     let mut pairs = pairs(options)?;
     pairs.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
     println!("ratio  measured us  set     category    kernel");
@@ -106,6 +126,12 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
                 100.0 * errors.p90
             );
         }
+    }
+    if let Some(file) = &options.page {
+        page::write(file, &pairs)?;
+    }
+    if let Some(file) = &options.picture {
+        page::draw(file, &pairs)?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ mod cases;
 mod data;
 mod judge;
 mod measure;
+mod page;
 mod row;
 
 use anyhow::{Context, Result, bail};

@@ -94,9 +94,12 @@ pub struct LaunchCounters {
     /// Clocks of dependent instructions per warp, waits for global memory left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub chain_clocks: f64,
-    /// Atomics of the busiest sector of global memory: warps' requests, and steps that follow one another.
+    /// Addresses of atomics in the busiest 256 bytes of global memory, summed over requests.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub busiest_atomics: [u64; 2],
+    pub busiest_atomics: u64,
+    /// Instructions of the multiprocessor that issues most of them over the mean of all; 0 if unknown.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub imbalance: f64,
     /// True if a barrier separates loads from stores in most blocks that store.
     pub phased: bool,
     /// Sums over all instructions.

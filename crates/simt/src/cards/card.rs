@@ -110,6 +110,12 @@ card! {
     issue_per_clock: f64,
     /// Integer additions, comparisons, logic and shifts among these, per clock and multiprocessor.
     integer_per_clock: f64,
+    /// Integer multiplications among these, per clock and multiprocessor.
+    multiply_per_clock: f64,
+    /// Special functions and conversions from floats among these, per clock and multiprocessor.
+    special_per_clock: f64,
+    /// Instructions of double precision among these, per clock and multiprocessor.
+    double_per_clock: f64,
     /// Shared-memory wavefronts per clock and multiprocessor.
     wavefronts_per_clock: f64,
     /// Device memory in bytes.
@@ -144,8 +150,11 @@ card! {
     l2_latency_ns: f64,
     /// Latency in clocks of a load that hits in L1.
     l1_clocks: f64,
-    /// Calibration: clocks by which an integer instruction delays its warp, if no other warp hides it.
-    integer_clocks: f64,
+    /// Calibration: the share of the [clocks of dependent instructions](crate::exec::SiteInfo::chain_clocks) by which they
+    /// delay their warp; 0 where other constants include them.
+    chain_share: f64,
+    /// Calibration: loads of a warp that wait together, at most.
+    loads_in_flight: f64,
     /// Calibration: delay of the last of several loads for each doubling of their number, in nanoseconds.
     straggler_ns: f64,
     /// Calibration: clocks between the starts of two blocks on a multiprocessor.
@@ -154,6 +163,13 @@ card! {
     constant_clocks: f64,
     /// Calibration: extra time of L2 for a sector that a block writes again, in sectors.
     rewrite_sectors: f64,
+    /// Calibration: clocks of the whole L2 for a sector that an atomic changes, or that a store fills in part, beside the
+    /// sector's own time.
+    l2_update_clocks: f64,
+    /// Calibration: clocks between two atomics in the same 256 bytes of global memory.
+    atomic_clocks: f64,
+    /// Calibration: clocks of a wavefront of atomics in shared memory.
+    shared_atomic_clocks: f64,
     /// Calibration: time of a warp beside its latencies, in nanoseconds: block start, arithmetic, exit.
     warp_overhead_ns: f64,
     /// Calibration: the share of the peak bandwidth that reads without gaps reach, and, less
@@ -225,6 +241,10 @@ impl Card {
             ("clock_mhz", self.clock_mhz),
             ("issue_per_clock", self.issue_per_clock),
             ("integer_per_clock", self.integer_per_clock),
+            ("loads_in_flight", self.loads_in_flight),
+            ("multiply_per_clock", self.multiply_per_clock),
+            ("special_per_clock", self.special_per_clock),
+            ("double_per_clock", self.double_per_clock),
             ("wavefronts_per_clock", self.wavefronts_per_clock),
             ("dram_gb_per_s", self.dram_gb_per_s),
             ("host_link_gb_per_s", self.host_link_gb_per_s),
@@ -243,7 +263,10 @@ impl Card {
             ("launch_us", self.launch_us),
             ("l2_latency_ns", self.l2_latency_ns),
             ("l1_clocks", self.l1_clocks),
-            ("integer_clocks", self.integer_clocks),
+            ("chain_share", self.chain_share),
+            ("l2_update_clocks", self.l2_update_clocks),
+            ("atomic_clocks", self.atomic_clocks),
+            ("shared_atomic_clocks", self.shared_atomic_clocks),
             ("straggler_ns", self.straggler_ns),
             ("block_clocks", self.block_clocks),
             ("constant_clocks", self.constant_clocks),

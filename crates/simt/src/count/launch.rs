@@ -3,7 +3,7 @@
 use crate::cards::Card;
 use crate::exec::SiteInfo;
 use crate::model::{Counters, LaunchTime, Touched};
-use counters::{Access, Counts, DramCounts, LaunchCounters};
+use counters::{Access, Counts, DramCounts, LaunchCounters, MemoryCounts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,6 +20,12 @@ pub type SourcePlace = Option<(Arc<str>, u32)>;
 fn place(sites: &[SiteInfo], site: u32) -> SourcePlace {
     let place = sites.get(site as usize)?.user_line()?;
     Some((place.file.clone(), place.line))
+}
+
+/// Sectors that stores fill in part, those left out that the block has written before: the sectors beyond what the bytes would
+/// fill.
+fn partial(stores: &MemoryCounts) -> f64 {
+    stores.sectors.saturating_sub(stores.ideal_sectors()).saturating_sub(stores.rewritten) as f64
 }
 
 /// Results derived from counters, for the card on which they were counted.
@@ -49,19 +55,29 @@ impl Modelled for LaunchCounters {
         Counters {
             blocks: self.blocks as f64,
             warps: self.warps as f64,
+            imbalance: self.imbalance,
             resident_warps: f64::from(self.resident_warps),
             round_trips: self.round_trips,
             barriers: share(total.barriers, self.blocks),
             // Records from before slots were counted have none.
             instructions: if self.issue_slots == 0 { total.instructions } else { self.issue_slots } as f64,
             integer: self.integer_slots as f64,
+            multiply: self.multiply_slots as f64,
+            special: self.special_slots as f64,
+            double: self.double_slots as f64,
+            shuffles: self.shuffle_slots as f64,
+            chain_clocks: self.chain_clocks,
             requests: memory.requests as f64,
             straddling: memory.straddling as f64,
             l1_turns: memory.turns as f64,
             l1_hit_share: share(total.loads.requests_in_l1, total.loads.requests),
             lines_a_load: share(total.loads.lines, total.loads.requests),
+            loads: total.loads.requests as f64,
             stores: total.stores.requests as f64,
             rewritten: total.stores.rewritten as f64,
+            updates: total.atomics.l2_sectors as f64 + partial(&total.stores),
+            busiest_atomics: self.busiest_atomics as f64,
+            shared_atomics: total.shared_atomics.wavefronts as f64,
             constant_turns: (total.constant.requests + total.constant.replays) as f64,
             l2_sectors_read: self.l2_sectors_read as f64,
             l2_sectors_written: self.l2_sectors_written as f64,

@@ -1,9 +1,10 @@
 //! Observes a launch for counting: combines the results of its runs in the order of blocks.
 
+use super::balance::Balance;
 use super::block::{GROUP_SHIFT, Group};
 use super::by_site::BySite;
 use super::host_pages::{self, HostPages, OfHost};
-use super::hot::HotSectors;
+use super::hot::HotPieces;
 use super::l2::L2State;
 use super::observer::CounterObserver;
 use super::run::{Run, Totals};
@@ -57,6 +58,7 @@ pub struct CounterObservation {
     dram_read: DramCounts,
     dram_written: DramCounts,
     link: LinkCounts,
+    balance: Balance,
 }
 
 /// Executes a launch and counts it in `counters`.
@@ -111,6 +113,7 @@ impl CounterObservation {
             dram_read: DramCounts::default(),
             dram_written: DramCounts::default(),
             link: LinkCounts::default(),
+            balance: Balance::new(l2.card().multiprocessors, rules.cut.window),
             shape,
             l2,
         }
@@ -125,7 +128,7 @@ impl CounterObservation {
         let mut counts = BySite::<Counts>::default();
         let mut worst = Worst::default();
         let mut totals = Totals::default();
-        let mut hot = HotSectors::default();
+        let mut hot = HotPieces::default();
         let mut host_pages = HostPages::new(self.of_host.clone());
         for mut run in std::mem::take(self.pool.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             run.settle(&self.rules);
@@ -145,7 +148,7 @@ impl CounterObservation {
         Finished { counters, l2: self.l2, managed: self.windows.finish_managed() }
     }
 
-    fn counters(&mut self, counts: &BySite<Counts>, totals: &Totals, hot: &HotSectors) -> LaunchCounters {
+    fn counters(&mut self, counts: &BySite<Counts>, totals: &Totals, hot: &HotPieces) -> LaunchCounters {
         let total: Counts = counts.iter().map(|(_, counts)| *counts).sum();
         let waits: f64 = (self.shape.waits.iter())
             .map(|&(site, turns)| counts.get(site).instructions as f64 / f64::from(turns))
@@ -186,6 +189,7 @@ impl CounterObservation {
             double_slots: slots(|slots| slots.double),
             shuffle_slots: slots(|slots| slots.shuffle),
             busiest_atomics: hot.busiest(),
+            imbalance: self.balance.imbalance(),
             phased: totals.phased * 2 > totals.storing,
             total,
             l2_sectors_read: total.loads.l2_sectors + total.local_loads.l2_sectors,
@@ -273,6 +277,7 @@ impl Observation for CounterObservation {
             self.windows.add_partitions(traffic);
         }
         self.windows.add_trails(run.trails.done.drain(..));
+        run.blocks.drain(..).for_each(|instructions| self.balance.deal(instructions));
         run.parts.clear();
         run.groups.clear();
         run.partitions.clear();

@@ -3,7 +3,7 @@
 use super::block::{BlockMemory, Group};
 use super::by_site::BySite;
 use super::host_pages::{HostPages, OfHost};
-use super::hot::HotSectors;
+use super::hot::HotPieces;
 use super::shape::Rules;
 use super::shared::SharedMemory;
 use super::steady::Memo;
@@ -53,7 +53,11 @@ pub(super) struct Run {
     pub(super) memos: BySite<Memo>,
     pub(super) worst: Worst,
     pub(super) totals: Totals,
-    pub(super) hot: HotSectors,
+    pub(super) hot: HotPieces,
+    /// Instructions of each ended block.
+    pub(super) blocks: Vec<u64>,
+    /// Instructions of the blocks before the current one.
+    instructions: u64,
     pub(super) memory: BlockMemory,
     /// Groups that blocks touched, block after block.
     pub(super) groups: Vec<Group>,
@@ -73,7 +77,9 @@ impl Run {
             memos: BySite::default(),
             worst: Worst::default(),
             totals: Totals::default(),
-            hot: HotSectors::default(),
+            hot: HotPieces::default(),
+            blocks: Vec::new(),
+            instructions: 0,
             memory: BlockMemory::new(rules.l1.share, rules.merge),
             groups: Vec::new(),
             parts: Vec::new(),
@@ -121,6 +127,9 @@ impl Run {
 
     /// Ends a block of this window.
     pub(super) fn end_block(&mut self, window: u64) {
+        let instructions = self.counts.iter().map(|(_, counts)| counts.instructions).sum();
+        self.blocks.push(instructions - self.instructions);
+        self.instructions = instructions;
         self.memory.end_block(&mut self.groups);
         self.trails.end_block(window);
         self.host_pages.end_block();

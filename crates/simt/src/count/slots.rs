@@ -65,6 +65,11 @@ const fn integers(count: u8) -> Slots {
 }
 
 impl Slots {
+    /// Returns true for a sequence that ends in a branch to its rare cases: a division or a correctly rounded root.
+    pub fn is_sequence(&self) -> bool {
+        self.issued >= 8 && self.special > 0
+    }
+
     /// Returns the slots of an instruction.
     pub fn of(op: &Op) -> Self {
         match op {
@@ -145,7 +150,7 @@ fn of_integer(op: &Integer) -> Slots {
         }
         // The same in 64 bits, a subroutine.
         IntegerVerb::Div | IntegerVerb::Rem => {
-            Slots { integer: 40, multiply: 24, special: 3, ..plain(80, 320) }
+            Slots { integer: 56, multiply: 32, special: 3, ..plain(110, 600) }
         }
         IntegerVerb::Mul | IntegerVerb::Mad if op.part != Some(Part::Wide) && wide => {
             Slots { multiply: 3, ..plain(3, 12) }
@@ -165,8 +170,8 @@ fn of_float(op: &Float) -> Slots {
     let approximate = op.accuracy == Some(Accuracy::Approximate);
     if op.scalar == ScalarType::F64 {
         return match op.verb {
-            Div => Slots { double: 9, special: 1, ..plain(16, 110) },
-            Rcp | Sqrt | Rsqrt => Slots { double: 8, special: 1, ..plain(14, 100) },
+            Div => Slots { double: 9, special: 1, ..plain(16, 220) },
+            Rcp | Sqrt | Rsqrt => Slots { double: 8, special: 1, ..plain(14, 260) },
             _ => Slots { double: 1, ..plain(1, 8) },
         };
     }
@@ -235,6 +240,6 @@ mod tests {
         assert_eq!(of("ld.global.b32"), ([0; 4], 1));
         // Sequences.
         assert_eq!(of("div.rn.f32"), ([0, 2, 0, 0], 56));
-        assert_eq!(of("div.rn.f64"), ([0, 1, 9, 0], 110));
+        assert_eq!(of("div.rn.f64"), ([0, 1, 9, 0], 220));
     }
 }

@@ -101,23 +101,37 @@ impl LaunchTime {
             counters.l2_sectors_read + counters.l2_sectors_written + card.rewrite_sectors * rewritten;
         let l2 =
             if card.l2_bytes == 0 { 0.0 } else { sectors * SECTOR_BYTES as f64 / (card.l2_gb_per_s * 1e9) };
+        // Sectors that L2 changes take longer than those that it only reads or replaces, and a slice changes one address after
+        // another.
+        let clock = card.clock_mhz * 1e6;
+        let l2 = (l2 + counters.updates * card.l2_update_clocks / clock)
+            .max(counters.busiest_atomics * card.atomic_clocks / clock);
 
         // With few blocks, some multiprocessors have one block more than others, or none.
         let share = counters.blocks / multiprocessors;
         let uneven = if share > 0.0 { share.ceil() / share } else { 1.0 };
-        let wavefronts = counters.shared_wavefronts + counters.requests.max(counters.l1_turns);
+        // Where blocks differ, the multiprocessor counts that has most to do.
+        let unlike = (counters.imbalance / uneven).max(1.0);
+        let uneven = uneven * unlike;
+        let wavefronts = counters.shared_wavefronts
+            + counters.shared_atomics * (card.shared_atomic_clocks - 1.0)
+            + counters.shuffles
+            + counters.requests.max(counters.l1_turns);
         let on_chip = (wavefronts / card.wavefronts_per_clock)
             .max(counters.constant_turns * card.constant_clocks)
             / clocks
             * uneven;
         let issue = (counters.instructions / card.issue_per_clock)
             .max(counters.integer / card.integer_per_clock)
+            .max(counters.multiply / card.multiply_per_clock)
+            .max(counters.special / card.special_per_clock)
+            .max(counters.double / card.double_per_clock)
             / clocks
             * uneven;
 
         let rounds = per(counters.warps, multiprocessors * counters.resident_warps);
         let rounds = if rounds > 0.0 { rounds.max(1.0) } else { 0.0 };
-        let waits = rounds * warp_seconds(counters, card);
+        let waits = rounds * warp_seconds(counters, card) * unlike;
         let starts = share * card.block_clocks / (card.clock_mhz * 1e6);
         let latency = smooth_maximum(&[waits, starts], card.sharpness);
         // Data from device memory streams through L2, so the two overlap.
@@ -158,7 +172,10 @@ fn dram_seconds(touched: &Touched, card: &Card) -> f64 {
 
 /// Time in seconds that a warp takes when only its own dependences delay it.
 fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
-    let Counters { round_trips, barriers, warps, .. } = *counters;
+    let Counters { barriers, warps, .. } = *counters;
+    // ptxas keeps a bounded number of loads in flight, since each needs a register.
+    let batches = if warps == 0.0 { 0.0 } else { counters.loads / warps / card.loads_in_flight };
+    let round_trips = counters.round_trips.max(if counters.round_trips > 0.0 { batches } else { 0.0 });
     // Data that L1 holds had to be fetched once: at least the first wait is for L2 or device memory.
     let far = (round_trips * (1.0 - counters.l1_hit_share)).max(round_trips.min(1.0));
     let missed = share_of_memory(counters, card);
@@ -168,8 +185,7 @@ fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
     let warps_of_block = if counters.blocks > 0.0 { warps / counters.blocks } else { 1.0 };
     let doublings =
         far * counters.lines_a_load.max(1.0).log2() + far.min(barriers) * warps_of_block.max(1.0).log2();
-    let integer = if warps == 0.0 { 0.0 } else { counters.integer / warps };
-    let clocks = (round_trips - far) * card.l1_clocks + integer * card.integer_clocks;
+    let clocks = (round_trips - far) * card.l1_clocks + counters.chain_clocks * card.chain_share;
     let ns = card.warp_overhead_ns + far * far_ns + doublings * missed * card.straggler_ns;
     ns * 1e-9 + clocks / (card.clock_mhz * 1e6)
 }

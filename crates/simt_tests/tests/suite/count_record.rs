@@ -72,6 +72,7 @@ fn by_line_of_the_source() {
         source,
         waits_before: false,
         turns_together: 1,
+        chain_clocks: 0.0,
         op: op(opcode),
         slots: Slots::of(&op(opcode)),
     };
