@@ -9,13 +9,17 @@
 //! | term | what it is |
 //! | --- | --- |
 //! | `dram` | device memory: granules, lines and pages moved, over the read bandwidth; more where reads alternate with writes |
-//! | `l2` | all sectors that reach L2, over L2's bandwidth; a sector that a block writes in several stores costs L2 several times its own time, unless the stores merge on the way |
-//! | `on_chip` | shared-memory wavefronts and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time |
-//! | `issue` | machine instructions over the schedulers' issue rate; integer ones over half that rate, and a 64-bit one is two |
-//! | `latency` | Little's law: waves of resident warps, each as long as a warp's waits for memory, and longer where it waits for the last of several lines or warps; also the rate at which blocks start, one in 152 clocks per multiprocessor |
+//! | `l2` | all sectors that reach L2, over L2's bandwidth; a sector that a block writes in several stores costs L2 several times its own time, unless the stores merge on the way; parts of lines that atomics and scattered stores change take longer; atomics within 256 bytes follow one another |
+//! | `on_chip` | shared-memory wavefronts, shuffles and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time |
+//! | `issue` | machine instructions over the schedulers' issue rate; those of each unit over its own: integers, multiplications, special functions, double precision |
+//! | `latency` | Little's law: waves of resident warps, each as long as a warp's waits for memory and its chains of dependent instructions, and longer where it waits for the last of several lines or warps; also the rate at which blocks start, one in 152 clocks per multiprocessor |
+//!
+//! Where blocks differ in their instructions, the multiprocessor that issues most of them counts for issue, on-chip memory and
+//! latency.
 //!
 //! Warps of a block run side by side: sectors that one warp loads into L1 are hits for the warps that reach the same
-//! point later. Where ptxas unrolls a loop, a warp waits for the loads of several iterations together.
+//! point later. ptxas moves the loads of a basic block together, as far as their addresses, stores and barriers allow, and
+//! unrolls small loops: a warp waits for these loads together, up to a number that registers limit.
 //!
 //! # Fitted and assumed constants
 //!
@@ -34,6 +38,11 @@
 //!   and parts of lines take 7 to 17% longer to write, and 9 to 18% less to read, than the model says (prototypes in
 //!   CUDA C++ that are not kept). A page has 256 bytes because distance beyond that costs little: of 16 strides of 128
 //!   bytes to 2 KiB, none of them fitted, the median error is 3.7% and the worst 12%.
+//! - **The H200's units, atomics and chains.** The rates of units are the programming guide's, the clocks of dependent
+//!   instructions those of publications ([`Slots`](crate::count::Slots)). The clocks of sectors that L2 changes, of atomics to
+//!   one place and of atomics in shared memory, and the loads in flight, are from kernels of the program `fidelity` that are
+//!   in its seen half. The latencies of L2 and DRAM were raised, and the overhead of a warp lowered by as much, so that a
+//!   warp with one round trip takes as long as before: chains of loads tell the two apart.
 //! - **The H200's link.** Fitted to rows of `unified` over 0.5 and 1 GiB: the bandwidth that kernels get of pinned
 //!   memory, the cost of requests that straddle lines and of pages that the TLB does not reach
 //!   ([`host_access_seconds`], [`look_up_seconds`]), the host's part of a fault ([`unified::service_seconds`]), and

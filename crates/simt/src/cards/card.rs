@@ -163,7 +163,7 @@ card! {
     constant_clocks: f64,
     /// Calibration: extra time of L2 for a sector that a block writes again, in sectors.
     rewrite_sectors: f64,
-    /// Calibration: clocks of the whole L2 for a sector that an atomic changes, or that a store fills in part, beside the
+    /// Calibration: clocks of the whole L2 for a part of a line that an atomic or a scattered store changes, beside the
     /// sector's own time.
     l2_update_clocks: f64,
     /// Calibration: clocks between two atomics in the same 256 bytes of global memory.

@@ -22,10 +22,10 @@ fn place(sites: &[SiteInfo], site: u32) -> SourcePlace {
     Some((place.file.clone(), place.line))
 }
 
-/// Sectors that stores fill in part, those left out that the block has written before: the sectors beyond what the bytes would
-/// fill.
-fn partial(stores: &MemoryCounts) -> f64 {
-    stores.sectors.saturating_sub(stores.ideal_sectors()).saturating_sub(stores.rewritten) as f64
+/// Lines that stores touch beyond those that their sectors would fill, sectors left out that the block has written before.
+/// Each is a transaction of L2's for a part of a line.
+fn scattered(stores: &MemoryCounts) -> f64 {
+    stores.lines.saturating_sub(stores.sectors / 4).saturating_sub(stores.rewritten) as f64
 }
 
 /// Results derived from counters, for the card on which they were counted.
@@ -75,7 +75,7 @@ impl Modelled for LaunchCounters {
             loads: total.loads.requests as f64,
             stores: total.stores.requests as f64,
             rewritten: total.stores.rewritten as f64,
-            updates: total.atomics.l2_sectors as f64 + partial(&total.stores),
+            updates: total.atomics.l2_sectors as f64 + scattered(&total.stores),
             busiest_atomics: self.busiest_atomics as f64,
             shared_atomics: total.shared_atomics.wavefronts as f64,
             constant_turns: (total.constant.requests + total.constant.replays) as f64,

@@ -48,6 +48,10 @@ pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, first: u32) -> Vec<f32> 
                     operands.copied().max().unwrap_or(0).max(if slots.issued > 0 { issued } else { 0 });
                 issued += u32::from(slots.issued);
                 let done = start + u32::from(slots.clocks);
+                if slots.is_sequence() {
+                    // It branches to its rare cases, so nothing moves across it.
+                    issued = issued.max(done);
+                }
                 ready.extend(uses.results(place).iter().map(|slot| (slot.cell, done)));
                 if done > end {
                     added[at as usize] += (done - end) as f32 / copies as f32;

@@ -62,8 +62,8 @@ pub struct Counters {
     pub stores: f64,
     /// Sectors of stores to sectors that the same block has already written.
     pub rewritten: f64,
-    /// Sectors that L2 reads, changes and writes: those of atomics, and those that a store fills in part. Sectors that the
-    /// block writes again are [`rewritten`](Self::rewritten) and not among these.
+    /// Parts of lines that L2 changes: sectors of atomics, and lines that stores touch beyond those that their sectors would
+    /// fill. Sectors that the block writes again are [`rewritten`](Self::rewritten) and not among these.
     pub updates: f64,
     /// Addresses of atomics in the busiest 256 bytes, summed over requests.
     pub busiest_atomics: f64,
