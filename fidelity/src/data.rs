@@ -20,7 +20,7 @@ pub(crate) fn doubles(n: usize, seed: u64) -> Vec<f64> {
 
 /// Words below a limit.
 pub(crate) fn words(n: usize, limit: u32, seed: u64) -> Vec<u32> {
-    (0..n).map(|i| (u64::from(mix(i, seed)) * u64::from(limit) >> 32) as u32).collect()
+    (0..n).map(|i| ((u64::from(mix(i, seed)) * u64::from(limit)) >> 32) as u32).collect()
 }
 
 /// Bytes.

@@ -4,6 +4,8 @@
 //! `fidelity judge MEASURED SIMULATED` compares two such files. Half of the kernels are never looked at while the model is
 //! changed; [`Half::of`](cases::Half::of) says which.
 
+#![allow(clippy::needless_range_loop, reason = "references read as the kernels do, by index")]
+
 mod case;
 mod cases;
 mod data;

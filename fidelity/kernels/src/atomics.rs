@@ -22,7 +22,7 @@ pub unsafe fn sum_per_warp(n: u32, values: *const f32, sum: *mut f32) {
     let i = index();
     let value = if i < n as usize { *values.add(i) } else { 0.0 };
     let total = warp_sum(value);
-    if i % 32 == 0 {
+    if i.is_multiple_of(32) {
         mid::atomic_fetch_add_f32_device(sum, Relaxed, total);
     }
 }

@@ -184,7 +184,7 @@ pub unsafe fn pathfinder(columns: u32, wall: *const i32, cost: *const i32, resul
         *previous.add(thread) = *current.add(thread);
         thread::sync_threads();
     }
-    if thread >= 20 && thread < 236 && x - 20 < columns {
+    if (20..236).contains(&thread) && x - 20 < columns {
         *result.add(x - 20) = *previous.add(thread);
     }
 }

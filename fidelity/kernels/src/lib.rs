@@ -2,6 +2,7 @@
 //! neural networks. Each is written from the algorithm's description. They take raw pointers, as their models do; the
 //! program `fidelity` launches them with buffers of the sizes that it states.
 #![no_std]
+#![allow(unused_imports, reason = "the host has some of the float functions itself")]
 
 pub mod algebra;
 pub mod atomics;

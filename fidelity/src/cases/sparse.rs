@@ -8,7 +8,8 @@ use crate::{
 
 pub(super) fn add(set: &mut Set) {
     for (name, per_row) in [("spmv_csr_scalar", 1), ("spmv_csr_vector", 32)] {
-        let shapes: [(&str, fn() -> Rows); 2] = [
+        type Shape = (&'static str, fn() -> Rows);
+        let shapes: [Shape; 2] = [
             ("rows=262144 mesh width=8", || Rows::banded(1 << 18, 8, 1000, 1)),
             ("rows=131072 random mean=24", || Rows::random(1 << 17, 1 << 17, 24, 1)),
         ];
