@@ -32,13 +32,6 @@ enum Lanes<'a> {
     Listed { list: &'a str, base: &'a str },
 }
 
-/// How a function of the module is given its addresses: as in [`Lanes`].
-#[derive(Clone, Copy)]
-enum Way {
-    Steps,
-    Listed,
-}
-
 /// Most bytes between adjacent lanes whose sums cannot overflow.
 const FARTHEST: i64 = 1 << 40;
 
@@ -548,30 +541,29 @@ impl Emitter<'_> {
                 0 => start.to_owned(),
                 offset => emitter.let_(format!("add i64 {start}, {offset}")),
             };
-            let (way, arguments) = match place {
-                Lanes::Steps { host, step } => (Way::Steps, format!("i64 {}, i64 {step}", moved(self, host))),
-                Lanes::Listed { list, base } => {
-                    (Way::Listed, format!("ptr {list}, i64 {}", moved(self, base)))
-                }
+            let arguments = match place {
+                Lanes::Steps { host, step } => format!("i64 {}, i64 {step}", moved(self, host)),
+                Lanes::Listed { list, base } => format!("ptr {list}, i64 {}", moved(self, base)),
             };
             if plain.is_load {
-                let function = self.lane_function(way, true, bits);
+                let function = self.lane_function(place, true, bits);
                 let loaded = self.let_(format!("call {kind} @{function}({arguments})"));
                 let value = self.extended(&loaded, true, bits, bits_of(slot.width), plain.sign_bits);
                 self.write(*slot, &Value::Vector(value), None);
             } else {
-                let function = self.lane_function(way, false, bits);
+                let function = self.lane_function(place, false, bits);
                 let value = self.stored(*slot, bits);
                 self.emit(format!("call void @{function}({arguments}, {kind} {value})"));
             }
         }
     }
 
-    /// Returns the name of the function that loads or stores 32 lanes of this many bits one by one, in order.
-    fn lane_function(&mut self, way: Way, loads: bool, bits: u32) -> String {
-        let (name, parameters) = match way {
-            Way::Steps => ("steps", "i64 %base, i64 %step"),
-            Way::Listed => ("listed", "ptr %list, i64 %base"),
+    /// Returns the name of the function that loads or stores 32 lanes of this many bits one by one, in order. It is given its
+    /// addresses in the way of `place`.
+    fn lane_function(&mut self, place: Lanes<'_>, loads: bool, bits: u32) -> String {
+        let (name, parameters) = match place {
+            Lanes::Steps { .. } => ("steps", "i64 %base, i64 %step"),
+            Lanes::Listed { .. } => ("listed", "ptr %list, i64 %base"),
         };
         let verb = if loads { "load" } else { "store" };
         let (name, kind) = (format!("{verb}_{name}_{bits}"), lanes(bits));
@@ -581,10 +573,10 @@ impl Emitter<'_> {
         };
         text.push_str(" noinline ATTRIBUTES {\n");
         for lane in 0..32 {
-            match way {
-                Way::Steps if lane == 0 => _ = writeln!(text, "  %a0 = add i64 %base, 0"),
-                Way::Steps => _ = writeln!(text, "  %a{lane} = add i64 %a{}, %step", lane - 1),
-                Way::Listed => {
+            match place {
+                Lanes::Steps { .. } if lane == 0 => _ = writeln!(text, "  %a0 = add i64 %base, 0"),
+                Lanes::Steps { .. } => _ = writeln!(text, "  %a{lane} = add i64 %a{}, %step", lane - 1),
+                Lanes::Listed { .. } => {
                     let _ = writeln!(text, "  %i{lane} = getelementptr i64, ptr %list, i64 {lane}");
                     let _ = writeln!(text, "  %l{lane} = load i64, ptr %i{lane}");
                     let _ = writeln!(text, "  %a{lane} = add i64 %l{lane}, %base");
