@@ -178,7 +178,6 @@ impl Emitter<'_> {
         self.emit(format!("store {kind} {vector}, ptr {place}, align 64"));
     }
 
-    /// Returns the numbers of the registers that are live before a step and not kept in the frame.
     /// Returns the name of the function that fills a column with `base + k * step`.
     fn filling(&mut self, bits: u32) -> String {
         let (name, kind) = (format!("fill_{bits}"), lanes(bits));
@@ -198,6 +197,7 @@ impl Emitter<'_> {
         name
     }
 
+    /// Returns the numbers of the registers that are live before a step and not kept in the frame.
     pub(super) fn live_variables(&self, pc: u32) -> Vec<usize> {
         let mut live = self.graph.live_before(self.program, pc);
         live.retain(|number| !self.shapes.at_home[*number]);
