@@ -57,6 +57,8 @@ pub(super) struct Run {
     /// Instructions of each block that has ended.
     pub(super) blocks: Vec<u64>,
     pub(super) memory: BlockMemory,
+    /// True if the current block may have accessed memory that is not the card's own.
+    pub(super) elsewhere: bool,
     /// Groups that blocks touched, block after block.
     pub(super) groups: Vec<Group>,
     /// Parts in order, with the index of each one's first group.
@@ -84,10 +86,11 @@ impl Run {
             worst: Worst::default(),
             totals: Totals::default(),
             blocks: Vec::new(),
-            memory: BlockMemory::new(rules.l1.share, rules.merge),
+            memory: BlockMemory::new(rules.l1.share),
             groups: Vec::new(),
             parts: Vec::new(),
             partitions: Vec::new(),
+            elsewhere: false,
             trails: Trails::new(managed),
             host_pages: HostPages::new(of_host),
             hottest: Hottest::default(),
@@ -139,7 +142,9 @@ impl Run {
 
     /// Ends a block of this window.
     pub(super) fn end_block(&mut self, window: u64) {
-        self.memory.end_block(&mut self.groups);
+        // L2 does not tell whether groups were merged over blocks, but the host link does.
+        let alone = std::mem::take(&mut self.elsewhere);
+        self.memory.end_block(alone, &mut self.groups);
         self.trails.end_block(window);
         self.host_pages.end_block();
         let start = self.parts.last().map_or(0, |part| part.1);
