@@ -47,7 +47,10 @@ pub(super) fn chained(body: &Body, cfg: &Cfg, uses: &Uses, first: u32, on_chip: 
         let op = body.instructions[place - first as usize].opcode.op();
         op.is_ok_and(|op| match on_chip {
             false => kind(&op) == Kind::Load,
-            true => op.loads() && matches!(op.space(), Some(AddressSpace::Shared | AddressSpace::Constant)),
+            true => {
+                let on_chip = |space: AddressSpace| space.is_shared() || space == AddressSpace::Constant;
+                op.loads() && op.space().is_some_and(on_chip)
+            }
         })
     };
     let mut chained = Vec::new();
