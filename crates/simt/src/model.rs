@@ -4,7 +4,7 @@
 //! ```text
 //! memory = (dram^8 + l2^8)^(1/8)
 //! time   = launch + (memory^s + on_chip^s + issue^s + latency^s)^(1/s)
-//! s      = 1 + (sharpness - 1) (1 - lockstep / waves)       2.4 for one wave on an H200, 2.98 for many
+//! s      = 1 + (sharpness - 1) (1 - lockstep / waves)       1.93 for one wave on an H200, up to 2.98 for many
 //! ```
 //!
 //! | term | what it is |
@@ -32,7 +32,9 @@
 //! l2        1024 rows * 8192 columns * 4 bytes = 34 MB at 7.8 TB/s                            4.3 us
 //! issue     256 warps * 1024 rows * 4 instructions / (132 * 4) at 1.98 GHz                    1.0 us
 //! latency   a load waits 275 clocks, four wait together: 1024 / 4 * 139 ns                   35.6 us
-//! time      0.6 + (4.3^2.4 + 1.0^2.4 + 35.6^2.4)^(1/2.4)                                     36.4 us
+//!           each addition waits 4 clocks for the one before: 1024 * 4 * 0.82 at 1.98 GHz       1.7 us
+//!           the warp's start and end                                                          0.1 us
+//! time      0.6 + (4.3^1.93 + 1.0^1.93 + 37.4^1.93)^(1/1.93)                                 38.3 us
 //! ```
 //!
 //! The kernel is latency-bound: a thousand warps would take about as long for four times the work.
@@ -51,7 +53,7 @@
 //! - **H200, measured.** `coalesce run latency`: latencies of L1, L2 and device memory, alone and in chains. `coalesce run
 //!   atomics`: the clocks of a round of atomics in a slice of L2 and on one word. `fidelity`, walks down the columns of a
 //!   matrix: four loads in flight.
-//! - **H200, fitted.** The other constants that its card file calls fitted, sixteen, together, by robust least squares of the
+//! - **H200, fitted.** The other constants that its card file calls fitted, eighteen, together, by robust least squares of the
 //!   logarithms, to two sets of rows: 227 of this repository's kernels (those of unified memory left out; all offsets together,
 //!   and all strides, weigh as much as 16 rows, and the rows of each other kernel as much as one), and the 80 rows of the
 //!   seen half of `fidelity`. The errors are in docs/fidelity.md; the unseen half was not used. DRAM moves at least 64 bytes,
