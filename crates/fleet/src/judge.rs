@@ -1,0 +1,595 @@
+//! Judges the cards of a fleet by each other, by themselves over passes, and by their own ceilings.
+//!
+//! # The arithmetic
+//!
+//! Let `x[c,k,p]` be the logarithm of the time that card `c` took for row `k` in pass `p`. Logarithms turn ratios into
+//! differences: 0.05 is 5% slower, whatever the row.
+//!
+//! 1. A card's time of a row is the median over its passes, `m[c,k]`. A fault that shows in every pass is in it; one that
+//!    shows in a few is not.
+//! 2. `r[c,k] = m[c,k] - median over cards of m[.,k]` is how much slower the card is than the median card of its kind.
+//! 3. Each row is bound by one [`Component`], as far as that can be told. `a[c,g]` is the median of `r[c,k]` over the rows
+//!    `k` of component `g`. For clocks it is `q[c]`.
+//! 4. Cards of one kind differ in the clocks that power and heat allow, by far more than a lost channel of memory costs. So
+//!    the clock is taken out: `e[c,g] = a[c,g] - b[g] q[c]`, with the slope `b[g]` of Tukey's
+//!    [resistant line](crate::robust::resistant_slope) through all cards' points `(q, a)`. L2, which has the SMs' clock,
+//!    has a slope near 1, device memory one near 0. With a slope of 1 that is the ratio of two of the card's own rows, in
+//!    which the clock cancels.
+//! 5. `e[c,g]` has the modified z-score of Iglewicz and Hoaglin (*How to Detect and Handle Outliers*, 1993):
+//!    `0.6745 (e - median) / MAD`. A card is slow in `g` if its score is above [`Thresholds::score`] and it is slower by at
+//!    least [`Thresholds::slower`]. Scales are at least [`Thresholds::floor`], so that identical cards do not become outliers
+//!    by the last digit.
+//! 6. Over passes a card is its own reference: `d[c,g,p]` is the lower quartile over the rows of `g` of
+//!    `x[c,k,p] - m[c,k]`: three of four rows have to be slow, and all of up to four. Its scale is the median over cards of each card's MAD.
+//!    A pass is slow if its score is above [`Thresholds::pass_score`] and it is slower by at least
+//!    [`Thresholds::pass_slower`].
+//!
+//! # Example
+//!
+//! An HBM channel fails: the copies take 5% longer. The card's clock is 6% above the median, so in rows bound by clocks it
+//! is among the fastest, and in L2 as well (slope 1, `e` = 0). Copies hardly follow the clock (slope 0.1):
+//! `e = 0.05 - 0.1 * (-0.06) = 0.056`. Cards differ by 0.5% in this component, and the score is 11.
+
+use crate::{
+    component::Component,
+    data::{Card, Kind, RowKey},
+    read::{Ranks, Records},
+    report::{CardReport, Fault, Finding, Group, Histogram, Pattern, Report, RowReport},
+    robust::{Spread, lower_quartile, median, quantile, resistant_slope},
+    trouble::Trouble,
+};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// The limits beyond which a card is slow.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Thresholds {
+    /// The modified z-score among cards.
+    pub score: f64,
+    /// The least slowdown that matters, as a part of the time.
+    pub slower: f64,
+    /// The score of a pass among the card's own.
+    pub pass_score: f64,
+    /// The least slowdown of a pass that matters.
+    pub pass_slower: f64,
+    /// The least scale: differences below it are noise.
+    pub floor: f64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Thresholds { score: 5.0, slower: 0.005, pass_score: 12.0, pass_slower: 0.03, floor: 0.0005 }
+    }
+}
+
+/// Fewest cards of a kind that are judged by each other.
+pub const FEWEST_CARDS: usize = 5;
+
+/// Fewest passes of a card that are judged by each other.
+const FEWEST_PASSES: usize = 3;
+
+/// The medians of a card, and its deviations over passes.
+struct Summary {
+    /// The median over passes by row; NaN where the card lacks it.
+    medians: Vec<f32>,
+    /// By component, the deviations of the passes.
+    passes: [Vec<f32>; Component::ALL.len()],
+    rows: usize,
+}
+
+/// Judges all cards.
+pub fn judge(records: &Records, thresholds: Thresholds) -> Report {
+    let mut report = Report::of(records, thresholds);
+    report.troubles.extend(missing_ranks(&records.runs));
+    report.troubles.extend(shared_cards(&records.runs));
+    let mut by_kind: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (nth, card) in records.cards.iter().enumerate() {
+        if card.clocks_are_set {
+            let mhz = card.clocks_mhz.map(|[_, high]| high);
+            report.troubles.push(Trouble::ClocksSet { card: card.name.clone(), mhz });
+        }
+        by_kind.entry(usize::from(card.kind)).or_default().push(nth);
+    }
+    report.troubles.extend(several(records, &by_kind));
+    let mut by_kind: Vec<(usize, Vec<usize>)> = by_kind.into_iter().collect();
+    by_kind.sort_by_key(|(_, cards)| std::cmp::Reverse(cards.len()));
+    for (kind, cards) in by_kind {
+        let judged = Judged::of(records, &records.kinds[kind], &cards, thresholds);
+        report.troubles.extend(judged.troubles);
+        report.groups.push(judged.group);
+        report.findings.extend(judged.findings);
+    }
+    report.findings.extend(invalid(records));
+    report.finish()
+}
+
+/// Rows that did not verify, by card.
+fn invalid(records: &Records) -> impl Iterator<Item = Finding> {
+    let wrong = records.cards.iter().filter(|card| !card.invalid.is_empty());
+    wrong.map(|card| {
+        let rows: std::collections::BTreeSet<u16> = card.invalid.iter().copied().collect();
+        let first = rows.first().map(|row| records.rows[usize::from(*row)].kernel.clone()).unwrap_or_default();
+        Finding {
+            cards: vec![card.name.clone()],
+            host: None,
+            fault: Fault::Wrong,
+            pattern: Pattern::Always,
+            slower: 0.0,
+            score: 0.0,
+            reason: format!(
+                "{} did not verify (first {first}): its results are wrong, so none of its figures counts. Take it out of \
+                 service, and read `nvidia-smi -q -d ECC` and `dmesg`",
+                if rows.len() == 1 { "1 row".to_string() } else { format!("{} rows", rows.len()) },
+            ),
+        }
+    })
+}
+
+fn missing_ranks(runs: &BTreeMap<String, Ranks>) -> Vec<Trouble> {
+    let missing = |(run, of_run): (&String, &Ranks)| {
+        // Without a number of ranks, those below the highest one have to be there.
+        let ranks = of_run.ranks.or_else(|| of_run.seen.last().map(|last| last + 1))?;
+        let mut missing: Vec<[u32; 2]> = Vec::new();
+        for rank in (0..ranks).filter(|rank| !of_run.seen.contains(rank)) {
+            match missing.last_mut() {
+                Some([_, last]) if *last + 1 == rank => *last = rank,
+                _ => missing.push([rank; 2]),
+            }
+        }
+        let is_numbered = !of_run.seen.is_empty() || of_run.ranks.is_some_and(|ranks| ranks > 1);
+        (is_numbered && !missing.is_empty()).then(|| Trouble::MissingRanks { run: run.clone(), ranks, missing })
+    };
+    runs.iter().filter_map(missing).collect()
+}
+
+fn shared_cards(runs: &BTreeMap<String, Ranks>) -> Vec<Trouble> {
+    let mut shared = Vec::new();
+    for (run, of_run) in runs {
+        let mut cards: Vec<_> = of_run.by_card.iter().filter(|(_, ranks)| ranks.len() > 1).collect();
+        cards.sort();
+        shared.extend(cards.into_iter().map(|((host, _), ranks)| Trouble::Shared {
+            run: run.clone(),
+            host: host.clone(),
+            ranks: ranks.iter().copied().collect(),
+        }));
+    }
+    shared
+}
+
+/// Says that there are several kinds, or several versions.
+fn several(records: &Records, by_kind: &BTreeMap<usize, Vec<usize>>) -> Vec<Trouble> {
+    let counts = |name: &dyn Fn(&Kind) -> String| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for (kind, cards) in by_kind {
+            *counts.entry(name(&records.kinds[*kind])).or_default() += cards.len();
+        }
+        let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+        counts.sort_by_key(|(_, cards)| std::cmp::Reverse(*cards));
+        counts
+    };
+    let kinds = counts(&|kind| {
+        format!("{} with {} SMs, {}", kind.device, kind.multiprocessors, kind.backend)
+    });
+    let versions = counts(&|kind| kind.version.clone());
+    let mut several = Vec::new();
+    if kinds.len() > 1 {
+        several.push(Trouble::SeveralKinds { kinds });
+    }
+    if versions.len() > 1 {
+        several.push(Trouble::SeveralVersions { versions });
+    }
+    several
+}
+
+/// The cards of one kind, judged.
+struct Judged {
+    group: Group,
+    findings: Vec<Finding>,
+    troubles: Vec<Trouble>,
+}
+
+/// The cards of one kind while they are judged.
+struct Cohort<'r> {
+    records: &'r Records,
+    /// The rows that any of the cards has, in the report's order.
+    rows: Vec<u16>,
+    cards: Vec<&'r Card>,
+    summaries: Vec<Summary>,
+    /// By row, the median over cards.
+    centres: Vec<f64>,
+    thresholds: Thresholds,
+}
+
+impl Judged {
+    fn of(records: &Records, kind: &Kind, numbers: &[usize], thresholds: Thresholds) -> Judged {
+        let all = numbers.iter().map(|&number| &records.cards[number]);
+        let cards: Vec<&Card> = all.filter(|card| !card.clocks_are_set && !card.values.is_empty()).collect();
+        let cohort = Cohort::of(records, cards, thresholds);
+        let mut troubles = cohort.incomplete();
+        let enough = cohort.cards.len() >= FEWEST_CARDS;
+        if !enough && !cohort.cards.is_empty() {
+            troubles.push(Trouble::TooFew { kind: kind.clone(), cards: cohort.cards.len() });
+        }
+        let residuals = cohort.residuals();
+        let mut findings = Vec::new();
+        if enough {
+            findings.extend(cohort.slow_always(&residuals));
+        }
+        findings.extend(cohort.slow_at_times());
+        let findings = by_host(findings, &cohort.cards);
+        let group = Group {
+            kind: kind.clone(),
+            cards: cohort.cards.len(),
+            passes: cohort.most_passes(),
+            rows: cohort.rows(),
+            components: cohort.components(&residuals),
+        };
+        Judged { group, findings, troubles }
+    }
+}
+
+/// How far each card is from the median of a component's rows, its clock taken out.
+struct Residuals {
+    component: Component,
+    slope: f64,
+    /// By card; NaN where it lacks the rows.
+    of_cards: Vec<f64>,
+    spread: Spread,
+}
+
+impl<'r> Cohort<'r> {
+    fn of(records: &'r Records, cards: Vec<&'r Card>, thresholds: Thresholds) -> Cohort<'r> {
+        let mut is_there = vec![false; records.rows.len()];
+        for value in cards.iter().flat_map(|card| &card.values) {
+            is_there[usize::from(value.row)] = true;
+        }
+        let mut rows: Vec<u16> = (0..records.rows.len() as u16).filter(|row| is_there[usize::from(*row)]).collect();
+        let order = |row: &u16| {
+            let row = &records.rows[usize::from(*row)];
+            (row.component.map_or(usize::MAX, Component::number), &row.experiment, &row.kernel, &row.label)
+        };
+        rows.sort_by(|one, other| order(one).cmp(&order(other)));
+        let mut places = vec![usize::MAX; records.rows.len()];
+        for (place, row) in rows.iter().enumerate() {
+            places[usize::from(*row)] = place;
+        }
+        let components: Vec<Option<Component>> =
+            rows.iter().map(|row| records.rows[usize::from(*row)].component).collect();
+        let summaries: Vec<Summary> = cards.par_iter().map(|card| summary(card, &places, &components)).collect();
+        let centre = |place: usize| {
+            let values = summaries.iter().map(|summary| f64::from(summary.medians[place]));
+            median(&mut values.filter(|value| !value.is_nan()).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+        };
+        let centres = (0..rows.len()).into_par_iter().map(centre).collect();
+        Cohort { records, rows, cards, summaries, centres, thresholds }
+    }
+
+    fn key(&self, place: usize) -> &'r RowKey {
+        &self.records.rows[usize::from(self.rows[place])]
+    }
+
+    /// The places of a component's rows.
+    fn places(&self, component: Component) -> Vec<usize> {
+        (0..self.rows.len()).filter(|place| self.key(*place).component == Some(component)).collect()
+    }
+
+    /// By card the median deviation from the median card over a component's rows; NaN where it has none of them.
+    fn deviations(&self, component: Component) -> Vec<f64> {
+        let places = self.places(component);
+        let of_card = |summary: &Summary| {
+            let all = places.iter().map(|&place| f64::from(summary.medians[place]) - self.centres[place]);
+            median(&mut all.filter(|value| !value.is_nan()).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+        };
+        self.summaries.par_iter().map(of_card).collect()
+    }
+
+    fn residuals(&self) -> Vec<Residuals> {
+        let clocks = self.deviations(Component::Clocks);
+        let of = |component: Component| {
+            let deviations = self.deviations(component);
+            let points: Vec<(f64, f64)> = clocks
+                .iter()
+                .copied()
+                .zip(deviations.iter().copied())
+                .filter(|(clock, deviation)| !clock.is_nan() && !deviation.is_nan())
+                .collect();
+            let slope = if component == Component::Clocks { 0.0 } else { resistant_slope(&points) };
+            let without_clock = |(&deviation, &clock): (&f64, &f64)| {
+                if slope == 0.0 || clock.is_nan() { deviation } else { deviation - slope * clock }
+            };
+            let of_cards: Vec<f64> = deviations.iter().zip(&clocks).map(without_clock).collect();
+            let there: Vec<f64> = of_cards.iter().copied().filter(|value| !value.is_nan()).collect();
+            let spread = Spread::of(&there)?.at_least(self.thresholds.floor);
+            Some(Residuals { component, slope, of_cards, spread })
+        };
+        Component::ALL.into_iter().filter_map(of).collect()
+    }
+
+    /// Cards that are slower than the others in every pass.
+    fn slow_always(&self, residuals: &[Residuals]) -> Vec<Slow> {
+        let mut slow = Vec::new();
+        for of in residuals {
+            for (card, &residual) in of.of_cards.iter().enumerate() {
+                let (score, slower) = (of.spread.score(residual), residual - of.spread.median);
+                if score > self.thresholds.score && slower >= self.thresholds.slower {
+                    let slower = slower.exp() - 1.0;
+                    let reason = self.why_always(card, of, slower, residuals);
+                    let (component, pattern) = (of.component, Pattern::Always);
+                    slow.push(Slow { card, component, pattern, slower, score, reason });
+                }
+            }
+        }
+        slow
+    }
+
+    /// Cards that are slower than themselves in some passes.
+    fn slow_at_times(&self) -> Vec<Slow> {
+        let mut slow = Vec::new();
+        for component in Component::ALL {
+            let number = component.number();
+            let scale = |summary: &Summary| {
+                let passes: Vec<f64> = summary.passes[number].iter().copied().map(f64::from).collect();
+                Spread::of(&passes).filter(|_| passes.len() >= FEWEST_PASSES).map(|spread| spread.sigma)
+            };
+            let mut scales: Vec<f64> = self.summaries.par_iter().filter_map(scale).collect();
+            let Some(sigma) = median(&mut scales) else { continue };
+            let sigma = sigma.max(self.thresholds.floor);
+            let least = (self.thresholds.pass_score * sigma).max(self.thresholds.pass_slower);
+            for (card, summary) in self.summaries.iter().enumerate() {
+                let passes = &summary.passes[number];
+                let mut beyond: Vec<f64> =
+                    passes.iter().copied().map(f64::from).filter(|deviation| *deviation > least).collect();
+                if passes.len() < FEWEST_PASSES {
+                    continue;
+                }
+                let Some(middle) = median(&mut beyond) else { continue };
+                let pattern = Pattern::AtTimes { slow: beyond.len(), passes: passes.len() };
+                let (score, slower) = (middle / sigma, middle.exp() - 1.0);
+                let reason = self.why_at_times(card, component, beyond.len(), passes.len(), slower);
+                slow.push(Slow { card, component, pattern, slower, score, reason });
+            }
+        }
+        slow
+    }
+
+    /// Why a card that is always slow points to this component.
+    fn why_always(&self, card: usize, of: &Residuals, slower: f64, all: &[Residuals]) -> String {
+        let component = of.component;
+        let mut words = format!("{} take {} longer than the median card's", component.rows(), percent(slower));
+        if of.slope > 0.05 {
+            words += &format!(" at its own clock ({:.2} of which is taken out)", of.slope);
+        }
+        let others: Vec<&str> = all
+            .iter()
+            .filter(|other| other.component != component && !other.of_cards[card].is_nan())
+            .filter(|other| other.spread.score(other.of_cards[card]) <= self.thresholds.score)
+            .map(|other| other.component.name())
+            .collect();
+        if !others.is_empty() {
+            words += &format!("; {} {} as of the others", listed(&others), if others.len() == 1 { "is" } else { "are" });
+        }
+        if let Some(ceiling) = self.ceiling(card, component) {
+            words += &format!("; {ceiling}");
+        }
+        if let (Component::Clocks, Some([low, high])) = (component, self.cards[card].clocks_mhz) {
+            words += &format!("; its SM clock was {low:.0} to {high:.0} MHz");
+        }
+        format!("{words}: {}", component.advice())
+    }
+
+    fn why_at_times(&self, card: usize, component: Component, slow: usize, passes: usize, slower: f64) -> String {
+        let clock = match self.cards[card].clocks_mhz {
+            Some([low, high]) if component == Component::Clocks && low < 0.98 * high => {
+                format!("; its SM clock fell from {high:.0} to {low:.0} MHz")
+            }
+            _ => String::new(),
+        };
+        format!(
+            "in {slow} of {passes} passes {} took {} longer than in its own other passes{clock}: {}",
+            component.rows(),
+            percent(slower),
+            component.advice()
+        )
+    }
+
+    /// How near a card comes to its own peak in its fastest row of device memory, beside the median card.
+    fn ceiling(&self, card: usize, component: Component) -> Option<String> {
+        if component != Component::Hbm {
+            return None;
+        }
+        let fastest = self.places(component).into_iter().filter(|place| !self.key(*place).figure.is_time);
+        let rate = |place: usize, log_ms: f64| self.key(place).figure.of(log_ms.exp());
+        let place = fastest.max_by(|one, other| {
+            rate(*one, self.centres[*one]).total_cmp(&rate(*other, self.centres[*other]))
+        })?;
+        let share = |card: usize| {
+            let peak = self.cards[card].peak_gb_per_s?;
+            Some(rate(place, f64::from(self.summaries[card].medians[place])) / peak)
+        };
+        let mut shares: Vec<f64> = (0..self.cards.len()).filter_map(share).filter(|share| !share.is_nan()).collect();
+        let (own, usual) = (share(card).filter(|share| !share.is_nan())?, median(&mut shares)?);
+        Some(format!(
+            "{} reaches {:.1}% of the card's own peak, the median card {:.1}%",
+            self.key(place).kernel,
+            100.0 * own,
+            100.0 * usual
+        ))
+    }
+
+    /// Cards with fewer rows than most have.
+    fn incomplete(&self) -> Vec<Trouble> {
+        let mut counts: HashMap<usize, usize> = HashMap::new();
+        let all = |card: usize| self.summaries[card].rows + self.cards[card].invalid.len() + self.cards[card].untimed as usize;
+        for card in 0..self.cards.len() {
+            *counts.entry(all(card)).or_default() += 1;
+        }
+        let most = counts.iter().max_by_key(|(rows, cards)| (**cards, **rows)).map_or(0, |(rows, _)| *rows);
+        let short = (0..self.cards.len()).filter(|&card| all(card) < most);
+        let trouble = |card: usize| Trouble::Incomplete {
+            card: self.cards[card].name.clone(),
+            rows: all(card),
+            expected: most,
+        };
+        short.map(trouble).collect()
+    }
+
+    fn most_passes(&self) -> usize {
+        let passes = |summary: &Summary| summary.passes.iter().map(Vec::len).max().unwrap_or(0);
+        self.summaries.iter().map(passes).max().unwrap_or(0)
+    }
+
+    /// The distribution of each row.
+    fn rows(&self) -> Vec<RowReport> {
+        (0..self.rows.len()).into_par_iter().filter_map(|place| self.row(place)).collect()
+    }
+
+    fn row(&self, place: usize) -> Option<RowReport> {
+        let key = self.key(place);
+        let mut logs: Vec<(f64, usize)> = (0..self.cards.len())
+            .map(|card| (f64::from(self.summaries[card].medians[place]), card))
+            .filter(|(log, _)| !log.is_nan())
+            .collect();
+        let values: Vec<f64> = logs.iter().map(|(log, _)| *log).collect();
+        let spread = Spread::of(&values)?.at_least(self.thresholds.floor);
+        logs.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let &(slowest, card) = logs.last()?;
+        let mut sorted = values;
+        let figure = |log: f64| key.figure.of(log.exp());
+        let mut at = |share: f64| quantile(&mut sorted, share).map(figure);
+        Some(RowReport {
+            experiment: key.experiment.clone(),
+            kernel: key.kernel.clone(),
+            parameters: key.label.clone(),
+            component: key.component,
+            unit: key.figure.unit,
+            cards: logs.len(),
+            median: figure(spread.median),
+            sigma: spread.sigma,
+            // Of the slowest to the fastest cards, whether the figure is a time or a rate.
+            quantiles: [at(0.99)?, at(0.95)?, at(0.75)?, at(0.25)?, at(0.05)?, at(0.01)?],
+            slowest: CardReport {
+                card: self.cards[card].name.clone(),
+                figure: figure(slowest),
+                slower: (slowest - spread.median).exp() - 1.0,
+                score: spread.score(slowest),
+            },
+        })
+    }
+
+    /// The distribution of each component over cards.
+    fn components(&self, residuals: &[Residuals]) -> Vec<Histogram> {
+        let of = |of: &Residuals| {
+            let values: Vec<f64> = of.of_cards.iter().copied().filter(|value| !value.is_nan()).collect();
+            let slower = |value: f64| (value - of.spread.median).exp() - 1.0;
+            let limit = self.thresholds.score * of.spread.sigma;
+            Histogram {
+                component: of.component,
+                slope: of.slope,
+                sigma: of.spread.sigma,
+                limit: limit.max(self.thresholds.slower).exp() - 1.0,
+                rows: self.places(of.component).len(),
+                bins: Histogram::bins(&values.iter().copied().map(slower).collect::<Vec<_>>(), of.spread.sigma),
+                beyond: of
+                    .of_cards
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, value)| of.spread.score(**value).abs() > Histogram::REACH)
+                    .map(|(card, value)| (self.cards[card].name.clone(), slower(*value)))
+                    .collect(),
+            }
+        };
+        residuals.iter().map(of).collect()
+    }
+}
+
+/// A card that is slow in a component.
+struct Slow {
+    card: usize,
+    component: Component,
+    pattern: Pattern,
+    slower: f64,
+    score: f64,
+    reason: String,
+}
+
+/// Joins findings of all cards of a machine into one: the machine is to blame. A slow host always is.
+fn by_host(slow: Vec<Slow>, cards: &[&Card]) -> Vec<Finding> {
+    let mut of_host: HashMap<&str, usize> = HashMap::new();
+    for card in cards {
+        *of_host.entry(&card.name.host).or_default() += 1;
+    }
+    let mut together: BTreeMap<(Component, bool, &str), Vec<Slow>> = BTreeMap::new();
+    for one in slow {
+        let always = one.pattern == Pattern::Always;
+        together.entry((one.component, always, &cards[one.card].name.host)).or_default().push(one);
+    }
+    let mut findings = Vec::new();
+    for ((component, _, host), group) in together {
+        let fault = Fault::Slow(component);
+        let name = |slow: &Slow| cards[slow.card].name.clone();
+        let whole = group.len() > 1 && group.len() == of_host.get(host).copied().unwrap_or(0);
+        if whole || (component == Component::Host && group.len() > 1) {
+            let mut slower: Vec<f64> = group.iter().map(|slow| slow.slower).collect();
+            let Some(worst) = group.iter().max_by(|one, other| one.score.total_cmp(&other.score)) else { continue };
+            findings.push(Finding {
+                cards: group.iter().map(name).collect(),
+                host: Some(host.to_string()),
+                fault,
+                pattern: worst.pattern,
+                slower: median(&mut slower).unwrap_or(0.0),
+                score: worst.score,
+                reason: format!("{} of its cards alike: {}", group.len(), worst.reason),
+            });
+        } else {
+            findings.extend(group.iter().map(|slow| Finding {
+                cards: vec![name(slow)],
+                host: None,
+                fault,
+                pattern: slow.pattern,
+                slower: slow.slower,
+                score: slow.score,
+                reason: slow.reason.clone(),
+            }));
+        }
+    }
+    findings
+}
+
+/// The medians of a card over its passes, and the deviations of its passes.
+fn summary(card: &Card, places: &[usize], components: &[Option<Component>]) -> Summary {
+    let mut by_row: Vec<Vec<f64>> = vec![Vec::new(); components.len()];
+    let mut by_pass: BTreeMap<u16, Vec<(usize, f64)>> = BTreeMap::new();
+    for value in &card.values {
+        let (place, log) = (places[usize::from(value.row)], f64::from(value.log_ms));
+        by_row[place].push(log);
+        by_pass.entry(value.pass).or_default().push((place, log));
+    }
+    let medians: Vec<f64> = by_row.iter_mut().map(|values| median(values).unwrap_or(f64::NAN)).collect();
+    let mut passes: [Vec<f32>; Component::ALL.len()] = Default::default();
+    for of_pass in by_pass.values() {
+        let mut deviations: [Vec<f64>; Component::ALL.len()] = Default::default();
+        for &(place, log) in of_pass {
+            if let Some(component) = components[place] {
+                deviations[component.number()].push(log - medians[place]);
+            }
+        }
+        for (deviations, passes) in deviations.iter_mut().zip(&mut passes) {
+            passes.extend(lower_quartile(deviations).map(|deviation| deviation as f32));
+        }
+    }
+    Summary { medians: medians.into_iter().map(|median| median as f32).collect(), passes, rows: card.values.len() }
+}
+
+/// `5.1%`.
+pub(crate) fn percent(part: f64) -> String {
+    format!("{:.1}%", 100.0 * part)
+}
+
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_string(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
