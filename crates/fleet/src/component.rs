@@ -55,11 +55,19 @@ impl Component {
     /// What to do about it, in the imperative.
     pub fn advice(self) -> &'static str {
         match self {
-            Component::Hbm => "read `nvidia-smi -q -d ROW_REMAPPER,ECC,PERFORMANCE` for remapped rows and memory heat",
-            Component::L2 => "read `nvidia-smi -q -d ECC` for errors of SRAM, and compare the L2 size that the driver reports",
-            Component::Link => "compare `nvidia-smi -q -d PCIE` (current and maximal width and generation) and `nvidia-smi nvlink -s`",
+            Component::Hbm => {
+                "read `nvidia-smi -q -d ROW_REMAPPER,ECC,PERFORMANCE` for remapped rows and memory heat"
+            }
+            Component::L2 => {
+                "read `nvidia-smi -q -d ECC` for errors of SRAM, and compare the L2 size that the driver reports"
+            }
+            Component::Link => {
+                "compare `nvidia-smi -q -d PCIE` (current and maximal width and generation) and `nvidia-smi nvlink -s`"
+            }
             Component::Clocks => "read `nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE,POWER` while it runs",
-            Component::Host => "look at the machine's governor, load and NUMA binding; all of its cards are slow alike",
+            Component::Host => {
+                "look at the machine's governor, load and NUMA binding; all of its cards are slow alike"
+            }
         }
     }
 }
@@ -110,7 +118,8 @@ pub(crate) fn component(row: Traits<'_>) -> Option<Component> {
         ("link", ..) => Component::Link,
         ("transfer", ..) => {
             let pinned = is("memory", "pinned") || is("memory", "write-combined");
-            return (pinned && row.bytes >= LARGE_COPY && row.kernel == "transfer_driver").then_some(Component::Link);
+            return (pinned && row.bytes >= LARGE_COPY && row.kernel == "transfer_driver")
+                .then_some(Component::Link);
         }
         (.., Residence::Host) => Component::Link,
         ("banks", ..) | (.., Residence::L1 | Residence::Constant) => Component::Clocks,
@@ -142,7 +151,8 @@ mod tests {
         assert_eq!(component(PLAIN), Some(Component::Hbm));
         assert_eq!(component(Traits { residence: Residence::L2, ..PLAIN }), Some(Component::L2));
         assert_eq!(component(Traits { residence: Residence::Mixed, ..PLAIN }), None);
-        let matmul = Traits { experiment: "matmul", residence: Residence::L2, rates_arithmetic: true, ..PLAIN };
+        let matmul =
+            Traits { experiment: "matmul", residence: Residence::L2, rates_arithmetic: true, ..PLAIN };
         assert_eq!(component(matmul), Some(Component::Clocks));
         let of = |experiment, kernel, residence, operation| {
             component(Traits { experiment, kernel, residence, operation: Some(operation), ..PLAIN })

@@ -22,7 +22,8 @@
 //! 6. Over passes a card is its own reference: `d[c,g,p]` is the lower quartile over the rows of `g` of
 //!    `x[c,k,p] - m[c,k]`: three of four rows have to be slow, and all of up to four. Its scale is the median over cards of each card's MAD.
 //!    A pass is slow if its score is above [`Thresholds::pass_score`] and it is slower by at least
-//!    [`Thresholds::pass_slower`].
+//!    [`Thresholds::pass_slower`]. At least three rows have to say so, in one pass or in several: two rows of one
+//!    pass are disturbed by chance in one of some hundred thousand passes.
 //!
 //! # Example
 //!
@@ -68,6 +69,9 @@ pub const FEWEST_CARDS: usize = 5;
 
 /// Fewest passes of a card that are judged by each other.
 const FEWEST_PASSES: usize = 3;
+
+/// Fewest slow rows that make a card slow at times.
+const FEWEST_SLOW: usize = 3;
 
 /// The medians of a card, and its deviations over passes.
 struct Summary {
@@ -138,7 +142,11 @@ fn missing_ranks(runs: &BTreeMap<String, Ranks>) -> Vec<Trouble> {
             }
         }
         let is_numbered = !of_run.seen.is_empty() || of_run.ranks.is_some_and(|ranks| ranks > 1);
-        (is_numbered && !missing.is_empty()).then(|| Trouble::MissingRanks { run: run.clone(), ranks, missing })
+        (is_numbered && !missing.is_empty()).then(|| Trouble::MissingRanks {
+            run: run.clone(),
+            ranks,
+            missing,
+        })
     };
     runs.iter().filter_map(missing).collect()
 }
@@ -168,9 +176,8 @@ fn several(records: &Records, by_kind: &BTreeMap<usize, Vec<usize>>) -> Vec<Trou
         counts.sort_by_key(|(_, cards)| std::cmp::Reverse(*cards));
         counts
     };
-    let kinds = counts(&|kind| {
-        format!("{} with {} SMs, {}", kind.device, kind.multiprocessors, kind.backend)
-    });
+    let kinds =
+        counts(&|kind| format!("{} with {} SMs, {}", kind.device, kind.multiprocessors, kind.backend));
     let versions = counts(&|kind| kind.version.clone());
     let mut several = Vec::new();
     if kinds.len() > 1 {
@@ -244,7 +251,8 @@ impl<'r> Cohort<'r> {
         for value in cards.iter().flat_map(|card| &card.values) {
             is_there[usize::from(value.row)] = true;
         }
-        let mut rows: Vec<u16> = (0..records.rows.len() as u16).filter(|row| is_there[usize::from(*row)]).collect();
+        let mut rows: Vec<u16> =
+            (0..records.rows.len() as u16).filter(|row| is_there[usize::from(*row)]).collect();
         let order = |row: &u16| {
             let row = &records.rows[usize::from(*row)];
             (row.component.map_or(usize::MAX, Component::number), &row.experiment, &row.kernel, &row.label)
@@ -256,7 +264,8 @@ impl<'r> Cohort<'r> {
         }
         let components: Vec<Option<Component>> =
             rows.iter().map(|row| records.rows[usize::from(*row)].component).collect();
-        let summaries: Vec<Summary> = cards.par_iter().map(|card| summary(card, &places, &components)).collect();
+        let summaries: Vec<Summary> =
+            cards.par_iter().map(|card| summary(card, &places, &components)).collect();
         let centre = |place: usize| {
             let values = summaries.iter().map(|summary| f64::from(summary.medians[place]));
             median(&mut values.filter(|value| !value.is_nan()).collect::<Vec<_>>()).unwrap_or(f64::NAN)
@@ -328,6 +337,9 @@ impl<'r> Cohort<'r> {
         let mut slow = Vec::new();
         for component in Component::ALL {
             let number = component.number();
+            let rows = self.places(component).len();
+            // Those above the lower quartile, in each slow pass.
+            let agreeing = rows - rows.saturating_sub(1) / 4;
             let scale = |summary: &Summary| {
                 let passes: Vec<f64> = summary.passes[number].iter().copied().map(f64::from).collect();
                 Spread::of(&passes).filter(|_| passes.len() >= FEWEST_PASSES).map(|spread| spread.sigma)
@@ -343,6 +355,9 @@ impl<'r> Cohort<'r> {
                 if passes.len() < FEWEST_PASSES {
                     continue;
                 }
+                if beyond.len() * agreeing < FEWEST_SLOW {
+                    continue;
+                }
                 let Some(middle) = median(&mut beyond) else { continue };
                 let pattern = Pattern::AtTimes { slow: beyond.len(), passes: passes.len() };
                 let (score, slower) = (middle / sigma, middle.exp() - 1.0);
@@ -356,7 +371,8 @@ impl<'r> Cohort<'r> {
     /// Why a card that is always slow points to this component.
     fn why_always(&self, card: usize, of: &Residuals, slower: f64, all: &[Residuals]) -> String {
         let component = of.component;
-        let mut words = format!("{} take {} longer than the median card's", component.rows(), percent(slower));
+        let mut words =
+            format!("{} take {} longer than the median card's", component.rows(), percent(slower));
         if of.slope > 0.05 {
             words += &format!(" at its own clock ({:.2} of which is taken out)", of.slope);
         }
@@ -367,7 +383,11 @@ impl<'r> Cohort<'r> {
             .map(|other| other.component.name())
             .collect();
         if !others.is_empty() {
-            words += &format!("; {} {} as of the others", listed(&others), if others.len() == 1 { "is" } else { "are" });
+            words += &format!(
+                "; {} {} as of the others",
+                listed(&others),
+                if others.len() == 1 { "is" } else { "are" }
+            );
         }
         if let Some(ceiling) = self.ceiling(card, component) {
             words += &format!("; {ceiling}");
@@ -378,7 +398,14 @@ impl<'r> Cohort<'r> {
         format!("{words}: {}", component.advice())
     }
 
-    fn why_at_times(&self, card: usize, component: Component, slow: usize, passes: usize, slower: f64) -> String {
+    fn why_at_times(
+        &self,
+        card: usize,
+        component: Component,
+        slow: usize,
+        passes: usize,
+        slower: f64,
+    ) -> String {
         let clock = match self.cards[card].clocks_mhz {
             Some([low, high]) if component == Component::Clocks && low < 0.98 * high => {
                 format!("; its SM clock fell from {high:.0} to {low:.0} MHz")
@@ -407,7 +434,8 @@ impl<'r> Cohort<'r> {
             let peak = self.cards[card].peak_gb_per_s?;
             Some(rate(place, f64::from(self.summaries[card].medians[place])) / peak)
         };
-        let mut shares: Vec<f64> = (0..self.cards.len()).filter_map(share).filter(|share| !share.is_nan()).collect();
+        let mut shares: Vec<f64> =
+            (0..self.cards.len()).filter_map(share).filter(|share| !share.is_nan()).collect();
         let (own, usual) = (share(card).filter(|share| !share.is_nan())?, median(&mut shares)?);
         Some(format!(
             "{} reaches {:.1}% of the card's own peak, the median card {:.1}%",
@@ -420,7 +448,9 @@ impl<'r> Cohort<'r> {
     /// Cards with fewer rows than most have.
     fn incomplete(&self) -> Vec<Trouble> {
         let mut counts: HashMap<usize, usize> = HashMap::new();
-        let all = |card: usize| self.summaries[card].rows + self.cards[card].invalid.len() + self.cards[card].untimed as usize;
+        let all = |card: usize| {
+            self.summaries[card].rows + self.cards[card].invalid.len() + self.cards[card].untimed as usize
+        };
         for card in 0..self.cards.len() {
             *counts.entry(all(card)).or_default() += 1;
         }
@@ -489,7 +519,10 @@ impl<'r> Cohort<'r> {
                 sigma: of.spread.sigma,
                 limit: limit.max(self.thresholds.slower).exp() - 1.0,
                 rows: self.places(of.component).len(),
-                bins: Histogram::bins(&values.iter().copied().map(slower).collect::<Vec<_>>(), of.spread.sigma),
+                bins: Histogram::bins(
+                    &values.iter().copied().map(slower).collect::<Vec<_>>(),
+                    of.spread.sigma,
+                ),
                 beyond: of
                     .of_cards
                     .iter()
@@ -531,7 +564,9 @@ fn by_host(slow: Vec<Slow>, cards: &[&Card]) -> Vec<Finding> {
         let whole = group.len() > 1 && group.len() == of_host.get(host).copied().unwrap_or(0);
         if whole || (component == Component::Host && group.len() > 1) {
             let mut slower: Vec<f64> = group.iter().map(|slow| slow.slower).collect();
-            let Some(worst) = group.iter().max_by(|one, other| one.score.total_cmp(&other.score)) else { continue };
+            let Some(worst) = group.iter().max_by(|one, other| one.score.total_cmp(&other.score)) else {
+                continue;
+            };
             findings.push(Finding {
                 cards: group.iter().map(name).collect(),
                 host: Some(host.to_string()),
@@ -578,7 +613,11 @@ fn summary(card: &Card, places: &[usize], components: &[Option<Component>]) -> S
             passes.extend(lower_quartile(deviations).map(|deviation| deviation as f32));
         }
     }
-    Summary { medians: medians.into_iter().map(|median| median as f32).collect(), passes, rows: card.values.len() }
+    Summary {
+        medians: medians.into_iter().map(|median| median as f32).collect(),
+        passes,
+        rows: card.values.len(),
+    }
 }
 
 /// `5.1%`.

@@ -26,8 +26,6 @@ mod data;
 mod error;
 pub mod judge;
 mod line;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod prometheus;
 mod read;
 mod report;

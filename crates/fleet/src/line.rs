@@ -4,7 +4,9 @@ use crate::{
     component::{Component, Traits, component},
     error::LineError,
 };
-use record::{Backend, BytesMoved, Language, Limit, Measure, Operation, Operations, Precision, Residence, SCHEMA};
+use record::{
+    Backend, BytesMoved, Language, Limit, Measure, Operation, Operations, Precision, Residence, SCHEMA,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -109,7 +111,9 @@ impl<'a> Line<'a> {
 
     /// Whether somebody set the card's clocks.
     pub(crate) fn has_set_clocks(&self) -> bool {
-        self.conditions.as_ref().is_some_and(|conditions| conditions.limited_by.contains(&Limit::ClockSetting))
+        self.conditions
+            .as_ref()
+            .is_some_and(|conditions| conditions.limited_by.contains(&Limit::ClockSetting))
     }
 
     /// Writes what tells this row from others of the card into `key`.

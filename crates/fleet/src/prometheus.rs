@@ -54,9 +54,15 @@ pub fn prometheus(report: &Report) -> String {
     gauge(&mut out, "coalesce_card_score", "The modified z-score of a slow card.");
     of_cards(&mut out, "coalesce_card_score", &|_, score| score);
     gauge(&mut out, "coalesce_card_wrong", "1 for a card whose results did not verify.");
-    for card in report.findings.iter().filter(|finding| finding.fault == Fault::Wrong).flat_map(|one| &one.cards) {
+    for card in
+        report.findings.iter().filter(|finding| finding.fault == Fault::Wrong).flat_map(|one| &one.cards)
+    {
         let (host, uuid) = (escaped(&card.host), escaped(card.uuid.as_deref().unwrap_or_default()));
-        let _ = writeln!(out, "coalesce_card_wrong{{host=\"{host}\",card=\"{}\",uuid=\"{uuid}\"}} 1", card.ordinal);
+        let _ = writeln!(
+            out,
+            "coalesce_card_wrong{{host=\"{host}\",card=\"{}\",uuid=\"{uuid}\"}} 1",
+            card.ordinal
+        );
     }
     for (name, help) in [
         ("coalesce_row_sigma_ratio", "The robust standard deviation of a row over cards."),

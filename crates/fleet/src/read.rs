@@ -145,8 +145,7 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()>
 
 /// Whether a file's name says that it holds records. `simulated.jsonl` explains rows of a GPU and is not the fleet's.
 fn is_records(path: &Path) -> bool {
-    let parquet = cfg!(feature = "parquet") && path.extension().is_some_and(|end| end == "parquet");
-    parquet || path.extension().is_some_and(|end| end == "jsonl") && !path.ends_with("simulated.jsonl")
+    path.extension().is_some_and(|end| end == "jsonl") && !path.ends_with("simulated.jsonl")
 }
 
 impl Part {
@@ -156,13 +155,6 @@ impl Part {
             Ok(file) => file,
             Err(cause) => return self.unreadable(path, &cause),
         };
-        #[cfg(feature = "parquet")]
-        if path.extension().is_some_and(|end| end == "parquet") {
-            if let Err(cause) = crate::parquet::lines(file, |line| self.line(path, line, numbers)) {
-                self.troubles.push(Trouble::Unreadable { file: path.to_path_buf(), cause: cause.to_string() });
-            }
-            return;
-        }
         self.stream(path, BufReader::with_capacity(BUFFER, file), numbers);
     }
 
@@ -237,7 +229,8 @@ impl Part {
         let origin = line.origin.as_ref();
         let host = || origin.map_or_else(|| path.display().to_string(), |origin| origin.host.to_string());
         let rank = origin.and_then(|origin| origin.rank);
-        let uuid = origin.and_then(|origin| origin.uuid.as_deref()).filter(|_| line.backend == Backend::Measured);
+        let uuid =
+            origin.and_then(|origin| origin.uuid.as_deref()).filter(|_| line.backend == Backend::Measured);
         let key = CardKey {
             host: host(),
             uuid: uuid.map(str::to_string),
@@ -251,7 +244,9 @@ impl Part {
             }
             if let Some(ranks) = self.runs.get_mut(&*origin.run) {
                 ranks.ranks = ranks.ranks.max(origin.ranks);
-                if let Some(rank) = rank.filter(|rank| !ranks.seen.contains(rank) || !self.cards.contains_key(&key)) {
+                if let Some(rank) =
+                    rank.filter(|rank| !ranks.seen.contains(rank) || !self.cards.contains_key(&key))
+                {
                     ranks.seen.insert(rank);
                     if let Some(uuid) = uuid {
                         let of_card = (origin.host.to_string(), uuid.to_string());

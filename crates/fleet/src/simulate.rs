@@ -19,8 +19,8 @@ use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Normal, StudentT};
 use rand_pcg::Pcg64;
 use record::{
-    Backend, BytesMoved, Ceiling, Conditions, DeviceInfo, Language, Load, Method, Operation, Operations, Origin,
-    Parameters, Peak, Readings, Record, Residence, SCHEMA, Times, Timing,
+    Backend, BytesMoved, Ceiling, Conditions, DeviceInfo, Language, Load, Method, Operation, Operations,
+    Origin, Parameters, Peak, Readings, Record, Residence, SCHEMA, Times, Timing,
 };
 use std::collections::BTreeMap;
 
@@ -174,7 +174,8 @@ impl Fleet {
         let machines = (of_each / self.per_host).max(1);
         let count = 4 * of_each + machines;
         // Every fault in a machine of its own, as long as there are enough.
-        let place = |nth: u32| (u64::from(nth) * u64::from(hosts) / u64::from(count.min(hosts).max(1))) as u32;
+        let place =
+            |nth: u32| (u64::from(nth) * u64::from(hosts) / u64::from(count.min(hosts).max(1))) as u32;
         for nth in 0..count {
             let host = place(nth) % hosts;
             let fault = if nth < machines { Injected::SlowHost } else { Injected::ALL[(nth % 4) as usize] };
@@ -228,11 +229,11 @@ impl Fleet {
     /// Draws what is a card's own. The host's deviation is drawn by its machine.
     fn draw(&self, rank: u32) -> Drawn {
         // Odd multiples keep the seeds of all ranks and machines apart.
-        let stream = |number: u64| Pcg64::seed_from_u64(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number);
+        let stream =
+            |number: u64| Pcg64::seed_from_u64(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number);
         let mut rng = stream(u64::from(rank));
-        let normal = |rng: &mut Pcg64, sigma: f64| {
-            Normal::new(0.0, sigma).map_or(0.0, |normal| normal.sample(rng))
-        };
+        let normal =
+            |rng: &mut Pcg64, sigma: f64| Normal::new(0.0, sigma).map_or(0.0, |normal| normal.sample(rng));
         let clock = normal(&mut rng, self.spreads.clock);
         let mut own = self.spreads.cards.map(|sigma| normal(&mut rng, sigma));
         let mut of_host = stream(u64::from(rank / self.per_host) + (1 << 40));
@@ -251,7 +252,9 @@ impl Fleet {
         if drops {
             log += spreads.follows[number] * Injected::ClockDrops.factor().ln();
         }
-        if let Some(fault) = drawn.fault.filter(|fault| *fault != Injected::ClockDrops && fault.component() == component) {
+        if let Some(fault) =
+            drawn.fault.filter(|fault| *fault != Injected::ClockDrops && fault.component() == component)
+        {
             log += fault.factor().ln();
         }
         if drawn.rng.random_bool(spreads.glitches) {
@@ -270,7 +273,12 @@ impl Row {
                 *time *= factor;
             }
         }
-        let rates = [&mut record.gb_per_s, &mut record.gop_per_s, &mut record.percent_of_peak, &mut record.percent_of_copy];
+        let rates = [
+            &mut record.gb_per_s,
+            &mut record.gop_per_s,
+            &mut record.percent_of_peak,
+            &mut record.percent_of_copy,
+        ];
         for rate in rates.into_iter().flatten() {
             *rate /= factor;
         }
@@ -385,7 +393,10 @@ impl Template {
         let gb_per_s = Times::gb_per_s(read + written, self.ms);
         let has_bytes = self.operations.is_none();
         let (peak, copy) = (4813.7, 4268.7);
-        let is_time = matches!(self.operations.map(|of| of.kind), Some(Operation::Load | Operation::Access | Operation::Launch));
+        let is_time = matches!(
+            self.operations.map(|of| of.kind),
+            Some(Operation::Load | Operation::Access | Operation::Launch)
+        );
         let record = Record {
             schema: SCHEMA.to_string(),
             experiment: self.experiment.to_string(),
@@ -418,7 +429,10 @@ impl Template {
             explanation: None,
             observed: BTreeMap::new(),
             timing: Timing { method: Method::Launches, launches_per_sample: 16, load: Some(Load::Burst) },
-            peak: Some(Peak { gb_per_s: peak, source: "2 x memory clock x bus width, from the driver".to_string() }),
+            peak: Some(Peak {
+                gb_per_s: peak,
+                source: "2 x memory clock x bus width, from the driver".to_string(),
+            }),
             copy: Some(Ceiling { gb_per_s: copy, bytes: 268_435_456 }),
             ratio_to_reference: None,
             ratio_range: None,

@@ -93,13 +93,18 @@ pub enum Trouble {
 impl Trouble {
     /// Whether somebody has to do something about it; the others only say how the fleet was judged.
     pub fn is_fault(&self) -> bool {
-        !matches!(self, Trouble::SeveralKinds { .. } | Trouble::SeveralVersions { .. } | Trouble::TooFew { .. })
+        !matches!(
+            self,
+            Trouble::SeveralKinds { .. } | Trouble::SeveralVersions { .. } | Trouble::TooFew { .. }
+        )
     }
 
     /// The number of ranks without a record.
     pub(crate) fn missing(&self) -> u32 {
         match self {
-            Trouble::MissingRanks { missing, .. } => missing.iter().map(|[first, last]| last - first + 1).sum(),
+            Trouble::MissingRanks { missing, .. } => {
+                missing.iter().map(|[first, last]| last - first + 1).sum()
+            }
             _ => 0,
         }
     }
@@ -128,7 +133,8 @@ fn joined(texts: &[String]) -> String {
 }
 
 fn counted(each: &[(String, usize)]) -> String {
-    let texts: Vec<String> = each.iter().map(|(name, cards)| format!("{name} ({})", of_cards(*cards))).collect();
+    let texts: Vec<String> =
+        each.iter().map(|(name, cards)| format!("{name} ({})", of_cards(*cards))).collect();
     joined(&texts)
 }
 
@@ -141,7 +147,11 @@ impl fmt::Display for Trouble {
         match self {
             Trouble::MissingRanks { run, ranks, missing } => {
                 let (one, count) = (missing.len() == 1 && missing[0][0] == missing[0][1], self.missing());
-                let (are, they) = if one { ("has", "it died or never started") } else { ("have", "they died or never started") };
+                let (are, they) = if one {
+                    ("has", "it died or never started")
+                } else {
+                    ("have", "they died or never started")
+                };
                 let plural = if one { "rank" } else { "ranks" };
                 let count = if one { String::new() } else { format!(", {count} in all,") };
                 write!(
@@ -163,7 +173,11 @@ impl fmt::Display for Trouble {
                 write!(f, "{}:{line} is not a record ({cause}); the line is left out", file.display())
             }
             Trouble::Empty { file } => {
-                write!(f, "{} is empty: its rank ended before the first row; its log says why", file.display())
+                write!(
+                    f,
+                    "{} is empty: its rank ended before the first row; its log says why",
+                    file.display()
+                )
             }
             Trouble::Unreadable { file, cause } => write!(f, "cannot read {}: {cause}", file.display()),
             Trouble::ClocksSet { card, mhz } => {
@@ -184,7 +198,12 @@ impl fmt::Display for Trouble {
                 )
             }
             Trouble::SeveralKinds { kinds } => {
-                write!(f, "there are {} kinds of cards, each judged by itself: {}", kinds.len(), counted(kinds))
+                write!(
+                    f,
+                    "there are {} kinds of cards, each judged by itself: {}",
+                    kinds.len(),
+                    counted(kinds)
+                )
             }
             Trouble::SeveralVersions { versions } => write!(
                 f,
