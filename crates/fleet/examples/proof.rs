@@ -9,17 +9,21 @@
 
 use clap::Parser;
 use fleet::{
-    Fault, Records, Report, Thresholds, judge,
+    Fault, Reader, Records, Report, Thresholds, judge,
     simulate::{Fleet, Injected, Spreads, probe, repeated},
 };
 use std::{
     collections::BTreeMap,
     fs,
     io::{self, Write},
+    ops::Range,
     path::Path,
     thread,
     time::Instant,
 };
+
+/// Cards whose files are on the disk at a time.
+const PIECE: u32 = 4096;
 
 /// Judges the judge.
 #[derive(Debug, Parser)]
@@ -55,25 +59,34 @@ fn main() -> io::Result<()> {
     let fleet = fleet(&options, Spreads::default());
     let temporary = tempfile::tempdir()?;
     let folder = options.keep.as_deref().unwrap_or(temporary.path());
-    let bytes = write(&fleet, folder)?;
     let rows = u64::from(fleet.cards) * fleet.rows.len() as u64 * u64::from(fleet.passes);
+    let (mut reader, mut read, mut bytes, mut peak) = (Reader::default(), 0.0, 0, 0);
+    // A piece at a time, because the files of 65,536 cards would fill a disk.
+    for first in (0..fleet.cards).step_by(PIECE as usize) {
+        let piece = folder.join(format!("piece-{first:07}"));
+        bytes += write(&fleet, first..fleet.cards.min(first + PIECE), &piece)?;
+        forget_peak()?;
+        let start = Instant::now();
+        reader.add(&piece).map_err(io::Error::other)?;
+        read += start.elapsed().as_secs_f64();
+        peak = peak_mb()?.max(peak);
+        if options.keep.is_none() {
+            fs::remove_dir_all(&piece)?;
+        }
+    }
+    forget_peak()?;
+    let start = Instant::now();
+    let report = judge(&reader.finish(), Thresholds::default());
+    let judged = start.elapsed().as_secs_f64();
+    peak = peak_mb()?.max(peak);
     println!(
-        "{} cards, {} rows x {} passes: {rows} rows in {:.2} GB",
+        "{} cards, {} rows x {} passes: {rows} rows in {:.2} GB; read {read:.2} s, judged {judged:.2} s, in all {:.2} s; at most \
+         {peak} MB resident",
         fleet.cards,
         fleet.rows.len(),
         fleet.passes,
-        bytes as f64 / 1e9
-    );
-    forget_peak()?;
-    let start = Instant::now();
-    let records = Records::read(folder).map_err(io::Error::other)?;
-    let read = start.elapsed().as_secs_f64();
-    let report = judge(&records, Thresholds::default());
-    let all = start.elapsed().as_secs_f64();
-    println!(
-        "read {read:.2} s, judged {:.2} s, in all {all:.2} s; at most {} MB resident",
-        all - read,
-        peak_mb()?
+        bytes as f64 / 1e9,
+        read + judged,
     );
     println!("{}", Score::of(&fleet, &report));
     for finding in &report.findings {
@@ -99,11 +112,11 @@ fn fleet(options: &Options, spreads: Spreads) -> Fleet {
 }
 
 /// Writes a file per rank, on two threads; returns their bytes.
-fn write(fleet: &Fleet, folder: &Path) -> io::Result<u64> {
+fn write(fleet: &Fleet, ranks: Range<u32>, folder: &Path) -> io::Result<u64> {
     fs::create_dir_all(folder)?;
     let lane = |first: u32| -> io::Result<u64> {
         let mut bytes = 0;
-        for rank in (first..fleet.cards).step_by(2) {
+        for rank in (first..ranks.end).step_by(2) {
             let text = fleet.file(rank);
             bytes += text.len() as u64;
             fs::File::create(folder.join(format!("rank-{rank:05}.jsonl")))?.write_all(text.as_bytes())?;
@@ -111,8 +124,8 @@ fn write(fleet: &Fleet, folder: &Path) -> io::Result<u64> {
         Ok(bytes)
     };
     thread::scope(|scope| {
-        let other = scope.spawn(|| lane(1));
-        let own = lane(0)?;
+        let other = scope.spawn(|| lane(ranks.start + 1));
+        let own = lane(ranks.start)?;
         Ok(own + other.join().map_err(|_| io::Error::other("a thread panicked"))??)
     })
 }
@@ -198,7 +211,7 @@ fn sensitivity(options: &Options) -> io::Result<()> {
     for (name, spreads) in cases {
         let fleet = fleet(options, spreads);
         let folder = tempfile::tempdir()?;
-        write(&fleet, folder.path())?;
+        write(&fleet, 0..fleet.cards, folder.path())?;
         let report = judge(&Records::read(folder.path()).map_err(io::Error::other)?, Thresholds::default());
         let score = Score::of(&fleet, &report);
         let percent =

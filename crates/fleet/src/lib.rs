@@ -38,6 +38,6 @@ pub use data::{CardName, Kind};
 pub use error::FleetError;
 pub use judge::{FEWEST_CARDS, Thresholds, judge};
 pub use prometheus::prometheus;
-pub use read::Records;
+pub use read::{Reader, Records};
 pub use report::{CardReport, Fault, Finding, Group, Histogram, Pattern, Report, RowReport, SCHEMA};
 pub use trouble::Trouble;

@@ -69,6 +69,33 @@ pub(crate) struct Origin<'a> {
     pub(crate) version: Cow<'a, str>,
 }
 
+impl Origin<'_> {
+    /// The same with its texts.
+    pub(crate) fn to_record(&self) -> record::Origin {
+        record::Origin {
+            run: self.run.to_string(),
+            rank: self.rank,
+            ranks: self.ranks,
+            host: self.host.to_string(),
+            uuid: self.uuid.as_deref().map(str::to_string),
+            pass: self.pass,
+            passes: 0,
+            version: self.version.to_string(),
+        }
+    }
+
+    /// Whether it is the same, apart from the number of passes.
+    pub(crate) fn is(&self, other: &record::Origin) -> bool {
+        self.pass == other.pass
+            && self.rank == other.rank
+            && self.uuid.as_deref() == other.uuid.as_deref()
+            && self.host == other.host
+            && self.run == other.run
+            && self.version == other.version
+            && self.ranks == other.ranks
+    }
+}
+
 #[derive(Debug, Deserialize)]
 struct Time {
     median: f64,

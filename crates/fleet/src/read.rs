@@ -10,7 +10,7 @@ use crate::{
     trouble::Trouble,
 };
 use rayon::prelude::*;
-use record::{Backend, Parameters};
+use record::{Backend, Origin, Parameters};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs::{self, File},
@@ -57,10 +57,37 @@ struct Numbers {
 /// What one file holds.
 #[derive(Debug, Default)]
 struct Part {
-    cards: HashMap<CardKey, Card>,
+    cards: Vec<Card>,
+    /// Their places.
+    places: HashMap<CardKey, usize>,
     runs: BTreeMap<String, Ranks>,
     troubles: Vec<Trouble>,
     rows_read: u64,
+    /// Of the line at hand, so that its memory is reused.
+    key: String,
+}
+
+/// The card of the line before, which the next one usually shares.
+#[derive(Debug)]
+struct Last {
+    origin: Option<Origin>,
+    device: String,
+    ordinal: u32,
+    /// Among the part's cards.
+    place: usize,
+    pass: u16,
+}
+
+impl Last {
+    /// Whether a line is of the same card and pass.
+    fn is_of(&self, line: &Line<'_>) -> bool {
+        let same = match (&self.origin, &line.origin) {
+            (Some(own), Some(other)) => other.is(own),
+            (None, None) => true,
+            _ => false,
+        };
+        same && self.device == line.device.name && self.ordinal == line.device.ordinal
+    }
 }
 
 /// What tells a card from others, whatever its rank: on GPUs the UUID; a simulated card is its rank's own.
@@ -73,38 +100,75 @@ struct CardKey {
     kind: u16,
 }
 
+/// Reads records from several places, one after the other.
+///
+/// ```no_run
+/// let mut reader = fleet::Reader::default();
+/// reader.add(std::path::Path::new("monday"))?;
+/// reader.add(std::path::Path::new("tuesday"))?;
+/// let records = reader.finish();
+/// # Ok::<_, fleet::FleetError>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Reader {
+    numbers: Numbers,
+    part: Part,
+    files: usize,
+}
+
+impl Reader {
+    /// Reads all files of records in a folder and the folders in it, or a single file.
+    ///
+    /// # Errors
+    /// The folder cannot be listed, or has no file of records.
+    pub fn add(&mut self, path: &Path) -> Result<(), FleetError> {
+        let (files, numbers) = (files(path)?, &self.numbers);
+        self.files += files.len();
+        let part = files
+            .par_iter()
+            .fold(Part::default, |mut part, file| {
+                part.add(file, numbers);
+                part
+            })
+            .reduce(Part::default, Part::merge);
+        self.part = std::mem::take(&mut self.part).merge(part);
+        Ok(())
+    }
+
+    /// Reads a text of one JSON object per line; `name` stands for the file's in messages.
+    pub fn add_text(&mut self, name: &str, text: &[u8]) {
+        self.files += 1;
+        self.part.stream(Path::new(name), text, &self.numbers);
+    }
+
+    /// Ends reading.
+    pub fn finish(self) -> Records {
+        self.part.finish(self.numbers, self.files)
+    }
+}
+
 impl Records {
     /// Reads all files of records in a folder and the folders in it, or a single file.
     ///
     /// # Errors
     /// The folder cannot be listed, or nothing in it is a record.
     pub fn read(path: &Path) -> Result<Records, FleetError> {
-        let files = files(path)?;
-        let numbers = Numbers::default();
-        // By groups, so that parts of files do not pile up.
-        let parts = files
-            .par_iter()
-            .fold(Part::default, |mut part, file| {
-                part.add(file, &numbers);
-                part
-            })
-            .reduce(Part::default, Part::merge);
-        let mut records = parts.finish(numbers);
-        records.files = files.len();
+        let mut reader = Reader::default();
+        reader.add(path)?;
+        let records = reader.finish();
         if records.cards.is_empty() && records.troubles.is_empty() {
             return Err(FleetError::NoRecords(path.to_path_buf()));
         }
         Ok(records)
     }
 
-    /// Reads records from texts of one JSON object per line, as [`read`](Self::read) does from files; each has a name for
-    /// messages.
+    /// Reads records from texts of one JSON object per line; each has a name for messages.
     pub fn of_texts<'t>(texts: impl IntoIterator<Item = (&'t str, &'t [u8])>) -> Records {
-        let (numbers, mut part) = (Numbers::default(), Part::default());
+        let mut reader = Reader::default();
         for (name, text) in texts {
-            part.stream(Path::new(name), text, &numbers);
+            reader.add_text(name, text);
         }
-        part.finish(numbers)
+        reader.finish()
     }
 
     /// Rows that were read, each of one card, kernel and pass.
@@ -164,7 +228,7 @@ impl Part {
 
     /// Reads lines of JSON to their end.
     fn stream(&mut self, path: &Path, mut text: impl BufRead, numbers: &Numbers) {
-        let (mut line, mut number, before) = (Vec::new(), 0, self.rows_read);
+        let (mut line, mut number, before, mut last) = (Vec::new(), 0, self.rows_read, None);
         loop {
             line.clear();
             match text.read_until(b'\n', &mut line) {
@@ -177,7 +241,7 @@ impl Part {
                 continue;
             }
             match Line::parse(&line) {
-                Ok(parsed) => self.line(path, &parsed, numbers),
+                Ok(parsed) => self.line(path, &parsed, numbers, &mut last),
                 Err(_) if !is_whole => {
                     let rows = self.rows_read - before;
                     self.troubles.push(Trouble::CutOff { file: path.to_path_buf(), rows });
@@ -193,25 +257,17 @@ impl Part {
         }
     }
 
-    /// Keeps what matters of a line.
-    fn line(&mut self, path: &Path, line: &Line<'_>, numbers: &Numbers) {
+    /// Keeps what matters of a line. `last` is the one before it in the file, usually of the same card.
+    fn line(&mut self, path: &Path, line: &Line<'_>, numbers: &Numbers, last: &mut Option<Last>) {
         self.rows_read += 1;
-        let mut key = String::new();
-        line.key(&mut key);
-        let row = numbers.rows.number(key.as_str(), || row_key(line));
-        let origin = line.origin.as_ref();
-        let kind = Kind {
-            device: line.device.name.to_string(),
-            multiprocessors: line.device.multiprocessors,
-            backend: line.backend,
-            version: origin.map(|origin| origin.version.to_string()).unwrap_or_default(),
-        };
-        let kind = numbers.kinds.number(&kind, || kind.clone());
-        let (run, pass) = origin.map_or(("", 1), |origin| (&*origin.run, origin.pass));
-        let pass = numbers.passes.number(&(run.to_string(), pass), || ());
+        line.key(&mut self.key);
         // Beyond 65,536 rows, kinds or passes there is nothing that a card could be compared with.
-        let (Some(row), Some(kind), Some(pass)) = (row, kind, pass) else { return };
-        let card = self.card(path, line, kind);
+        let Some(row) = numbers.rows.number(self.key.as_str(), || row_key(line)) else { return };
+        if !last.as_ref().is_some_and(|last| last.is_of(line)) {
+            *last = self.card(path, line, numbers);
+        }
+        let Some(Last { place, pass, .. }) = *last else { return };
+        let card = &mut self.cards[place];
         match line.milliseconds() {
             _ if !line.verified => card.invalid.push(row),
             Some(ms) => card.values.push(Value { row, pass, log_ms: ms.ln() as f32 }),
@@ -224,47 +280,47 @@ impl Part {
         }
     }
 
-    /// The card of a line, and its rank among those of its run.
-    fn card(&mut self, path: &Path, line: &Line<'_>, kind: u16) -> &mut Card {
-        let origin = line.origin.as_ref();
-        let host = || origin.map_or_else(|| path.display().to_string(), |origin| origin.host.to_string());
-        let rank = origin.and_then(|origin| origin.rank);
-        let uuid =
-            origin.and_then(|origin| origin.uuid.as_deref()).filter(|_| line.backend == Backend::Measured);
-        let key = CardKey {
-            host: host(),
-            uuid: uuid.map(str::to_string),
-            rank: if uuid.is_some() { None } else { rank },
-            ordinal: line.device.ordinal,
-            kind,
+    /// The card and the pass of a line, which is another than the last; notes its rank.
+    fn card(&mut self, path: &Path, line: &Line<'_>, numbers: &Numbers) -> Option<Last> {
+        let origin = line.origin.as_ref().map(line::Origin::to_record);
+        let known = Kind {
+            device: line.device.name.to_string(),
+            multiprocessors: line.device.multiprocessors,
+            backend: line.backend,
+            version: origin.as_ref().map(|origin| origin.version.clone()).unwrap_or_default(),
         };
-        if let Some(origin) = origin {
-            if !self.runs.contains_key(&*origin.run) {
-                self.runs.insert(origin.run.to_string(), Ranks::default());
-            }
-            if let Some(ranks) = self.runs.get_mut(&*origin.run) {
-                ranks.ranks = ranks.ranks.max(origin.ranks);
-                if let Some(rank) =
-                    rank.filter(|rank| !ranks.seen.contains(rank) || !self.cards.contains_key(&key))
-                {
-                    ranks.seen.insert(rank);
-                    if let Some(uuid) = uuid {
-                        let of_card = (origin.host.to_string(), uuid.to_string());
-                        ranks.by_card.entry(of_card).or_default().insert(rank);
-                    }
-                }
+        let kind = numbers.kinds.number(&known, || known.clone())?;
+        let (run, of_run) = origin.as_ref().map_or(("", 1), |origin| (&origin.run, origin.pass));
+        let pass = numbers.passes.number(&(run.to_string(), of_run), || ())?;
+        let uuid = origin.as_ref().and_then(|origin| origin.uuid.clone());
+        let uuid = uuid.filter(|_| line.backend == Backend::Measured);
+        let rank = origin.as_ref().and_then(|origin| origin.rank);
+        let host = origin.as_ref().map_or_else(|| path.display().to_string(), |origin| origin.host.clone());
+        let ordinal = line.device.ordinal;
+        let key = CardKey { rank: rank.filter(|_| uuid.is_none()), host, uuid, ordinal, kind };
+        if let Some(origin) = &origin {
+            let ranks = self.runs.entry(origin.run.clone()).or_default();
+            ranks.ranks = ranks.ranks.max(origin.ranks);
+            ranks.seen.extend(rank);
+            if let (Some(rank), Some(uuid)) = (rank, &key.uuid) {
+                ranks.by_card.entry((key.host.clone(), uuid.clone())).or_default().insert(rank);
             }
         }
-        self.cards.entry(key).or_insert_with_key(|key| Card {
-            name: CardName { host: key.host.clone(), ordinal: key.ordinal, rank, uuid: key.uuid.clone() },
-            kind,
-            values: Vec::new(),
-            invalid: Vec::new(),
-            untimed: 0,
-            peak_gb_per_s: line.peak(),
-            clocks_mhz: None,
-            clocks_are_set: false,
-        })
+        let next = self.cards.len();
+        let place = *self.places.entry(key.clone()).or_insert(next);
+        if place == next {
+            self.cards.push(Card {
+                name: CardName { host: key.host.clone(), ordinal, rank, uuid: key.uuid.clone() },
+                kind,
+                values: Vec::new(),
+                invalid: Vec::new(),
+                untimed: 0,
+                peak_gb_per_s: line.peak(),
+                clocks_mhz: None,
+                clocks_are_set: false,
+            });
+        }
+        Some(Last { origin, device: known.device, ordinal, place, pass })
     }
 
     fn merge(mut self, other: Part) -> Part {
@@ -272,10 +328,16 @@ impl Part {
         if self.cards.len() < other.cards.len() {
             return other.merge(self);
         }
-        for (key, card) in other.cards {
-            match self.cards.get_mut(&key) {
-                None => drop(self.cards.insert(key, card)),
-                Some(own) => {
+        let mut cards: Vec<Option<Card>> = other.cards.into_iter().map(Some).collect();
+        for (key, place) in other.places {
+            let Some(card) = cards[place].take() else { continue };
+            match self.places.get(&key).copied() {
+                None => {
+                    self.places.insert(key, self.cards.len());
+                    self.cards.push(card);
+                }
+                Some(place) => {
+                    let own = &mut self.cards[place];
                     own.values.extend(card.values);
                     own.invalid.extend(card.invalid);
                     own.untimed += card.untimed;
@@ -303,8 +365,8 @@ impl Part {
         self
     }
 
-    fn finish(self, numbers: Numbers) -> Records {
-        let mut cards: Vec<Card> = self.cards.into_values().collect();
+    fn finish(self, numbers: Numbers, files: usize) -> Records {
+        let mut cards = self.cards;
         for card in &mut cards {
             card.values.shrink_to_fit();
         }
@@ -316,7 +378,7 @@ impl Part {
             runs: self.runs,
             troubles: self.troubles,
             rows_read: self.rows_read,
-            files: 1,
+            files,
         }
     }
 }

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow};
 use record::{Origin, Record, Run};
 use std::{
     fs::{self, File, OpenOptions},
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
     time::{Instant, SystemTime},
@@ -66,13 +66,15 @@ fn measure(options: &Options, place: &Place) -> Result<ExitCode> {
         }
     }
     let names: Vec<String> = cards.iter().map(|(ordinal, name)| format!("cuda:{ordinal}, {name}")).collect();
-    eprintln!(
-        "{place}: {}: {} rows in {:.0} s, written to {}",
+    let line = format!(
+        "{place}: {}: {} rows in {:.0} s, written to {}\n",
         names.join("; "),
         file.rows,
         begun.elapsed().as_secs_f64(),
         file.path.display(),
     );
+    // In one piece: other ranks write to the same terminal. Nobody is lost if it is gone.
+    let _ = io::stderr().write_all(line.as_bytes());
     if file.invalid > 0 {
         eprintln!(
             "error: {place}: {} of {} rows are INVALID: the result in memory was wrong",

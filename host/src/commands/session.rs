@@ -92,10 +92,11 @@ impl Session<'_> {
         let stream = Stream::new(StreamFlags::DEFAULT, None).context("cannot create a stream")?;
 
         let planned = || -> Result<Vec<Point>> {
-            let mut points = plan::points(&selection, &gpu.info)?;
-            if self.probe {
-                plan::keep_probes(&mut points, &gpu.info);
+            if !self.probe {
+                return plan::points(&selection, &gpu.info);
             }
+            let mut points = plan::points_alone(&selection, &gpu.info)?;
+            plan::keep_probes(&mut points, &gpu.info);
             Ok(points)
         };
         let (opponents, points) = Opponents::load(reference, &selected, planned, &gpu.info, driver, &stream)?;
