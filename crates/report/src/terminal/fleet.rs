@@ -5,7 +5,7 @@ use super::{
     layout::{Table, hanging, wrapped},
     style::{Ink, Style},
 };
-use fleet::{Fault, Finding, Group, Report};
+use fleet::{FEWEST_CARDS, Fault, Finding, Group, Report};
 use std::{collections::BTreeMap, fmt::Write};
 
 /// Findings that are shown in full without `--verbose`.
@@ -28,7 +28,7 @@ pub fn fleet(report: &Report, verbose: bool, style: Style) -> String {
     let _ = writeln!(text, "{}", style.paint(Ink::Strong, &head));
     for group in &report.groups {
         let _ = writeln!(text, "\n{}\n", wrapped(&title(group), style.prose()));
-        if !group.components.is_empty() {
+        if group.cards >= FEWEST_CARDS && !group.components.is_empty() {
             let _ = writeln!(text, "{}", components(group).text(style));
         }
         if verbose {
