@@ -20,7 +20,8 @@
 //!    least [`Thresholds::slower`]. Scales are at least [`Thresholds::floor`], so that identical cards do not become outliers
 //!    by the last digit.
 //! 6. Over passes a card is its own reference: `d[c,g,p]` is the lower quartile over the rows of `g` of
-//!    `x[c,k,p] - m[c,k]`: three of four rows have to be slow, and all of up to four. Its scale is the median over cards of each card's MAD.
+//!    `x[c,k,p] - m[c,k]`: three of four rows have to be slow, and all of up to four. The clock is taken out of a pass as it
+//!    is out of a card, so that L2 is not blamed for a clock that drops. Its scale is the median over cards of each card's MAD.
 //!    A pass is slow if its score is above [`Thresholds::pass_score`] and it is slower by at least
 //!    [`Thresholds::pass_slower`]. At least three rows have to say so, in one pass or in several: two rows of one
 //!    pass are disturbed by chance in one of some hundred thousand passes.
@@ -77,8 +78,8 @@ const FEWEST_SLOW: usize = 3;
 struct Summary {
     /// The median over passes by row; NaN where the card lacks it.
     medians: Vec<f32>,
-    /// By component, the deviations of the passes.
-    passes: [Vec<f32>; Component::ALL.len()],
+    /// By pass and component, the deviations from the card's medians; NaN where a pass lacks the rows.
+    passes: Vec<[f32; Component::ALL.len()]>,
     rows: usize,
 }
 
@@ -223,7 +224,7 @@ impl Judged {
         if enough {
             findings.extend(cohort.slow_always(&residuals));
         }
-        findings.extend(cohort.slow_at_times());
+        findings.extend(cohort.slow_at_times(&residuals));
         let findings = by_host(findings, &cohort.cards);
         let group = Group {
             kind: kind.clone(),
@@ -333,28 +334,26 @@ impl<'r> Cohort<'r> {
     }
 
     /// Cards that are slower than themselves in some passes.
-    fn slow_at_times(&self) -> Vec<Slow> {
+    fn slow_at_times(&self, residuals: &[Residuals]) -> Vec<Slow> {
         let mut slow = Vec::new();
-        for component in Component::ALL {
-            let number = component.number();
+        for of in residuals {
+            let component = of.component;
             let rows = self.places(component).len();
             // Those above the lower quartile, in each slow pass.
             let agreeing = rows - rows.saturating_sub(1) / 4;
-            let scale = |summary: &Summary| {
-                let passes: Vec<f64> = summary.passes[number].iter().copied().map(f64::from).collect();
-                Spread::of(&passes).filter(|_| passes.len() >= FEWEST_PASSES).map(|spread| spread.sigma)
+            let deviations: Vec<Vec<f64>> =
+                self.summaries.par_iter().map(|summary| summary.deviations(component, of.slope)).collect();
+            let scale = |passes: &Vec<f64>| {
+                Spread::of(passes).filter(|_| passes.len() >= FEWEST_PASSES).map(|spread| spread.sigma)
             };
-            let mut scales: Vec<f64> = self.summaries.par_iter().filter_map(scale).collect();
+            let mut scales: Vec<f64> = deviations.par_iter().filter_map(scale).collect();
             let Some(sigma) = median(&mut scales) else { continue };
             let sigma = sigma.max(self.thresholds.floor);
             let least = (self.thresholds.pass_score * sigma).max(self.thresholds.pass_slower);
-            for (card, summary) in self.summaries.iter().enumerate() {
-                let passes = &summary.passes[number];
+            for (card, passes) in deviations.iter().enumerate().filter(|(_, all)| all.len() >= FEWEST_PASSES)
+            {
                 let mut beyond: Vec<f64> =
-                    passes.iter().copied().map(f64::from).filter(|deviation| *deviation > least).collect();
-                if passes.len() < FEWEST_PASSES {
-                    continue;
-                }
+                    passes.iter().copied().filter(|deviation| *deviation > least).collect();
                 if beyond.len() * agreeing < FEWEST_SLOW {
                     continue;
                 }
@@ -465,8 +464,7 @@ impl<'r> Cohort<'r> {
     }
 
     fn most_passes(&self) -> usize {
-        let passes = |summary: &Summary| summary.passes.iter().map(Vec::len).max().unwrap_or(0);
-        self.summaries.iter().map(passes).max().unwrap_or(0)
+        self.summaries.iter().map(|summary| summary.passes.len()).max().unwrap_or(0)
     }
 
     /// The distribution of each row.
@@ -601,22 +599,31 @@ fn summary(card: &Card, places: &[usize], components: &[Option<Component>]) -> S
         by_pass.entry(value.pass).or_default().push((place, log));
     }
     let medians: Vec<f64> = by_row.iter_mut().map(|values| median(values).unwrap_or(f64::NAN)).collect();
-    let mut passes: [Vec<f32>; Component::ALL.len()] = Default::default();
-    for of_pass in by_pass.values() {
+    let of_pass = |values: &Vec<(usize, f64)>| {
         let mut deviations: [Vec<f64>; Component::ALL.len()] = Default::default();
-        for &(place, log) in of_pass {
+        for &(place, log) in values {
             if let Some(component) = components[place] {
                 deviations[component.number()].push(log - medians[place]);
             }
         }
-        for (deviations, passes) in deviations.iter_mut().zip(&mut passes) {
-            passes.extend(lower_quartile(deviations).map(|deviation| deviation as f32));
-        }
-    }
+        deviations.map(|mut all| lower_quartile(&mut all).map_or(f32::NAN, |quartile| quartile as f32))
+    };
+    let passes = by_pass.values().map(of_pass).collect();
     Summary {
         medians: medians.into_iter().map(|median| median as f32).collect(),
         passes,
         rows: card.values.len(),
+    }
+}
+
+impl Summary {
+    /// The deviations of the passes in a component, with the part `slope` of the clock's taken out.
+    fn deviations(&self, component: Component, slope: f64) -> Vec<f64> {
+        let of_pass = |pass: &[f32; Component::ALL.len()]| {
+            let [own, clock] = [component, Component::Clocks].map(|of| f64::from(pass[of.number()]));
+            if slope == 0.0 || clock.is_nan() { own } else { own - slope * clock }
+        };
+        self.passes.iter().map(of_pass).filter(|deviation| !deviation.is_nan()).collect()
     }
 }
 

@@ -4,9 +4,7 @@ use crate::{
     component::{Component, Traits, component},
     error::LineError,
 };
-use record::{
-    Backend, BytesMoved, Language, Limit, Measure, Operation, Operations, Precision, Residence, SCHEMA,
-};
+use record::{Backend, BytesMoved, Language, Limit, Measure, Operation, Operations, Residence, SCHEMA};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -206,9 +204,4 @@ pub(crate) fn language(language: Language) -> &'static str {
         Language::Driver => "driver",
         Language::Library => "library",
     }
-}
-
-/// The element type, as labels have it.
-pub(crate) fn precision(precision: Option<Precision>) -> String {
-    precision.map(|precision| format!("{precision}, ")).unwrap_or_default()
 }

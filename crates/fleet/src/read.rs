@@ -10,7 +10,7 @@ use crate::{
     trouble::Trouble,
 };
 use rayon::prelude::*;
-use record::{Backend, Origin, Parameters};
+use record::{Backend, Bytes, Origin, Parameters};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs::{self, File},
@@ -386,14 +386,23 @@ impl Part {
 /// A row's description, from its first line.
 fn row_key(line: &Line<'_>) -> RowKey {
     let parameters: Option<Parameters> = serde_json::from_str(line.parameters.get()).ok();
-    let label = parameters.map_or_else(String::new, |parameters| {
-        format!("{}{parameters}", line::precision(parameters.precision))
-    });
     RowKey {
         experiment: line.experiment.to_string(),
         kernel: line.kernel.to_string(),
-        label,
+        label: parameters.map(|parameters| label(&parameters)).unwrap_or_default(),
         component: line.component(),
         figure: line.figure(),
     }
+}
+
+/// What tells a row from others of its kernel, for people: `stride 1, f32, 16 MiB`.
+fn label(parameters: &Parameters) -> String {
+    let swept = parameters.swept.iter().map(|swept| format!("{} {}", swept.name, swept.value));
+    let more = parameters.more.iter().map(|(name, value)| match value {
+        serde_json::Value::String(text) => format!("{name} {text}"),
+        value => format!("{name} {value}"),
+    });
+    let precision = parameters.precision.iter().map(ToString::to_string);
+    let bytes = (parameters.bytes > 0).then(|| Bytes(parameters.bytes).to_string());
+    swept.chain(more).chain(precision).chain(bytes).collect::<Vec<_>>().join(", ")
 }

@@ -171,7 +171,7 @@ fn bin(of: &Histogram, nth: usize) -> f64 {
 
 fn drawing(of: &Histogram) -> Drawing {
     let width = Column::Middle.width();
-    let (top, reach) = (24.0, Histogram::REACH * of.sigma);
+    let (top, reach) = (28.0, Histogram::REACH * of.sigma);
     let bottom = top + BARS;
     // The last quarter is for cards that are far beyond.
     let inner = Scale::linear([-reach, reach], [8.0, width * 0.72]);
@@ -193,8 +193,8 @@ fn drawing(of: &Histogram) -> Drawing {
             text.tick.middle x=(px(at(tick).max(22.0))) y=(px(bottom + 18.0)) { (format!("{:.1}%", 100.0 * tick)) }
         }
         text.tick.end x=(px(width - 6.0)) y=(px(bottom + 18.0)) { (format!("{:.0}%", 100.0 * farthest)) }
-        line.limit x1=(px(at(of.limit))) x2=(px(at(of.limit))) y1=(px(top - 6.0)) y2=(px(bottom)) {}
-        text.limit-name.end x=(px(at(of.limit) - 5.0)) y=(px(top + 4.0)) { "slow from " (percent(of.limit)) }
+        line.limit x1=(px(at(of.limit))) x2=(px(at(of.limit))) y1=(px(top - 10.0)) y2=(px(bottom)) {}
+        text.limit-name.end x=(px(at(of.limit) - 5.0)) y="16" { "slow from " (percent(of.limit)) }
         @for (nth, (card, slower)) in of.beyond.iter().enumerate().filter(|(_, (_, slower))| *slower > 0.0) {
             // Cards of about the same slowdown stand above each other.
             circle.odd cx=(px(at(*slower))) cy=(px(bottom - 8.0 - (nth * 11 % 110) as f64)) r="4" data-x=(slower) {
@@ -274,7 +274,7 @@ fn rows(group: &Group, id: &str) -> Option<Figure> {
 /// A row's name where there is little room.
 fn cut(row: &fleet::RowReport) -> String {
     const ROOM: usize = 34;
-    let name = match row.parameters.trim_end_matches("0 bytes").trim_end_matches(", ") {
+    let name = match row.parameters.as_str() {
         "" => row.kernel.clone(),
         parameters => format!("{}, {parameters}", row.kernel),
     };

@@ -5,11 +5,11 @@ use super::{
     layout::{Table, hanging, wrapped},
     style::{Ink, Style},
 };
-use fleet::{FEWEST_CARDS, Fault, Finding, Group, Report};
+use fleet::{FEWEST_CARDS, Fault, Finding, Group, Pattern, Report};
 use std::{collections::BTreeMap, fmt::Write};
 
-/// Findings that are shown in full without `--verbose`.
-const SHOWN: usize = 20;
+/// Findings of each fault that are shown without `--verbose`.
+const SHOWN: usize = 5;
 
 /// The report as text.
 pub fn fleet(report: &Report, verbose: bool, style: Style) -> String {
@@ -36,20 +36,8 @@ pub fn fleet(report: &Report, verbose: bool, style: Style) -> String {
         }
     }
     if !report.findings.is_empty() {
-        let _ = writeln!(text, "\n{}\n", style.paint(Ink::Strong, "Cards that need a look"));
-        let shown = if verbose { report.findings.len() } else { SHOWN };
-        for finding in report.findings.iter().take(shown) {
-            let _ = writeln!(text, "{}", style.paint(Ink::Warm, &heading(finding)));
-            let _ = writeln!(text, "    {}", hanging(&finding.reason, style.prose().saturating_sub(4), 4));
-        }
-        if report.findings.len() > shown {
-            let rest = report.findings.len() - shown;
-            let _ = writeln!(
-                text,
-                "and {} more: --verbose shows them all, and so does the page",
-                grouped(rest as u64)
-            );
-        }
+        let _ = writeln!(text, "\n{}", style.paint(Ink::Strong, "Cards that need a look"));
+        text.push_str(&findings(report, if verbose { usize::MAX } else { SHOWN }, style));
     }
     if !report.troubles.is_empty() {
         let _ = writeln!(text, "\n{}\n", style.paint(Ink::Strong, "Records"));
@@ -106,6 +94,35 @@ fn title(group: &Group) -> String {
         group.rows.len(),
         if group.passes == 1 { "1 pass".to_string() } else { format!("{} passes", group.passes) },
     )
+}
+
+/// The findings, those of one fault together below the reason of the worst of them.
+fn findings(report: &Report, shown: usize, style: Style) -> String {
+    let mut alike: Vec<Vec<&Finding>> = Vec::new();
+    let same = |one: &Finding, other: &Finding| {
+        one.fault == other.fault && (one.pattern == Pattern::Always) == (other.pattern == Pattern::Always)
+    };
+    for finding in &report.findings {
+        match alike.iter_mut().find(|group| same(group[0], finding)) {
+            Some(group) => group.push(finding),
+            None => alike.push(vec![finding]),
+        }
+    }
+    let mut text = String::new();
+    for group in alike {
+        text.push('\n');
+        for finding in group.iter().take(shown) {
+            let _ = writeln!(text, "{}", style.paint(Ink::Warm, &heading(finding)));
+        }
+        if group.len() > shown {
+            let rest = grouped((group.len() - shown) as u64);
+            let _ = writeln!(text, "and {rest} more, which --verbose and the page show");
+        }
+        let of = if group.len() > 1 { "the first: " } else { "" };
+        let reason = format!("{of}{}", group[0].reason);
+        let _ = writeln!(text, "    {}", hanging(&reason, style.prose().saturating_sub(4), 4));
+    }
+    text
 }
 
 /// A finding's first line.
