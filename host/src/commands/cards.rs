@@ -78,7 +78,8 @@ fn one(options: &Options, driver: &Driver, ordinal: u32) -> Result<Option<RunRec
     if !sink.output.records().is_empty() {
         sink.output.finish()?;
     }
-    let Ended::Done(Measured { run, simulated, .. }) = ended? else { return Ok(None) };
+    let Ended::Done(measured) = ended? else { return Ok(None) };
+    let Measured { run, simulated, .. } = *measured;
     let simulated = simulated.map(|simulated| simulated.rows).unwrap_or_default();
     if let Some(folder) = own.out.as_deref().filter(|_| !simulated.is_empty()) {
         report::keep_simulated(&simulated, Path::new(folder))?;

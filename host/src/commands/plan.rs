@@ -91,20 +91,35 @@ impl From<&CheckOptions> for Selection {
     }
 }
 
-/// The points of a health check: a few for each component that a fault can be in, by experiment, kernel and parameters.
-const PROBES: [(&str, &str, &[(&str, &str)]); 11] = [
-    ("copy", "copy_driver", &[]),
-    ("copy", "copy_streaming", &[]),
-    ("l2", "l2_store", &[("stored", "32 of 32 bytes")]),
-    ("mountain", "mountain", &[("stride", "1")]),
-    ("transfer", "transfer_driver", &[("memory", "pinned"), ("direction", "to-device")]),
-    ("transfer", "transfer_driver", &[("memory", "pinned"), ("direction", "to-host")]),
-    ("banks", "banks_4", &[("stride", "1")]),
-    ("banks", "banks_8", &[("stride", "1")]),
-    ("latency", "chase_shared", &[]),
-    ("launch", "launch_empty", &[("handed", "calls")]),
-    ("launch", "launch_parameters_64", &[("handed", "calls")]),
+/// The points of a health check: a few for each component that a fault can be in.
+const PROBES: [Probe; 11] = [
+    probe("copy", "copy_driver", &[]),
+    probe("copy", "copy_streaming", &[]),
+    probe("l2", "l2_store", &[("stored", "32 of 32 bytes")]),
+    probe("mountain", "mountain", &[("stride", "1")]),
+    probe("transfer", "transfer_driver", &[("memory", "pinned"), ("direction", "to-device")]),
+    probe("transfer", "transfer_driver", &[("memory", "pinned"), ("direction", "to-host")]),
+    probe("banks", "banks_4", &[("stride", "1")]),
+    probe("banks", "banks_8", &[("stride", "1")]),
+    probe("latency", "chase_shared", &[]),
+    probe("launch", "launch_empty", &[("handed", "calls")]),
+    probe("launch", "launch_parameters_64", &[("handed", "calls")]),
 ];
+
+/// A point of a health check, by its experiment, its kernel and the parameters that tell it from others.
+struct Probe {
+    experiment: &'static str,
+    kernel: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+}
+
+const fn probe(
+    experiment: &'static str,
+    kernel: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+) -> Probe {
+    Probe { experiment, kernel, parameters }
+}
 
 /// Keeps the points of a health check. Of those that differ in size alone it keeps the largest; of the memory mountain the
 /// largest that stays in L2.
@@ -115,7 +130,7 @@ pub(crate) fn keep_probes(points: &mut Vec<Point>, device: &DeviceInfo) {
         (_, other) => other.map(ToString::to_string),
     };
     let mut kept = Vec::new();
-    for (experiment, kernel, parameters) in PROBES {
+    for Probe { experiment, kernel, parameters } in PROBES {
         let matches = |point: &&Point| {
             let in_l2 = experiment != "mountain" || point.parameters.bytes <= device.l2_bytes / 2;
             let same = parameters.iter().all(|(name, wanted)| value(point, name).as_deref() == Some(wanted));
@@ -135,12 +150,12 @@ impl Selection {
     /// The experiments of a health check, from which [`keep_probes`] takes a few points.
     pub(crate) fn probe(options: &Options) -> Selection {
         let mut experiments: Vec<String> = Vec::new();
-        for (experiment, ..) in PROBES {
+        for Probe { experiment, .. } in PROBES {
             if !experiments.iter().any(|known| known == experiment) {
                 experiments.push(experiment.to_string());
             }
         }
-        let kernels = PROBES.iter().map(|(_, kernel, _)| kernel.to_string()).collect();
+        let kernels = PROBES.iter().map(|probe| probe.kernel.to_string()).collect();
         Selection { experiments, kernels, ..Selection::from(options) }
     }
 

@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Options, reference: Reference<'_>) -> Result<ExitCod
         }
     };
     output.finish()?;
-    let Measured { run, simulated, origin } = measured;
+    let Measured { run, simulated, origin } = *measured;
     if let Some(origin) = origin.filter(|_| output.wanted()) {
         let comparison = format!("{} {origin}", terminal::comparison(output.records()));
         eprintln!("{}", wrapped(&comparison, output::style(&io::stderr()).width));

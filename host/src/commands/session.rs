@@ -58,7 +58,7 @@ pub(super) struct Session<'a> {
 /// The end of a run.
 pub(super) enum Ended {
     /// All points were measured.
-    Done(Measured),
+    Done(Box<Measured>),
     /// The user interrupted.
     Interrupted {
         /// The rows that were planned.
@@ -173,7 +173,7 @@ impl Session<'_> {
             }
         }
         let origin = opponents.origin();
-        Ok(Ended::Done(Measured { run, origin, simulated }))
+        Ok(Ended::Done(Box::new(Measured { run, origin, simulated })))
     }
 }
 
