@@ -99,8 +99,6 @@ pub(super) struct BlockMemory {
     live: usize,
     /// The value of `live` at which groups are forgotten.
     most_live: usize,
-    /// True if groups may be merged over blocks: L2 does not tell the difference, but the host link does.
-    merge: bool,
     /// Progress of each warp, in sectors brought into L1: see [`Slot::load`].
     clocks: [u32; WARPS],
     /// True if a warp of the current block has loaded through L1.
@@ -110,7 +108,7 @@ pub(super) struct BlockMemory {
 }
 
 impl BlockMemory {
-    pub(super) fn new(share: u32, merge: bool) -> Self {
+    pub(super) fn new(share: u32) -> Self {
         let mut new = Self {
             slots: Vec::new(),
             shift: 0,
@@ -118,7 +116,6 @@ impl BlockMemory {
             block: 1,
             live: 0,
             most_live: MOST_GROUPS,
-            merge,
             clocks: [0; WARPS],
             loaded: false,
             share,
@@ -309,15 +306,15 @@ impl BlockMemory {
         rewritten
     }
 
-    /// Ends the block.
-    pub(super) fn end_block(&mut self, list: &mut Vec<Group>) {
+    /// Ends the block. If `alone`, its groups are not merged with those of later blocks.
+    pub(super) fn end_block(&mut self, alone: bool, list: &mut Vec<Group>) {
         self.block = self.block.wrapping_add(1);
         self.live = 0;
         self.most_live = MOST_GROUPS;
         if std::mem::take(&mut self.loaded) {
             self.clocks.fill(0);
         }
-        if !self.merge || self.occupied.len() > MOST_KEPT {
+        if alone || self.occupied.len() > MOST_KEPT {
             self.drain(list);
         }
     }

@@ -89,6 +89,12 @@ impl HostPages {
         *step += 1;
     }
 
+    /// Notes that the current request is to the card's own memory.
+    #[inline(always)]
+    pub(super) fn leave(&mut self) {
+        self.here = false;
+    }
+
     /// Notes that the current request straddles lines.
     #[inline(always)]
     pub(super) fn note_split(&mut self, store: bool) {

@@ -260,7 +260,8 @@ impl Observation for CounterObservation {
         for (&(part, start), end) in run.parts.iter().zip(ends) {
             self.begin_part(part);
             let groups = &run.groups[start..end];
-            if self.shape.ranges.is_empty() {
+            let elsewhere = &self.rules.elsewhere;
+            if !groups.iter().any(|group| elsewhere.is_near(group.index << GROUP_SHIFT)) {
                 self.l2.touch(groups, &mut self.dram_read, &mut self.dram_written);
             } else {
                 let of_device = self.of_device(groups);

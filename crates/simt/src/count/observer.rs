@@ -113,7 +113,7 @@ impl CounterObserver {
     #[inline(always)]
     fn irregular(&mut self, at: At, access: &Access<'_>, steady: Option<Steady>) {
         self.note_phase(access.operation);
-        if !self.rules.merge {
+        if self.rules.elsewhere.any() {
             self.note_elsewhere(at, access);
         }
         let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
@@ -142,11 +142,21 @@ impl CounterObserver {
         }
     }
 
-    /// Notes accesses to memory that is not the card's own.
+    /// Notes a request to global memory if it may be to memory that is not the card's own.
+    #[inline(always)]
+    fn note_elsewhere(&mut self, at: At, access: &Access<'_>) {
+        if self.rules.elsewhere.is_among(access.addresses) {
+            self.note_near(at, access);
+        } else {
+            self.run.host_pages.leave();
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn note_elsewhere(&mut self, at: At, access: &Access<'_>) {
+    fn note_near(&mut self, at: At, access: &Access<'_>) {
         let run = &mut *self.run;
+        run.elsewhere = true;
         if run.trails.any() {
             let written = access.operation != Operation::Load;
             run.trails.note(at.warp, access.addresses, access.active, written);
@@ -230,8 +240,8 @@ impl CounterObserver {
                 return true;
             }
         }
-        if memo.must_look(at) {
-            self.look(at, &access.with(&access.addresses()));
+        if memo.must_look(at) || self.rules.elsewhere.is_near(low) {
+            self.look(at, access);
         }
         true
     }
@@ -277,8 +287,9 @@ impl CounterObserver {
         }
         let must_look = memo.must_look(at);
         self.note_phase(access.operation);
-        if must_look {
-            self.look(at, &access.with(&access.addresses()));
+        let Steady { low, high, .. } = Steady::of(access);
+        if must_look || self.rules.elsewhere.is_between(low, high) {
+            self.look(at, access);
         }
     }
 
@@ -294,13 +305,13 @@ impl CounterObserver {
                 let issues = constant_replays(self.rules.capability, &addresses, access.active);
                 Memo::in_rows(access, rows, 0, Price::Issues(issues))
             };
-            self.put_memo(at, access, new);
+            self.put_memo(at, new);
         }
         let memo = self.run.memos.at(at.site.0);
         memo.tally.repeats += 1;
         if memo.must_look(at) {
             let addresses = rows.addresses(access.base, access.step);
-            self.look(at, &access.with(&addresses));
+            self.note_worst(at, &access.with(&addresses));
         }
     }
 
@@ -327,19 +338,18 @@ impl CounterObserver {
             }
         };
         let Some(new) = new else { return false };
-        self.put_memo(at, access, new);
+        self.put_memo(at, new);
         true
     }
 
     /// Adds the repetitions of a site's memo to the counters, and puts another in its place.
-    fn put_memo(&mut self, at: At, access: &SteadyAccess, new: Memo) {
+    fn put_memo(&mut self, at: At, new: Memo) {
         let local_to_l2 = self.rules.local_to_l2();
-        let elsewhere = access.space == Space::Global && !self.rules.merge;
         let run = &mut *self.run;
         let memo = run.memos.at(at.site.0);
         memo.settle(run.counts.at(at.site.0), local_to_l2);
         memo.slot = std::mem::replace(memo, new).slot;
-        memo.tally.from = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, new.price.cost()) };
+        memo.tally.from = run.worst.kept_below(at.site, new.price.cost());
     }
 
     fn shared_wavefronts_of(&mut self, at: At, access: &SteadyAccess) -> Wavefronts {
@@ -350,20 +360,26 @@ impl CounterObserver {
     /// Notes a repetition of a site's memo if it is the worst request, or is not to the card's own memory.
     #[cold]
     #[inline(never)]
-    fn look(&mut self, at: At, access: &Access<'_>) {
-        let elsewhere = access.space == Space::Global && !self.rules.merge;
+    fn look(&mut self, at: At, access: &SteadyAccess) {
+        let addresses = access.addresses();
+        let access = access.with(&addresses);
+        self.note_worst(at, &access);
+        if access.space == Space::Global && self.rules.elsewhere.any() {
+            self.note_elsewhere(at, &access);
+            if self.run.memos.at(at.site.0).price.straddles() {
+                self.run.host_pages.note_split(access.operation != Operation::Load);
+            }
+        }
+    }
+
+    /// Notes a repetition of a site's memo if it is the worst request.
+    #[inline(always)]
+    fn note_worst(&mut self, at: At, access: &Access<'_>) {
         let run = &mut *self.run;
         let memo = run.memos.at(at.site.0);
         let cost = memo.price.cost();
         run.worst.note(at, access, cost);
-        memo.tally.from = if elsewhere { u64::MAX } else { run.worst.kept_below(at.site, cost) };
-        if elsewhere {
-            let straddles = memo.price.straddles();
-            self.note_elsewhere(at, access);
-            if straddles {
-                self.run.host_pages.note_split(access.operation != Operation::Load);
-            }
-        }
+        memo.tally.from = run.worst.kept_below(at.site, cost);
     }
 
     /// Returns true if an access goes through L1.

@@ -54,6 +54,8 @@ pub(super) struct Run {
     pub(super) worst: Worst,
     pub(super) totals: Totals,
     pub(super) memory: BlockMemory,
+    /// True if the current block may have accessed memory that is not the card's own.
+    pub(super) elsewhere: bool,
     /// Groups that blocks touched, block after block.
     pub(super) groups: Vec<Group>,
     /// Parts in order, with the index of each one's first group.
@@ -73,10 +75,11 @@ impl Run {
             memos: BySite::default(),
             worst: Worst::default(),
             totals: Totals::default(),
-            memory: BlockMemory::new(rules.l1.share, rules.merge),
+            memory: BlockMemory::new(rules.l1.share),
             groups: Vec::new(),
             parts: Vec::new(),
             partitions: Vec::new(),
+            elsewhere: false,
             trails: Trails::new(managed),
             host_pages: HostPages::new(of_host),
             hottest: Hottest::default(),
@@ -121,7 +124,9 @@ impl Run {
 
     /// Ends a block of this window.
     pub(super) fn end_block(&mut self, window: u64) {
-        self.memory.end_block(&mut self.groups);
+        // L2 does not tell whether groups were merged over blocks, but the host link does.
+        let alone = std::mem::take(&mut self.elsewhere);
+        self.memory.end_block(alone, &mut self.groups);
         self.trails.end_block(window);
         self.host_pages.end_block();
         let start = self.parts.last().map_or(0, |part| part.1);

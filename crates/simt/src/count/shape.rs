@@ -1,9 +1,10 @@
 //! The shape of a launch, as counting needs it beforehand, and its division into windows, parts and runs.
 
+use super::block::GROUP_SHIFT;
 use super::l1::L1;
 use super::slots::Slots;
 use crate::cards::{Card, Occupancy};
-use crate::coalescing::{BankMode, BankRule, Coalescer, LANES};
+use crate::coalescing::{Addresses, BankMode, BankRule, Coalescer, LANES};
 use crate::decode::Level;
 use crate::exec::{Chained, SiteInfo};
 
@@ -131,9 +132,57 @@ pub(super) struct Rules {
     pub(super) page_shift: u32,
     pub(super) partitions: u32,
     pub(super) cut: Cut,
-    /// True if all memory is the card's own, so that only L2 sees what blocks touch.
-    pub(super) merge: bool,
+    pub(super) elsewhere: Elsewhere,
     pub(super) level: Level,
+}
+
+/// The span of all memory that is not the card's own. Most programs have a little of it, such as a pinned buffer for
+/// copies, and their kernels stay clear of it: one comparison finds that out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Elsewhere {
+    first: u64,
+    /// 0 if all memory is the card's own.
+    bytes: u64,
+}
+
+impl Elsewhere {
+    /// Bytes before the first range at which its span begins: a repetition's sectors reach no further from its lowest
+    /// address, and no group that begins further away reaches into the range.
+    const MARGIN: u64 = 2 << GROUP_SHIFT;
+
+    fn of(ranges: &[Range]) -> Self {
+        let first = ranges.iter().map(|range| range.addresses.start).min();
+        let end = ranges.iter().map(|range| range.addresses.end).max();
+        first.zip(end).map_or(Self::default(), |(first, end)| {
+            let first = first.saturating_sub(Self::MARGIN);
+            Self { first, bytes: end.saturating_sub(first) }
+        })
+    }
+
+    /// Returns true if some memory is not the card's own.
+    #[inline(always)]
+    pub(super) fn any(&self) -> bool {
+        self.bytes > 0
+    }
+
+    /// Returns true if an access may reach other memory than the card's own, from its lowest address within 1 KiB.
+    #[inline(always)]
+    pub(super) fn is_near(&self, address: u64) -> bool {
+        address.wrapping_sub(self.first) < self.bytes
+    }
+
+    /// Returns true if one of the addresses may be of other memory than the card's own. Vectorises with the caller's
+    /// machine features.
+    #[inline(always)]
+    pub(super) fn is_among(&self, addresses: &Addresses) -> bool {
+        addresses.iter().fold(false, |near, &address| near | self.is_near(address))
+    }
+
+    /// Returns true if some of the span lies between two addresses.
+    #[inline(always)]
+    pub(super) fn is_between(&self, low: u64, high: u64) -> bool {
+        self.any() && low < self.first + self.bytes && high >= self.first
+    }
 }
 
 /// Code path of a request, by compute capability.
@@ -169,7 +218,7 @@ impl Rules {
             page_shift: card.dram_page_bytes.trailing_zeros(),
             partitions: card.dram_partitions,
             cut: Cut::new(card, shape),
-            merge: shape.ranges.is_empty(),
+            elsewhere: Elsewhere::of(&shape.ranges),
             level: Level::detect(),
         }
     }

@@ -228,8 +228,7 @@ impl Memo {
         differs == 0
     }
 
-    /// Returns true if a repetition has to be looked at beyond its sectors: it may be the site's worst request, or all are
-    /// looked at because accesses to memory that is not the card's own have to be noted.
+    /// Returns true if a repetition may be the site's worst request.
     #[inline(always)]
     pub(super) fn must_look(&self, at: At) -> bool {
         order(at) < self.tally.from
