@@ -32,14 +32,19 @@
 //! is among the fastest, and in L2 as well (slope 1, `e` = 0). Copies hardly follow the clock (slope 0.1):
 //! `e = 0.05 - 0.1 * (-0.06) = 0.056`. Cards differ by 0.5% in this component, and the score is 11.
 
+mod cohort;
+mod distribution;
+mod reasons;
+
 use crate::{
     component::Component,
-    data::{Card, Kind, RowKey},
+    data::{Card, Kind},
     read::{Ranks, Records},
-    report::{CardReport, Fault, Finding, Group, Histogram, Pattern, Report, RowReport},
-    robust::{Spread, lower_quartile, median, quantile, resistant_slope},
+    report::{Fault, Finding, Group, Pattern, Report},
+    robust::{Spread, median},
     trouble::Trouble,
 };
+use cohort::{Cohort, Residuals};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -73,15 +78,6 @@ const FEWEST_PASSES: usize = 3;
 
 /// Fewest slow rows that make a card slow at times.
 const FEWEST_SLOW: usize = 3;
-
-/// The medians of a card, and its deviations over passes.
-struct Summary {
-    /// The median over passes by row; NaN where the card lacks it.
-    medians: Vec<f32>,
-    /// By pass and component, the deviations from the card's medians; NaN where a pass lacks the rows.
-    passes: Vec<[f32; Component::ALL.len()]>,
-    rows: usize,
-}
 
 /// Judges all cards.
 pub fn judge(records: &Records, thresholds: Thresholds) -> Report {
@@ -197,18 +193,6 @@ struct Judged {
     troubles: Vec<Trouble>,
 }
 
-/// The cards of one kind while they are judged.
-struct Cohort<'r> {
-    records: &'r Records,
-    /// The rows that any of the cards has, in the report's order.
-    rows: Vec<u16>,
-    cards: Vec<&'r Card>,
-    summaries: Vec<Summary>,
-    /// By row, the median over cards.
-    centres: Vec<f64>,
-    thresholds: Thresholds,
-}
-
 impl Judged {
     fn of(records: &Records, kind: &Kind, numbers: &[usize], thresholds: Thresholds) -> Judged {
         let all = numbers.iter().map(|&number| &records.cards[number]);
@@ -237,85 +221,7 @@ impl Judged {
     }
 }
 
-/// How far each card is from the median of a component's rows, its clock taken out.
-struct Residuals {
-    component: Component,
-    slope: f64,
-    /// By card; NaN where it lacks the rows.
-    of_cards: Vec<f64>,
-    spread: Spread,
-}
-
-impl<'r> Cohort<'r> {
-    fn of(records: &'r Records, cards: Vec<&'r Card>, thresholds: Thresholds) -> Cohort<'r> {
-        let mut is_there = vec![false; records.rows.len()];
-        for value in cards.iter().flat_map(|card| &card.values) {
-            is_there[usize::from(value.row)] = true;
-        }
-        let mut rows: Vec<u16> =
-            (0..records.rows.len() as u16).filter(|row| is_there[usize::from(*row)]).collect();
-        let order = |row: &u16| {
-            let row = &records.rows[usize::from(*row)];
-            (row.component.map_or(usize::MAX, Component::number), &row.experiment, &row.kernel, &row.label)
-        };
-        rows.sort_by(|one, other| order(one).cmp(&order(other)));
-        let mut places = vec![usize::MAX; records.rows.len()];
-        for (place, row) in rows.iter().enumerate() {
-            places[usize::from(*row)] = place;
-        }
-        let components: Vec<Option<Component>> =
-            rows.iter().map(|row| records.rows[usize::from(*row)].component).collect();
-        let summaries: Vec<Summary> =
-            cards.par_iter().map(|card| summary(card, &places, &components)).collect();
-        let centre = |place: usize| {
-            let values = summaries.iter().map(|summary| f64::from(summary.medians[place]));
-            median(&mut values.filter(|value| !value.is_nan()).collect::<Vec<_>>()).unwrap_or(f64::NAN)
-        };
-        let centres = (0..rows.len()).into_par_iter().map(centre).collect();
-        Cohort { records, rows, cards, summaries, centres, thresholds }
-    }
-
-    fn key(&self, place: usize) -> &'r RowKey {
-        &self.records.rows[usize::from(self.rows[place])]
-    }
-
-    /// The places of a component's rows.
-    fn places(&self, component: Component) -> Vec<usize> {
-        (0..self.rows.len()).filter(|place| self.key(*place).component == Some(component)).collect()
-    }
-
-    /// By card the median deviation from the median card over a component's rows; NaN where it has none of them.
-    fn deviations(&self, component: Component) -> Vec<f64> {
-        let places = self.places(component);
-        let of_card = |summary: &Summary| {
-            let all = places.iter().map(|&place| f64::from(summary.medians[place]) - self.centres[place]);
-            median(&mut all.filter(|value| !value.is_nan()).collect::<Vec<_>>()).unwrap_or(f64::NAN)
-        };
-        self.summaries.par_iter().map(of_card).collect()
-    }
-
-    fn residuals(&self) -> Vec<Residuals> {
-        let clocks = self.deviations(Component::Clocks);
-        let of = |component: Component| {
-            let deviations = self.deviations(component);
-            let points: Vec<(f64, f64)> = clocks
-                .iter()
-                .copied()
-                .zip(deviations.iter().copied())
-                .filter(|(clock, deviation)| !clock.is_nan() && !deviation.is_nan())
-                .collect();
-            let slope = if component == Component::Clocks { 0.0 } else { resistant_slope(&points) };
-            let without_clock = |(&deviation, &clock): (&f64, &f64)| {
-                if slope == 0.0 || clock.is_nan() { deviation } else { deviation - slope * clock }
-            };
-            let of_cards: Vec<f64> = deviations.iter().zip(&clocks).map(without_clock).collect();
-            let there: Vec<f64> = of_cards.iter().copied().filter(|value| !value.is_nan()).collect();
-            let spread = Spread::of(&there)?.at_least(self.thresholds.floor);
-            Some(Residuals { component, slope, of_cards, spread })
-        };
-        Component::ALL.into_iter().filter_map(of).collect()
-    }
-
+impl Cohort<'_> {
     /// Cards that are slower than the others in every pass.
     fn slow_always(&self, residuals: &[Residuals]) -> Vec<Slow> {
         let mut slow = Vec::new();
@@ -365,172 +271,6 @@ impl<'r> Cohort<'r> {
             }
         }
         slow
-    }
-
-    /// Why a card that is always slow points to this component.
-    fn why_always(&self, card: usize, of: &Residuals, slower: f64, all: &[Residuals]) -> String {
-        let component = of.component;
-        let mut words =
-            format!("{} take {} longer than the median card's", component.rows(), percent(slower));
-        if of.slope > 0.05 {
-            words += &format!(" at its own clock ({:.2} of which is taken out)", of.slope);
-        }
-        let others: Vec<&str> = all
-            .iter()
-            .filter(|other| other.component != component && !other.of_cards[card].is_nan())
-            .filter(|other| other.spread.score(other.of_cards[card]) <= self.thresholds.score)
-            .map(|other| other.component.name())
-            .collect();
-        if !others.is_empty() {
-            words += &format!(
-                "; {} {} as of the others",
-                listed(&others),
-                if others.len() == 1 { "is" } else { "are" }
-            );
-        }
-        if let Some(ceiling) = self.ceiling(card, component) {
-            words += &format!("; {ceiling}");
-        }
-        if let (Component::Clocks, Some([low, high])) = (component, self.cards[card].clocks_mhz) {
-            words += &format!("; its SM clock was {low:.0} to {high:.0} MHz");
-        }
-        format!("{words}: {}", component.advice())
-    }
-
-    fn why_at_times(
-        &self,
-        card: usize,
-        component: Component,
-        slow: usize,
-        passes: usize,
-        slower: f64,
-    ) -> String {
-        let clock = match self.cards[card].clocks_mhz {
-            Some([low, high]) if component == Component::Clocks && low < 0.98 * high => {
-                format!("; its SM clock fell from {high:.0} to {low:.0} MHz")
-            }
-            _ => String::new(),
-        };
-        format!(
-            "in {slow} of {passes} passes {} took {} longer than in its own other passes{clock}: {}",
-            component.rows(),
-            percent(slower),
-            component.advice()
-        )
-    }
-
-    /// How near a card comes to its own peak in its fastest row of device memory, beside the median card.
-    fn ceiling(&self, card: usize, component: Component) -> Option<String> {
-        if component != Component::Hbm {
-            return None;
-        }
-        let fastest = self.places(component).into_iter().filter(|place| !self.key(*place).figure.is_time);
-        let rate = |place: usize, log_ms: f64| self.key(place).figure.of(log_ms.exp());
-        let place = fastest.max_by(|one, other| {
-            rate(*one, self.centres[*one]).total_cmp(&rate(*other, self.centres[*other]))
-        })?;
-        let share = |card: usize| {
-            let peak = self.cards[card].peak_gb_per_s?;
-            Some(rate(place, f64::from(self.summaries[card].medians[place])) / peak)
-        };
-        let mut shares: Vec<f64> =
-            (0..self.cards.len()).filter_map(share).filter(|share| !share.is_nan()).collect();
-        let (own, usual) = (share(card).filter(|share| !share.is_nan())?, median(&mut shares)?);
-        Some(format!(
-            "{} reaches {:.1}% of the card's own peak, the median card {:.1}%",
-            self.key(place).kernel,
-            100.0 * own,
-            100.0 * usual
-        ))
-    }
-
-    /// Cards with fewer rows than most have.
-    fn incomplete(&self) -> Vec<Trouble> {
-        let mut counts: HashMap<usize, usize> = HashMap::new();
-        let all = |card: usize| {
-            self.summaries[card].rows + self.cards[card].invalid.len() + self.cards[card].untimed as usize
-        };
-        for card in 0..self.cards.len() {
-            *counts.entry(all(card)).or_default() += 1;
-        }
-        let most = counts.iter().max_by_key(|(rows, cards)| (**cards, **rows)).map_or(0, |(rows, _)| *rows);
-        let short = (0..self.cards.len()).filter(|&card| all(card) < most);
-        let trouble = |card: usize| Trouble::Incomplete {
-            card: self.cards[card].name.clone(),
-            rows: all(card),
-            expected: most,
-        };
-        short.map(trouble).collect()
-    }
-
-    fn most_passes(&self) -> usize {
-        self.summaries.iter().map(|summary| summary.passes.len()).max().unwrap_or(0)
-    }
-
-    /// The distribution of each row.
-    fn rows(&self) -> Vec<RowReport> {
-        (0..self.rows.len()).into_par_iter().filter_map(|place| self.row(place)).collect()
-    }
-
-    fn row(&self, place: usize) -> Option<RowReport> {
-        let key = self.key(place);
-        let mut logs: Vec<(f64, usize)> = (0..self.cards.len())
-            .map(|card| (f64::from(self.summaries[card].medians[place]), card))
-            .filter(|(log, _)| !log.is_nan())
-            .collect();
-        let values: Vec<f64> = logs.iter().map(|(log, _)| *log).collect();
-        let spread = Spread::of(&values)?.at_least(self.thresholds.floor);
-        logs.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let &(slowest, card) = logs.last()?;
-        let mut sorted = values;
-        let figure = |log: f64| key.figure.of(log.exp());
-        let mut at = |share: f64| quantile(&mut sorted, share).map(figure);
-        Some(RowReport {
-            experiment: key.experiment.clone(),
-            kernel: key.kernel.clone(),
-            parameters: key.label.clone(),
-            component: key.component,
-            unit: key.figure.unit,
-            cards: logs.len(),
-            median: figure(spread.median),
-            sigma: spread.sigma,
-            // Of the slowest to the fastest cards, whether the figure is a time or a rate.
-            quantiles: [at(0.99)?, at(0.95)?, at(0.75)?, at(0.25)?, at(0.05)?, at(0.01)?],
-            slowest: CardReport {
-                card: self.cards[card].name.clone(),
-                figure: figure(slowest),
-                slower: (slowest - spread.median).exp() - 1.0,
-                score: spread.score(slowest),
-            },
-        })
-    }
-
-    /// The distribution of each component over cards.
-    fn components(&self, residuals: &[Residuals]) -> Vec<Histogram> {
-        let of = |of: &Residuals| {
-            let values: Vec<f64> = of.of_cards.iter().copied().filter(|value| !value.is_nan()).collect();
-            let slower = |value: f64| (value - of.spread.median).exp() - 1.0;
-            let limit = self.thresholds.score * of.spread.sigma;
-            Histogram {
-                component: of.component,
-                slope: of.slope,
-                sigma: of.spread.sigma,
-                limit: limit.max(self.thresholds.slower).exp() - 1.0,
-                rows: self.places(of.component).len(),
-                bins: Histogram::bins(
-                    &values.iter().copied().map(slower).collect::<Vec<_>>(),
-                    of.spread.sigma,
-                ),
-                beyond: of
-                    .of_cards
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, value)| of.spread.score(**value).abs() > Histogram::REACH)
-                    .map(|(card, value)| (self.cards[card].name.clone(), slower(*value)))
-                    .collect(),
-            }
-        };
-        residuals.iter().map(of).collect()
     }
 }
 
@@ -587,55 +327,4 @@ fn by_host(slow: Vec<Slow>, cards: &[&Card]) -> Vec<Finding> {
         }
     }
     findings
-}
-
-/// The medians of a card over its passes, and the deviations of its passes.
-fn summary(card: &Card, places: &[usize], components: &[Option<Component>]) -> Summary {
-    let mut by_row: Vec<Vec<f64>> = vec![Vec::new(); components.len()];
-    let mut by_pass: BTreeMap<u16, Vec<(usize, f64)>> = BTreeMap::new();
-    for value in &card.values {
-        let (place, log) = (places[usize::from(value.row)], f64::from(value.log_ms));
-        by_row[place].push(log);
-        by_pass.entry(value.pass).or_default().push((place, log));
-    }
-    let medians: Vec<f64> = by_row.iter_mut().map(|values| median(values).unwrap_or(f64::NAN)).collect();
-    let of_pass = |values: &Vec<(usize, f64)>| {
-        let mut deviations: [Vec<f64>; Component::ALL.len()] = Default::default();
-        for &(place, log) in values {
-            if let Some(component) = components[place] {
-                deviations[component.number()].push(log - medians[place]);
-            }
-        }
-        deviations.map(|mut all| lower_quartile(&mut all).map_or(f32::NAN, |quartile| quartile as f32))
-    };
-    let passes = by_pass.values().map(of_pass).collect();
-    Summary {
-        medians: medians.into_iter().map(|median| median as f32).collect(),
-        passes,
-        rows: card.values.len(),
-    }
-}
-
-impl Summary {
-    /// The deviations of the passes in a component, with the part `slope` of the clock's taken out.
-    fn deviations(&self, component: Component, slope: f64) -> Vec<f64> {
-        let of_pass = |pass: &[f32; Component::ALL.len()]| {
-            let [own, clock] = [component, Component::Clocks].map(|of| f64::from(pass[of.number()]));
-            if slope == 0.0 || clock.is_nan() { own } else { own - slope * clock }
-        };
-        self.passes.iter().map(of_pass).filter(|deviation| !deviation.is_nan()).collect()
-    }
-}
-
-/// `5.1%`.
-pub(crate) fn percent(part: f64) -> String {
-    format!("{:.1}%", 100.0 * part)
-}
-
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_string(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
