@@ -27,6 +27,11 @@ use std::{io, process::ExitCode};
 /// Anything that ends a run early: each error says what, why and what to do.
 pub(crate) fn run(options: &Options, reference: Reference<'_>) -> Result<ExitCode> {
     if options.fleet.is_some() {
+        if !matches!(reference, Reference::None) {
+            return Err(refused(anyhow!(
+                "--fleet measures a card among many, and `coalesce compare` kernels on one card: use `coalesce run --fleet`"
+            )));
+        }
         return rank::run(options);
     }
     if options.replace && options.out.is_none() {

@@ -179,6 +179,8 @@ fn what_a_rank_cannot_do_is_said_with_its_rank() {
         let err = misuse(&mut rank(folder.path(), &ranks, &["--together"]));
         assert!(err.contains("built without") && err.contains("--features mpi"), "{err}");
     }
+    let err = misuse(&mut coalesce(&["compare", "copy", "--reference", ".", "--fleet", text(folder.path())]));
+    assert!(err.contains("use `coalesce run --fleet`"), "{err}");
     let err = misuse(&mut coalesce(&["run", "copy", "--replace"]));
     assert!(err.contains("--replace removes what --out or --fleet wrote before"), "{err}");
 }
