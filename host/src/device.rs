@@ -305,8 +305,7 @@ pub(crate) fn list(driver: &Driver) -> Result<Vec<DeviceInfo>> {
 pub(crate) struct Gpu {
     /// Its attributes from the driver.
     pub info: DeviceInfo,
-    /// Its UUID, the same in each process; `None` where the driver does not tell.
-    pub uuid: Option<String>,
+    device: Device,
     /// Keeps the device current until the program is done with it.
     _context: Context,
 }
@@ -339,8 +338,12 @@ impl Gpu {
             ),
             Backend::Modelled => format!("the simulated {} cannot be used", info.name),
         })?;
-        let uuid = ext::device_uuid(device.as_raw()).ok().map(|uuid| uuid.to_string());
-        Ok(Gpu { info, uuid, _context: context })
+        Ok(Gpu { info, device, _context: context })
+    }
+
+    /// Asks the driver for the device's UUID, the same in each process; `None` where it does not tell.
+    pub(crate) fn uuid(&self) -> Option<String> {
+        ext::device_uuid(self.device.as_raw()).ok().map(|uuid| uuid.to_string())
     }
 }
 

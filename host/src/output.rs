@@ -7,6 +7,7 @@ use crate::{
         report::{PAGE, SIMULATED},
         session::Sink,
     },
+    device::Gpu,
     mistakes::refused,
 };
 use anyhow::{Context, Result, anyhow};
@@ -184,7 +185,7 @@ impl Output {
 }
 
 impl Sink for Output {
-    fn begin(&mut self, run: &Run, _uuid: Option<&str>) -> Result<()> {
+    fn begin(&mut self, run: &Run, _gpu: &Gpu) -> Result<()> {
         self.run = Some(run.clone());
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     catalog,
     cli::{Format, Options, Reference},
-    device::{self, Driver},
+    device::{self, Driver, Gpu},
     interrupt,
     mistakes::refused,
     output::{self, Output},
@@ -111,8 +111,8 @@ struct OfCard {
 }
 
 impl Sink for OfCard {
-    fn begin(&mut self, run: &Run, uuid: Option<&str>) -> Result<()> {
-        self.output.begin(run, uuid)
+    fn begin(&mut self, run: &Run, gpu: &Gpu) -> Result<()> {
+        self.output.begin(run, gpu)
     }
 
     fn add(&mut self, record: Record) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::session::{Ended, Session, Sink};
 use crate::{
     cli::{Options, Reference},
-    device::{self, Backend},
+    device::{self, Backend, Gpu},
     interrupt,
     mistakes::refused,
     ranks::{Place, Told},
@@ -123,8 +123,8 @@ struct OfCard<'f> {
 }
 
 impl Sink for OfCard<'_> {
-    fn begin(&mut self, _run: &Run, uuid: Option<&str>) -> Result<()> {
-        self.origin.uuid = uuid.map(str::to_string);
+    fn begin(&mut self, _run: &Run, gpu: &Gpu) -> Result<()> {
+        self.origin.uuid = gpu.uuid();
         Ok(())
     }
 

@@ -24,10 +24,16 @@ use record::{Ceiling, Record, Run};
 
 /// What takes the records of a run.
 pub(crate) trait Sink {
-    /// Takes what the records to come have in common, and the card's UUID.
-    fn begin(&mut self, run: &Run, uuid: Option<&str>) -> Result<()>;
+    /// Takes what the records to come have in common, and their device.
+    ///
+    /// # Errors
+    /// Writing fails.
+    fn begin(&mut self, run: &Run, gpu: &Gpu) -> Result<()>;
 
     /// Takes note of a pass that is about to begin, from 1.
+    ///
+    /// # Errors
+    /// The pass cannot begin.
     fn pass(&mut self, _pass: u32) -> Result<()> {
         Ok(())
     }
@@ -153,7 +159,7 @@ impl Session<'_> {
             eprintln!("note: rows have no clocks, power or temperature: {reason}");
         }
         let run = recorder.run();
-        sink.begin(&run, gpu.uuid.as_deref())?;
+        sink.begin(&run, &gpu)?;
 
         let groups = opponents.groups(points);
         'passes: for pass in 1..=self.passes {
