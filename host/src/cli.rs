@@ -107,6 +107,14 @@ pub(crate) enum Command {
     /// its 95% interval. A change is certain if the interval excludes 1. If one run is modelled and the other measured,
     /// the ratios are the model's error.
     Diff(DiffOptions),
+    /// Find the slow cards among many, from the records that `run --fleet` wrote
+    ///
+    /// Compares the cards of each kind with each other, each card with itself over passes, and its rows with its own clock
+    /// and peak, and names what slow rows point to: device memory, L2, the link, clocks or the host. Writes a page. Ranks
+    /// without records, files that are cut off, several kinds of cards or versions of the program, and clocks that somebody
+    /// set are named, and the rest is judged. The exit status is 0 if all cards are sound and all ranks have whole records,
+    /// or else 1.
+    Fleet(FleetOptions),
     /// Write the tables in README.md and docs/ from the records that the repository keeps
     ///
     /// README.md, docs/kernels.md and docs/rust-tax.md follow from docs/results. docs/fidelity.md also needs a simulation,
@@ -263,11 +271,15 @@ pub(crate) struct Options {
     #[arg(long = "kernel", value_name = "KERNEL", value_delimiter = ',', value_parser = PossibleValuesParser::new(kernel_names()), hide_possible_values = true)]
     pub kernels: Vec<String>,
 
-    /// Where to run: auto, cuda, cuda:N, sim:CARD or sim:FILE.toml
+    /// Where to run: auto, cuda, cuda:N, cuda:0,1, cuda:all, sim:CARD, sim:CARDx2 or sim:FILE.toml
     ///
     /// auto is the first GPU of the NVIDIA driver, or sim:h200 if there is none, with a note on stderr. cuda requires a
     /// GPU; cuda:N is the one with this number. sim:CARD is a simulated card, and sim:FILE.toml one of your own; their
     /// times are modelled. `coalesce devices` lists them all.
+    ///
+    /// Several devices are measured one after the other, because they share the machine's power and the host's links, and
+    /// their figures stand side by side. With --fleet, auto and cuda are the card that is this rank's own: its number among
+    /// the ranks of the machine, modulo the cards that it sees.
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     pub device: DeviceChoice,
 
@@ -380,8 +392,72 @@ pub(crate) struct Options {
     ///
     /// Its records, run.json, report.html, table.txt and records.csv are removed when this run has its first record. Other
     /// files stay.
-    #[arg(long, requires = "out")]
+    #[arg(long)]
     pub replace: bool,
+
+    /// Measure as one rank of many, and write this rank's records into DIR/RUN/rank-NNNNN.jsonl
+    ///
+    /// Rank, number of ranks and run are those of Slurm (srun), Open MPI, PMI, PMIx or an indexed Job of Kubernetes. Without
+    /// experiments the points are those of a health check: at least two for each of device memory, L2, the link, clocks and
+    /// the host, which take a minute in 48 passes. `coalesce fleet DIR` judges the cards. docs/fleet.md has examples.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "open", "once", "baseline", "counters", "explain"], help_heading = "One rank of many")]
+    pub fleet: Option<PathBuf>,
+
+    /// Measure all points this often, one pass after the other, so that a fault that comes and goes shows [default: 48; 1 on a simulated card]
+    #[arg(long, value_name = "N", requires = "fleet", value_parser = |text: &str| whole(text, 1..=1000), help_heading = "One rank of many")]
+    pub passes: Option<u32>,
+
+    /// The name of the run, where the scheduler does not tell
+    #[arg(long, value_name = "NAME", requires = "fleet", help_heading = "One rank of many")]
+    pub run_id: Option<String>,
+
+    /// The number of ranks, where the scheduler does not tell
+    #[arg(long, value_name = "N", requires = "fleet", value_parser = |text: &str| whole(text, 1..=10_000_000), help_heading = "One rank of many")]
+    pub ranks: Option<u32>,
+
+    /// Begin each pass together with all other ranks, by MPI's barrier; needs a program with the feature mpi
+    #[arg(long, requires = "fleet", help_heading = "One rank of many")]
+    pub together: bool,
+}
+
+/// The options of `fleet`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FleetOptions {
+    /// The folder that `run --fleet` wrote into; files in folders below it are read as well
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+
+    /// The page to write [default: fleet.html in the folder]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Print the report as one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+
+    /// Also write metrics for the textfile collector of Prometheus's node exporter into this file
+    #[arg(long, value_name = "FILE")]
+    pub prometheus: Option<PathBuf>,
+
+    /// Show the distribution of every row
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// A card is slow from this modified z-score on
+    #[arg(long, value_name = "SCORE", default_value_t = 5.0, value_parser = score)]
+    pub score: f64,
+
+    /// A card is slow if it is slower than the median card by at least this, such as 1%
+    #[arg(long, value_name = "PERCENT", default_value = "0.5%", value_parser = percent)]
+    pub slower: f64,
+
+    /// A pass is slow if it is slower than the card's other passes by at least this
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = percent)]
+    pub pass_slower: f64,
+
+    /// Show the page in a browser
+    #[arg(long, conflicts_with = "json")]
+    pub open: bool,
 }
 
 /// How closely counters are shown.
@@ -528,6 +604,12 @@ fn seconds(text: &str) -> Result<f64, String> {
     number
         .filter(|seconds| (0.1..=600.0).contains(seconds))
         .ok_or_else(|| "it has to be seconds between 0.1 and 600, as in 5".to_string())
+}
+
+/// Reads a score.
+fn score(text: &str) -> Result<f64, String> {
+    let number = text.trim().parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite());
+    number.ok_or_else(|| "it has to be a number above 0, as in 5".to_string())
 }
 
 /// Reads a percentage as a part of 1.

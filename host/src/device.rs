@@ -1,6 +1,10 @@
 //! The device that the program runs on, a GPU or a simulated card, and its properties from the driver.
 
-use crate::simulated::{self, Card};
+use crate::{
+    mistakes::refused,
+    ranks::Place,
+    simulated::{self, Card},
+};
 use anyhow::{Context as _, Result, anyhow, bail};
 use cuda_driver::{BindError, DriverVersion, ext};
 use cust::{
@@ -18,12 +22,77 @@ const WITHOUT_A_GPU: &str = "Without a GPU, `--device sim:h200` runs everything 
 /// The user's choice of device.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DeviceChoice {
-    /// The first GPU, and a simulated one where there is none.
+    /// The first GPU, and a simulated one where there is none; of a rank the GPU that is its own.
     Auto,
+    /// The same, where a GPU has to be there.
+    AnyCuda,
     /// The GPU with this number, as `coalesce devices` counts them.
     Cuda(u32),
     /// A simulated card.
     Simulated(Box<Card>),
+    /// Several.
+    Several(Several),
+}
+
+/// Several devices of one machine.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Several {
+    /// All GPUs.
+    AllCuda,
+    /// The GPUs with these numbers.
+    Cuda(Vec<u32>),
+    /// Simulated cards of one kind.
+    Simulated(Box<Card>, u32),
+}
+
+/// Most simulated cards of a run.
+const MOST_SIMULATED: u32 = 64;
+
+impl DeviceChoice {
+    /// Refuses several devices, for commands that take one.
+    ///
+    /// # Errors
+    /// The choice is of several.
+    pub(crate) fn single(&self, command: &str) -> Result<()> {
+        match self {
+            DeviceChoice::Several(_) => Err(refused(anyhow!(
+                "--device names several devices, and `coalesce {command}` takes one: name it, as in --device cuda:0; \
+                 `coalesce run` measures several"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The numbers in `0,1,5`.
+fn numbers(text: &str) -> Result<Vec<u32>, String> {
+    let mut numbers: Vec<u32> = Vec::new();
+    for number in text.split(',') {
+        let number = number
+            .parse()
+            .map_err(|_| format!("'{number}' is not a device number; write cuda:0, cuda:0,1 or cuda:all"))?;
+        if numbers.contains(&number) {
+            return Err(format!("cuda:{text} names device {number} twice; name each once"));
+        }
+        numbers.push(number);
+    }
+    Ok(numbers)
+}
+
+/// Simulated cards: `h200`, or with a number behind it, as in `h200x2`.
+fn simulated_cards(text: &str) -> Result<DeviceChoice, String> {
+    let (name, number) = text.rsplit_once('x').unwrap_or((text, ""));
+    match number.parse::<u32>() {
+        Ok(number) if !name.is_empty() => match (simulated::chosen(name), number) {
+            (Err(_), _) => simulated::chosen(text).map(DeviceChoice::Simulated),
+            (Ok(card), 1) => Ok(DeviceChoice::Simulated(card)),
+            (Ok(card), 2..=MOST_SIMULATED) => Ok(DeviceChoice::Several(Several::Simulated(card, number))),
+            (Ok(_), _) => {
+                Err(format!("sim:{text} is {number} cards; 1 to {MOST_SIMULATED} can be simulated at once"))
+            }
+        },
+        _ => simulated::chosen(text).map(DeviceChoice::Simulated),
+    }
 }
 
 impl FromStr for DeviceChoice {
@@ -32,12 +101,13 @@ impl FromStr for DeviceChoice {
     fn from_str(text: &str) -> Result<DeviceChoice, String> {
         match text.split_once(':') {
             None if text == "auto" => Ok(DeviceChoice::Auto),
-            None if text == "cuda" => Ok(DeviceChoice::Cuda(0)),
-            Some(("cuda", number)) => match number.parse() {
-                Ok(number) => Ok(DeviceChoice::Cuda(number)),
-                Err(_) => Err(format!("'{number}' is not a device number; write cuda:0, cuda:1, ...")),
-            },
-            Some(("sim", card)) => simulated::chosen(card).map(DeviceChoice::Simulated),
+            None if text == "cuda" => Ok(DeviceChoice::AnyCuda),
+            Some(("cuda", "all")) => Ok(DeviceChoice::Several(Several::AllCuda)),
+            Some(("cuda", list)) => Ok(match numbers(list)?[..] {
+                [number] => DeviceChoice::Cuda(number),
+                ref several => DeviceChoice::Several(Several::Cuda(several.to_vec())),
+            }),
+            Some(("sim", card)) => simulated_cards(card),
             None if text == "sim" => simulated::chosen("").map(DeviceChoice::Simulated),
             _ => Err(simulated::no_such_device(text)),
         }
@@ -84,7 +154,7 @@ pub(crate) enum Origin {
     },
     /// The simulated one.
     Simulated {
-        /// Its only device.
+        /// Its device, or each of its devices.
         card: Box<Card>,
     },
 }
@@ -116,8 +186,13 @@ impl fmt::Display for Driver {
 /// is none; the card cannot be simulated on this machine.
 pub(crate) fn bind(choice: &DeviceChoice) -> Result<Driver> {
     match choice {
-        DeviceChoice::Cuda(_) => bind_nvidia()?.map_err(|error| anyhow!("{error} {WITHOUT_A_GPU}")),
+        DeviceChoice::AnyCuda
+        | DeviceChoice::Cuda(_)
+        | DeviceChoice::Several(Several::AllCuda | Several::Cuda(_)) => {
+            bind_nvidia()?.map_err(|error| anyhow!("{error} {WITHOUT_A_GPU}"))
+        }
         DeviceChoice::Simulated(card) => bind_simulated(card, &[]),
+        DeviceChoice::Several(Several::Simulated(card, number)) => bind_several_simulated(card, *number, &[]),
         DeviceChoice::Auto => match bind_nvidia()? {
             Ok(driver) => Ok(driver),
             // Who names a library means that library.
@@ -158,7 +233,12 @@ pub(crate) fn bind_nvidia() -> Result<Result<Driver, BindError>> {
 /// # Errors
 /// The card cannot be simulated on this machine.
 pub(crate) fn bind_simulated(card: &Card, checks: &[simulated::Check]) -> Result<Driver> {
-    let version = simulated::bind(card, checks)?;
+    bind_several_simulated(card, 1, checks)
+}
+
+/// Binds the simulated driver, with several of this card as its devices.
+fn bind_several_simulated(card: &Card, number: u32, checks: &[simulated::Check]) -> Result<Driver> {
+    let version = simulated::bind(card, number, checks)?;
     cust::init(CudaFlags::empty()).context("the simulated driver does not start")?;
     Ok(Driver { origin: Origin::Simulated { card: Box::new(card.clone()) }, version: version.into() })
 }
@@ -225,6 +305,7 @@ pub(crate) fn list(driver: &Driver) -> Result<Vec<DeviceInfo>> {
 pub(crate) struct Gpu {
     /// Its attributes from the driver.
     pub info: DeviceInfo,
+    device: Device,
     /// Keeps the device current until the program is done with it.
     _context: Context,
 }
@@ -235,21 +316,19 @@ impl Gpu {
     /// # Errors
     /// There is no such device, or it cannot be used.
     pub(crate) fn open(choice: &DeviceChoice, driver: &Driver) -> Result<Gpu> {
-        let ordinal = match choice {
-            DeviceChoice::Auto | DeviceChoice::Simulated(_) => 0,
-            DeviceChoice::Cuda(ordinal) => *ordinal,
-        };
-        let count = Device::num_devices().context("the driver does not tell how many devices there are")?;
-        if ordinal >= count {
-            let valid = match count {
-                0 => format!("the driver has none. {WITHOUT_A_GPU}"),
-                1 => "there is 1, cuda:0; `coalesce devices` shows it".to_string(),
-                _ => {
-                    format!("there are {count}, cuda:0 to cuda:{}; `coalesce devices` shows them", count - 1)
-                }
-            };
-            bail!("there is no device cuda:{ordinal}: {valid}");
+        match ordinals(choice, None)?[..] {
+            [ordinal] => Gpu::open_number(ordinal, driver),
+            _ => bail!(
+                "--device names several devices, and one is needed here: name it, as in --device cuda:0"
+            ),
         }
+    }
+
+    /// Opens the device with this number, one of the driver's.
+    ///
+    /// # Errors
+    /// It cannot be used.
+    pub(crate) fn open_number(ordinal: u32, driver: &Driver) -> Result<Gpu> {
         let device = device(ordinal)?;
         let info = read(device, ordinal, driver)?;
         let context = Context::new(device).with_context(|| match info.backend() {
@@ -259,8 +338,40 @@ impl Gpu {
             ),
             Backend::Modelled => format!("the simulated {} cannot be used", info.name),
         })?;
-        Ok(Gpu { info, _context: context })
+        Ok(Gpu { info, device, _context: context })
     }
+
+    /// Asks the driver for the device's UUID, the same in each process; `None` where it does not tell.
+    pub(crate) fn uuid(&self) -> Option<String> {
+        ext::device_uuid(self.device.as_raw()).ok().map(|uuid| uuid.to_string())
+    }
+}
+
+/// The numbers of the devices that the user chose, of those that the bound driver has. A rank that may have any takes its
+/// own of them.
+///
+/// # Errors
+/// The driver has no such device.
+pub(crate) fn ordinals(choice: &DeviceChoice, rank: Option<&Place>) -> Result<Vec<u32>> {
+    let count = Device::num_devices().context("the driver does not tell how many devices there are")?;
+    let any = || rank.map_or(0, |rank| rank.card(count));
+    let ordinals = match choice {
+        DeviceChoice::Auto | DeviceChoice::AnyCuda => vec![any()],
+        DeviceChoice::Simulated(_) => vec![0],
+        DeviceChoice::Cuda(ordinal) => vec![*ordinal],
+        DeviceChoice::Several(Several::Cuda(ordinals)) => ordinals.clone(),
+        DeviceChoice::Several(Several::AllCuda) if count == 0 => vec![0],
+        DeviceChoice::Several(Several::AllCuda | Several::Simulated(..)) => (0..count).collect(),
+    };
+    if let Some(ordinal) = ordinals.iter().find(|ordinal| **ordinal >= count) {
+        let valid = match count {
+            0 => format!("the driver has none. {WITHOUT_A_GPU}"),
+            1 => "there is 1, cuda:0; `coalesce devices` shows it".to_string(),
+            _ => format!("there are {count}, cuda:0 to cuda:{}; `coalesce devices` shows them", count - 1),
+        };
+        bail!("there is no device cuda:{ordinal}: {valid}");
+    }
+    Ok(ordinals)
 }
 
 fn device(ordinal: u32) -> Result<Device> {
@@ -332,12 +443,32 @@ pub(crate) mod tests {
     #[test]
     fn device_choices() {
         assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));
-        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
+        assert_eq!("cuda".parse(), Ok(DeviceChoice::AnyCuda));
+        assert_eq!("cuda:all".parse(), Ok(DeviceChoice::Several(Several::AllCuda)));
+        assert_eq!("cuda:2,0".parse(), Ok(DeviceChoice::Several(Several::Cuda(vec![2, 0]))));
+        let two = "sim:h200x2".parse();
+        assert!(matches!(two, Ok(DeviceChoice::Several(Several::Simulated(card, 2))) if card.key == "h200"));
+        assert!(matches!("sim:h200x1".parse(), Ok(DeviceChoice::Simulated(card)) if card.key == "h200"));
         assert_eq!("cuda:3".parse(), Ok(DeviceChoice::Cuda(3)));
         assert!(matches!("sim:C1060".parse(), Ok(DeviceChoice::Simulated(card)) if card.key == "c1060"));
-        for text in
-            ["cuda:", "cuda:-1", "cuda:one", "gpu", "cuda:0:1", "", "sim:", "sim", "sim:h2000", "simh200"]
-        {
+        for text in [
+            "cuda:",
+            "cuda:-1",
+            "cuda:one",
+            "gpu",
+            "cuda:0:1",
+            "",
+            "sim:",
+            "sim",
+            "sim:h2000",
+            "simh200",
+            "cuda:0,0",
+            "cuda:0,",
+            "sim:h200x0",
+            "sim:h200x65",
+            "sim:x2",
+            "sim:h2000x2",
+        ] {
             assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
         }
     }

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use std::{
     process,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -19,11 +19,15 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Listens for Ctrl-C from now on.
+    /// Listens for Ctrl-C from the first call on.
     ///
     /// # Errors
     /// The operating system refuses the handler.
     pub(crate) fn listen() -> Result<Interrupt> {
+        static LISTENING: OnceLock<Interrupt> = OnceLock::new();
+        if let Some(interrupt) = LISTENING.get() {
+            return Ok(interrupt.clone());
+        }
         let requested = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&requested);
         ctrlc::set_handler(move || {
@@ -32,7 +36,7 @@ impl Interrupt {
             }
         })
         .context("cannot listen for Ctrl-C")?;
-        Ok(Interrupt { requested })
+        Ok(LISTENING.get_or_init(|| Interrupt { requested }).clone())
     }
 
     /// Listens for nothing.

@@ -24,6 +24,7 @@ mod memory;
 mod mistakes;
 mod output;
 mod progress;
+mod ranks;
 mod recording;
 mod reference;
 mod sensors;
@@ -31,6 +32,7 @@ mod simulated;
 mod sizes;
 mod sweep;
 mod symbols;
+mod together;
 mod verify;
 
 use clap::{CommandFactory, Parser};
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Check(options) => commands::check::run(&options),
         Command::Report(options) => commands::report::run(&options),
         Command::Diff(options) => commands::diff::run(&options),
+        Command::Fleet(options) => commands::fleet::run(&options),
         Command::Pages { page: Some(PageCommand::Fidelity(options)), .. } => {
             commands::pages::fidelity(&options)
         }

@@ -3,7 +3,11 @@
 use crate::{
     catalog,
     cli::{Detail, Format, Options},
-    commands::report::{PAGE, SIMULATED},
+    commands::{
+        report::{PAGE, SIMULATED},
+        session::Sink,
+    },
+    device::Gpu,
     mistakes::refused,
 };
 use anyhow::{Context, Result, anyhow};
@@ -79,16 +83,13 @@ impl Output {
         })
     }
 
-    /// Takes what the records to come have in common.
-    pub(crate) fn begin(&mut self, run: Run) {
-        self.run = Some(run);
+    /// Prints nothing: only the folder is written.
+    pub(crate) fn silent(self) -> Output {
+        Output { unread: true, ..self }
     }
 
     /// Takes a record. The first one of another experiment has the table of the one before printed.
-    ///
-    /// # Errors
-    /// Writing fails.
-    pub(crate) fn add(&mut self, record: Record) -> Result<()> {
+    fn take(&mut self, record: Record) -> Result<()> {
         if self.records.last().is_some_and(|last| last.experiment != record.experiment) {
             self.tabulate()?;
         }
@@ -126,11 +127,6 @@ impl Output {
     /// The records so far.
     pub(crate) fn records(&self) -> &[Record] {
         &self.records
-    }
-
-    /// Whether anybody takes further records: the folder does, and standard output until its reader goes away.
-    pub(crate) fn wanted(&self) -> bool {
-        self.folder.is_some() || !self.unread
     }
 
     /// Shows the last table, and completes the folder.
@@ -185,6 +181,22 @@ impl Output {
             written => written.context("cannot write to standard output")?,
         }
         Ok(())
+    }
+}
+
+impl Sink for Output {
+    fn begin(&mut self, run: &Run, _gpu: &Gpu) -> Result<()> {
+        self.run = Some(run.clone());
+        Ok(())
+    }
+
+    fn add(&mut self, record: Record) -> Result<()> {
+        self.take(record)
+    }
+
+    /// The folder takes records, and standard output until its reader goes away.
+    fn wanted(&self) -> bool {
+        self.folder.is_some() || !self.unread
     }
 }
 

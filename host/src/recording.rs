@@ -130,6 +130,7 @@ impl Recorder<'_> {
             reference: None,
             conditions: self.conditions(point, measurement, times),
             counters: counters.filter(|_| verified),
+            origin: None,
         }
     }
 

@@ -22,13 +22,13 @@ pub(crate) use simt::cards::Card;
 /// The card that stands in where there is no GPU.
 pub(crate) const DEFAULT: &str = "h200";
 
-/// Binds the simulated driver with one card, and has it make these checks.
+/// Binds the simulated driver with a number of cards of one kind, and has it make these checks.
 ///
 /// # Errors
 /// This machine cannot simulate the card.
-pub(crate) fn bind(card: &Card, checks: &[Check]) -> Result<DriverVersion> {
+pub(crate) fn bind(card: &Card, number: u32, checks: &[Check]) -> Result<DriverVersion> {
     let settings = Settings {
-        cards: vec![card.clone()],
+        cards: vec![card.clone(); number as usize],
         checks: (!checks.is_empty()).then(|| together(checks)),
         // As of any other program on the simulated driver.
         profile: env::var_os(PROFILE_VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from),

@@ -144,7 +144,7 @@ fn records(folder: &Path) -> Result<String> {
 }
 
 /// A new empty folder for one test.
-fn scratch(name: &str) -> Result<PathBuf> {
+pub(crate) fn scratch(name: &str) -> Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("coalesce-test-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     Ok(folder)

@@ -10,7 +10,9 @@ mod gpu;
 mod interface;
 mod kernels;
 mod links;
+mod python;
 mod reuse;
+mod schedulers;
 mod simulated;
 mod snippets;
 mod steps;
@@ -58,6 +60,9 @@ enum Verb {
     /// Explain a kernel or an experiment (`coalesce explain`)
     #[command(disable_help_flag = true)]
     Explain(PassedOn),
+    /// Find the slow cards among many, from the records of their ranks (`coalesce fleet`)
+    #[command(disable_help_flag = true)]
+    Fleet(PassedOn),
     /// Make one page of the records of runs (`coalesce report`)
     #[command(disable_help_flag = true)]
     Report(PassedOn),
@@ -108,6 +113,7 @@ fn main() -> ExitCode {
         Verb::Check(arguments) => coalesce::pass_on("check", arguments.arguments),
         Verb::Diff(arguments) => coalesce::pass_on("diff", arguments.arguments),
         Verb::Explain(arguments) => coalesce::pass_on("explain", arguments.arguments),
+        Verb::Fleet(arguments) => coalesce::pass_on("fleet", arguments.arguments),
         Verb::Report(arguments) => coalesce::pass_on("report", arguments.arguments),
         Verb::Pages(arguments) => coalesce::pass_on("pages", arguments.arguments),
         Verb::Test(arguments) => verbs::test::main(&arguments),

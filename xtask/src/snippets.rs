@@ -1,14 +1,12 @@
 //! Runs the Python of docs/records.md: each block of code, followed by a block of what it prints.
-//!
-//! The libraries are in a virtual environment in the target folder, which is made once.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{cargo, process};
+use crate::{cargo, process, python};
 
 /// The page.
 const PAGE: &str = "docs/records.md";
@@ -23,7 +21,7 @@ const LIBRARIES: [&str; 3] = ["pandas==3.1.1", "polars==2.1.0", "duckdb==2.0.0"]
 pub(crate) fn check(root: &Path) -> Result<String> {
     let text = fs::read_to_string(root.join(PAGE)).with_context(|| format!("cannot read {PAGE}"))?;
     let blocks = blocks(&text)?;
-    let Some(python) = python(&cargo::target(root)?)? else {
+    let Some(python) = python::with(&cargo::target(root)?, &LIBRARIES)? else {
         return Ok(format!(
             "NOT RUN: {} blocks of {PAGE} need python3 with the module venv (apt-get install python3-venv)",
             blocks.len()
@@ -38,27 +36,6 @@ pub(crate) fn check(root: &Path) -> Result<String> {
         );
     }
     Ok(format!("{} blocks of {PAGE} print what it says", blocks.len()))
-}
-
-/// The interpreter of a virtual environment with the libraries; `None` where Python cannot make one.
-fn python(target: &Path) -> Result<Option<PathBuf>> {
-    // For these versions: others have an environment of their own.
-    let folder = target.join("python").join(LIBRARIES.join("-").replace("==", ""));
-    let (python, complete) = (folder.join("bin/python"), folder.join("complete"));
-    if complete.is_file() {
-        return Ok(Some(python));
-    }
-    let made = process::capture(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder));
-    if !made.is_ok_and(|made| made.status.success()) {
-        return Ok(None);
-    }
-    let mut install = Command::new(&python);
-    let _ = install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(LIBRARIES);
-    let _ = process::succeed(&mut install).context(
-        "pip cannot install the libraries that docs/records.md shows; connect to the network once, they are kept",
-    )?;
-    fs::write(&complete, "").with_context(|| format!("cannot write {}", complete.display()))?;
-    Ok(Some(python))
 }
 
 /// The blocks of Python in a page, each with what it prints.

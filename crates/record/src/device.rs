@@ -76,7 +76,7 @@ impl DeviceInfo {
 }
 
 /// The source of a time. Measured and modelled times are never mixed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
     /// Events on a GPU.

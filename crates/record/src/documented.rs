@@ -26,7 +26,7 @@ const RECORD: &str = r#"{"schema":"coalesce.record/1","experiment":"offset","ker
     "managed_pages":1,"managed_blocks":1,"dram_bytes":1,"modelled_us":{"launch":1.0,"dram":1.0,"l2":1.0,"on_chip":1.0,
     "issue":1.0,"latency":1.0,"link":1.0,"migration":1.0},"bound":"launch","lines":[{"file":"f","line":1,"counts":{},
     "worst":{"site":1,"kind":"global-load","bytes":4,"lanes":[0,null],"sectors":1,"wavefronts":0,"block":[0,0,0],
-    "warp":0}}]}}"#;
+    "warp":0}}]},"origin":{"run":"slurm-1.0","rank":0,"ranks":2,"host":"h","uuid":"GPU-1","pass":1,"passes":1,"version":"0.1.0"}}"#;
 
 fn documentation() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/records.md");
@@ -59,6 +59,7 @@ fn fields_are_those_of_the_documentation() {
     let (text, record) = (documentation(), record());
     assert_eq!(documented(&text, "\n## Fields\n"), fields(&record));
     assert_eq!(documented(&text, "\n### `device`\n"), fields(&record.device));
+    assert_eq!(documented(&text, "\n### `origin`\n"), fields(&record.origin));
     let counters = record.counters.as_ref().expect("a modelled row has counters");
     assert_eq!(documented(&text, "\n### `counters`\n"), fields(counters));
     let conditions = record.conditions.as_ref().expect("this row has them");
@@ -90,11 +91,12 @@ fn columns_are_fields_or_documented() {
     let columns = csv(&[]).expect("a header");
     let columns: BTreeSet<&str> = columns.trim_end().split(',').collect();
     let told = documented(&text, "\n## CSV and Parquet\n");
-    let same: BTreeSet<String> = [fields(&record), fields(&record.device), fields(&record.parameters)]
-        .into_iter()
-        .chain(record.counters.iter().map(fields))
-        .flatten()
-        .collect();
+    let same: BTreeSet<String> =
+        [fields(&record), fields(&record.device), fields(&record.parameters), fields(&record.origin)]
+            .into_iter()
+            .chain(record.counters.iter().map(fields))
+            .flatten()
+            .collect();
     for column in &columns {
         assert!(told.contains(*column) || same.contains(*column), "the column {column} is not documented");
     }

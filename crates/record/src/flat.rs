@@ -114,6 +114,14 @@ row! {
     cycles: Option<f64>,
     ms_low: Option<f64>,
     ms_high: Option<f64>,
+    run: String,
+    rank: Option<u32>,
+    ranks: Option<u32>,
+    host: String,
+    uuid: String,
+    pass: Option<u32>,
+    passes: Option<u32>,
+    version: String,
 }
 
 impl Row {
@@ -126,6 +134,7 @@ impl Row {
         let total = launch.map(|launch| &launch.total);
         let shared = total.map(|total| total.shared());
         let conditions = record.conditions.clone().unwrap_or_default();
+        let origin = record.origin.as_deref();
         let median = |readings: Option<Readings>| readings.map(|readings| readings.median);
         Row {
             schema: record.schema.clone(),
@@ -218,6 +227,14 @@ impl Row {
             cycles: record.cycles(),
             ms_low: times.and_then(|times| times.interval).map(|[low, _]| low),
             ms_high: times.and_then(|times| times.interval).map(|[_, high]| high),
+            run: origin.map(|origin| origin.run.clone()).unwrap_or_default(),
+            rank: origin.and_then(|origin| origin.rank),
+            ranks: origin.and_then(|origin| origin.ranks),
+            host: origin.map(|origin| origin.host.clone()).unwrap_or_default(),
+            uuid: origin.and_then(|origin| origin.uuid.clone()).unwrap_or_default(),
+            pass: origin.map(|origin| origin.pass),
+            passes: origin.map(|origin| origin.passes),
+            version: origin.map(|origin| origin.version.clone()).unwrap_or_default(),
         }
     }
 }

@@ -32,6 +32,7 @@ mod json;
 mod kept;
 mod launch;
 mod operations;
+mod origin;
 mod parameters;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -52,6 +53,7 @@ pub use json::{ReadError, line, read, read_lines, sorted_line};
 pub use kept::{Hardware, Kept, Spread};
 pub use launch::{Modelled, ProfiledLaunch};
 pub use operations::{CYCLES, Measure, Operation, Operations};
+pub use origin::Origin;
 pub use parameters::{BytesMoved, Extent, Parameters, Precision, Swept};
 pub use run::{RUN_SCHEMA, Run};
 pub use sizes::Bytes;
@@ -141,6 +143,9 @@ pub struct Record {
     pub conditions: Option<Conditions>,
     /// The counters of one launch on a simulated card. `None` on a GPU, and in a row that did not verify.
     pub counters: Option<Box<Counted>>,
+    /// The card's place among many; `None` in a run of one card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Box<Origin>>,
 }
 
 impl Record {

@@ -9,6 +9,7 @@ mod axes;
 mod bars;
 mod curve;
 mod figure;
+mod fleet;
 mod kernel;
 mod lesson;
 mod limits;
@@ -25,6 +26,7 @@ mod sectors;
 mod series;
 mod source;
 
+pub use fleet::fleet;
 pub use picture::picture;
 pub use profile::{Profile, profile};
 

@@ -5,9 +5,11 @@
 
 mod bars;
 mod canvas;
+mod cards;
 mod carrying;
 mod counters;
 mod figures;
+mod fleet;
 mod head;
 mod height;
 pub mod layout;
@@ -25,6 +27,8 @@ mod summary;
 mod table;
 
 pub use self::{
+    cards::side_by_side,
+    fleet::{fleet, fleet_verdict},
     head::head,
     ratios::comparison,
     screen::section,

@@ -33,6 +33,7 @@ use std::{
 /// # Errors
 /// Anything that ends the check early, other than a finding.
 pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode> {
+    options.device.single("check")?;
     let DeviceChoice::Simulated(card) = &options.device else {
         return Err(refused(anyhow!(
             "checks are made by the simulated driver, on machines with a GPU too: leave --device out, or name a card as in \

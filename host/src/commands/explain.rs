@@ -49,6 +49,7 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode> {
             text.file,
         );
     }
+    options.device.single("explain")?;
     let card = match &options.device {
         DeviceChoice::Simulated(card) => card.clone(),
         choice => match device::bind_nvidia()? {

@@ -91,7 +91,74 @@ impl From<&CheckOptions> for Selection {
     }
 }
 
+/// The points of a health check: a few for each component that a fault can be in.
+const PROBES: [Probe; 11] = [
+    probe("copy", "copy_driver", &[]),
+    probe("copy", "copy_streaming", &[]),
+    probe("l2", "l2_store", &[("stored", "32 of 32 bytes")]),
+    probe("mountain", "mountain", &[("stride", "1")]),
+    probe("transfer", "transfer_driver", &[("memory", "pinned"), ("direction", "to-device")]),
+    probe("transfer", "transfer_driver", &[("memory", "pinned"), ("direction", "to-host")]),
+    probe("banks", "banks_4", &[("stride", "1")]),
+    probe("banks", "banks_8", &[("stride", "1")]),
+    probe("latency", "chase_shared", &[]),
+    probe("launch", "launch_empty", &[("handed", "calls")]),
+    probe("launch", "launch_parameters_64", &[("handed", "calls")]),
+];
+
+/// A point of a health check, by its experiment, its kernel and the parameters that tell it from others.
+struct Probe {
+    experiment: &'static str,
+    kernel: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+}
+
+const fn probe(
+    experiment: &'static str,
+    kernel: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+) -> Probe {
+    Probe { experiment, kernel, parameters }
+}
+
+/// Keeps the points of a health check. Of those that differ in size alone it keeps the largest; of the memory mountain the
+/// largest that stays in L2.
+pub(crate) fn keep_probes(points: &mut Vec<Point>, device: &DeviceInfo) {
+    let value = |point: &Point, name: &str| match (&point.parameters.swept, point.parameters.more.get(name)) {
+        (Some(swept), _) if swept.name == name => Some(swept.value.to_string()),
+        (_, Some(serde_json::Value::String(text))) => Some(text.clone()),
+        (_, other) => other.map(ToString::to_string),
+    };
+    let mut kept = Vec::new();
+    for Probe { experiment, kernel, parameters } in PROBES {
+        let matches = |point: &&Point| {
+            let in_l2 = experiment != "mountain" || point.parameters.bytes <= device.l2_bytes / 2;
+            let same = parameters.iter().all(|(name, wanted)| value(point, name).as_deref() == Some(wanted));
+            (point.experiment, point.kernel) == (experiment, kernel) && in_l2 && same
+        };
+        let largest = points.iter().filter(matches).max_by_key(|point| point.parameters.bytes);
+        kept.extend(largest.and_then(|largest| points.iter().position(|point| std::ptr::eq(point, largest))));
+    }
+    let mut number = 0;
+    points.retain(|_| {
+        number += 1;
+        kept.contains(&(number - 1))
+    });
+}
+
 impl Selection {
+    /// The experiments of a health check, from which [`keep_probes`] takes a few points.
+    pub(crate) fn probe(options: &Options) -> Selection {
+        let mut experiments: Vec<String> = Vec::new();
+        for Probe { experiment, .. } in PROBES {
+            if !experiments.iter().any(|known| known == experiment) {
+                experiments.push(experiment.to_string());
+            }
+        }
+        let kernels = PROBES.iter().map(|probe| probe.kernel.to_string()).collect();
+        Selection { experiments, kernels, ..Selection::from(options) }
+    }
+
     /// The points for explaining a kernel: small ones, to find the most telling, or those of a usual size.
     pub(crate) fn explained(options: &ExplainOptions, scale: Scale) -> Selection {
         let default = match scale {

@@ -6,6 +6,7 @@ mod cli;
 mod constant;
 mod diff;
 mod explain;
+mod fleet;
 mod idioms;
 mod latency;
 mod matmul;

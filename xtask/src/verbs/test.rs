@@ -13,7 +13,7 @@ use clap::Args;
 use crate::layout::Layout;
 use crate::steps::Steps;
 use crate::verbs::book;
-use crate::{cargo, elsewhere, generated, gpu, kernels, process, simulated, snippets};
+use crate::{cargo, elsewhere, generated, gpu, kernels, process, schedulers, simulated, snippets};
 
 /// Arguments of `test`.
 #[derive(Args)]
@@ -93,6 +93,7 @@ fn all(root: &Path, keep_going: bool, steps: &Steps<Stdout>) -> Result<()> {
         },
         || {
             steps.run("the Python of docs/records.md", || snippets::check(root))?;
+            steps.run("the manifests in deploy/", || schedulers::manifests(root))?;
             steps.run("the book builds and its links hold (cargo xtask book)", || book::check(root))
         },
     )?;
@@ -114,7 +115,9 @@ fn all(root: &Path, keep_going: bool, steps: &Steps<Stdout>) -> Result<()> {
         },
         || {
             ptx(root, steps)?;
-            coalesce.map_or(Ok(()), |program| simulated::run(root, &program, steps))
+            let Some(program) = coalesce else { return Ok(()) };
+            steps.run("ranks under a scheduler (deploy/)", || schedulers::mpirun(root, &program))?;
+            simulated::run(root, &program, steps)
         },
     )?;
     // These compile in folders of their own, and copy from this one, which is no longer written to.

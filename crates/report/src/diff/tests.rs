@@ -42,6 +42,7 @@ pub(crate) fn row(offset: u32, milliseconds: Option<f64>) -> Record {
         reference: None,
         conditions: None,
         counters: None,
+        origin: None,
     }
 }
 

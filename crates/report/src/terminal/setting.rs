@@ -217,6 +217,7 @@ pub(crate) mod tests {
             reference: None,
             conditions: None,
             counters: None,
+            origin: None,
         }
     }
 

@@ -47,6 +47,7 @@ fn row(kernel: &str, gb_per_s: f64) -> Record {
         reference: None,
         conditions: None,
         counters: None,
+        origin: None,
     }
 }
 
