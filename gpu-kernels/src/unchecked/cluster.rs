@@ -62,7 +62,7 @@ pub const fn link(block: u32) -> u32 {
 #[inline(always)]
 #[must_use]
 pub const fn vector(thread: u32, nth: u32, left: u32) -> u32 {
-    (thread + nth % VECTORS_EACH * READERS) ^ (nth ^ left) % 32 * 32
+    (thread + nth % VECTORS_EACH * READERS) ^ ((nth ^ left) % 32 * 32)
 }
 
 /// Threads of `cluster_read`.
