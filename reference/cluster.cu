@@ -76,12 +76,15 @@ template <bool NEIGHBOURS> __device__ __forceinline__ void read(unsigned *sums, 
     tile[vector] = {value(word), value(word + 1), value(word + 2), value(word + 3)};
   }
   cluster_sync();
-  unsigned start = shared_address(tile) + threadIdx.x * 16, sum = 0;
+  unsigned start = shared_address(tile), sum = 0;
   if (NEIGHBOURS) start = map_to_rank(start, neighbour());
-  for (unsigned round = 0; round < rounds / 4; ++round) {
+  for (unsigned left = rounds / 4; left-- > 0;) {
     uint4 vectors[8];
 #pragma unroll
-    for (unsigned nth = 0; nth < 8; ++nth) vectors[nth] = load_vector<NEIGHBOURS>(start + nth % EACH * READERS * 16);
+    for (unsigned nth = 0; nth < 8; ++nth) {
+      unsigned vector = (threadIdx.x + nth % EACH * READERS) ^ (nth ^ left) % 32 * 32;
+      vectors[nth] = load_vector<NEIGHBOURS>(start + vector * 16);
+    }
 #pragma unroll
     for (unsigned nth = 0; nth < 8; ++nth) sum += words(vectors[nth]);
   }

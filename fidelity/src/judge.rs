@@ -7,11 +7,15 @@ use crate::{
 };
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use record::doubt::Residual;
 use simt::{
     cards::{self, Card},
     count::Modelled,
 };
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -31,6 +35,10 @@ pub(crate) struct Options {
     /// Writes the errors of both halves into this page, between its markers
     #[arg(long)]
     page: Option<PathBuf>,
+    /// Writes the ratios of the unseen half into this file, by which the doubt of other kernels' times is judged:
+    /// crates/record/residuals/others.jsonl
+    #[arg(long)]
+    residuals: Option<PathBuf>,
     /// Draws the distribution of the errors into this file, as SVG
     #[arg(long)]
     picture: Option<PathBuf>,
@@ -130,8 +138,27 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
     if let Some(file) = &options.page {
         page::write(file, &pairs)?;
     }
+    if let Some(file) = &options.residuals {
+        write_residuals(file, &pairs, &card)?;
+    }
     if let Some(file) = &options.picture {
         page::draw(file, &pairs)?;
     }
     Ok(())
+}
+
+/// Writes how the unseen half fared, a line of JSON for each row.
+fn write_residuals(file: &Path, pairs: &[Pair], card: &Card) -> Result<()> {
+    let unseen = pairs.iter().filter(|pair| pair.measured.set == Half::Unseen);
+    let line = |pair: &Pair| {
+        let Row { kernel, parameters, .. } = &pair.measured;
+        let time = pair.simulated.counted.as_ref().map(|counted| counted.launch.time(card));
+        record::sorted_line(&Residual {
+            kernel: format!("{kernel} {parameters}"),
+            bound: time.map(|time| row::parts(&time).bound()),
+            ratio: (pair.ratio * 1e3).round() / 1e3,
+        })
+    };
+    let lines = unseen.map(line).collect::<Result<String, _>>()?;
+    fs::write(file, lines).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -50,10 +50,16 @@ pub struct LinkCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HottestAtomics {
-    /// Operations of lanes on the address of 4 bytes with the most.
+    /// Operations of lanes on the address of 4 bytes with the most. Lanes that ptxas combines count as one.
     pub operations: u64,
     /// Requests of warps to the sector with the most.
     pub requests: u64,
+    /// Rounds of L2 in the 256 bytes with the most: in a round each word of a sector is changed once.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rounds: u64,
+    /// Rounds of L2 in all.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub all_rounds: u64,
 }
 
 /// The counters of one instruction.
@@ -96,6 +102,24 @@ pub struct LaunchCounters {
     /// Of these, those of the integer units.
     #[serde(default)]
     pub integer_slots: u64,
+    /// Of these, those of the units for integer multiplication.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub multiply_slots: u64,
+    /// Of these, those of the units for special functions.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub special_slots: u64,
+    /// Of these, those of the units for double precision.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub double_slots: u64,
+    /// Of these, shuffles.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub shuffle_slots: u64,
+    /// Clocks of dependent instructions per warp, waits for global memory left out.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub dependency_clocks: f64,
+    /// Instructions of the multiprocessor that issues most of them over the mean of all; 0 if unknown.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub imbalance: f64,
     /// True if a barrier separates loads from stores in most blocks that store.
     pub phased: bool,
     /// Sums over all instructions.

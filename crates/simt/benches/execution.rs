@@ -1,19 +1,27 @@
 //! How fast kernels are executed: thread instructions a second, bounds checks always on; `_counted` with all counters
-//! of an H200, what merging them costs at the end included.
+//! of an H200, what merging them costs at the end included; `_checked` with racecheck, initcheck and synccheck as well.
 //!
 //! `cargo bench -p simt --bench execution`. Kernels are compiled before they are timed; `COALESCE_TIER=interpreted` times
 //! the interpreter. The figures to reach, counted, on one idle core with AVX2: a geometric mean of 10 G/s over `saxpy`,
 //! `offset`, the tiled transpose and the tiled product, and of 3 G/s over `stride_32`, the gathers, the random rows and the
 //! histogram; two workers 1.8 times one.
+//!
+//! Measured on one core of an EPYC with AVX-512, idle, in G/s, in brackets without counters: `saxpy` 13.9 (45), `offset` 11.8
+//! (32), transpose 10.8 (30), product 16.9 (59), a geometric mean of 13; `stride_32` 1.33 (3.9), gathers 0.56 (2.6) and 1.49
+//! (20), random rows 6.9 (17), histogram 1.23 (2.1), a geometric mean of 1.6. In an irregular request each lane is looked up in
+//! L1 by itself, which takes 13 ns, and in L2, 10 ns; both would have to take a third of that. Two workers: 1.98 times one in
+//! arithmetic, barriers and divergence, 1.87 in `stride_32`, 1.70 in `saxpy`, whose launch takes a millisecond. With all checks,
+//! which are interpreted, on a loaded machine: 0.05 to 0.3, where 1.5 is to be reached.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use simt::cards::{self, BlockShape, Occupancy};
+use simt::check::{self, Checks, Positions, Watch};
 use simt::coalescing::ComputeCapability;
 use simt::count::{CounterObservation, L2State, LaunchShape};
-use simt::exec::{Launch, Machine, Program, Tier, launch};
+use simt::exec::{Executed, Launch, Machine, Program, Tier, launch};
 use simt::memory::{Kind, Memory};
-use simt::observe::Observation;
+use simt::observe::Site;
 use simt::ptx;
 
 fn main() {
@@ -30,16 +38,28 @@ const CAPABILITY: ComputeCapability = ComputeCapability { major: 9, minor: 0 };
 const GRID: [u32; 3] = [THREADS / 256, 1, 1];
 const BLOCK: [u32; 3] = [256, 1, 1];
 
+/// What observes an execution.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Observed {
+    Nothing,
+    Counted,
+    Checked,
+}
+
 struct Setting {
     memory: Memory,
     program: Program,
+    positions: Positions,
     arrays: [u64; 2],
 }
 
 impl Setting {
-    fn new() -> Self {
+    fn new(observed: Observed) -> Self {
         let memory = Memory::new(4 << 30).expect("address space");
-        let program = Program::load(ptx::parse(KERNELS).expect("PTX"), &memory).expect("it loads");
+        memory.track_initialisation(observed == Observed::Checked);
+        let module = ptx::parse(KERNELS).expect("PTX");
+        let positions = Positions::new(&module);
+        let program = Program::load(module, &memory).expect("it loads");
         if std::env::var_os("COALESCE_TIER").is_none() {
             program.set_tier(Tier::Compiled);
         }
@@ -49,16 +69,16 @@ impl Setting {
             memory.fill(address, &[0, 0, 0x80, 0x3F], bytes / 4).expect("it was just allocated");
             address
         });
-        Self { memory, program, arrays }
+        Self { memory, program, positions, arrays }
     }
 
     /// Executes the kernel once; gives back its thread instructions.
-    fn run<O: Observation + Send + Sync>(
+    fn run(
         &self,
         kernel: &str,
         step: u32,
         workers: usize,
-        observation: &mut O,
+        execute: impl FnOnce(&Launch<'_>) -> Executed,
     ) -> u64 {
         let kernel = self.program.kernel(kernel).expect("the kernel");
         let mut parameters = Vec::new();
@@ -87,26 +107,37 @@ impl Setting {
             patience: None,
             cooperative: false,
         };
-        launch(&self.program, &self.memory, &asked, observation).expect("it runs").thread_instructions
+        execute(&asked).thread_instructions
     }
 }
 
-fn bench(bencher: Bencher<'_, '_>, kernel: &str, step: u32, workers: usize, counted: bool) {
-    let setting = Setting::new();
+fn bench(bencher: Bencher<'_, '_>, kernel: &str, step: u32, workers: usize, observed: Observed) {
+    let setting = Setting::new(observed);
+    let Setting { memory, program, positions, .. } = &setting;
     let card = cards::find("h200").expect("the card");
     let shape = BlockShape { threads: 256, registers: 16, shared_bytes: 0 };
     let occupancy = Occupancy::new(&card.limits(), shape).expect("it fits");
+    let place = |site: Site| positions.place(&program.sites()[site.0 as usize]);
+    let watch = Watch { checks: Checks::ALL, kernel, place: &place };
     // Carried from launch to launch, as on a device.
     let mut l2 = Some(L2State::new(card));
     let mut run = || {
-        if !counted {
-            return setting.run(kernel, step, workers, &mut ());
-        }
-        let launch = LaunchShape::new(GRID, BLOCK, occupancy, setting.program.sites());
-        let mut counters = CounterObservation::new(launch, l2.take().expect("given back below"));
-        let instructions = setting.run(kernel, step, workers, &mut counters);
-        l2 = Some(counters.finish().l2);
-        instructions
+        setting.run(kernel, step, workers, |asked| {
+            if observed == Observed::Nothing {
+                return launch(program, memory, asked, &mut ()).expect("it runs");
+            }
+            let shape = LaunchShape::new(GRID, BLOCK, occupancy, program.sites());
+            let mut counters = CounterObservation::new(shape, l2.take().expect("given back below"));
+            let executed = if observed == Observed::Checked {
+                let (executed, findings) = check::launch(program, memory, asked, &mut counters, &watch);
+                assert!(findings.is_empty(), "{kernel} has no errors");
+                executed
+            } else {
+                launch(program, memory, asked, &mut counters)
+            };
+            l2 = Some(counters.finish().l2);
+            executed.expect("it runs")
+        })
     };
     let instructions = run();
     bencher.counter(ItemsCount::new(instructions)).bench_local(run);
@@ -114,37 +145,37 @@ fn bench(bencher: Bencher<'_, '_>, kernel: &str, step: u32, workers: usize, coun
 
 #[divan::bench(args = [1, 2], sample_count = 10, sample_size = 1)]
 fn saxpy(bencher: Bencher<'_, '_>, workers: usize) {
-    bench(bencher, "saxpy", 1, workers, false);
+    bench(bencher, "saxpy", 1, workers, Observed::Nothing);
 }
 
 #[divan::bench(args = [1, 2], sample_count = 10, sample_size = 1)]
 fn saxpy_counted(bencher: Bencher<'_, '_>, workers: usize) {
-    bench(bencher, "saxpy", 1, workers, true);
+    bench(bencher, "saxpy", 1, workers, Observed::Counted);
 }
 
 #[divan::bench(args = [1, 2], sample_count = 10, sample_size = 1)]
 fn stride_32(bencher: Bencher<'_, '_>, workers: usize) {
-    bench(bencher, "stride", 32, workers, false);
+    bench(bencher, "stride", 32, workers, Observed::Nothing);
 }
 
 #[divan::bench(args = [1, 2], sample_count = 10, sample_size = 1)]
 fn stride_32_counted(bencher: Bencher<'_, '_>, workers: usize) {
-    bench(bencher, "stride", 32, workers, true);
+    bench(bencher, "stride", 32, workers, Observed::Counted);
 }
 
 #[divan::bench(args = [1, 2], sample_count = 5, sample_size = 1)]
 fn arithmetic_loop(bencher: Bencher<'_, '_>, workers: usize) {
-    bench(bencher, "arithmetic", 100, workers, false);
+    bench(bencher, "arithmetic", 100, workers, Observed::Nothing);
 }
 
 #[divan::bench(args = [1, 2], sample_count = 10, sample_size = 1)]
 fn barriers(bencher: Bencher<'_, '_>, workers: usize) {
-    bench(bencher, "reduction", 1, workers, false);
+    bench(bencher, "reduction", 1, workers, Observed::Nothing);
 }
 
 #[divan::bench(args = [1, 2], sample_count = 10, sample_size = 1)]
 fn divergence(bencher: Bencher<'_, '_>, workers: usize) {
-    bench(bencher, "divergent", 1, workers, false);
+    bench(bencher, "divergent", 1, workers, Observed::Nothing);
 }
 
 /// Kernels by the patterns of their accesses, each plain and counted.
@@ -158,18 +189,23 @@ const PATTERNS: [(&str, &str, u32); 7] = [
     ("tiled product", "product", 32),
 ];
 
-fn pattern(bencher: Bencher<'_, '_>, name: &str, counted: bool) {
+fn pattern(bencher: Bencher<'_, '_>, name: &str, observed: Observed) {
     let (_, kernel, step) =
         PATTERNS.into_iter().find(|pattern| pattern.0 == name).expect("one of the patterns");
-    bench(bencher, kernel, step, 1, counted);
+    bench(bencher, kernel, step, 1, observed);
 }
 
 #[divan::bench(args = PATTERNS.map(|pattern| pattern.0), sample_count = 10, sample_size = 1)]
 fn patterns(bencher: Bencher<'_, '_>, name: &str) {
-    pattern(bencher, name, false);
+    pattern(bencher, name, Observed::Nothing);
 }
 
 #[divan::bench(args = PATTERNS.map(|pattern| pattern.0), sample_count = 10, sample_size = 1)]
 fn patterns_counted(bencher: Bencher<'_, '_>, name: &str) {
-    pattern(bencher, name, true);
+    pattern(bencher, name, Observed::Counted);
+}
+
+#[divan::bench(args = PATTERNS.map(|pattern| pattern.0), sample_count = 3, sample_size = 1)]
+fn patterns_checked(bencher: Bencher<'_, '_>, name: &str) {
+    pattern(bencher, name, Observed::Checked);
 }

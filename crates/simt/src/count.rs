@@ -15,6 +15,7 @@
 //! one after another. Local memory stays in L1 from 2.0 on, and goes to device memory before; constants stay in their
 //! cache.
 
+mod balance;
 mod block;
 mod by_site;
 mod distinct;
@@ -47,6 +48,6 @@ pub use launch::{Modelled, SourcePlace};
 pub use observation::{CounterObservation, Finished, launch};
 pub use observer::CounterObserver;
 pub use shape::{LaunchShape, Placement, Range};
-pub use slots::Slots;
+pub use slots::{SHARED_CLOCKS, Slots};
 pub use trails::{Touch, Trail, numbered};
 pub use windows::{ManagedWindow, PageTouch};

@@ -3,37 +3,64 @@
 //! A launch takes as long as its slowest level, and a little longer where another level comes close:
 //! ```text
 //! memory = (dram^8 + l2^8)^(1/8)
-//! time   = launch + (memory^s + on_chip^s + issue^s + latency^s)^(1/s)        s: sharpness, 3.35 on an H200
+//! time   = launch + (memory^s + on_chip^s + issue^s + latency^s)^(1/s)
+//! s      = 1 + (sharpness - 1) (1 - lockstep / waves)       1.93 for one wave on an H200, up to 2.98 for many
 //! ```
 //!
 //! | term | what it is |
 //! | --- | --- |
 //! | `dram` | device memory: granules, lines and pages moved, over the read bandwidth; more where reads alternate with writes |
-//! | `l2` | all sectors that reach L2, over L2's bandwidth; a sector that a block writes in several stores costs L2 several times its own time, unless the stores merge on the way |
-//! | `on_chip` | shared-memory wavefronts and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time |
-//! | `issue` | machine instructions over the schedulers' issue rate; integer ones over half that rate, and a 64-bit one is two |
-//! | `latency` | Little's law: waves of resident warps, each as long as a warp's waits for memory, and longer where it waits for the last of several lines or warps; also the rate at which blocks start, one in 152 clocks per multiprocessor |
+//! | `l2` | all sectors that reach L2, over L2's bandwidth; parts of lines that loads fetch, and that atomics and scattered stores change, take longer; a sector that a block writes in several stores costs L2 several times its own time, unless the stores merge on the way; atomics in one place follow one another |
+//! | `on_chip` | shared-memory wavefronts, shuffles and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time |
+//! | `issue` | machine instructions over the schedulers' issue rate; those of each unit over its own: integers, multiplications, special functions, double precision |
+//! | `latency` | Little's law: waves of resident warps, each as long as a warp's waits for memory and its chains of dependent instructions, and longer where it waits for the last of several lines or warps; also the rate at which blocks start, one in 157 clocks per multiprocessor |
+//!
+//! Blocks of a single wave begin together, so that they load, compute and store at the same time, and levels overlap less than
+//! in a launch of many waves: `s` is smaller. Where blocks differ in their instructions, the multiprocessor that issues most of
+//! them counts for issue, on-chip memory and latency.
 //!
 //! Warps of a block run side by side: sectors that one warp loads into L1 are hits for the warps that reach the same
-//! point later. Where ptxas unrolls a loop, a warp waits for the loads of several iterations together.
+//! point later. ptxas moves the loads of a basic block together, as far as their addresses, stores and barriers allow, and
+//! unrolls small loops: a warp waits for these loads together, up to a number that registers limit.
 //!
-//! # Fitted and assumed constants
+//! # A worked example
 //!
-//! - **H200.** Fifteen of its constants, and one for stores that merge, are fitted together to 58 measured rows, by
-//!   robust least squares of the logarithms. The rows are offsets 1, 8 and 32, strides 1, 8, 16 and 32 in `f32` and
-//!   `f64`, two copies, the transposes of 2048 x 2048 and two of 16384 x 16384, constants with 1 and 32 addresses, two
-//!   storage classes, three matrix products, five idioms, the stencil with coefficients in memory, three reductions,
-//!   and three walks over half a GiB of prefetched memory. 116 other rows of offsets and strides have a median error of
-//!   1.2% and a worst of 5.6%. 163 rows of the other kernels, the fitted rows and migration on demand included, have
-//!   3.7% and 25%. The test `model_h200` holds the rows to these errors, except migration. It also finds that no
-//!   constant can be changed by a tenth and improve the fitted rows by more than a little; many constants can be
-//!   changed that much without making them worse. The worst errors are checked transposes (too fast by 24%: the model
-//!   sees only half of how each load waits for the check of the one before), blocks that read slices of 1 GiB with a
-//!   barrier in each iteration (too slow by 21%) and padded tiles of 2048 x 2048 (too slow by 20%). DRAM moves at least
-//!   64 bytes, which is from the H200's counters, for reads. Writes are assumed to take as long. In fact single lines
-//!   and parts of lines take 7 to 17% longer to write, and 9 to 18% less to read, than the model says (prototypes in
-//!   CUDA C++ that are not kept). A page has 256 bytes because distance beyond that costs little: of 16 strides of 128
-//!   bytes to 2 KiB, none of them fitted, the median error is 3.7% and the worst 12%.
+//! A thread per column adds up 1024 rows of a matrix of 8192 columns that is in L2, on an H200: 256 warps, two on a
+//! multiprocessor, 1024 loads each.
+//!
+//! ```text
+//! l2        1024 rows * 8192 columns * 4 bytes = 34 MB at 7.8 TB/s                            4.3 us
+//! issue     256 warps * 1024 rows * 4 instructions / (132 * 4) at 1.98 GHz                    1.0 us
+//! latency   a load waits 275 clocks, four wait together: 1024 / 4 * 139 ns                   35.6 us
+//!           each addition waits 4 clocks for the one before: 1024 * 4 * 0.82 at 1.98 GHz       1.7 us
+//!           the warp's start and end                                                          0.1 us
+//! time      0.6 + (4.3^1.93 + 1.0^1.93 + 37.4^1.93)^(1/1.93)                                 38.3 us
+//! ```
+//!
+//! The kernel is latency-bound: a thousand warps would take about as long for four times the work.
+//!
+//! # Where it comes from
+//!
+//! - The levels side by side: Williams, Waterman and Patterson, "Roofline" (CACM 2009); work counted for each warp: Hong and Kim,
+//!   "An Analytical Model for a GPU Architecture with Memory-level and Thread-level Parallelism Awareness" (ISCA 2009).
+//! - Latency: Volkov, "Understanding Latency Hiding on GPUs" (Berkeley, 2016).
+//! - Rates of units: CUDA's programming guide. Clocks of dependent instructions: Jia et al., "Dissecting the NVIDIA Volta GPU
+//!   Architecture via Microbenchmarking" (2018); Luo et al. (2024) and Jarmusch et al. (2025) for Hopper.
+//! - What ptxas makes of PTX ([`Slots`](crate::count::Slots) and how instructions are fused): read off its machine code.
+//!
+//! # Constants and their experiments
+//!
+//! - **H200, measured.** `coalesce run latency`: latencies of L1, L2 and device memory, alone and in chains. `coalesce run
+//!   atomics`: the clocks of a round of atomics in a slice of L2 and on one word. `fidelity`, walks down the columns of a
+//!   matrix: four loads in flight.
+//! - **H200, fitted.** The other constants that its card file calls fitted, eighteen, together, by robust least squares of the
+//!   logarithms, to two sets of rows: 227 of this repository's kernels (those of unified memory left out; all offsets together,
+//!   and all strides, weigh as much as 16 rows, and the rows of each other kernel as much as one), and the 80 rows of the
+//!   seen half of `fidelity`. The errors are in docs/fidelity.md; the unseen half was not used. DRAM moves at least 64 bytes,
+//!   which is from the H200's counters, for reads. Writes are assumed to take as long. In fact single lines and parts of
+//!   lines take 7 to 17% longer to write, and 9 to 18% less to read, than the model says (prototypes in CUDA C++ that are
+//!   not kept). A page has 256 bytes because distance beyond that costs little: of 16 strides of 128 bytes to 2 KiB, none
+//!   of them fitted, the worst error is 12%.
 //! - **The H200's link.** Fitted to rows of `unified` over 0.5 and 1 GiB: the bandwidth that kernels get of pinned
 //!   memory, the cost of requests that straddle lines and of pages that the TLB does not reach
 //!   ([`host_access_seconds`], [`look_up_seconds`]), the host's part of a fault ([`unified::service_seconds`]), and
@@ -44,7 +71,7 @@
 //!   transposes. The rule that pages count per half-warp on 1.x was made for the GTX 280's naive transpose. So only the
 //!   camped and the diagonal transposes of the GTX 280 and the conflict-bound ones are predictions. The model is within
 //!   23% of all 18 figures; it is worst at bank conflicts on the M2090, which it overrates, and at partition camping,
-//!   which it underrates. Effects that are separate on the H200 (block starts, integer instructions, stragglers,
+//!   which it underrates. Effects that are separate on the H200 (block starts, dependent instructions, stragglers,
 //!   sectors written in pieces) are 0 here, since the fitted constants include them.
 //! - **C870, C1060, C2050.** Nothing is fitted; their results follow from the transactions.
 //! - **V100, A100.** The share of the peak is that of a copy measured elsewhere, raised by the ratio of the H200's

@@ -7,8 +7,9 @@
 //!
 //! - `cluster_chase`: one thread per block follows a chain of words in its neighbour's shared memory. Each load waits for the
 //!   one before, so the time per load is the latency.
-//! - `cluster_read`: all threads read their neighbour's tile again and again, with eight vectors in flight each. The
-//!   network's bandwidth limits.
+//! - `cluster_read`: all threads read their neighbour's tile again and again, with several vectors in flight each. The
+//!   network's bandwidth limits. The vectors differ within a round and from round to round ([`vector`]), or the assembler would
+//!   load once for all of them.
 //! - `cluster_chase_own`, `cluster_read_own`: the same from the own block by `ld.shared`, to compare with.
 //!
 //! In a cluster of one block the neighbour is the block itself, reached by the cluster's instruction.
@@ -26,7 +27,7 @@
 //! | kernel | parameters | block | effect |
 //! | --- | --- | --- | --- |
 //! | `cluster_chase`, `_own` | ends, steps | 32 | `ends[own]`: where the chain of the neighbour ends |
-//! | `cluster_read`, `_own` | sums, rounds | 1024 | each thread's sum of two vectors of the neighbour's tile, `rounds` times; a multiple of 4 |
+//! | `cluster_read`, `_own` | sums, rounds | 1024 | each thread's sum of `2 rounds` vectors of the neighbour's tile; `rounds` is a multiple of 4 |
 //! | `cluster_each`, `_multicast` | source, sums | 288 | the sums of the first 256 threads: each adds up two vectors of every stage of its cluster |
 //!
 //! The source is vectors of four `u32`, a whole number of stages of [`STAGE`] bytes, which clusters take by turns. The last two
@@ -55,6 +56,13 @@ pub const CHAIN: u32 = 1024;
 #[must_use]
 pub const fn link(block: u32) -> u32 {
     37 + 2 * (block % 64)
+}
+
+/// The vector that a thread reads as one of eight, with `left` eights to go. The lanes of a warp read adjacent ones.
+#[inline(always)]
+#[must_use]
+pub const fn vector(thread: u32, nth: u32, left: u32) -> u32 {
+    (thread + nth % VECTORS_EACH * READERS) ^ (nth ^ left) % 32 * 32
 }
 
 /// Threads of `cluster_read`.
@@ -142,17 +150,17 @@ pub unsafe fn cluster_read<const NEIGHBOURS: bool>(sums: &[Cell<u32>], rounds: u
             tile.add(vector as usize).write(U32x4::from_array(words));
         }
         cluster_sync();
-        let start = shared::address(tile) + own * 16;
+        let start = shared::address(tile);
         let start = if NEIGHBOURS { map_to_rank(start, neighbour()) } else { start };
         let load = |vector: u32| {
-            let address = start + vector * READERS * 16;
+            let address = start + vector * 16;
             if NEIGHBOURS { load_vector_of_cluster(address) } else { load_vector(address) }
         };
         let mut sum = 0_u32;
-        for _ in 0..rounds / 4 {
+        for left in (0..rounds / 4).rev() {
             let mut vectors = [U32x4::new(0, 0, 0, 0); 8];
             unroll!(nth in [0 1 2 3 4 5 6 7] {
-                vectors[nth] = load(nth as u32 % VECTORS_EACH);
+                vectors[nth] = load(vector(own, nth as u32, left));
             });
             unroll!(nth in [0 1 2 3 4 5 6 7] {
                 sum = sum.wrapping_add(words(vectors[nth]));

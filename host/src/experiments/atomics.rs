@@ -23,8 +23,10 @@ use report::{Article, Picture};
 /// Many threads, one counter to many counters.
 pub(super) struct Atomics;
 
-/// Operations of each thread.
+/// Operations of each thread: in shared memory more, so that a launch takes several times as long as an empty one. Loops of
+/// compare-and-swap take that long with few.
 const REPEATS: u32 = 8;
+const SHARED_REPEATS: u32 = 256;
 
 /// Threads for each SM on a simulated card, and on a GPU: some, and as many as there is room for.
 const QUICK_THREADS: u64 = 256;
@@ -78,7 +80,10 @@ struct Kernel {
     info: KernelInfo,
     counters: Counters,
     number: Number,
-    work: fn(u32) -> Work,
+    /// Operations of each thread.
+    repeats: u32,
+    /// The launch for a number of counters and operations of each thread.
+    work: fn(u32, u32) -> Work,
 }
 
 const KERNELS: [Kernel; 16] = [
@@ -89,9 +94,10 @@ const KERNELS: [Kernel; 16] = [
         info: KernelInfo::of::<atomics_global_fetch_u32>(),
         counters: Counters::Fetched,
         number: Number::U32,
-        work: |addresses| {
+        repeats: REPEATS,
+        work: |addresses, repeats| {
             Work::kernel::<atomics_global_fetch_u32>(move |buffers| {
-                (buffers.write(0), buffers.write(1), addresses, REPEATS)
+                (buffers.write(0), buffers.write(1), addresses, repeats)
             })
         },
     },
@@ -104,8 +110,8 @@ const KERNELS: [Kernel; 16] = [
     kernel::<atomics_shared_add_u64, u64>(Counters::Shared, Number::U64),
     kernel::<atomics_shared_add_f32, f32>(Counters::Shared, Number::F32),
     kernel::<atomics_shared_fetch_u32, u32>(Counters::Shared, Number::U32),
-    kernel::<atomics_shared_cas_u32, u32>(Counters::Shared, Number::U32),
-    kernel::<atomics_shared_cas_u64, u64>(Counters::Shared, Number::U64),
+    Kernel { repeats: REPEATS, ..kernel::<atomics_shared_cas_u32, u32>(Counters::Shared, Number::U32) },
+    Kernel { repeats: REPEATS, ..kernel::<atomics_shared_cas_u64, u64>(Counters::Shared, Number::U64) },
     kernel::<atomics_shared_match_u32, u32>(Counters::Shared, Number::U32),
 ];
 
@@ -113,8 +119,9 @@ const fn kernel<K, T: 'static>(counters: Counters, number: Number) -> Kernel
 where
     K: for<'a> cuda_launch::Kernel<Arguments<'a> = (SliceMut<'a, T>, u32, u32)>,
 {
-    let work = |addresses| Work::kernel::<K>(move |buffers| (buffers.write(0), addresses, REPEATS));
-    Kernel { info: KernelInfo::of::<K>(), counters, number, work }
+    let work = |addresses, repeats| Work::kernel::<K>(move |buffers| (buffers.write(0), addresses, repeats));
+    let repeats = if matches!(counters, Counters::Shared) { SHARED_REPEATS } else { REPEATS };
+    Kernel { info: KernelInfo::of::<K>(), counters, number, repeats, work }
 }
 
 impl Experiment for Atomics {
@@ -208,11 +215,12 @@ fn point(kernel: &Kernel, addresses: u32, shape: Shape) -> Point {
     let block = u64::from(shape.block[0]);
     let threads = u64::from(shape.grid[0]) * block;
     let size = kernel.number.size();
-    let operations = threads * u64::from(REPEATS);
+    let repeats = u64::from(kernel.repeats);
+    let operations = threads * repeats;
     let share = match kernel.counters {
-        Counters::OfWarps => Share { addresses, sharers: threads / 32, each: 32 * u64::from(REPEATS) },
-        Counters::Shared => Share { addresses, sharers: block, each: REPEATS.into() },
-        _ => Share { addresses, sharers: threads, each: REPEATS.into() },
+        Counters::OfWarps => Share { addresses, sharers: threads / 32, each: 32 * repeats },
+        Counters::Shared => Share { addresses, sharers: block, each: repeats },
+        _ => Share { addresses, sharers: threads, each: repeats },
     };
     let (counters, footprint) = match kernel.counters {
         Counters::Shared => (threads, threads * size),
@@ -235,10 +243,10 @@ fn point(kernel: &Kernel, addresses: u32, shape: Shape) -> Point {
         },
     }];
     if kernel.counters == Counters::Fetched {
-        let after = share.old_values(REPEATS);
+        let after = share.old_values(kernel.repeats);
         buffers.push(Buffer { bytes: threads * 4, place, before: Contents::Poison, after });
     }
-    let point = Point::new(Atomics.name(), shape, (kernel.work)(addresses));
+    let point = Point::new(Atomics.name(), shape, (kernel.work)(addresses, kernel.repeats));
     Point {
         parameters: Parameters { bytes: operations * size, elements: operations, ..point.parameters }
             .swept("addresses", addresses),

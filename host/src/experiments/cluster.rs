@@ -15,7 +15,7 @@ use cuda_launch::{Kernel, Slice};
 use cuda_std::vector::U32x4;
 use gpu_kernels::unchecked::cluster::{
     CHAIN, CONSUMERS, READERS, STAGE, THREADS, VECTORS_EACH, cluster_chase, cluster_chase_own, cluster_each,
-    cluster_multicast, cluster_read, cluster_read_own, link, value,
+    cluster_multicast, cluster_read, cluster_read_own, link, value, vector,
 };
 use pattern::SEED;
 use rayon::prelude::*;
@@ -227,9 +227,12 @@ where
     let sum = move |thread: u64| {
         let (block, thread) = (thread / threads, thread % threads);
         let of = if neighbours { next(block, size) } else { block };
-        let vector = |nth: u64| (of * threads * each + thread + nth * threads) * WORDS;
-        let words = (0..each).flat_map(|nth| (0..WORDS).map(move |word| vector(nth) + word));
-        words.map(|word| value(word as u32)).fold(0, u32::wrapping_add).wrapping_mul(rounds)
+        let words = (0..rounds / 4).flat_map(|left| (0..8).map(move |nth| vector(thread as u32, nth, left)));
+        let words = words.flat_map(|vector| {
+            let first = (of as u32 * READERS * VECTORS_EACH + vector) * WORDS as u32;
+            (first..first + WORDS as u32).map(value)
+        });
+        words.fold(0, u32::wrapping_add)
     };
     let work = Work::kernel::<K>(move |buffers| (buffers.write(0), rounds));
     let point = Point::new(Cluster.name(), Shape::linear(blocks, READERS), work);

@@ -110,6 +110,12 @@ card! {
     issue_per_clock: f64,
     /// Integer additions, comparisons, logic and shifts among these, per clock and multiprocessor.
     integer_per_clock: f64,
+    /// Integer multiplications among these, per clock and multiprocessor.
+    multiply_per_clock: f64,
+    /// Special functions and conversions from floats among these, per clock and multiprocessor.
+    special_per_clock: f64,
+    /// Instructions of double precision among these, per clock and multiprocessor.
+    double_per_clock: f64,
     /// Shared-memory wavefronts per clock and multiprocessor.
     wavefronts_per_clock: f64,
     /// Device memory in bytes.
@@ -147,8 +153,11 @@ card! {
     /// Clocks of a load whose address is the result of the load before it: from shared or constant memory, with a hit in L1, with
     /// one in L2, from device memory. All 0 where they are not known; then the other latencies stand for them.
     chain_clocks: [f64; 4],
-    /// Calibration: clocks by which an integer instruction delays its warp, if no other warp hides it.
-    integer_clocks: f64,
+    /// Calibration: the share of the [clocks of dependent instructions](crate::exec::SiteInfo::dependency_clocks) by which they
+    /// delay their warp; 0 where other constants include them.
+    dependency_share: f64,
+    /// Calibration: loads of a warp that wait together, at most.
+    loads_in_flight: f64,
     /// Calibration: delay of the last of several loads for each doubling of their number, in nanoseconds.
     straggler_ns: f64,
     /// Calibration: clocks between the starts of two blocks on a multiprocessor.
@@ -157,6 +166,17 @@ card! {
     constant_clocks: f64,
     /// Calibration: extra time of L2 for a sector that a block writes again, in sectors.
     rewrite_sectors: f64,
+    /// Calibration: clocks of the whole L2 for a part of a line that an atomic or a scattered store changes, beside the
+    /// sector's own time.
+    l2_update_clocks: f64,
+    /// Calibration: clocks of the whole L2 for a part of a line that a load fetches, beside the sectors' own time.
+    l2_part_clocks: f64,
+    /// Calibration: clocks of a [round](counters::HottestAtomics) of atomics in one slice of L2.
+    atomic_clocks: f64,
+    /// Calibration: clocks between two atomics on one word of global memory.
+    atomic_word_clocks: f64,
+    /// Calibration: clocks of a wavefront of atomics in shared memory.
+    shared_atomic_clocks: f64,
     /// Calibration: time of a warp beside its latencies, in nanoseconds: block start, arithmetic, exit.
     warp_overhead_ns: f64,
     /// Calibration: the share of the peak bandwidth that reads without gaps reach, and, less
@@ -176,6 +196,9 @@ card! {
     straddle_penalty: f64,
     /// Calibration: how sharply the slowest level dominates: 1 for the sum of all, more for nearly the slowest alone.
     sharpness: f64,
+    /// Calibration: the share of the sharpness beyond 1 that is lost where all blocks run in one wave; of n waves, the nth part
+    /// of it is.
+    lockstep: f64,
     /// Calibration: the share of bandwidth that is left if a barrier stands between a block's loads and its stores.
     phase_share: f64,
 }
@@ -228,6 +251,10 @@ impl Card {
             ("clock_mhz", self.clock_mhz),
             ("issue_per_clock", self.issue_per_clock),
             ("integer_per_clock", self.integer_per_clock),
+            ("loads_in_flight", self.loads_in_flight),
+            ("multiply_per_clock", self.multiply_per_clock),
+            ("special_per_clock", self.special_per_clock),
+            ("double_per_clock", self.double_per_clock),
             ("wavefronts_per_clock", self.wavefronts_per_clock),
             ("dram_gb_per_s", self.dram_gb_per_s),
             ("host_link_gb_per_s", self.host_link_gb_per_s),
@@ -246,7 +273,12 @@ impl Card {
             ("launch_us", self.launch_us),
             ("l2_latency_ns", self.l2_latency_ns),
             ("l1_clocks", self.l1_clocks),
-            ("integer_clocks", self.integer_clocks),
+            ("dependency_share", self.dependency_share),
+            ("l2_update_clocks", self.l2_update_clocks),
+            ("l2_part_clocks", self.l2_part_clocks),
+            ("atomic_clocks", self.atomic_clocks),
+            ("atomic_word_clocks", self.atomic_word_clocks),
+            ("shared_atomic_clocks", self.shared_atomic_clocks),
             ("straggler_ns", self.straggler_ns),
             ("block_clocks", self.block_clocks),
             ("constant_clocks", self.constant_clocks),
@@ -276,9 +308,11 @@ impl Card {
         if !(1.0..=16.0).contains(&self.sharpness) {
             return refuse(&["sharpness"], format!("{} is not between 1 and 16", self.sharpness));
         }
-        for (field, value) in
-            [("dram_line_weight", self.dram_line_weight), ("dram_page_weight", self.dram_page_weight)]
-        {
+        for (field, value) in [
+            ("dram_line_weight", self.dram_line_weight),
+            ("dram_page_weight", self.dram_page_weight),
+            ("lockstep", self.lockstep),
+        ] {
             if !(0.0..=1.0).contains(&value) {
                 return refuse(&[field], format!("{value} is not a weight between 0 and 1"));
             }

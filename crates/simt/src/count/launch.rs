@@ -3,7 +3,7 @@
 use crate::cards::Card;
 use crate::exec::SiteInfo;
 use crate::model::{Counters, LaunchTime, Touched};
-use counters::{Access, Counts, DramCounts, LaunchCounters};
+use counters::{Access, Counts, DramCounts, LaunchCounters, MemoryCounts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,6 +20,18 @@ pub type SourcePlace = Option<(Arc<str>, u32)>;
 fn place(sites: &[SiteInfo], site: u32) -> SourcePlace {
     let place = sites.get(site as usize)?.user_line()?;
     Some((place.file.clone(), place.line))
+}
+
+/// Lines that stores touch beyond those that their sectors would fill, sectors left out that the block has written before.
+/// Each is a transaction of L2's for a part of a line.
+fn scattered(stores: &MemoryCounts) -> f64 {
+    stores.lines.saturating_sub(stores.sectors / 4).saturating_sub(stores.rewritten) as f64
+}
+
+/// Lines that loads fetch from L2 beyond those that their sectors would fill. L1 is taken to serve all lines alike.
+fn gathered(loads: &MemoryCounts) -> f64 {
+    let missed = if loads.sectors == 0 { 0.0 } else { loads.l2_sectors as f64 / loads.sectors as f64 };
+    loads.lines.saturating_sub(loads.sectors / 4) as f64 * missed
 }
 
 /// Results derived from counters, for the card on which they were counted.
@@ -49,6 +61,7 @@ impl Modelled for LaunchCounters {
         Counters {
             blocks: self.blocks as f64,
             warps: self.warps as f64,
+            imbalance: self.imbalance,
             resident_warps: f64::from(self.resident_warps),
             round_trips: self.round_trips,
             chained_loads: self.chained_loads,
@@ -57,13 +70,25 @@ impl Modelled for LaunchCounters {
             // Records from before slots were counted have none.
             instructions: if self.issue_slots == 0 { total.instructions } else { self.issue_slots } as f64,
             integer: self.integer_slots as f64,
+            multiply: self.multiply_slots as f64,
+            special: self.special_slots as f64,
+            double: self.double_slots as f64,
+            shuffles: self.shuffle_slots as f64,
+            dependency_clocks: self.dependency_clocks,
             requests: memory.requests as f64,
             straddling: memory.straddling as f64,
             l1_turns: memory.turns as f64,
             l1_hit_share: share(total.loads.requests_in_l1, total.loads.requests),
             lines_a_load: share(total.loads.lines, total.loads.requests),
+            loads: total.loads.requests as f64,
             stores: total.stores.requests as f64,
             rewritten: total.stores.rewritten as f64,
+            gathered: gathered(&total.loads),
+            scattered: scattered(&total.stores),
+            atomic_rounds: self.hottest.all_rounds as f64,
+            hottest_rounds: self.hottest.rounds as f64,
+            hottest_operations: self.hottest.operations as f64,
+            shared_atomics: total.shared_atomics.wavefronts as f64,
             constant_turns: (total.constant.requests + total.constant.replays) as f64,
             l2_sectors_read: self.l2_sectors_read as f64,
             l2_sectors_written: self.l2_sectors_written as f64,

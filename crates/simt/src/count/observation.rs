@@ -1,5 +1,6 @@
 //! Observes a launch for counting: combines the results of its runs in the order of blocks.
 
+use super::balance::Balance;
 use super::block::{GROUP_SHIFT, Group};
 use super::by_site::BySite;
 use super::host_pages::{self, HostPages, OfHost};
@@ -55,9 +56,12 @@ pub struct CounterObservation {
     managed: Arc<[Numbered]>,
     /// The host's memory, for workers that count accesses to it.
     of_host: Arc<[OfHost]>,
+    /// Sites of atomics whose lanes ptxas combines.
+    combined: Arc<[u32]>,
     dram_read: DramCounts,
     dram_written: DramCounts,
     link: LinkCounts,
+    balance: Balance,
 }
 
 /// Executes a launch and counts it in `counters`.
@@ -109,9 +113,11 @@ impl CounterObservation {
             windows: Windows::new(rules.partitions),
             managed: trails::managed(&shape.ranges),
             of_host: host_pages::of_host(&shape.ranges),
+            combined: shape.combined.as_slice().into(),
             dram_read: DramCounts::default(),
             dram_written: DramCounts::default(),
             link: LinkCounts::default(),
+            balance: Balance::new(l2.card().multiprocessors, rules.cut.window),
             shape,
             l2,
         }
@@ -161,6 +167,10 @@ impl CounterObservation {
             let each = counts.iter().filter_map(|(site, counts)| Some((counts, known(site)?)));
             each.map(|(counts, slots)| counts.instructions * u64::from(of(slots))).sum()
         };
+        let dependency = counts.iter().filter_map(|(site, counts)| {
+            Some(counts.instructions as f64 * f64::from(*self.shape.dependencies.get(site as usize)?))
+        });
+        let dependency_clocks = a_warp(dependency.sum());
         let (mut dram_read, mut dram_written) = (self.dram_read, self.dram_written);
         if self.l2.card().l2_bytes == 0 {
             // Without a cache, memory sees the transactions.
@@ -181,8 +191,14 @@ impl CounterObservation {
             round_trips: a_warp(waits),
             chained_loads: a_warp(chained(Chained::Global)),
             chained_on_chip: a_warp(chained(Chained::OnChip)),
+            dependency_clocks,
             issue_slots: slots(|slots| slots.issued),
             integer_slots: slots(|slots| slots.integer),
+            multiply_slots: slots(|slots| slots.multiply),
+            special_slots: slots(|slots| slots.special),
+            double_slots: slots(|slots| slots.double),
+            shuffle_slots: slots(|slots| slots.shuffle),
+            imbalance: self.balance.imbalance(),
             phased: totals.phased * 2 > totals.storing,
             total,
             l2_sectors_read: total.loads.l2_sectors + total.local_loads.l2_sectors,
@@ -200,6 +216,10 @@ impl CounterObservation {
             sites: sites.map(|(site, &counts)| SiteCounts { site, counts }).collect(),
             worst: Vec::new(),
         }
+    }
+
+    fn new_run(&self) -> Run {
+        Run::new(&self.rules, self.managed.clone(), self.of_host.clone(), self.combined.clone())
     }
 
     /// Begins the part to which the next groups belong.
@@ -247,8 +267,7 @@ impl Observation for CounterObservation {
 
     fn begin(&self, _first_block: u64) -> CounterObserver {
         let waiting = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let run = waiting
-            .unwrap_or_else(|| Box::new(Run::new(&self.rules, self.managed.clone(), self.of_host.clone())));
+        let run = waiting.unwrap_or_else(|| Box::new(self.new_run()));
         CounterObserver::new(self.rules, run)
     }
 
@@ -272,6 +291,7 @@ impl Observation for CounterObservation {
             self.windows.add_partitions(traffic);
         }
         self.windows.add_trails(run.trails.done.drain(..));
+        run.blocks.drain(..).for_each(|instructions| self.balance.deal(instructions));
         run.parts.clear();
         run.groups.clear();
         run.partitions.clear();

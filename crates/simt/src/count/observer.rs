@@ -602,6 +602,10 @@ impl Observer for CounterObserver {
         self.begin_block(block);
     }
 
+    fn block_issued(&mut self, instructions: u64) {
+        self.run.blocks.push(instructions);
+    }
+
     fn block_ends(&mut self, block: u64) {
         if self.block == block {
             self.end_block();
@@ -631,7 +635,7 @@ impl Observer for CounterObserver {
             self.change_to(at.block);
         }
         if access.space == Space::Global && is_atomic(access.operation) {
-            self.run.hottest.note(access.active, |lane| access.addresses[lane as usize]);
+            self.run.note_atomic(at.site, access.active, |lane| access.addresses[lane as usize]);
         }
         match access.space {
             Space::Global => self.global(at, access),
@@ -650,7 +654,7 @@ impl Observer for CounterObserver {
             self.change_to(at.block);
         }
         if access.space == Space::Global && is_atomic(access.operation) {
-            self.run.hottest.note(access.active, |lane| access.address(lane));
+            self.run.note_atomic(at.site, access.active, |lane| access.address(lane));
         }
         self.steady(at, access);
     }

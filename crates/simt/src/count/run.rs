@@ -9,6 +9,7 @@ use super::shared::SharedMemory;
 use super::steady::Memo;
 use super::trails::{Numbered, Trails};
 use super::worst::Worst;
+use crate::observe::Site;
 use counters::Counts;
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub(super) struct Run {
     pub(super) memos: BySite<Memo>,
     pub(super) worst: Worst,
     pub(super) totals: Totals,
+    /// Instructions of each block that has ended.
+    pub(super) blocks: Vec<u64>,
     pub(super) memory: BlockMemory,
     /// True if the current block may have accessed memory that is not the card's own.
     pub(super) elsewhere: bool,
@@ -64,17 +67,25 @@ pub(super) struct Run {
     pub(super) trails: Trails,
     pub(super) host_pages: HostPages,
     pub(super) hottest: Hottest,
+    /// Sites of atomics whose lanes ptxas combines, ascending.
+    combined: Arc<[u32]>,
     pub(super) shared: SharedMemory,
     most_groups: usize,
 }
 
 impl Run {
-    pub(super) fn new(rules: &Rules, managed: Arc<[Numbered]>, of_host: Arc<[OfHost]>) -> Self {
+    pub(super) fn new(
+        rules: &Rules,
+        managed: Arc<[Numbered]>,
+        of_host: Arc<[OfHost]>,
+        combined: Arc<[u32]>,
+    ) -> Self {
         Self {
             counts: BySite::default(),
             memos: BySite::default(),
             worst: Worst::default(),
             totals: Totals::default(),
+            blocks: Vec::new(),
             memory: BlockMemory::new(rules.l1.share),
             groups: Vec::new(),
             parts: Vec::new(),
@@ -83,6 +94,7 @@ impl Run {
             trails: Trails::new(managed),
             host_pages: HostPages::new(of_host),
             hottest: Hottest::default(),
+            combined,
             shared: SharedMemory::new(rules.banks, rules.level),
             most_groups: MOST_GROUPS,
         }
@@ -92,6 +104,12 @@ impl Run {
     #[inline(always)]
     pub(super) fn site(&mut self, site: u32) -> &mut Counts {
         self.counts.at(site)
+    }
+
+    /// Counts where an atomic in global memory goes.
+    pub(super) fn note_atomic(&mut self, site: Site, active: u32, address: impl Fn(u32) -> u64) {
+        let combined = self.combined.binary_search(&site.0).is_ok();
+        self.hottest.note(active, combined, address);
     }
 
     /// Adds the repetitions of all memos to the counters.

@@ -48,6 +48,11 @@ pub struct LaunchShape {
     pub chained: Vec<(u32, Chained)>,
     /// Issue slots of each site, for [`Counters::instructions`](crate::model::Counters::instructions).
     pub slots: Vec<Slots>,
+    /// [Clocks of dependent instructions](SiteInfo::dependency_clocks) of each site, for
+    /// [`Counters::dependency_clocks`](crate::model::Counters::dependency_clocks).
+    pub dependencies: Vec<f32>,
+    /// Sites of atomics whose lanes ptxas [combines](SiteInfo::combined), ascending.
+    pub combined: Vec<u32>,
     /// Managed and pinned memory, ascending. An empty list costs nothing.
     pub ranges: Vec<Range>,
 }
@@ -66,6 +71,8 @@ impl LaunchShape {
             waits: waits.collect(),
             chained: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.chained?))).collect(),
             slots: sites.iter().map(|site| site.slots).collect(),
+            dependencies: sites.iter().map(|site| site.dependency_clocks).collect(),
+            combined: (0..).zip(sites).filter(|(_, site)| site.combined).map(|(number, _)| number).collect(),
             ranges: Vec::new(),
         }
     }

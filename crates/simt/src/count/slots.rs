@@ -1,14 +1,34 @@
-//! Estimates how many machine instructions a PTX instruction becomes, and how many of them are integer instructions.
+//! Estimates how many machine instructions a PTX instruction becomes, which units they use, and how long their result takes.
 //!
 //! Multiprocessors work in 32 bits: 64 bits of an address take two additions, two comparisons, or three
 //! multiplications. Parameters are operands from constant memory, and moves and conversions of whole registers mostly
 //! vanish. For four in five of 83 kernels at small sizes on an H200, `smsp__inst_executed.sum` is within 20% of the sum
 //! of these weights.
+//!
+//! A multiprocessor issues four instructions per clock, but most units take fewer. CUDA's programming guide, "throughput of
+//! native arithmetic instructions", gives the lanes per clock of compute capability 9.0, and Nsight Compute's guide says
+//! which unit serves what:
+//!
+//! | unit | lanes per clock | serves |
+//! | --- | --: | --- |
+//! | integer | 64 | integer addition, comparison, logic and shifts; comparison, minimum and selection of floats; votes |
+//! | multiplier | 64 | integer multiplication, `dp4a` |
+//! | special functions | 16 | reciprocals, roots, exponentials, sines; conversions from floats; bit counts |
+//! | double precision | 64 | all arithmetic in `f64` |
+//! | shuffles | 32 | `shfl`, through the path of shared memory |
+//!
+//! Divisions and correctly rounded roots are sequences around a reciprocal: `div.rn.f32` becomes about ten instructions, of
+//! which two use the unit for special functions.
 
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
-use crate::ptx::op::arithmetic::{Convert, FieldVerb, Format, IntegerVerb, LogicVerb};
-use crate::ptx::op::words::Part;
+use crate::ptx::op::arithmetic::{
+    Convert, FieldVerb, Float, FloatVerb, Format, Integer, IntegerVerb, LogicVerb,
+};
+use crate::ptx::op::words::{Accuracy, AddressSpace, Part};
+
+/// Clocks of a load from shared memory whose address is the result of the load before it, on an H200.
+pub const SHARED_CLOCKS: u16 = 23;
 
 /// Issue slots of a PTX instruction.
 ///
@@ -21,52 +41,162 @@ pub struct Slots {
     /// Instructions among them that use the units for integer addition, comparison, logic and shifts; multiplication
     /// does not.
     pub integer: u8,
+    /// Instructions among them that use the units for integer multiplication.
+    pub multiply: u8,
+    /// Instructions among them that use the units for special functions.
+    pub special: u8,
+    /// Instructions among them that use the units for double precision.
+    pub double: u8,
+    /// Shuffles among them.
+    pub shuffle: u8,
+    /// Clocks from issue until a dependent instruction can issue. Of loads from global memory 1, since what they wait for
+    /// is counted as a round trip.
+    ///
+    /// Sources: `coalesce run latency` on an H200 for shared, local and constant memory; Jarmusch et al. 2025 for `fma` in both
+    /// precisions and integers (4 and 8 clocks); Jia et al. 2018 for shuffles (22) and special functions; sequences are sums of
+    /// their parts.
+    pub clocks: u16,
+}
+
+/// Slots of this many instructions, none of which uses a unit slower than issue.
+const fn plain(issued: u8, clocks: u16) -> Slots {
+    Slots { issued, integer: 0, multiply: 0, special: 0, double: 0, shuffle: 0, clocks }
+}
+
+/// Slots of this many integer instructions.
+const fn integers(count: u8) -> Slots {
+    Slots { integer: count, ..plain(count, if count == 0 { 0 } else { 3 + count as u16 }) }
 }
 
 impl Slots {
+    /// Returns true for a sequence that ends in a branch to its rare cases: a division or a correctly rounded root.
+    pub fn is_sequence(&self) -> bool {
+        self.issued >= 8 && self.special > 0
+    }
+
     /// Returns the slots of an instruction.
     pub fn of(op: &Op) -> Self {
-        use ScalarType::{B16, B32, B64, Pred, S16, S32, S64, U16, U32, U64};
-        let slots = |issued, integer| Self { issued, integer };
-        // Floats are computed by other units.
-        let each = |scalar| match scalar {
-            B64 | U64 | S64 => slots(2, 2),
-            B32 | U32 | S32 | B16 | U16 | S16 | Pred => slots(1, 1),
-            _ => slots(1, 0),
-        };
         match op {
-            Op::Mov(_) | Op::Cvta { .. } => slots(0, 0),
-            Op::Convert(Convert { to: Format::Scalar(to), from: Format::Scalar(from), .. })
-                if each(*from).integer > 0 && (each(*to).integer > 0 || to.size() == Some(1)) =>
-            {
-                slots(0, 0)
-            }
-            Op::Ld(access) if access.is_parameter() => slots(0, 0),
-            Op::Integer(op) => match op.verb {
-                IntegerVerb::Div | IntegerVerb::Rem => slots(18, 8),
-                IntegerVerb::Mul | IntegerVerb::Mad
-                    if op.part != Some(Part::Wide) && op.scalar.size() == Some(8) =>
-                {
-                    slots(3, 0)
-                }
-                IntegerVerb::Mul
-                | IntegerVerb::Mad
-                | IntegerVerb::Mul24
-                | IntegerVerb::Mad24
-                | IntegerVerb::Sad => slots(1, 0),
-                _ if op.packed => slots(1, 0),
-                _ => each(op.scalar),
-            },
-            Op::Mma(_) => slots(8, 0),
-            Op::Logic(LogicVerb::Cnot, _) => slots(1, 0),
+            Op::Mov(_) | Op::Cvta { .. } => plain(0, 0),
+            Op::Convert(convert) => of_conversion(convert),
+            Op::Ld(access) if access.is_parameter() => plain(0, 0),
+            Op::Ld(access) | Op::Ldu(access) => plain(1, load_clocks(access.space)),
+            Op::Atomic(atomic) => plain(1, load_clocks(atomic.space)),
+            Op::Ldmatrix(_) => plain(1, load_clocks(Some(AddressSpace::Shared))),
+            Op::Integer(op) => of_integer(op),
+            Op::Float(op) => of_float(op),
+            Op::Dot(_) => Slots { multiply: 1, ..plain(1, 5) },
+            Op::Shfl { .. } | Op::Match { .. } | Op::Redux(_) => Slots { shuffle: 1, ..plain(1, 22) },
+            Op::Vote { .. } => Slots { integer: 1, ..plain(1, 12) },
+            Op::Mma(_) => plain(8, 32),
+            Op::Field { verb: FieldVerb::Bfe | FieldVerb::Bfi, scalar, .. } => of_width(*scalar),
+            Op::Field { verb: FieldVerb::Bmsk | FieldVerb::Szext, .. } => integers(1),
+            Op::Field { .. } => Slots { special: 1, ..plain(1, 14) },
+            Op::Logic(LogicVerb::Cnot, _) => plain(1, 4),
             Op::Logic(_, scalar)
             | Op::Selp(scalar)
             | Op::Lop3 { scalar, .. }
-            | Op::Prmt { scalar, .. }
-            | Op::Field { verb: FieldVerb::Bfe | FieldVerb::Bfi, scalar, .. } => each(*scalar),
-            Op::Compare(op) => each(op.scalar),
-            _ => slots(1, 0),
+            | Op::Shf { scalar, .. }
+            | Op::Prmt { scalar, .. } => of_width(*scalar),
+            Op::Compare(op) => of_width(op.scalar),
+            // A branch refills the warp's instruction buffer.
+            Op::Bra | Op::Brx | Op::Call | Op::Ret => plain(1, 8),
+            Op::Barrier { .. } => plain(1, 20),
+            _ => plain(1, 1),
         }
+    }
+}
+
+/// Clocks of a load that hits the memory nearest to the multiprocessor.
+fn load_clocks(space: Option<AddressSpace>) -> u16 {
+    match space {
+        Some(AddressSpace::Shared | AddressSpace::SharedBlock) => SHARED_CLOCKS,
+        Some(AddressSpace::Local) => 32,
+        Some(AddressSpace::Constant) => 28,
+        _ => 1,
+    }
+}
+
+/// An operation on whole registers: one instruction for each 32 bits. Floats are compared and selected by the integer units.
+fn of_width(scalar: ScalarType) -> Slots {
+    match (scalar, scalar.size()) {
+        (ScalarType::F64, _) => Slots { double: 1, ..plain(1, 8) },
+        (_, Some(8)) => integers(2),
+        _ => integers(1),
+    }
+}
+
+fn is_float(scalar: ScalarType) -> bool {
+    use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, F64};
+    matches!(scalar, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64)
+}
+
+fn of_conversion(convert: &Convert) -> Slots {
+    let (Format::Scalar(to), Format::Scalar(from)) = (convert.to, convert.from) else { return plain(1, 4) };
+    let wide = to.size() == Some(8) || from.size() == Some(8);
+    match (is_float(to), is_float(from)) {
+        // Whole registers; a narrowing one is a mask at most.
+        (false, false) => plain(0, 0),
+        (_, true) if to == from && convert.whole.is_none() => plain(1, 4),
+        // 32 bits to a float have an instruction on the integer units, narrower and wider ones do not.
+        (true, false) if !wide && from.size() == Some(4) => integers(1),
+        (true, true) if !wide && convert.whole.is_none() => plain(1, 4),
+        _ => Slots { special: 1, ..plain(1, 14) },
+    }
+}
+
+fn of_integer(op: &Integer) -> Slots {
+    let wide = op.scalar.size() == Some(8);
+    match op.verb {
+        // A reciprocal in floating point, its conversions, and two corrections.
+        IntegerVerb::Div | IntegerVerb::Rem if !wide => {
+            Slots { integer: 8, multiply: 4, special: 3, ..plain(18, 90) }
+        }
+        // The same in 64 bits, a subroutine.
+        IntegerVerb::Div | IntegerVerb::Rem => {
+            Slots { integer: 56, multiply: 32, special: 3, ..plain(110, 600) }
+        }
+        IntegerVerb::Mul | IntegerVerb::Mad if op.part != Some(Part::Wide) && wide => {
+            Slots { multiply: 3, ..plain(3, 12) }
+        }
+        IntegerVerb::Mul | IntegerVerb::Mad | IntegerVerb::Mul24 | IntegerVerb::Mad24 | IntegerVerb::Sad => {
+            Slots { multiply: 1, ..plain(1, 4) }
+        }
+        _ if op.packed => integers(1),
+        _ => of_width(op.scalar),
+    }
+}
+
+fn of_float(op: &Float) -> Slots {
+    use FloatVerb::{
+        Abs, Add, Cos, Div, Ex2, Fma, Lg2, Max, Min, Mul, Neg, Rcp, Rsqrt, Sin, Sqrt, Sub, Tanh,
+    };
+    let approximate = op.accuracy == Some(Accuracy::Approximate);
+    if op.scalar == ScalarType::F64 {
+        return match op.verb {
+            Div => Slots { double: 9, special: 1, ..plain(16, 220) },
+            Rcp | Sqrt | Rsqrt => Slots { double: 8, special: 1, ..plain(14, 260) },
+            _ => Slots { double: 1, ..plain(1, 8) },
+        };
+    }
+    // Without `.ftz`, subnormal operands are scaled before and after: a comparison and two products.
+    let scaled = if op.flushes {
+        Slots { special: 1, ..plain(1, 18) }
+    } else {
+        Slots { integer: 1, special: 1, ..plain(4, 30) }
+    };
+    match op.verb {
+        Add | Sub | Mul | Fma => plain(1, 4),
+        Abs | Neg => plain(0, 0),
+        Min | Max => integers(1),
+        Sin | Cos => Slots { special: 1, ..plain(2, 22) },
+        Tanh => Slots { special: 1, ..plain(1, 18) },
+        Ex2 | Lg2 | Rsqrt => scaled,
+        Rcp | Sqrt if approximate => scaled,
+        Div if approximate => Slots { issued: scaled.issued + 1, clocks: scaled.clocks + 4, ..scaled },
+        // A check of the operands, an approximation and its corrections.
+        Div => Slots { special: 2, ..plain(10, 56) },
+        Rcp | Sqrt => Slots { special: 1, integer: 1, ..plain(8, 46) },
     }
 }
 
@@ -77,7 +207,7 @@ mod tests {
     #[test]
     fn wide_integers_take_two() {
         let of = |opcode| {
-            let Slots { issued, integer } = Slots::of(&Op::read(opcode).expect(opcode));
+            let Slots { issued, integer, .. } = Slots::of(&Op::read(opcode).expect(opcode));
             (issued, integer)
         };
         assert_eq!(
@@ -93,6 +223,27 @@ mod tests {
             [of("mov.b64"), of("ld.param.b64"), of("cvt.u64.u32"), of("cvta.to.global.u64")],
             [(0, 0); 4]
         );
-        assert_eq!([of("cvt.rzi.u32.f32"), of("cvt.rn.f32.u32"), of("or.pred")], [(1, 0), (1, 0), (1, 1)]);
+        assert_eq!([of("cvt.rzi.u32.f32"), of("cvt.rn.f32.u32"), of("or.pred")], [(1, 0), (1, 1), (1, 1)]);
+    }
+
+    #[test]
+    fn units_serve_their_instructions() {
+        let of = |opcode| {
+            let Slots { multiply, special, double, shuffle, clocks, .. } =
+                Slots::of(&Op::read(opcode).expect(opcode));
+            ([multiply, special, double, shuffle], clocks)
+        };
+        assert_eq!(of("mad.lo.s32"), ([1, 0, 0, 0], 4));
+        assert_eq!(of("dp4a.s32.s32"), ([1, 0, 0, 0], 5));
+        assert_eq!(of("fma.rn.f64"), ([0, 0, 1, 0], 8));
+        assert_eq!(of("ex2.approx.ftz.f32"), ([0, 1, 0, 0], 18));
+        assert_eq!(of("cvt.rzi.s32.f32"), ([0, 1, 0, 0], 14));
+        assert_eq!(of("popc.b32"), ([0, 1, 0, 0], 14));
+        assert_eq!(of("shfl.sync.bfly.b32"), ([0, 0, 0, 1], 22));
+        assert_eq!(of("ld.shared.b32"), ([0; 4], 23));
+        assert_eq!(of("ld.global.b32"), ([0; 4], 1));
+        // Sequences.
+        assert_eq!(of("div.rn.f32"), ([0, 2, 0, 0], 56));
+        assert_eq!(of("div.rn.f64"), ([0, 1, 9, 0], 220));
     }
 }

@@ -7,8 +7,10 @@ mod parameter;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::dependencies;
 use super::error::LoadError;
 use super::flow;
+use super::fused;
 use super::layout::{ALWAYS, Fill, Layout};
 use super::liveness::Liveness;
 use super::names::Names;
@@ -17,6 +19,7 @@ use super::site::{Chained, SiteInfo};
 use super::special::{Changes, Special};
 use super::spins;
 use super::step::{Action, Branch, Rare, Step};
+use super::uniform;
 use super::uses::{Use, Uses};
 use super::waits;
 use crate::alu;
@@ -91,7 +94,9 @@ impl<'a> Compiler<'a> {
         let Unit { layout, cfg, .. } = unit;
         spins::mark(self, first as usize..self.steps.len());
         self.blame(&cfg, body, first);
-        let waits = waits::find(body, &cfg, &self.uses, first);
+        let constants = layout.filled.iter().filter(|(_, fill)| matches!(fill, Fill::Bits(_)));
+        let constants = constants.map(|(slot, _)| slot.cell).collect();
+        let waits = waits::find(body, &cfg, &self.uses, &constants, first);
         for (site, turns) in &waits.sites {
             self.sites[*site as usize].waits_before = true;
             self.sites[*site as usize].turns_together = *turns;
@@ -100,6 +105,17 @@ impl<'a> Compiler<'a> {
             for site in waits::chained(body, &cfg, &self.uses, first, on_chip) {
                 self.sites[site as usize].chained = Some(memory);
             }
+        }
+        let varying = uniform::varying(body, &layout, &self.uses, first);
+        for site in uniform::combined(body, &self.uses, &varying, first) {
+            self.sites[site].combined = true;
+        }
+        let slots = fused::slots(body, &cfg, &self.uses, &varying, first);
+        let clocks = dependencies::find(body, &cfg, &self.uses, &slots, first);
+        for (site, (slots, clocks)) in
+            self.sites[first as usize..].iter_mut().zip(slots.into_iter().zip(clocks))
+        {
+            (site.slots, site.dependency_clocks) = (slots, clocks);
         }
         let live = Liveness::new(&cfg, &layout, &self.uses, (&self.steps, &self.rare), first);
         let cells = layout.cells().map_err(wrong)?;
@@ -180,6 +196,8 @@ impl Unit<'_, '_> {
             waits_before: false,
             turns_together: 1,
             chained: None,
+            dependency_clocks: 0.0,
+            combined: false,
             op: Op::Ret,
             slots: Slots::of(&Op::Ret),
         });

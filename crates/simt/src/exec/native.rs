@@ -6,20 +6,27 @@
 //! ([`emit`]) or a warp as a whole ([`enter`]), and the results, counters and faults are the same to the bit.
 //!
 //! The way of a kernel: [`graph`] finds blocks and live registers, [`shapes`] what is uniform and affine, [`emit`],
-//! [`arithmetic`] and [`access`] write LLVM's text, [`llvm`] makes machine code of it, [`code`] keeps it, and [`enter`]
+//! [`arithmetic`] and [`access`] write LLVM's text by [`values`], [`llvm`] makes machine code of it, [`code`] keeps it, and [`enter`]
 //! runs it.
 
 mod access;
 mod arithmetic;
 mod block;
 mod code;
+mod comparisons;
 mod context;
+mod conversions;
 mod emit;
 mod enter;
+mod floats;
 mod graph;
+mod integers;
 mod llvm;
 mod shapes;
+mod specials;
 mod tier;
+mod values;
+mod variables;
 
 pub(super) use block::Whole;
 pub(super) use code::{Key, Native};

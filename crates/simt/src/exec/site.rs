@@ -28,6 +28,10 @@ pub struct SiteInfo {
     pub turns_together: u32,
     /// The memory of a load whose address is the result of a load before it.
     pub chained: Option<Chained>,
+    /// Clocks by which it makes the longest chain of dependent instructions of its basic block longer.
+    pub dependency_clocks: f32,
+    /// True for an atomic on integers at an address that all lanes share: ptxas combines the lanes, and one lane executes it.
+    pub combined: bool,
     /// Estimated machine instructions.
     pub slots: Slots,
 }
@@ -90,6 +94,8 @@ impl SiteInfo {
             waits_before: false,
             turns_together: 1,
             chained: None,
+            dependency_clocks: 0.0,
+            combined: false,
         }
     }
 

@@ -11,12 +11,19 @@
 //! ld.global d, [c]      outstanding: d, an address that depends on a
 //! add e, d, b           waits: round trip 2; b has arrived
 //! ```
+//!
+//! ptxas moves loads up within a basic block, as far as their addresses and stores and barriers between allow. So the order is
+//! not that of the text: [`scheduled`] puts first what depends on no load of the block, then what depends on one, and so on.
 
 use super::uses::Uses;
 use crate::ptx::cfg::{Block, Cfg};
+use crate::ptx::op::arithmetic::IntegerVerb;
 use crate::ptx::op::words::AddressSpace;
 use crate::ptx::op::{Awaits, Op};
 use crate::ptx::{Body, Instruction};
+use crate::registers::{Slot, Width};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// Waits of a function.
 pub(super) struct Waits {
@@ -40,7 +47,10 @@ pub(super) fn chained(body: &Body, cfg: &Cfg, uses: &Uses, first: u32, on_chip: 
         let op = body.instructions[place - first as usize].opcode.op();
         op.is_ok_and(|op| match on_chip {
             false => kind(&op) == Kind::Load,
-            true => op.loads() && matches!(op.space(), Some(AddressSpace::Shared | AddressSpace::Constant)),
+            true => {
+                let on_chip = |space: AddressSpace| space.is_shared() || space == AddressSpace::Constant;
+                op.loads() && op.space().is_some_and(on_chip)
+            }
         })
     };
     let mut chained = Vec::new();
@@ -105,7 +115,8 @@ impl State {
     }
 }
 
-pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, first: u32) -> Waits {
+/// Finds the waits of a function, of which some columns hold constants.
+pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, constants: &HashSet<u32>, first: u32) -> Waits {
     // All of the function's opcodes have been decoded.
     let kind_of = |instruction: &Instruction| instruction.opcode.op().map_or(Kind::Other, |op| kind(&op));
     let kinds: Vec<Kind> = body.instructions.iter().map(kind_of).collect();
@@ -119,7 +130,7 @@ pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, first: u32) -> Waits {
     for _ in 0..2 {
         for (index, block) in cfg.blocks.iter().enumerate() {
             let mut state = before[index].clone();
-            for at in block.instructions.clone() {
+            for at in scheduled(block, &kinds, uses, first) {
                 let place = (first + at) as usize;
                 let kind = kinds[at as usize];
                 let wanted = uses.sources(place).iter().any(|slot| state.outstanding.contains(&slot.cell))
@@ -162,12 +173,56 @@ pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, first: u32) -> Waits {
     }
     let mut sites = Vec::new();
     for (index, block) in cfg.blocks.iter().enumerate() {
-        let turns = turns_together(index, block, (&kinds, &body.instructions), uses, first);
+        let turns = turns_together(index, block, (&kinds, &body.instructions), (uses, constants), first);
         sites.extend(
             block.instructions.clone().filter(|at| waits[*at as usize]).map(|at| (first + at, turns)),
         );
     }
     Waits { sites, round_trips, phased }
+}
+
+/// The instructions of a block in the order in which ptxas issues them: between two instructions that loads do not cross,
+/// ascending by the number of loads that depend on each other before them.
+fn scheduled(block: &Block, kinds: &[Kind], uses: &Uses, first: u32) -> Vec<u32> {
+    let mut order = Vec::with_capacity(block.instructions.len());
+    let mut segment: Vec<(u32, u32)> = Vec::new();
+    // Loads behind which each column's value comes, in this segment.
+    let mut levels: HashMap<u32, u32> = HashMap::new();
+    for at in block.instructions.clone() {
+        let place = (first + at) as usize;
+        let level = uses.sources(place).iter().filter_map(|slot| levels.get(&slot.cell)).max();
+        let level = level.copied().unwrap_or(0);
+        let is_load = kinds[at as usize] == Kind::Load;
+        levels.extend(uses.results(place).iter().map(|slot| (slot.cell, level + u32::from(is_load))));
+        segment.push((level, at));
+        if !matches!(kinds[at as usize], Kind::Load | Kind::Other) || at + 1 == block.instructions.end {
+            // What ends a segment stays behind it.
+            let last = segment.pop();
+            segment.sort_by_key(|(level, _)| *level);
+            order.extend(segment.drain(..).chain(last).map(|(_, at)| at));
+            levels.clear();
+        }
+    }
+    order
+}
+
+/// True if the number of iterations of a one-block loop follows from a step that is known only at run time, as in
+/// `i += blockDim.x`. ptxas does not unroll such loops.
+fn steps_by_register(
+    places: Range<usize>,
+    instructions: &[Instruction],
+    (uses, constants): (&Uses, &HashSet<u32>),
+    first: u32,
+) -> bool {
+    let op = |place: usize| instructions[place - first as usize].opcode.op();
+    let decides = places.clone().filter(|place| matches!(op(*place), Ok(Op::Compare(_))));
+    let tested: Vec<u32> = decides.flat_map(|place| uses.sources(place)).map(|slot| slot.cell).collect();
+    let is_variable = |slot: &&Slot| slot.width != Width::Predicate && !constants.contains(&slot.cell);
+    places.into_iter().any(|place| {
+        let adds = matches!(op(place), Ok(Op::Integer(integer)) if integer.verb == IntegerVerb::Add);
+        adds && uses.results(place).iter().any(|slot| tested.contains(&slot.cell))
+            && uses.sources(place).iter().filter(is_variable).count() > 1
+    })
 }
 
 /// Values in flight to which ptxas unrolls a loop, at least. Seen in its code for an H200 of `random_warp` (one value
@@ -183,7 +238,7 @@ fn turns_together(
     index: usize,
     block: &Block,
     (kinds, instructions): (&[Kind], &[Instruction]),
-    uses: &Uses,
+    (uses, constants): (&Uses, &HashSet<u32>),
     first: u32,
 ) -> u32 {
     let places = (first + block.instructions.start) as usize..(first + block.instructions.end) as usize;
@@ -203,7 +258,8 @@ fn turns_together(
         };
         matches!(kind(place), Kind::Load | Kind::Other) && !op.is_ok_and(stays)
     };
-    if !places.clone().all(moves) {
+    if !places.clone().all(moves) || steps_by_register(places.clone(), instructions, (uses, constants), first)
+    {
         return 1;
     }
     let loaded = uses.depending(places.clone(), is_load);

@@ -66,6 +66,8 @@ struct Resident<T> {
     end: u64,
     observer: T,
     block: Block,
+    /// Instructions of the current block.
+    instructions: u64,
     printed: Vec<u8>,
 }
 
@@ -182,7 +184,8 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
     fn begin(&self, worker: &mut Worker, first: u64, end: u64) -> Resident<O::Observer> {
         let observer = self.observation.read().unwrap_or_else(PoisonError::into_inner).begin(first);
         let block = worker.spare.pop().unwrap_or_else(|| Block::new(self.context.threads.len()));
-        let mut resident = Resident { first, next: first, end, observer, block, printed: Vec::new() };
+        let mut resident =
+            Resident { first, next: first, end, observer, block, instructions: 0, printed: Vec::new() };
         resident.block.alive = 0;
         resident
     }
@@ -218,6 +221,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
                     return Err(Stop::Cancelled);
                 }
                 resident.block.begin(resident.next, context.shared_bytes);
+                resident.instructions = 0;
                 resident.observer.block_begins(resident.next, context.threads.len() as u32);
                 resident.next += 1;
             }
@@ -233,7 +237,9 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
                 native: &mut worker.native,
                 is_cancelled: &is_cancelled,
             };
+            let before = runner.counts.warp_instructions;
             let outcome = runner.turn();
+            resident.instructions += runner.counts.warp_instructions - before;
             // Counts go to the observer of their run.
             if let Some(code) = code
                 && (resident.next == resident.end || !matches!(outcome, Ok(true)))
@@ -245,6 +251,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
                 return Ok(false);
             }
             context.progress.block_ended();
+            resident.observer.block_issued(resident.instructions);
             resident.observer.block_ends(resident.block.index);
             if code.is_none() {
                 self.note_interpreted(worker);

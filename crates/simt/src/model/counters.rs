@@ -22,6 +22,8 @@ pub struct Counters {
     pub blocks: f64,
     /// Warps of the launch.
     pub warps: f64,
+    /// Instructions of the busiest multiprocessor over the mean of all; 0 if unknown, and then all blocks count alike.
+    pub imbalance: f64,
     /// Warps resident on a multiprocessor, from its [occupancy](crate::cards::Occupancy).
     pub resident_warps: f64,
     /// Dependent loads of a warp: 1 when all its loads are issued before the first is used. Four loads in flight make
@@ -38,6 +40,16 @@ pub struct Counters {
     pub instructions: f64,
     /// Integer additions, comparisons, logic and shifts among these.
     pub integer: f64,
+    /// Integer multiplications among these.
+    pub multiply: f64,
+    /// Special functions among these.
+    pub special: f64,
+    /// Instructions of double precision among these.
+    pub double: f64,
+    /// Shuffles among these.
+    pub shuffles: f64,
+    /// Clocks that a warp takes for dependent instructions, waits for global memory left out.
+    pub dependency_clocks: f64,
     /// Requests to global memory, loads and stores.
     pub requests: f64,
     /// Requests that [straddle](crate::coalescing::Traffic::straddles) lines, among these.
@@ -48,10 +60,25 @@ pub struct Counters {
     pub l1_hit_share: f64,
     /// Lines per request of a load.
     pub lines_a_load: f64,
+    /// Requests of loads.
+    pub loads: f64,
     /// Requests of stores.
     pub stores: f64,
     /// Sectors of stores to sectors that the same block has already written.
     pub rewritten: f64,
+    /// Parts of lines that loads fetch from L2: the lines beyond those that their sectors would fill.
+    pub gathered: f64,
+    /// Parts of lines that stores change: the lines that they touch beyond those that their sectors would fill. Sectors that
+    /// the block writes again are [`rewritten`](Self::rewritten) and not among these.
+    pub scattered: f64,
+    /// Rounds of L2 for atomics, in each of which every word of a sector is changed once at most.
+    pub atomic_rounds: f64,
+    /// Those in the 256 bytes with the most.
+    pub hottest_rounds: f64,
+    /// Atomic operations on the word with the most.
+    pub hottest_operations: f64,
+    /// Shared-memory wavefronts of atomics.
+    pub shared_atomics: f64,
     /// Distinct constant-memory addresses, summed over requests.
     pub constant_turns: f64,
     /// Sectors of loads that reach L2: misses of L1, or all of them where there is none.
@@ -78,6 +105,7 @@ impl Default for Counters {
         Self {
             blocks: 0.0,
             warps: 0.0,
+            imbalance: 0.0,
             resident_warps: 1.0,
             round_trips: 0.0,
             chained_loads: 0.0,
@@ -85,13 +113,25 @@ impl Default for Counters {
             barriers: 0.0,
             instructions: 0.0,
             integer: 0.0,
+            multiply: 0.0,
+            special: 0.0,
+            double: 0.0,
+            shuffles: 0.0,
+            dependency_clocks: 0.0,
             requests: 0.0,
             straddling: 0.0,
             l1_turns: 0.0,
             l1_hit_share: 0.0,
             lines_a_load: 1.0,
+            loads: 0.0,
             stores: 0.0,
             rewritten: 0.0,
+            gathered: 0.0,
+            scattered: 0.0,
+            atomic_rounds: 0.0,
+            hottest_rounds: 0.0,
+            hottest_operations: 0.0,
+            shared_atomics: 0.0,
             constant_turns: 0.0,
             l2_sectors_read: 0.0,
             l2_sectors_written: 0.0,

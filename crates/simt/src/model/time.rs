@@ -4,8 +4,8 @@
 //! shared memory, *issue-bound* by the schedulers, or *latency-bound* if too few warps are in flight to keep any of
 //! these busy. [`LaunchTime::new`] computes for each the time that it alone would take. Resources work side by side, so
 //! the launch takes about the longest of these times, and a little more where a second one comes close. The terms are
-//! combined by a p-norm ([`smooth_maximum`]): with sharpness 3.35, terms of 10 us and 5 us give 10.28 us, and two terms
-//! of 10 us give 12.3 us. [`super`] has the formula and the origin of each constant.
+//! combined by a p-norm ([`smooth_maximum`]): with sharpness 3, terms of 10 us and 5 us give 10.4 us, and two terms
+//! of 10 us give 12.6 us. [`super`] has the formula and the origin of each constant.
 //!
 //! This is a roofline with more than two roofs. Models of the kind, which count the work of warps analytically instead
 //! of simulating cycles, begin with Hong and Kim, "An Analytical Model for a GPU Architecture with Memory-level and
@@ -36,6 +36,7 @@
 use super::counters::{Counters, Touched};
 use crate::cards::Card;
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
+use crate::count::SHARED_CLOCKS;
 
 /// Share of the stores to already written sectors that merge on the way to L2, with one store per warp. It is fitted
 /// with the H200's constants. The sectors that reach L2 in its naive transposes give similar values (Nsight Compute:
@@ -44,6 +45,9 @@ const MERGED: f64 = 0.44;
 
 /// Sharpness with which device memory and L2 combine: the slower one dominates almost alone.
 const MEMORY_SHARPNESS: f64 = 8.0;
+
+/// Exponent of the pieces of memory in the busiest slice of L2: see [`contended_seconds`].
+const UNEVEN_SLICES: f64 = 0.27;
 
 /// The level at which a launch spends its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,30 +108,46 @@ impl LaunchTime {
             counters.l2_sectors_read + counters.l2_sectors_written + card.rewrite_sectors * rewritten;
         let l2 =
             if card.l2_bytes == 0 { 0.0 } else { sectors * SECTOR_BYTES as f64 / (card.l2_gb_per_s * 1e9) };
+        // Parts of lines that L2 changes take longer than those that it only reads or replaces.
+        let clock = card.clock_mhz * 1e6;
+        let updates = counters.scattered + counters.atomic_rounds;
+        let parts = updates * card.l2_update_clocks + counters.gathered * card.l2_part_clocks;
+        let l2 = (l2 + parts / clock).max(contended_seconds(counters, card));
 
         // With few blocks, some multiprocessors have one block more than others, or none.
         let share = counters.blocks / multiprocessors;
         let uneven = if share > 0.0 { share.ceil() / share } else { 1.0 };
-        let wavefronts = counters.shared_wavefronts + counters.requests.max(counters.l1_turns);
+        // Where blocks differ, the multiprocessor counts that has most to do.
+        let unlike = (counters.imbalance / uneven).max(1.0);
+        let uneven = uneven * unlike;
+        let wavefronts = counters.shared_wavefronts
+            + counters.shared_atomics * (card.shared_atomic_clocks - 1.0)
+            + counters.shuffles
+            + counters.requests.max(counters.l1_turns);
         let on_chip = (wavefronts / card.wavefronts_per_clock)
             .max(counters.constant_turns * card.constant_clocks)
             / clocks
             * uneven;
         let issue = (counters.instructions / card.issue_per_clock)
             .max(counters.integer / card.integer_per_clock)
+            .max(counters.multiply / card.multiply_per_clock)
+            .max(counters.special / card.special_per_clock)
+            .max(counters.double / card.double_per_clock)
             / clocks
             * uneven;
 
         let rounds = per(counters.warps, multiprocessors * counters.resident_warps);
         let rounds = if rounds > 0.0 { rounds.max(1.0) } else { 0.0 };
-        let waits = rounds * warp_seconds(counters, card);
+        let waits = rounds * warp_seconds(counters, card) * unlike;
         let starts = share * card.block_clocks / (card.clock_mhz * 1e6);
         let latency = smooth_maximum(&[waits, starts], card.sharpness);
         // Data from device memory streams through L2, so the two overlap.
         let memory = smooth_maximum(&[dram, l2], MEMORY_SHARPNESS);
 
         let launch = card.launch_us * 1e-6;
-        let seconds = launch + smooth_maximum(&[memory, on_chip, issue, latency], card.sharpness);
+        // Blocks of one wave begin together and do the same at a time, so that levels overlap less.
+        let sharpness = 1.0 + (card.sharpness - 1.0) * (1.0 - card.lockstep / rounds.max(1.0));
+        let seconds = launch + smooth_maximum(&[memory, on_chip, issue, latency], sharpness);
         Self { seconds, launch, dram, l2, on_chip, issue, latency }
     }
 
@@ -159,13 +179,29 @@ fn dram_seconds(touched: &Touched, card: &Card) -> f64 {
     bytes / (card.dram_share * card.dram_gb_per_s * 1e9)
 }
 
+/// Time in seconds of the atomics in the place where most of them meet: a word, or the pieces that share the busiest slice of L2.
+///
+/// Addresses are spread over slices by a hash, which does not spread few pieces evenly: of n pieces that are hit alike, the
+/// busiest slice holds n^0.27. (From 1 to 64 pieces, atomics on an H200 are 1, 2, 2, 4, 6, 12 and 21 times as fast as to one.)
+fn contended_seconds(counters: &Counters, card: &Card) -> f64 {
+    let &Counters { atomic_rounds, hottest_rounds, hottest_operations, .. } = counters;
+    let pieces = if hottest_rounds > 0.0 { atomic_rounds / hottest_rounds } else { 1.0 };
+    let slice = hottest_rounds * pieces.max(1.0).powf(UNEVEN_SLICES) * card.atomic_clocks;
+    slice.max(hottest_operations * card.atomic_word_clocks) / (card.clock_mhz * 1e6)
+}
+
 /// Time in seconds that a warp takes when only its own dependences delay it.
 fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
     let Counters { barriers, warps, .. } = *counters;
     let (chained, chain_clocks) = chain(counters, card);
-    let round_trips = counters.round_trips - chained;
-    // Data that L1 holds had to be fetched once: at least the first wait is for L2 or device memory.
-    let far = (round_trips * (1.0 - counters.l1_hit_share)).max(round_trips.min(1.0));
+    // ptxas keeps a bounded number of loads in flight, since each needs a register.
+    let batches = if warps == 0.0 { 0.0 } else { counters.loads / warps / card.loads_in_flight };
+    let waits = counters.round_trips.max(if counters.round_trips > 0.0 { batches } else { 0.0 });
+    let round_trips = waits - chained;
+    // A wait is for L1 alone where all loads that are waited for together hit. Data that L1 holds had to be fetched once: at
+    // least the first wait is for L2 or device memory.
+    let together = if waits > 0.0 { (batches * card.loads_in_flight / waits).max(1.0) } else { 1.0 };
+    let far = (round_trips * (1.0 - counters.l1_hit_share.powf(together))).max(round_trips.min(1.0));
     let missed = share_of_memory(counters, card);
     let far_ns = card.l2_latency_ns + (card.dram_latency_ns - card.l2_latency_ns) * missed;
     // The last line of a request arrives later than the first, and a barrier waits for the last warp of its block. The
@@ -173,8 +209,8 @@ fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
     let warps_of_block = if counters.blocks > 0.0 { warps / counters.blocks } else { 1.0 };
     let doublings =
         far * counters.lines_a_load.max(1.0).log2() + far.min(barriers) * warps_of_block.max(1.0).log2();
-    let integer = if warps == 0.0 { 0.0 } else { counters.integer / warps };
-    let clocks = (round_trips - far) * card.l1_clocks + integer * card.integer_clocks + chain_clocks;
+    let dependent = counters.dependency_clocks * card.dependency_share;
+    let clocks = (round_trips - far) * card.l1_clocks + dependent + chain_clocks;
     let ns = card.warp_overhead_ns + far * far_ns + doublings * missed * card.straggler_ns;
     ns * 1e-9 + clocks / (card.clock_mhz * 1e6)
 }
@@ -182,8 +218,8 @@ fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
 /// Least share of a warp's round trips that a chain makes up for its latencies to count one by one.
 const CHAIN: f64 = 0.9;
 
-/// Round trips of a warp that are loads of a chain, and the clocks that all of its chained loads take, those on the multiprocessor
-/// included.
+/// Round trips of a warp that are loads of a chain, and the clocks that they take. Chained loads from shared memory are among the
+/// clocks of dependent instructions as [on an H200](SHARED_CLOCKS); here is what is missing there.
 ///
 /// Nothing hides the latency of such loads, so the card's [`chain_clocks`](Card::chain_clocks) are those of the level that each
 /// hits. The other waits of a warp are shorter or longer than that, as loads arrive together: their constants are fitted.
@@ -193,7 +229,9 @@ fn chain(counters: &Counters, card: &Card) -> (f64, f64) {
     let loads = if is_chain { counters.chained_loads.min(counters.round_trips) } else { 0.0 };
     let missed = l2 + (dram - l2) * share_of_memory(counters, card);
     let each = counters.l1_hit_share * l1 + (1.0 - counters.l1_hit_share) * missed;
-    (loads, loads * each + counters.chained_on_chip * on_chip)
+    let counted = f64::from(SHARED_CLOCKS) * card.dependency_share;
+    let more = if on_chip > 0.0 { on_chip - counted } else { 0.0 };
+    (loads, loads * each + counters.chained_on_chip * more)
 }
 
 /// Share of the sectors that loads request from L2 which device memory has to serve.

@@ -10,9 +10,6 @@ use crate::ptx::op::arithmetic::Format;
 use counters::LaunchCounters;
 use std::fmt;
 
-/// Lanes of a warp at one address, on average over a launch's atomics, up to which contention was measured.
-const MOST_LANES: f64 = 2.0;
-
 /// Share of a launch's time, or of its requests or issue slots, from which on it matters.
 const LARGE: f64 = 0.1;
 
@@ -22,11 +19,6 @@ const LARGE_BESIDE: f64 = 0.5;
 /// Why a launch has no modelled time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unknown {
-    /// Lanes of a warp update the same address of global memory.
-    Contention {
-        /// Lanes at the most wanted address, on average over requests.
-        lanes: f64,
-    },
     /// Arithmetic in double precision on a card with few units for it.
     Double {
         /// Results per clock and multiprocessor.
@@ -44,17 +36,8 @@ pub enum Unknown {
 impl Unknown {
     /// Returns what the model does not know of a launch, if that matters. `sites` are the instructions of its module.
     pub fn of(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime, card: &Card) -> Option<Self> {
-        contention(counters)
-            .or_else(|| double(counters, sites, time, card))
-            .or_else(|| products(counters, sites, card))
+        double(counters, sites, time, card).or_else(|| products(counters, sites, card))
     }
-}
-
-fn contention(counters: &LaunchCounters) -> Option<Unknown> {
-    let total = &counters.total;
-    let (atomics, all) = (total.atomics.requests as f64, total.global().requests as f64);
-    let lanes = total.conflicts.rounds as f64 / atomics;
-    (atomics > LARGE * all && lanes > MOST_LANES).then_some(Unknown::Contention { lanes })
 }
 
 fn double(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime, card: &Card) -> Option<Unknown> {
@@ -108,13 +91,9 @@ impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "no modelled time: ")?;
         match self {
-            Self::Contention { lanes } => write!(
-                f,
-                "atomics of {lanes:.1} lanes of a warp meet at one address, and their contention has not been measured"
-            ),
             Self::Double { lanes, seconds } => write!(
                 f,
-                "double precision alone takes {:.3} ms at {lanes} results per clock and SM, which the model leaves out",
+                "double precision alone takes {:.3} ms at {lanes} results per clock and SM, of which nothing has been measured",
                 seconds * 1e3
             ),
             Self::Products { capability } => {

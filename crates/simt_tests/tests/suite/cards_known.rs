@@ -63,10 +63,7 @@ fn every_figure_has_a_source() {
     assert_eq!(of("h100", "clock_mhz"), "from h200: MLPerf system description: 1980 MHz.");
     assert_eq!(of("l4", "launch_us"), "from rtx4090: Estimates.");
     // A figure that a chain of cards takes over names the card that states it.
-    assert_eq!(
-        of("a100-80", "l1_clocks"),
-        "from h200: Records, fitted together: `calibration` says to what."
-    );
+    assert_eq!(of("a100-80", "l1_clocks"), "from h200: Records of `latency`: a hit in L1.");
     assert_eq!(source_of("mine", "clock_mhz"), None);
 }
 
@@ -148,7 +145,7 @@ fn bad_card_files_are_refused_with_the_line_and_the_reason() {
             "memory_bytes = 33554432",
             "card file, line 3: l2_bytes: an L2 of 62914560 bytes in front of a memory of 33554432",
         ),
-        ("l2_bytes = 0", "card file, line 3: l2_gb_per_s: 6270 GB/s from an L2 of 0 bytes"),
+        ("l2_bytes = 0", "card file, line 3: l2_gb_per_s: 7773 GB/s from an L2 of 0 bytes"),
         (
             "dram_partitions = 6",
             "card file, line 3: dram_partitions: from 2.0 on addresses are hashed, which is written 0",

@@ -73,6 +73,8 @@ fn by_line_of_the_source() {
         waits_before: false,
         turns_together: 1,
         chained: None,
+        dependency_clocks: 0.0,
+        combined: false,
         op: op(opcode),
         slots: Slots::of(&op(opcode)),
     };

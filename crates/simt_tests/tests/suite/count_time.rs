@@ -85,7 +85,11 @@ fn sectors_that_are_written_in_pieces() {
 #[test]
 fn instructions_become_slots_by_site() {
     let card = h200();
-    let slots = vec![Slots::default(), Slots { issued: 2, integer: 2 }, Slots { issued: 18, integer: 8 }];
+    let slots = vec![
+        Slots::default(),
+        Slots { issued: 2, integer: 2, ..Slots::default() },
+        Slots { issued: 18, integer: 8, ..Slots::default() },
+    ];
     let shape = LaunchShape { slots, ..shape(&card, 3, 256) };
     let counters = launch(shape, L2State::new(card), &[], |block| {
         block.issue(0, 0, 100);

@@ -419,6 +419,7 @@ fn loads_whose_address_was_loaded_follow_a_chain() {
         // By arithmetic, too; and what is only summed is no address.
         ("cvt.u64.u32 %rd3, %r3;\nadd.u64 %rd1, %rd1, %rd3;", vec![Some(Global)]),
         ("ld.shared.u32 %r5, [%r5];", vec![Some(OnChip)]),
+        ("ld.shared::cta.u32 %r5, [%r5];", vec![Some(OnChip)]),
         ("ld.shared.u32 %r5, [%r6];\nld.const.u32 %r6, [%r5];", vec![Some(OnChip); 2]),
         // An address on the chip that global memory gave is the end of a chain of its own.
         ("ld.shared.u32 %r5, [%r3];", vec![]),

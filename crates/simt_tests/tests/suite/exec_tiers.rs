@@ -149,6 +149,26 @@ fn blocks_of_all_shapes() {
 }
 
 #[test]
+fn uneven_blocks_and_atomics_count_alike() {
+    if !has_compiler() {
+        return;
+    }
+    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 1000_u32.into()] };
+    for workers in [1, 3] {
+        let left = same(SHAPES, "uneven", &arguments, ([300, 1, 1], [64, 1, 1], workers));
+        let counters = left.counters.expect("it was counted");
+        // Each of 600 warps adds once for all lanes, 32 times to one word, and in four rounds to four sectors.
+        let hottest = "HottestAtomics { operations: 19200, requests: 600, rounds: 19200, all_rounds: 22200 }";
+        assert!(counters.contains(hottest), "{counters}");
+        // The last 36 blocks are the longest, and some multiprocessors have three.
+        let (_, imbalance) = counters.split_once("imbalance: ").expect("the field");
+        let imbalance: f64 =
+            imbalance.split(',').next().and_then(|value| value.parse().ok()).expect("a number");
+        assert!((1.4..1.6).contains(&imbalance), "{imbalance}");
+    }
+}
+
+#[test]
 fn faults_are_those_of_the_interpreter() {
     if !has_compiler() {
         return;

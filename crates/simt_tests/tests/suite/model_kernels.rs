@@ -35,6 +35,8 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
     let mut sectors = [HashSet::new(), HashSet::new()];
     let mut transaction_sectors = [0, 0];
     let (mut loads, mut load_lines, mut hits) = (0.0, 0.0, 0.0);
+    // Sectors and lines of loads, and of stores.
+    let mut touching = [[0.0_f64; 2]; 2];
     let mut scattered_pages = [0.0_f64; 2];
     for block in 0..SAMPLE {
         let mut in_l1 = HashSet::new();
@@ -57,6 +59,8 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
                         scattered_pages[way] += pages.len() as f64 - 1.0;
                     }
                 }
+                touching[way][0] += f64::from(traffic.sectors);
+                touching[way][1] += f64::from(traffic.lines);
                 let before = sum.l2_sectors_read;
                 let mut of_request = HashSet::new();
                 for transaction in coalescer.transactions(&request).iter() {
@@ -94,6 +98,10 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
     }
     sum.l1_hit_share = hits / loads;
     sum.lines_a_load = load_lines / loads;
+    sum.loads = loads;
+    let parts = touching.map(|[sectors, lines]| (lines - (sectors / 4.0).floor()).max(0.0));
+    sum.gathered = parts[0] * (sum.l2_sectors_read / touching[0][0]);
+    sum.scattered = (parts[1] - sum.rewritten).max(0.0);
     let touched = |way: usize| {
         let distinct = |bytes: u64| {
             sectors[way].iter().map(|sector| sector * 32 / bytes).collect::<HashSet<_>>().len() as f64
@@ -114,6 +122,9 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
     for field in [
         &mut sum.requests,
         &mut sum.l1_turns,
+        &mut sum.loads,
+        &mut sum.gathered,
+        &mut sum.scattered,
         &mut sum.stores,
         &mut sum.rewritten,
         &mut sum.straddling,

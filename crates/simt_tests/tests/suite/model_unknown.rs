@@ -17,6 +17,8 @@ fn site(opcode: &str) -> SiteInfo {
         waits_before: false,
         turns_together: 1,
         chained: None,
+        dependency_clocks: 0.0,
+        combined: false,
         slots: Slots::of(&op),
         op,
     }
@@ -50,33 +52,12 @@ fn double_precision_is_unknown_where_few_units_have_it() {
     assert_eq!(
         unknown("rtx4090", &fma(2_016_000), |_| ()).as_deref(),
         Some(
-            "no modelled time: double precision alone takes 0.100 ms at 2 results per clock and SM, which the model leaves out"
+            "no modelled time: double precision alone takes 0.100 ms at 2 results per clock and SM, of which nothing has been measured"
         )
     );
     assert_eq!(unknown("rtx4090", &[("fma.rn.f32", 2_016_000)], |_| ()), None);
     assert_eq!(unknown("h200", &fma(2_016_000), |_| ()), None);
     assert!(unknown("t4", &[("setp.lt.f64", 2_016_000)], |_| ()).is_some());
-}
-
-#[test]
-fn contention_is_unknown_where_lanes_meet() {
-    let atomics = |requests: u64, lanes: u64| {
-        unknown("h200", &[("atom.global.add.u32", requests)], |counters| {
-            counters.total.atomics.requests = requests;
-            counters.total.conflicts.rounds = requests * lanes;
-            counters.total.loads.requests = 1000;
-        })
-    };
-    assert_eq!(
-        atomics(1000, 32).as_deref(),
-        Some(
-            "no modelled time: atomics of 32.0 lanes of a warp meet at one address, and their contention has not been measured"
-        )
-    );
-    assert_eq!(atomics(1000, 2), None);
-    // One atomic of a block at the end of a reduction.
-    assert_eq!(atomics(100, 32), None);
-    assert_eq!(atomics(0, 0), None);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use std::mem::offset_of;
 
 use super::context::{at, stopped};
-use super::emit::{Emitter, Value, bits_of, lanes};
+use super::emit::Emitter;
+use super::values::{Value, bits_of, lanes};
 use crate::memory::{MemoryInstruction, Plain, PlainSpace};
 use crate::observe::Tally;
 use crate::registers::Width;

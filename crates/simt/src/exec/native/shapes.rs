@@ -311,7 +311,7 @@ fn find_raw(program: &Program, function: &FunctionCode, graph: &Graph, columns: 
         let mut changed = false;
         for (index, number) in definitions().filter(|(_, number)| raw[*number]).collect::<Vec<_>>() {
             let is_raw = match (&program.sites()[index].op, &program.steps[index].action) {
-                (Op::Float(float), _) => super::arithmetic::is_plain_single(float),
+                (Op::Float(float), _) => super::floats::is_plain_single(float),
                 (Op::Mov(_), Action::Arithmetic(arithmetic)) => {
                     arithmetic.sources().all(|slot| match columns.operand(graph, slot.cell) {
                         Operand::Register(source) => raw[source] && slot.width == Width::Word,

@@ -1,0 +1,64 @@
+//! Estimates how long a warp takes for its instructions alone: the longest chain of dependent ones in each basic block.
+//!
+//! An instruction issues when its operands are there, and no two of a warp issue in one clock. The block then ends with its
+//! last result. ptxas orders a block's instructions so that long chains begin early, so their order in PTX does not matter.
+//! For example, with 4 clocks for each result:
+//!
+//! ```text
+//! mul a, x, y       issues at 0, a at 4
+//! mul b, z, w       issues at 1, b at 5
+//! add c, a, b       issues at 5, c at 9: the block takes 9 clocks, 4 + 1 + 4 by its sites
+//! ```
+//!
+//! A loop of one block is unrolled four times, as ptxas does, so that what does not depend on the iteration before overlaps with
+//! it. Waits for global memory are counted apart, as [round trips](super::waits).
+
+use super::uses::Uses;
+use crate::count::Slots;
+use crate::ptx::Body;
+use crate::ptx::cfg::Cfg;
+use crate::ptx::op::{Awaits, Op};
+use std::collections::HashMap;
+
+/// Iterations of a loop that overlap. ptxas unrolls small loops four times where it does not know their number.
+const UNROLLED: u32 = 4;
+
+/// Returns the clocks that each instruction adds to its basic block.
+pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, slots: &[Slots], first: u32) -> Vec<f32> {
+    // All of the function's opcodes have been decoded.
+    let ops: Vec<Op> =
+        body.instructions.iter().map(|instruction| instruction.opcode.op().unwrap_or(Op::Other)).collect();
+    let mut added = vec![0.0; ops.len()];
+    for (index, block) in cfg.blocks.iter().enumerate() {
+        let is_loop = block.successors.iter().any(|next| next.0 as usize == index);
+        let waits = |at: u32| ops[at as usize].awaits() == Some(Awaits::Threads);
+        let copies = if is_loop && !block.instructions.clone().any(waits) { UNROLLED } else { 1 };
+        let mut ready: HashMap<u32, u32> = HashMap::new();
+        let (mut issued, mut end) = (0, 0);
+        for copy in 1..=copies {
+            for at in block.instructions.clone() {
+                let op = &ops[at as usize];
+                if copy < copies && matches!(op, Op::Bra) {
+                    continue;
+                }
+                let place = (first + at) as usize;
+                let operands = uses.sources(place).iter().filter_map(|slot| ready.get(&slot.cell));
+                let slots = slots[at as usize];
+                let start =
+                    operands.copied().max().unwrap_or(0).max(if slots.issued > 0 { issued } else { 0 });
+                issued += u32::from(slots.issued);
+                let done = start + u32::from(slots.clocks);
+                if slots.is_sequence() {
+                    // It branches to its rare cases, so nothing moves across it.
+                    issued = issued.max(done);
+                }
+                ready.extend(uses.results(place).iter().map(|slot| (slot.cell, done)));
+                if done > end {
+                    added[at as usize] += (done - end) as f32 / copies as f32;
+                    end = done;
+                }
+            }
+        }
+    }
+    added
+}

@@ -1,0 +1,79 @@
+//! Finds atomics that ptxas executes once per warp.
+//!
+//! Where all lanes of an atomic share an address, and the operation is an addition, a minimum, a maximum or a logical one on
+//! integers, ptxas combines their operands first (`redux`, or a population count and a shuffle), and one lane alone accesses
+//! memory. It does so only where it can tell that the address is *uniform*: computed from parameters, constants and the
+//! block's index, and from nothing that differs between lanes. An address that happens to be the same in all lanes is not.
+//!
+//! ```text
+//! ld.param.u64 p, [sum]       uniform
+//! red.global.add.u32 [p], v   combined
+//! add.u64 q, p, tid
+//! red.global.add.u32 [q], v   not combined, even where tid is 0 in all lanes
+//! red.global.add.f32 [p], f   not combined: the order of additions would change
+//! ```
+
+use super::layout::{Fill, Layout};
+use super::special::Special;
+use super::uses::Uses;
+use crate::ptx::Body;
+use crate::ptx::ScalarType;
+use crate::ptx::op::Op;
+use crate::ptx::op::memory::Atomic;
+use crate::ptx::op::words::{AddressSpace, Update};
+use std::collections::HashSet;
+
+/// Returns the columns of a function that may differ between the lanes of a warp.
+pub(super) fn varying(body: &Body, layout: &Layout<'_>, uses: &Uses, first: u32) -> HashSet<u32> {
+    let op = |place: usize| body.instructions[place - first as usize].opcode.op().unwrap_or(Op::Other);
+    let places = first as usize..first as usize + body.instructions.len();
+    let filled = layout.filled.iter().filter(|(_, fill)| is_varying(fill)).map(|(slot, _)| slot.cell);
+    let mut varying: HashSet<u32> = filled.collect();
+    loop {
+        let known = varying.len();
+        for place in places.clone() {
+            if uses.reads(place, &varying) || differs(&op(place)) {
+                varying.extend(uses.results(place).iter().map(|slot| slot.cell));
+            }
+        }
+        if varying.len() == known {
+            return varying;
+        }
+    }
+}
+
+/// Returns the sites of a function's atomics on global memory whose lanes ptxas combines.
+pub(super) fn combined(body: &Body, uses: &Uses, varying: &HashSet<u32>, first: u32) -> Vec<usize> {
+    let candidates = (first as usize..)
+        .zip(&body.instructions)
+        .filter(|(_, instruction)| instruction.opcode.op().is_ok_and(|op| is_candidate(&op)));
+    let shares = |place: &usize| uses.address(*place).is_some_and(|address| !varying.contains(&address.cell));
+    candidates.map(|(place, _)| place).filter(shares).collect()
+}
+
+fn is_candidate(op: &Op) -> bool {
+    use ScalarType::{B32, B64, S32, S64, U32, U64};
+    let Op::Atomic(Atomic { update, space, scalar, elements: 1, .. }) = op else { return false };
+    let global = space.is_none_or(|space| space == AddressSpace::Global);
+    let integer = matches!(scalar, B32 | B64 | S32 | S64 | U32 | U64);
+    global && integer && !matches!(update, Update::Exchange | Update::CompareAndSwap)
+}
+
+/// Returns true for an instruction whose result differs between lanes though its operands may not.
+fn differs(op: &Op) -> bool {
+    match op {
+        Op::Ld(access) if access.is_parameter() => false,
+        Op::Shfl { .. } | Op::Match { .. } | Op::Elect | Op::Call => true,
+        _ => op.loads(),
+    }
+}
+
+fn is_varying(fill: &Fill) -> bool {
+    match fill {
+        Fill::Special(special, _) => {
+            matches!(special, Special::Thread(_) | Special::Lane | Special::LaneMask(_))
+        }
+        Fill::Local(_) => true,
+        Fill::Bits(_) | Fill::Shared(..) | Fill::Parameters(_) => false,
+    }
+}
