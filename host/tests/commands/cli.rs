@@ -338,7 +338,7 @@ fn csv_is_data_alone() {
         lines[2].ends_with(
             ",0,150994944,1048576,4,1024,2147483647,10000,8000,\"2 x memory clock x bus width, from the driver\",\
              cuda:0,,,,,,,,,,,,,,,,,,,,,,,,,\"loads and stores touch 8 sectors per request, 50% of each used (counters \
-             simulated, h200); the footprint of 32 KiB stays in L2 from one launch to the next\",,,,burst,,,,,,,,,,,,,,,,"
+             simulated, h200); the footprint of 32 KiB stays in L2 from one launch to the next\",,,,burst,,,,,,,,,,,,,,,,,,,,,,,,"
         ),
         "{}",
         lines[2]
@@ -403,7 +403,7 @@ fn replacing_an_earlier_run_removes_its_files_alone() {
     assert_eq!(read("notes.txt"), "mine");
     let Outcome { status, err, .. } = outcome(&mut coalesce(&["run", "--replace"]));
     assert_eq!(status, Some(2));
-    assert!(err.contains("--out <DIR>"), "{err}");
+    assert!(err.contains("--replace removes what --out or --fleet wrote before"), "{err}");
 }
 
 /// Runs a command whose standard output nobody reads; its exit status and what it says on stderr.

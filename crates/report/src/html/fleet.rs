@@ -8,7 +8,10 @@ use super::{
 };
 use crate::terminal::fleet_verdict;
 use fleet::{Fault, Finding, Group, Histogram, Report};
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
+
+/// The style of what this page alone draws; the pictures of the documentation hold the style of all.
+const STYLE: &str = include_str!("fleet.css");
 
 /// Findings that the page lists; a fleet in which more cards are slow has another problem.
 const LISTED: usize = 2000;
@@ -23,6 +26,7 @@ const ROW: f64 = 24.0;
 pub fn fleet(report: &Report) -> String {
     let title = format!("Fleet of {} cards", count(report.cards as u64));
     let body = html! {
+        style { (PreEscaped(STYLE)) }
         a.skip href="#main" { "Skip to the findings" }
         (figure::definitions())
         header.top { p.brand { "Coalesce" } h1 { (title) } }
