@@ -37,19 +37,20 @@ const PIECE_BYTES: u64 = 256;
 struct Place {
     /// Operations on a word, requests to a sector.
     count: u64,
-    /// The latest request.
-    request: u64,
+    /// The latest request, modulo 2^32.
+    request: u32,
     /// Its lanes at this word, or at the word of this sector where most meet.
-    lanes: u64,
+    lanes: u32,
 }
 
 impl Place {
     /// Returns true for the first lane of a request.
-    fn is_first(&mut self, request: u64) -> bool {
+    #[inline(always)]
+    fn is_first(&mut self, request: u32) -> bool {
         let first = self.request != request;
-        if first {
-            (self.request, self.lanes) = (request, 0);
-        }
+        // Selected, not branched upon: whether lanes meet cannot be predicted.
+        self.lanes = if first { 0 } else { self.lanes };
+        self.request = request;
         first
     }
 }
@@ -63,8 +64,8 @@ pub(super) struct Hottest {
     pieces: Vec<u64>,
     /// All rounds.
     rounds: u64,
-    /// Requests so far.
-    request: u64,
+    /// Requests so far, modulo 2^32.
+    request: u32,
 }
 
 impl Hottest {
@@ -77,7 +78,7 @@ impl Hottest {
             self.sectors = vec![Place::default(); ENTRIES];
             self.pieces = vec![0; ENTRIES];
         }
-        self.request += 1;
+        self.request = self.request.wrapping_add(1);
         let mut lanes = if combined { active & active.wrapping_neg() } else { active };
         while lanes != 0 {
             let address = address(lanes.trailing_zeros());
@@ -88,11 +89,10 @@ impl Hottest {
             word.lanes += 1;
             let sector = &mut self.sectors[(address / SECTOR_BYTES) as usize % ENTRIES];
             sector.count += u64::from(sector.is_first(self.request));
-            if word.lanes > sector.lanes {
-                sector.lanes = word.lanes;
-                self.pieces[(address / PIECE_BYTES) as usize % ENTRIES] += 1;
-                self.rounds += 1;
-            }
+            let another = u64::from(word.lanes > sector.lanes);
+            sector.lanes = sector.lanes.max(word.lanes);
+            self.pieces[(address / PIECE_BYTES) as usize % ENTRIES] += another;
+            self.rounds += another;
         }
     }
 
