@@ -181,7 +181,7 @@ impl std::fmt::Display for Score {
     }
 }
 
-/// How many faults are found, in per cent, as each spread grows.
+/// Prints the share of faults found, in per cent, as each spread grows.
 fn sensitivity(options: &Options) -> io::Result<()> {
     let usual = Spreads::default();
     let card = |nth: usize, sigma: f64| {

@@ -52,7 +52,7 @@ impl Component {
         }
     }
 
-    /// What to do about it, in the imperative.
+    /// The advice that goes with a finding, in the imperative.
     pub fn advice(self) -> &'static str {
         match self {
             Component::Hbm => {
@@ -84,7 +84,7 @@ impl fmt::Display for Component {
     }
 }
 
-/// What decides about the component of a row.
+/// The fields of a record that decide its component.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits<'a> {
     pub(crate) experiment: &'a str,

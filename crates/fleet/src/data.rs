@@ -1,4 +1,4 @@
-//! What is kept of the records: eight bytes per row and pass, and a description per card, row and kind.
+//! Data kept of the records: eight bytes per row and pass, and a description per card, row and kind.
 
 use crate::{component::Component, line::Figure};
 use record::Backend;

@@ -21,7 +21,7 @@ use std::{
 /// Bytes that are read from a file at a time.
 const BUFFER: usize = 256 << 10;
 
-/// How deep folders are searched for files.
+/// The depth to which folders are searched for files.
 const DEPTH: usize = 4;
 
 /// The records of a fleet, as far as it is judged by them.
@@ -46,7 +46,7 @@ pub(crate) struct Ranks {
     pub(crate) by_card: HashMap<(String, String), BTreeSet<u32>>,
 }
 
-/// What several threads number while they read.
+/// Names that the reading threads share and number.
 #[derive(Debug, Default)]
 struct Numbers {
     rows: Interner<String, RowKey>,
@@ -54,7 +54,7 @@ struct Numbers {
     passes: Interner<(String, u32), ()>,
 }
 
-/// What one file holds.
+/// The content of one file.
 #[derive(Debug, Default)]
 struct Part {
     cards: Vec<Card>,
@@ -90,7 +90,7 @@ impl Last {
     }
 }
 
-/// What tells a card from others, whatever its rank: on GPUs the UUID; a simulated card is its rank's own.
+/// The identity of a card, whatever its rank: on GPUs the UUID; a simulated card is its rank's own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct CardKey {
     host: String,
@@ -395,7 +395,7 @@ fn row_key(line: &Line<'_>) -> RowKey {
     }
 }
 
-/// What tells a row from others of its kernel, for people: `stride 1, f32, 16 MiB`.
+/// The parameters that tell a row from others of its kernel, for people: `stride 1, f32, 16 MiB`.
 fn label(parameters: &Parameters) -> String {
     let swept = parameters.swept.iter().map(|swept| format!("{} {}", swept.name, swept.value));
     let more = parameters.more.iter().map(|(name, value)| match value {

@@ -1,4 +1,4 @@
-//! What a fleet's records say: findings, distributions and troubles, as types that are written as JSON.
+//! The report on a fleet: findings, distributions and troubles, as types that are written as JSON.
 
 use crate::{
     component::Component,
@@ -30,7 +30,7 @@ pub struct Report {
     pub thresholds: Thresholds,
     /// Cards that are slow or wrong, the worst first.
     pub findings: Vec<Finding>,
-    /// What keeps cards or rows from being judged.
+    /// Troubles that keep cards or rows from being judged.
     pub troubles: Vec<Trouble>,
     /// The cards of each kind, the most frequent kind first.
     pub groups: Vec<Group>,

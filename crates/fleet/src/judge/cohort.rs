@@ -32,7 +32,7 @@ pub(super) struct Cohort<'r> {
     pub(super) thresholds: Thresholds,
 }
 
-/// How far each card is from the median of a component's rows, its clock taken out.
+/// The deviation of each card from the median of a component's rows, with its clock taken out.
 pub(super) struct Residuals {
     pub(super) component: Component,
     pub(super) slope: f64,

@@ -1,4 +1,4 @@
-//! How cards differ in each row and in each component, whether any is slow or not.
+//! Describes how cards differ in each row and in each component, whether any is slow or not.
 
 use super::cohort::{Cohort, Residuals};
 use crate::{

@@ -56,7 +56,7 @@ impl Cohort<'_> {
         )
     }
 
-    /// How near a card comes to its own peak in its fastest row of device memory, beside the median card.
+    /// Says which share of its own peak a card reaches in its fastest row of device memory, beside the median card.
     pub(super) fn ceiling(&self, card: usize, component: Component) -> Option<String> {
         if component != Component::Hbm {
             return None;
