@@ -29,10 +29,13 @@ pub(super) fn varying(body: &Body, layout: &Layout<'_>, uses: &Uses, first: u32)
     let places = first as usize..first as usize + body.instructions.len();
     let filled = layout.filled.iter().filter(|(_, fill)| is_varying(fill)).map(|(slot, _)| slot.cell);
     let mut varying: HashSet<u32> = filled.collect();
+    for place in places.clone().filter(|place| differs(&op(*place))) {
+        varying.extend(uses.results(place).iter().map(|slot| slot.cell));
+    }
     loop {
         let known = varying.len();
         for place in places.clone() {
-            if uses.reads(place, &varying) || differs(&op(place)) {
+            if uses.reads(place, &varying) {
                 varying.extend(uses.results(place).iter().map(|slot| slot.cell));
             }
         }
