@@ -324,6 +324,113 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   overlapped<Order::ROWS>(a, b, c, m, n, k, group);
 }
 
+// ---- An even last wave ----
+
+// Some steps of a tile, of which the first comes behind the last; and what becomes of their sums.
+enum class Fate { WHOLE, GIVEN, ADDED };
+struct Part {
+  unsigned tile, first, steps;
+  Fate fate;
+};
+
+// The parts of one of so many blocks: its share of the first tiles, counted in steps, then whole tiles.
+struct Parts {
+  unsigned tiles, steps, blocks, start, end, turn, rest;
+
+  __device__ __forceinline__ Parts(unsigned tiles, unsigned steps, unsigned block, unsigned blocks)
+      : tiles(tiles), steps(steps), blocks(blocks) {
+    unsigned left = tiles % blocks, shared = left == 0 || tiles < blocks ? 0 : left + blocks;
+    unsigned each = shared * steps / blocks, more = shared * steps % blocks;
+    auto bound = [&](unsigned block) {
+      unsigned step = block * each + min(block, more), before = step % steps;
+      return before < 4 ? step - before : steps - before < 4 ? step - before + steps : step;
+    };
+    start = bound(block), end = bound(block + 1), turn = (steps - start % steps) % steps, rest = shared + block;
+  }
+
+  __device__ __forceinline__ bool next(Part &part) {
+    if (start >= end) {
+      part = {rest, 0, steps, Fate::WHOLE};
+      rest += blocks;
+      return part.tile < tiles;
+    }
+    unsigned tile = start / steps, before = start % steps, from = start, behind = start - before + steps;
+    start = behind;
+    if (before > 0)
+      part = {tile, 0, steps - before, Fate::GIVEN};
+    else if (behind > end)
+      part = {tile, behind - end, end - from, Fate::ADDED};
+    else
+      part = {tile, turn, steps, Fate::WHOLE};
+    return true;
+  }
+};
+
+// Sums of a tile's first steps go through memory to the block that has its last ones, with a word for each half.
+extern "C" __global__ void __launch_bounds__(384, 1)
+    matmul_even(const TensorMap *a, const TensorMap *b, const TensorMap *c, float4 *handed_over, unsigned *arrived,
+                unsigned m, unsigned n, unsigned k, unsigned group) {
+  Tiles tiles(m, n, ROWS, COLUMNS, group);
+  unsigned steps = max(ceil_div(k, DEPTH), 4), share = gridDim.x - 1 - blockIdx.x;
+  Parts parts(tiles.count(), steps, share, gridDim.x);
+  Stages ring(dynamic_shared(), 2);
+  __syncthreads();
+  divide(
+      [&] {
+        acquire(a), acquire(b);
+        for (Part part; parts.next(part);) load_tile(ring, a, b, tiles.place(part.tile), part.steps, part.first, steps);
+      },
+      [&](unsigned half) {
+        Results results(c, half);
+        Packed<> packed;
+        unsigned lane = threadIdx.x % 128;
+        auto place = [&](unsigned block) { return handed_over + (block * 2 + half) * 32 * 128 + lane; };
+        for (Part part; parts.next(part);) {
+          Sums sums;
+          Multiplier<ReleaseOwn> multiplier{ring, half, {}};
+#pragma unroll
+          for (unsigned quarter = 0; quarter < 4; ++quarter) {
+            multiplier.step(sums, quarter == 0);
+            results.store(packed, quarter);
+          }
+          for (unsigned step = 4; step < part.steps; ++step) multiplier.step(sums, false);
+          finish(sums);
+          multiplier.release();
+          if (part.fate == Fate::GIVEN) {
+            float4 *to = place(share);
+#pragma unroll
+            for (unsigned four = 0; four < 32; ++four) {
+              const float *of = &sums.of[4 * four];
+              to[four * 128] = {of[0], of[1], of[2], of[3]};
+            }
+            results.meet();
+            if (lane == 0)
+              asm volatile("st.release.gpu.b32 [%0], %1;" ::"l"(arrived + share * 2 + half), "r"(1) : "memory");
+          } else if (part.fate == Fate::ADDED) {
+            if (lane == 0) {
+              unsigned *word = arrived + (share + 1) * 2 + half, is_there;
+              do asm volatile("ld.acquire.gpu.b32 %0, [%1];" : "=r"(is_there) : "l"(word) : "memory");
+              while (is_there == 0);
+              *word = 0;
+            }
+            results.meet();
+            const float4 *from = place(share + 1);
+#pragma unroll
+            for (unsigned four = 0; four < 32; ++four) {
+              float4 other = from[four * 128];
+              float *of = &sums.of[4 * four];
+              of[0] += other.x, of[1] += other.y, of[2] += other.z, of[3] += other.w;
+            }
+          }
+          packed = sums;
+          results.are_at(tiles.place(part.tile));
+          results.is_any = part.fate != Fate::GIVEN;
+        }
+        results.store_all(packed);
+        results.finish();
+      });
+}
+
 // ---- Two blocks share what they load ----
 
 __device__ __forceinline__ void cluster_sync() {

@@ -255,11 +255,12 @@ template <class Load, class Compute> __device__ __forceinline__ void divide(Load
   }
 }
 
-// Loads the steps of a tile.
+// Loads so many steps of a tile, from this one on; behind its last step comes its first.
 template <Order ORDER = Order::COLUMNS>
 __device__ __forceinline__ void load_tile(Stages &ring, const TensorMap *a, const TensorMap *b, uint2 tile,
-                                          unsigned steps) {
-  for (unsigned step = 0; step < steps; ++step, ring.advance()) {
+                                          unsigned steps, unsigned first = 0, unsigned of_tile = 0) {
+  for (unsigned nth = first; nth < first + steps; ++nth, ring.advance()) {
+    unsigned step = of_tile && nth >= of_tile ? nth - of_tile : nth;
     ring.wait_empty<true>();
     ring.load(0, a, step * DEPTH, tile.y * ROWS);
     if (ORDER == Order::COLUMNS) {

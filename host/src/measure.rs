@@ -68,7 +68,8 @@ impl Measurement {
 /// One way to do a point's work, of several on the same buffers.
 #[derive(Clone, Copy)]
 pub(crate) struct Contender<'a> {
-    /// The work. Of several contenders, the first one's point has the buffers, and says what must come out.
+    /// The work. Of several contenders, the first of those with the most buffers lends them all, and says what must come out;
+    /// the others have the first of them, or none of their own.
     pub point: &'a Point,
     /// The kernel; `None` where the driver or a library does the work.
     pub function: Option<&'a Function<'a>>,
@@ -180,8 +181,13 @@ impl<'m> Measurer<'m> {
     ///
     /// # Errors
     /// The driver fails, while queueing or running the work.
-    pub(crate) fn measure(&mut self, contenders: &[Contender<'_>]) -> Result<Option<Vec<Measurement>>> {
-        let Some(Contender { point, .. }) = contenders.first() else { return Ok(Some(Vec::new())) };
+    pub(crate) fn measure<'a>(&mut self, contenders: &[Contender<'a>]) -> Result<Option<Vec<Measurement>>> {
+        let most = |best: &'a Point, other: &'a Point| {
+            if other.buffers.len() > best.buffers.len() { other } else { best }
+        };
+        let Some(point) = contenders.iter().map(|contender| contender.point).reduce(most) else {
+            return Ok(Some(Vec::new()));
+        };
         self.measure_here(point, contenders).with_context(|| format!("{} {}", point.kernel, point.parameters))
     }
 
@@ -191,10 +197,10 @@ impl<'m> Measurer<'m> {
         contenders: &[Contender<'_>],
     ) -> Result<Option<Vec<Measurement>>> {
         let pointers = self.memory.place(point)?;
-        // SAFETY: the memory places the buffers, which are the same for all contenders, and keeps them until the next points,
+        // SAFETY: the memory places the buffers, the first of which are the same for all contenders, and keeps them until the next points,
         // and all work on them is queued on this measurer's stream, which is waited for before.
         let placed = |point: &Point| unsafe { Buffers::placed(point, &pointers) };
-        // A library's point has the buffers of the first.
+        // A library's point has none of its own.
         let own = |of: &Point| placed(if of.buffers.is_empty() { point } else { of });
         let buffers: Vec<Buffers> =
             contenders.iter().map(|contender| own(contender.point)).collect::<Result<_>>()?;

@@ -2,7 +2,7 @@
 //!
 //! A tensor core multiplies two small matrices in one instruction. An SM of an H200 does 4096 operations in bf16 each clock
 //! with its tensor cores, sixteen times what its CUDA cores do in f32. Nothing else of the machine grew by as much, so the
-//! lesson of [`register`](super::register) starts again: what feeds such a unit? Nine kernels, each a step further, compute
+//! lesson of [`register`](super::register) starts again: what feeds such a unit? Ten kernels, each a step further, compute
 //! `C = A * B^T` for A of `m` rows of `k`, B of `n` rows of `k` and C of `m` rows of `n`, all bf16 with sums in f32:
 //!
 //! 1. [`matmul_mma`](mma): warps of 32 threads multiply fragments that each lane loads into registers itself (`ldmatrix`), from
@@ -20,6 +20,8 @@
 //! 8. [`matmul_wide`](wide): tiles of 256 x 192, which load less for each result. For the largest products.
 //! 9. [`matmul_staggered`](staggered): tiles of 256 x 160 in two halves, one of which is stored while the other is multiplied. For
 //!    products that such tiles divide into fuller waves.
+//! 10. [`matmul_even`](even): `matmul_overlapped` with as much work for each multiprocessor. Blocks share the tiles that do not
+//!     come out even, and hand sums over in memory.
 //!
 //! These are for products of several waves of tiles. Where all tiles run at once, what happens once in a block counts:
 //! [`matmul_small`](small) for tiles of 128 x 64, `matmul_between` beside it for tiles of 128 x 144, [`matmul_medium`](medium) for
@@ -45,6 +47,7 @@
 //! | `matmul_ring` | 384 | `ceil(m / 128) * ceil(n / 256)` | [`pipeline::SHARED`] | 128 x 64, 128 x 64, none |
 //! | `matmul_persistent`, `matmul_to_f32` | 384 | as many as multiprocessors | [`pipeline::SHARED`] | 128 x 64, 128 x 64, none |
 //! | `matmul_stored`, `matmul_overlapped`, `matmul_batched`, `matmul_scaled` | 384 | as many as multiprocessors | [`stored::SHARED`] | 128 x 64, 128 x 64, 64 x 64 |
+//! | `matmul_even` | 384 | the same, at most one for each tile | [`stored::SHARED`] | 128 x 64, 128 x 64, 64 x 64 |
 //! | `matmul_multicast` | 384 | the same, an even number | [`stored::SHARED`] | 128 x 64, 128 x 64, 64 x 64 |
 //! | `matmul_wide` | 384 | the same, an even number | [`wide::SHARED`] | 128 x 64, 192 x 64, 64 x 64 |
 //! | `matmul_staggered` | 384 | the same, an even number | [`staggered::SHARED`] | 128 x 64, 160 x 64, none |
@@ -58,6 +61,7 @@
 //! All maps swizzle by 128 bytes. They lie in device memory, but those of `matmul_small`, `matmul_between` and `matmul_medium`,
 //! which are parameters. The kernels are marked for compute capability 9.0, which `matmul_mma` does not need (8.0 would do).
 
+pub mod even;
 pub mod medium;
 pub mod mma;
 pub mod multicast;
@@ -70,6 +74,7 @@ mod results;
 pub mod ring;
 mod rows;
 pub mod scaled;
+mod shares;
 pub mod small;
 pub mod staggered;
 pub mod stored;

@@ -265,6 +265,7 @@ mod tests {
             "matmul_multicast",
             "matmul_wide",
             "matmul_staggered",
+            "matmul_even",
             "matmul_small",
             "matmul_between",
             "matmul_medium",

@@ -85,14 +85,13 @@ pub unsafe fn matmul_multicast(
             let half = warpgroup - 1;
             let ring = ring.consumer_among(lane < CLUSTER, lane % CLUSTER);
             let results = Results::new(c.acquire(lane == 0), shared + Stages::BYTES, half, lane);
-            let places = places.map(|(row, column)| (column, row + half * 64, ()));
-            compute::<Bf16, SwizzledTile<COLUMNS>, (), _, _>(
+            let parts = places.map(|(row, column)| ((column, row + half * 64, ()), steps, ()));
+            compute::<Bf16, SwizzledTile<COLUMNS>, (), _, _, _>(
                 (ring, |stage| stage.release_to_peer()),
                 results,
                 half,
-                places,
-                steps,
-                |sums, _| sums.pack(),
+                parts,
+                |sums, _, ()| (sums.pack(), true),
             );
         }
         cluster_sync();

@@ -72,12 +72,13 @@ pub(super) unsafe fn product<E: Element, R: Right, N: Nth>(
             let half = warpgroup - 1;
             let ring = ring.consumer(lane == 0);
             let results = Results::new(c.acquire(lane == 0), shared + pipeline::Stages::BYTES, half, lane);
-            let places = tiles.of_block_in(matrices).map(|tile| {
+            let parts = tiles.of_block_in(matrices).map(|tile| {
                 let (nth, tile) = N::of(tile, tiles);
                 let (row, column) = tiles.place(tile);
-                (column * COLUMNS, row * ROWS + half * 64, nth)
+                ((column * COLUMNS, row * ROWS + half * 64, nth), steps, ())
             });
-            compute::<E, R, N, _, _>((ring, |stage| stage.release()), results, half, places, steps, pack);
+            let pack = |sums, at, ()| (pack(sums, at), true);
+            compute::<E, R, N, _, _, _>((ring, |stage| stage.release()), results, half, parts, pack);
         }
     }
 }
@@ -88,20 +89,20 @@ pub(super) fn steps<E: Element>(k: u32) -> u32 {
     if k > 3 * E::DEPTH { k.div_ceil(E::DEPTH) } else { 4 }
 }
 
-/// What a warpgroup does that multiplies: of each tile the 64 rows whose first result is at the next of `places` (column, row and
-/// matrix), while the results of the tile before are stored.
+/// What a warpgroup does that multiplies: of each part of a tile the 64 rows whose first result is at its place (column, row and
+/// matrix), while the results before it are stored. A part is a place, a number of steps, and what `pack` is told of it;
+/// `pack` makes results of its sums, and says whether they are to be stored.
 ///
 /// # Safety
-/// All threads of the warpgroup call this together. The producer loads `steps` stages for each place, at least four, and
-/// `release` releases a stage, which is called when nothing reads it any more.
+/// All threads of the warpgroup call this together. The producer loads as many stages for each part as it has steps, which are
+/// at least four, and `release` releases a stage, which is called when nothing reads it any more.
 #[inline(always)]
-pub(super) unsafe fn compute<E: Element, R: Right, N: Nth, const STAGES: u32, const BYTES: u32>(
+pub(super) unsafe fn compute<E: Element, R: Right, N: Nth, T, const STAGES: u32, const BYTES: u32>(
     (mut ring, release): (Consumer<STAGES, BYTES>, impl Fn(Stage<BYTES>)),
     mut results: Results<'_, N>,
     half: u32,
-    places: impl Iterator<Item = (u32, u32, N)>,
-    steps: u32,
-    pack: impl Fn(Sums256, (u32, u32)) -> Packed256,
+    parts: impl Iterator<Item = ((u32, u32, N), u32, T)>,
+    pack: impl Fn(Sums256, (u32, u32), T) -> (Packed256, bool),
 ) where
     Accumulator256: Multiply<E, R>,
 {
@@ -109,7 +110,7 @@ pub(super) unsafe fn compute<E: Element, R: Right, N: Nth, const STAGES: u32, co
     // next stage.
     unsafe {
         let mut packed = Packed256::zero();
-        for (column, row, nth) in places {
+        for ((column, row, nth), steps, told) in parts {
             let stage = ring.wait();
             // Not added to zeros, which would have to be written.
             let mut sums: Accumulator256 = Multiply::start(stage.tile(half * BOX), R::at(stage.address(B)));
@@ -130,11 +131,13 @@ pub(super) unsafe fn compute<E: Element, R: Right, N: Nth, const STAGES: u32, co
                     release(done);
                 }
             }
-            packed = pack(sums.finish(), (row, column));
+            let sums = sums.finish();
             if let Some(done) = last {
                 release(done);
             }
-            results.at = Some((column, row, nth));
+            let (of_it, are_results) = pack(sums, (row, column), told);
+            packed = of_it;
+            results.at = are_results.then_some((column, row, nth));
         }
         unroll!(part in [0 1 2 3] { results.store::<part>(&packed); });
         bulk_wait_group::<0>();

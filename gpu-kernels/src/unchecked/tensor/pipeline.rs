@@ -124,7 +124,7 @@ impl Right for TransposedTile<COLUMNS> {
     }
 }
 
-/// Loads the steps of a tile whose first element is at this row and column, of matrix `nth`.
+/// Loads these steps of a tile whose first element is at this row and column, of matrix `nth`.
 ///
 /// # Safety
 /// One thread calls this; the maps are of A, with boxes of 128 rows of 128 bytes, and of B, as `R` says.
@@ -134,9 +134,9 @@ pub(super) unsafe fn load<E: Element, R: Right>(
     (a, b): (Map<'_>, Map<'_>),
     (row, column): (u32, u32),
     nth: impl Nth,
-    steps: u32,
+    steps: impl Iterator<Item = u32>,
 ) {
-    for step in 0..steps {
+    for step in steps {
         let (stage, depth) = (ring.fill_or_trap(), step * E::DEPTH);
         // SAFETY: promised by the caller: together these are the stage.
         unsafe {
@@ -166,7 +166,7 @@ pub(super) unsafe fn load_tiles<E: Element, R: Right, N: Nth>(
             for tile in tiles.of_block_in(matrices) {
                 let (nth, tile) = N::of(tile, tiles);
                 let (row, column) = tiles.place(tile);
-                load::<E, R>(&mut ring, maps, (row * ROWS, column * COLUMNS), nth, steps);
+                load::<E, R>(&mut ring, maps, (row * ROWS, column * COLUMNS), nth, 0..steps);
             }
         }
     }

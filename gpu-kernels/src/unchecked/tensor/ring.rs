@@ -49,7 +49,7 @@ pub unsafe fn matmul_ring(a: &TensorMap, b: &TensorMap, c: *mut u32, m: u32, n: 
                     maps,
                     (row, column),
                     (),
-                    steps,
+                    0..steps,
                 );
             }
         } else {

@@ -26,23 +26,29 @@ impl Tiles {
         Self { rows, columns, group }
     }
 
+    /// How many there are.
+    #[inline(always)]
+    pub fn count(self) -> u32 {
+        self.rows * self.columns
+    }
+
     /// The tiles of the calling block in a launch that strides through them.
     #[inline(always)]
     pub fn of_block(self) -> StepBy<Range<u32>> {
-        (thread::block_idx_x()..self.rows * self.columns).step_by(thread::grid_dim_x() as usize)
+        (thread::block_idx_x()..self.count()).step_by(thread::grid_dim_x() as usize)
     }
 
     /// [`of_block`](Self::of_block) for so many matrices, their tiles numbered through.
     #[inline(always)]
     pub fn of_block_in(self, matrices: u32) -> StepBy<Range<u32>> {
-        let all = self.rows * self.columns * matrices;
+        let all = self.count() * matrices;
         (thread::block_idx_x()..all).step_by(thread::grid_dim_x() as usize)
     }
 
     /// The matrix of a tile that is numbered through all, and its number there.
     #[inline(always)]
     pub fn split(self, tile: u32) -> (u32, u32) {
-        let tiles = self.rows * self.columns;
+        let tiles = self.count();
         // SAFETY: neither factor is 0.
         let matrix = unsafe { divide(tile, tiles) };
         (matrix, tile - matrix * tiles)
@@ -52,7 +58,7 @@ impl Tiles {
     #[inline(always)]
     pub fn of_cluster(self, blocks: u32) -> StepBy<Range<u32>> {
         let (cluster, clusters) = (thread::block_idx_x() / blocks, thread::grid_dim_x() / blocks);
-        (cluster..self.rows * self.columns).step_by(clusters as usize)
+        (cluster..self.count()).step_by(clusters as usize)
     }
 
     /// The row and the column of the tile that comes as this number.

@@ -8,15 +8,18 @@ use super::{
 use crate::{
     device::DeviceInfo,
     experiments::{
-        Buffers, KernelInfo, Matrices, MatrixMap, Point, Request, Shape, Work, Written, covering_2d,
+        Buffer, Buffers, Contents, KernelInfo, Matrices, MatrixMap, Place, Point, Request, Shape, Work,
+        Written, covering_2d,
     },
     kernels::own,
     sizes::Bytes,
+    verify::Expected,
 };
 use anyhow::{Result, bail};
-use cuda_launch::{Pointer, Slice};
-use cuda_std::tensor::TensorMap;
+use cuda_launch::{Pointer, PointerMut, Slice};
+use cuda_std::{tensor::TensorMap, vector::F32x4};
 use gpu_kernels::unchecked::tensor::{
+    even::{self, matmul_even},
     medium::{self, matmul_medium},
     mma::{self, matmul_mma},
     multicast::matmul_multicast,
@@ -70,6 +73,8 @@ enum Grid {
     Tiles,
     /// One for each multiprocessor, or each tile where those are fewer; each computes tile after tile.
     Persistent,
+    /// The same, which share the tiles that do not come out even, by way of memory.
+    Sharing,
 }
 
 /// Which of alpha and beta a kernel takes.
@@ -136,6 +141,16 @@ fn three_maps<M>(
     (buffers.read_map(0), buffers.read_map(1), buffers.write_map(2), m, n, k, group)
 }
 
+/// The same with the buffers behind C: sums that blocks hand over, and words that say that they are there.
+#[expect(clippy::type_complexity, reason = "a kernel's parameters in their order")]
+fn three_maps_sharing<M>(
+    buffers: &Buffers,
+    Call { size: Matrices { m, n, k }, group, .. }: Call,
+) -> (Map<'_, M>, Map<'_, M>, Map<'_, M>, PointerMut<'_, F32x4>, PointerMut<'_, u32>, u32, u32, u32, u32) {
+    let maps = (buffers.read_map(0), buffers.read_map(1), buffers.write_map(2));
+    (maps.0, maps.1, maps.2, buffers.write(3), buffers.write(4), m, n, k, group)
+}
+
 /// The same with alpha.
 #[expect(clippy::type_complexity, reason = "a kernel's parameters in their order")]
 fn three_maps_alpha<M>(
@@ -197,7 +212,7 @@ macro_rules! rung {
 
 /// The ladder, and further uses of its last step. A new rung is a line here and a function in gpu-kernels.
 #[rustfmt::skip]
-pub(super) const RUNGS: [Rung; 20] = [
+pub(super) const RUNGS: [Rung; 21] = [
     rung!(matmul_mma, slices, tile: [mma::SIDE; 2], threads: mma::THREADS, shared: mma::SHARED, grid: Grid::Plane, boxes: &[]),
     rung!(matmul_wgmma, two_maps, tile: [warpgroup::ROWS, warpgroup::COLUMNS], threads: 128, shared: warpgroup::SHARED, grid: Grid::Tiles, boxes: &[64, 256]),
     rung!(matmul_ring, two_maps, shared: pipeline::SHARED, grid: Grid::Tiles, boxes: &[128, 128]),
@@ -207,6 +222,7 @@ pub(super) const RUNGS: [Rung; 20] = [
     rung!(matmul_multicast, three_maps, shared_by: [2, 1]),
     rung!(matmul_wide, three_maps, tile: [wide::ROWS, wide::COLUMNS], shared: wide::SHARED, boxes: &[128, 192, 64], shared_by: [1, 2]),
     rung!(matmul_staggered, two_maps, tile: [staggered::ROWS, staggered::COLUMNS], shared: staggered::SHARED, boxes: &[128, 160], shared_by: [1, 2]),
+    rung!(matmul_even, three_maps_sharing, grid: Grid::Sharing),
     rung!(matmul_small, map_values, tile: [small::ROWS, small::COLUMNS], threads: small::THREADS, shared: small::SHARED, grid: Grid::Plane, boxes: &[128, 32], shared_by: [2, 1], overlaps: true),
     rung!(matmul_between, map_values, tile: [small::ROWS, small::COLUMNS_BETWEEN], threads: small::THREADS, shared: small::SHARED_BETWEEN, grid: Grid::Plane, boxes: &[128, 72], shared_by: [2, 1], overlaps: true),
     rung!(matmul_medium, map_values, tile: [medium::ROWS, medium::COLUMNS], threads: medium::THREADS, shared: medium::SHARED, grid: Grid::Plane, boxes: &[256, 128], overlaps: true),
@@ -303,14 +319,15 @@ impl Rung {
                 covering_2d(across.into(), down.into(), [1, 1], device)?.grid
             }
             Grid::Tiles => covering_2d(tiles.next_multiple_of(blocks.into()), 1, [1, 1], device)?.grid,
-            Grid::Persistent => {
-                // Where the tiles can be divided evenly among fewer clusters in as many waves, those are enough.
+            Grid::Persistent | Grid::Sharing => {
                 let most = u64::from((device.multiprocessors / blocks).max(1));
                 let [down, across] = self.shared_by;
                 let [down, across] = [m.div_ceil(rows * down), n.div_ceil(columns * across)];
                 let tiles = u64::from(down) * u64::from(across) * u64::from(batch);
                 let waves = tiles.div_ceil(most);
-                let clusters = if tiles.is_multiple_of(waves) { tiles / waves } else { most };
+                // Where the tiles can be divided evenly among fewer clusters in as many waves, those are enough.
+                let evenly = self.grid == Grid::Persistent && tiles.is_multiple_of(waves);
+                let clusters = if evenly { tiles / waves } else { most.min(tiles) };
                 [clusters as u32 * blocks, 1, 1]
             }
         };
@@ -340,8 +357,31 @@ impl Rung {
             MatrixMap { buffer, element: element.of_tensor(), size, tile, stack }
         };
         let maps = [Matrix::A, Matrix::B, Matrix::C].into_iter().zip(self.boxes).map(of).collect();
-        Ok(Point { maps, ..task.point(shape, loads, (self.work)(call), more)? })
+        let mut point = task.point(shape, loads, (self.work)(call), more)?;
+        if self.grid == Grid::Sharing {
+            point.buffers.extend(to_share(shape.grid[0]));
+        }
+        Ok(Point { maps, ..point })
     }
+}
+
+/// What so many blocks hand sums over in: the sums, which show in C if they are wrong, and two words for each block, which are
+/// 0 before and after a launch.
+fn to_share(blocks: u32) -> [Buffer; 2] {
+    let nothing = |_, _, words: &mut [u32]| words.fill(0);
+    let sums = Buffer {
+        bytes: u64::from(blocks) * u64::from(even::HANDED_OVER),
+        place: Place::Device,
+        before: Contents::Poison,
+        after: Expected::Computed(Box::new(|_, _, _| None)),
+    };
+    let words = Buffer {
+        bytes: u64::from(blocks) * 8,
+        place: Place::Device,
+        before: Contents::of(|_| 0_u32),
+        after: Expected::exactly(nothing),
+    };
+    [sums, words]
 }
 
 /// Rows of tiles of a band, whose operands L2 holds: as many as measured best on an H200. Clusters of two have taller tiles.
@@ -440,6 +480,9 @@ mod tests {
         // 512 tiles are four waves of 128; 544 are no five equal ones.
         assert_eq!(grid("matmul_overlapped", 4096, 4224), [132, 1, 1]);
         assert_eq!(grid("matmul_overlapped", 4096, 4096), [128, 1, 1]);
+        // Blocks that share tiles need not come out even.
+        assert_eq!(grid("matmul_even", 4096, 4096), [132, 1, 1]);
+        assert_eq!(grid("matmul_even", 129, 264), [4, 1, 1]);
         // 260 rows are two clusters' tiles of 256.
         assert_eq!(grid("matmul_multicast", 260, 264), [8, 1, 1]);
         assert_eq!(grid("matmul_multicast", 4096, 4096), [128, 1, 1]);
@@ -474,6 +517,22 @@ mod tests {
             of.collect::<Vec<_>>(),
             [(bytes, [200, 80], [128, 128]), (bytes, [328, 80], [128, 128]), (bf16, [200, 328], [64, 64])]
         );
+    }
+
+    #[test]
+    fn blocks_that_share_have_memory_to_hand_over() {
+        let point = point("matmul_even", 512, 1024, 64);
+        let bytes: Vec<_> = point.buffers.iter().map(|buffer| buffer.bytes).collect();
+        // 16 tiles of 128 x 256 are 16 blocks, each with its sums in f32 and a word for each half.
+        assert_eq!(bytes, [65_536, 131_072, 1_048_576, 16 * 131_072, 16 * 8]);
+        let mut words = [0_u32; 32];
+        let check = |words: &[u32]| {
+            let found = point.buffers[4].after.check(0, 1, cust::memory::bytemuck::cast_slice(words));
+            found.map(|findings| findings.count)
+        };
+        assert_eq!(check(&words), None);
+        words[3] = 1;
+        assert_eq!(check(&words), Some(1), "a word that was not taken back");
     }
 
     #[test]
