@@ -23,8 +23,8 @@ use super::tiles::Tiles;
 use core::sync::atomic::Ordering;
 use cuda_std::atomic::mid::{atomic_load_32_device, atomic_store_32_device};
 use cuda_std::tensor::{
-    Bf16, Sums256, SwizzledTile, TensorMap, aligned_dynamic_shared, cluster_rank, cluster_sync,
-    decrease_registers, increase_registers, sync_warpgroup,
+    Bf16, Sums256, SwizzledTile, TensorMap, aligned_dynamic_shared, decrease_registers, increase_registers,
+    sync_warpgroup,
 };
 use cuda_std::vector::F32x4;
 use cuda_std::{kernel, thread, unroll};
