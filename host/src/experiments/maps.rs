@@ -1,7 +1,9 @@
 //! Tensor maps of a point's buffers: descriptions by which a kernel has the copy engine move boxes of a matrix.
 
 use anyhow::{Context, Result};
-use cuda_driver::ext::{TensorElement, TensorMap, TensorMapConfig, TensorMapError, TensorSwizzle};
+use cuda_driver::ext::{
+    TensorElement, TensorMap, TensorMapConfig, TensorMapError, TensorPromotion, TensorSwizzle,
+};
 use cust::memory::DeviceBuffer;
 
 /// A tensor map of a buffer that holds a matrix, its rows one after the other. Boxes are swizzled by 128 bytes.
@@ -53,7 +55,8 @@ impl MatrixMap {
     }
 }
 
-/// A map with boxes swizzled by 128 bytes.
+/// A map with boxes swizzled by 128 bytes. Misses in L2 fetch 256 bytes, this step's and the next one's of a row.
 fn tiled<const RANK: usize>(config: TensorMapConfig<RANK>) -> Result<TensorMap, TensorMapError> {
-    TensorMap::tiled(&TensorMapConfig { swizzle: TensorSwizzle::Bytes128, ..config })
+    let (swizzle, promotion) = (TensorSwizzle::Bytes128, TensorPromotion::Bytes256);
+    TensorMap::tiled(&TensorMapConfig { swizzle, promotion, ..config })
 }
