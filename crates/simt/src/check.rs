@@ -14,6 +14,7 @@ mod memcheck;
 pub(crate) mod observation;
 pub(crate) mod observer;
 pub(crate) mod panic;
+mod pieces;
 mod place;
 mod quoted;
 mod race;

@@ -122,6 +122,11 @@ impl SteadyAccess {
         })
     }
 
+    /// Returns the addresses of all lanes, within rows if there are such.
+    pub(crate) fn addresses_in(&self, rows: Option<Rows>) -> Addresses {
+        rows.map_or_else(|| self.addresses(), |rows| rows.addresses(self.base, self.step))
+    }
+
     /// Returns the same access with these addresses, which are those of [`SteadyAccess::addresses`].
     #[inline(always)]
     pub fn with<'a>(&self, addresses: &'a Addresses) -> Access<'a> {
@@ -366,6 +371,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn steady_access(&mut self, at: At, access: &SteadyAccess) {
         self.0.steady_access(at, access);
         self.1.steady_access(at, access);
+    }
+
+    fn rows_access(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
+        self.0.rows_access(at, access, rows);
+        self.1.rows_access(at, access, rows);
     }
     fn branch(&mut self, at: At, jump: u32, go_on: u32) {
         self.0.branch(at, jump, go_on);

@@ -6,24 +6,35 @@ use std::sync::{Arc, Mutex};
 
 use super::checks::Checks;
 use super::events::{Event, EventKind, Events, Found, add, lock};
+use super::pieces::{Piece, Pieces};
 use super::place::Place;
 use super::race::{BlockRaces, Clocks, Races};
 use super::shape::Shape;
 use super::written::Written;
 use crate::coalescing::Addresses;
 use crate::memory::Memory;
-use crate::observe::{Access, At, Misuse, Observer, Operation, Site, Space};
+use crate::observe::{Access, At, Misuse, Observer, Operation, Rows, Site, Space, SteadyAccess};
 use crate::ptx::op::Op;
 
 /// Knows which bytes of global memory are uninitialised.
 pub trait Initialisation: Sync {
     /// Returns the active lanes that would read an uninitialised byte, with `bytes` per lane.
     fn uninitialised_lanes(&self, addresses: &Addresses, active: u32, bytes: u32) -> u32;
+
+    /// Returns true if it is certain that all of these bytes, which threads may read, are initialised.
+    #[allow(unused_variables, reason = "the names say what is asked")]
+    fn is_initialised(&self, address: u64, bytes: u64) -> bool {
+        false
+    }
 }
 
 impl Initialisation for Memory {
     fn uninitialised_lanes(&self, addresses: &Addresses, active: u32, bytes: u32) -> u32 {
         self.uninitialised_lanes(addresses, active, bytes)
+    }
+
+    fn is_initialised(&self, address: u64, bytes: u64) -> bool {
+        self.is_initialised(address, bytes)
     }
 }
 
@@ -31,6 +42,10 @@ impl Initialisation for Memory {
 impl Initialisation for () {
     fn uninitialised_lanes(&self, _: &Addresses, _: u32, _: u32) -> u32 {
         0
+    }
+
+    fn is_initialised(&self, _: u64, _: u64) -> bool {
+        true
     }
 }
 
@@ -46,8 +61,8 @@ pub struct CheckObserver<'m, const ACCESSES: bool, const REGISTERS: bool> {
     home: Arc<Mutex<Found>>,
     races: Races,
     events: Events,
-    /// Blocks that have begun and not ended; mostly one.
-    blocks: HashMap<u64, Box<Block>>,
+    /// Blocks that have begun and not ended, with their numbers; mostly one.
+    blocks: Vec<(u64, Box<Block>)>,
     undefined: u32,
 }
 
@@ -79,7 +94,7 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
             home,
             races,
             events: HashMap::new(),
-            blocks: HashMap::new(),
+            blocks: Vec::new(),
             undefined: 0,
         }
     }
@@ -109,14 +124,70 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
     }
 
     fn block(&mut self, block: u64) -> &mut Block {
-        let threads = self.shape.threads();
-        self.blocks.entry(block).or_insert_with(|| {
-            Box::new(Block {
-                clocks: Clocks::new(block, threads),
-                races: BlockRaces::default(),
+        let known = self.blocks.iter().position(|(number, _)| *number == block);
+        let known = known.unwrap_or_else(|| {
+            let begun = Block {
+                clocks: Clocks::new(block, self.shape.threads()),
+                races: self.races.begin_block(),
                 written: Written::default(),
-            })
-        })
+            };
+            self.blocks.push((block, Box::new(begun)));
+            self.blocks.len() - 1
+        });
+        &mut self.blocks[known].1
+    }
+
+    /// Calls `check` with the launch's races and the block.
+    fn race(&mut self, at: At, check: impl FnOnce(&mut Races, &mut Block)) {
+        self.block(at.block);
+        let mut races = mem::take(&mut self.races);
+        check(&mut races, self.block(at.block));
+        self.races = races;
+    }
+
+    /// Observes an access whose lanes are evenly spaced, within rows if there are such.
+    fn even_access(&mut self, at: At, access: &SteadyAccess, rows: Option<Rows>) {
+        if !ACCESSES {
+            return;
+        }
+        self.undefined = 0;
+        if access.strong {
+            let addresses = access.addresses_in(rows);
+            return self.access(at, &access.with(&addresses));
+        }
+        if self.checks.initcheck && !self.is_initialised(at, access, rows) {
+            let addresses = access.addresses_in(rows);
+            self.initcheck(at, &access.with(&addresses));
+        }
+        if self.checks.racecheck {
+            self.race(at, |races, block| {
+                races.steady(at, access, rows, &mut block.clocks, &mut block.races);
+            });
+        }
+    }
+
+    /// Returns true if it is certain that an access reads no uninitialised byte. Takes note then of what it writes.
+    fn is_initialised(&mut self, at: At, access: &SteadyAccess, rows: Option<Rows>) -> bool {
+        let (is_load, is_store) = (access.operation == Operation::Load, access.operation == Operation::Store);
+        let Some(mut pieces) = Pieces::of(access, rows).filter(|_| is_load || is_store) else {
+            return false;
+        };
+        let range = |piece: Piece| (piece.word << 2, piece.words << 2);
+        match access.space {
+            Space::Global if is_load => pieces.all(|piece| {
+                let (start, bytes) = range(piece);
+                self.initialisation.is_initialised(start, bytes)
+            }),
+            Space::Shared => {
+                let written = &mut self.block(at.block).written;
+                if is_store {
+                    pieces.for_each(|piece| written.write_range(range(piece)));
+                    return true;
+                }
+                pieces.all(|piece| written.has(range(piece)))
+            }
+            _ => true,
+        }
     }
 
     fn initcheck(&mut self, at: At, access: &Access<'_>) {
@@ -143,18 +214,41 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
     }
 }
 
+/// Returns an access of all lanes that are evenly spaced, throughout or in two rows of 16.
+fn evenly_spaced(access: &Access<'_>) -> Option<(SteadyAccess, Option<Rows>)> {
+    let addresses = access.addresses;
+    let (base, step) = (addresses[0], addresses[1].wrapping_sub(addresses[0]));
+    let pitch = addresses[16].wrapping_sub(base);
+    let is_even = |lane: u64, address: u64| {
+        let (place, row) = (lane & 15, lane >> 4);
+        address == base.wrapping_add(step.wrapping_mul(place)).wrapping_add(pitch.wrapping_mul(row))
+    };
+    let all = access.active == u32::MAX
+        && addresses.iter().zip(0..).fold(true, |all, (&address, lane)| all & is_even(lane, address));
+    let rows = (pitch != step.wrapping_mul(16)).then_some(Rows { log: 4, pitch });
+    all.then(|| (SteadyAccess::spaced(access, base, step), rows))
+}
+
 impl<const ACCESSES: bool, const REGISTERS: bool> Observer for CheckObserver<'_, ACCESSES, REGISTERS> {
     const ACCESSES: bool = ACCESSES;
     const SYNCHRONISATION: bool = true;
     const REGISTERS: bool = REGISTERS;
 
     fn block_ends(&mut self, block: u64) {
-        self.blocks.remove(&block);
+        if let Some(place) = self.blocks.iter().position(|(number, _)| *number == block) {
+            let (_, block) = self.blocks.swap_remove(place);
+            self.races.end_block(block.races);
+        }
     }
 
     fn access(&mut self, at: At, access: &Access<'_>) {
         if !ACCESSES {
             return;
+        }
+        if !access.strong
+            && let Some((access, rows)) = evenly_spaced(access)
+        {
+            return self.even_access(at, &access, rows);
         }
         self.undefined = 0;
         if self.checks.initcheck {
@@ -162,14 +256,21 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Observer for CheckObserver<'_,
         }
         if self.checks.racecheck {
             let releases = access.strong && access.space == Space::Global && self.releases(at.site);
-            let mut races = mem::take(&mut self.races);
-            let block = self.block(at.block);
-            if releases {
-                block.clocks.fence(at.warp, access.active);
-            }
-            races.access(at, access, &mut block.clocks, &mut block.races);
-            self.races = races;
+            self.race(at, |races, block| {
+                if releases {
+                    block.clocks.fence(at.warp, access.active);
+                }
+                races.access(at, access, &mut block.clocks, &mut block.races);
+            });
         }
+    }
+
+    fn steady_access(&mut self, at: At, access: &SteadyAccess) {
+        self.even_access(at, access, None);
+    }
+
+    fn rows_access(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
+        self.even_access(at, access, Some(rows));
     }
 
     fn barrier(&mut self, at: At, _: u32, warps: u64) {

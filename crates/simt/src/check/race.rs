@@ -49,14 +49,15 @@ mod order;
 
 use std::collections::HashMap;
 
+use super::pieces::{Piece, Pieces};
 use crate::coalescing::{Addresses, LANES};
-use crate::observe::{Access, At, Operation, Space};
+use crate::observe::{Access, At, Operation, Rows, Space, SteadyAccess};
 
 pub(super) use clocks::Clocks;
 use clocks::Row;
 use hazards::Hazards;
 pub(super) use hazards::{FoundHazard, Party};
-use history::{ATOMIC, History, Mark, READ, STRONG, WRITE};
+use history::{ATOMIC, History, Mark, READ, Run, STRONG, WRITE};
 use order::Released;
 
 /// Races of a launch: the history of global memory, releases to other blocks, and hazards found.
@@ -65,6 +66,8 @@ pub(super) struct Races {
     global: History,
     released: Released,
     hazards: Hazards,
+    /// Memory of blocks that have ended, for those that begin.
+    spare: Vec<BlockRaces>,
 }
 
 /// Races of one block: the history of its shared memory and what its threads released there.
@@ -79,6 +82,19 @@ pub(super) struct BlockRaces {
 }
 
 impl Races {
+    /// Returns the races of a block that begins.
+    pub(super) fn begin_block(&mut self) -> BlockRaces {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes note that a block has ended.
+    pub(super) fn end_block(&mut self, mut block: BlockRaces) {
+        block.shared.forget_all();
+        block.handed_on.clear();
+        block.between_lanes.clear();
+        self.spare.push(block);
+    }
+
     /// Checks an access of a warp against the history, then adds it there.
     pub(super) fn access(
         &mut self,
@@ -113,21 +129,15 @@ impl Races {
                 }
             }
         }
-        if kind & (WRITE | STRONG) == WRITE {
-            self.within_store(at, access, global);
-        }
-        let history = if global { &mut self.global } else { &mut block.shared };
-        let mut mark = Mark {
-            site: at.site.0,
-            clock: clocks.clock(at.warp),
-            sync: clocks.sync(at.warp),
-            lanes: 0,
-            block: at.block as u32,
-            warp: at.warp as u8,
-            bytes: 0,
-            kind,
+        let overlaps = kind & (WRITE | STRONG) == WRITE && self.within_store(at, access, global);
+        let mut mark = mark(at, kind, clocks);
+        let active = if kind & STRONG == 0 && !overlaps && access.bytes >= 4 {
+            self.certain(access, mark, clocks, block)
+        } else {
+            access.active
         };
-        for lane in lanes(access.active) {
+        let history = if global { &mut self.global } else { &mut block.shared };
+        for lane in lanes(active) {
             block.seen.clear();
             mark.lanes = 1 << lane;
             for (word, bytes) in words(access.addresses[lane], access.bytes) {
@@ -152,7 +162,7 @@ impl Races {
             }
         }
         let settled = clocks.settled(at.warp);
-        for lane in lanes(access.active) {
+        for lane in lanes(active) {
             mark.lanes = 1 << lane;
             for (word, bytes) in words(access.addresses[lane], access.bytes) {
                 mark.bytes = bytes;
@@ -178,18 +188,105 @@ impl Races {
         }
     }
 
-    /// Reports lanes of one store that write one byte.
-    fn within_store(&mut self, at: At, access: &Access<'_>, global: bool) {
+    /// Checks and adds the accesses of lanes that certainly race with nothing before. Returns the other lanes.
+    fn certain(&mut self, access: &Access<'_>, mark: Mark, clocks: &Clocks, block: &mut BlockRaces) -> u32 {
+        let settled = clocks.settled(mark.warp.into());
+        let history = if access.space == Space::Global { &mut self.global } else { &mut block.shared };
+        let words = u64::from(access.bytes / 4);
+        let mut left = 0;
+        for lane in lanes(access.active) {
+            let (word, mark) = (access.addresses[lane] >> 2, Mark { lanes: 1 << lane, bytes: 0xf, ..mark });
+            let is_ordered = |before: &Mark, next: &Mark| is_ordered(clocks, before, next);
+            if !history.add_run(word, Run::of_lanes(word, words), mark, settled, is_ordered) {
+                left |= 1 << lane;
+            }
+        }
+        left
+    }
+
+    /// Checks an access whose lanes are evenly spaced, within rows if there are such, and adds it: as
+    /// [`access`](Self::access) does.
+    pub(super) fn steady(
+        &mut self,
+        at: At,
+        access: &SteadyAccess,
+        rows: Option<Rows>,
+        clocks: &mut Clocks,
+        block: &mut BlockRaces,
+    ) {
+        let kind = match access.operation {
+            Operation::Load => READ,
+            _ => WRITE,
+        };
+        let mut left = access.active;
+        let is_plain = !access.strong
+            && matches!(access.operation, Operation::Load | Operation::Store)
+            && matches!(access.space, Space::Global | Space::Shared);
+        if is_plain && let Some(pieces) = Pieces::of(access, rows) {
+            let mark = mark(at, kind, clocks);
+            let settled = clocks.settled(at.warp);
+            let history = if access.space == Space::Global { &mut self.global } else { &mut block.shared };
+            left = 0;
+            for Piece { mut word, mut words, log, mut lanes, all } in pieces {
+                while words > 0 {
+                    let run = Run::from(word, words, log);
+                    let mark = Mark { lanes, bytes: 0xf, ..mark };
+                    let is_ordered = |before: &Mark, next: &Mark| is_ordered(clocks, before, next);
+                    if !history.add_run(word, run, mark, settled, is_ordered) {
+                        left |= all;
+                    }
+                    let passed = run.words();
+                    lanes = lanes.wrapping_shl((passed >> log) as u32);
+                    (word, words) = (word + passed, words - passed);
+                }
+            }
+        }
+        if left != 0 {
+            let addresses = access.addresses_in(rows);
+            self.access(at, &Access { active: left, ..access.with(&addresses) }, clocks, block);
+        }
+    }
+
+    /// Reports lanes of one store that write one byte; returns whether there are any.
+    fn within_store(&mut self, at: At, access: &Access<'_>, global: bool) -> bool {
         let Some((lane, other, address)) = overlap(access.addresses, access.active, access.bytes) else {
-            return;
+            return false;
         };
         let party = |lane| Party { block: at.block, warp: at.warp, lane, site: at.site, kind: WRITE };
         self.hazards.add(party(lane), party(other), global, address, false);
+        true
     }
 
     /// Returns the hazards in the order in which they were found.
     pub(super) fn hazards(&self) -> impl Iterator<Item = &FoundHazard> {
         self.hazards.found()
+    }
+}
+
+/// Returns the mark of a warp's next access, without lanes and bytes.
+fn mark(at: At, kind: u8, clocks: &Clocks) -> Mark {
+    Mark {
+        site: at.site.0,
+        clock: clocks.clock(at.warp),
+        sync: clocks.sync(at.warp),
+        lanes: 0,
+        block: at.block as u32,
+        warp: at.warp as u8,
+        bytes: 0,
+        kind,
+    }
+}
+
+/// Returns true if it is certain that an earlier access happens before the next one, whichever the lanes are.
+fn is_ordered(clocks: &Clocks, before: &Mark, next: &Mark) -> bool {
+    let (warp, other) = (u32::from(next.warp), u32::from(before.warp));
+    if before.block != next.block {
+        false
+    } else if warp == other {
+        let is_one_lane = next.lanes.is_power_of_two() && before.lanes == next.lanes;
+        before.sync < clocks.settled(warp) || is_one_lane
+    } else {
+        clocks.knows(warp, other, before.clock)
     }
 }
 

@@ -33,6 +33,14 @@ impl Memory {
         })
     }
 
+    /// Returns true if all of these bytes are of one allocation, and written if it is tracked.
+    pub fn is_initialised(&self, address: u64, bytes: u64) -> bool {
+        self.table().containing(address).is_some_and(|entry| {
+            entry.allocation.contains(address, bytes)
+                && (entry.rights & rights::TRACKED == 0 || self.shadow.all(address, bytes))
+        })
+    }
+
     /// Returns the offset of a tracked allocation's first unwritten byte and the number of unwritten bytes; None if
     /// there are none or it is not tracked.
     pub fn unwritten(&self, address: u64) -> Option<(u64, u64)> {

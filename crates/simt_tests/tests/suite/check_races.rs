@@ -1,6 +1,7 @@
 //! racecheck by synthetic events: who is ordered behind whom, and what is a hazard.
 
 use crate::check_events::{Events, GLOBAL, SHARED};
+use proptest::prelude::*;
 use simt::check::{Check, Finding, FindingKind, Hazard, Severity};
 use simt::observe::Operation::{Atomic, Load, Reduction, Store};
 
@@ -321,4 +322,81 @@ fn a_kernel_without_hazards_stays_silent_over_many_rounds() {
         events.barrier(0, ALL);
     }
     assert_eq!(races(events), []);
+}
+
+/// Something that a warp does, or its block.
+#[derive(Clone, Debug)]
+enum Event {
+    /// A load or a store by these lanes, at a word for each.
+    Access {
+        store: bool,
+        lanes: u32,
+        words: Words,
+    },
+    Barrier,
+    WarpBarrier(u32),
+    Fence,
+}
+
+/// The word of each lane.
+#[derive(Clone, Copy, Debug)]
+enum Words {
+    Even { first: u64, step: i64 },
+    Rows { first: u64, step: u64, pitch: u64 },
+    Scattered(u64),
+}
+
+impl Words {
+    fn of(self, lane: u64) -> u64 {
+        match self {
+            Self::Even { first, step } => (first as i64 + 128 + lane as i64 * step) as u64,
+            Self::Rows { first, step, pitch } => first + lane % 16 * step + lane / 16 * pitch,
+            Self::Scattered(seed) => (seed ^ lane).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58,
+        }
+    }
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let step = prop_oneof![Just(1), Just(1), Just(1), Just(0), Just(-1), Just(2), Just(33)];
+    let words = prop_oneof![
+        4 => (0..40_u64, step).prop_map(|(first, step)| Words::Even { first, step }),
+        3 => (128..170_u64, 0..2_u64, prop_oneof![Just(0), Just(16), Just(20), Just(33)])
+            .prop_map(|(first, step, pitch)| Words::Rows { first, step, pitch }),
+        1 => (0..1000_u64).prop_map(Words::Scattered),
+    ];
+    let lanes = prop_oneof![6 => Just(u32::MAX), 1 => Just(0x00ff_ff00), 1 => any::<u32>()];
+    prop_oneof![
+        8 => (any::<bool>(), lanes, words)
+            .prop_map(|(store, lanes, words)| Event::Access { store, lanes, words }),
+        3 => Just(Event::Barrier),
+        1 => prop_oneof![Just(u32::MAX), any::<u32>()].prop_map(Event::WarpBarrier),
+        1 => Just(Event::Fence),
+    ]
+}
+
+proptest! {
+    /// Accesses of words are taken in runs where that is certain to find nothing, those of half words one by one; both
+    /// find the same.
+    #[test]
+    fn runs_of_words_find_what_words_find(events in prop::collection::vec((0..2_u64, 0..2_u32, event()), 1..40)) {
+        let run = |bytes| {
+            let mut seen = racecheck();
+            for (site, (block, warp, event)) in events.iter().enumerate() {
+                match *event {
+                    Event::Access { store, lanes, words } => {
+                        let (space, operation) =
+                            (if site % 3 == 0 { GLOBAL } else { SHARED }, if store { Store } else { Load });
+                        seen.some(lanes).access(
+                            *block, *warp, site as u32 + 1, space, operation, bytes, |lane| words.of(lane) * 4,
+                        );
+                    }
+                    Event::Barrier => seen.barrier(*block, ALL),
+                    Event::WarpBarrier(lanes) => seen.warp_barrier(*block, *warp, lanes),
+                    Event::Fence => seen.fence(*block, *warp),
+                }
+            }
+            races(seen)
+        };
+        prop_assert_eq!(run(4), run(2));
+    }
 }
