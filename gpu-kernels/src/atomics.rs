@@ -113,7 +113,7 @@ pub fn atomics_global_fetch_u32(
 )]
 pub fn global_cas<T: Counter>(thread: Thread, counters: Atomics<T, N>, addresses: u32, repeats: u32) {
     if let Some(counter) = counters.at(thread.number() & (addresses as usize - 1)) {
-        (0..repeats).for_each(|_| add_by_swaps(&thread, counter));
+        add_all_by_swaps(&thread, counter, repeats);
     }
 }
 
@@ -263,7 +263,7 @@ pub fn shared_cas<T: Counter>(
     let tile = block.open(tile);
     block.each(|thread| {
         if let Some(counter) = tile.at((thread.x() & (addresses - 1)) as usize) {
-            (0..repeats).for_each(|_| add_by_swaps(thread, counter));
+            add_all_by_swaps(thread, counter, repeats);
         }
     });
     let tile = block.sync(tile);
@@ -296,6 +296,23 @@ pub fn atomics_shared_match_u32(
     }
     let tile = block.sync(tile);
     block.each(|thread| results.put(thread.own(), tile.get(thread.x() as usize).unwrap_or(0)));
+}
+
+/// Adds one by compare-and-swap, so many times.
+///
+/// The compiler does not know how many are left, and keeps one loop. Unrolled, lanes that are done with different copies of it
+/// would not meet again, and each copy would take the memory's time by itself.
+#[inline(always)]
+fn add_all_by_swaps<S: AlongX, T: Counter, M: Memory>(
+    thread: &Thread<S>,
+    counter: Atomic<'_, T, M>,
+    repeats: u32,
+) {
+    let mut left = repeats;
+    while left > 0 {
+        add_by_swaps(thread, counter);
+        left = opaque(left) - 1;
+    }
 }
 
 /// Adds one by compare-and-swap.
