@@ -88,6 +88,7 @@
 mod counters;
 mod link;
 mod partitions;
+mod peer;
 mod time;
 pub mod unified;
 mod unknown;
@@ -98,5 +99,6 @@ pub use link::{
     look_up_seconds,
 };
 pub use partitions::PartitionTraffic;
+pub use peer::PeerLink;
 pub use time::{LaunchTime, Level};
 pub use unknown::Unknown;
