@@ -22,7 +22,7 @@ pub(super) fn residence(point: &Point, counted: Option<(&LaunchCounters, u64)>, 
 fn is_with_host(point: &Point) -> bool {
     let factor = point.parameters.more.get("factor").and_then(serde_json::Value::as_f64);
     let is_with_host = |buffer: &Buffer| match buffer.place {
-        Place::Device | Place::Managed(Placement::Prefetched) => false,
+        Place::Device | Place::Peer(_) | Place::Managed(Placement::Prefetched) => false,
         Place::Pinned
         | Place::WriteCombined
         | Place::Pageable

@@ -1,0 +1,45 @@
+//! The finding of `link`.
+
+use super::{fastest, rate, sentence};
+use record::{Language, Record};
+
+/// What the links to the other cards and to the host carry, in one direction and in both.
+pub(in super::super) fn link(rows: &[&Record]) -> Option<String> {
+    let counts = |row: &&Record| row.verified && row.language != Language::CudaCpp && row.gb_per_s.is_some();
+    let rows: Vec<&Record> = rows.iter().copied().filter(counts).collect();
+    let largest = rows.iter().map(|row| row.parameters.bytes).max();
+    let text = |row: &Record, name: &str| {
+        row.parameters.more.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_string()
+    };
+    let of = |ways: &str, with_host: bool| -> Vec<&Record> {
+        let is = |row: &&Record| {
+            let host = text(row, "from") == "host" || text(row, "to") == "host";
+            Some(row.parameters.bytes) == largest && text(row, "ways") == ways && host == with_host
+        };
+        rows.iter().copied().filter(is).collect()
+    };
+    let both = |one: &Record, with_host| {
+        let both = fastest(of("both", with_host))?;
+        Some(format!("{:.0} both ways, {:.2} times as much", rate(both), rate(both) / rate(one)))
+    };
+    let told = |one: &Record, with_host| {
+        let more = both(one, with_host).map(|both| format!(" and {both}")).unwrap_or_default();
+        format!("{:.0} GB/s one way{more}", rate(one))
+    };
+    let (peer, host) = (fastest(of("one", false)), fastest(of("one", true)));
+    let between = peer.map(|peer| {
+        let slowest = of("one", false).into_iter().map(rate).fold(f64::INFINITY, f64::min);
+        let spread = if slowest < 0.9 * rate(peer) {
+            format!(" (the slowest pair {slowest:.0})")
+        } else {
+            String::new()
+        };
+        format!("the link between cards carries {}{spread}", told(peer, false))
+    });
+    let with_host = host.map(|host| {
+        let times = peer.map(|peer| format!(", {:.1} times less", rate(peer) / rate(host)));
+        let times = times.filter(|_| peer.is_some_and(|peer| rate(peer) > rate(host))).unwrap_or_default();
+        format!("the host link carries {}{times}", told(host, true))
+    });
+    sentence([between, with_host])
+}

@@ -1,0 +1,93 @@
+//! `link` on simulated cards: every pair verified, with the times of the card's links.
+
+use crate::support::{
+    coalesce,
+    outcome::{Outcome, outcome},
+};
+use serde_json::Value;
+
+/// A row's ends and ways, and its GB/s.
+fn row(record: &Value) -> (String, f64) {
+    let text = |name: &str| record["parameters"][name].as_str().unwrap_or_default().to_string();
+    assert_eq!(record["verified"], true, "{record}");
+    let pair = format!("{} > {}, {}", text("from"), text("to"), text("ways"));
+    (pair, record["gb_per_s"].as_f64().expect("a rate"))
+}
+
+fn rows(device: &str) -> (Vec<(String, f64)>, String) {
+    let few = ["run", "link", "--bytes", "4MiB", "--format", "json", "--device", device];
+    let Outcome { status, out, err } = outcome(&mut coalesce(&few));
+    assert_eq!(status, Some(0), "{err}");
+    let records = out.lines().map(|line| serde_json::from_str(line).expect("a record"));
+    (records.map(|record: Value| row(&record)).collect(), err)
+}
+
+/// GB/s of 4 MiB that take a latency and then move at this rate.
+fn rate(latency_us: f64, gb_per_s: f64) -> f64 {
+    let bytes = f64::from(4 << 20);
+    bytes / (latency_us * 1e3 + bytes / gb_per_s)
+}
+
+#[test]
+fn two_cards_have_the_whole_matrix() {
+    let (rows, err) = rows("sim:h200x2");
+    let host = rate(10.0, 55.4);
+    let link = rate(5.0, 384.0);
+    let expected = [
+        ("host > card 0, one", host),
+        ("card 0 > host, one", host),
+        ("host > card 0, both", 2.0 * host),
+        ("card 1 > card 0, one", link),
+        ("card 0 > card 1, one", link),
+        ("card 0 > card 1, both", link * 727.0 / 384.0),
+        ("host > card 1, one", host),
+        ("card 1 > host, one", host),
+        ("host > card 1, both", 2.0 * host),
+        ("card 0 > card 1, one", link),
+        ("card 1 > card 0, one", link),
+        ("card 0 > card 1, both", link * 727.0 / 384.0),
+    ];
+    assert_eq!(rows.len(), expected.len());
+    for ((pair, found), (known, wanted)) in rows.iter().zip(expected) {
+        assert_eq!(pair, known);
+        assert!((found / wanted - 1.0).abs() < 1e-3, "{pair}: {found}, and {wanted}");
+    }
+    assert!(!err.contains("note: link"), "{err}");
+}
+
+#[test]
+fn one_card_says_what_is_left_out() {
+    let (rows, err) = rows("sim:h200");
+    let pairs: Vec<&str> = rows.iter().map(|(pair, _)| pair.as_str()).collect();
+    assert_eq!(pairs, ["host > card 0, one", "card 0 > host, one", "host > card 0, both"]);
+    assert_eq!(
+        err.matches("note: link: the driver shows one card, so pairs of cards are left out").count(),
+        1,
+        "{err}"
+    );
+}
+
+#[test]
+fn cards_without_a_link_copy_by_way_of_the_host() {
+    let (rows, err) = rows("sim:v100x2");
+    assert!(err.contains("note: link: card 0 cannot access the memory of card 1, so copies"), "{err}");
+    let (pair, found) = &rows[3];
+    assert_eq!(pair, "card 1 > card 0, one");
+    // Two host links one after the other: 30 us and 12.35 GB/s each.
+    let wanted = rate(60.0, 12.35 / 2.0);
+    assert!((found / wanted - 1.0).abs() < 1e-3, "{found}, and {wanted}");
+}
+
+#[test]
+fn the_rows_of_all_cards_stand_in_one_table() {
+    let few = ["run", "link", "--bytes", "64KiB", "--device", "sim:h200x3"];
+    let Outcome { status, out, err } = outcome(coalesce(&few).env("COLUMNS", "160"));
+    assert_eq!(status, Some(0), "{err}");
+    for pair in [
+        "from card 0, to card 1, ways one",
+        "from card 2, to card 1, ways one",
+        "from host, to card 2, ways both",
+    ] {
+        assert_eq!(out.lines().filter(|line| line.contains(pair)).count(), 1, "{pair} in {out}");
+    }
+}
