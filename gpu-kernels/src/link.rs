@@ -1,4 +1,4 @@
-//! # Link: copies between cards
+//! # Link: another card's memory
 //!
 //! The cards of a machine reach each other's memory over a link: NVLink, or PCIe. A copy of `V` bytes takes `T = a + V / b`, as
 //! one over the host link does, with the `b` of this link: an H200 has 18 links of NVLink 4 at 26.6 GB/s, of which copies reach
@@ -9,3 +9,9 @@
 //!
 //! What a copy needs for that is *peer access*: the driver maps the memory of one card into the address space of the other. Two
 //! cards without a common link have none. A copy between them goes by way of the host, over two host links one after the other.
+//!
+//! With peer access a kernel reads and writes the other card's memory by its address, as if it were its own. This lesson runs the
+//! kernels of `copy`, `offset` and `stride` so. A request still moves whole sectors of 32 bytes, and now each of them crosses the
+//! link: its own L2 does not keep another card's data. A warp that is misaligned by an element moves a fifth sector for four, and
+//! at a stride of 8 elements of 4 bytes each lane takes a sector, of which it uses an eighth. What a stride wastes in device
+//! memory it wastes on a link that is a tenth as wide.

@@ -1,8 +1,11 @@
-//! `link`: copies between cards, and between host and card, in one direction and in both at once. What to expect is in
-//! gpu-kernels' `link.rs`.
+//! `link`: copies between cards, and between host and card, in one direction and in both at once; and kernels on another
+//! card's memory. What to expect is in gpu-kernels' `link.rs`.
 //!
 //! A run has the pairs that its device is part of: with `--device cuda:all` or `sim:h200x2`, each card's run adds its own,
-//! and together they are the whole matrix. A pair of cards is then measured twice, from either end.
+//! and together they are the whole matrix. A pair of cards is then measured twice, from either end. Kernels run on the
+//! memory of the next card alone.
+
+mod kernels;
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, Handing, KernelInfo, NO_LAUNCH, Place, Point, Precision,
@@ -64,12 +67,13 @@ impl Experiment for Link {
     }
 
     fn summary(&self) -> &'static str {
-        "copies between cards, and between host and card, in one direction and in both at once"
+        "copies between cards and with the host, one way and both ways, and kernels on another card's memory"
     }
 
     fn reading(&self) -> &'static str {
         "GB/s count the bytes that cross the link, once for each direction. Each row is a pair: a copy from one to the other, \
-         or (ways: both) that copy and one back at the same time. Copies are queued on the run's card."
+         or (ways: both) that copy and one back at the same time. Copies are queued on the run's card, and kernels run there: \
+         copy_scalar and copy_vector read or write the other card's memory, offset and stride update it."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -77,7 +81,7 @@ impl Experiment for Link {
     }
 
     fn picture(&self) -> Picture {
-        Picture::Bars { by: &["from", "to", "ways"] }
+        Picture::Bars { by: &["from", "to", "ways", "memory", "offset", "stride"] }
     }
 
     fn finding(&self) -> fn(&[&Record]) -> Option<String> {
@@ -85,20 +89,22 @@ impl Experiment for Link {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["bytes"]
+        &["bytes", "block"]
     }
 
     fn kernels(&self) -> Vec<KernelInfo> {
-        Vec::new()
+        kernels::infos()
     }
 
     fn driver_work(&self) -> Option<&'static str> {
         Some(DRIVER)
     }
 
-    /// An element of the pattern.
-    fn unit(&self, _: &Request) -> u64 {
-        Precision::F32.size()
+    /// A block of the widest kernel, since one thread has one element and the kernels check no bounds; of copies alone an
+    /// element of the pattern.
+    fn unit(&self, request: &Request) -> u64 {
+        let kernels = kernels::infos().iter().any(|kernel| request.wants(kernel.name));
+        if kernels { u64::from(request.block).max(1) * kernels::WIDEST } else { Precision::F32.size() }
     }
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
@@ -116,12 +122,13 @@ impl Experiment for Link {
             (_, Scale::Quick) => vec![SIZE],
             (_, Scale::Full) => SIZES.to_vec(),
         };
+        let neighbours = device::neighbours(device.ordinal);
         let wanted = request.wants(DRIVER);
-        Ok(if wanted {
-            matrix(device.ordinal, &device::neighbours(device.ordinal), &sizes)
-        } else {
-            Vec::new()
-        })
+        let mut points = if wanted { matrix(device.ordinal, &neighbours, &sizes) } else { Vec::new() };
+        if let Some(other) = kernels::next(device.ordinal, &neighbours) {
+            points.extend(kernels::points(request, device, other)?);
+        }
+        Ok(points)
     }
 }
 
@@ -133,13 +140,16 @@ fn notes(device: &DeviceInfo, neighbours: &[Neighbour]) -> Vec<String> {
             Backend::Measured => "; `--device sim:h200x2` simulates two",
             Backend::Modelled => "; two of a kind are written like `--device sim:h200x2`",
         };
-        notes.push(format!("link: the driver shows one card, so pairs of cards are left out{advice}"));
+        notes.push(format!(
+            "link: the driver shows one card, so pairs of cards and kernels on another card's memory are left out{advice}"
+        ));
     }
     let strangers = neighbours.iter().filter(|card| !card.accessible);
     let strangers: Vec<String> = strangers.map(|card| End::Card(card.ordinal).name()).collect();
     if !strangers.is_empty() {
         notes.push(format!(
-            "link: card {} cannot access the memory of {}, so copies between them go by way of the host",
+            "link: card {} cannot access the memory of {}, so copies between them go by way of the \
+             host, and no kernel of one runs on memory of the other",
             device.ordinal,
             strangers.join(", ")
         ));
@@ -272,14 +282,16 @@ mod tests {
         assert_eq!(
             notes(&h200(), &[]),
             [
-                "link: the driver shows one card, so pairs of cards are left out; `--device sim:h200x2` simulates two"
+                "link: the driver shows one card, so pairs of cards and kernels on another card's memory are left out; \
+                 `--device sim:h200x2` simulates two"
             ]
         );
         assert!(notes(&h200(), &cards([1, 2], &[1, 2])).is_empty());
         assert_eq!(
             notes(&h200(), &cards([1, 2, 3], &[2])),
             [
-                "link: card 0 cannot access the memory of card 1, card 3, so copies between them go by way of the host"
+                "link: card 0 cannot access the memory of card 1, card 3, so copies between them go by way of the host, and no \
+                 kernel of one runs on memory of the other"
             ]
         );
     }

@@ -15,7 +15,8 @@ fn row(record: &Value) -> (String, f64) {
 }
 
 fn rows(device: &str) -> (Vec<(String, f64)>, String) {
-    let few = ["run", "link", "--bytes", "4MiB", "--format", "json", "--device", device];
+    let few =
+        ["run", "link", "--kernel", "link_driver", "--bytes", "4MiB", "--format", "json", "--device", device];
     let Outcome { status, out, err } = outcome(&mut coalesce(&few));
     assert_eq!(status, Some(0), "{err}");
     let records = out.lines().map(|line| serde_json::from_str(line).expect("a record"));
@@ -61,7 +62,7 @@ fn one_card_says_what_is_left_out() {
     let pairs: Vec<&str> = rows.iter().map(|(pair, _)| pair.as_str()).collect();
     assert_eq!(pairs, ["host > card 0, one", "card 0 > host, one", "host > card 0, both"]);
     assert_eq!(
-        err.matches("note: link: the driver shows one card, so pairs of cards are left out").count(),
+        err.matches("note: link: the driver shows one card, so pairs of cards and kernels").count(),
         1,
         "{err}"
     );
@@ -90,4 +91,41 @@ fn the_rows_of_all_cards_stand_in_one_table() {
     ] {
         assert_eq!(out.lines().filter(|line| line.contains(pair)).count(), 1, "{pair} in {out}");
     }
+}
+
+#[test]
+fn kernels_move_sectors_over_the_link() {
+    let few = ["run", "link", "--kernel", "copy_scalar,copy_vector,offset_f32,stride_f32", "--bytes", "1MiB"];
+    let Outcome { status, out, err } =
+        outcome(coalesce(&few).args(["--format", "json", "--device", "sim:h200x2"]));
+    assert_eq!(status, Some(0), "{err}");
+    let records: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+    assert_eq!(records.len(), 2 * (4 + 4 + 6));
+    for record in &records {
+        assert_eq!((&record["verified"], &record["residence"]), (&true.into(), &"peer".into()), "{record}");
+    }
+    let sectors = |kernel: &str, name: &str, value: Value| {
+        let of = |record: &&Value| record["kernel"] == kernel && record["parameters"][name] == value;
+        let link = &records.iter().find(of).expect("a row")["counters"]["link"];
+        ["peer_sectors_read", "peer_sectors_written"].map(|count| link[count].as_u64().unwrap_or(0))
+    };
+    // 1 MiB is 32768 sectors.
+    assert_eq!(sectors("copy_scalar", "from", "card 1".into()), [32_768, 0]);
+    assert_eq!(sectors("copy_vector", "from", "card 0".into()), [0, 32_768]);
+    assert_eq!(sectors("offset_f32", "offset", 8.into()), [32_768, 32_768]);
+    // A block of 256 lanes has one sector more where it is misaligned.
+    assert_eq!(sectors("offset_f32", "offset", 1.into()), [32_768 + 1024; 2]);
+    for (stride, times) in [(1, 1), (2, 2), (8, 8), (32, 8)] {
+        assert_eq!(sectors("stride_f32", "stride", stride.into()), [times * 32_768; 2], "{stride}");
+    }
+    // 32 bytes for each sector at 384 GB/s, and 5.6% more since both directions are busy.
+    let record = records.iter().find(|record| record["parameters"]["stride"] == 32).expect("a row");
+    let wanted = f64::from(8 << 20) / 384e3 * (2.0 * 384.0 / 727.0);
+    let us = 1e3 * record["time_ms"]["median"].as_f64().expect("a time");
+    assert!((us / wanted - 1.0).abs() < 0.05, "{us} us, and {wanted}");
+    assert!(
+        record["explanation"]
+            .as_str()
+            .is_some_and(|text| text.ends_with("bound by the link between the cards"))
+    );
 }

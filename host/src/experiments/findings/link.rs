@@ -1,6 +1,6 @@
 //! The finding of `link`.
 
-use super::{fastest, rate, sentence};
+use super::{fastest, percent, rate, sentence};
 use record::{Language, Record};
 
 /// What the links to the other cards and to the host carry, in one direction and in both.
@@ -41,5 +41,32 @@ pub(in super::super) fn link(rows: &[&Record]) -> Option<String> {
         let times = times.filter(|_| peer.is_some_and(|peer| rate(peer) > rate(host))).unwrap_or_default();
         format!("the host link carries {}{times}", told(host, true))
     });
-    sentence([between, with_host])
+    sentence([between, with_host, kernels(&rows), stride(&rows)])
+}
+
+/// What kernels reach that read or write another card's memory with the widest access.
+fn kernels(rows: &[&Record]) -> Option<String> {
+    let copies = || rows.iter().copied().filter(|row| row.parameters.more.contains_key("width"));
+    let read = fastest(copies().filter(|row| row.bytes.written == 0))?;
+    let written = fastest(copies().filter(|row| row.bytes.read == 0))?;
+    Some(format!(
+        "kernels read another card's memory at {:.0} GB/s and write it at {:.0}",
+        rate(read),
+        rate(written)
+    ))
+}
+
+/// What is left at a stride at which each lane takes a sector.
+fn stride(rows: &[&Record]) -> Option<String> {
+    let at = |stride: u64| {
+        let is = |row: &&&Record| {
+            row.parameters.more.get("stride").and_then(serde_json::Value::as_u64) == Some(stride)
+        };
+        rows.iter().find(is).copied()
+    };
+    let (near, far) = (at(1)?, at(8)?);
+    Some(format!(
+        "at a stride of 8 they update it at {} of the rate of a stride of 1",
+        percent(rate(far) / rate(near))
+    ))
 }

@@ -532,7 +532,7 @@ fn links_are_told_by_pairs() {
         let row = Record { language: Language::Driver, ..row };
         row.with("from", source).with("to", destination).with("ways", ways)
     };
-    let rows = [
+    let copies = [
         of("host", "card 0", "one", 55.0),
         of("card 0", "host", "one", 54.0),
         of("host", "card 0", "both", 99.0),
@@ -541,14 +541,31 @@ fn links_are_told_by_pairs() {
         of("card 0", "card 1", "both", 727.0),
     ];
     assert_eq!(
-        found("link", &rows).as_deref(),
+        found("link", &copies).as_deref(),
         Some(
             "The link between cards carries 384 GB/s one way and 727 both ways, 1.89 times as much (the slowest pair 300); the \
              host link carries 55 GB/s one way and 99 both ways, 1.80 times as much, 7.0 times less."
         )
     );
+    let copied = |read, written, gb_per_s| {
+        let row = row("copy_vector", gb_per_s).with("width", 16);
+        Record { bytes: BytesMoved { read, written, footprint: 2 }, ..row }
+    };
+    let rows = [
+        copied(1, 0, 350.0),
+        copied(0, 1, 360.0),
+        row("stride_f32", 700.0).with("stride", 1),
+        row("stride_f32", 84.0).with("stride", 8),
+    ];
+    assert_eq!(
+        found("link", &rows).as_deref(),
+        Some(
+            "Kernels read another card's memory at 350 GB/s and write it at 360; at a stride of 8 they update it at 12% of the \
+             rate of a stride of 1."
+        )
+    );
     let alone = "The host link carries 55 GB/s one way and 99 both ways, 1.80 times as much.";
-    assert_eq!(found("link", &rows[..3]).as_deref(), Some(alone));
+    assert_eq!(found("link", &copies[..3]).as_deref(), Some(alone));
 }
 
 #[test]
