@@ -12,6 +12,9 @@
 //!
 //! With peer access a kernel reads and writes the other card's memory by its address, as if it were its own. This lesson runs the
 //! kernels of `copy`, `offset` and `stride` so. A request still moves whole sectors of 32 bytes, and now each of them crosses the
-//! link: its own L2 does not keep another card's data. A warp that is misaligned by an element moves a fifth sector for four, and
-//! at a stride of 8 elements of 4 bytes each lane takes a sector, of which it uses an eighth. What a stride wastes in device
-//! memory it wastes on a link that is a tenth as wide.
+//! link: the L2 of the kernel's card does not keep another card's data. A warp that is misaligned by an element requests a fifth
+//! sector for four, and at a stride of 8 elements of 4 bytes each lane takes a sector, of which it uses an eighth. What a stride
+//! wastes in device memory it wastes on a link that is a twelfth as wide.
+//!
+//! A load over the link takes longer than one from the card's own memory. `chase_l2` of `latency` measures it, along a chain of
+//! addresses in the other card's memory.

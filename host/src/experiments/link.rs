@@ -73,7 +73,8 @@ impl Experiment for Link {
     fn reading(&self) -> &'static str {
         "GB/s count the bytes that cross the link, once for each direction. Each row is a pair: a copy from one to the other, \
          or (ways: both) that copy and one back at the same time. Copies are queued on the run's card, and kernels run there: \
-         copy_scalar and copy_vector read or write the other card's memory, offset and stride update it."
+         copy_scalar and copy_vector read or write the other card's memory, offset and stride update it, and one thread of chase_l2 follows a chain \
+         of addresses through it, for the latency of a load."
     }
 
     fn articles(&self) -> &'static [Article] {

@@ -129,3 +129,15 @@ fn kernels_move_sectors_over_the_link() {
             .is_some_and(|text| text.ends_with("bound by the link between the cards"))
     );
 }
+
+#[test]
+fn a_chain_takes_the_latency_of_the_other_card() {
+    let few = ["run", "link", "--kernel", "chase_l2", "--format", "json", "--device", "sim:h200x2"];
+    let Outcome { status, out, err } = outcome(&mut coalesce(&few));
+    assert_eq!(status, Some(0), "{err}");
+    let record: Value = serde_json::from_str(out.lines().next().expect("a row")).expect("a record");
+    assert_eq!((&record["verified"], &record["parameters"]["memory"]), (&true.into(), &"card 1".into()));
+    // That of the card's description.
+    let ns = record["ns_per_operation"].as_f64().expect("a latency");
+    assert!((ns / 1000.0 - 1.0).abs() < 0.02, "{ns}");
+}

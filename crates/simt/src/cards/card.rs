@@ -145,6 +145,8 @@ card! {
     peer_link_both_gb_per_s: f64,
     /// Fixed time of a copy to a peer, in microseconds.
     peer_link_latency_us: f64,
+    /// Latency in nanoseconds of a load from a peer's memory; 0 without access to it.
+    peer_load_ns: f64,
     /// Calibration: the driver's time on the host to fault in a page of 64 KiB of managed memory, in microseconds,
     /// beside [the batch and the link](crate::model::unified).
     fault_page_us: f64,
@@ -280,6 +282,7 @@ impl Card {
             ("peer_link_gb_per_s", self.peer_link_gb_per_s),
             ("peer_link_both_gb_per_s", self.peer_link_both_gb_per_s),
             ("peer_link_latency_us", self.peer_link_latency_us),
+            ("peer_load_ns", self.peer_load_ns),
             ("fault_page_us", self.fault_page_us),
             ("fault_piece_us", self.fault_piece_us),
             ("launch_us", self.launch_us),
@@ -309,6 +312,12 @@ impl Card {
             return refuse(
                 &["peer_link_both_gb_per_s", "peer_link_gb_per_s"],
                 format!("{both} GB/s is not between once and twice the {one} GB/s of one direction"),
+            );
+        }
+        if one > 0.0 && self.peer_load_ns == 0.0 {
+            return refuse(
+                &["peer_load_ns", "peer_link_gb_per_s"],
+                "a link to peers needs the latency of a load over it".to_owned(),
             );
         }
         if let Some(value) = self.chain_clocks.iter().find(|value| !(value.is_finite() && **value >= 0.0)) {

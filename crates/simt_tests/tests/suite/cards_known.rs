@@ -154,6 +154,10 @@ fn bad_card_files_are_refused_with_the_line_and_the_reason() {
         ("launch_us = -2", "card file, line 3: launch_us: -2 is not 0 or more"),
         ("warp_threads = 64", "card file, line 3: warp_threads: 64 lanes a warp: all cards have 32"),
         (
+            "peer_load_ns = 0.0",
+            "card file, line 3: peer_load_ns: a link to peers needs the latency of a load over it",
+        ),
+        (
             "peer_link_both_gb_per_s = 300.0",
             "card file, line 3: peer_link_both_gb_per_s: 300 GB/s is not between once and twice the 384 GB/s of one direction",
         ),

@@ -6,6 +6,7 @@ use record::{Language, Record};
 /// What the links to the other cards and to the host carry, in one direction and in both.
 pub(in super::super) fn link(rows: &[&Record]) -> Option<String> {
     let counts = |row: &&Record| row.verified && row.language != Language::CudaCpp && row.gb_per_s.is_some();
+    let all = rows;
     let rows: Vec<&Record> = rows.iter().copied().filter(counts).collect();
     let largest = rows.iter().map(|row| row.parameters.bytes).max();
     let text = |row: &Record, name: &str| {
@@ -41,7 +42,7 @@ pub(in super::super) fn link(rows: &[&Record]) -> Option<String> {
         let times = times.filter(|_| peer.is_some_and(|peer| rate(peer) > rate(host))).unwrap_or_default();
         format!("the host link carries {}{times}", told(host, true))
     });
-    sentence([between, with_host, kernels(&rows), stride(&rows)])
+    sentence([between, with_host, kernels(&rows), stride(&rows), latency(all)])
 }
 
 /// What kernels reach that read or write another card's memory with the widest access.
@@ -69,4 +70,11 @@ fn stride(rows: &[&Record]) -> Option<String> {
         "at a stride of 8 they update it at {} of the rate of a stride of 1",
         percent(rate(far) / rate(near))
     ))
+}
+
+/// The latency of a load from another card's memory, by the longest chain.
+fn latency(rows: &[&Record]) -> Option<String> {
+    let chains = rows.iter().filter(|row| row.verified && row.parameters.more.contains_key("footprint"));
+    let longest = chains.max_by_key(|row| row.parameters.bytes)?;
+    Some(format!("a load from it takes {:.0} ns", longest.ns_per_operation?))
 }

@@ -556,12 +556,13 @@ fn links_are_told_by_pairs() {
         copied(0, 1, 360.0),
         row("stride_f32", 700.0).with("stride", 1),
         row("stride_f32", 84.0).with("stride", 8),
+        Record { ns_per_operation: Some(950.0), ..row("chase_l2", 1.0).with("footprint", 4 << 20) },
     ];
     assert_eq!(
         found("link", &rows).as_deref(),
         Some(
             "Kernels read another card's memory at 350 GB/s and write it at 360; at a stride of 8 they update it at 12% of the \
-             rate of a stride of 1."
+             rate of a stride of 1; a load from it takes 950 ns."
         )
     );
     let alone = "The host link carries 55 GB/s one way and 99 both ways, 1.80 times as much.";

@@ -1,17 +1,18 @@
-//! Kernels of `copy`, `offset` and `stride` on another card's memory.
+//! Kernels of `copy`, `offset`, `stride` and `latency` on another card's memory.
 
 use super::{End, Link};
 use crate::{
     device::{Backend, DeviceInfo, Neighbour},
     experiments::{
         Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Scale, Work,
-        coalescing::incremented, copy, covering, touched_bytes,
+        coalescing::incremented, copy, covering, latency, touched_bytes,
     },
 };
 use anyhow::Result;
 use gpu_kernels::{
     coalescing::{offset_f32, stride_f32},
     copy::{copy_scalar, copy_vector},
+    unchecked::latency::chase_l2,
 };
 use record::Parameters;
 
@@ -32,9 +33,15 @@ const COPIES: [KernelInfo; 2] = [KernelInfo::of::<copy_scalar>(), KernelInfo::of
 const OFFSET: KernelInfo = KernelInfo::of::<offset_f32>();
 const STRIDE: KernelInfo = KernelInfo::of::<stride_f32>();
 
+const CHASE: KernelInfo = KernelInfo::of::<chase_l2>();
+
+/// Bytes of a chain of loads: more lines than a launch loads twice, and of a full run also more than any L2 holds.
+const CHAIN: u64 = 4 << 20;
+const LONG_CHAIN: u64 = 256 << 20;
+
 /// Every kernel that runs on another card's memory.
 pub(super) fn infos() -> Vec<KernelInfo> {
-    [&COPIES[..], &[OFFSET, STRIDE]].concat()
+    [&COPIES[..], &[OFFSET, STRIDE, CHASE]].concat()
 }
 
 /// The card whose memory kernels access: the next accessible one after this card, in the order of their numbers.
@@ -77,6 +84,18 @@ pub(super) fn points(request: &Request, device: &DeviceInfo, other: u32) -> Resu
             };
             let point = incrementing(bytes, [start, step], request.block, device, other, work)?;
             points.push(Point { parameters: point.parameters.with(swept, value), ..point });
+        }
+    }
+    if request.wants(CHASE.name) {
+        let footprints = match (request.scale, device.backend()) {
+            (Scale::Small, _) => vec![SMALL],
+            (Scale::Full, Backend::Measured) => vec![CHAIN, LONG_CHAIN],
+            _ => vec![CHAIN],
+        };
+        for footprint in footprints {
+            let point = latency::through(Place::Peer(other), footprint, request.scale, device)?;
+            let parameters = point.parameters.with("memory", End::Card(other).name());
+            points.push(Point { experiment: Link.name(), parameters, ..point });
         }
     }
     Ok(points)
@@ -168,14 +187,15 @@ mod tests {
     #[test]
     fn kernels_read_and_write_the_other_card() {
         let points = points(&experiments::tests::request(), &h200(), 1).expect("it is a valid request");
-        assert_eq!(points.len(), 4 + OFFSETS.len() + STRIDES.len());
+        assert_eq!(points.len(), 4 + OFFSETS.len() + STRIDES.len() + 1);
         let places = |point: &Point| point.buffers.iter().map(|buffer| buffer.place).collect::<Vec<_>>();
         assert_eq!(places(&points[0]), [Place::Peer(1), Place::Device]);
         assert_eq!(places(&points[3]), [Place::Device, Place::Peer(1)]);
         let moved: Vec<_> = points[..4].iter().map(|point| (point.bytes.read, point.bytes.written)).collect();
         assert_eq!(moved, [(1 << 20, 0), (0, 1 << 20), (1 << 20, 0), (0, 1 << 20)]);
         assert_eq!((points[0].shape.grid[0], points[2].shape.grid[0]), (1024, 256));
-        let last = &points[points.len() - 1];
+        let [.., last, chain] = &points[..] else { panic!("there are several") };
+        assert_eq!((chain.experiment, places(chain)), ("link", vec![Place::Device, Place::Peer(1)]));
         assert_eq!((last.buffers[0].bytes, last.buffers[0].place), (32 << 20, Place::Peer(1)));
         assert_eq!(last.parameters.more["stride"], 32);
     }
