@@ -344,3 +344,30 @@ fn memory_of_a_peer_is_allocated_beside_the_current_context() {
     }
     assert!(ext::Peer::open(9).is_err());
 }
+
+#[test]
+fn memory_stays_while_one_context_may_access_it() {
+    let peer = Context::on(3);
+    let mut far = common::allocate(128);
+    let first = Context::on(0);
+    let second = Context::on(0);
+    let mut value = 1_u32;
+    // SAFETY: pointers can be written; the kernel adds to memory that is there.
+    unsafe {
+        ok(sys::cuCtxEnablePeerAccess(peer.0, 0));
+        first.enter();
+        ok(sys::cuCtxEnablePeerAccess(peer.0, 0));
+        ok(sys::cuCtxDisablePeerAccess(peer.0));
+        second.enter();
+        let add = function(module(KERNELS), "add");
+        let mut parameters = [(&raw mut far).cast::<c_void>(), (&raw mut value).cast()];
+        ok(launch(add, 1, 32, &mut parameters));
+        ok(sys::cuCtxSynchronize());
+        // The peer's end takes its memory along, and the right to it.
+        drop(peer);
+        gives(sys::cuMemcpyDtoH_v2((&raw mut value).cast(), far, 4), INVALID_VALUE);
+        let peer = Context::on(3);
+        second.enter();
+        ok(sys::cuCtxEnablePeerAccess(peer.0, 0));
+    }
+}

@@ -2,7 +2,8 @@
 //!
 //! Two devices are peers if their cards describe the same link. A context that enables access to a peer's context can
 //! access all of its device memory, present and to come, but not the other way round; memory of pools and modules'
-//! variables are not shared. The memory is mapped into the device at its address. Once access between two devices is
+//! variables are not shared. The memory is mapped into the device at its address: other contexts of that device reach it
+//! too, and initcheck, which does not see what peers write, takes it for written. Once access between two devices is
 //! enabled in either direction, copies between them go over the link, and before that by way of the host.
 
 use std::ffi::{c_int, c_uint};
@@ -77,7 +78,9 @@ pub(super) fn share(driver: &Driver, state: &State, address: u64, owned: &Owned)
 
 /// Maps an allocation of another device into a device.
 fn map(driver: &Driver, device: &Device, address: u64, owned: &Owned) {
-    let Some(found) = driver.devices[owned.device].memory.find(address) else { return };
+    let owner = &driver.devices[owned.device].memory;
+    let Some(found) = owner.find(address) else { return };
+    owner.assume_written(address);
     let host = std::ptr::with_exposed_provenance_mut(address as usize);
     // SAFETY: the memory is in this process, and is removed from this device before its owner frees it.
     // It fails if another context of the device has mapped it.
