@@ -25,6 +25,7 @@ pub mod histogram;
 pub mod idioms;
 pub mod launch;
 pub mod layout;
+pub mod link;
 pub mod matmul;
 pub mod mountain;
 pub mod occupancy;

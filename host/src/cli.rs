@@ -624,13 +624,24 @@ fn experiment_names() -> Vec<&'static str> {
 }
 
 fn kernel_names() -> Vec<&'static str> {
-    experiments::ALL.iter().flat_map(|experiment| experiment.names()).collect()
+    distinct(experiments::ALL.iter().flat_map(|experiment| experiment.names()))
+}
+
+/// Each name once, in order: a kernel may be in several experiments.
+fn distinct(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut distinct = Vec::new();
+    for name in names {
+        if !distinct.contains(&name) {
+            distinct.push(name);
+        }
+    }
+    distinct
 }
 
 /// The names that `check` and `explain` take: experiments and kernels.
 fn checkable_names() -> Vec<&'static str> {
     let kernels = experiments::ALL.iter().flat_map(|experiment| experiment.kernels());
-    experiment_names().into_iter().chain(kernels.map(|kernel| kernel.name)).collect()
+    distinct(experiment_names().into_iter().chain(kernels.map(|kernel| kernel.name)))
 }
 
 #[cfg(test)]

@@ -300,6 +300,28 @@ pub(crate) fn list(driver: &Driver) -> Result<Vec<DeviceInfo>> {
     (0..count).map(|ordinal| read(device(ordinal)?, ordinal, driver)).collect()
 }
 
+/// Another device of the machine, beside the one of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Neighbour {
+    /// Its number.
+    pub ordinal: u32,
+    /// Whether each of the two devices can access the other's memory.
+    pub accessible: bool,
+}
+
+/// The other devices that the bound driver has; none before a driver is bound.
+pub(crate) fn neighbours(own: u32) -> Vec<Neighbour> {
+    if cuda_driver::bound().is_none() {
+        return Vec::new();
+    }
+    let can = |one: u32, other: u32| ext::can_access_peer(one as i32, other as i32).unwrap_or(false);
+    let count = Device::num_devices().unwrap_or(0);
+    (0..count)
+        .filter(|ordinal| *ordinal != own)
+        .map(|ordinal| Neighbour { ordinal, accessible: can(own, ordinal) && can(ordinal, own) })
+        .collect()
+}
+
 /// A device in use: what is known of it, and the context that makes it current.
 #[derive(Debug)]
 pub(crate) struct Gpu {

@@ -26,6 +26,7 @@ mod latency;
 #[allow(unsafe_code, reason = "the one place that hands launches to the driver")]
 mod launch;
 mod layout;
+mod link;
 mod maps;
 mod matmul;
 mod mountain;
@@ -90,6 +91,7 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &atomics::Atomics,
     &staged::Async,
     &transfer::Transfer,
+    &link::Link,
     &starts::Launch,
     &cluster::Cluster,
     &l2::L2,

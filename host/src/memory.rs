@@ -12,7 +12,7 @@ use crate::{
     verify::{Findings, merge},
 };
 use anyhow::{Context, Result, anyhow, bail};
-use cuda_driver::ext::{PinnedBuffer, PinnedFlags};
+use cuda_driver::ext::{Peer, PeerBuffer, PinnedBuffer, PinnedFlags};
 use cuda_launch::{Kernel, Loaded, Shape, SliceMut};
 use cust::{
     event::{Event, EventFlags},
@@ -28,7 +28,7 @@ use cust::{
 use gpu_kernels::fill::{fill_f32, fill_f64};
 use pattern::SEED;
 use rayon::prelude::*;
-use std::slice;
+use std::{collections::BTreeMap, ops::Range, slice, sync::Arc};
 
 /// Bytes behind each buffer's end that no kernel may touch.
 const GUARD_BYTES: u64 = 4096;
@@ -60,6 +60,9 @@ pub(crate) struct Memory<'m> {
     slots: Vec<DeviceBuffer<u8>>,
     exact: bool,
     hosted: Vec<Hosted>,
+    /// The other devices that points have buffers on, and the buffers of the current point there.
+    peers: BTreeMap<u32, Arc<Peer>>,
+    on_peers: Vec<PeerBuffer>,
     staging: [LockedBuffer<u64>; 2],
     arrived: [Event; 2],
     filling: Filling<'m>,
@@ -97,10 +100,10 @@ pub(crate) fn needed<'p, I: IntoIterator<Item = &'p Point>>(points: I) -> Vec<u6
     slots
 }
 
-/// The most host memory that one of the points needs for buffers outside device memory, in bytes.
+/// The most host memory that one of the points needs for its buffers there, in bytes.
 pub(crate) fn needed_on_host<'p, I: IntoIterator<Item = &'p Point>>(points: I) -> u64 {
     let of = |point: &Point| {
-        let hosted = point.buffers.iter().filter(|buffer| buffer.place != Place::Device);
+        let hosted = point.buffers.iter().filter(|buffer| buffer.place.is_hosts());
         hosted.fold(0_u64, |sum, buffer| sum.saturating_add(buffer.bytes.saturating_add(GUARD_BYTES)))
     };
     points.into_iter().map(of).max().unwrap_or(0)
@@ -163,6 +166,21 @@ fn slot(bytes: u64) -> Result<DeviceBuffer<u8>> {
     })
 }
 
+/// Memory of another device, which is opened when it is first needed.
+fn allocate_on(peers: &mut BTreeMap<u32, Arc<Peer>>, ordinal: u32, bytes: u64) -> Result<PeerBuffer> {
+    let peer = match peers.get(&ordinal) {
+        Some(peer) => peer.clone(),
+        None => {
+            let opened = Peer::open(ordinal as i32).with_context(|| {
+                format!("cannot use device {ordinal} beside the one of the run; another program may hold it")
+            })?;
+            peers.entry(ordinal).or_insert(Arc::new(opened)).clone()
+        }
+    };
+    peer.allocate(bytes as usize)
+        .with_context(|| format!("cannot allocate {} on device {ordinal}. Use fewer --bytes", Bytes(bytes)))
+}
+
 /// True if a slot has a guard behind a buffer of this size.
 fn is_guarded(slot: &DeviceBuffer<u8>, bytes: u64) -> bool {
     slot.len() as u64 >= bytes + GUARD_BYTES
@@ -213,6 +231,8 @@ impl<'m> Memory<'m> {
             slots,
             exact: false,
             hosted: Vec::new(),
+            peers: BTreeMap::new(),
+            on_peers: Vec::new(),
             staging: [staging()?, staging()?],
             arrived: [arrived()?, arrived()?],
             filling: match backend {
@@ -236,9 +256,10 @@ impl<'m> Memory<'m> {
     /// The addresses of the point's buffers. An earlier point's buffers outside device memory are freed.
     ///
     /// # Errors
-    /// Managed or pinned memory cannot be allocated, or a point's own device memory.
+    /// Managed or pinned memory cannot be allocated, that of another device, or a point's own device memory.
     pub(crate) fn place(&mut self, point: &Point) -> Result<Vec<DevicePointer<u8>>> {
         self.hosted.clear();
+        self.on_peers.clear();
         if self.exact {
             self.slots.clear();
             let on_device = point.buffers.iter().filter(|buffer| buffer.place == Place::Device);
@@ -247,6 +268,12 @@ impl<'m> Memory<'m> {
         let mut slots = self.slots.iter();
         let mut pointers = Vec::with_capacity(point.buffers.len());
         for buffer in &point.buffers {
+            if let Place::Peer(ordinal) = buffer.place {
+                let on_peer = allocate_on(&mut self.peers, ordinal, buffer.bytes + GUARD_BYTES)?;
+                pointers.push(DevicePointer::from_raw(on_peer.address()));
+                self.on_peers.push(on_peer);
+                continue;
+            }
             pointers.push(match Hosted::allocate(buffer)? {
                 Some(hosted) => {
                     let pointer = hosted.device_pointer()?;
@@ -268,8 +295,18 @@ impl<'m> Memory<'m> {
     pub(crate) fn prepare(&mut self, point: &Point, stream: &Stream) -> Result<()> {
         stream.synchronize().context("the device failed before the buffers were filled")?;
         let (mut slots, mut hosted) = (self.slots.iter(), self.hosted.iter_mut());
+        let mut on_peers = self.on_peers.iter();
         for buffer in &point.buffers {
-            if buffer.place != Place::Device {
+            if let Place::Peer(_) = buffer.place {
+                // The kernel that fills runs on this device, which may not reach the other's memory.
+                let Some(on_peer) = on_peers.next() else { continue };
+                let start = on_peer.address();
+                fill_from_host(DevicePointer::from_raw(start), buffer.bytes, &buffer.before)?;
+                let guard = Contents::Computed(Box::new(|_, bytes| bytes.fill(GUARD)));
+                fill_from_host(DevicePointer::from_raw(start + buffer.bytes), GUARD_BYTES, &guard)?;
+                continue;
+            }
+            if buffer.place.is_hosts() {
                 let Some(hosted) = hosted.next() else { continue };
                 let (contents, guard) = hosted.bytes().split_at_mut(buffer.bytes as usize);
                 write(0, 0, contents, &buffer.before);
@@ -298,18 +335,29 @@ impl<'m> Memory<'m> {
     /// # Errors
     /// The driver fails.
     pub(crate) fn verify(&mut self, point: &Point, launches: u64, stream: &Stream) -> Result<Option<String>> {
-        let (mut slots, mut hosted) = (0.., 0..);
+        let (mut slots, mut hosted, mut on_peers) = (0.., 0.., 0..);
         for (number, buffer) in point.buffers.iter().enumerate() {
-            let (findings, touched) = if buffer.place == Place::Device {
-                let slot = slots.next().unwrap_or_default();
+            let on_card = match buffer.place {
+                Place::Device => {
+                    let slot = &self.slots[slots.next().unwrap_or_default()];
+                    Some((slot.as_device_ptr(), is_guarded(slot, buffer.bytes)))
+                }
+                Place::Peer(_) => {
+                    let on_peer = &self.on_peers[on_peers.next().unwrap_or_default()];
+                    Some((DevicePointer::from_raw(on_peer.address()), true))
+                }
+                _ => None,
+            };
+            let (findings, touched) = if let Some((address, guarded)) = on_card {
                 let mut findings: Option<Findings> = None;
-                self.read(slot, 0, buffer.bytes, stream, &mut |start, bytes| {
+                self.read(address, 0..buffer.bytes, stream, &mut |start, bytes| {
                     let found = buffer.after.check_in_parallel(start, launches, bytes);
                     findings = merge(findings.take(), found);
                 })?;
                 let mut touched = None;
-                if is_guarded(&self.slots[slot], buffer.bytes) {
-                    self.read(slot, buffer.bytes, GUARD_BYTES, stream, &mut |_, bytes| {
+                if guarded {
+                    let guard = buffer.bytes..buffer.bytes + GUARD_BYTES;
+                    self.read(address, guard, stream, &mut |_, bytes| {
                         touched = touched_guard(bytes);
                     })?;
                 }
@@ -332,23 +380,23 @@ impl<'m> Memory<'m> {
         Ok(None)
     }
 
-    /// Hands the bytes from `start` on to `each`, in pieces with their offset in the buffer. While one piece is looked
-    /// at, the next one is on its way.
+    /// Hands a range of the bytes behind an address to `each`, in pieces with their offset in the range. While one piece
+    /// is looked at, the next one is on its way. The memory of a card has at least these bytes.
     fn read(
         &mut self,
-        slot: usize,
-        start: u64,
-        length: u64,
+        address: DevicePointer<u8>,
+        range: Range<u64>,
         stream: &Stream,
         each: &mut dyn FnMut(u64, &[u8]),
     ) -> Result<()> {
-        let device = &self.slots[slot];
-        let end = start + length;
+        let Range { start, end } = range;
         let pieces: Vec<u64> = (start..end).step_by(STAGING_BYTES).collect();
         let size = |piece: u64| (end - piece).min(STAGING_BYTES as u64) as usize;
         for queued in 0..=pieces.len() {
             if let Some(&piece) = pieces.get(queued) {
-                let source = device.index(piece as usize..piece as usize + size(piece));
+                let source = DevicePointer::<u8>::from_raw(address.as_raw() + piece);
+                // SAFETY: the caller has placed a buffer there, and its guard if that is read.
+                let source = unsafe { DeviceSlice::from_raw_parts(source, size(piece)) };
                 let staging: &mut [u8] = bytemuck::cast_slice_mut(&mut self.staging[queued % 2][..]);
                 // SAFETY: this staging buffer is not looked at before the event behind the copy has arrived, and it
                 // lives as long as `self`.
@@ -424,7 +472,7 @@ impl Hosted {
         let bytes = (buffer.bytes + GUARD_BYTES) as usize;
         let advice = "Use a smaller --budget, a smaller --factor or fewer --bytes";
         match buffer.place {
-            Place::Device => Ok(None),
+            Place::Device | Place::Peer(_) => Ok(None),
             Place::Managed(_) => {
                 // SAFETY: the memory is written before it is read, by `prepare`.
                 let pointer = unsafe { cuda_malloc_unified::<u8>(bytes) };

@@ -23,7 +23,7 @@ impl DramCounts {
     }
 }
 
-/// Traffic over the host link to data in the host's memory. The unit is a sector of 32 bytes, counted once per block.
+/// Traffic over links to data in the host's memory, and in that of other cards. The unit is a sector of 32 bytes, counted once per block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkCounts {
@@ -43,6 +43,12 @@ pub struct LinkCounts {
     /// Such pages that the warps that are resident together want at once.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pages_at_once: u64,
+    /// From other cards' memory.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub peer_sectors_read: u64,
+    /// To other cards' memory.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub peer_sectors_written: u64,
 }
 
 /// What atomics of a launch hit most in global memory. Exact for counters within 256 KiB (addresses) and 2 MiB (sectors),

@@ -15,6 +15,7 @@ mod graph;
 mod launch;
 mod managed;
 mod module;
+mod peer;
 mod pinned;
 mod tensor_map;
 
@@ -30,6 +31,7 @@ pub use launch::{
 };
 pub use managed::{Advice, Location, advise, last_prefetch_location, prefetch};
 pub use module::{JitError, JitLog, Module, explain_ptx};
+pub use peer::{Peer, PeerBuffer, can_access_peer};
 pub use pinned::{PinnedBuffer, PinnedFlags};
 pub use tensor_map::{
     TensorElement, TensorMap, TensorMapConfig, TensorMapError, TensorPromotion, TensorSwizzle,

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::sync::Arc;
 
 use cuda_driver::ext;
 use cuda_driver::simulated::{self, Settings, bind_simulated, cards_named};
@@ -14,9 +15,9 @@ use common::{KERNELS, function, gives, launch, module, ok};
 
 const INVALID_VALUE: c_int = 1;
 
-/// H200, C870 and V100, of 8 MiB each and a little for modules' variables.
+/// H200, C870, V100 and another H200, of 8 MiB each and a little for modules' variables.
 fn bind() {
-    let cards = cards_named("h200,c870,v100").expect("cards");
+    let cards = cards_named("h200,c870,v100,h200").expect("cards");
     let settings = Settings {
         cards,
         memory_bytes: Some((8 << 20) + (64 << 10)),
@@ -24,7 +25,7 @@ fn bind() {
         ..Settings::default()
     };
     let bound = bind_simulated(settings).expect("the simulated driver");
-    assert_eq!(bound.cards.len(), 3);
+    assert_eq!(bound.cards.len(), 4);
     cust::init(cust::CudaFlags::empty()).expect("a driver");
 }
 
@@ -56,7 +57,7 @@ impl Drop for Context {
 #[test]
 fn each_card_has_its_name_and_its_limits() {
     bind();
-    assert_eq!(Device::num_devices(), Ok(3));
+    assert_eq!(Device::num_devices(), Ok(4));
     let names: Vec<String> = (0..3)
         .map(|device| Device::get_device(device).and_then(|device| device.name()).expect("a name"))
         .collect();
@@ -171,4 +172,202 @@ fn more_managed_memory_than_the_card_has_comes_and_goes() {
     assert!(second.seconds > first.seconds && first.seconds > 6.0 * 45e-6, "{first:?} {second:?}");
     // SAFETY: the memory is ours.
     ok(unsafe { sys::cuMemFree_v2(address) });
+}
+
+/// Milliseconds of the device's time for what is queued on a stream in between.
+fn elapsed(queue: impl FnOnce(sys::CUstream)) -> f64 {
+    let mut events = [ptr::null_mut(); 2];
+    let mut milliseconds = -1.0_f32;
+    let stream = ptr::null_mut();
+    // SAFETY: the pointers can be written, and the events are destroyed after the last use.
+    unsafe {
+        events.iter_mut().for_each(|event| ok(sys::cuEventCreate(event, 0)));
+        ok(sys::cuEventRecord(events[0], stream));
+        queue(stream);
+        ok(sys::cuEventRecord(events[1], stream));
+        ok(sys::cuEventSynchronize(events[1]));
+        ok(sys::cuEventElapsedTime(&raw mut milliseconds, events[0], events[1]));
+        events.iter().for_each(|event| ok(sys::cuEventDestroy_v2(*event)));
+    }
+    milliseconds.into()
+}
+
+#[test]
+fn cards_with_the_same_link_are_peers() {
+    bind();
+    let can_access = |device, peer| {
+        let mut value = -1;
+        // SAFETY: the pointer can be written.
+        ok(unsafe { sys::cuDeviceCanAccessPeer(&raw mut value, device, peer) });
+        value
+    };
+    assert_eq!(
+        [(0, 3), (3, 0), (0, 1), (0, 2), (0, 0)].map(|(from, to)| can_access(from, to)),
+        [1, 1, 0, 0, 0]
+    );
+    let attribute = |attribute: c_int, from, to| {
+        let mut value = -1;
+        // SAFETY: the pointer can be written, and the attributes asked for are the driver API's.
+        ok(unsafe {
+            sys::cuDeviceGetP2PAttribute(
+                &raw mut value,
+                std::mem::transmute::<c_int, sys::CUdevice_P2PAttribute>(attribute),
+                from,
+                to,
+            )
+        });
+        value
+    };
+    // Rank, access, atomics, arrays.
+    assert_eq!([1, 2, 3, 4].map(|number| attribute(number, 0, 3)), [0, 1, 1, 0]);
+    assert_eq!([1, 2, 3, 4].map(|number| attribute(number, 0, 2)), [0; 4]);
+}
+
+#[test]
+fn access_is_enabled_once_and_in_one_direction() {
+    const INVALID_CONTEXT: c_int = 201;
+    const UNSUPPORTED: c_int = 217;
+    const ALREADY_ENABLED: c_int = 704;
+    const NOT_ENABLED: c_int = 705;
+    const ILLEGAL_ADDRESS: c_int = 700;
+    let peer = Context::on(3);
+    let mut before = common::allocate(128);
+    // SAFETY: the memory is there.
+    ok(unsafe { sys::cuMemsetD32_v2(before, 5, 32) });
+    let old = Context::on(1);
+    let own = Context::on(0);
+    let mut word = 0_u32;
+    // SAFETY: pointers can be written; the kernel adds where it may, and last where it may not.
+    unsafe {
+        gives(sys::cuCtxEnablePeerAccess(peer.0, 1), INVALID_VALUE);
+        gives(sys::cuCtxEnablePeerAccess(own.0, 0), INVALID_CONTEXT);
+        gives(sys::cuCtxEnablePeerAccess(old.0, 0), UNSUPPORTED);
+        gives(sys::cuCtxDisablePeerAccess(peer.0), NOT_ENABLED);
+        ok(sys::cuCtxEnablePeerAccess(peer.0, 0));
+        gives(sys::cuCtxEnablePeerAccess(peer.0, 0), ALREADY_ENABLED);
+        peer.enter();
+        let mut later = common::allocate(128);
+        ok(sys::cuMemsetD32_v2(later, 6, 32));
+        own.enter();
+        let add = function(module(KERNELS), "add");
+        let mut value = 10_u32;
+        for address in [&mut before, &mut later] {
+            ok(launch(add, 1, 32, &mut [ptr::from_mut(address).cast::<c_void>(), (&raw mut value).cast()]));
+        }
+        ok(sys::cuCtxSynchronize());
+        let records = simulated::take_launches();
+        let link = records.iter().rev().find(|record| record.device == 0).expect("a record").counters.link;
+        // 128 bytes are 4 sectors, which come and go.
+        assert_eq!((link.peer_sectors_read, link.peer_sectors_written, link.sectors_read), (4, 4, 0));
+        for (address, sum) in [(before, 15), (later, 16)] {
+            ok(sys::cuMemcpyDtoH_v2((&raw mut word).cast(), address, 4));
+            assert_eq!(word, sum);
+        }
+        // Freed memory is nobody's, and the other direction is not enabled.
+        peer.enter();
+        ok(sys::cuMemFree_v2(later));
+        gives(sys::cuCtxDisablePeerAccess(own.0), NOT_ENABLED);
+        own.enter();
+        gives(sys::cuMemcpyDtoH_v2((&raw mut word).cast(), later, 4), INVALID_VALUE);
+        ok(sys::cuCtxDisablePeerAccess(peer.0));
+        ok(launch(add, 1, 32, &mut [(&raw mut before).cast::<c_void>(), (&raw mut value).cast()]));
+        gives(sys::cuCtxSynchronize(), ILLEGAL_ADDRESS);
+    }
+}
+
+#[test]
+fn copies_between_peers_take_the_links_time() {
+    const BYTES: usize = 2 << 20;
+    let card = simt::cards::find("h200").expect("a card");
+    let peer = Context::on(3);
+    let far = [common::allocate(BYTES), common::allocate(BYTES)];
+    let own = Context::on(0);
+    let near = [common::allocate(BYTES), common::allocate(BYTES)];
+    let out = |stream| {
+        // SAFETY: both contexts live, and both buffers are as long.
+        ok(unsafe { sys::cuMemcpyPeerAsync(far[0], peer.0, near[0], own.0, BYTES, stream) });
+    };
+    let close =
+        |ms: f64, seconds: f64| assert!((ms / 1e3 / seconds - 1.0).abs() < 1e-3, "{ms} ms, and {seconds} s");
+    // By way of the host: 2 MiB at 55.4 GB/s and 10 us, twice.
+    close(elapsed(out), 2.0 * simt::model::host_copy_seconds(&card, BYTES as u64));
+    // SAFETY: the peer's context lives.
+    ok(unsafe { sys::cuCtxEnablePeerAccess(peer.0, 0) });
+    let one = 5e-6 + BYTES as f64 / 384e9;
+    close(elapsed(out), one);
+    // SAFETY: as above.
+    close(elapsed(|stream| ok(unsafe { sys::cuMemcpyDtoDAsync_v2(near[1], far[1], BYTES, stream) })), one);
+    // One stream after the other is twice as long, and both at once a little longer than one.
+    let mut streams = [ptr::null_mut(); 2];
+    // SAFETY: the pointers can be written, and the buffers live until the context is synchronised.
+    unsafe {
+        streams.iter_mut().for_each(|stream| ok(sys::cuStreamCreate(stream, 0)));
+        let both = elapsed(|_| {
+            out(streams[0]);
+            ok(sys::cuMemcpyDtoDAsync_v2(near[1], far[1], BYTES, streams[1]));
+        });
+        close(both, one * 2.0 * 384.0 / 727.0);
+        let after = elapsed(|_| {
+            out(streams[0]);
+            ok(sys::cuMemcpyDtoDAsync_v2(near[1], far[1], BYTES, streams[0]));
+        });
+        close(after, 2.0 * one);
+        streams.iter().for_each(|stream| ok(sys::cuStreamDestroy_v2(*stream)));
+    }
+}
+
+#[test]
+fn memory_of_a_peer_is_allocated_beside_the_current_context() {
+    let own = Context::on(0);
+    let current = || {
+        let mut context = ptr::null_mut();
+        // SAFETY: the pointer can be written.
+        ok(unsafe { sys::cuCtxGetCurrent(&raw mut context) });
+        context
+    };
+    for (device, accessible) in [(3, true), (2, false)] {
+        let peer = Arc::new(ext::Peer::open(device).expect("a device"));
+        assert_eq!(peer.is_accessible(), accessible);
+        let buffer = peer.allocate(64).expect("memory");
+        let mut ordinal = -1;
+        // SAFETY: the pointer can be written.
+        ok(unsafe {
+            sys::cuPointerGetAttribute(
+                (&raw mut ordinal).cast(),
+                sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                buffer.address(),
+            )
+        });
+        assert_eq!((ordinal, current()), (device, own.0));
+        // A second one of the same device finds access enabled.
+        assert!(ext::Peer::open(device).is_ok());
+    }
+    assert!(ext::Peer::open(9).is_err());
+}
+
+#[test]
+fn memory_stays_while_one_context_may_access_it() {
+    let peer = Context::on(3);
+    let mut far = common::allocate(128);
+    let first = Context::on(0);
+    let second = Context::on(0);
+    let mut value = 1_u32;
+    // SAFETY: pointers can be written; the kernel adds to memory that is there.
+    unsafe {
+        ok(sys::cuCtxEnablePeerAccess(peer.0, 0));
+        first.enter();
+        ok(sys::cuCtxEnablePeerAccess(peer.0, 0));
+        ok(sys::cuCtxDisablePeerAccess(peer.0));
+        second.enter();
+        let add = function(module(KERNELS), "add");
+        let mut parameters = [(&raw mut far).cast::<c_void>(), (&raw mut value).cast()];
+        ok(launch(add, 1, 32, &mut parameters));
+        ok(sys::cuCtxSynchronize());
+        // The peer's end takes its memory along, and the right to it.
+        drop(peer);
+        gives(sys::cuMemcpyDtoH_v2((&raw mut value).cast(), far, 4), INVALID_VALUE);
+        let peer = Context::on(3);
+        second.enter();
+        ok(sys::cuCtxEnablePeerAccess(peer.0, 0));
+    }
 }

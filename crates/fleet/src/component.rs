@@ -121,7 +121,7 @@ pub(crate) fn component(row: Traits<'_>) -> Option<Component> {
             return (pinned && row.bytes >= LARGE_COPY && row.kernel == "transfer_driver")
                 .then_some(Component::Link);
         }
-        (.., Residence::Host) => Component::Link,
+        (.., Residence::Host | Residence::Peer) => Component::Link,
         ("banks", ..) | (.., Residence::L1 | Residence::Constant) => Component::Clocks,
         _ if row.kernel.starts_with("atomics_shared") => Component::Clocks,
         ("latency", ..) if matches!(row.kernel, "chase_shared" | "chase_constant") => Component::Clocks,

@@ -210,6 +210,9 @@ pub enum Residence {
     /// In the host's memory, at least the part that bounds the time: read over the host link, or migrated.
     #[serde(rename = "host")]
     Host,
+    /// In another card's memory, or a part of it: read or written over the link between the cards.
+    #[serde(rename = "peer")]
+    Peer,
     /// In L1: less than a tenth of what lanes ask for reaches L2.
     L1,
     /// In the cache of constant memory, by the same measure.
@@ -237,6 +240,7 @@ impl fmt::Display for Residence {
             Residence::Mixed => "mixed",
             Residence::Dram => "DRAM",
             Residence::Host => "host",
+            Residence::Peer => "peer",
             Residence::L1 => "L1",
             Residence::Constant => "constant",
         })

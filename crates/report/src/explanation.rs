@@ -16,7 +16,7 @@ pub fn of_counters(counters: &Counted, device: &DeviceInfo) -> String {
     let mut clauses = requests(&counters.launch.total, device);
     clauses.extend(levels(counters, device));
     clauses.extend(filling(counters, device));
-    clauses.push(bound(counters.bound).to_string());
+    clauses.push(bound(counters).to_string());
     clauses.join("; ")
 }
 
@@ -74,6 +74,7 @@ fn served(footprint: u64, residence: Residence) -> String {
         Residence::Mixed => format!("{footprint} stays in L2 in part from one launch to the next"),
         Residence::Dram => format!("{footprint} comes from DRAM"),
         Residence::Host => format!("{footprint} comes from the host"),
+        Residence::Peer => format!("{footprint} is another card's, wholly or in part"),
         Residence::L1 => format!("L1 serves nearly all requests to {footprint}"),
         Residence::Constant => format!("the constant cache serves nearly all requests to {footprint}"),
     }
@@ -158,7 +159,7 @@ fn sectors(counts: &MemoryCounts) -> String {
     }
 }
 
-/// Clauses on the traffic of L1, L2, DRAM and the host link.
+/// Clauses on the traffic of L1, L2, DRAM and the links.
 fn levels(counters: &Counted, device: &DeviceInfo) -> Vec<String> {
     const SECTOR: u64 = 32;
     let launch = &counters.launch;
@@ -169,8 +170,9 @@ fn levels(counters: &Counted, device: &DeviceInfo) -> Vec<String> {
         clauses.push(format!("L1 serves {} of the loads' sectors", percent(kept)));
     }
     let link = (launch.link.sectors_read + launch.link.sectors_written) * SECTOR;
-    // Bytes that cross the link do not come from DRAM.
-    let l2 = ((launch.l2_sectors_read + launch.l2_sectors_written) * SECTOR).saturating_sub(link);
+    let peer = peer_sectors(counters) * SECTOR;
+    // Bytes that cross a link do not come from DRAM.
+    let l2 = ((launch.l2_sectors_read + launch.l2_sectors_written) * SECTOR).saturating_sub(link + peer);
     if l2 > 0 {
         let dram = counters.dram_bytes;
         let absorbed = 1.0 - part(dram, l2);
@@ -189,10 +191,18 @@ fn levels(counters: &Counted, device: &DeviceInfo) -> Vec<String> {
     if link > 0 {
         clauses.push(format!("{} cross the host link", megabytes(link)));
     }
+    if peer > 0 {
+        clauses.push(format!("{} cross the link between the cards", megabytes(peer)));
+    }
     if launch.managed_pages > 0 {
         clauses.push(format!("{} pages of 64 KiB of managed memory are touched", launch.managed_pages));
     }
     clauses
+}
+
+/// Sectors that go to another card and come from there.
+fn peer_sectors(counters: &Counted) -> u64 {
+    counters.launch.link.peer_sectors_read + counters.launch.link.peer_sectors_written
 }
 
 /// A clause on a launch that does not fill the card.
@@ -206,14 +216,15 @@ fn filling(counters: &Counted, device: &DeviceInfo) -> Option<String> {
     }
 }
 
-fn bound(bound: Bound) -> &'static str {
-    match bound {
+fn bound(counters: &Counted) -> &'static str {
+    match counters.bound {
         Bound::Dram => "DRAM-bound",
         Bound::L2 => "L2-bound",
         Bound::OnChip => "bound by on-chip memory",
         Bound::Issue => "issue-bound",
         Bound::Latency => "latency-bound",
         Bound::Launch => "bound by launch overhead",
+        Bound::Link if peer_sectors(counters) > 0 => "bound by the link between the cards",
         Bound::Link => "bound by the host link",
         Bound::Migration => "bound by page migration",
     }

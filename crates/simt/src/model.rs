@@ -79,6 +79,8 @@
 //! - **RTX 3090, H100, K40c.** Nothing was measured; the constants are those of related cards.
 //! - **T4, L4, RTX 4090, RTX 5090, B200.** Bandwidths and latencies of L2 and memory are published measurements of the
 //!   card or of a relative; all fitted constants are the H200's. `coalesce devices CARD` names the source of each.
+//! - The link between cards ([`PeerLink`]) has the rates of copies on one pair of H200s. Kernels are assumed to reach them,
+//!   the latency of a load over the link is an estimate, and neither was compared with measured kernels.
 //! - The latencies of links are assumed or taken from publications, and so are the constants of [`unified`] that name
 //!   no other source.
 //!
@@ -88,6 +90,7 @@
 mod counters;
 mod link;
 mod partitions;
+mod peer;
 mod time;
 pub mod unified;
 mod unknown;
@@ -98,5 +101,6 @@ pub use link::{
     look_up_seconds,
 };
 pub use partitions::PartitionTraffic;
+pub use peer::PeerLink;
 pub use time::{LaunchTime, Level};
 pub use unknown::Unknown;

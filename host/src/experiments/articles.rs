@@ -38,6 +38,14 @@ pub(super) const LATENCY_HIDING: Article = Article {
     url: "https://www2.eecs.berkeley.edu/Pubs/TechRpts/2016/EECS-2016-143.html",
 };
 
+/// Links between cards: bandwidth and latency of NVLink and PCIe, by pair.
+pub(super) const INTERCONNECTS: Article = Article {
+    title: "Evaluating Modern GPU Interconnect: PCIe, NVLink, NV-SLI, NVSwitch and GPUDirect",
+    author: "Ang Li, Shuaiwen Leon Song, Jieyang Chen, Jiajia Li, Xu Liu, Nathan Tallent, Kevin Barker",
+    year: 2019,
+    url: "https://arxiv.org/abs/1903.04611",
+};
+
 /// The memory mountain, of CPUs.
 pub(super) const COMPUTER_SYSTEMS: Article = Article {
     title: "Computer Systems: A Programmer's Perspective, third edition, chapter 6: The Memory Hierarchy",

@@ -250,7 +250,8 @@ impl Buffers {
         Ok(values)
     }
 
-    /// Queues the driver's own copy of one buffer to another of the same length, one of which is in device memory.
+    /// Queues the driver's own copy of one buffer to another of the same length, one of which is in device memory, of this device
+    /// or another.
     ///
     /// # Errors
     /// The point has no such buffers, or the driver refuses the copy.

@@ -235,7 +235,7 @@ impl Experiment for Stride {
 }
 
 /// The contents of the array after launches that each add one to `count` elements, the first at `start`, `step` apart.
-fn incremented(precision: Precision, start: u64, step: u64, count: u64) -> Expected {
+pub(super) fn incremented(precision: Precision, start: u64, step: u64, count: u64) -> Expected {
     fn of<T: pattern::Element + Pod + Debug>(start: u64, step: u64, count: u64) -> Expected {
         Expected::exactly(move |first, launches, values: &mut [T]| {
             pattern::fill(first, SEED, values);

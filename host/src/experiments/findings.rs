@@ -15,6 +15,7 @@ pub(super) mod idioms;
 pub(super) mod l2;
 pub(super) mod latency;
 pub(super) mod layout;
+pub(super) mod link;
 pub(super) mod matmul;
 pub(super) mod mountain;
 pub(super) mod occupancy;

@@ -108,7 +108,7 @@ impl Experiment for Latency {
         let mut points = Vec::new();
         for kernel in self.kernels().into_iter().filter(|kernel| request.wants(kernel.name)) {
             for (footprint, spread) in chains(kernel.name, request, device) {
-                points.push(point(kernel.name, footprint, spread, request.scale, device)?);
+                points.push(point(kernel.name, footprint, spread, Place::Device, request.scale, device)?);
             }
         }
         Ok(points)
@@ -175,10 +175,19 @@ fn loads(slots: u64, scale: Scale, device: &DeviceInfo) -> [u32; 2] {
     }
 }
 
+/// A chain through lines of this memory, which are not cached on the multiprocessor.
+///
+/// # Errors
+/// The chain has fewer than two slots.
+pub(super) fn through(place: Place, footprint: u64, scale: Scale, device: &DeviceInfo) -> Result<Point> {
+    point(L2.name, footprint, Spread::Lines, place, scale, device)
+}
+
 fn point(
     kernel: &'static str,
     footprint: u64,
     spread: Spread,
+    place: Place,
     scale: Scale,
     device: &DeviceInfo,
 ) -> Result<Point> {
@@ -208,7 +217,7 @@ fn point(
     let placed = Placed::new(&chain);
     let (before, after) =
         if in_words { (chain.words(), chain.still_words()) } else { (placed.addresses(), placed.still()) };
-    let array = Buffer { bytes: footprint, place: Place::Device, before, after };
+    let array = Buffer { bytes: footprint, place, before, after };
     let shape = Shape::linear(1, THREADS);
     let work = match kernel {
         kernel if kernel == CONSTANT.name => {

@@ -17,6 +17,8 @@ pub(crate) enum Place {
     WriteCombined,
     /// Memory that the driver does not know, which copies alone reach.
     Pageable,
+    /// Memory of another device, by its number.
+    Peer(u32),
 }
 
 /// The placement of managed pages while a kernel runs.
@@ -39,7 +41,7 @@ pub(crate) enum Placement {
 impl Place {
     /// Whether the driver's copies take its address as one of the host's.
     pub(crate) fn is_hosts(self) -> bool {
-        self != Place::Device
+        !matches!(self, Place::Device | Place::Peer(_))
     }
 }
 

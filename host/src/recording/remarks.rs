@@ -8,6 +8,9 @@ pub(super) fn residence(point: &Point, counted: Option<(&LaunchCounters, u64)>, 
     if is_with_host(point) {
         return Residence::Host;
     }
+    if point.buffers.iter().any(|buffer| matches!(buffer.place, Place::Peer(_))) {
+        return Residence::Peer;
+    }
     if let Some(cache) = counted.and_then(|(launch, read)| on_chip(launch, read)) {
         return cache;
     }
@@ -22,7 +25,7 @@ pub(super) fn residence(point: &Point, counted: Option<(&LaunchCounters, u64)>, 
 fn is_with_host(point: &Point) -> bool {
     let factor = point.parameters.more.get("factor").and_then(serde_json::Value::as_f64);
     let is_with_host = |buffer: &Buffer| match buffer.place {
-        Place::Device | Place::Managed(Placement::Prefetched) => false,
+        Place::Device | Place::Peer(_) | Place::Managed(Placement::Prefetched) => false,
         Place::Pinned
         | Place::WriteCombined
         | Place::Pageable
@@ -103,6 +106,9 @@ impl About {
             (Residence::Host, _) => {
                 "the host's memory serves it, wholly or in part: this is not DRAM bandwidth"
             }
+            (Residence::Peer, _) => {
+                "another card's memory serves it, wholly or in part: this is not DRAM bandwidth"
+            }
             (_, Above { peak: true, .. }) => "more than the DRAM peak: L2 served it, wholly or in part",
             (Residence::L2, Above { copy: true, .. }) => {
                 "faster than the driver's copy from DRAM, since it lives in L2"
@@ -150,6 +156,7 @@ mod tests {
             (Residence::Constant, "the constant cache"),
             (Residence::L1, "L1"),
             (Residence::Host, "the host's memory"),
+            (Residence::Peer, "another card's memory"),
         ] {
             assert!(of(true, true, residence).starts_with(&format!("{name} serves it")), "{residence}");
         }

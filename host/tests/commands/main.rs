@@ -9,6 +9,7 @@ mod explain;
 mod fleet;
 mod idioms;
 mod latency;
+mod link;
 mod matmul;
 mod patterns;
 mod report;

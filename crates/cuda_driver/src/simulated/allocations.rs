@@ -13,7 +13,7 @@ use super::contexts::{self, Current};
 use super::driver::{Driver, State};
 use super::entry::Out;
 use super::registry::Handle;
-use super::{capture, findings, managed, timeline};
+use super::{capture, findings, managed, peers, timeline};
 
 /// The driver's record of an allocation, beside what the memory itself records.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +72,7 @@ pub(super) fn allocate(
     if kind == Kind::Managed {
         managed::add(&mut state, address, bytes as u64);
     }
+    peers::share(driver, &state, address, &owned);
     Ok(address)
 }
 
@@ -85,10 +86,10 @@ fn share(driver: &Driver, device: usize, address: u64, bytes: usize) -> Outcome 
     Ok(())
 }
 
-/// Removes an allocation in the host's memory from the other devices.
+/// Removes an allocation from the other devices that can access it.
 fn unshare(driver: &Driver, device: usize, address: u64) {
     for other in driver.devices.iter().filter(|other| other.ordinal != device) {
-        // `share` registered it, so this cannot fail.
+        // Fails for device memory that is not shared with this device.
         let _ = other.memory.release(std::ptr::with_exposed_provenance_mut(address as usize));
     }
 }
@@ -96,9 +97,7 @@ fn unshare(driver: &Driver, device: usize, address: u64) {
 /// Frees an allocation of any kind that the driver owns.
 pub(super) fn release(driver: &Driver, address: u64, owned: &Owned) {
     let device = &driver.devices[owned.device];
-    if !owned.kind.on_device() {
-        unshare(driver, owned.device, address);
-    }
+    unshare(driver, owned.device, address);
     // The driver's records match the memory's, so this cannot fail.
     let _ = match owned.kind {
         Kind::Registered => {

@@ -21,6 +21,7 @@ pub(super) const NOT_FOUND: Code = Code(500);
 pub(super) const ILLEGAL_ADDRESS: Code = Code(700);
 pub(super) const LAUNCH_OUT_OF_RESOURCES: Code = Code(701);
 pub(super) const LAUNCH_TIMEOUT: Code = Code(702);
+pub(super) const PEER_ACCESS_ALREADY_ENABLED: Code = Code(704);
 pub(super) const PEER_ACCESS_NOT_ENABLED: Code = Code(705);
 pub(super) const CONTEXT_IS_DESTROYED: Code = Code(709);
 pub(super) const ASSERT: Code = Code(710);

@@ -10,6 +10,7 @@ use super::driver::{Device, Driver, Located};
 use super::entry::In;
 use super::managed;
 use super::operations::{Operation, submit, submit_and_wait};
+use super::peers;
 use super::registry::Handle;
 use super::timeline::{Engine, Work};
 
@@ -157,20 +158,24 @@ impl Transfer {
             }
         }
         let card = &device.card;
-        let by_link = |engine| Work { engine: Some(engine), seconds: model::host_copy_seconds(card, bytes) };
+        let by_link = |engine| Work::on(engine, model::host_copy_seconds(card, bytes));
         Ok(match (from.on_host(driver, self.from.address), to.on_host(driver, self.to.address)) {
             // Copies within the host's memory take no modelled time.
             (true, true) => Work::NOTHING,
             (true, false) => by_link(Engine::FromHost),
             (false, true) => by_link(Engine::ToHost),
             (false, false) => {
-                let (to_device, from_device) = (to.device(), from.device());
-                if to_device == from_device {
-                    Work { engine: Some(Engine::Compute), seconds: model::device_copy_seconds(card, bytes) }
+                let link =
+                    from.device().zip(to.device()).and_then(|(from, to)| peers::link(driver, from, to));
+                if to.device() == from.device() {
+                    Work::on(Engine::Compute, model::device_copy_seconds(card, bytes))
+                } else if let Some(link) = link {
+                    let inward = to.device() == Some(device.ordinal);
+                    let engine = if inward { Engine::FromPeer } else { Engine::ToPeer };
+                    Work { contention: link.contention(), ..Work::on(engine, link.copy_seconds(bytes)) }
                 } else {
-                    // By way of the host, since simulated devices are not peers.
-                    let seconds = 2.0 * model::host_copy_seconds(card, bytes);
-                    Work { engine: Some(Engine::ToHost), seconds }
+                    // By way of the host.
+                    Work::on(Engine::ToHost, 2.0 * model::host_copy_seconds(card, bytes))
                 }
             }
         })
@@ -219,7 +224,7 @@ fn copy_row(to: Place, to_address: u64, from: Place, from_address: u64, bytes: u
 }
 
 /// Checks that both contexts of a copy between devices exist.
-fn peers(to: Handle, from: Handle) -> Outcome {
+fn check_contexts(to: Handle, from: Handle) -> Outcome {
     let driver = super::driver::driver()?;
     contexts::at(driver, to, INVALID_CONTEXT)?;
     contexts::at(driver, from, INVALID_CONTEXT)?;
@@ -264,14 +269,14 @@ entry_points! {
     }
 
     fn cuMemcpyPeer(to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize) {
-        peers(to_context, from_context)?;
+        check_contexts(to_context, from_context)?;
         submit_and_wait(piece(to, Claim::Device, from, Claim::Device, bytes))
     }
 
     fn cuMemcpyPeerAsync(
         to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize, stream: Handle,
     ) {
-        peers(to_context, from_context)?;
+        check_contexts(to_context, from_context)?;
         submit(stream, piece(to, Claim::Device, from, Claim::Device, bytes))
     }
 
@@ -298,14 +303,14 @@ entry_points! {
     fn cuMemcpy3DPeer(copy: In<Copy3d>) {
         let copy = copy.get()?;
         let (to, from) = copy.contexts();
-        peers(to, from)?;
+        check_contexts(to, from)?;
         submit_and_wait(Operation::Copy(copy.copy()?))
     }
 
     fn cuMemcpy3DPeerAsync(copy: In<Copy3d>, stream: Handle) {
         let copy = copy.get()?;
         let (to, from) = copy.contexts();
-        peers(to, from)?;
+        check_contexts(to, from)?;
         submit(stream, Operation::Copy(copy.copy()?))
     }
 }

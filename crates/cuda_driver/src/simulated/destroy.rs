@@ -3,15 +3,14 @@
 use super::codes::Outcome;
 use super::driver::{Driver, driver};
 use super::registry::Handle;
-use super::{allocations, capture, findings, modules};
+use super::{allocations, capture, findings, modules, peers};
 
 /// Destroys a context, with all that the program has not freed, unloaded or destroyed.
 pub(super) fn context(driver: &'static Driver, handle: Handle) {
     let (modules, allocations) = {
         let mut state = driver.state();
-        if state.contexts.remove(handle).is_err() {
-            return;
-        }
+        let Ok(context) = state.contexts.remove(handle) else { return };
+        peers::forget(driver, &mut state, handle, context.device);
         for (_, stream) in state.streams.remove_where(|stream| stream.context == handle) {
             if let Some(capture) = stream.capture {
                 capture::abandon(&mut state, &capture);

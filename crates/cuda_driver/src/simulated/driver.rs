@@ -1,6 +1,6 @@
 //! The simulated driver of the process and its state.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::c_int;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -23,6 +23,7 @@ use super::libraries::{Library, LibraryKernel};
 use super::link::Linker;
 use super::managed::Pages;
 use super::modules::Module;
+use super::peers::PeerAccess;
 use super::pools::Pool;
 use super::primaries::Primary;
 use super::profile::Profile;
@@ -92,6 +93,7 @@ pub(super) struct State {
     pub current_pools: Vec<Handle>,
     /// Allocations, by address.
     pub allocations: HashMap<u64, Owned>,
+    pub peers: BTreeSet<PeerAccess>,
     pub managed: BTreeMap<u64, Pages>,
     /// Most managed memory on each device in bytes, if limited.
     pub managed_budgets: Vec<Option<u64>>,
@@ -249,6 +251,7 @@ impl State {
             current_pools: default_pools.clone(),
             default_pools,
             allocations: HashMap::new(),
+            peers: BTreeSet::new(),
             managed: BTreeMap::new(),
             managed_budgets: vec![None; devices],
             tick: 0,

@@ -91,7 +91,7 @@ pub(super) fn execute(
                 profile.add(&record, &device.card);
             }
             records::add(record);
-            Ok(Work { engine: Some(Engine::Compute), seconds })
+            Ok(Work::on(Engine::Compute, seconds))
         }
         Err(LaunchFailure::Fault { fault, printed }) => {
             print(&printed);

@@ -80,12 +80,12 @@ impl Fill {
             _ => false,
         };
         Ok(if over_link {
-            Work { engine: Some(Engine::ToHost), seconds: model::host_copy_seconds(card, bytes) }
+            Work::on(Engine::ToHost, model::host_copy_seconds(card, bytes))
         } else {
             // A launch, and every byte written: half of what a copy moves.
             let launch = card.launch_us * 1e-6;
             let seconds = launch + (model::device_copy_seconds(card, bytes) - launch) / 2.0;
-            Work { engine: Some(Engine::Compute), seconds }
+            Work::on(Engine::Compute, seconds)
         })
     }
 }

@@ -183,7 +183,7 @@ impl Prefetch {
         };
         match residence::prefetch(driver, device, start, pages) {
             0.0 => Work::NOTHING,
-            seconds => Work { engine: Some(Engine::FromHost), seconds },
+            seconds => Work::on(Engine::FromHost, seconds),
         }
     }
 
@@ -210,7 +210,7 @@ impl Prefetch {
             residence::forget(device, vec![range]);
             seconds += unified::prefetch_seconds(&device.card, moved);
         }
-        if seconds == 0.0 { Work::NOTHING } else { Work { engine: Some(Engine::ToHost), seconds } }
+        if seconds == 0.0 { Work::NOTHING } else { Work::on(Engine::ToHost, seconds) }
     }
 }
 

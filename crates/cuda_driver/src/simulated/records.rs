@@ -7,7 +7,7 @@ use simt::cards::{Card, Occupancy};
 use simt::coalescing::SECTOR_BYTES;
 use simt::count::{LaunchCounters, LinkCounts};
 use simt::exec::SiteInfo;
-use simt::model::{self, HostAccess, LaunchTime};
+use simt::model::{self, HostAccess, LaunchTime, PeerLink};
 
 use super::modules::Loaded;
 use super::residence::Migration;
@@ -46,7 +46,7 @@ pub struct LaunchRecord {
     pub seconds: f64,
     /// Modelled time of the card alone, by level.
     pub time: LaunchTime,
-    /// Time of the host link in seconds for the kernel's accesses to the host's memory.
+    /// Time in seconds of the busier link, for the kernel's accesses to memory of the host or of other cards.
     pub link_seconds: f64,
     /// Cost of managed memory that was not on the card.
     pub migration: Migration,
@@ -60,8 +60,16 @@ impl LaunchRecord {
     }
 }
 
-/// Returns the time in seconds of the host link for a kernel's accesses, TLB misses included.
+/// Returns the time in seconds of the busier link for a kernel's accesses: the host link, TLB misses included, or that to
+/// other cards.
 pub(super) fn link_seconds(link: &LinkCounts, card: &Card) -> f64 {
+    let [read, written] =
+        [link.peer_sectors_read, link.peer_sectors_written].map(|sectors| sectors * SECTOR_BYTES);
+    let peer = PeerLink::of(card).map_or(0.0, |peers| peers.access_seconds(read, written));
+    host_link_seconds(link, card).max(peer)
+}
+
+fn host_link_seconds(link: &LinkCounts, card: &Card) -> f64 {
     let read = HostAccess { bytes: link.sectors_read * SECTOR_BYTES, split: link.split_loads };
     let written = HostAccess { bytes: link.sectors_written * SECTOR_BYTES, split: link.split_stores };
     model::host_access_seconds(card, read, written)

@@ -42,7 +42,7 @@ pub(super) fn ranges(driver: &Driver, device: &Device) -> Vec<Range> {
     let mut outside: Vec<(u64, Kind)> = state
         .allocations
         .iter()
-        .filter(|(_, owned)| !owned.kind.on_device())
+        .filter(|(_, owned)| !owned.kind.on_device() || owned.device != device.ordinal)
         .map(|(at, owned)| (*at, owned.kind))
         .collect();
     outside.sort_unstable_by_key(|(address, _)| *address);
@@ -50,7 +50,10 @@ pub(super) fn ranges(driver: &Driver, device: &Device) -> Vec<Range> {
         let Some(found) = device.memory.find(address) else { continue };
         match state.managed.get(&address) {
             Some(pages) if kind == Kind::Managed => pages_of(address, pages, device, &mut ranges),
-            _ => ranges.push(Range { addresses: found.address..found.end(), placement: Placement::Host }),
+            _ => {
+                let placement = if kind.on_device() { Placement::Peer } else { Placement::Host };
+                ranges.push(Range { addresses: found.address..found.end(), placement });
+            }
         }
     }
     ranges

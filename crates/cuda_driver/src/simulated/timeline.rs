@@ -1,8 +1,9 @@
 //! Virtual time: when work would have run on the card.
 //!
 //! Work is executed at the call; its time is the model's. Each stream has a clock, the end of its last work. A context
-//! has three engines, each of which does one thing at a time: the multiprocessors (kernels, fills, copies within the
-//! device), and one copy engine for each direction of the host link. Work begins at the latest of three times: the
+//! has five engines, each of which does one thing at a time: the multiprocessors (kernels, fills, copies within the
+//! device), and one copy engine for each direction of the host link and of the link to other devices. While both
+//! directions of a link to other devices are busy, the work that was scheduled later is slowed for both. Work begins at the latest of three times: the
 //! stream's clock, its engine's clock, and the host's clock, which is the end of the last work that the host waited for
 //! in this context. So kernels of two streams never overlap, and copies overlap with kernels. Contexts do not share
 //! time: each has the card to itself.
@@ -33,13 +34,34 @@ pub(super) enum Engine {
     FromHost = 1,
     /// Copies to the host.
     ToHost = 2,
+    /// Copies from another device.
+    FromPeer = 3,
+    /// Copies to another device.
+    ToPeer = 4,
+}
+
+impl Engine {
+    /// Returns the engine of the other direction of a link whose directions slow each other.
+    fn opposite(self) -> Option<Self> {
+        match self {
+            Self::FromPeer => Some(Self::ToPeer),
+            Self::ToPeer => Some(Self::FromPeer),
+            Self::Compute | Self::FromHost | Self::ToHost => None,
+        }
+    }
+}
+
+/// The last time that an engine worked without a pause.
+#[derive(Clone, Copy, Debug, Default)]
+struct Busy {
+    since: f64,
+    until: f64,
 }
 
 /// The clocks of a context, in seconds since its creation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clocks {
-    /// Time at which each engine is free.
-    engines: [f64; 3],
+    engines: [Busy; 5],
     /// End of the last work that the host waited for.
     host: f64,
 }
@@ -50,11 +72,18 @@ pub(super) struct Work {
     /// The engine; `None` if it occupies none.
     pub engine: Option<Engine>,
     pub seconds: f64,
+    /// Extra seconds for each second in which the link's other direction is busy.
+    pub contention: f64,
 }
 
 impl Work {
     /// Work without duration.
-    pub(super) const NOTHING: Self = Self { engine: None, seconds: 0.0 };
+    pub(super) const NOTHING: Self = Self { engine: None, seconds: 0.0, contention: 0.0 };
+
+    /// Creates work of an engine, without contention.
+    pub(super) fn on(engine: Engine, seconds: f64) -> Self {
+        Self { engine: Some(engine), seconds, contention: 0.0 }
+    }
 }
 
 /// Returns the earliest start of a stream's next work, by the clocks of streams and the host.
@@ -81,9 +110,18 @@ pub(super) fn ready(state: &State, stream: Handle) -> Outcome<f64> {
 /// Schedules work on an engine of a context, not before a time. Returns its end.
 pub(super) fn place(state: &mut State, context: Handle, not_before: f64, work: Work) -> Outcome<f64> {
     let Some(engine) = work.engine else { return Ok(not_before + work.seconds) };
-    let free = &mut state.contexts.get_mut(context)?.clocks.engines[engine as usize];
-    *free = free.max(not_before) + work.seconds;
-    Ok(*free)
+    let engines = &mut state.contexts.get_mut(context)?.clocks.engines;
+    let start = engines[engine as usize].until.max(not_before);
+    let shared = engine.opposite().map_or(0.0, |opposite| {
+        let Busy { since, until } = engines[opposite as usize];
+        (until.min(start + work.seconds) - since.max(start)).max(0.0)
+    });
+    let busy = &mut engines[engine as usize];
+    if start > busy.until {
+        busy.since = start;
+    }
+    busy.until = start + work.seconds + shared * work.contention;
+    Ok(busy.until)
 }
 
 /// Schedules work in a stream. Returns its end.

@@ -173,6 +173,7 @@ pub(super) fn remark(row: &Record) -> String {
         Residence::Dram => None,
         Residence::Mixed => Some("partly L2".to_string()),
         Residence::Host => Some("host memory".to_string()),
+        Residence::Peer => Some("another card's memory".to_string()),
         Residence::Constant => Some("constant cache".to_string()),
         other => Some(other.to_string()),
     };

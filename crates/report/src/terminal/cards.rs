@@ -33,9 +33,8 @@ pub fn side_by_side(cards: &[(&Run, &[Record])], catalog: &Catalog, style: Style
             device.backend()
         );
     }
-    let Some((_, first)) = cards.first() else { return text };
     let mut slow = vec![Slow::default(); cards.len()];
-    for rows in experiments(first) {
+    for rows in experiments(&distinct(cards)) {
         let Some(experiment) = rows.first().map(|row| row.experiment.as_str()) else { continue };
         let lesson =
             catalog.lesson(experiment).map(|lesson| format!(": {}", lesson.summary)).unwrap_or_default();
@@ -55,6 +54,17 @@ pub fn side_by_side(cards: &[(&Run, &[Record])], catalog: &Catalog, style: Style
     }
     let _ = writeln!(text, "\n{}", wrapped(&verdict(cards, &slow), style.prose()));
     text
+}
+
+/// Each row of any card once, by the first card that has it: of copies between cards, each card has its own pairs.
+fn distinct(cards: &[(&Run, &[Record])]) -> Vec<Record> {
+    let mut distinct: Vec<Record> = Vec::new();
+    for row in cards.iter().flat_map(|(_, records)| records.iter()) {
+        if !distinct.iter().any(|known| known.is_same_row(row)) {
+            distinct.push(row.clone());
+        }
+    }
+    distinct
 }
 
 /// The rows in which a card is slow.

@@ -46,6 +46,7 @@ pub(super) fn setting(rows: &[&Record]) -> String {
         parts.extend(residence(rows).filter(|_| !is_launch).map(|residence| match residence {
             Residence::Mixed => "partly from L2".to_string(),
             Residence::Host => "from the host".to_string(),
+            Residence::Peer => "in another card's memory".to_string(),
             Residence::Constant => "from the constant cache".to_string(),
             Residence::L1 | Residence::L2 | Residence::Dram => format!("from {residence}"),
         }));

@@ -137,6 +137,16 @@ card! {
     host_link_latency_us: f64,
     /// Calibration: the share of the link's bandwidth that kernels reach when they access the host's memory.
     host_access_share: f64,
+    /// Links of NVLink to the peers, all cards of one machine; 0 if peers are reached over PCIe.
+    nvlinks: u32,
+    /// Bandwidth in GB/s of a large copy to a peer, one direction; 0 if cards cannot access each other's memory.
+    peer_link_gb_per_s: f64,
+    /// The same in both directions at once, together.
+    peer_link_both_gb_per_s: f64,
+    /// Fixed time of a copy to a peer, in microseconds.
+    peer_link_latency_us: f64,
+    /// Latency in nanoseconds of a load from a peer's memory; 0 without access to it.
+    peer_load_ns: f64,
     /// Calibration: the driver's time on the host to fault in a page of 64 KiB of managed memory, in microseconds,
     /// beside [the batch and the link](crate::model::unified).
     fault_page_us: f64,
@@ -238,6 +248,7 @@ impl Card {
         let counts = [
             ("multiprocessors", self.multiprocessors, 1, 1024),
             ("dram_partitions", self.dram_partitions, 0, 64),
+            ("nvlinks", self.nvlinks, 0, 64),
         ];
         for (field, value, least, most) in counts {
             if !(least..=most).contains(&value) {
@@ -268,6 +279,10 @@ impl Card {
         let not_negative = [
             ("l2_gb_per_s", self.l2_gb_per_s),
             ("host_link_latency_us", self.host_link_latency_us),
+            ("peer_link_gb_per_s", self.peer_link_gb_per_s),
+            ("peer_link_both_gb_per_s", self.peer_link_both_gb_per_s),
+            ("peer_link_latency_us", self.peer_link_latency_us),
+            ("peer_load_ns", self.peer_load_ns),
             ("fault_page_us", self.fault_page_us),
             ("fault_piece_us", self.fault_piece_us),
             ("launch_us", self.launch_us),
@@ -291,6 +306,19 @@ impl Card {
             if !(value.is_finite() && value >= 0.0) {
                 return refuse(&[field], format!("{value} is not 0 or more"));
             }
+        }
+        let (one, both) = (self.peer_link_gb_per_s, self.peer_link_both_gb_per_s);
+        if !(one..=2.0 * one).contains(&both) {
+            return refuse(
+                &["peer_link_both_gb_per_s", "peer_link_gb_per_s"],
+                format!("{both} GB/s is not between once and twice the {one} GB/s of one direction"),
+            );
+        }
+        if one > 0.0 && self.peer_load_ns == 0.0 {
+            return refuse(
+                &["peer_load_ns", "peer_link_gb_per_s"],
+                "a link to peers needs the latency of a load over it".to_owned(),
+            );
         }
         if let Some(value) = self.chain_clocks.iter().find(|value| !(value.is_finite() && **value >= 0.0)) {
             return refuse(&["chain_clocks"], format!("{value} is not 0 or more"));

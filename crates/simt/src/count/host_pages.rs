@@ -29,7 +29,8 @@ pub(super) struct OfHost {
 
 /// Returns those of the ranges that are in the host's memory.
 pub(super) fn of_host(ranges: &[Range]) -> Arc<[OfHost]> {
-    let of_host = ranges.iter().filter(|range| range.placement != Placement::Managed);
+    let of_host =
+        ranges.iter().filter(|range| matches!(range.placement, Placement::Host | Placement::Linked));
     let known = |range: &Range| OfHost {
         addresses: range.addresses.clone(),
         pinned: range.placement == Placement::Host,

@@ -66,6 +66,8 @@ impl Modelled for LaunchCounters {
             round_trips: self.round_trips,
             chained_loads: self.chained_loads,
             chained_on_chip: self.chained_on_chip,
+            // A block's sectors count once over the link, however often its warps request them.
+            peer_share: share(self.link.peer_sectors_read, self.l2_sectors_read).min(1.0),
             barriers: share(total.barriers, self.blocks),
             // Records from before slots were counted have none.
             instructions: if self.issue_slots == 0 { total.instructions } else { self.issue_slots } as f64,

@@ -233,7 +233,7 @@ impl CounterObservation {
         }
     }
 
-    /// Counts groups in managed and pinned memory, and returns the groups that are in device memory.
+    /// Counts groups outside of the card's own memory, and returns the groups that are in device memory.
     fn of_device(&mut self, groups: &[Group]) -> Vec<Group> {
         let mut of_device = Vec::with_capacity(groups.len());
         for &group in groups {
@@ -251,6 +251,10 @@ impl CounterObservation {
                 Some(Placement::Host | Placement::Linked) => {
                     self.link.sectors_read += u64::from(group.read.count_ones());
                     self.link.sectors_written += u64::from(group.written.count_ones());
+                }
+                Some(Placement::Peer) => {
+                    self.link.peer_sectors_read += u64::from(group.read.count_ones());
+                    self.link.peer_sectors_written += u64::from(group.written.count_ones());
                 }
             }
         }

@@ -17,6 +17,8 @@ pub enum Placement {
     Host,
     /// Managed memory that stays with the host and is accessed over the link, as pinned memory is.
     Linked,
+    /// Memory of another card: every sector goes over the link between the cards.
+    Peer,
 }
 
 /// An address range with its placement.
@@ -53,7 +55,7 @@ pub struct LaunchShape {
     pub dependencies: Vec<f32>,
     /// Sites of atomics whose lanes ptxas [combines](SiteInfo::combined), ascending.
     pub combined: Vec<u32>,
-    /// Managed and pinned memory, ascending. An empty list costs nothing.
+    /// Managed memory, pinned memory and that of other cards, ascending. An empty list costs nothing.
     pub ranges: Vec<Range>,
 }
 

@@ -13,6 +13,15 @@ impl Memory {
         self.shadow.mark(address, bytes);
     }
 
+    /// Marks the allocation that contains an address as written, because others than this device's kernels write to it
+    /// unobserved from now on.
+    pub fn assume_written(&self, address: u64) {
+        let found = self.table().containing(address).copied();
+        if let Some(entry) = found.filter(|entry| entry.rights & rights::TRACKED != 0) {
+            self.shadow.mark(entry.allocation.address, entry.allocation.bytes);
+        }
+    }
+
     /// Returns the lanes of a load that read an unwritten byte. Known only of allocations made while
     /// [`Memory::track_initialisation`] was on.
     pub fn uninitialised_lanes(&self, addresses: &Addresses, active: u32, bytes: u32) -> u32 {

@@ -34,6 +34,8 @@ pub struct Counters {
     pub chained_loads: f64,
     /// The same of loads from shared and constant memory, which are no round trips.
     pub chained_on_chip: f64,
+    /// Share of the sectors that loads request from L2 which come from another card's memory.
+    pub peer_share: f64,
     /// Barriers that a block passes.
     pub barriers: f64,
     /// Machine instructions that warps issue.
@@ -110,6 +112,7 @@ impl Default for Counters {
             round_trips: 0.0,
             chained_loads: 0.0,
             chained_on_chip: 0.0,
+            peer_share: 0.0,
             barriers: 0.0,
             instructions: 0.0,
             integer: 0.0,

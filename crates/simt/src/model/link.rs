@@ -1,4 +1,5 @@
 //! Models copies over the host link and within the card, and kernels' access to the host's memory.
+//! [`PeerLink`](super::PeerLink) is the link between cards.
 
 use super::counters::{Counters, Touched};
 use super::time::LaunchTime;

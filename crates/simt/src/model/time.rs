@@ -203,7 +203,9 @@ fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
     let together = if waits > 0.0 { (batches * card.loads_in_flight / waits).max(1.0) } else { 1.0 };
     let far = (round_trips * (1.0 - counters.l1_hit_share.powf(together))).max(round_trips.min(1.0));
     let missed = share_of_memory(counters, card);
-    let far_ns = card.l2_latency_ns + (card.dram_latency_ns - card.l2_latency_ns) * missed;
+    let far_ns = card.l2_latency_ns
+        + (card.dram_latency_ns - card.l2_latency_ns) * missed
+        + (card.peer_load_ns - card.l2_latency_ns) * counters.peer_share;
     // The last line of a request arrives later than the first, and a barrier waits for the last warp of its block. The
     // delay of the last arrival grows by a constant with each doubling of what is waited for.
     let warps_of_block = if counters.blocks > 0.0 { warps / counters.blocks } else { 1.0 };
@@ -227,7 +229,8 @@ fn chain(counters: &Counters, card: &Card) -> (f64, f64) {
     let [on_chip, l1, l2, dram] = card.chain_clocks;
     let is_chain = dram > 0.0 && counters.chained_loads >= CHAIN * counters.round_trips;
     let loads = if is_chain { counters.chained_loads.min(counters.round_trips) } else { 0.0 };
-    let missed = l2 + (dram - l2) * share_of_memory(counters, card);
+    let peer = card.peer_load_ns * 1e-3 * card.clock_mhz;
+    let missed = l2 + (dram - l2) * share_of_memory(counters, card) + (peer - l2) * counters.peer_share;
     let each = counters.l1_hit_share * l1 + (1.0 - counters.l1_hit_share) * missed;
     let counted = f64::from(SHARED_CLOCKS) * card.dependency_share;
     let more = if on_chip > 0.0 { on_chip - counted } else { 0.0 };

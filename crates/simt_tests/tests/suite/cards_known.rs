@@ -4,6 +4,7 @@ use simt::cards::{
     BlockShape, Card, Limiter, Limits, Occupancy, OccupancyError, Residency, all, find, from_toml, source_of,
     with_sources,
 };
+use simt::model::PeerLink;
 
 #[test]
 fn every_card_is_possible_and_says_where_it_is_from() {
@@ -65,6 +66,23 @@ fn every_figure_has_a_source() {
     // A figure that a chain of cards takes over names the card that states it.
     assert_eq!(of("a100-80", "l1_clocks"), "from h200: Records of `latency`: a hit in L1.");
     assert_eq!(source_of("mine", "clock_mhz"), None);
+}
+
+#[test]
+fn cards_with_the_same_link_are_peers() {
+    let card = |key| find(key).unwrap();
+    let link = PeerLink::between(&card("h200"), &card("h100")).expect("NVLink 4, both of them");
+    assert_eq!((link.nvlinks, link.gb_per_s, link.has_atomics()), (18, 384.0, true));
+    assert_eq!(PeerLink::between(&card("h200"), &card("v100")), None);
+    assert_eq!(PeerLink::between(&card("c870"), &card("c870")), None);
+    let slower = from_toml("extends = \"h200\"\npeer_link_gb_per_s = 370.0").unwrap();
+    assert_eq!(PeerLink::between(&slower, &card("h200")), None);
+    // Two opposite copies of 1 GiB at once, less the latency: 2 GiB at 727 GB/s.
+    let one = link.copy_seconds(1 << 30);
+    assert!((one - 5e-6 - 2.796_2e-3).abs() < 1e-7, "{one}");
+    let both = (one - 5e-6) * (1.0 + link.contention());
+    assert!((both * 727e9 / 2.0_f64.powi(31) - 1.0).abs() < 1e-9, "{both}");
+    assert_eq!(link.access_seconds(384_000, 0), 1e-6);
 }
 
 #[test]
@@ -135,6 +153,14 @@ fn bad_card_files_are_refused_with_the_line_and_the_reason() {
         ("clock_mhz = inf", "card file, line 3: clock_mhz: inf is not above 0"),
         ("launch_us = -2", "card file, line 3: launch_us: -2 is not 0 or more"),
         ("warp_threads = 64", "card file, line 3: warp_threads: 64 lanes a warp: all cards have 32"),
+        (
+            "peer_load_ns = 0.0",
+            "card file, line 3: peer_load_ns: a link to peers needs the latency of a load over it",
+        ),
+        (
+            "peer_link_both_gb_per_s = 300.0",
+            "card file, line 3: peer_link_both_gb_per_s: 300 GB/s is not between once and twice the 384 GB/s of one direction",
+        ),
         ("dram_share = 1.2", "card file, line 3: dram_share: 1.2 is no share above 0 and up to 1"),
         ("dram_granule_bytes = 48", "card file, line 3: dram_granule_bytes: 48 is not 32, 64 or 128"),
         ("dram_page_bytes = 64", "card file, line 3: dram_page_bytes: 64 is not a power of two from 128 on"),

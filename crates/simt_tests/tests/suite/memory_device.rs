@@ -219,6 +219,9 @@ fn what_is_written_is_known_to_be() {
     memory.copy(buffer, buffer + 200, 100).expect("a range");
     assert_eq!(memory.unwritten(buffer), None);
     memory.free(buffer).expect("allocated");
+    let shared = memory.allocate(300, Kind::Device).expect("memory");
+    memory.assume_written(shared + 7);
+    assert_eq!(memory.unwritten(shared), None);
     memory.track_initialisation(false);
     let untracked = memory.allocate(64, Kind::Device).expect("memory");
     assert_eq!(memory.uninitialised_lanes(&at(untracked, 2), ALL, 2), 0);

@@ -5,7 +5,7 @@ use crate::recording::Simulated;
 use crate::{
     cli::Options,
     device::DeviceInfo,
-    experiments::{Point, Work},
+    experiments::{Place, Point, Work},
     kernels::own,
     simulated::{self, Card},
 };
@@ -31,11 +31,13 @@ pub(crate) fn simulated(
     }
 }
 
-/// Simulates the kernels of these points, in the small: all but those that no simulated card runs.
+/// Simulates the kernels of these points, in the small: all but those that no simulated card runs, and those on memory of
+/// another card, of which there is one.
 fn simulate(options: &Options, points: &[Point], device: &DeviceInfo) -> Result<Simulated> {
     let card = alike(device)?;
     let mut kernels: Vec<&str> = points
         .iter()
+        .filter(|point| !point.buffers.iter().any(|buffer| matches!(buffer.place, Place::Peer(_))))
         .filter(|point| matches!(&point.work, Work::Kernel(launch) if own::is_simulated(launch.info.name)))
         .map(|point| point.kernel)
         .collect();

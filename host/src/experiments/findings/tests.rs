@@ -526,6 +526,50 @@ fn transfers_are_fitted_by_latency_and_bandwidth() {
 }
 
 #[test]
+fn links_are_told_by_pairs() {
+    let of = |source: &str, destination: &str, ways: &str, gb_per_s: f64| {
+        let row = row("link_driver", gb_per_s);
+        let row = Record { language: Language::Driver, ..row };
+        row.with("from", source).with("to", destination).with("ways", ways)
+    };
+    let copies = [
+        of("host", "card 0", "one", 55.0),
+        of("card 0", "host", "one", 54.0),
+        of("host", "card 0", "both", 99.0),
+        of("card 0", "card 1", "one", 384.0),
+        of("card 1", "card 0", "one", 300.0),
+        of("card 0", "card 1", "both", 727.0),
+    ];
+    assert_eq!(
+        found("link", &copies).as_deref(),
+        Some(
+            "The link between cards carries 384 GB/s one way and 727 both ways, 1.89 times as much (the slowest pair 300); the \
+             host link carries 55 GB/s one way and 99 both ways, 1.80 times as much, 7.0 times less."
+        )
+    );
+    let copied = |read, written, gb_per_s| {
+        let row = row("copy_vector", gb_per_s).with("width", 16);
+        Record { bytes: BytesMoved { read, written, footprint: 2 }, ..row }
+    };
+    let rows = [
+        copied(1, 0, 350.0),
+        copied(0, 1, 360.0),
+        row("stride_f32", 700.0).with("stride", 1),
+        row("stride_f32", 84.0).with("stride", 8),
+        Record { ns_per_operation: Some(950.0), ..row("chase_l2", 1.0).with("footprint", 4 << 20) },
+    ];
+    assert_eq!(
+        found("link", &rows).as_deref(),
+        Some(
+            "Kernels read another card's memory at 350 GB/s and write it at 360; at a stride of 8 they update it at 12% of the \
+             rate of a stride of 1; a load from it takes 950 ns."
+        )
+    );
+    let alone = "The host link carries 55 GB/s one way and 99 both ways, 1.80 times as much.";
+    assert_eq!(found("link", &copies[..3]).as_deref(), Some(alone));
+}
+
+#[test]
 fn launches_are_told_by_the_way_they_are_handed_over() {
     let of = |kernel: &str, handed: &str, blocks: u64, us: f64| {
         let operations = Operations { kind: Operation::Launch, count: 1 };

@@ -1,0 +1,20 @@
+//! # Link: another card's memory
+//!
+//! The cards of a machine reach each other's memory over a link: NVLink, or PCIe. A copy of `V` bytes takes `T = a + V / b`, as
+//! one over the host link does, with the `b` of this link: an H200 has 18 links of NVLink 4 at 26.6 GB/s, of which copies reach
+//! 384 GB/s in one direction. That is seven times its host link, and a twelfth of its own memory.
+//!
+//! The link has wires for each direction, so copies in both directions, on two streams, run at the same time. They do not quite
+//! move twice as much: requests and acknowledgements of each direction travel in the other.
+//!
+//! What a copy needs for that is *peer access*: the driver maps the memory of one card into the address space of the other. Two
+//! cards without a common link have none. A copy between them goes by way of the host, over two host links one after the other.
+//!
+//! With peer access a kernel reads and writes the other card's memory by its address, as if it were its own. This lesson runs the
+//! kernels of `copy`, `offset` and `stride` so. A request still moves whole sectors of 32 bytes, and now each of them crosses the
+//! link: the L2 of the kernel's card does not keep another card's data. A warp that is misaligned by an element requests a fifth
+//! sector for four, and at a stride of 8 elements of 4 bytes each lane takes a sector, of which it uses an eighth. What a stride
+//! wastes in device memory it wastes on a link that is a twelfth as wide.
+//!
+//! A load over the link takes longer than one from the card's own memory. `chase_l2` of `latency` measures it, along a chain of
+//! addresses in the other card's memory.

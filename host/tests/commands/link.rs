@@ -1,0 +1,143 @@
+//! `link` on simulated cards: every pair verified, with the times of the card's links.
+
+use crate::support::{
+    coalesce,
+    outcome::{Outcome, outcome},
+};
+use serde_json::Value;
+
+/// A row's ends and ways, and its GB/s.
+fn row(record: &Value) -> (String, f64) {
+    let text = |name: &str| record["parameters"][name].as_str().unwrap_or_default().to_string();
+    assert_eq!(record["verified"], true, "{record}");
+    let pair = format!("{} > {}, {}", text("from"), text("to"), text("ways"));
+    (pair, record["gb_per_s"].as_f64().expect("a rate"))
+}
+
+fn rows(device: &str) -> (Vec<(String, f64)>, String) {
+    let few =
+        ["run", "link", "--kernel", "link_driver", "--bytes", "4MiB", "--format", "json", "--device", device];
+    let Outcome { status, out, err } = outcome(&mut coalesce(&few));
+    assert_eq!(status, Some(0), "{err}");
+    let records = out.lines().map(|line| serde_json::from_str(line).expect("a record"));
+    (records.map(|record: Value| row(&record)).collect(), err)
+}
+
+/// GB/s of 4 MiB that take a latency and then move at this rate.
+fn rate(latency_us: f64, gb_per_s: f64) -> f64 {
+    let bytes = f64::from(4 << 20);
+    bytes / (latency_us * 1e3 + bytes / gb_per_s)
+}
+
+#[test]
+fn two_cards_have_the_whole_matrix() {
+    let (rows, err) = rows("sim:h200x2");
+    let host = rate(10.0, 55.4);
+    let link = rate(5.0, 384.0);
+    let expected = [
+        ("host > card 0, one", host),
+        ("card 0 > host, one", host),
+        ("host > card 0, both", 2.0 * host),
+        ("card 1 > card 0, one", link),
+        ("card 0 > card 1, one", link),
+        ("card 0 > card 1, both", link * 727.0 / 384.0),
+        ("host > card 1, one", host),
+        ("card 1 > host, one", host),
+        ("host > card 1, both", 2.0 * host),
+        ("card 0 > card 1, one", link),
+        ("card 1 > card 0, one", link),
+        ("card 0 > card 1, both", link * 727.0 / 384.0),
+    ];
+    assert_eq!(rows.len(), expected.len());
+    for ((pair, found), (known, wanted)) in rows.iter().zip(expected) {
+        assert_eq!(pair, known);
+        assert!((found / wanted - 1.0).abs() < 1e-3, "{pair}: {found}, and {wanted}");
+    }
+    assert!(!err.contains("note: link"), "{err}");
+}
+
+#[test]
+fn one_card_says_what_is_left_out() {
+    let (rows, err) = rows("sim:h200");
+    let pairs: Vec<&str> = rows.iter().map(|(pair, _)| pair.as_str()).collect();
+    assert_eq!(pairs, ["host > card 0, one", "card 0 > host, one", "host > card 0, both"]);
+    assert_eq!(
+        err.matches("note: link: the driver shows one card, so pairs of cards and kernels").count(),
+        1,
+        "{err}"
+    );
+}
+
+#[test]
+fn cards_without_a_link_copy_by_way_of_the_host() {
+    let (rows, err) = rows("sim:v100x2");
+    assert!(err.contains("note: link: card 0 cannot access the memory of card 1, so copies"), "{err}");
+    let (pair, found) = &rows[3];
+    assert_eq!(pair, "card 1 > card 0, one");
+    // Two host links one after the other: 30 us and 12.35 GB/s each.
+    let wanted = rate(60.0, 12.35 / 2.0);
+    assert!((found / wanted - 1.0).abs() < 1e-3, "{found}, and {wanted}");
+}
+
+#[test]
+fn the_rows_of_all_cards_stand_in_one_table() {
+    let few = ["run", "link", "--bytes", "64KiB", "--device", "sim:h200x3"];
+    let Outcome { status, out, err } = outcome(coalesce(&few).env("COLUMNS", "160"));
+    assert_eq!(status, Some(0), "{err}");
+    for pair in [
+        "from card 0, to card 1, ways one",
+        "from card 2, to card 1, ways one",
+        "from host, to card 2, ways both",
+    ] {
+        assert_eq!(out.lines().filter(|line| line.contains(pair)).count(), 1, "{pair} in {out}");
+    }
+}
+
+#[test]
+fn kernels_move_sectors_over_the_link() {
+    let few = ["run", "link", "--kernel", "copy_scalar,copy_vector,offset_f32,stride_f32", "--bytes", "1MiB"];
+    let Outcome { status, out, err } =
+        outcome(coalesce(&few).args(["--format", "json", "--device", "sim:h200x2"]));
+    assert_eq!(status, Some(0), "{err}");
+    let records: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+    assert_eq!(records.len(), 2 * (4 + 4 + 6));
+    for record in &records {
+        assert_eq!((&record["verified"], &record["residence"]), (&true.into(), &"peer".into()), "{record}");
+    }
+    let sectors = |kernel: &str, name: &str, value: Value| {
+        let of = |record: &&Value| record["kernel"] == kernel && record["parameters"][name] == value;
+        let link = &records.iter().find(of).expect("a row")["counters"]["link"];
+        ["peer_sectors_read", "peer_sectors_written"].map(|count| link[count].as_u64().unwrap_or(0))
+    };
+    // 1 MiB is 32768 sectors.
+    assert_eq!(sectors("copy_scalar", "from", "card 1".into()), [32_768, 0]);
+    assert_eq!(sectors("copy_vector", "from", "card 0".into()), [0, 32_768]);
+    assert_eq!(sectors("offset_f32", "offset", 8.into()), [32_768, 32_768]);
+    // A block of 256 lanes has one sector more where it is misaligned.
+    assert_eq!(sectors("offset_f32", "offset", 1.into()), [32_768 + 1024; 2]);
+    for (stride, times) in [(1, 1), (2, 2), (8, 8), (32, 8)] {
+        assert_eq!(sectors("stride_f32", "stride", stride.into()), [times * 32_768; 2], "{stride}");
+    }
+    // 32 bytes for each sector at 384 GB/s, and 5.6% more since both directions are busy.
+    let record = records.iter().find(|record| record["parameters"]["stride"] == 32).expect("a row");
+    let wanted = f64::from(8 << 20) / 384e3 * (2.0 * 384.0 / 727.0);
+    let us = 1e3 * record["time_ms"]["median"].as_f64().expect("a time");
+    assert!((us / wanted - 1.0).abs() < 0.05, "{us} us, and {wanted}");
+    assert!(
+        record["explanation"]
+            .as_str()
+            .is_some_and(|text| text.ends_with("bound by the link between the cards"))
+    );
+}
+
+#[test]
+fn a_chain_takes_the_latency_of_the_other_card() {
+    let few = ["run", "link", "--kernel", "chase_l2", "--format", "json", "--device", "sim:h200x2"];
+    let Outcome { status, out, err } = outcome(&mut coalesce(&few));
+    assert_eq!(status, Some(0), "{err}");
+    let record: Value = serde_json::from_str(out.lines().next().expect("a row")).expect("a record");
+    assert_eq!((&record["verified"], &record["parameters"]["memory"]), (&true.into(), &"card 1".into()));
+    // That of the card's description.
+    let ns = record["ns_per_operation"].as_f64().expect("a latency");
+    assert!((ns / 1000.0 - 1.0).abs() < 0.02, "{ns}");
+}
