@@ -10,7 +10,7 @@ use crate::{
     trouble::Trouble,
 };
 use rayon::prelude::*;
-use record::{Backend, Bytes, Origin, Parameters};
+use record::{Backend, Origin, Parameters};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs::{self, File},
@@ -389,20 +389,8 @@ fn row_key(line: &Line<'_>) -> RowKey {
     RowKey {
         experiment: line.experiment.to_string(),
         kernel: line.kernel.to_string(),
-        label: parameters.map(|parameters| label(&parameters)).unwrap_or_default(),
+        label: parameters.map(|parameters| parameters.label()).unwrap_or_default(),
         component: line.component(),
         figure: line.figure(),
     }
-}
-
-/// The parameters that tell a row from others of its kernel, for people: `stride 1, f32, 16 MiB`.
-fn label(parameters: &Parameters) -> String {
-    let swept = parameters.swept.iter().map(|swept| format!("{} {}", swept.name, swept.value));
-    let more = parameters.more.iter().map(|(name, value)| match value {
-        serde_json::Value::String(text) => format!("{name} {text}"),
-        value => format!("{name} {value}"),
-    });
-    let precision = parameters.precision.iter().map(ToString::to_string);
-    let bytes = (parameters.bytes > 0).then(|| Bytes(parameters.bytes).to_string());
-    swept.chain(more).chain(precision).chain(bytes).collect::<Vec<_>>().join(", ")
 }

@@ -1,5 +1,6 @@
 //! Identification of a row: its parameters, its shape and its bytes.
 
+use crate::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{collections::BTreeMap, fmt};
 
@@ -99,6 +100,20 @@ impl Parameters {
     /// With the value of the swept parameter.
     pub fn swept(self, name: &str, value: u32) -> Parameters {
         Parameters { swept: Some(Swept { name: name.to_string(), value: u64::from(value) }), ..self }
+    }
+}
+
+impl Parameters {
+    /// What tells a row from others of its kernel, but for the launch's shape: `stride 1, f32, 16 MiB`.
+    pub fn label(&self) -> String {
+        let swept = self.swept.iter().map(|swept| format!("{} {}", swept.name, swept.value));
+        let more = self.more.iter().map(|(name, value)| match value {
+            serde_json::Value::String(text) => format!("{name} {text}"),
+            value => format!("{name} {value}"),
+        });
+        let precision = self.precision.iter().map(ToString::to_string);
+        let bytes = (self.bytes > 0).then(|| Bytes(self.bytes).to_string());
+        swept.chain(more).chain(precision).chain(bytes).collect::<Vec<_>>().join(", ")
     }
 }
 

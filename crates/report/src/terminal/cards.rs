@@ -9,7 +9,7 @@ use super::{
 use crate::Catalog;
 use fleet::robust::Spread;
 use record::{Record, Run};
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
 /// Fewest cards of which one can be told to be odd.
 const FEWEST: usize = 5;
@@ -43,12 +43,14 @@ pub fn side_by_side(cards: &[(&Run, &[Record])], catalog: &Catalog, style: Style
         let names = (0..cards.len()).map(|nth| format!("card {nth}"));
         let header = ["kernel", "unit", "spread", "slowest"].map(str::to_string).into_iter().chain(names);
         let mut table = Table::new(header.collect(), 2);
+        let named = |row: &&Record| (row.kernel.clone(), row.parameters.label());
+        let has_blocks = rows.iter().map(named).collect::<BTreeSet<_>>().len() < rows.len();
         for row in rows {
             let of_cards: Vec<Option<&Record>> = cards
                 .iter()
                 .map(|(_, records)| records.iter().find(|other| other.is_same_row(row)))
                 .collect();
-            table.add(line(row, &of_cards, &mut slow));
+            table.add(line(row, has_blocks, &of_cards, &mut slow));
         }
         let _ = writeln!(text, "{}", table.stacked(style));
     }
@@ -76,19 +78,19 @@ struct Slow {
     kernel: String,
 }
 
-/// A row of the table; counts in which rows which card is slow.
-fn line(row: &Record, of_cards: &[Option<&Record>], slow: &mut [Slow]) -> Vec<String> {
-    let label = match row.parameters.to_string() {
-        parameters if parameters == "0 bytes" => row.kernel.clone(),
-        parameters => format!("{}, {parameters}", row.kernel),
-    };
+/// A row of the table, with its block if rows differ in it; counts in which rows which card is slow.
+fn line(row: &Record, has_blocks: bool, of_cards: &[Option<&Record>], slow: &mut [Slow]) -> Vec<String> {
+    let parameters = [row.kernel.clone(), row.parameters.label()];
+    let block = row.parameters.block.filter(|_| has_blocks).map(|block| format!("block {block}"));
+    let label: Vec<String> =
+        parameters.into_iter().chain(block).filter(|parameter| !parameter.is_empty()).collect();
     let figures = of_cards.iter().map(|record| match record {
         Some(record) if !record.verified => INVALID.to_string(),
         Some(record) => record.figure().map(short).unwrap_or_default(),
         None => String::new(),
     });
     let (spread, slowest) = compared(row, of_cards, slow).unwrap_or_default();
-    let cells = [label, row.measure().unit().to_string(), spread, slowest];
+    let cells = [label.join(", "), row.measure().unit().to_string(), spread, slowest];
     cells.into_iter().chain(figures).collect()
 }
 
@@ -184,17 +186,17 @@ mod tests {
     fn two_cards_differ_and_of_six_one_is_odd() {
         let mut slow = vec![Slow::default(); 6];
         let rows: Vec<Record> = [1.0, 1.1].map(row).to_vec();
-        let cells = line(&rows[0], &[Some(&rows[0]), Some(&rows[1])], &mut slow);
+        let cells = line(&rows[0], false, &[Some(&rows[0]), Some(&rows[1])], &mut slow);
         assert_eq!(cells[2..4], ["10.0%", "card 1"]);
         let rows: Vec<Record> = [1.0, 1.001, 0.999, 1.002, 0.998, 1.05].map(row).to_vec();
         let of: Vec<Option<&Record>> = rows.iter().map(Some).collect();
-        let cells = line(&rows[0], &of, &mut slow);
+        let cells = line(&rows[0], false, &of, &mut slow);
         assert_eq!(cells[2..4], ["5.2%", "card 5"]);
         assert_eq!((slow[1].rows, slow[5].rows), (1, 1));
         assert!((slow[5].worst - 0.0495).abs() < 0.001, "{}", slow[5].worst);
         // Those that differ alike have none that is odd.
         let rows: Vec<Record> = [1.0, 1.02, 0.98, 1.04, 0.96, 1.05].map(row).to_vec();
         let of: Vec<Option<&Record>> = rows.iter().map(Some).collect();
-        assert_eq!(line(&rows[0], &of, &mut slow)[2..4], ["9.4%", ""]);
+        assert_eq!(line(&rows[0], false, &of, &mut slow)[2..4], ["9.4%", ""]);
     }
 }
