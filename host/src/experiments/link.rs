@@ -172,7 +172,7 @@ fn matrix(own: u32, neighbours: &[Neighbour], sizes: &[u64]) -> Vec<Point> {
     points
 }
 
-/// The buffers of a copy on card `own`.
+/// The buffers of a copy on card `own`, by the driver or by a kernel.
 fn pair(own: u32, bytes: u64, source: End, destination: End) -> [Buffer; 2] {
     let before = Contents::Pattern(Precision::F32);
     [

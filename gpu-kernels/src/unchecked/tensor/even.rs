@@ -3,8 +3,8 @@
 //! 5120 x 5120 are 800 tiles of 128 x 256: six waves of 132, and eight tiles more, for which 124 multiprocessors wait. This
 //! kernel is [`overlapped`] with as much work for each of them (*stream-K*, of Osama and others, 2023):
 //!
-//! - *Shares.* The first tiles, so many that whole waves are left, are one list of steps, of which each block takes an equal share
-//!   (`shares.rs`). A share begins and ends within tiles, so a tile may have two parts, of two blocks.
+//! - *Shares.* Blocks compute whole waves of tiles as `matmul_overlapped` does. The tiles before these are one list of steps, and
+//!   each block takes an equal share of it (`shares.rs`). A share begins and ends within tiles, so a tile may have two parts, of two blocks.
 //! - *Handing over.* A block that begins in the midst of a tile computes its part first and writes the sums to memory, 128 KiB.
 //!   The block that has the rest computes that last, adds those sums and stores the results.
 //! - *Nobody waits.* Between the two lies at least a tile. And what a block waits for comes from one with a lower number, which

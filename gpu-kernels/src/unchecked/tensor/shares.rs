@@ -1,4 +1,4 @@
-//! How blocks share tiles that do not come out even.
+//! Divides tiles among blocks evenly, where their number does not.
 
 use core::ops::Range;
 
@@ -12,7 +12,7 @@ pub(super) struct Part {
     pub(super) tile: u32,
     /// The first step. Behind the tile's last step comes its first.
     pub(super) first: u32,
-    /// How many steps.
+    /// The number of steps.
     pub(super) steps: u32,
     pub(super) sums: Sums,
 }
@@ -30,9 +30,9 @@ pub(super) enum Sums {
 
 /// The parts of one block, in the order in which it computes them: its share of the first tiles, then whole tiles.
 ///
-/// So many blocks compute all tiles but `n * blocks` of them, between one and two for each block, as one list of steps, which they
-/// divide evenly. A share begins within a tile or at its start, ends so, and is at least a tile long, so a tile has at most
-/// two parts:
+/// A launch keeps `n * blocks` tiles whole. The blocks share the others, between one and two tiles for each block: these tiles are
+/// one list of steps, and each block takes an equal share of it. A share begins and ends within tiles or at their bounds, and is
+/// at least a tile long, so a tile has at most two parts:
 ///
 /// ```text
 /// tiles   |    0    |    1    |    2    |    3    |    4    |         as many steps each
@@ -106,7 +106,7 @@ impl Iterator for Parts {
 }
 
 impl Part {
-    /// The numbers of the steps, of a tile with so many.
+    /// The numbers of its steps, where a tile has `of_tile`.
     #[inline(always)]
     pub(super) fn numbers(self, of_tile: u32) -> impl Iterator<Item = u32> {
         (self.first..self.first + self.steps)

@@ -26,7 +26,7 @@ impl Tiles {
         Self { rows, columns, group }
     }
 
-    /// How many there are.
+    /// The number of tiles.
     #[inline(always)]
     pub fn count(self) -> u32 {
         self.rows * self.columns

@@ -1,11 +1,11 @@
 //! Kernels of `copy`, `offset`, `stride` and `latency` on another card's memory.
 
-use super::{End, Link};
+use super::{End, Link, pair};
 use crate::{
     device::{Backend, DeviceInfo, Neighbour},
     experiments::{
         Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Scale, Work,
-        coalescing::incremented, copy, covering, latency, touched_bytes,
+        coalescing::incremented, covering, latency, touched_bytes,
     },
 };
 use anyhow::Result;
@@ -114,7 +114,6 @@ fn copied(
     let shape = covering(bytes / width, block, device)?;
     let own = device.ordinal;
     let (from, to) = if reads { (other, own) } else { (own, other) };
-    let [source, destination] = [from, to].map(|card| End::Card(card).place(own));
     let point = Point::new(Link.name(), shape, work);
     let moved = |counts: bool| if counts { bytes } else { 0 };
     Ok(Point {
@@ -124,15 +123,7 @@ fn copied(
             .with("width", width),
         // What crosses the link.
         bytes: BytesMoved { read: moved(reads), written: moved(!reads), footprint: 2 * bytes },
-        buffers: vec![
-            Buffer {
-                bytes,
-                place: source,
-                before: Contents::Pattern(Precision::F32),
-                after: copy::pattern(),
-            },
-            Buffer { bytes, place: destination, before: Contents::Poison, after: copy::pattern() },
-        ],
+        buffers: pair(own, bytes, End::Card(from), End::Card(to)).into(),
         ..point
     })
 }

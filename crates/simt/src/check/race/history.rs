@@ -90,7 +90,7 @@ impl Run {
         Self::from(word, words, if words == 1 { 0 } else { 5 })
     }
 
-    /// How many words.
+    /// Returns the number of its words.
     pub(super) fn words(self) -> u64 {
         u64::from(self.to - self.from)
     }
