@@ -155,21 +155,23 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
             let addresses = access.addresses_in(rows);
             return self.access(at, &access.with(&addresses));
         }
-        if self.checks.initcheck && !self.is_initialised(at, access, rows) {
+        let pieces = Pieces::of(access, rows);
+        if self.checks.initcheck && !self.is_initialised(at, access, pieces.clone()) {
             let addresses = access.addresses_in(rows);
             self.initcheck(at, &access.with(&addresses));
         }
         if self.checks.racecheck {
             self.race(at, |races, block| {
-                races.steady(at, access, rows, &mut block.clocks, &mut block.races);
+                races.steady(at, access, (rows, pieces), &mut block.clocks, &mut block.races);
             });
         }
     }
 
-    /// Returns true if it is certain that an access reads no uninitialised byte. Takes note then of what it writes.
-    fn is_initialised(&mut self, at: At, access: &SteadyAccess, rows: Option<Rows>) -> bool {
+    /// Returns true if it is certain that an access with these pieces reads no uninitialised byte. Takes note then of what it
+    /// writes.
+    fn is_initialised(&mut self, at: At, access: &SteadyAccess, pieces: Option<Pieces>) -> bool {
         let (is_load, is_store) = (access.operation == Operation::Load, access.operation == Operation::Store);
-        let Some(mut pieces) = Pieces::of(access, rows).filter(|_| is_load || is_store) else {
+        let Some(mut pieces) = pieces.filter(|_| is_load || is_store) else {
             return false;
         };
         let range = |piece: Piece| (piece.word << 2, piece.words << 2);

@@ -17,6 +17,7 @@ pub(super) struct Piece {
 }
 
 /// The pieces of an access.
+#[derive(Clone, Debug)]
 pub(super) struct Pieces {
     next: Piece,
     /// From one piece to the next, in words and in lanes.

@@ -204,13 +204,13 @@ impl Races {
         left
     }
 
-    /// Checks an access whose lanes are evenly spaced, within rows if there are such, and adds it: as
+    /// Checks an access whose lanes are evenly spaced, within rows if there are such, and which has these pieces, and adds it: as
     /// [`access`](Self::access) does.
     pub(super) fn steady(
         &mut self,
         at: At,
         access: &SteadyAccess,
-        rows: Option<Rows>,
+        (rows, pieces): (Option<Rows>, Option<Pieces>),
         clocks: &mut Clocks,
         block: &mut BlockRaces,
     ) {
@@ -222,7 +222,7 @@ impl Races {
         let is_plain = !access.strong
             && matches!(access.operation, Operation::Load | Operation::Store)
             && matches!(access.space, Space::Global | Space::Shared);
-        if is_plain && let Some(pieces) = Pieces::of(access, rows) {
+        if is_plain && let Some(pieces) = pieces {
             let mark = mark(at, kind, clocks);
             let settled = clocks.settled(at.warp);
             let history = if access.space == Space::Global { &mut self.global } else { &mut block.shared };
