@@ -129,12 +129,14 @@ extern "C" __global__ void __launch_bounds__(128, 2)
 
 // ---- matmul_wgmma: one warpgroup, fed by the copy engine ----
 
-extern "C" __global__ void __launch_bounds__(128, 1) matmul_wgmma(const TensorMap *a, const TensorMap *b, unsigned *c,
-                                                                  unsigned m, unsigned n, unsigned k, unsigned group) {
+extern "C" __global__ void __launch_bounds__(128, 1)
+    matmul_wgmma(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, unsigned *c, unsigned m,
+                 unsigned n, unsigned k, unsigned group) {
   constexpr unsigned ROWS = 64, COLUMNS = 256;
   bool first = threadIdx.x == 0;
   uint2 tile = Tiles(m, n, ROWS, COLUMNS, group).place(blockIdx.x);
   unsigned x = tile.x * COLUMNS, y = tile.y * ROWS, steps = ceil_div(k, DEPTH);
+  prefetch(0, a, b);
   Ring<5 * BOX> ring(dynamic_shared(), 1);
   __syncthreads();
   auto filling = ring;
@@ -145,7 +147,6 @@ extern "C" __global__ void __launch_bounds__(128, 1) matmul_wgmma(const TensorMa
     filling.load(BOX, b, step * DEPTH, x);
     filling.advance();
   };
-  if (first) acquire(a), acquire(b);
   for (unsigned step = 0; step < STAGES - 1; ++step) load(step);
   Sums sums;
   unsigned last = 0, step = 0;
@@ -163,37 +164,35 @@ extern "C" __global__ void __launch_bounds__(128, 1) matmul_wgmma(const TensorMa
 
 // ---- One warpgroup loads, two multiply ----
 
-extern "C" __global__ void __launch_bounds__(384, 1) matmul_ring(const TensorMap *a, const TensorMap *b, unsigned *c,
-                                                                 unsigned m, unsigned n, unsigned k, unsigned group) {
+extern "C" __global__ void __launch_bounds__(384, 1)
+    matmul_ring(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, unsigned *c, unsigned m,
+                unsigned n, unsigned k, unsigned group) {
   uint2 tile = Tiles(m, n, ROWS, COLUMNS, group).place(blockIdx.x);
   unsigned steps = ceil_div(k, DEPTH);
+  prefetch(0, a, b);
   Stages ring(dynamic_shared(), 2);
   __syncthreads();
-  divide(
-      [&] {
-        acquire(a), acquire(b);
-        load_tile(ring, a, b, tile, steps);
-      },
-      [&](unsigned half) {
-        Sums sums;
-        Multiplier<ReleaseOwn>{ring, half, {}}.tile(sums, steps);
-        write(c, m, n, tile.y * ROWS + half * 64, tile.x * COLUMNS, sums);
-      });
+  divide([&] { load_tile(ring, a, b, tile, steps); },
+         [&](unsigned half) {
+           Sums sums;
+           Multiplier<ReleaseOwn>{ring, half, {}}.tile(sums, steps);
+           write(c, m, n, tile.y * ROWS + half * 64, tile.x * COLUMNS, sums);
+         });
 }
 
 // ---- Blocks that stay ----
 
 // Tile after tile of 128 x 256, whose sums go to `write`, with their first row and column.
 template <class Write>
-__device__ __forceinline__ void persistent(const TensorMap *a, const TensorMap *b, unsigned m, unsigned n, unsigned k,
+__device__ __forceinline__ void persistent(const TensorMap &a, const TensorMap &b, unsigned m, unsigned n, unsigned k,
                                            unsigned group, Write write) {
   Tiles tiles(m, n, ROWS, COLUMNS, group);
   unsigned steps = ceil_div(k, DEPTH);
+  prefetch(0, a, b);
   Stages ring(dynamic_shared(), 2);
   __syncthreads();
   divide(
       [&] {
-        acquire(a), acquire(b);
         for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x)
           load_tile(ring, a, b, tiles.place(nth), steps);
       },
@@ -208,16 +207,16 @@ __device__ __forceinline__ void persistent(const TensorMap *a, const TensorMap *
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    matmul_persistent(const TensorMap *a, const TensorMap *b, unsigned *c, unsigned m, unsigned n, unsigned k,
-                      unsigned group) {
+    matmul_persistent(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, unsigned *c, unsigned m,
+                      unsigned n, unsigned k, unsigned group) {
   persistent(a, b, m, n, k, group,
              [&](const Sums &sums, unsigned row, unsigned column) { write(c, m, n, row, column, sums); });
 }
 
 // C = alpha * A * B^T + beta * C with C in f32. With a beta of 0, C is not read.
 extern "C" __global__ void __launch_bounds__(384, 1)
-    matmul_to_f32(const TensorMap *a, const TensorMap *b, float *c, unsigned m, unsigned n, unsigned k, float alpha,
-                  float beta, unsigned group) {
+    matmul_to_f32(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, float *c, unsigned m,
+                  unsigned n, unsigned k, float alpha, float beta, unsigned group) {
   auto put = [&](unsigned row, unsigned column, float left, float right) {
     if (row >= m || column >= n) return;
     float2 *place = reinterpret_cast<float2 *>(c + static_cast<size_t>(row) * n + column);
@@ -239,15 +238,15 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 // ---- The copy engine stores ----
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    matmul_stored(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m, unsigned n, unsigned k,
-                  unsigned group) {
+    matmul_stored(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
+                  const __grid_constant__ TensorMap c, unsigned m, unsigned n, unsigned k, unsigned group) {
   Tiles tiles(m, n, ROWS, COLUMNS, group);
   unsigned steps = ceil_div(k, DEPTH);
+  prefetch(0, a, b, c);
   Stages ring(dynamic_shared(), 2);
   __syncthreads();
   divide(
       [&] {
-        acquire(a), acquire(b);
         for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x)
           load_tile(ring, a, b, tiles.place(nth), steps);
       },
@@ -270,8 +269,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 // Tile after tile of a warpgroup, whose results are stored in the first four steps of the next one, so there are at least
 // four. `corner` gives the row and the column (y and x) of the block's part of a tile.
 template <class Release, Order ORDER, class Corner>
-__device__ __forceinline__ void compute(Stages &ring, Release released, const TensorMap *c, unsigned half, unsigned first,
-                                        unsigned count, unsigned stride, unsigned steps, Corner corner) {
+__device__ __forceinline__ void compute(Stages &ring, Release released, const TensorMap &c, unsigned half,
+                                        unsigned first, unsigned count, unsigned stride, unsigned steps,
+                                        Corner corner) {
   Results results(c, half);
   Packed<> packed;
   for (unsigned nth = first; nth < count; nth += stride) {
@@ -293,15 +293,15 @@ __device__ __forceinline__ void compute(Stages &ring, Release released, const Te
 }
 
 template <Order ORDER>
-__device__ __forceinline__ void overlapped(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m,
+__device__ __forceinline__ void overlapped(const TensorMap &a, const TensorMap &b, const TensorMap &c, unsigned m,
                                            unsigned n, unsigned k, unsigned group) {
   Tiles tiles(m, n, ROWS, COLUMNS, group);
   unsigned steps = max(ceil_div(k, DEPTH), 4);
+  prefetch(0, a, b, c);
   Stages ring(dynamic_shared(), 2);
   __syncthreads();
   divide(
       [&] {
-        acquire(a), acquire(b);
         for (unsigned nth = blockIdx.x; nth < tiles.count(); nth += gridDim.x)
           load_tile<ORDER>(ring, a, b, tiles.place(nth), steps);
       },
@@ -312,15 +312,15 @@ __device__ __forceinline__ void overlapped(const TensorMap *a, const TensorMap *
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    matmul_overlapped(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m, unsigned n, unsigned k,
-                      unsigned group) {
+    matmul_overlapped(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
+                      const __grid_constant__ TensorMap c, unsigned m, unsigned n, unsigned k, unsigned group) {
   overlapped<Order::COLUMNS>(a, b, c, m, n, k, group);
 }
 
 // For B as k rows of n.
 extern "C" __global__ void __launch_bounds__(384, 1)
-    matmul_rows_of_b(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m, unsigned n, unsigned k,
-                     unsigned group) {
+    matmul_rows_of_b(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
+                     const __grid_constant__ TensorMap c, unsigned m, unsigned n, unsigned k, unsigned group) {
   overlapped<Order::ROWS>(a, b, c, m, n, k, group);
 }
 
@@ -368,16 +368,17 @@ struct Parts {
 
 // Sums of a tile's first steps go through memory to the block that has its last ones, with a word for each half.
 extern "C" __global__ void __launch_bounds__(384, 1)
-    matmul_even(const TensorMap *a, const TensorMap *b, const TensorMap *c, float4 *handed_over, unsigned *arrived,
-                unsigned m, unsigned n, unsigned k, unsigned group) {
+    matmul_even(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
+                const __grid_constant__ TensorMap c, float4 *handed_over, unsigned *arrived, unsigned m, unsigned n,
+                unsigned k, unsigned group) {
   Tiles tiles(m, n, ROWS, COLUMNS, group);
   unsigned steps = max(ceil_div(k, DEPTH), 4), share = gridDim.x - 1 - blockIdx.x;
   Parts parts(tiles.count(), steps, share, gridDim.x);
+  prefetch(0, a, b, c);
   Stages ring(dynamic_shared(), 2);
   __syncthreads();
   divide(
       [&] {
-        acquire(a), acquire(b);
         for (Part part; parts.next(part);) load_tile(ring, a, b, tiles.place(part.tile), part.steps, part.first, steps);
       },
       [&](unsigned half) {
@@ -437,19 +438,24 @@ __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+// The same at a kernel's start, which orders nothing but the barriers.
+__device__ __forceinline__ void cluster_start() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 // Each block of a cluster has one of two tiles, one above the other, and loads half of B for both. Every second tile is
 // summed from the end of K, which is still in L2.
 extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
-    matmul_multicast(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m, unsigned n, unsigned k,
-                     unsigned group) {
+    matmul_multicast(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
+                     const __grid_constant__ TensorMap c, unsigned m, unsigned n, unsigned k, unsigned group) {
   Tiles tiles(m, n, 2 * ROWS, COLUMNS, group);
   unsigned steps = max(ceil_div(k, DEPTH), 4), rank = blockIdx.x % 2;
   unsigned first = blockIdx.x / 2, stride = gridDim.x / 2;
+  prefetch(0, a, b, c);
   Stages ring(dynamic_shared(), 4);
-  cluster_sync();
+  cluster_start();
   divide(
       [&] {
-        acquire(a), acquire(b);
         bool turned = false;
         for (unsigned nth = first; nth < tiles.count(); nth += stride, turned = !turned) {
           uint2 tile = tiles.place(nth);
@@ -476,17 +482,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
 
 // 256 x 192 of C a block, beside that of the cluster's other block, whose rows of A it shares.
 extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
-    matmul_wide(const TensorMap *a, const TensorMap *b, const TensorMap *c, unsigned m, unsigned n, unsigned k,
-                unsigned group) {
+    matmul_wide(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
+                const __grid_constant__ TensorMap c, unsigned m, unsigned n, unsigned k, unsigned group) {
   constexpr unsigned ROWS = 256, COLUMNS = 192, B = 4 * BOX, STAGE = B + 3 * BOX, STAGES = 3;
   Tiles tiles(m, n, ROWS, 2 * COLUMNS, group);
   unsigned steps = ceil_div(k, DEPTH), rank = blockIdx.x % 2;
   unsigned first = blockIdx.x / 2, stride = gridDim.x / 2;
+  prefetch(0, a, b, c);
   Ring<STAGE, STAGES> ring(dynamic_shared(), 4);
-  cluster_sync();
+  cluster_start();
   divide(
       [&] {
-        acquire(a), acquire(b);
         bool turned = false;
         for (unsigned nth = first; nth < tiles.count(); nth += stride, turned = !turned) {
           uint2 tile = tiles.place(nth);
@@ -538,7 +544,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
 
 namespace wave {
 
-constexpr unsigned LOADER = 256, LAST = 3; // the first thread of the warp that loads; steps of which the halves are apart
+constexpr unsigned LOADER = 256,
+                   LAST = 3; // the first thread of the warp that loads; steps of which the halves are apart
 
 // A thread's part of 64 x N sums.
 template <unsigned N> struct Sums {
@@ -548,8 +555,7 @@ template <unsigned N> struct Sums {
 #define SUMS_64 "{" TEN() TEN(1) TEN(2) "%30, %31}"
 #define SUMS_128 "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) "%60, %61, %62, %63}"
 #define SUMS_144 "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) "%70, %71}"
-#define SUMS_160                                                                                                       \
-  "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) "%70, %71, %72, %73, %74, %75, %76, %77, %78, %79}"
+#define SUMS_160 "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) "%70, %71, %72, %73, %74, %75, %76, %77, %78, %79}"
 #define OPERANDS_64 SIXTEEN(0), SIXTEEN(16)
 #define OPERANDS_144 OPERANDS_128, FOUR(64), FOUR(68)
 #define OPERANDS_160 OPERANDS_128, SIXTEEN(64)
@@ -625,8 +631,8 @@ __device__ __forceinline__ void store_part(uint4 *c, unsigned m, unsigned n, uns
 #pragma unroll
   for (unsigned pair = 0; pair < WIDTH / 16; ++pair) {
     unsigned in_tile = first + lane % 16, unit = pair * 2 + lane / 16;
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                     buffer + in_tile * 128 + ((unit ^ in_tile % 8) << 4)),
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(buffer + in_tile * 128 +
+                                                                                          ((unit ^ in_tile % 8) << 4)),
                  "r"(words[4 * pair]), "r"(words[4 * pair + 1]), "r"(words[4 * pair + 2]), "r"(words[4 * pair + 3])
                  : "memory");
   }
@@ -647,9 +653,7 @@ __device__ __forceinline__ void store_part(uint4 *c, unsigned m, unsigned n, uns
 // The number of the warp, of which the compiler knows that it is one for all lanes.
 __device__ __forceinline__ unsigned warp() { return __shfl_sync(~0u, threadIdx.x / 32, 0); }
 
-__device__ __forceinline__ void prefetch(const TensorMap &map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
+// Launches that overlap: the next one may place its blocks, and waits for this one's end.
 __device__ __forceinline__ void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 __device__ __forceinline__ void wait_for_predecessor() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
@@ -660,17 +664,17 @@ __device__ __forceinline__ void small(const TensorMap &a, const TensorMap &b, ui
   constexpr unsigned STAGE = B + N * 128, PART = N / 2; // columns of B that a block loads
   unsigned x = blockIdx.x * N, y = blockIdx.y * 128, steps = ceil_div(k, DEPTH), rank = blockIdx.y % 2;
   unsigned number = warp(), lane = threadIdx.x % 128, shared = dynamic_shared();
-  if (threadIdx.x == LOADER) prefetch(a), prefetch(b);
+  prefetch(LOADER, a, b);
   Ring<STAGE, COUNT> ring(shared, 4, LOADER);
   launch_dependents();
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+  cluster_start();
   wait_for_predecessor();
   if (number == LOADER / 32) {
     if (threadIdx.x != LOADER) return;
     for (unsigned step = 0; step < steps; ++step, ring.advance()) {
       ring.template wait_empty<true>();
-      ring.load(0, &a, step * DEPTH, y);
-      ring.load_to_both(B + rank * PART * 128, &b, step * DEPTH, x + rank * PART);
+      ring.load(0, a, step * DEPTH, y);
+      ring.load_to_both(B + rank * PART * 128, b, step * DEPTH, x + rank * PART);
     }
     return;
   }
@@ -721,7 +725,7 @@ extern "C" __global__ void __launch_bounds__(288, 1)
   constexpr unsigned STAGE = 6 * BOX, OF_B = 4 * BOX;
   unsigned x = blockIdx.x * 128, y = blockIdx.y * 256, steps = max(ceil_div(k, DEPTH), LAST);
   unsigned number = warp(), lane = threadIdx.x % 128, shared = dynamic_shared();
-  if (threadIdx.x == LOADER) prefetch(a), prefetch(b);
+  prefetch(LOADER, a, b);
   Ring<STAGE> ring(shared, 2, LOADER);
   launch_dependents();
   __syncthreads();
@@ -730,8 +734,8 @@ extern "C" __global__ void __launch_bounds__(288, 1)
     if (threadIdx.x != LOADER) return;
     for (unsigned step = 0; step < steps; ++step, ring.advance()) {
       ring.template wait_empty<true>();
-      ring.load(0, &a, step * DEPTH, y);
-      ring.load(OF_B, &b, step * DEPTH, x);
+      ring.load(0, a, step * DEPTH, y);
+      ring.load(OF_B, b, step * DEPTH, x);
     }
     return;
   }
@@ -757,8 +761,7 @@ extern "C" __global__ void __launch_bounds__(288, 1)
     }
   }
 #pragma unroll
-  for (unsigned nth = 0; nth < LAST; ++nth)
-    multiply<LAST>(second, stages[nth] + of_a + BOX, stages[nth] + OF_B);
+  for (unsigned nth = 0; nth < LAST; ++nth) multiply<LAST>(second, stages[nth] + of_a + BOX, stages[nth] + OF_B);
   unsigned buffer = shared + STAGES * STAGE + half * 2 * BOX;
   finish<LAST>(first);
   store(c, m, n, y + half * 128, x, buffer, first);
@@ -772,16 +775,16 @@ extern "C" __global__ void __launch_bounds__(288, 1)
 // the 64 below. At a tile's end the upper ones go through the last two steps, then the lower ones, while the upper results
 // are stored; the lower results are stored in the first three steps of the next tile.
 extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
-    matmul_staggered(const TensorMap *a, const TensorMap *b, uint4 *c, unsigned m, unsigned n, unsigned k,
-                     unsigned group) {
+    matmul_staggered(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, uint4 *c, unsigned m,
+                     unsigned n, unsigned k, unsigned group) {
   constexpr unsigned ROWS = 256, COLUMNS = 160, OF_B = 4 * BOX, STAGE = OF_B + COLUMNS * 128, NO_WAIT = 7;
   Tiles tiles(m, n, ROWS, 2 * COLUMNS, group);
   unsigned steps = max(ceil_div(k, DEPTH), 5), rank = blockIdx.x % 2, first = blockIdx.x / 2, stride = gridDim.x / 2;
+  prefetch(0, a, b);
   Ring<STAGE> ring(dynamic_shared(), 4);
-  cluster_sync();
+  cluster_start();
   divide(
       [&] {
-        acquire(a), acquire(b);
         auto load = [&](unsigned depth, unsigned row, unsigned column) {
           ring.template wait_empty<true>();
           ring.load_to_both(rank * 2 * BOX, a, depth, row + rank * 128);

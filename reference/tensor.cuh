@@ -55,9 +55,13 @@ struct Tiles {
   }
 };
 
-// Makes the map that the host wrote visible to the calling thread's copies.
-__device__ __forceinline__ void acquire(const TensorMap *map) {
-  asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
+__device__ __forceinline__ void prefetch_one(const TensorMap &map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+// One thread asks for the maps that the copy engine will need.
+template <class... Maps> __device__ __forceinline__ void prefetch(unsigned thread, const Maps &...maps) {
+  if (threadIdx.x == thread) (prefetch_one(maps), ...);
 }
 
 __device__ __forceinline__ bool is_phase_over(unsigned barrier, unsigned parity) {
@@ -84,8 +88,7 @@ template <unsigned BYTES, unsigned SLOTS = STAGES> struct Ring {
     if (threadIdx.x != thread) return;
     for (unsigned slot = 0; slot < SLOTS; ++slot) {
       asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barriers + 8 * slot) : "memory");
-      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barriers + 8 * (SLOTS + slot)), "r"(releases)
-                   : "memory");
+      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barriers + 8 * (SLOTS + slot)), "r"(releases) : "memory");
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -111,19 +114,19 @@ template <unsigned BYTES, unsigned SLOTS = STAGES> struct Ring {
   }
 
   // Starts to copy the box at this column and row to so many bytes into the stage.
-  __device__ __forceinline__ void load(unsigned offset, const TensorMap *map, unsigned column, unsigned row) const {
+  __device__ __forceinline__ void load(unsigned offset, const TensorMap &map, unsigned column, unsigned row) const {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2, %3}], [%4];" ::"r"(stage() + offset),
-                 "l"(map), "r"(column), "r"(row), "r"(full())
+                 "l"(&map), "r"(column), "r"(row), "r"(full())
                  : "memory");
   }
 
   // The same into both blocks of a cluster of two.
-  __device__ __forceinline__ void load_to_both(unsigned offset, const TensorMap *map, unsigned column,
+  __device__ __forceinline__ void load_to_both(unsigned offset, const TensorMap &map, unsigned column,
                                                unsigned row) const {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(stage() + offset),
-                 "l"(map), "r"(column), "r"(row), "r"(full()), "h"(static_cast<unsigned short>(3))
+                 "l"(&map), "r"(column), "r"(row), "r"(full()), "h"(static_cast<unsigned short>(3))
                  : "memory");
   }
 };
@@ -186,10 +189,9 @@ template <Order ORDER> __device__ __forceinline__ void multiply(Sums &sums, unsi
   constexpr unsigned NEXT = TRANSPOSED ? 16 * 128 / 16 : 2; // 16 rows, or 16 columns
   unsigned long long a = descriptor(a_tile, 1), b = descriptor(b_tile, TRANSPOSED ? BOX / 16 : 1);
   asm volatile("{ .reg .pred add; setp.eq.u32 add, 0, 0;\n"
-               "wgmma.fence.sync.aligned;\n"
-               WGMMA("%128", "%129") WGMMA("%130", "%131") WGMMA("%132", "%133") WGMMA("%134", "%135")
-               "wgmma.commit_group.sync.aligned;\n"
-               "wgmma.wait_group.sync.aligned 1; }"
+               "wgmma.fence.sync.aligned;\n" WGMMA("%128", "%129") WGMMA("%130", "%131") WGMMA("%132", "%133")
+                   WGMMA("%134", "%135") "wgmma.commit_group.sync.aligned;\n"
+                                         "wgmma.wait_group.sync.aligned 1; }"
                : OPERANDS
                : "l"(a), "l"(b), "l"(a + 2), "l"(b + NEXT), "l"(a + 4), "l"(b + 2 * NEXT), "l"(a + 6),
                  "l"(b + 3 * NEXT), "n"(TRANSPOSED)
@@ -206,18 +208,17 @@ struct Sums192 {
   float of[96] = {};
 };
 
-#define ALL_192                                                                                                        \
-  "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) TEN(7) TEN(8) "%90, %91, %92, %93, %94, %95}"
+#define ALL_192 "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) TEN(7) TEN(8) "%90, %91, %92, %93, %94, %95}"
 #define OPERANDS_192 SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48), SIXTEEN(64), SIXTEEN(80)
-#define WGMMA_192(A, B) "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 " ALL_192 ", " A ", " B ", add, 1, 1, 0, 0;\n"
+#define WGMMA_192(A, B)                                                                                                \
+  "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 " ALL_192 ", " A ", " B ", add, 1, 1, 0, 0;\n"
 
 __device__ __forceinline__ void multiply(Sums192 &sums, unsigned a_tile, unsigned b_tile) {
   unsigned long long a = descriptor(a_tile, 1), b = descriptor(b_tile, 1);
   asm volatile("{ .reg .pred add; setp.eq.u32 add, 0, 0;\n"
-               "wgmma.fence.sync.aligned;\n"
-               WGMMA_192("%96", "%97") WGMMA_192("%98", "%99") WGMMA_192("%100", "%101") WGMMA_192("%102", "%103")
-               "wgmma.commit_group.sync.aligned;\n"
-               "wgmma.wait_group.sync.aligned 1; }"
+               "wgmma.fence.sync.aligned;\n" WGMMA_192("%96", "%97") WGMMA_192("%98", "%99") WGMMA_192("%100", "%101")
+                   WGMMA_192("%102", "%103") "wgmma.commit_group.sync.aligned;\n"
+                                             "wgmma.wait_group.sync.aligned 1; }"
                : OPERANDS_192
                : "l"(a), "l"(b), "l"(a + 2), "l"(b + 2), "l"(a + 4), "l"(b + 4), "l"(a + 6), "l"(b + 6)
                : "memory");
@@ -257,7 +258,7 @@ template <class Load, class Compute> __device__ __forceinline__ void divide(Load
 
 // Loads so many steps of a tile, from this one on; behind its last step comes its first.
 template <Order ORDER = Order::COLUMNS>
-__device__ __forceinline__ void load_tile(Stages &ring, const TensorMap *a, const TensorMap *b, uint2 tile,
+__device__ __forceinline__ void load_tile(Stages &ring, const TensorMap &a, const TensorMap &b, uint2 tile,
                                           unsigned steps, unsigned first = 0, unsigned of_tile = 0) {
   for (unsigned nth = first; nth < first + steps; ++nth, ring.advance()) {
     unsigned step = of_tile && nth >= of_tile ? nth - of_tile : nth;
@@ -325,10 +326,8 @@ struct Results {
   bool is_any = false;
 
   // The buffers lie behind so many bytes of stages.
-  __device__ __forceinline__ Results(const TensorMap *c, unsigned half, unsigned stages = STAGES * 6 * BOX)
-      : c(c), buffers(dynamic_shared() + stages + half * 2 * BOX), half(half) {
-    if (threadIdx.x % 128 == 0) acquire(c);
-  }
+  __device__ __forceinline__ Results(const TensorMap &c, unsigned half, unsigned stages = STAGES * 6 * BOX)
+      : c(&c), buffers(dynamic_shared() + stages + half * 2 * BOX), half(half) {}
 
   __device__ __forceinline__ void are_at(uint2 tile) {
     row = tile.y * ROWS + half * 64, column = tile.x * COLUMNS, is_any = true;
@@ -369,5 +368,5 @@ struct Results {
     for (unsigned part = 0; part < 4; ++part) store(packed, part);
   }
 
-  __device__ __forceinline__ void finish() const { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+  __device__ __forceinline__ void finish() const { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 };

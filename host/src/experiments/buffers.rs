@@ -2,13 +2,13 @@
 //!
 //! An experiment says which of its buffers is which argument of the kernel: `|buffers| (buffers.read(0), buffers.write(1),
 //! nx)`. Where the kernel takes a tensor map of a buffer, it is `buffers.read_map(0)`, by the map's number among the point's
-//! maps, or `buffers.read_map_value(0)` where it takes the map itself. The element types follow from the kernel's signature, the lengths from the buffers. In one launch a buffer is lent
-//! for reading as often as wanted, or for writing once.
+//! maps. The element types follow from the kernel's signature, the lengths from the buffers. In one launch a buffer is lent for
+//! reading as often as wanted, or for writing once.
 
-use super::{Buffer, Place, Point, maps::PlacedMap};
+use super::{Buffer, Place, Point};
 use anyhow::{Context, Result, bail};
 use cuda_driver::ext::AccessWindow;
-use cuda_launch::{Pointer, PointerMut, Slice, SliceMut};
+use cuda_launch::{PointerMut, Slice, SliceMut};
 use cuda_std::tensor::TensorMap;
 use cust::{
     memory::{
@@ -43,7 +43,7 @@ struct Lendable {
 struct Mapped {
     buffer: usize,
     /// `None` where the buffers are only planned.
-    map: Option<PlacedMap>,
+    map: Option<TensorMap>,
 }
 
 /// How a launch borrows a buffer.
@@ -172,35 +172,26 @@ impl Buffers {
     }
 
     /// A tensor map by which the launch reads a buffer.
-    pub(crate) fn read_map<T>(&self, number: usize) -> Pointer<'_, T> {
+    pub(crate) fn read_map(&self, number: usize) -> TensorMap {
         self.lend_map(number, Loan::Reading)
     }
 
     /// A tensor map by which the launch writes a buffer.
-    pub(crate) fn write_map<T>(&self, number: usize) -> Pointer<'_, T> {
+    pub(crate) fn write_map(&self, number: usize) -> TensorMap {
         self.lend_map(number, Loan::Writing)
     }
 
-    /// The same as a value, for a kernel that takes it among its parameters.
-    pub(crate) fn read_map_value(&self, number: usize) -> TensorMap {
-        let words = self.lend_placed(number, Loan::Reading).map_or([0; 16], |map| map.words);
-        TensorMap::from_words(words)
-    }
-
-    fn lend_map<T>(&self, number: usize, loan: Loan) -> Pointer<'_, T> {
-        let map = self.lend_placed(number, loan);
-        Pointer::new(map.map_or(0, |map| map.device.as_device_ptr().as_raw()))
-    }
-
-    /// Lends the buffer of a map; `None` where the buffers are only planned, or there is no such map.
-    fn lend_placed(&self, number: usize, loan: Loan) -> Option<&PlacedMap> {
-        let Some(mapped) = self.maps.get(number) else {
-            let fault = format!("lends tensor map {number} of {}", self.maps.len());
-            self.fault.borrow_mut().get_or_insert(fault);
-            return None;
-        };
-        let _ = self.lend::<u8>(mapped.buffer, loan);
-        mapped.map.as_ref()
+    /// Lends the buffer of a map. Where buffers are only planned, or there is no such map, it is one of zeros.
+    fn lend_map(&self, number: usize, loan: Loan) -> TensorMap {
+        let mapped = self.maps.get(number);
+        match mapped {
+            Some(mapped) => _ = self.lend::<u8>(mapped.buffer, loan),
+            None => {
+                let fault = format!("lends tensor map {number} of {}", self.maps.len());
+                self.fault.borrow_mut().get_or_insert(fault);
+            }
+        }
+        mapped.and_then(|mapped| mapped.map).unwrap_or(TensorMap::from_words([0; 16]))
     }
 
     /// Lends for one launch. What is wrong with the loans is the error, with the kernel's name in it.
@@ -361,18 +352,13 @@ mod tests {
         buffers.maps = vec![Mapped { buffer: 1, map: None }];
         let lend =
             |launch: &dyn Fn(&Buffers)| buffers.lend_to("k", launch).err().map(|error| error.to_string());
-        assert_eq!(lend(&|buffers| _ = buffers.write_map::<u8>(0)), None);
+        assert_eq!(lend(&|buffers| _ = buffers.write_map(0)), None);
         let error = lend(&|buffers| {
-            _ = buffers.read_map::<u8>(0);
+            _ = buffers.read_map(0);
             _ = buffers.write::<SliceMut<'_, f32>>(1);
         });
         assert!(error.is_some_and(|error| error.contains("buffer 1 for reading and for writing")));
-        let error = lend(&|buffers| {
-            _ = buffers.read_map_value(0);
-            _ = buffers.write::<SliceMut<'_, f32>>(1);
-        });
-        assert!(error.is_some_and(|error| error.contains("buffer 1 for reading and for writing")));
-        let error = lend(&|buffers| _ = buffers.read_map::<u8>(1));
+        let error = lend(&|buffers| _ = buffers.read_map(1));
         assert_eq!(error.as_deref(), Some("the experiment test lends tensor map 1 of 1 in one launch of k"));
     }
 

@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result};
 use cuda_driver::ext::{
-    TensorElement, TensorMap, TensorMapConfig, TensorMapError, TensorPromotion, TensorSwizzle,
+    self, TensorElement, TensorMapConfig, TensorMapError, TensorPromotion, TensorSwizzle,
 };
-use cust::memory::DeviceBuffer;
+use cuda_std::tensor::TensorMap;
 
 /// A tensor map of a buffer that holds a matrix, its rows one after the other. Boxes are swizzled by 128 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,20 +22,12 @@ pub(crate) struct MatrixMap {
     pub stack: Option<u32>,
 }
 
-/// The map of a matrix that has its place, for kernels that take it among their parameters and for those that take its address.
-pub(super) struct PlacedMap {
-    /// What the driver encoded.
-    pub words: [u64; 16],
-    /// The same in device memory.
-    pub device: DeviceBuffer<u64>,
-}
-
 impl MatrixMap {
     /// The map of the matrix at an address.
     ///
     /// # Errors
-    /// There is no such map, which the error explains, or no memory for it.
-    pub(super) fn placed(&self, address: u64) -> Result<PlacedMap> {
+    /// There is no such map, which the error explains.
+    pub(super) fn placed(&self, address: u64) -> Result<TensorMap> {
         let [rows, columns] = self.size;
         let [down, across] = self.tile;
         let sizes = [columns.into(), rows.into()];
@@ -48,15 +40,12 @@ impl MatrixMap {
             }
         };
         let map = map.with_context(|| format!("buffer {} of {rows} rows of {columns}", self.buffer))?;
-        let words = map.0.opaque;
-        let device =
-            DeviceBuffer::from_slice(&words).context("cannot put a tensor map into device memory")?;
-        Ok(PlacedMap { words, device })
+        Ok(TensorMap::from_words(map.0.opaque))
     }
 }
 
 /// A map with boxes swizzled by 128 bytes. Misses in L2 fetch 256 bytes, this step's and the next one's of a row.
-fn tiled<const RANK: usize>(config: TensorMapConfig<RANK>) -> Result<TensorMap, TensorMapError> {
+fn tiled<const RANK: usize>(config: TensorMapConfig<RANK>) -> Result<ext::TensorMap, TensorMapError> {
     let (swizzle, promotion) = (TensorSwizzle::Bytes128, TensorPromotion::Bytes256);
-    TensorMap::tiled(&TensorMapConfig { swizzle, promotion, ..config })
+    ext::TensorMap::tiled(&TensorMapConfig { swizzle, promotion, ..config })
 }

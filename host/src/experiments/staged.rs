@@ -40,7 +40,7 @@ const KERNELS: [Kernel; 4] = [
     Kernel {
         info: KernelInfo::of::<async_tensor>(),
         work: |stages, vectors| {
-            Work::kernel::<async_tensor>(move |on| (on.read_map_value(0), on.write(1), stages, vectors))
+            Work::kernel::<async_tensor>(move |on| (on.read_map(0), on.write(1), stages, vectors))
         },
     },
 ];

@@ -23,7 +23,7 @@ use gpu_kernels::unchecked::tensor::wide::{self, matmul_wide};
 
 use crate::choice::Kernel;
 use crate::cublas::{Cublas, Gemm};
-use crate::matrix::{Size, bf16, e4m3, e4m3_as_bf16, map, map_value, numbers};
+use crate::matrix::{Size, bf16, e4m3, e4m3_as_bf16, map, numbers};
 
 /// What all products are launched with.
 pub(crate) struct Gpu {
@@ -204,9 +204,7 @@ struct Plain {
     c: DeviceBuffer<u16>,
     /// Copies with whole rows, where those are needed.
     copies: Option<[DeviceBuffer<u16>; 3]>,
-    /// Maps of A, B and C in device memory, and those of A and B by value.
-    maps: [DeviceBuffer<u64>; 3],
-    values: [TensorMap; 2],
+    maps: [TensorMap; 3],
 }
 
 impl Plain {
@@ -233,16 +231,12 @@ impl Plain {
             Kernel::Staggered => [128, staggered::COLUMNS],
             Kernel::Wide => [128, wide::COLUMNS],
         };
-        let of_factors = [
-            map_value(of_a, TensorElement::Bf16, [k, m], rows_of_a)?,
-            map_value(of_b, TensorElement::Bf16, [k, n], rows_of_b)?,
-        ];
         let maps = [
-            DeviceBuffer::from_slice(&of_factors[0])?,
-            DeviceBuffer::from_slice(&of_factors[1])?,
+            map(of_a, TensorElement::Bf16, [k, m], rows_of_a)?,
+            map(of_b, TensorElement::Bf16, [k, n], rows_of_b)?,
             map(of_c, TensorElement::Bf16, [n, m], 64)?,
         ];
-        Ok(Self { kernel, size, whole, a, b, c, copies, maps, values: of_factors.map(TensorMap::from_words) })
+        Ok(Self { kernel, size, whole, a, b, c, copies, maps })
     }
 
     /// Queues the product of whole matrices.
@@ -259,11 +253,10 @@ impl Plain {
             // SAFETY: every thread of these kernels waits before it loads or stores; what they take is maps and raw pointers.
             unsafe { LaunchOptions::new(shape.with_shared(shared)).overlapping() }
         };
-        let [a, b, c] = &self.maps;
-        let ([by_value_a, by_value_b], group) = (self.values, group(self.whole, &tile.cluster));
+        let ([a, b, c], group) = (self.maps, group(self.whole, &tile.cluster));
         let of_c = self.copies.as_ref().map_or(&self.c, |[.., c]| c);
-        let values = (by_value_a, by_value_b, write(of_c), m, n, k);
-        let maps = (read(a), read(b), read(c), m, n, k, group);
+        let one_wave = (a, b, write(of_c), m, n, k);
+        let maps = (a, b, c, m, n, k, group);
         macro_rules! launch {
             ($kernel:ty, $options:ident($shared:expr), $arguments:expr) => {{
                 let kernel = kernel!(gpu, $kernel, $shared);
@@ -273,13 +266,13 @@ impl Plain {
             }};
         }
         match self.kernel {
-            Kernel::Small => launch!(matmul_small, begins_early(small::SHARED), values),
-            Kernel::Between => launch!(matmul_between, begins_early(small::SHARED_BETWEEN), values),
-            Kernel::Medium => launch!(matmul_medium, begins_early(medium::SHARED), values),
+            Kernel::Small => launch!(matmul_small, begins_early(small::SHARED), one_wave),
+            Kernel::Between => launch!(matmul_between, begins_early(small::SHARED_BETWEEN), one_wave),
+            Kernel::Medium => launch!(matmul_medium, begins_early(medium::SHARED), one_wave),
             Kernel::Overlapped => launch!(matmul_overlapped, stays(overlapped::SHARED), maps),
             Kernel::Multicast => launch!(matmul_multicast, stays(overlapped::SHARED), maps),
             Kernel::Staggered => {
-                let arguments = (read(a), read(b), write(of_c), m, n, k, group);
+                let arguments = (a, b, write(of_c), m, n, k, group);
                 launch!(matmul_staggered, stays(staggered::SHARED), arguments);
             }
             Kernel::Wide => launch!(matmul_wide, stays(wide::SHARED), maps),
@@ -357,7 +350,7 @@ struct Batched {
     a: DeviceBuffer<u16>,
     b: DeviceBuffer<u16>,
     c: DeviceBuffer<u16>,
-    maps: [DeviceBuffer<u64>; 3],
+    maps: [TensorMap; 3],
 }
 
 impl Batched {
@@ -392,10 +385,10 @@ impl Product for Batched {
         let (Size { m, n, k }, stack) = (self.size, self.stack as u32);
         let kernel = kernel!(gpu, matmul_batched, overlapped::SHARED);
         let shape = persistent(gpu, tiles(self.size) * stack, overlapped::SHARED);
-        let [a, b, c] = &self.maps;
+        let [a, b, c] = self.maps;
         // SAFETY: the maps are of stacks of these sizes with the boxes that the kernel asks for; nothing else uses them meanwhile.
         unsafe {
-            let arguments = (read(a), read(b), read(c), m, n, k, stack, group(self.size, &[]));
+            let arguments = (a, b, c, m, n, k, stack, group(self.size, &[]));
             Ok(kernel.launch_unchecked(&gpu.stream, shape, arguments)?)
         }
     }
@@ -451,15 +444,14 @@ impl Product for WithFactors {
     }
 
     fn launch(&self, gpu: &Gpu) -> Result<()> {
-        let Plain { size, maps: [a, b, c], .. } = &self.plain;
-        let Size { m, n, k } = *size;
+        let Plain { size, maps: [a, b, c], .. } = self.plain;
+        let Size { m, n, k } = size;
         let kernel = kernel!(gpu, matmul_scaled, overlapped::SHARED);
-        let shape = persistent(gpu, tiles(*size), overlapped::SHARED);
+        let shape = persistent(gpu, tiles(size), overlapped::SHARED);
         // SAFETY: as for a plain product; the pointer is to the matrix that the last map is of.
         unsafe {
             let of_c = read(&self.plain.c);
-            let arguments =
-                (read(a), read(b), read(c), of_c, m, n, k, Self::ALPHA, Self::BETA, group(*size, &[]));
+            let arguments = (a, b, c, of_c, m, n, k, Self::ALPHA, Self::BETA, group(size, &[]));
             Ok(kernel.launch_unchecked(&gpu.stream, shape, arguments)?)
         }
     }
@@ -493,7 +485,7 @@ struct Fp8 {
     /// What the maps of A and B are of.
     _operands: [DeviceBuffer<u8>; 2],
     c: DeviceBuffer<u16>,
-    maps: [DeviceBuffer<u64>; 3],
+    maps: [TensorMap; 3],
 }
 
 impl Fp8 {
@@ -526,9 +518,9 @@ impl Product for Fp8 {
     }
 
     fn launch(&self, gpu: &Gpu) -> Result<()> {
-        let (Size { m, n, k }, [a, b, c]) = (self.size, &self.maps);
+        let (Size { m, n, k }, [a, b, c]) = (self.size, self.maps);
         let shape = persistent(gpu, tiles(self.size), overlapped::SHARED);
-        let arguments = (read(a), read(b), read(c), m, n, k, 1.0_f32, group(self.size, &[]));
+        let arguments = (a, b, c, m, n, k, 1.0_f32, group(self.size, &[]));
         if self.promoted {
             let kernel = kernel!(gpu, matmul_e4m3_promoted, promoted::SHARED);
             // SAFETY: the maps are of matrices of these sizes with the boxes that the kernel asks for; nothing else uses them
@@ -572,7 +564,7 @@ struct Single {
     c: DeviceBuffer<f32>,
     /// The high and then the low parts of A and of B.
     parts: [DeviceBuffer<f32>; 2],
-    maps: [DeviceBuffer<u64>; 2],
+    maps: [TensorMap; 2],
 }
 
 impl Single {
@@ -604,7 +596,7 @@ impl Product for Single {
     }
 
     fn launch(&self, gpu: &Gpu) -> Result<()> {
-        let (Size { m, n, k }, [a, b]) = (self.size, &self.maps);
+        let (Size { m, n, k }, [a, b]) = (self.size, self.maps);
         let split = gpu.products.kernel::<split_tf32>()?;
         let shape = Shape { grid: [8 * gpu.multiprocessors, 1, 1], block: [256, 1, 1], shared: 0 };
         for (matrix, parts) in [&self.a, &self.b].into_iter().zip(&self.parts) {
@@ -616,7 +608,7 @@ impl Product for Single {
         let shape = persistent(gpu, m.div_ceil(side) * n.div_ceil(side), promoted::TF32_SHARED);
         // SAFETY: the maps are of the parts with the boxes that the kernel asks for; nothing else uses C meanwhile.
         unsafe {
-            let arguments = (read(a), read(b), write(&self.c), m, n, k, 1.0_f32, 0.0_f32, 8_u32);
+            let arguments = (a, b, write(&self.c), m, n, k, 1.0_f32, 0.0_f32, 8_u32);
             Ok(kernel.launch_unchecked(&gpu.stream, shape, arguments)?)
         }
     }

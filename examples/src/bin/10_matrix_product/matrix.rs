@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context as _, Error, Result, bail, ensure};
-use cuda_driver::ext::{TensorElement, TensorMap, TensorMapConfig, TensorPromotion, TensorSwizzle};
+use cuda_driver::ext::{self, TensorElement, TensorMapConfig, TensorPromotion, TensorSwizzle};
+use cuda_std::tensor::TensorMap;
 use cust::memory::{DeviceBuffer, DeviceCopy};
 
 /// Sizes of a product: C has `m` rows of `n`, the sums have `k` terms.
@@ -94,12 +95,12 @@ pub(crate) fn e4m3_as_bf16(number: u8) -> u16 {
 
 /// A tensor map of a matrix, or of a stack of matrices, without gaps: `sizes` are columns, rows and matrices, and a box has so many
 /// rows of 128 bytes.
-pub(crate) fn map_value<T: DeviceCopy, const RANK: usize>(
+pub(crate) fn map<T: DeviceCopy, const RANK: usize>(
     matrix: &DeviceBuffer<T>,
     element: TensorElement,
     sizes: [u32; RANK],
     rows: u32,
-) -> Result<[u64; 16]> {
+) -> Result<TensorMap> {
     let mut tile = [1; RANK];
     tile[0] = 128 / element.bytes() as u32;
     tile[1] = rows;
@@ -107,17 +108,7 @@ pub(crate) fn map_value<T: DeviceCopy, const RANK: usize>(
     let config = TensorMapConfig::contiguous(element, address, sizes.map(u64::from), tile);
     let config =
         TensorMapConfig { swizzle: TensorSwizzle::Bytes128, promotion: TensorPromotion::Bytes256, ..config };
-    Ok(TensorMap::tiled(&config)?.0.opaque)
-}
-
-/// The same in device memory.
-pub(crate) fn map<T: DeviceCopy, const RANK: usize>(
-    matrix: &DeviceBuffer<T>,
-    element: TensorElement,
-    sizes: [u32; RANK],
-    rows: u32,
-) -> Result<DeviceBuffer<u64>> {
-    Ok(DeviceBuffer::from_slice(&map_value(matrix, element, sizes, rows)?)?)
+    Ok(TensorMap::from_words(ext::TensorMap::tiled(&config)?.0.opaque))
 }
 
 #[cfg(test)]

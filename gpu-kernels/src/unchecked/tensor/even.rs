@@ -27,7 +27,7 @@ use cuda_std::tensor::{
     sync_warpgroup,
 };
 use cuda_std::vector::F32x4;
-use cuda_std::{kernel, thread, unroll};
+use cuda_std::{GridConstant, kernel, thread, unroll};
 
 pub use super::overlapped::{COLUMNS, ROWS, SHARED, THREADS};
 
@@ -119,9 +119,9 @@ impl Exchange {
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of BLAS, and memory to hand sums over")]
 pub unsafe fn matmul_even(
-    a: &TensorMap,
-    b: &TensorMap,
-    c: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: GridConstant<'_, TensorMap>,
     sums: *mut F32x4,
     arrived: *mut u32,
     m: u32,
@@ -135,7 +135,7 @@ pub unsafe fn matmul_even(
     // SAFETY: the launch has the shared memory. One thread fills the ring and an elected thread of each of two warpgroups releases
     // its stages. Each warpgroup has a barrier, two buffers and its half of the sums of its own. No size is 0.
     unsafe {
-        let ring = pipeline::ring(shared, 1);
+        let ring = pipeline::ring(shared, 1, [a, b, c]);
         thread::sync_threads();
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
         // Shares are counted from the last block on: what a block waits for comes from the one before it.
@@ -145,7 +145,7 @@ pub unsafe fn matmul_even(
         if warpgroup == 0 {
             decrease_registers::<40>();
             if lane == 0 {
-                let (maps, mut ring) = ((a.acquire(true), b.acquire(true)), ring.producer());
+                let (maps, mut ring) = ((a.map(), b.map()), ring.producer());
                 for part in parts {
                     let (row, column) = tiles.place(part.tile);
                     let (corner, numbers) = ((row * ROWS, column * COLUMNS), part.numbers(steps));
@@ -156,7 +156,7 @@ pub unsafe fn matmul_even(
             increase_registers::<232>();
             let half = warpgroup - 1;
             let ring = ring.consumer(lane == 0);
-            let results = Results::new(c.acquire(lane == 0), shared + Stages::BYTES, half, lane);
+            let results = Results::new(c.map(), shared + Stages::BYTES, half, lane);
             let exchange = Exchange { sums, arrived, half, lane };
             let parts = parts.map(|part| {
                 let (row, column) = tiles.place(part.tile);

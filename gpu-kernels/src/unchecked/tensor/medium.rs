@@ -64,7 +64,12 @@ pub unsafe fn matmul_medium(
     n: u32,
     k: u32,
 ) {
-    let (thread, shared) = (thread::thread_idx_x(), aligned_dynamic_shared());
+    let thread = thread::thread_idx_x();
+    if thread == LOADER {
+        a.prefetch();
+        b.prefetch();
+    }
+    let shared = aligned_dynamic_shared();
     let (x, y) = (thread::block_idx_x() * COLUMNS, thread::block_idx_y() * ROWS);
     // What lies outside of A and B is zeros.
     let steps = k.div_ceil(64).max(LAST);
@@ -74,8 +79,6 @@ pub unsafe fn matmul_medium(
         let warp = rows::warp();
         let ring = Stages::new(shared, shared_array![Barrier; 2 * STAGES as usize]);
         if thread == LOADER {
-            a.prefetch();
-            b.prefetch();
             ring.init(2);
         }
         dependent::launch_dependents();

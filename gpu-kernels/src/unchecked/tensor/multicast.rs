@@ -21,10 +21,10 @@ use super::pipeline::{self, B, BOX, Stages};
 use super::results::Results;
 use super::tiles::Tiles;
 use cuda_std::tensor::{
-    Bf16, SwizzledTile, TensorMap, aligned_dynamic_shared, cluster_rank, cluster_sync, decrease_registers,
-    increase_registers,
+    Bf16, SwizzledTile, TensorMap, aligned_dynamic_shared, cluster_rank, cluster_start, cluster_sync,
+    decrease_registers, increase_registers,
 };
-use cuda_std::{kernel, thread};
+use cuda_std::{GridConstant, kernel, thread};
 
 pub use super::overlapped::{COLUMNS, ROWS, SHARED, THREADS};
 
@@ -42,9 +42,9 @@ pub const CLUSTER: u32 = 2;
 // PTX: allows trap because a loader that waits for ever would take the device with it
 #[kernel(arch = "90a", launch_bounds(384, 1), cluster(2))]
 pub unsafe fn matmul_multicast(
-    a: &TensorMap,
-    b: &TensorMap,
-    c: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: GridConstant<'_, TensorMap>,
     m: u32,
     n: u32,
     k: u32,
@@ -57,8 +57,8 @@ pub unsafe fn matmul_multicast(
     // block releases. All threads of both blocks meet before the first use and after the last. Each warpgroup has a barrier
     // and two buffers of its own. No size is 0.
     unsafe {
-        let ring = pipeline::ring(shared, CLUSTER);
-        cluster_sync();
+        let ring = pipeline::ring(shared, CLUSTER, [a, b, c]);
+        cluster_start();
         let tiles = Tiles::new(m.div_ceil(CLUSTER * ROWS), n.div_ceil(COLUMNS), group);
         let places = tiles.of_cluster(CLUSTER).map(|tile| {
             let (row, column) = tiles.place(tile);
@@ -67,7 +67,7 @@ pub unsafe fn matmul_multicast(
         if warpgroup == 0 {
             decrease_registers::<40>();
             if lane == 0 {
-                let (a, b, mut ring) = (a.acquire(true), b.acquire(true), ring.producer());
+                let (a, b, mut ring) = (a.map(), b.map(), ring.producer());
                 let mut turned = false;
                 for (row, column) in places {
                     let column = column + rank * 128;
@@ -84,7 +84,7 @@ pub unsafe fn matmul_multicast(
             increase_registers::<232>();
             let half = warpgroup - 1;
             let ring = ring.consumer_among(lane < CLUSTER, lane % CLUSTER);
-            let results = Results::new(c.acquire(lane == 0), shared + Stages::BYTES, half, lane);
+            let results = Results::new(c.map(), shared + Stages::BYTES, half, lane);
             let parts = places.map(|(row, column)| ((column, row + half * 64, ()), steps, ()));
             compute::<Bf16, SwizzledTile<COLUMNS>, (), _, _, _>(
                 (ring, |stage| stage.release_to_peer()),

@@ -21,12 +21,12 @@
 use super::pipeline::{self, B, BOX, Nth, Right};
 use super::results::Results;
 use super::tiles::Tiles;
-use cuda_std::async_copy::bulk_wait_group;
+use cuda_std::async_copy::bulk_wait_group_read;
 use cuda_std::tensor::{
     Accumulator256, Bf16, Consumer, Element, Multiply, Packed256, Stage, Sums256, SwizzledTile, TensorMap,
     TransposedTile, aligned_dynamic_shared, increase_registers,
 };
-use cuda_std::{kernel, thread, unroll};
+use cuda_std::{GridConstant, kernel, thread, unroll};
 
 pub use super::stored::{COLUMNS, ROWS, SHARED, THREADS};
 
@@ -48,7 +48,7 @@ pub(super) struct Sizes {
 /// `group` is 0; sizes are below 2^31. A kernel calls this once, with all its threads.
 #[inline(always)]
 pub(super) unsafe fn product<E: Element, R: Right, N: Nth>(
-    [a, b, c]: [&TensorMap; 3],
+    [a, b, c]: [GridConstant<'_, TensorMap>; 3],
     Sizes { m, n, k, matrices }: Sizes,
     group: u32,
     pack: impl Fn(Sums256, (u32, u32)) -> Packed256,
@@ -61,7 +61,7 @@ pub(super) unsafe fn product<E: Element, R: Right, N: Nth>(
     // SAFETY: the launch has the shared memory. One thread fills the ring and an elected thread of each of two warpgroups releases
     // its stages. Each warpgroup has a barrier and two buffers of its own.
     unsafe {
-        let ring = pipeline::ring(shared, 1);
+        let ring = pipeline::ring(shared, 1, [a, b, c]);
         thread::sync_threads();
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
 
@@ -71,7 +71,7 @@ pub(super) unsafe fn product<E: Element, R: Right, N: Nth>(
             increase_registers::<232>();
             let half = warpgroup - 1;
             let ring = ring.consumer(lane == 0);
-            let results = Results::new(c.acquire(lane == 0), shared + pipeline::Stages::BYTES, half, lane);
+            let results = Results::new(c.map(), shared + pipeline::Stages::BYTES, half, lane);
             let parts = tiles.of_block_in(matrices).map(|tile| {
                 let (nth, tile) = N::of(tile, tiles);
                 let (row, column) = tiles.place(tile);
@@ -140,7 +140,7 @@ pub(super) unsafe fn compute<E: Element, R: Right, N: Nth, T, const STAGES: u32,
             results.at = are_results.then_some((column, row, nth));
         }
         unroll!(part in [0 1 2 3] { results.store::<part>(&packed); });
-        bulk_wait_group::<0>();
+        bulk_wait_group_read::<0>();
     }
 }
 
@@ -153,14 +153,15 @@ pub(super) unsafe fn compute<E: Element, R: Right, N: Nth, T, const STAGES: u32,
 // PTX: contains 20x wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16
 // PTX: contains 3x cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
 // PTX: contains 32x stmatrix.sync.aligned.m8n8.x4.shared.b16
+// PTX: contains 3x prefetch.tensormap
 // PTX: contains setmaxnreg.dec.sync.aligned.u32 40
 // PTX: contains setmaxnreg.inc.sync.aligned.u32 232
 // PTX: allows trap because a loader that waits for ever would take the device with it
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 pub unsafe fn matmul_overlapped(
-    a: &TensorMap,
-    b: &TensorMap,
-    c: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: GridConstant<'_, TensorMap>,
     m: u32,
     n: u32,
     k: u32,
@@ -181,9 +182,9 @@ pub unsafe fn matmul_overlapped(
 // PTX: allows trap because a loader that waits for ever would take the device with it
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 pub unsafe fn matmul_rows_of_b(
-    a: &TensorMap,
-    b: &TensorMap,
-    c: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: GridConstant<'_, TensorMap>,
     m: u32,
     n: u32,
     k: u32,
@@ -206,9 +207,9 @@ pub unsafe fn matmul_rows_of_b(
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 pub unsafe fn matmul_batched(
-    a: &TensorMap,
-    b: &TensorMap,
-    c: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: GridConstant<'_, TensorMap>,
     m: u32,
     n: u32,
     k: u32,

@@ -9,7 +9,7 @@
 use super::pipeline;
 use super::tiles::Tiles;
 use cuda_std::tensor::{Bf16, SwizzledTile, TensorMap, aligned_dynamic_shared, increase_registers};
-use cuda_std::{kernel, thread};
+use cuda_std::{GridConstant, kernel, thread};
 
 pub use super::pipeline::{COLUMNS, ROWS, SHARED, THREADS};
 
@@ -23,8 +23,8 @@ pub use super::pipeline::{COLUMNS, ROWS, SHARED, THREADS};
 // PTX: allows trap because a loader that waits for ever would take the device with it
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 pub unsafe fn matmul_persistent(
-    a: &TensorMap,
-    b: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
     c: *mut u32,
     m: u32,
     n: u32,
@@ -36,7 +36,7 @@ pub unsafe fn matmul_persistent(
     // SAFETY: the launch has the shared memory. One thread fills, and an elected thread of each of two warpgroups releases. No
     // size is 0.
     unsafe {
-        let ring = pipeline::ring(aligned_dynamic_shared(), 1);
+        let ring = pipeline::ring(aligned_dynamic_shared(), 1, [a, b]);
         thread::sync_threads();
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
         if warpgroup == 0 {

@@ -9,8 +9,7 @@ use cuda_std::tensor::{
     Sums128, Sums256, SwizzledTile, TensorMap, TransposedTile, decrease_registers,
 };
 use cuda_std::vector::F32x2;
-use cuda_std::{GpuFloat, shared_array};
-use cuda_std::{thread, unroll};
+use cuda_std::{GpuFloat, GridConstant, shared_array, thread, unroll};
 
 /// Rows of C that a block computes at a time.
 pub const ROWS: u32 = 128;
@@ -29,16 +28,22 @@ pub(super) type Stages = Ring<STAGES, STAGE>;
 pub const SHARED: u32 = Stages::BYTES + 1024;
 
 /// The ring from this address on, initialised for two warpgroups of each of `blocks` blocks; one thread of the block does it,
-/// and all must meet before they use it.
+/// and all must meet before they use it. The maps are asked for first, since the first copy by a map waits a thousand cycles for
+/// it.
 ///
 /// # Safety
 /// The address is a multiple of 1024 and the stages are there. Nothing uses the ring yet; a kernel calls this once.
 #[inline(always)]
-pub(super) unsafe fn ring(shared: u32, blocks: u32) -> Stages {
+pub(super) unsafe fn ring<const MAPS: usize>(
+    shared: u32,
+    blocks: u32,
+    maps: [GridConstant<'_, TensorMap>; MAPS],
+) -> Stages {
     // SAFETY: promised by the caller.
     unsafe {
         let ring = Stages::new(shared, shared_array![Barrier; 2 * STAGES as usize]);
         if thread::thread_idx_x() == 0 {
+            _ = maps.map(GridConstant::prefetch);
             ring.init(2 * blocks);
         }
         ring
@@ -153,7 +158,7 @@ pub(super) unsafe fn load<E: Element, R: Right>(
 #[inline(always)]
 pub(super) unsafe fn load_tiles<E: Element, R: Right, N: Nth>(
     ring: Stages,
-    (a, b): (&TensorMap, &TensorMap),
+    (a, b): (GridConstant<'_, TensorMap>, GridConstant<'_, TensorMap>),
     tiles: Tiles,
     matrices: u32,
     steps: u32,
@@ -162,7 +167,7 @@ pub(super) unsafe fn load_tiles<E: Element, R: Right, N: Nth>(
     unsafe {
         decrease_registers::<40>();
         if thread::thread_idx_x() == 0 {
-            let (maps, mut ring) = ((a.acquire(true), b.acquire(true)), ring.producer());
+            let (maps, mut ring) = ((a.map(), b.map()), ring.producer());
             for tile in tiles.of_block_in(matrices) {
                 let (nth, tile) = N::of(tile, tiles);
                 let (row, column) = tiles.place(tile);

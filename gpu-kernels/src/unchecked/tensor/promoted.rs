@@ -15,12 +15,12 @@
 use super::pipeline::{self, B, BOX, Destination, Stages};
 use super::results::Results;
 use super::tiles::Tiles;
-use cuda_std::async_copy::{Barrier, bulk_wait_group};
+use cuda_std::async_copy::{Barrier, bulk_wait_group_read};
 use cuda_std::tensor::{
     Accumulator128, E4m3, E5m2, Element, Multiply, Ring, Sums128, Sums256, SwizzledTile, TensorMap, Tf32,
     aligned_dynamic_shared, decrease_registers, increase_registers,
 };
-use cuda_std::{GpuFloat, kernel, shared_array, thread, unroll};
+use cuda_std::{GpuFloat, GridConstant, kernel, shared_array, thread, unroll};
 
 pub use super::overlapped::{COLUMNS, ROWS, SHARED, THREADS};
 
@@ -29,8 +29,12 @@ pub use super::overlapped::{COLUMNS, ROWS, SHARED, THREADS};
 /// # Safety
 /// As for the kernels below; a kernel calls this once, with all its threads.
 #[inline(always)]
-unsafe fn product<E: Element>([a, b, c]: [&TensorMap; 3], (m, n, k): (u32, u32, u32), alpha: f32, group: u32)
-where
+unsafe fn product<E: Element>(
+    [a, b, c]: [GridConstant<'_, TensorMap>; 3],
+    (m, n, k): (u32, u32, u32),
+    alpha: f32,
+    group: u32,
+) where
     Accumulator128: Multiply<E, SwizzledTile<128>>,
 {
     let shared = aligned_dynamic_shared();
@@ -39,7 +43,7 @@ where
     // SAFETY: the launch has the shared memory. One thread fills, and an elected thread of each of two warpgroups releases when
     // the sums of a stage are complete; each warpgroup has a barrier and two buffers of its own. No size is 0.
     unsafe {
-        let ring = pipeline::ring(shared, 1);
+        let ring = pipeline::ring(shared, 1, [a, b, c]);
         thread::sync_threads();
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
         if warpgroup == 0 {
@@ -48,7 +52,7 @@ where
             increase_registers::<232>();
             let half = warpgroup - 1;
             let mut ring = ring.consumer(lane == 0);
-            let c = c.acquire(lane == 0);
+            let c = c.map();
             let mut results = Results::new(c, shared + Stages::BYTES, half, lane);
             for tile in tiles.of_block() {
                 let mut sums = [Sums128::zero(), Sums128::zero()];
@@ -65,7 +69,7 @@ where
                 results.at = Some((column * COLUMNS, row * ROWS + half * 64, ()));
                 unroll!(part in [0 1 2 3] { results.store::<part>(&packed); });
             }
-            bulk_wait_group::<0>();
+            bulk_wait_group_read::<0>();
         }
     }
 }
@@ -80,9 +84,9 @@ where
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 pub unsafe fn matmul_e4m3_promoted(
-    a: &TensorMap,
-    b: &TensorMap,
-    c: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: GridConstant<'_, TensorMap>,
     m: u32,
     n: u32,
     k: u32,
@@ -103,9 +107,9 @@ pub unsafe fn matmul_e4m3_promoted(
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 pub unsafe fn matmul_e5m2_promoted(
-    a: &TensorMap,
-    b: &TensorMap,
-    c: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: GridConstant<'_, TensorMap>,
     m: u32,
     n: u32,
     k: u32,
@@ -138,8 +142,8 @@ pub const TF32_SHARED: u32 = Tf32Stages::BYTES + 1024;
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 pub unsafe fn matmul_3xtf32(
-    a: &TensorMap,
-    b: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
     c: *mut f32,
     m: u32,
     n: u32,
@@ -156,6 +160,8 @@ pub unsafe fn matmul_3xtf32(
         let ring =
             Tf32Stages::new(aligned_dynamic_shared(), shared_array![Barrier; 2 * TF32_STAGES as usize]);
         if thread::thread_idx_x() == 0 {
+            a.prefetch();
+            b.prefetch();
             ring.init(2);
         }
         thread::sync_threads();
@@ -163,7 +169,7 @@ pub unsafe fn matmul_3xtf32(
         if warpgroup == 0 {
             decrease_registers::<40>();
             if lane == 0 {
-                let ((a, b), mut ring) = ((a.acquire(true), b.acquire(true)), ring.producer());
+                let ((a, b), mut ring) = ((a.map(), b.map()), ring.producer());
                 for tile in tiles.of_block() {
                     let (row, column) = tiles.place(tile);
                     for step in 0..k.div_ceil(DEPTH) {

@@ -13,7 +13,7 @@ use super::tiles::Tiles;
 use cuda_std::tensor::{
     Bf16, SwizzledTile, TensorMap, aligned_dynamic_shared, decrease_registers, increase_registers,
 };
-use cuda_std::{kernel, thread};
+use cuda_std::{GridConstant, kernel, thread};
 
 pub use super::pipeline::{COLUMNS, ROWS, SHARED, THREADS};
 
@@ -29,7 +29,15 @@ pub use super::pipeline::{COLUMNS, ROWS, SHARED, THREADS};
 // PTX: contains 64x st.global.b32
 // PTX: allows trap because a loader that waits for ever would take the device with it
 #[kernel(arch = "90a", launch_bounds(384, 1))]
-pub unsafe fn matmul_ring(a: &TensorMap, b: &TensorMap, c: *mut u32, m: u32, n: u32, k: u32, group: u32) {
+pub unsafe fn matmul_ring(
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: *mut u32,
+    m: u32,
+    n: u32,
+    k: u32,
+    group: u32,
+) {
     let (warpgroup, lane) = (thread::thread_idx_x() / 128, thread::thread_idx_x() % 128);
     // SAFETY: no size is 0.
     let tiles = unsafe { Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group) };
@@ -38,12 +46,12 @@ pub unsafe fn matmul_ring(a: &TensorMap, b: &TensorMap, c: *mut u32, m: u32, n: 
     let steps = k.div_ceil(64);
     // SAFETY: the launch has the shared memory. One thread fills, and an elected thread of each of two warpgroups releases.
     unsafe {
-        let ring = pipeline::ring(aligned_dynamic_shared(), 1);
+        let ring = pipeline::ring(aligned_dynamic_shared(), 1, [a, b]);
         thread::sync_threads();
         if warpgroup == 0 {
             decrease_registers::<40>();
             if lane == 0 {
-                let maps = (a.acquire(true), b.acquire(true));
+                let maps = (a.map(), b.map());
                 pipeline::load::<Bf16, SwizzledTile<COLUMNS>>(
                     &mut ring.producer(),
                     maps,

@@ -38,7 +38,8 @@ impl Rows {
             unroll!(four in [0 1 2 3] {
                 let row = first + 4 * four as u32;
                 let results = U32x4::from_array(tile.read_unit(row, unit));
-                if y + row < m && x + unit * 8 < n && (COLUMNS == 64 || unit * 8 < COLUMNS) {
+                // One condition, and so one branch.
+                if (y + row < m) & (x + unit * 8 < n) & (COLUMNS == 64 || unit * 8 < COLUMNS) {
                     c.add(((y + row) as usize * n as usize + (x + unit * 8) as usize) / 8).write(results);
                 }
             });

@@ -11,7 +11,7 @@ use cuda_std::tensor::{
     Bf16, E4m3, E5m2, Packed256, Sums256, SwizzledTile, TensorMap, aligned_dynamic_shared,
     increase_registers, pack_bf16,
 };
-use cuda_std::{GpuFloat, kernel, thread, unroll};
+use cuda_std::{GpuFloat, GridConstant, kernel, thread, unroll};
 
 pub use super::overlapped::{COLUMNS, ROWS, SHARED, THREADS};
 
@@ -32,9 +32,9 @@ fn scaled(sums: Sums256, alpha: f32) -> Packed256 {
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 pub unsafe fn matmul_scaled(
-    a: &TensorMap,
-    b: &TensorMap,
-    c_map: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c_map: GridConstant<'_, TensorMap>,
     c: *const u32,
     m: u32,
     n: u32,
@@ -88,9 +88,9 @@ pub unsafe fn matmul_scaled(
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 pub unsafe fn matmul_e4m3(
-    a: &TensorMap,
-    b: &TensorMap,
-    c: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: GridConstant<'_, TensorMap>,
     m: u32,
     n: u32,
     k: u32,
@@ -113,9 +113,9 @@ pub unsafe fn matmul_e4m3(
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 pub unsafe fn matmul_e5m2(
-    a: &TensorMap,
-    b: &TensorMap,
-    c: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: GridConstant<'_, TensorMap>,
     m: u32,
     n: u32,
     k: u32,
@@ -139,8 +139,8 @@ pub unsafe fn matmul_e5m2(
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of BLAS")]
 pub unsafe fn matmul_to_f32(
-    a: &TensorMap,
-    b: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
     c: *mut f32,
     m: u32,
     n: u32,
@@ -154,7 +154,7 @@ pub unsafe fn matmul_to_f32(
     // SAFETY: the launch has the shared memory. One thread fills, and an elected thread of each of two warpgroups releases. No
     // size is 0.
     unsafe {
-        let ring = pipeline::ring(aligned_dynamic_shared(), 1);
+        let ring = pipeline::ring(aligned_dynamic_shared(), 1, [a, b]);
         thread::sync_threads();
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
         if warpgroup == 0 {

@@ -25,10 +25,10 @@ use super::tiles::Tiles;
 use cuda_std::async_copy::Barrier;
 use cuda_std::tensor::{
     Accumulator160, Bf16, Multiply, Packed160, Ring, Stage, SwizzledTile, TensorMap, aligned_dynamic_shared,
-    cluster_rank, cluster_sync, decrease_registers, increase_registers,
+    cluster_rank, cluster_start, cluster_sync, decrease_registers, increase_registers,
 };
 use cuda_std::vector::U32x4;
-use cuda_std::{kernel, shared_array, thread, unroll};
+use cuda_std::{GridConstant, kernel, shared_array, thread, unroll};
 
 pub use super::multicast::CLUSTER;
 pub use super::pipeline::THREADS;
@@ -61,8 +61,8 @@ pub const SHARED: u32 = Stages::BYTES + 2 * BOX + 1024;
 // PTX: allows trap because a loader that waits for ever would take the device with it
 #[kernel(arch = "90a", launch_bounds(384, 1), cluster(2))]
 pub unsafe fn matmul_staggered(
-    a: &TensorMap,
-    b: &TensorMap,
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
     c: *mut U32x4,
     m: u32,
     n: u32,
@@ -79,9 +79,11 @@ pub unsafe fn matmul_staggered(
     unsafe {
         let ring = Stages::new(shared, shared_array![Barrier; 2 * STAGES as usize]);
         if thread::thread_idx_x() == 0 {
+            a.prefetch();
+            b.prefetch();
             ring.init(2 * CLUSTER);
         }
-        cluster_sync();
+        cluster_start();
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(CLUSTER * COLUMNS), group);
         let places = tiles.of_cluster(CLUSTER).map(|tile| {
             let (row, column) = tiles.place(tile);
@@ -90,7 +92,7 @@ pub unsafe fn matmul_staggered(
         if warpgroup == 0 {
             decrease_registers::<40>();
             if lane == 0 {
-                let (a, b, mut ring) = (a.acquire(true), b.acquire(true), ring.producer());
+                let (a, b, mut ring) = (a.map(), b.map(), ring.producer());
                 let mut turned = false;
                 for (row, column) in places {
                     for step in 0..steps {

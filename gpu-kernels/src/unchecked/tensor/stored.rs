@@ -11,9 +11,9 @@
 use super::pipeline::{self, BOX, Stages};
 use super::results::Results;
 use super::tiles::Tiles;
-use cuda_std::async_copy::bulk_wait_group;
+use cuda_std::async_copy::bulk_wait_group_read;
 use cuda_std::tensor::{Bf16, SwizzledTile, TensorMap, aligned_dynamic_shared, increase_registers};
-use cuda_std::{kernel, thread, unroll};
+use cuda_std::{GridConstant, kernel, thread, unroll};
 
 pub use super::pipeline::{COLUMNS, ROWS, THREADS};
 
@@ -32,14 +32,22 @@ pub const SHARED: u32 = Stages::BYTES + 4 * BOX + 1024;
 // PTX: contains 4x cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group
 // PTX: allows trap because a loader that waits for ever would take the device with it
 #[kernel(arch = "90a", launch_bounds(384, 1))]
-pub unsafe fn matmul_stored(a: &TensorMap, b: &TensorMap, c: &TensorMap, m: u32, n: u32, k: u32, group: u32) {
+pub unsafe fn matmul_stored(
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: GridConstant<'_, TensorMap>,
+    m: u32,
+    n: u32,
+    k: u32,
+    group: u32,
+) {
     let shared = aligned_dynamic_shared();
     let (warpgroup, lane) = (thread::thread_idx_x() / 128, thread::thread_idx_x() % 128);
     let steps = k.div_ceil(64);
     // SAFETY: the launch has the shared memory. One thread fills, and an elected thread of each of two warpgroups releases;
     // each warpgroup has a barrier and two buffers of its own. No size is 0.
     unsafe {
-        let ring = pipeline::ring(shared, 1);
+        let ring = pipeline::ring(shared, 1, [a, b, c]);
         thread::sync_threads();
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(COLUMNS), group);
         if warpgroup == 0 {
@@ -48,14 +56,14 @@ pub unsafe fn matmul_stored(a: &TensorMap, b: &TensorMap, c: &TensorMap, m: u32,
             increase_registers::<232>();
             let half = warpgroup - 1;
             let mut ring = ring.consumer(lane == 0);
-            let mut results = Results::new(c.acquire(lane == 0), shared + Stages::BYTES, half, lane);
+            let mut results = Results::new(c.map(), shared + Stages::BYTES, half, lane);
             for tile in tiles.of_block() {
                 let (row, column) = tiles.place(tile);
                 let packed = pipeline::multiply::<Bf16, SwizzledTile<COLUMNS>>(&mut ring, half, steps).pack();
                 results.at = Some((column * COLUMNS, row * ROWS + half * 64, ()));
                 unroll!(part in [0 1 2 3] { results.store::<part>(&packed); });
             }
-            bulk_wait_group::<0>();
+            bulk_wait_group_read::<0>();
         }
     }
 }

@@ -13,7 +13,7 @@ use cuda_std::async_copy::Barrier;
 use cuda_std::tensor::{
     Accumulator256, Bf16, Multiply, Ring, SwizzledTile, TensorMap, aligned_dynamic_shared,
 };
-use cuda_std::{kernel, shared_array, thread};
+use cuda_std::{GridConstant, kernel, shared_array, thread};
 
 /// Rows of C that a block computes.
 pub const ROWS: u32 = 64;
@@ -40,7 +40,15 @@ pub const SHARED: u32 = Stages::BYTES + 1024;
 // PTX: contains cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
 // PTX: contains 64x st.global.b32
 #[kernel(arch = "90a", launch_bounds(128, 1))]
-pub unsafe fn matmul_wgmma(a: &TensorMap, b: &TensorMap, c: *mut u32, m: u32, n: u32, k: u32, group: u32) {
+pub unsafe fn matmul_wgmma(
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: *mut u32,
+    m: u32,
+    n: u32,
+    k: u32,
+    group: u32,
+) {
     let thread = thread::thread_idx_x();
     let first = thread == 0;
     // SAFETY: no size is 0.
@@ -54,10 +62,12 @@ pub unsafe fn matmul_wgmma(a: &TensorMap, b: &TensorMap, c: *mut u32, m: u32, n:
     unsafe {
         let ring = Stages::new(aligned_dynamic_shared(), shared_array![Barrier; 2 * STAGES as usize]);
         if first {
+            a.prefetch();
+            b.prefetch();
             ring.init(1);
         }
         thread::sync_threads();
-        let (a, b) = (a.acquire(first), b.acquire(first));
+        let (a, b) = (a.map(), b.map());
         let (mut producer, mut consumer) = (ring.producer(), ring.consumer(first));
         let mut load = |step: u32| {
             if first && step < steps {

@@ -16,12 +16,12 @@
 use super::pipeline::BOX;
 use super::results::Results;
 use super::tiles::Tiles;
-use cuda_std::async_copy::{Barrier, bulk_wait_group};
+use cuda_std::async_copy::{Barrier, bulk_wait_group_read};
 use cuda_std::tensor::{
     Accumulator192, Bf16, Multiply, Ring, SwizzledTile, TensorMap, aligned_dynamic_shared, cluster_rank,
-    cluster_sync, decrease_registers, increase_registers,
+    cluster_start, cluster_sync, decrease_registers, increase_registers,
 };
-use cuda_std::{kernel, shared_array, thread, unroll};
+use cuda_std::{GridConstant, kernel, shared_array, thread, unroll};
 
 pub use super::multicast::CLUSTER;
 pub use super::pipeline::THREADS;
@@ -51,7 +51,15 @@ pub const SHARED: u32 = Stages::BYTES + 4 * BOX + 1024;
 // PTX: contains 24x stmatrix.sync.aligned.m8n8.x4.shared.b16
 // PTX: allows trap because a loader that waits for ever would take the device with it
 #[kernel(arch = "90a", launch_bounds(384, 1), cluster(2))]
-pub unsafe fn matmul_wide(a: &TensorMap, b: &TensorMap, c: &TensorMap, m: u32, n: u32, k: u32, group: u32) {
+pub unsafe fn matmul_wide(
+    a: GridConstant<'_, TensorMap>,
+    b: GridConstant<'_, TensorMap>,
+    c: GridConstant<'_, TensorMap>,
+    m: u32,
+    n: u32,
+    k: u32,
+    group: u32,
+) {
     let shared = aligned_dynamic_shared();
     let (warpgroup, lane) = (thread::thread_idx_x() / 128, thread::thread_idx_x() % 128);
     let (rank, steps) = (cluster_rank(), k.div_ceil(64));
@@ -62,9 +70,12 @@ pub unsafe fn matmul_wide(a: &TensorMap, b: &TensorMap, c: &TensorMap, m: u32, n
     unsafe {
         let ring = Stages::new(shared, shared_array![Barrier; 2 * STAGES as usize]);
         if thread::thread_idx_x() == 0 {
+            a.prefetch();
+            b.prefetch();
+            c.prefetch();
             ring.init(2 * CLUSTER);
         }
-        cluster_sync();
+        cluster_start();
         let tiles = Tiles::new(m.div_ceil(ROWS), n.div_ceil(CLUSTER * COLUMNS), group);
         let places = tiles.of_cluster(CLUSTER).map(|tile| {
             let (row, column) = tiles.place(tile);
@@ -73,7 +84,7 @@ pub unsafe fn matmul_wide(a: &TensorMap, b: &TensorMap, c: &TensorMap, m: u32, n
         if warpgroup == 0 {
             decrease_registers::<40>();
             if lane == 0 {
-                let (a, b, mut ring) = (a.acquire(true), b.acquire(true), ring.producer());
+                let (a, b, mut ring) = (a.map(), b.map(), ring.producer());
                 let mut turned = false;
                 for (row, column) in places {
                     for step in 0..steps {
@@ -89,7 +100,7 @@ pub unsafe fn matmul_wide(a: &TensorMap, b: &TensorMap, c: &TensorMap, m: u32, n
             increase_registers::<232>();
             let half = warpgroup - 1;
             let mut ring = ring.consumer_among(lane < CLUSTER, lane % CLUSTER);
-            let mut results = Results::new(c.acquire(lane == 0), shared + Stages::BYTES, half, lane);
+            let mut results = Results::new(c.map(), shared + Stages::BYTES, half, lane);
             for (row, column) in places {
                 let mut last = ring.wait();
                 let columns = last.tile::<COLUMNS>(B);
@@ -114,7 +125,7 @@ pub unsafe fn matmul_wide(a: &TensorMap, b: &TensorMap, c: &TensorMap, m: u32, n
                     results.store_box(part + 1, (part as u32 * 64, 64), |tile, lane| lower.store::<part>(tile, lane));
                 });
             }
-            bulk_wait_group::<0>();
+            bulk_wait_group_read::<0>();
         }
         cluster_sync();
     }

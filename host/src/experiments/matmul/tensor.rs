@@ -16,7 +16,7 @@ use crate::{
     verify::Expected,
 };
 use anyhow::{Result, bail};
-use cuda_launch::{Pointer, PointerMut, Slice};
+use cuda_launch::{PointerMut, Slice};
 use cuda_std::{tensor::TensorMap, vector::F32x4};
 use gpu_kernels::unchecked::tensor::{
     even::{self, matmul_even},
@@ -98,9 +98,6 @@ struct Call {
     multiprocessors: u32,
 }
 
-/// A pointer to a tensor map of the kernel's type `M`.
-type Map<'a, M> = Pointer<'a, M>;
-
 /// The arguments of a kernel that takes A, B and C as slices.
 fn slices<'a, T: Copy + 'static, C: Written<'a>>(
     buffers: &'a Buffers,
@@ -110,63 +107,68 @@ fn slices<'a, T: Copy + 'static, C: Written<'a>>(
 }
 
 /// Those of one that takes maps of A and B, and C.
-fn two_maps<'a, M, C: Written<'a>>(
+fn two_maps<'a, C: Written<'a>>(
     buffers: &'a Buffers,
     Call { size: Matrices { m, n, k }, group, .. }: Call,
-) -> (Map<'a, M>, Map<'a, M>, C, u32, u32, u32, u32) {
+) -> (TensorMap, TensorMap, C, u32, u32, u32, u32) {
     (buffers.read_map(0), buffers.read_map(1), buffers.write(2), m, n, k, group)
 }
 
-/// The same with alpha and beta.
-fn two_maps_scaled<'a, M, C: Written<'a>>(
-    buffers: &'a Buffers,
-    Call { size: Matrices { m, n, k }, scale: (alpha, beta), group, .. }: Call,
-) -> (Map<'a, M>, Map<'a, M>, C, u32, u32, u32, f32, f32, u32) {
-    (buffers.read_map(0), buffers.read_map(1), buffers.write(2), m, n, k, alpha, beta, group)
-}
-
-/// Those of one that takes maps of A and B by value, and C.
-fn map_values<'a, C: Written<'a>>(
+/// The same without the rows of a band.
+fn two_maps_one_wave<'a, C: Written<'a>>(
     buffers: &'a Buffers,
     Call { size: Matrices { m, n, k }, .. }: Call,
 ) -> (TensorMap, TensorMap, C, u32, u32, u32) {
-    (buffers.read_map_value(0), buffers.read_map_value(1), buffers.write(2), m, n, k)
+    (buffers.read_map(0), buffers.read_map(1), buffers.write(2), m, n, k)
 }
 
-/// Those of one that takes maps of A, B and C.
-fn three_maps<M>(
+/// Those of one that takes maps of A and B, C, alpha and beta.
+fn two_maps_scaled<'a, C: Written<'a>>(
+    buffers: &'a Buffers,
+    Call { size: Matrices { m, n, k }, scale: (alpha, beta), group, .. }: Call,
+) -> (TensorMap, TensorMap, C, u32, u32, u32, f32, f32, u32) {
+    (buffers.read_map(0), buffers.read_map(1), buffers.write(2), m, n, k, alpha, beta, group)
+}
+
+/// The maps of A, B and C.
+fn maps(buffers: &Buffers) -> [TensorMap; 3] {
+    [buffers.read_map(0), buffers.read_map(1), buffers.write_map(2)]
+}
+
+/// The arguments of a kernel that takes these maps.
+fn three_maps(
     buffers: &Buffers,
     Call { size: Matrices { m, n, k }, group, .. }: Call,
-) -> (Map<'_, M>, Map<'_, M>, Map<'_, M>, u32, u32, u32, u32) {
-    (buffers.read_map(0), buffers.read_map(1), buffers.write_map(2), m, n, k, group)
+) -> (TensorMap, TensorMap, TensorMap, u32, u32, u32, u32) {
+    let [a, b, c] = maps(buffers);
+    (a, b, c, m, n, k, group)
 }
 
 /// The same with the buffers behind C: sums that blocks hand over, and words that say that they are there.
-#[expect(clippy::type_complexity, reason = "a kernel's parameters in their order")]
-fn three_maps_sharing<M>(
+fn three_maps_sharing(
     buffers: &Buffers,
     Call { size: Matrices { m, n, k }, group, .. }: Call,
-) -> (Map<'_, M>, Map<'_, M>, Map<'_, M>, PointerMut<'_, F32x4>, PointerMut<'_, u32>, u32, u32, u32, u32) {
-    let maps = (buffers.read_map(0), buffers.read_map(1), buffers.write_map(2));
-    (maps.0, maps.1, maps.2, buffers.write(3), buffers.write(4), m, n, k, group)
+) -> (TensorMap, TensorMap, TensorMap, PointerMut<'_, F32x4>, PointerMut<'_, u32>, u32, u32, u32, u32) {
+    let [a, b, c] = maps(buffers);
+    (a, b, c, buffers.write(3), buffers.write(4), m, n, k, group)
 }
 
 /// The same with alpha.
-#[expect(clippy::type_complexity, reason = "a kernel's parameters in their order")]
-fn three_maps_alpha<M>(
+fn three_maps_alpha(
     buffers: &Buffers,
     Call { size: Matrices { m, n, k }, scale: (alpha, _), group, .. }: Call,
-) -> (Map<'_, M>, Map<'_, M>, Map<'_, M>, u32, u32, u32, f32, u32) {
-    (buffers.read_map(0), buffers.read_map(1), buffers.write_map(2), m, n, k, alpha, group)
+) -> (TensorMap, TensorMap, TensorMap, u32, u32, u32, f32, u32) {
+    let [a, b, c] = maps(buffers);
+    (a, b, c, m, n, k, alpha, group)
 }
 
 /// Those of one that takes maps of stacks, and the number of matrices of a stack.
-#[expect(clippy::type_complexity, reason = "a kernel's parameters in their order")]
-fn three_stacks<M>(
+fn three_stacks(
     buffers: &Buffers,
     Call { size: Matrices { m, n, k }, batch, group, .. }: Call,
-) -> (Map<'_, M>, Map<'_, M>, Map<'_, M>, u32, u32, u32, u32, u32) {
-    (buffers.read_map(0), buffers.read_map(1), buffers.write_map(2), m, n, k, batch, group)
+) -> (TensorMap, TensorMap, TensorMap, u32, u32, u32, u32, u32) {
+    let [a, b, c] = maps(buffers);
+    (a, b, c, m, n, k, batch, group)
 }
 
 /// Splits A and B, and multiplies their parts.
@@ -223,9 +225,9 @@ pub(super) const RUNGS: [Rung; 21] = [
     rung!(matmul_wide, three_maps, tile: [wide::ROWS, wide::COLUMNS], shared: wide::SHARED, boxes: &[128, 192, 64], shared_by: [1, 2]),
     rung!(matmul_staggered, two_maps, tile: [staggered::ROWS, staggered::COLUMNS], shared: staggered::SHARED, boxes: &[128, 160], shared_by: [1, 2]),
     rung!(matmul_even, three_maps_sharing, grid: Grid::Sharing),
-    rung!(matmul_small, map_values, tile: [small::ROWS, small::COLUMNS], threads: small::THREADS, shared: small::SHARED, grid: Grid::Plane, boxes: &[128, 32], shared_by: [2, 1], overlaps: true),
-    rung!(matmul_between, map_values, tile: [small::ROWS, small::COLUMNS_BETWEEN], threads: small::THREADS, shared: small::SHARED_BETWEEN, grid: Grid::Plane, boxes: &[128, 72], shared_by: [2, 1], overlaps: true),
-    rung!(matmul_medium, map_values, tile: [medium::ROWS, medium::COLUMNS], threads: medium::THREADS, shared: medium::SHARED, grid: Grid::Plane, boxes: &[256, 128], overlaps: true),
+    rung!(matmul_small, two_maps_one_wave, tile: [small::ROWS, small::COLUMNS], threads: small::THREADS, shared: small::SHARED, grid: Grid::Plane, boxes: &[128, 32], shared_by: [2, 1], overlaps: true),
+    rung!(matmul_between, two_maps_one_wave, tile: [small::ROWS, small::COLUMNS_BETWEEN], threads: small::THREADS, shared: small::SHARED_BETWEEN, grid: Grid::Plane, boxes: &[128, 72], shared_by: [2, 1], overlaps: true),
+    rung!(matmul_medium, two_maps_one_wave, tile: [medium::ROWS, medium::COLUMNS], threads: medium::THREADS, shared: medium::SHARED, grid: Grid::Plane, boxes: &[256, 128], overlaps: true),
     rung!(matmul_rows_of_b, three_maps, form: Form::BF16_ROWS, boxes: &[128, 64, 64]),
     rung!(matmul_to_f32, two_maps_scaled, form: Form::BF16_TO_F32, shared: pipeline::SHARED, boxes: &[128, 128], scale: Scale::Both),
     rung!(matmul_e4m3, three_maps_alpha, form: Form::E4M3_FAST, scale: Scale::Alpha),
