@@ -49,6 +49,18 @@ pub struct LinkCounts {
     /// To other cards' memory.
     #[serde(default, skip_serializing_if = "is_default")]
     pub peer_sectors_written: u64,
+    /// Packets of neighbouring sectors of a line that those read make.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub peer_packets_read: u64,
+    /// Sectors of the stores and atomics of each warp to other cards' memory: those that two warps share count twice.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub peer_sectors_stored: u64,
+    /// Packets that they make.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub peer_packets_stored: u64,
+    /// Those of them whose sectors are not all written whole.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub peer_packets_masked: u64,
 }
 
 /// What atomics of a launch hit most in global memory. Exact for counters within 256 KiB (addresses) and 2 MiB (sectors),

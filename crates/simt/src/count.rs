@@ -27,6 +27,7 @@ mod launch;
 mod local;
 mod observation;
 mod observer;
+mod peer_stores;
 mod request;
 mod run;
 mod shape;

@@ -80,8 +80,8 @@
 //!   docs/fidelity.md.
 //! - **T4, L4, RTX 4090, RTX 5090, B200.** Bandwidths and latencies of L2 and memory are published measurements of the
 //!   card or of a relative; all fitted constants are the H200's. `coalesce devices CARD` names the source of each.
-//! - The link between cards ([`PeerLink`]) has the rates of copies on one pair of H200s. Kernels are assumed to reach them,
-//!   the latency of a load over the link is an estimate, and neither was compared with measured kernels.
+//! - The link between cards ([`PeerLink`]) is fitted to one pair of H200s: to copies, to a chain of loads, and to three of the
+//!   kernels' rows.
 //! - The latencies of links are assumed or taken from publications, and so are the constants of [`unified`] that name
 //!   no other source.
 //!
@@ -102,6 +102,6 @@ pub use link::{
     look_up_seconds,
 };
 pub use partitions::PartitionTraffic;
-pub use peer::PeerLink;
+pub use peer::{PeerAccess, PeerLink};
 pub use time::{LaunchTime, Level};
 pub use unknown::Unknown;

@@ -7,7 +7,7 @@ use simt::cards::{Card, Occupancy};
 use simt::coalescing::SECTOR_BYTES;
 use simt::count::{LaunchCounters, LinkCounts};
 use simt::exec::SiteInfo;
-use simt::model::{self, HostAccess, LaunchTime, PeerLink};
+use simt::model::{self, HostAccess, LaunchTime, PeerAccess, PeerLink};
 
 use super::modules::Loaded;
 use super::residence::Migration;
@@ -63,9 +63,14 @@ impl LaunchRecord {
 /// Returns the time in seconds of the busier link for a kernel's accesses: the host link, TLB misses included, or that to
 /// other cards.
 pub(super) fn link_seconds(link: &LinkCounts, card: &Card) -> f64 {
-    let [read, written] =
-        [link.peer_sectors_read, link.peer_sectors_written].map(|sectors| sectors * SECTOR_BYTES);
-    let peer = PeerLink::of(card).map_or(0.0, |peers| peers.access_seconds(read, written));
+    let access = PeerAccess {
+        sectors_read: link.peer_sectors_read,
+        packets_read: link.peer_packets_read,
+        sectors_stored: link.peer_sectors_stored,
+        packets_stored: link.peer_packets_stored,
+        packets_masked: link.peer_packets_masked,
+    };
+    let peer = PeerLink::of(card).map_or(0.0, |peers| peers.access_seconds(access));
     host_link_seconds(link, card).max(peer)
 }
 

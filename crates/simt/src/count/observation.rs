@@ -7,6 +7,7 @@ use super::host_pages::{self, HostPages, OfHost};
 use super::hottest::Hottest;
 use super::l2::L2State;
 use super::observer::CounterObserver;
+use super::peer_stores::{self, PeerStores};
 use super::run::{Run, Totals};
 use super::shape::{LaunchShape, Placement, Rules};
 use super::slots::Slots;
@@ -20,6 +21,7 @@ use crate::model::unified::PAGE_BYTES;
 use crate::observe::Observation;
 use counters::Counts;
 use counters::{DramCounts, HottestAtomics, LaunchCounters, LinkCounts, SiteCounts};
+use std::ops;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts a launch: the observation to pass to [`launch`].
@@ -56,6 +58,8 @@ pub struct CounterObservation {
     managed: Arc<[Numbered]>,
     /// The host's memory, for workers that count accesses to it.
     of_host: Arc<[OfHost]>,
+    /// Other cards' memory, for workers that count stores to it.
+    of_peers: Arc<[ops::Range<u64>]>,
     /// Sites of atomics whose lanes ptxas combines.
     combined: Arc<[u32]>,
     dram_read: DramCounts,
@@ -113,6 +117,7 @@ impl CounterObservation {
             windows: Windows::new(rules.partitions),
             managed: trails::managed(&shape.ranges),
             of_host: host_pages::of_host(&shape.ranges),
+            of_peers: peer_stores::of_peers(&shape.ranges),
             combined: shape.combined.as_slice().into(),
             dram_read: DramCounts::default(),
             dram_written: DramCounts::default(),
@@ -133,6 +138,7 @@ impl CounterObservation {
         let mut worst = Worst::default();
         let mut totals = Totals::default();
         let mut host_pages = HostPages::new(self.of_host.clone());
+        let mut stores = PeerStores::new(self.of_peers.clone());
         let mut hottest = Hottest::default();
         for mut run in std::mem::take(self.pool.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             run.settle(&self.rules);
@@ -142,9 +148,13 @@ impl CounterObservation {
             worst.add(&run.worst);
             totals += run.totals;
             host_pages.add(&run.host_pages);
+            stores.add(&run.peer_stores);
             hottest.add(run.hottest);
         }
         [self.link.split_loads, self.link.split_stores] = host_pages.split;
+        self.link.peer_sectors_stored = stores.sectors;
+        self.link.peer_packets_stored = stores.packets;
+        self.link.peer_packets_masked = stores.masked;
         self.link.page_changes = host_pages.changes;
         self.link.pages_at_once = host_pages.at_once();
         let worst = worst.into_accesses(self.shape.grid);
@@ -219,7 +229,8 @@ impl CounterObservation {
     }
 
     fn new_run(&self) -> Run {
-        Run::new(&self.rules, self.managed.clone(), self.of_host.clone(), self.combined.clone())
+        let of_peers = self.of_peers.clone();
+        Run::new(&self.rules, self.managed.clone(), self.of_host.clone(), of_peers, self.combined.clone())
     }
 
     /// Begins the part to which the next groups belong.
@@ -254,6 +265,7 @@ impl CounterObservation {
                 }
                 Some(Placement::Peer) => {
                     self.link.peer_sectors_read += u64::from(group.read.count_ones());
+                    self.link.peer_packets_read += peer_stores::packets(group.read);
                     self.link.peer_sectors_written += u64::from(group.written.count_ones());
                 }
             }

@@ -161,6 +161,9 @@ impl CounterObserver {
             let written = access.operation != Operation::Load;
             run.trails.note(at.warp, access.addresses, access.active, written);
         }
+        if run.peer_stores.any() && access.operation != Operation::Load {
+            run.peer_stores.note(access.addresses, access.active, access.bytes);
+        }
         if run.host_pages.any() {
             let window = self.block / self.rules.cut.window;
             run.host_pages.note(window, at.warp, access.addresses, access.active);

@@ -4,6 +4,7 @@ use super::block::{BlockMemory, Group};
 use super::by_site::BySite;
 use super::host_pages::{HostPages, OfHost};
 use super::hottest::Hottest;
+use super::peer_stores::PeerStores;
 use super::shape::Rules;
 use super::shared::SharedMemory;
 use super::steady::Memo;
@@ -11,7 +12,7 @@ use super::trails::{Numbered, Trails};
 use super::worst::Worst;
 use crate::observe::Site;
 use counters::Counts;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 use std::sync::Arc;
 
 /// Groups of one part before they are merged.
@@ -66,6 +67,7 @@ pub(super) struct Run {
     pub(super) partitions: Vec<WindowPartitions>,
     pub(super) trails: Trails,
     pub(super) host_pages: HostPages,
+    pub(super) peer_stores: PeerStores,
     pub(super) hottest: Hottest,
     /// Sites of atomics whose lanes ptxas combines, ascending.
     combined: Arc<[u32]>,
@@ -78,6 +80,7 @@ impl Run {
         rules: &Rules,
         managed: Arc<[Numbered]>,
         of_host: Arc<[OfHost]>,
+        of_peers: Arc<[Range<u64>]>,
         combined: Arc<[u32]>,
     ) -> Self {
         Self {
@@ -93,6 +96,7 @@ impl Run {
             elsewhere: false,
             trails: Trails::new(managed),
             host_pages: HostPages::new(of_host),
+            peer_stores: PeerStores::new(of_peers),
             hottest: Hottest::default(),
             combined,
             shared: SharedMemory::new(rules.banks, rules.level),

@@ -4,7 +4,7 @@ use simt::cards::{
     BlockShape, Card, Limiter, Limits, Occupancy, OccupancyError, Residency, all, find, from_toml, source_of,
     with_sources,
 };
-use simt::model::PeerLink;
+use simt::model::{PeerAccess, PeerLink};
 
 #[test]
 fn every_card_is_possible_and_says_where_it_is_from() {
@@ -72,17 +72,28 @@ fn every_figure_has_a_source() {
 fn cards_with_the_same_link_are_peers() {
     let card = |key| find(key).unwrap();
     let link = PeerLink::between(&card("h200"), &card("h100")).expect("NVLink 4, both of them");
-    assert_eq!((link.nvlinks, link.gb_per_s, link.has_atomics()), (18, 384.0, true));
+    assert_eq!((link.nvlinks, link.gb_per_s, link.has_atomics()), (18, 397.0, true));
     assert_eq!(PeerLink::between(&card("h200"), &card("v100")), None);
     assert_eq!(PeerLink::between(&card("c870"), &card("c870")), None);
     let slower = from_toml("extends = \"h200\"\npeer_link_gb_per_s = 370.0").unwrap();
     assert_eq!(PeerLink::between(&slower, &card("h200")), None);
-    // Two opposite copies of 1 GiB at once, less the latency: 2 GiB at 727 GB/s.
+    // Two opposite copies of 1 GiB at once, less the latency: 2 GiB at 784 GB/s.
     let one = link.copy_seconds(1 << 30);
-    assert!((one - 5e-6 - 2.796_2e-3).abs() < 1e-7, "{one}");
-    let both = (one - 5e-6) * (1.0 + link.contention());
-    assert!((both * 727e9 / 2.0_f64.powi(31) - 1.0).abs() < 1e-9, "{both}");
-    assert_eq!(link.access_seconds(384_000, 0), 1e-6);
+    assert!((one - 6e-6 - 2.704_6e-3).abs() < 1e-7, "{one}");
+    let both = (one - 6e-6) * (1.0 + link.contention());
+    assert!((both * 784e9 / 2.0_f64.powi(31) - 1.0).abs() < 1e-9, "{both}");
+    // 1000 lines read and written: 4 sectors and a packet's header of 14.1 bytes each way.
+    let access = PeerAccess {
+        sectors_read: 4000,
+        packets_read: 1000,
+        sectors_stored: 4000,
+        packets_stored: 1000,
+        packets_masked: 0,
+    };
+    assert_eq!(link.access_seconds(access), (4000.0 * 35.2 + 1000.0 * 14.1) / 397e9);
+    // Masked stores are longer than what comes back.
+    let masked = PeerAccess { packets_masked: 1000, ..access };
+    assert_eq!(link.access_seconds(masked), (4000.0 * 35.2 + 1000.0 * 13.3 + 1000.0 * 14.1) / 397e9);
 }
 
 #[test]
@@ -159,7 +170,7 @@ fn bad_card_files_are_refused_with_the_line_and_the_reason() {
         ),
         (
             "peer_link_both_gb_per_s = 300.0",
-            "card file, line 3: peer_link_both_gb_per_s: 300 GB/s is not between once and twice the 384 GB/s of one direction",
+            "card file, line 3: peer_link_both_gb_per_s: 300 GB/s is not between once and twice the 397 GB/s of one direction",
         ),
         ("dram_share = 1.2", "card file, line 3: dram_share: 1.2 is no share above 0 and up to 1"),
         ("dram_granule_bytes = 48", "card file, line 3: dram_granule_bytes: 48 is not 32, 64 or 128"),
