@@ -58,8 +58,10 @@
 //! | `matmul_between` | 288 | `ceil(n / 144)` by the same | [`small::SHARED_BETWEEN`] | 128 x 64, 72 x 64, none |
 //! | `matmul_medium` | 288 | `ceil(n / 128)` by `ceil(m / 256)` | [`medium::SHARED`] | 256 x 64, 128 x 64, none |
 //!
-//! All maps swizzle by 128 bytes, and are parameters of the launch: the copy engine asks for them before the first copy, and
-//! the kernel needs no fence. In device memory they cost 0.2 to 1% more, most in launches of less than 100 us. The kernels are marked for compute capability 9.0, which `matmul_mma` does not need (8.0 would do).
+//! All maps swizzle by 128 bytes. They are parameters of the launch: the kernel needs no fence, and asks the copy engine to fetch
+//! them before its first copy. Maps in device memory cost 0.2 to 1% more, most in launches of less than 100 us.
+//!
+//! The kernels are marked for compute capability 9.0, which `matmul_mma` does not need (8.0 would do).
 
 pub mod even;
 pub mod medium;

@@ -12,7 +12,7 @@
 //! stride of 32 words it sends 32 masked sectors and 32 requests, 63 bytes for each word.
 //!
 //! The three costs are fitted to `copy_scalar`, and to strides 1 and 2, on a pair of H200s; the other strides and the offsets were not
-//! used.
+//! used for them, though what a packet is was chosen with all rows in view.
 
 use crate::cards::Card;
 

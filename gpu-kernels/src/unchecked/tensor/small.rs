@@ -106,7 +106,7 @@ unsafe fn product<
     barriers: *const Barrier,
 ) {
     let thread = thread::thread_idx_x();
-    // Before all else, which would otherwise stand before it: 40 instructions.
+    // First of all: the addresses below are 40 instructions, behind which the maps would be fetched later.
     if thread == LOADER {
         a.prefetch();
         b.prefetch();
