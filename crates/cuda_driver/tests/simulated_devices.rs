@@ -293,7 +293,7 @@ fn copies_between_peers_take_the_links_time() {
     close(elapsed(out), 2.0 * simt::model::host_copy_seconds(&card, BYTES as u64));
     // SAFETY: the peer's context lives.
     ok(unsafe { sys::cuCtxEnablePeerAccess(peer.0, 0) });
-    let one = 5e-6 + BYTES as f64 / 384e9;
+    let one = 6e-6 + BYTES as f64 / 397e9;
     close(elapsed(out), one);
     // SAFETY: as above.
     close(elapsed(|stream| ok(unsafe { sys::cuMemcpyDtoDAsync_v2(near[1], far[1], BYTES, stream) })), one);
@@ -306,7 +306,7 @@ fn copies_between_peers_take_the_links_time() {
             out(streams[0]);
             ok(sys::cuMemcpyDtoDAsync_v2(near[1], far[1], BYTES, streams[1]));
         });
-        close(both, one * 2.0 * 384.0 / 727.0);
+        close(both, one * 2.0 * 397.0 / 784.0);
         let after = elapsed(|_| {
             out(streams[0]);
             ok(sys::cuMemcpyDtoDAsync_v2(near[1], far[1], BYTES, streams[0]));

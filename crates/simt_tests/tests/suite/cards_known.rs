@@ -75,7 +75,7 @@ fn cards_with_the_same_link_are_peers() {
     assert_eq!((link.nvlinks, link.gb_per_s, link.has_atomics()), (18, 397.0, true));
     assert_eq!(PeerLink::between(&card("h200"), &card("v100")), None);
     assert_eq!(PeerLink::between(&card("c870"), &card("c870")), None);
-    let slower = from_toml("extends = \"h200\"\npeer_link_gb_per_s = 370.0").unwrap();
+    let slower = from_toml("extends = \"h200\"\npeer_link_gb_per_s = 395.0").unwrap();
     assert_eq!(PeerLink::between(&slower, &card("h200")), None);
     // Two opposite copies of 1 GiB at once, less the latency: 2 GiB at 784 GB/s.
     let one = link.copy_seconds(1 << 30);
