@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_driver::ext;
 use cuda_driver::simulated::{self, Settings, bind_simulated, cards_named};
@@ -27,6 +27,15 @@ fn bind() {
     let bound = bind_simulated(settings).expect("the simulated driver");
     assert_eq!(bound.cards.len(), 4);
     cust::init(cust::CudaFlags::empty()).expect("a driver");
+}
+
+/// The turn of a test: the driver's devices, and the records of their launches, are all tests'.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURNS: Mutex<()> = Mutex::new(());
+    let turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    bind();
+    simulated::forget();
+    turn
 }
 
 /// A context of its own.
@@ -75,6 +84,7 @@ fn each_card_has_its_name_and_its_limits() {
 
 #[test]
 fn an_old_card_launches_what_it_could_and_takes_longer() {
+    let _turn = turn();
     let seconds = |device: c_int, threads: u32| {
         let _context = Context::on(device);
         let add = function(module(KERNELS), "add");
@@ -103,6 +113,7 @@ fn an_old_card_launches_what_it_could_and_takes_longer() {
 
 #[test]
 fn managed_memory_is_for_cards_that_have_it() {
+    let _turn = turn();
     let _context = Context::on(1);
     let mut address = 0;
     // SAFETY: the pointer can be written.
@@ -111,6 +122,7 @@ fn managed_memory_is_for_cards_that_have_it() {
 
 #[test]
 fn memory_is_of_one_card_and_pinned_memory_of_all() {
+    let _turn = turn();
     let (first, third) = (Context::on(0), Context::on(2));
     let mut on_third = common::allocate(128);
     let read = function(module(KERNELS), "read");
@@ -150,6 +162,7 @@ fn memory_is_of_one_card_and_pinned_memory_of_all() {
 
 #[test]
 fn more_managed_memory_than_the_card_has_comes_and_goes() {
+    let _turn = turn();
     let _context = Context::on(0);
     let add = function(module(KERNELS), "add");
     let bytes = 12 << 20;
@@ -225,6 +238,7 @@ fn cards_with_the_same_link_are_peers() {
 
 #[test]
 fn access_is_enabled_once_and_in_one_direction() {
+    let _turn = turn();
     const INVALID_CONTEXT: c_int = 201;
     const UNSUPPORTED: c_int = 217;
     const ALREADY_ENABLED: c_int = 704;
@@ -277,6 +291,7 @@ fn access_is_enabled_once_and_in_one_direction() {
 
 #[test]
 fn copies_between_peers_take_the_links_time() {
+    let _turn = turn();
     const BYTES: usize = 2 << 20;
     let card = simt::cards::find("h200").expect("a card");
     let peer = Context::on(3);
@@ -318,6 +333,7 @@ fn copies_between_peers_take_the_links_time() {
 
 #[test]
 fn memory_of_a_peer_is_allocated_beside_the_current_context() {
+    let _turn = turn();
     let own = Context::on(0);
     let current = || {
         let mut context = ptr::null_mut();
@@ -347,6 +363,7 @@ fn memory_of_a_peer_is_allocated_beside_the_current_context() {
 
 #[test]
 fn memory_stays_while_one_context_may_access_it() {
+    let _turn = turn();
     let peer = Context::on(3);
     let mut far = common::allocate(128);
     let first = Context::on(0);
