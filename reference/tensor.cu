@@ -544,8 +544,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
 
 namespace wave {
 
-constexpr unsigned LOADER = 256,
-                   LAST = 3; // the first thread of the warp that loads; steps of which the halves are apart
+constexpr unsigned LOADER = 256, LAST = 3; // the first thread of the warp that loads; steps of which the halves are apart
 
 // A thread's part of 64 x N sums.
 template <unsigned N> struct Sums {
@@ -555,7 +554,8 @@ template <unsigned N> struct Sums {
 #define SUMS_64 "{" TEN() TEN(1) TEN(2) "%30, %31}"
 #define SUMS_128 "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) "%60, %61, %62, %63}"
 #define SUMS_144 "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) "%70, %71}"
-#define SUMS_160 "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) "%70, %71, %72, %73, %74, %75, %76, %77, %78, %79}"
+#define SUMS_160                                                                                                       \
+  "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) "%70, %71, %72, %73, %74, %75, %76, %77, %78, %79}"
 #define OPERANDS_64 SIXTEEN(0), SIXTEEN(16)
 #define OPERANDS_144 OPERANDS_128, FOUR(64), FOUR(68)
 #define OPERANDS_160 OPERANDS_128, SIXTEEN(64)
@@ -631,8 +631,8 @@ __device__ __forceinline__ void store_part(uint4 *c, unsigned m, unsigned n, uns
 #pragma unroll
   for (unsigned pair = 0; pair < WIDTH / 16; ++pair) {
     unsigned in_tile = first + lane % 16, unit = pair * 2 + lane / 16;
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(buffer + in_tile * 128 +
-                                                                                          ((unit ^ in_tile % 8) << 4)),
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                     buffer + in_tile * 128 + ((unit ^ in_tile % 8) << 4)),
                  "r"(words[4 * pair]), "r"(words[4 * pair + 1]), "r"(words[4 * pair + 2]), "r"(words[4 * pair + 3])
                  : "memory");
   }
@@ -761,7 +761,8 @@ extern "C" __global__ void __launch_bounds__(288, 1)
     }
   }
 #pragma unroll
-  for (unsigned nth = 0; nth < LAST; ++nth) multiply<LAST>(second, stages[nth] + of_a + BOX, stages[nth] + OF_B);
+  for (unsigned nth = 0; nth < LAST; ++nth)
+    multiply<LAST>(second, stages[nth] + of_a + BOX, stages[nth] + OF_B);
   unsigned buffer = shared + STAGES * STAGE + half * 2 * BOX;
   finish<LAST>(first);
   store(c, m, n, y + half * 128, x, buffer, first);

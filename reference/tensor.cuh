@@ -88,7 +88,8 @@ template <unsigned BYTES, unsigned SLOTS = STAGES> struct Ring {
     if (threadIdx.x != thread) return;
     for (unsigned slot = 0; slot < SLOTS; ++slot) {
       asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barriers + 8 * slot) : "memory");
-      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barriers + 8 * (SLOTS + slot)), "r"(releases) : "memory");
+      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barriers + 8 * (SLOTS + slot)), "r"(releases)
+                   : "memory");
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -189,9 +190,10 @@ template <Order ORDER> __device__ __forceinline__ void multiply(Sums &sums, unsi
   constexpr unsigned NEXT = TRANSPOSED ? 16 * 128 / 16 : 2; // 16 rows, or 16 columns
   unsigned long long a = descriptor(a_tile, 1), b = descriptor(b_tile, TRANSPOSED ? BOX / 16 : 1);
   asm volatile("{ .reg .pred add; setp.eq.u32 add, 0, 0;\n"
-               "wgmma.fence.sync.aligned;\n" WGMMA("%128", "%129") WGMMA("%130", "%131") WGMMA("%132", "%133")
-                   WGMMA("%134", "%135") "wgmma.commit_group.sync.aligned;\n"
-                                         "wgmma.wait_group.sync.aligned 1; }"
+               "wgmma.fence.sync.aligned;\n"
+               WGMMA("%128", "%129") WGMMA("%130", "%131") WGMMA("%132", "%133") WGMMA("%134", "%135")
+               "wgmma.commit_group.sync.aligned;\n"
+               "wgmma.wait_group.sync.aligned 1; }"
                : OPERANDS
                : "l"(a), "l"(b), "l"(a + 2), "l"(b + NEXT), "l"(a + 4), "l"(b + 2 * NEXT), "l"(a + 6),
                  "l"(b + 3 * NEXT), "n"(TRANSPOSED)
@@ -208,17 +210,18 @@ struct Sums192 {
   float of[96] = {};
 };
 
-#define ALL_192 "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) TEN(7) TEN(8) "%90, %91, %92, %93, %94, %95}"
+#define ALL_192                                                                                                        \
+  "{" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) TEN(7) TEN(8) "%90, %91, %92, %93, %94, %95}"
 #define OPERANDS_192 SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48), SIXTEEN(64), SIXTEEN(80)
-#define WGMMA_192(A, B)                                                                                                \
-  "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 " ALL_192 ", " A ", " B ", add, 1, 1, 0, 0;\n"
+#define WGMMA_192(A, B) "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 " ALL_192 ", " A ", " B ", add, 1, 1, 0, 0;\n"
 
 __device__ __forceinline__ void multiply(Sums192 &sums, unsigned a_tile, unsigned b_tile) {
   unsigned long long a = descriptor(a_tile, 1), b = descriptor(b_tile, 1);
   asm volatile("{ .reg .pred add; setp.eq.u32 add, 0, 0;\n"
-               "wgmma.fence.sync.aligned;\n" WGMMA_192("%96", "%97") WGMMA_192("%98", "%99") WGMMA_192("%100", "%101")
-                   WGMMA_192("%102", "%103") "wgmma.commit_group.sync.aligned;\n"
-                                             "wgmma.wait_group.sync.aligned 1; }"
+               "wgmma.fence.sync.aligned;\n"
+               WGMMA_192("%96", "%97") WGMMA_192("%98", "%99") WGMMA_192("%100", "%101") WGMMA_192("%102", "%103")
+               "wgmma.commit_group.sync.aligned;\n"
+               "wgmma.wait_group.sync.aligned 1; }"
                : OPERANDS_192
                : "l"(a), "l"(b), "l"(a + 2), "l"(b + 2), "l"(a + 4), "l"(b + 4), "l"(a + 6), "l"(b + 6)
                : "memory");

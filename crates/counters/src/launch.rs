@@ -58,7 +58,7 @@ pub struct LinkCounts {
     /// Packets that they make.
     #[serde(default, skip_serializing_if = "is_default")]
     pub peer_packets_stored: u64,
-    /// Those of them whose sectors are not all written whole.
+    /// Those of them of stores that do not fill their sectors.
     #[serde(default, skip_serializing_if = "is_default")]
     pub peer_packets_masked: u64,
 }

@@ -76,8 +76,8 @@
 //! - **C870, C1060, C2050.** Nothing is fitted; their results follow from the transactions.
 //! - **V100, A100.** The share of the peak is that of a copy measured elsewhere, raised by the ratio of the H200's
 //!   share to its own copy; all other fitted constants are the H200's.
-//! - **RTX 3090, K40c.** Nothing was measured; the constants are those of related cards. **H100:** nothing was fitted; its errors are in
-//!   docs/fidelity.md.
+//! - **RTX 3090, K40c.** Nothing was measured; the constants are those of related cards.
+//! - **H100.** Nothing was fitted: what its data sheet does not state is the H200's. docs/fidelity.md has its errors.
 //! - **T4, L4, RTX 4090, RTX 5090, B200.** Bandwidths and latencies of L2 and memory are published measurements of the
 //!   card or of a relative; all fitted constants are the H200's. `coalesce devices CARD` names the source of each.
 //! - The link between cards ([`PeerLink`]) is fitted to one pair of H200s: to copies, to a chain of loads, and to three of the

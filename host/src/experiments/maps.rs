@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use cuda_driver::ext::{
     self, TensorElement, TensorMapConfig, TensorMapError, TensorPromotion, TensorSwizzle,
 };
+use cuda_launch::IntoArgument as _;
 use cuda_std::tensor::TensorMap;
 
 /// A tensor map of a buffer that holds a matrix, its rows one after the other. Boxes are swizzled by 128 bytes.
@@ -40,7 +41,7 @@ impl MatrixMap {
             }
         };
         let map = map.with_context(|| format!("buffer {} of {rows} rows of {columns}", self.buffer))?;
-        Ok(TensorMap::from_words(map.0.opaque))
+        Ok(map.into_argument())
     }
 }
 

@@ -7,7 +7,7 @@
 //! their n-th requests, for n below 32. For example, 1000 warps that each start in a page of their own have 1000 pages
 //! in use.
 
-use super::shape::{Placement, Range};
+use super::shape::{Placement, Range, place_of};
 use crate::coalescing::Addresses;
 use std::collections::BTreeSet;
 use std::ops;
@@ -68,8 +68,8 @@ impl HostPages {
     #[inline(never)]
     pub(super) fn note(&mut self, window: u64, warp: u32, addresses: &Addresses, active: u32) {
         let address = addresses[(active.trailing_zeros() & 31) as usize];
-        let at = self.ranges.partition_point(|range| range.addresses.end <= address);
-        let range = self.ranges.get(at).filter(|range| address >= range.addresses.start);
+        let range =
+            place_of(&self.ranges, |range| range.addresses.clone(), address).map(|at| &self.ranges[at]);
         self.here = range.is_some();
         if range.is_none_or(|range| !range.pinned) {
             return;

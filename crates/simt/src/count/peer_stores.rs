@@ -4,14 +4,17 @@
 //! in the other card's L2. It goes in *packets*, each of neighbouring sectors of a line of 128 bytes. A sector that is not
 //! written whole needs a mask of its bytes. For example, 32 lanes that store 4 bytes each from byte 4 of a line on make
 //! two packets, of four sectors and of one, both with masks; from byte 32 on also two, of three and of one, without.
+//!
+//! Two things are simplified: lanes count in their order, so a sector to which a later lane returns counts again, and
+//! where a store does not fill its sectors, all its packets count as masked.
 
-use super::shape::{Placement, Range};
-use crate::coalescing::{Addresses, LANES, SECTOR_BYTES};
+use super::shape::{Placement, Range, place_of};
+use crate::coalescing::{Addresses, LANES, LINE_BYTES, SECTOR_BYTES};
 use std::ops;
 use std::sync::Arc;
 
 /// Sectors of a line.
-const OF_LINE: u64 = 128 / SECTOR_BYTES;
+const OF_LINE: u64 = LINE_BYTES / SECTOR_BYTES;
 
 /// Returns the ranges of other cards' memory.
 pub(super) fn of_peers(ranges: &[Range]) -> Arc<[ops::Range<u64>]> {
@@ -42,8 +45,7 @@ impl PeerStores {
     /// Counts a store of `bytes` per lane; its first lane's address stands for all.
     pub(super) fn note(&mut self, addresses: &Addresses, active: u32, bytes: u32) {
         let address = addresses[(active.trailing_zeros() & 31) as usize];
-        let at = self.ranges.partition_point(|range| range.end <= address);
-        if self.ranges.get(at).is_none_or(|range| address < range.start) {
+        if place_of(&self.ranges, ops::Range::clone, address).is_none() {
             return;
         }
         let mut last = None;

@@ -30,6 +30,17 @@ pub struct Range {
     pub placement: Placement,
 }
 
+/// Returns the place of the range that contains an address, among ascending ones.
+#[inline(always)]
+pub(super) fn place_of<T>(
+    ranges: &[T],
+    addresses: impl Fn(&T) -> std::ops::Range<u64>,
+    address: u64,
+) -> Option<usize> {
+    let at = ranges.partition_point(|range| addresses(range).end <= address);
+    ranges.get(at).filter(|range| addresses(range).start <= address).map(|_| at)
+}
+
 /// The shape of a launch.
 #[derive(Clone, Debug)]
 pub struct LaunchShape {

@@ -1,6 +1,6 @@
 //! Records the order in which warps touch managed memory, so that their pages can be migrated while they wait.
 
-use super::shape::{Placement, Range};
+use super::shape::{Placement, Range, place_of};
 use crate::coalescing::Addresses;
 use crate::model::unified::PAGE_BYTES;
 use std::sync::Arc;
@@ -110,12 +110,8 @@ impl Trails {
         if let Some(last) = self.managed.get(self.last).filter(|range| within(range)) {
             return Some(*last);
         }
-        let at = self.managed.partition_point(|range| range.end <= address);
-        let found = self.managed.get(at).filter(|range| within(range)).copied();
-        if found.is_some() {
-            self.last = at;
-        }
-        found
+        self.last = place_of(&self.managed, |range| range.start..range.end, address)?;
+        Some(self.managed[self.last])
     }
 
     fn page(&mut self, address: u64) -> Option<u32> {

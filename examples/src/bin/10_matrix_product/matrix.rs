@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Error, Result, bail, ensure};
 use cuda_driver::ext::{self, TensorElement, TensorMapConfig, TensorPromotion, TensorSwizzle};
+use cuda_launch::IntoArgument as _;
 use cuda_std::tensor::TensorMap;
 use cust::memory::{DeviceBuffer, DeviceCopy};
 
@@ -108,7 +109,7 @@ pub(crate) fn map<T: DeviceCopy, const RANK: usize>(
     let config = TensorMapConfig::contiguous(element, address, sizes.map(u64::from), tile);
     let config =
         TensorMapConfig { swizzle: TensorSwizzle::Bytes128, promotion: TensorPromotion::Bytes256, ..config };
-    Ok(TensorMap::from_words(ext::TensorMap::tiled(&config)?.0.opaque))
+    Ok(ext::TensorMap::tiled(&config)?.into_argument())
 }
 
 #[cfg(test)]
