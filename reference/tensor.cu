@@ -657,24 +657,24 @@ __device__ __forceinline__ unsigned warp() { return __shfl_sync(~0u, threadIdx.x
 __device__ __forceinline__ void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 __device__ __forceinline__ void wait_for_predecessor() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// 128 x N of C a block, in clusters of two blocks, one below the other, by COUNT stages.
+// 128 x N of C a block, by COUNT stages.
 template <unsigned N, unsigned COUNT>
 __device__ __forceinline__ void small(const TensorMap &a, const TensorMap &b, uint4 *c, unsigned m, unsigned n,
                                       unsigned k) {
-  constexpr unsigned STAGE = B + N * 128, PART = N / 2; // columns of B that a block loads
-  unsigned x = blockIdx.x * N, y = blockIdx.y * 128, steps = ceil_div(k, DEPTH), rank = blockIdx.y % 2;
+  constexpr unsigned STAGE = B + N * 128;
+  unsigned x = blockIdx.x * N, y = blockIdx.y * 128, steps = ceil_div(k, DEPTH);
   unsigned number = warp(), lane = threadIdx.x % 128, shared = dynamic_shared();
   prefetch(LOADER, a, b);
-  Ring<STAGE, COUNT> ring(shared, 4, LOADER);
+  Ring<STAGE, COUNT> ring(shared, 2, LOADER);
   launch_dependents();
-  cluster_start();
+  __syncthreads();
   wait_for_predecessor();
   if (number == LOADER / 32) {
     if (threadIdx.x != LOADER) return;
     for (unsigned step = 0; step < steps; ++step, ring.advance()) {
       ring.template wait_empty<true>();
       ring.load(0, a, step * DEPTH, y);
-      ring.load_to_both(B + rank * PART * 128, b, step * DEPTH, x + rank * PART);
+      ring.load(B, b, step * DEPTH, x);
     }
     return;
   }
@@ -683,13 +683,8 @@ __device__ __forceinline__ void small(const TensorMap &a, const TensorMap &b, ui
   do {
     ring.wait_full();
     multiply<1>(sums, ring.stage() + half * BOX, ring.stage() + B);
-    // Nobody fills the last stages again, and their barriers may be gone.
-    if (step > 0 && step - 1 + COUNT < steps && lane < 2)
-      asm volatile("{ .reg .b32 there;\n"
-                   "mapa.shared::cluster.u32 there, %0, %1;\n"
-                   "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(last),
-                   "r"(lane)
-                   : "memory");
+    // Nobody fills the last stages again.
+    if (step > 0 && step - 1 + COUNT < steps && lane == 0) ReleaseOwn()(last);
     last = ring.empty();
     ring.advance();
   } while (++step < steps);
@@ -706,13 +701,13 @@ __device__ __forceinline__ void small(const TensorMap &a, const TensorMap &b, ui
   }
 }
 
-extern "C" __global__ void __launch_bounds__(288, 1) __cluster_dims__(1, 2, 1)
+extern "C" __global__ void __launch_bounds__(288, 1)
     matmul_small(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, uint4 *c, unsigned m,
                  unsigned n, unsigned k) {
   small<64, 8>(a, b, c, m, n, k);
 }
 
-extern "C" __global__ void __launch_bounds__(288, 1) __cluster_dims__(1, 2, 1)
+extern "C" __global__ void __launch_bounds__(288, 1)
     matmul_between(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, uint4 *c, unsigned m,
                    unsigned n, unsigned k) {
   small<144, 6>(a, b, c, m, n, k);

@@ -54,8 +54,8 @@
 //! | `matmul_rows_of_b` | 384 | the same | [`stored::SHARED`] | 128 x 64, 64 x 64, 64 x 64 |
 //! | `matmul_e4m3`, `matmul_e5m2`, and the same `_promoted` | 384 | the same | [`stored::SHARED`] | 128 x 128, 128 x 128, 64 x 64 |
 //! | `matmul_3xtf32` | 384 | the same | [`promoted::TF32_SHARED`] | 128 x 32, 128 x 32, none |
-//! | `matmul_small` | 288 | `ceil(n / 64)` by `ceil(m / 128)`, the latter rounded up to an even number | [`small::SHARED`] | 128 x 64, 32 x 64, none |
-//! | `matmul_between` | 288 | `ceil(n / 144)` by the same | [`small::SHARED_BETWEEN`] | 128 x 64, 72 x 64, none |
+//! | `matmul_small` | 288 | `ceil(n / 64)` by `ceil(m / 128)` | [`small::SHARED`] | 128 x 64, 64 x 64, none |
+//! | `matmul_between` | 288 | `ceil(n / 144)` by the same | [`small::SHARED_BETWEEN`] | 128 x 64, 144 x 64, none |
 //! | `matmul_medium` | 288 | `ceil(n / 128)` by `ceil(m / 256)` | [`medium::SHARED`] | 256 x 64, 128 x 64, none |
 //!
 //! All maps swizzle by 128 bytes. They are parameters of the launch: the kernel needs no fence, and asks the copy engine to fetch

@@ -281,8 +281,7 @@ mod tests {
         assert_eq!(found.iter().map(|(kernel, _)| *kernel).collect::<Vec<_>>(), ladder);
         for (kernel, parameters) in found {
             let says = match kernel {
-                "matmul_multicast" | "matmul_wide" | "matmul_staggered" | "matmul_small"
-                | "matmul_between" => {
+                "matmul_multicast" | "matmul_wide" | "matmul_staggered" => {
                     "b n x k, cluster 2, k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block "
                 }
                 "matmul_rows_of_b" => "k 4096, m 4096, n 4096, types bf16, 100663296 bytes, block ",

@@ -224,8 +224,8 @@ impl Plain {
         let Size { m, n, k } = whole;
         // Rows of the boxes of A and B.
         let [rows_of_a, rows_of_b] = match kernel {
-            Kernel::Small => [small::ROWS, small::COLUMNS / small::CLUSTER],
-            Kernel::Between => [small::ROWS, small::COLUMNS_BETWEEN / small::CLUSTER],
+            Kernel::Small => [small::ROWS, small::COLUMNS],
+            Kernel::Between => [small::ROWS, small::COLUMNS_BETWEEN],
             Kernel::Medium => [medium::ROWS, medium::COLUMNS],
             Kernel::Overlapped | Kernel::Multicast => [128, 128],
             Kernel::Staggered => [128, staggered::COLUMNS],

@@ -46,8 +46,8 @@ pub const SHARED: u32 = Stages::BYTES + 4 * BOX + 1024;
 /// `C = A * B^T`, tiles of 256 x 128 by a block each.
 ///
 /// # Safety
-/// As for [`matmul_small`](super::small), with boxes of 256 rows of A and 128 of B, [`SHARED`] bytes of dynamic shared memory, and any
-/// number of rows of blocks.
+/// As for [`matmul_small`](super::small), with boxes of 256 rows of A and 128 of B, and [`SHARED`] bytes of dynamic shared
+/// memory.
 // PTX: contains wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 // PTX: contains 2x cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
 // PTX: contains 2x prefetch.tensormap

@@ -7,19 +7,16 @@
 //!
 //! - *Maps.* They are parameters of the launch, which needs no fence in the kernel; the copy engine's first use of one waits a
 //!   thousand cycles for it, so the first thing that a block does is to ask for it.
-//! - *Barriers.* The blocks of a cluster meet before they write to each other, 470 cycles after the start. With the fence that
-//!   [`cluster_sync`] contains a launch takes 0.14 us longer than with [`cluster_start`].
-//! - *Loads.* Two blocks, one below the other, load 32 of their 64 columns of B each, for both.
-//! - *The end.* Nobody loads into the last stages again, so nobody releases them. Then no block arrives at a barrier of one that may
-//!   have ended, and they need not meet again.
+//! - *No cluster.* Two blocks that load half of B each, for both, read a sixth less from L2, but they start and meet later: a launch by
+//!   itself takes 4% longer. One that overlaps the launch ahead hides that, and takes 2% less.
+//! - *The end.* Nobody loads into the last stages again, so nobody releases them.
 //! - *Results* go to C without the copy engine (`rows.rs`).
 //! - *The launch.* It allows the next launch to place its blocks as soon as these end, and waits for the one before only when it
 //!   loads: [`dependent`]. That matters if the launch is an overlapping one.
 //!
 //! [`matmul_between()`] is the same in tiles of 128 x 144, of which 1536 x 1536 x 1536 has 132, one for each multiprocessor of an
-//! H200: as tiles of 128 x 64 they would be 288, two waves and a bit.
-//!
-//! [`cluster_sync`]: cuda_std::tensor::cluster_sync
+//! H200: as tiles of 128 x 64 they would be 288, two waves and a bit. All blocks ask L2 for the same lines at the same time,
+//! and that helps; those of a second wave no longer do, and take up to a third longer.
 
 use super::pipeline::BOX;
 use super::rows::{self, Rows};
@@ -27,7 +24,6 @@ use core::hint;
 use cuda_std::async_copy::Barrier;
 use cuda_std::tensor::{
     Accumulator64, Accumulator144, Bf16, Multiply, Ring, SwizzledTile, TensorMap, aligned_dynamic_shared,
-    cluster_rank, cluster_start,
 };
 use cuda_std::vector::U32x4;
 use cuda_std::{GridConstant, dependent, kernel, shared_array, thread, unroll};
@@ -38,8 +34,6 @@ pub const ROWS: u32 = 128;
 pub const COLUMNS: u32 = 64;
 /// Columns of C that a block of `matmul_between` computes.
 pub const COLUMNS_BETWEEN: u32 = 144;
-/// Blocks of a cluster, one below the other.
-pub const CLUSTER: u32 = 2;
 /// Threads of a block: two warpgroups that multiply, and a warp of which one thread loads.
 pub const THREADS: u32 = 288;
 /// The first thread of the warp that loads.
@@ -88,18 +82,12 @@ macro_rules! sums {
 sums!(Accumulator64, COLUMNS, [0]);
 sums!(Accumulator144, COLUMNS_BETWEEN, [0 1 2]);
 
-/// `C = A * B^T`, `COLUMNS` columns of C a block, twice `PART`.
+/// `C = A * B^T`, `COLUMNS` columns of C a block.
 ///
 /// # Safety
 /// As for the kernels below; the barriers are in shared memory and nothing else uses them.
 #[inline(always)]
-unsafe fn product<
-    S: Sums<COLUMNS>,
-    const COLUMNS: u32,
-    const PART: u32,
-    const STAGES: u32,
-    const STAGE: u32,
->(
+unsafe fn product<S: Sums<COLUMNS>, const COLUMNS: u32, const STAGES: u32, const STAGE: u32>(
     [a, b]: [GridConstant<'_, TensorMap>; 2],
     c: Rows,
     k: u32,
@@ -113,18 +101,17 @@ unsafe fn product<
     }
     let shared = aligned_dynamic_shared();
     let (x, y) = (thread::block_idx_x() * COLUMNS, thread::block_idx_y() * ROWS);
-    let (rank, steps) = (cluster_rank(), k.div_ceil(64));
-    // SAFETY: the launch has the shared memory. The thread that initialises the ring fills it, together with that of the other block,
-    // and an elected thread of each of four warpgroups releases to each. Both blocks meet before the first use; a block ends when it
-    // has read all of its stages and its loader has seen all releases. No size is 0.
+    let steps = k.div_ceil(64);
+    // SAFETY: the launch has the shared memory. One thread initialises the ring and fills it, and an elected thread of each of two
+    // warpgroups releases. Nothing fills the last stages again. No size is 0.
     unsafe {
         let warp = rows::warp();
         let ring = Ring::<STAGES, STAGE>::new(shared, barriers);
         if thread == LOADER {
-            ring.init(2 * CLUSTER);
+            ring.init(2);
         }
         dependent::launch_dependents();
-        cluster_start();
+        thread::sync_threads();
         dependent::wait_for_predecessor();
         if warp == LOADER / 32 {
             if thread == LOADER {
@@ -132,13 +119,12 @@ unsafe fn product<
                 for step in 0..steps {
                     let stage = ring.fill_or_trap();
                     stage.load::<ROWS>(0, a, (step * 64, y));
-                    let part = rank * PART;
-                    stage.load_multicast::<PART>(B + part * 128, b, (step * 64, x + part), 0b11);
+                    stage.load::<COLUMNS>(B, b, (step * 64, x));
                 }
             }
         } else {
             let (half, lane) = (warp / 4, thread % 128);
-            let mut ring = ring.consumer_among(lane < CLUSTER, lane % CLUSTER);
+            let mut ring = ring.consumer(lane == 0);
             let mut sums = S::ZERO;
             let mut last = None;
             // Without a path around the loop ptxas sees that nothing but `wgmma` touches the sums.
@@ -149,7 +135,7 @@ unsafe fn product<
                 if let Some(done) = last.replace(stage)
                     && step - 1 + STAGES < steps
                 {
-                    done.release_to_peer();
+                    done.release();
                 }
             }
             let buffer = rows::buffer(shared + Ring::<STAGES, STAGE>::BYTES, half, 1);
@@ -161,20 +147,19 @@ unsafe fn product<
 /// `C = A * B^T`, tiles of 128 x 64 by a block each.
 ///
 /// # Safety
-/// The maps are of A (`m` rows of `k`) and B (`n` rows of `k`) in bf16, with boxes of 128 and 32 rows of 64, swizzled by 128
+/// The maps are of A (`m` rows of `k`) and B (`n` rows of `k`) in bf16, with boxes of 128 and 64 rows of 64, swizzled by 128
 /// bytes. `c` has `m` rows of `n`, eight bf16 an element, `n` being a multiple of 8; nothing else writes A and B or accesses C
 /// during the launch. Blocks have 288 threads in x and [`SHARED`] bytes of dynamic shared memory; the grid has a column of blocks for
-/// each column of tiles, and a row for each row of tiles, an even number. No size is 0; sizes are below 2^31.
+/// each column of tiles, and a row for each row of tiles. No size is 0; sizes are below 2^31.
 // PTX: contains 4x wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
-// PTX: contains cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster
-// PTX: contains .reqnctapercluster 1, 2, 1
+// PTX: contains 2x cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+// PTX: lacks barrier.cluster
 // PTX: contains 2x prefetch.tensormap
-// PTX: contains barrier.cluster.arrive.relaxed.aligned
 // PTX: lacks fence.proxy.tensormap
 // PTX: contains 4x stmatrix.sync.aligned.m8n8.x4.shared.b16
 // PTX: contains 4x st.global.v4.b32
 // PTX: allows trap because a loader that waits for ever would take the device with it
-#[kernel(arch = "90a", launch_bounds(288, 1), cluster(1, 2, 1))]
+#[kernel(arch = "90a", launch_bounds(288, 1))]
 pub unsafe fn matmul_small(
     a: GridConstant<'_, TensorMap>,
     b: GridConstant<'_, TensorMap>,
@@ -186,25 +171,20 @@ pub unsafe fn matmul_small(
     let barriers = shared_array![Barrier; 2 * 8];
     // SAFETY: promised by the caller.
     unsafe {
-        product::<Accumulator64, COLUMNS, { COLUMNS / CLUSTER }, 8, { Stages::BYTES / 8 }>(
-            [a, b],
-            Rows { c, m, n },
-            k,
-            barriers,
-        );
+        product::<Accumulator64, COLUMNS, 8, { Stages::BYTES / 8 }>([a, b], Rows { c, m, n }, k, barriers);
     }
 }
 
 /// `C = A * B^T`, tiles of 128 x 144 by a block each.
 ///
 /// # Safety
-/// As for [`matmul_small()`], with boxes of 72 rows of B and [`SHARED_BETWEEN`] bytes of dynamic shared memory.
+/// As for [`matmul_small()`], with boxes of 144 rows of B and [`SHARED_BETWEEN`] bytes of dynamic shared memory.
 // PTX: contains 4x wgmma.mma_async.sync.aligned.m64n144k16.f32.bf16.bf16
-// PTX: contains cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster
-// PTX: contains .reqnctapercluster 1, 2, 1
+// PTX: contains 2x cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+// PTX: lacks barrier.cluster
 // PTX: contains 9x stmatrix.sync.aligned.m8n8.x4.shared.b16
 // PTX: allows trap because a loader that waits for ever would take the device with it
-#[kernel(arch = "90a", launch_bounds(288, 1), cluster(1, 2, 1))]
+#[kernel(arch = "90a", launch_bounds(288, 1))]
 pub unsafe fn matmul_between(
     a: GridConstant<'_, TensorMap>,
     b: GridConstant<'_, TensorMap>,
@@ -216,12 +196,11 @@ pub unsafe fn matmul_between(
     let barriers = shared_array![Barrier; 2 * 6];
     // SAFETY: promised by the caller.
     unsafe {
-        product::<
-            Accumulator144,
-            COLUMNS_BETWEEN,
-            { COLUMNS_BETWEEN / CLUSTER },
-            6,
-            { StagesBetween::BYTES / 6 },
-        >([a, b], Rows { c, m, n }, k, barriers);
+        product::<Accumulator144, COLUMNS_BETWEEN, 6, { StagesBetween::BYTES / 6 }>(
+            [a, b],
+            Rows { c, m, n },
+            k,
+            barriers,
+        );
     }
 }
