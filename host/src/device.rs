@@ -307,6 +307,8 @@ pub(crate) struct Neighbour {
     pub ordinal: u32,
     /// Whether each of the two devices can access the other's memory.
     pub accessible: bool,
+    /// Whether the link carries the run's atomic operations to the other device.
+    pub atomics: bool,
 }
 
 /// The other devices that the bound driver has; none before a driver is bound.
@@ -318,7 +320,11 @@ pub(crate) fn neighbours(own: u32) -> Vec<Neighbour> {
     let count = Device::num_devices().unwrap_or(0);
     (0..count)
         .filter(|ordinal| *ordinal != own)
-        .map(|ordinal| Neighbour { ordinal, accessible: can(own, ordinal) && can(ordinal, own) })
+        .map(|ordinal| Neighbour {
+            ordinal,
+            accessible: can(own, ordinal) && can(ordinal, own),
+            atomics: ext::has_peer_atomics(own as i32, ordinal as i32).unwrap_or(false),
+        })
         .collect()
 }
 

@@ -31,7 +31,7 @@ pub use launch::{
 };
 pub use managed::{Advice, Location, advise, last_prefetch_location, prefetch};
 pub use module::{JitError, JitLog, Module, explain_ptx};
-pub use peer::{Peer, PeerBuffer, can_access_peer};
+pub use peer::{Peer, PeerBuffer, can_access_peer, has_peer_atomics};
 pub use pinned::{PinnedBuffer, PinnedFlags};
 pub use tensor_map::{
     TensorElement, TensorMap, TensorMapConfig, TensorMapError, TensorPromotion, TensorSwizzle,

@@ -75,6 +75,16 @@ pub enum Picture {
         /// The parameter of the rows.
         y: &'static str,
     },
+    /// Of what the driver moves from one end to another, a square of the ends, coloured by size; of several cards' runs one together. A bar for
+    /// each other row, as for [`Bars`](Self::Bars).
+    Matrix {
+        /// The parameter that names where a row goes to.
+        to: &'static str,
+        /// The parameter that names where it comes from.
+        from: &'static str,
+        /// The parameters that tell bars of one kernel apart.
+        by: &'static [&'static str],
+    },
     /// A bar for each row, with the copy ceiling.
     Bars {
         /// The parameters that tell bars of one kernel apart.

@@ -8,6 +8,7 @@ pub mod diff;
 pub mod explain;
 pub mod explanation;
 pub mod html;
+mod matrix;
 pub mod pages;
 pub mod terminal;
 #[cfg(test)]

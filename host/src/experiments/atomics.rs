@@ -86,7 +86,7 @@ struct Kernel {
     work: fn(u32, u32) -> Work,
 }
 
-const KERNELS: [Kernel; 16] = [
+static KERNELS: [Kernel; 16] = [
     kernel::<atomics_global_add_u32, u32>(Counters::Global, Number::U32),
     kernel::<atomics_global_add_u64, u64>(Counters::Global, Number::U64),
     kernel::<atomics_global_add_f32, f32>(Counters::Global, Number::F32),
@@ -209,6 +209,35 @@ fn addresses(kernel: &Kernel, request: &Request, threads: u64, block: u32) -> Re
         );
     }
     Ok(range.values().iter().copied().filter(|addresses| *addresses <= most).collect())
+}
+
+/// The points of a kernel with its counters in this memory, for `link`.
+///
+/// # Errors
+/// The device has no such block.
+pub(super) fn through(
+    place: Place,
+    name: &str,
+    request: &Request,
+    device: &DeviceInfo,
+) -> Result<Vec<Point>> {
+    let block = super::shuffle::whole_warps("link", request.block)?;
+    let threads = match request.scale {
+        Scale::Small => SMALL_BLOCKS * u64::from(block),
+        _ => u64::from(device.multiprocessors) * QUICK_THREADS,
+    };
+    let shape = covering(threads, block, device)?;
+    let kernels = KERNELS.iter().filter(|kernel| kernel.info.name == name);
+    let of_kernel = |kernel: &'static Kernel| {
+        let most = 1_u32 << threads.ilog2();
+        let few = FEW_GLOBAL.into_iter().filter(move |few| *few < most).chain([most]);
+        few.map(move |addresses| {
+            let mut point = point(kernel, addresses, shape);
+            point.buffers[0].place = place;
+            point
+        })
+    };
+    Ok(kernels.flat_map(of_kernel).collect())
 }
 
 fn point(kernel: &Kernel, addresses: u32, shape: Shape) -> Point {

@@ -74,7 +74,7 @@ impl Experiment for Link {
         "GB/s count the bytes that cross the link, once for each direction. Each row is a pair: a copy from one to the other, \
          or (ways: both) that copy and one back at the same time. Copies are queued on the run's card, and kernels run there: \
          copy_scalar and copy_vector read or write the other card's memory, offset and stride update it, and one thread of chase_l2 follows a chain \
-         of addresses through it, for the latency of a load."
+         of addresses through it, for the latency of a load; atomics_global_add_u32 and atomics_global_fetch_u32 add to counters there."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -82,7 +82,11 @@ impl Experiment for Link {
     }
 
     fn picture(&self) -> Picture {
-        Picture::Bars { by: &["from", "to", "ways", "memory", "offset", "stride"] }
+        Picture::Matrix {
+            to: "to",
+            from: "from",
+            by: &["from", "to", "ways", "memory", "offset", "stride", "addresses"],
+        }
     }
 
     fn finding(&self) -> fn(&[&Record]) -> Option<String> {
@@ -109,10 +113,12 @@ impl Experiment for Link {
     }
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
-        if !request.wants(DRIVER) {
-            return Vec::new();
+        let neighbours = device::neighbours(device.ordinal);
+        let mut all = if request.wants(DRIVER) { notes(device, &neighbours) } else { Vec::new() };
+        if kernels::ATOMICS.iter().any(|kernel| request.wants(kernel.name)) {
+            all.extend(note_on_atomics(device, &neighbours));
         }
-        notes(device, &device::neighbours(device.ordinal))
+        all
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
@@ -156,6 +162,22 @@ fn notes(device: &DeviceInfo, neighbours: &[Neighbour]) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// What is to be said of atomic operations on the next card's memory.
+fn note_on_atomics(device: &DeviceInfo, neighbours: &[Neighbour]) -> Option<String> {
+    let next = kernels::next(device.ordinal, neighbours)?;
+    if !next.atomics {
+        return Some(format!(
+            "link: the link between card {} and card {} carries no atomic operations, so these are left out",
+            device.ordinal, next.ordinal
+        ));
+    }
+    (device.backend() == Backend::Modelled).then(|| {
+        "link: atomic operations on another card's memory have not been measured on any pair yet: their modelled times follow from \
+         the packets that they send and from atomics on a card's own memory"
+            .to_string()
+    })
 }
 
 /// The copies of a run on card `own`: with each other end in, out and both ways, of each size.
@@ -234,7 +256,11 @@ mod tests {
 
     /// Neighbours, of which these are accessible.
     fn cards<const N: usize>(ordinals: [u32; N], accessible: &[u32]) -> [Neighbour; N] {
-        ordinals.map(|ordinal| Neighbour { ordinal, accessible: accessible.contains(&ordinal) })
+        ordinals.map(|ordinal| Neighbour {
+            ordinal,
+            accessible: accessible.contains(&ordinal),
+            atomics: true,
+        })
     }
 
     #[test]
@@ -295,5 +321,13 @@ mod tests {
                  kernel of one runs on memory of the other"
             ]
         );
+        let without = Neighbour { atomics: false, ..cards([1], &[1])[0] };
+        assert_eq!(
+            note_on_atomics(&h200(), &[without]).as_deref(),
+            Some(
+                "link: the link between card 0 and card 1 carries no atomic operations, so these are left out"
+            )
+        );
+        assert_eq!(note_on_atomics(&h200(), &[]), None);
     }
 }

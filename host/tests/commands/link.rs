@@ -80,16 +80,50 @@ fn cards_without_a_link_copy_by_way_of_the_host() {
 }
 
 #[test]
-fn the_rows_of_all_cards_stand_in_one_table() {
+fn the_cards_of_a_run_make_one_matrix_and_one_table() {
     let few = ["run", "link", "--bytes", "64KiB", "--device", "sim:h200x3"];
-    let Outcome { status, out, err } = outcome(coalesce(&few).env("COLUMNS", "160"));
+    let Outcome { status, out, err } = outcome(coalesce(&few).env("COLUMNS", "80"));
     assert_eq!(status, Some(0), "{err}");
-    for pair in [
-        "from card 0, to card 1, ways one",
-        "from card 2, to card 1, ways one",
-        "from host, to card 2, ways both",
-    ] {
-        assert_eq!(out.lines().filter(|line| line.contains(pair)).count(), 1, "{pair} in {out}");
+    let matrices: Vec<&str> = out.split("from \\ to").collect();
+    assert_eq!(matrices.len(), 1 + 2, "one way and both ways: {out}");
+    let figures = |matrix: &str, end: &str| {
+        let line = matrix.lines().find(|line| line.starts_with(end)).unwrap_or_default();
+        line.split_whitespace()
+            .filter(|word| word.starts_with(|letter: char| letter.is_ascii_digit()))
+            .count()
+    };
+    // `card 0` itself is a number in each line.
+    assert_eq!(
+        ["host", "card 0", "card 1", "card 2"].map(|end| figures(matrices[1], end)),
+        [3, 4, 4, 4],
+        "{out}"
+    );
+    assert_eq!(
+        ["host", "card 0", "card 1", "card 2"].map(|end| figures(matrices[2], end)),
+        [3, 3, 2, 0],
+        "{out}"
+    );
+    // What each card does with the next is one row, with a figure for each.
+    let row = out.lines().find(|line| line.starts_with("stride_f32, memory next, stride 8")).expect("a row");
+    assert_eq!(row.split("GB/s").nth(1).map(|figures| figures.split_whitespace().count()), Some(4), "{row}");
+    assert!(out.contains("the cards are within 2% of each other"), "{out}");
+}
+
+#[test]
+fn counters_in_another_cards_memory_are_added_to() {
+    let few =
+        ["run", "link", "--kernel", "atomics_global_fetch_u32", "--format", "json", "--device", "sim:h200x2"];
+    let Outcome { status, out, err } = outcome(&mut coalesce(&few));
+    assert_eq!(status, Some(0), "{err}");
+    assert!(err.contains("atomic operations on another card's memory have not been measured"), "{err}");
+    let records: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+    assert_eq!(records.len(), 2 * 4);
+    for record in &records {
+        assert_eq!((&record["verified"], &record["experiment"]), (&true.into(), &"link".into()), "{record}");
+        assert!(
+            record["counters"]["link"]["peer_sectors_written"].as_u64().is_some_and(|sectors| sectors > 0),
+            "{record}"
+        );
     }
 }
 

@@ -117,6 +117,20 @@ pub fn can_access_peer(device: CUdevice, peer: CUdevice) -> Result<bool> {
     Ok(can != 0)
 }
 
+/// Returns true if a device's atomic operations work in another's memory, all of them.
+///
+/// # Errors
+///
+/// `CUDA_ERROR_INVALID_DEVICE`, also where both are the same.
+pub fn has_peer_atomics(device: CUdevice, peer: CUdevice) -> Result<bool> {
+    const NATIVE_ATOMIC_SUPPORTED: i32 = 3;
+    let mut has = 0;
+    // SAFETY: as in `can_access_peer`.
+    unsafe { raw::cuDeviceGetP2PAttribute(&raw mut has, NATIVE_ATOMIC_SUPPORTED, device, peer) }
+        .of("cuDeviceGetP2PAttribute")?;
+    Ok(has != 0)
+}
+
 /// Lets the current context access the memory of another one, if it could not yet.
 fn enable_access(peer: CUcontext) -> Result<()> {
     const ALREADY_ENABLED: Code = Code(704);

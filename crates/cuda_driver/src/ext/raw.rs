@@ -113,6 +113,7 @@ functions! {
     fn cuDeviceGetUuid(uuid: *mut CUuuid, device: CUdevice);
 
     fn cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice);
+    fn cuDeviceGetP2PAttribute(value: *mut c_int, attribute: c_int, source: CUdevice, destination: CUdevice);
     fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
     fn cuDevicePrimaryCtxRelease_v2(device: CUdevice);
     fn cuCtxGetCurrent(context: *mut CUcontext);

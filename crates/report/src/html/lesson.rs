@@ -9,9 +9,13 @@ use super::{
     number::{first_letter_down, first_letter_up},
     prose::Prose,
     roofline::Roofline,
-    rows, series,
+    rows,
+    series::{self, Cells},
 };
-use crate::{Lesson, Picture};
+use crate::{
+    Lesson, Picture,
+    matrix::{self, matrices},
+};
 use maud::{Markup, html};
 use record::{Backend, Language, Measure, Record};
 
@@ -72,16 +76,7 @@ impl Section<'_> {
         let linked = |name: &str| self.report.has_kernel(name);
         let told = self.told_by();
         let prose = self.lesson.filter(|_| told.is_none()).map(|lesson| Prose::of(&lesson.prose, &linked));
-        let runs: Vec<(usize, &RunRecords, Vec<&Record>)> = self
-            .report
-            .runs
-            .iter()
-            .enumerate()
-            .map(|(nth, run)| {
-                (nth, run, run.records.iter().filter(|row| row.experiment == self.name).collect())
-            })
-            .filter(|(_, _, rows): &(_, _, Vec<&Record>)| !rows.is_empty())
-            .collect();
+        let runs = self.runs();
         let several = self.report.runs.len() > 1;
         html! {
             section.lesson id={"lesson-" (self.name)} aria-labelledby={"lesson-" (self.name) "-title"} {
@@ -102,7 +97,10 @@ impl Section<'_> {
                         }
                     }
                 }
-                div.charts { @for (nth, run, rows) in &runs { (self.picture(*nth, run, rows)) } }
+                div.charts {
+                    @for figure in self.squares(&runs) { (figure.render()) }
+                    @for (nth, run, rows) in &runs { (self.picture(*nth, run, rows)) }
+                }
                 @if let Some(lesson) = self.lesson { @if !lesson.reading.is_empty() { p.note { (lesson.reading) } } }
                 @for (_, run, rows) in &runs {
                     @if several { p.whose { (self.report.whose(run)) } }
@@ -115,6 +113,14 @@ impl Section<'_> {
                 (self.articles())
             }
         }
+    }
+
+    /// The runs that have rows of it, with their numbers.
+    pub(super) fn runs(&self) -> Vec<(usize, &RunRecords, Vec<&Record>)> {
+        let runs = self.report.runs.iter().enumerate().map(|(nth, run)| {
+            (nth, run, run.records.iter().filter(|row| row.experiment == self.name).collect())
+        });
+        runs.filter(|(_, _, rows): &(_, _, Vec<&Record>)| !rows.is_empty()).collect()
     }
 
     /// Links to the sections of its kernels.
@@ -145,12 +151,50 @@ impl Section<'_> {
         }
     }
 
+    /// The matrices of ends, of all runs on cards of one kind together: each card has its own pairs.
+    pub(super) fn squares(&self, runs: &[(usize, &RunRecords, Vec<&Record>)]) -> Vec<Figure> {
+        let Some(Picture::Matrix { to, from, .. }) = self.lesson.map(|lesson| lesson.picture) else {
+            return Vec::new();
+        };
+        let kind = |run: &RunRecords| (run.run.device.plain_name().to_string(), run.backend());
+        let mut kinds: Vec<(String, Backend)> = Vec::new();
+        for (_, run, _) in runs {
+            if !kinds.contains(&kind(run)) {
+                kinds.push(kind(run));
+            }
+        }
+        let mut figures = Vec::new();
+        for (name, backend) in kinds {
+            let alike: Vec<_> =
+                runs.iter().filter(|(_, run, _)| kind(run) == (name.clone(), backend)).collect();
+            let rows: Vec<&Record> = alike.iter().flat_map(|(.., rows)| rows.iter().copied()).collect();
+            let (matrices, _) = matrices(&rows, [to, from]);
+            let bounds = matrix::bounds(&matrices);
+            let whose = match alike[..] {
+                [(_, run, _)] => self.report.whose(run),
+                _ => format!("{} x {name}, {backend}", alike.len()),
+            };
+            for mut matrix in matrices {
+                let id = format!("map-{}-{}", self.name, figures.len());
+                let label = std::mem::take(&mut matrix.label);
+                let whose = if label.is_empty() { whose.clone() } else { format!("{label}, {whose}") };
+                let (measure, over, cells) = (Measure::Bandwidth, [to, from], Cells::from(matrix));
+                figures.push(Map { id, measure, whose, over, cells, bounds, backend }.figure());
+            }
+        }
+        figures
+    }
+
     fn picture(&self, nth: usize, run: &RunRecords, rows: &[&Record]) -> Markup {
         let figures = self.figures(nth, run, rows);
         if !figures.is_empty() {
             return html! { @for figure in figures { (figure.render()) } };
         }
         let by = match self.lesson.map(|lesson| lesson.picture) {
+            Some(Picture::Matrix { to, from, by }) => {
+                let (matrices, others) = matrices(rows, [to, from]);
+                return html! { @if matrices.is_empty() || !others.is_empty() { (self.bars(run, &others, by)) } };
+            }
             Some(Picture::Bars { by } | Picture::Curve { by, .. }) => by,
             _ => &[],
         };
@@ -174,7 +218,7 @@ impl Section<'_> {
                 let figure = Roofline { id, whose: self.report.whose(run), run: &run.run, rows }.figure();
                 figure.into_iter().collect()
             }
-            Some(Picture::Bars { .. }) | None => Vec::new(),
+            Some(Picture::Bars { .. } | Picture::Matrix { .. }) | None => Vec::new(),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::{
     figure::{Column, Drawing, Figure, scrolling},
-    number::{place, px, rate},
+    number::{px, rate},
     series::Cells,
 };
 use maud::{Markup, html};
@@ -83,8 +83,7 @@ impl Map<'_> {
     fn drawing(&self, column: Column) -> Drawing {
         let [x_name, y_name] = self.over;
         let (across, down) = (&self.cells.across, &self.cells.down);
-        let names: Vec<String> = down.iter().map(|value| place(y_name, *value)).collect();
-        let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(1);
+        let longest = down.iter().map(|name| name.chars().count()).max().unwrap_or(1);
         let left = (16.0 + LETTER * longest as f64).max(14.0 + LETTER * y_name.chars().count() as f64);
         let width = ((column.width() - left - 4.0) / across.len() as f64).min(72.0);
         let height = if column == Column::Wide { 28.0 } else { 22.0 };
@@ -92,7 +91,7 @@ impl Map<'_> {
         let at = |nth_x: usize, nth_y: usize| (left + nth_x as f64 * width, top + nth_y as f64 * height);
         let bottom = top + height * down.len() as f64;
         // As many numbers along the top as do not touch.
-        let widest = across.iter().map(|value| place(x_name, *value).chars().count()).max().unwrap_or(1);
+        let widest = across.iter().map(|name| name.chars().count()).max().unwrap_or(1);
         let every = ((LETTER * widest as f64 + 6.0) / width).ceil().max(1.0) as usize;
         let figures = self.cells.rows.iter().filter_map(|(.., row)| self.measure.of(row));
         let longest = figures.map(|figure| rate(figure).chars().count()).max().unwrap_or(0);
@@ -101,10 +100,10 @@ impl Map<'_> {
             text.unit x="2" y="14" { (self.measure.unit()) @if self.backend == Backend::Modelled { ", modelled" } }
             text.unit.middle x=(px(left + width * across.len() as f64 / 2.0)) y="14" { (x_name) }
             text.unit x="2" y=(px(top - 8.0)) { (y_name) }
-            @for (nth, value) in across.iter().enumerate().filter(|(nth, _)| nth.is_multiple_of(every)) {
-                text.tick.middle x=(px(at(nth, 0).0 + width / 2.0)) y=(px(top - 8.0)) { (place(x_name, *value)) }
+            @for (nth, name) in across.iter().enumerate().filter(|(nth, _)| nth.is_multiple_of(every)) {
+                text.tick.middle x=(px(at(nth, 0).0 + width / 2.0)) y=(px(top - 8.0)) { (name) }
             }
-            @for (nth, name) in names.iter().enumerate() {
+            @for (nth, name) in down.iter().enumerate() {
                 text.tick.end x=(px(left - 8.0)) y=(px(at(0, nth).1 + height / 2.0 + 4.0)) { (name) }
             }
             @for (nth_x, nth_y, row) in &self.cells.rows {
@@ -113,8 +112,8 @@ impl Map<'_> {
                     rect.cell x=(px(x)) y=(px(y)) width=(px(width)) height=(px(height))
                         fill-opacity=(format!("{:.2}", self.strength(figure)))
                         data-kernel=(row.kernel) data-x=(across[*nth_x]) data-y=(figure) {
-                        title { (x_name) " " (place(x_name, across[*nth_x])) ", " (y_name) " "
-                            (names[*nth_y]) ": " (rate(figure)) " " (self.measure.unit()) }
+                        title { (x_name) " " (across[*nth_x]) ", " (y_name) " "
+                            (down[*nth_y]) ": " (rate(figure)) " " (self.measure.unit()) }
                     }
                 }
             }
@@ -161,12 +160,12 @@ impl Map<'_> {
             table.numbers {
                 thead { tr {
                     th scope="col" { (y_name) " \\ " (x_name) }
-                    @for value in across { th scope="col" { (place(x_name, *value)) } }
+                    @for name in across { th scope="col" { (name) } }
                 } }
                 tbody {
-                    @for (nth_y, value) in down.iter().enumerate() {
+                    @for (nth_y, name) in down.iter().enumerate() {
                         tr {
-                            th scope="row" { (place(y_name, *value)) }
+                            th scope="row" { (name) }
                             @for nth_x in 0..across.len() { td { (cell(nth_x, nth_y)) } }
                         }
                     }

@@ -7,7 +7,6 @@ use super::{
     number::px,
 };
 use maud::{PreEscaped, html};
-use record::Record;
 
 /// Room around each chart, and for the words above it.
 const GAP: f64 = 28.0;
@@ -27,12 +26,10 @@ pub fn picture(report: &Report<'_>, lessons: &[&str]) -> Option<String> {
     let wanted = lessons.iter().filter_map(|name| sections.iter().find(|section| section.name == *name));
     let rows: Vec<Vec<Figure>> = wanted
         .map(|section| {
-            let figures = report.runs.iter().enumerate().flat_map(|(nth, run)| {
-                let rows: Vec<&Record> =
-                    run.records.iter().filter(|row| row.experiment == section.name).collect();
-                section.figures(nth, run, &rows)
-            });
-            figures.collect::<Vec<Figure>>()
+            let runs = section.runs();
+            let mut figures = section.squares(&runs);
+            figures.extend(runs.iter().flat_map(|(nth, run, rows)| section.figures(*nth, run, rows)));
+            figures
         })
         .filter(|figures| !figures.is_empty())
         .collect();

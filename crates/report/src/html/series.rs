@@ -1,6 +1,7 @@
 //! The parameters in which a lesson's rows differ, and the style of each series of a chart.
 
-use crate::terminal::SIZES;
+use super::number::place;
+use crate::{matrix::Matrix, terminal::SIZES};
 use record::{Bytes, Language, Measure, Record};
 use serde_json::Value;
 
@@ -45,10 +46,10 @@ pub(super) fn over<'r>(
 pub(super) struct Cells<'r> {
     /// The label: the kernel and the parameters in which the maps differ; empty for several kernels together.
     pub label: String,
-    /// The values of the parameter across, ascending.
-    pub across: Vec<f64>,
-    /// The values of the parameter down, ascending.
-    pub down: Vec<f64>,
+    /// The values of the parameter across, in order.
+    pub across: Vec<String>,
+    /// The values of the parameter down, in order.
+    pub down: Vec<String>,
     /// Rows with the numbers of their column and of their line.
     pub rows: Vec<(usize, usize, &'r Record)>,
 }
@@ -67,10 +68,13 @@ pub(super) fn cells<'r>(rows: &[&'r Record], measure: Measure, x: &str, y: &str)
         values.dedup();
         values
     };
-    let (across, down) = (ascending(x), ascending(y));
+    let (numbers_across, numbers_down) = (ascending(x), ascending(y));
+    let texts =
+        |name, values: &[f64]| values.iter().map(|value| place(name, *value)).collect::<Vec<String>>();
+    let (across, down) = (texts(x, &numbers_across), texts(y, &numbers_down));
     for row in &rows {
-        let place = |values: &[f64], name| values.iter().position(|value| Some(*value) == number(row, name));
-        let (Some(nth_x), Some(nth_y)) = (place(&across, x), place(&down, y)) else { continue };
+        let nth = |values: &[f64], name| values.iter().position(|value| Some(*value) == number(row, name));
+        let (Some(nth_x), Some(nth_y)) = (nth(&numbers_across, x), nth(&numbers_down, y)) else { continue };
         let label = label(row, &names);
         let cell = (nth_x, nth_y, *row);
         match maps.iter_mut().find(|map| map.label == label) {
@@ -90,6 +94,13 @@ pub(super) fn cells<'r>(rows: &[&'r Record], measure: Measure, x: &str, y: &str)
     }
     maps.retain(|map| map.across.len() > 1 && map.down.len() > 1);
     maps
+}
+
+/// The cells of a matrix of ends.
+impl<'r> From<Matrix<'r>> for Cells<'r> {
+    fn from(Matrix { label, ends, rows }: Matrix<'r>) -> Self {
+        Cells { label, across: ends.clone(), down: ends, rows }
+    }
 }
 
 /// Rows with their labels, each telling its row from all others.

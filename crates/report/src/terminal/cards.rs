@@ -4,11 +4,12 @@ use super::{
     experiments,
     figures::short,
     layout::{INVALID, Table, wrapped},
+    map::squares,
     style::{Ink, Style},
 };
-use crate::Catalog;
+use crate::{Catalog, Picture};
 use fleet::robust::Spread;
-use record::{Record, Run};
+use record::{Bytes, Language, Record, Run};
 use std::{collections::BTreeSet, fmt::Write};
 
 /// Fewest cards of which one can be told to be odd.
@@ -34,23 +35,46 @@ pub fn side_by_side(cards: &[(&Run, &[Record])], catalog: &Catalog, style: Style
         );
     }
     let mut slow = vec![Slow::default(); cards.len()];
-    for rows in experiments(&distinct(cards)) {
+    let relative: Vec<Vec<Record>> =
+        cards.iter().map(|(run, records)| seen_from(run.device.ordinal, records)).collect();
+    for rows in experiments(&distinct(&relative)) {
         let Some(experiment) = rows.first().map(|row| row.experiment.as_str()) else { continue };
-        let lesson =
-            catalog.lesson(experiment).map(|lesson| format!(": {}", lesson.summary)).unwrap_or_default();
-        let title = wrapped(&format!("{experiment}{lesson}"), style.prose());
+        let lesson = catalog.lesson(experiment);
+        let summary = lesson.map(|lesson| format!(": {}", lesson.summary)).unwrap_or_default();
+        let title = wrapped(&format!("{experiment}{summary}"), style.prose());
         let _ = writeln!(text, "\n{}\n", style.paint(Ink::Strong, &title));
+        let mut rows = rows;
+        if let Some(Picture::Matrix { to, from, .. }) = lesson.map(|lesson| lesson.picture) {
+            let all = cards.iter().flat_map(|(_, records)| records.iter());
+            let of_all: Vec<&Record> = all.filter(|row| row.experiment == experiment).collect();
+            if let (Some(squares), _) = squares(&of_all, [to, from], style) {
+                let faster = "Of a pair that two cards measured, the faster copy.";
+                let _ = writeln!(text, "{squares}\n{}\n", style.paint(Ink::Faint, faster));
+                rows.retain(|row| row.language != Language::Driver);
+            }
+            if rows.is_empty() {
+                continue;
+            }
+        }
         let names = (0..cards.len()).map(|nth| format!("card {nth}"));
-        let header = ["kernel", "unit", "spread", "slowest"].map(str::to_string).into_iter().chain(names);
+        let [kernel, unit, spread, slowest] = ["kernel", "unit", "spread", "slowest"].map(str::to_string);
+        let header = [kernel, unit].into_iter().chain(names).chain([spread, slowest]);
         let mut table = Table::new(header.collect(), 2);
         let named = |row: &&Record| (row.kernel.clone(), row.parameters.label());
         let has_blocks = rows.iter().map(named).collect::<BTreeSet<_>>().len() < rows.len();
+        let size = Bytes(rows[0].parameters.bytes).to_string();
+        let of_one_size = rows.iter().all(|row| row.parameters.bytes == rows[0].parameters.bytes);
+        if of_one_size {
+            let _ = writeln!(text, "{}\n", style.paint(Ink::Faint, &size));
+        }
         for row in rows {
-            let of_cards: Vec<Option<&Record>> = cards
-                .iter()
-                .map(|(_, records)| records.iter().find(|other| other.is_same_row(row)))
-                .collect();
-            table.add(line(row, has_blocks, &of_cards, &mut slow));
+            let of_cards: Vec<Option<&Record>> =
+                relative.iter().map(|records| records.iter().find(|other| other.is_same_row(row))).collect();
+            let mut cells = line(row, has_blocks, &of_cards, &mut slow);
+            if of_one_size && let Some(short) = cells[0].strip_suffix(&format!(", {size}")) {
+                cells[0] = short.to_string();
+            }
+            table.add(cells);
         }
         let _ = writeln!(text, "{}", table.stacked(style));
     }
@@ -58,10 +82,24 @@ pub fn side_by_side(cards: &[(&Run, &[Record])], catalog: &Catalog, style: Style
     text
 }
 
+/// The rows of a card with cards' names in parameters as this card sees them, so that what each does with the next one can be compared:
+/// `card 1` is `own` in the rows of card 1 and `next` in those of others.
+fn seen_from(ordinal: u32, records: &[Record]) -> Vec<Record> {
+    let own = format!("card {ordinal}");
+    let mut records = records.to_vec();
+    for row in records.iter_mut().filter(|row| row.language != Language::Driver) {
+        for value in row.parameters.more.values_mut() {
+            let Some(name) = value.as_str().filter(|name| name.starts_with("card ")) else { continue };
+            *value = if name == own { "own" } else { "next" }.into();
+        }
+    }
+    records
+}
+
 /// Each row of any card once, by the first card that has it: of copies between cards, each card has its own pairs.
-fn distinct(cards: &[(&Run, &[Record])]) -> Vec<Record> {
+fn distinct(cards: &[Vec<Record>]) -> Vec<Record> {
     let mut distinct: Vec<Record> = Vec::new();
-    for row in cards.iter().flat_map(|(_, records)| records.iter()) {
+    for row in cards.iter().flatten() {
         if !distinct.iter().any(|known| known.is_same_row(row)) {
             distinct.push(row.clone());
         }
@@ -90,8 +128,8 @@ fn line(row: &Record, has_blocks: bool, of_cards: &[Option<&Record>], slow: &mut
         None => String::new(),
     });
     let (spread, slowest) = compared(row, of_cards, slow).unwrap_or_default();
-    let cells = [label.join(", "), row.measure().unit().to_string(), spread, slowest];
-    cells.into_iter().chain(figures).collect()
+    let named = [label.join(", "), row.measure().unit().to_string()];
+    named.into_iter().chain(figures).chain([spread, slowest]).collect()
 }
 
 /// How far the cards of a row differ, and the slowest card if it is odd; counts in which rows which card is slow. `None` where
@@ -183,20 +221,33 @@ mod tests {
     }
 
     #[test]
+    fn what_each_does_with_the_next_is_one_row() {
+        let of = |memory: &str| {
+            let row = row(1.0);
+            Record { parameters: row.parameters.clone().with("memory", memory), ..row }
+        };
+        let seen = [(0, of("card 1")), (1, of("card 0"))].map(|(ordinal, row)| seen_from(ordinal, &[row]));
+        assert!(seen[0][0].is_same_row(&seen[1][0]));
+        assert_eq!(seen[0][0].parameters.more["memory"], "next");
+        assert_eq!(distinct(&seen).len(), 1);
+        assert_eq!(seen_from(3, &[of("card 3")])[0].parameters.more["memory"], "own");
+    }
+
+    #[test]
     fn two_cards_differ_and_of_six_one_is_odd() {
         let mut slow = vec![Slow::default(); 6];
         let rows: Vec<Record> = [1.0, 1.1].map(row).to_vec();
         let cells = line(&rows[0], false, &[Some(&rows[0]), Some(&rows[1])], &mut slow);
-        assert_eq!(cells[2..4], ["10.0%", "card 1"]);
+        assert_eq!(cells[4..], ["10.0%", "card 1"]);
         let rows: Vec<Record> = [1.0, 1.001, 0.999, 1.002, 0.998, 1.05].map(row).to_vec();
         let of: Vec<Option<&Record>> = rows.iter().map(Some).collect();
         let cells = line(&rows[0], false, &of, &mut slow);
-        assert_eq!(cells[2..4], ["5.2%", "card 5"]);
+        assert_eq!(cells[8..], ["5.2%", "card 5"]);
         assert_eq!((slow[1].rows, slow[5].rows), (1, 1));
         assert!((slow[5].worst - 0.0495).abs() < 0.001, "{}", slow[5].worst);
         // Those that differ alike have none that is odd.
         let rows: Vec<Record> = [1.0, 1.02, 0.98, 1.04, 0.96, 1.05].map(row).to_vec();
         let of: Vec<Option<&Record>> = rows.iter().map(Some).collect();
-        assert_eq!(line(&rows[0], false, &of, &mut slow)[2..4], ["9.4%", ""]);
+        assert_eq!(line(&rows[0], false, &of, &mut slow)[8..], ["9.4%", ""]);
     }
 }

@@ -16,6 +16,9 @@ const GAP: usize = 2;
 /// The narrowest that a cell is broken to.
 const NARROW: usize = 8;
 
+/// The width to which the first column of a stacked table is broken, if that makes room for another column.
+const NAME: usize = 36;
+
 /// A table: headings of one or several lines, and rows of cells.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -75,7 +78,10 @@ impl Table {
         for column in first.len()..self.header.len() {
             let last = parts.len() - 1;
             let wider: Vec<usize> = parts[last].iter().copied().chain([column]).collect();
-            if total(&self.widths(&wider)) > style.width && parts[last].len() > first.len() {
+            // Names are broken before figures go to another table.
+            let mut widths = self.widths(&wider);
+            widths[0] = widths[0].min(NAME);
+            if total(&widths) > style.width && parts[last].len() > first.len() {
                 parts.push(first.iter().copied().chain([column]).collect());
             } else {
                 parts[last] = wider;

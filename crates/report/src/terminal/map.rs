@@ -8,6 +8,7 @@ use super::{
     style::{Ink, Style},
     table::{common, unique},
 };
+use crate::matrix::{self, matrices};
 use record::{Backend, Language, Measure, Record};
 
 /// The kernels that a screen holds a grid of.
@@ -54,6 +55,51 @@ pub(super) fn map(rows: &[&Record], x: &str, y: &str, style: Style) -> Option<St
     (!grids.is_empty()).then_some(text)
 }
 
+/// Matrices of what moves from one end to another, where there are any, and the rows that are in none.
+pub(super) fn squares<'r>(
+    rows: &[&'r Record],
+    over: [&'static str; 2],
+    style: Style,
+) -> (Option<String>, Vec<&'r Record>) {
+    let (matrices, others) = matrices(rows, over);
+    let Some((.., first)) = matrices.first().and_then(|matrix| matrix.rows.first()) else {
+        return (None, others);
+    };
+    let (measure, bounds, [to, from]) = (first.measure(), matrix::bounds(&matrices), over);
+    let backend = if first.backend == Backend::Modelled { ", modelled" } else { "" };
+    let head = format!("{}{backend}: {from} down, {to} across", measure.unit());
+    let mut text = format!("{}\n", style.paint(Ink::Faint, &head));
+    for matrix in &matrices {
+        let header = std::iter::once(format!("{from} \\ {to}")).chain(matrix.ends.iter().cloned());
+        let mut table = Table::new(header.collect(), 1);
+        for (y, end) in matrix.ends.iter().enumerate() {
+            let cell = |x: usize| {
+                let here = matrix.rows.iter().find(|(of_x, of_y, _)| (*of_x, *of_y) == (x, y));
+                here.map(|(.., row)| figure(row, measure, bounds, style)).unwrap_or_default()
+            };
+            let cells: Vec<String> = (0..matrix.ends.len()).map(cell).collect();
+            if cells.iter().any(|cell| !cell.is_empty()) {
+                table.add(std::iter::once(end.clone()).chain(cells).collect());
+            }
+        }
+        let title = if matrix.label.is_empty() {
+            String::new()
+        } else {
+            style.paint(Ink::Faint, &matrix.label) + "\n"
+        };
+        text += &format!("\n{title}{}\n", table.stacked(style));
+    }
+    (Some(text), others)
+}
+
+/// A figure with its shade, or why there is none.
+fn figure(row: &Record, measure: Measure, bounds: [f64; 2], style: Style) -> String {
+    match measure.of(row) {
+        Some(figure) => format!("{}{}", short(figure), shade(figure, bounds, style)),
+        None => rate(row, measure),
+    }
+}
+
 /// The least and the greatest figure.
 fn bounds(rows: &[&Record], measure: Measure) -> [f64; 2] {
     let figures = || rows.iter().filter_map(|row| measure.of(row));
@@ -82,11 +128,7 @@ fn grid(
     let cell = |x_text: &String, y_text: &String| {
         let here =
             |row: &&&Record| at(row, x).as_ref() == Some(x_text) && at(row, y).as_ref() == Some(y_text);
-        let Some(row) = rows.iter().find(here) else { return String::new() };
-        match measure.of(row) {
-            Some(figure) => format!("{}{}", short(figure), shade(figure, bounds, style)),
-            None => rate(row, measure),
-        }
+        rows.iter().find(here).map(|row| figure(row, measure, bounds, style)).unwrap_or_default()
     };
     let header: Vec<String> = std::iter::once(y.to_string()).chain(across.iter().cloned()).collect();
     let mut table = Table::new(header, 1);

@@ -8,7 +8,7 @@ use super::{
     layout::wrapped,
     lessons::further,
     library::{self, is_beside_library},
-    map::map,
+    map::{map, squares},
     remarks::{explanations, notes},
     series::Curves,
     setting::setting,
@@ -100,9 +100,23 @@ fn brief(text: &mut String, rows: &[&Record], lesson: Option<&Lesson>, style: St
         return Some(pairs(rows, style));
     }
     let timed = rows.iter().any(|row| row.time_ms.is_some());
+    let mut others = rows.to_vec();
+    if let Some(Picture::Matrix { to, from, .. }) = lesson.map(|lesson| lesson.picture).filter(|_| timed) {
+        let (squares, rest) = squares(rows, [to, from], style);
+        if let Some(squares) = squares {
+            paragraph(text, Ink::Faint, &setting(rows), style);
+            let _ = write!(text, "\n{squares}");
+            if rest.is_empty() {
+                return None;
+            }
+            text.push('\n');
+            others = rest;
+        }
+    }
+    let rows = &others[..];
     let (curves, by) = match lesson.map(|lesson| lesson.picture) {
         Some(Picture::Curve { over, by, .. }) if timed => (Curves::of(rows, over, by), by),
-        Some(Picture::Bars { by }) => (None, by),
+        Some(Picture::Bars { by } | Picture::Matrix { by, .. }) => (None, by),
         _ => (None, &[][..]),
     };
     if let Some(Picture::Map { x, y }) = lesson.map(|lesson| lesson.picture).filter(|_| timed)

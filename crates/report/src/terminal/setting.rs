@@ -91,7 +91,7 @@ pub(super) fn residence(rows: &[&Record]) -> Option<Residence> {
 pub(super) const BLOCK: &str = "block";
 
 /// The names of the parameters in which rows of an experiment differ, other than the swept one and the element type.
-pub(super) fn varying(rows: &[&Record]) -> Vec<String> {
+pub(crate) fn varying(rows: &[&Record]) -> Vec<String> {
     let is_kernel = |row: &&&Record| row.language != Language::Driver;
     let kernels: Vec<&&Record> = rows.iter().filter(is_kernel).collect();
     // Work of the driver's that stands beside kernels has none of their parameters.
@@ -117,7 +117,7 @@ pub(super) fn varying(rows: &[&Record]) -> Vec<String> {
 }
 
 /// The values of these parameters in a row, as they are shown.
-pub(super) fn values(row: &Record, names: &[String]) -> Vec<String> {
+pub(crate) fn values(row: &Record, names: &[String]) -> Vec<String> {
     let value = |name: &String| match name.as_str() {
         BLOCK => row.parameters.block.map(|block| block.to_string()).unwrap_or_default(),
         _ => row.parameters.more.get(name).map(|value| shown(name, value)).unwrap_or_default(),

@@ -1,15 +1,16 @@
-//! Kernels of `copy`, `offset`, `stride` and `latency` on another card's memory.
+//! Kernels of `copy`, `offset`, `stride`, `latency` and `atomics` on another card's memory.
 
 use super::{End, Link, pair};
 use crate::{
     device::{Backend, DeviceInfo, Neighbour},
     experiments::{
         Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Scale, Work,
-        coalescing::incremented, covering, latency, touched_bytes,
+        atomics, coalescing::incremented, covering, latency, touched_bytes,
     },
 };
 use anyhow::Result;
 use gpu_kernels::{
+    atomics::{atomics_global_add_u32, atomics_global_fetch_u32},
     coalescing::{offset_f32, stride_f32},
     copy::{copy_scalar, copy_vector},
     unchecked::latency::chase_l2,
@@ -35,26 +36,31 @@ const STRIDE: KernelInfo = KernelInfo::of::<stride_f32>();
 
 const CHASE: KernelInfo = KernelInfo::of::<chase_l2>();
 
+/// Adds to counters: without the old value, and with it.
+pub(super) const ATOMICS: [KernelInfo; 2] =
+    [KernelInfo::of::<atomics_global_add_u32>(), KernelInfo::of::<atomics_global_fetch_u32>()];
+
 /// Bytes of a chain of loads: more lines than a launch loads twice, and of a full run also more than any L2 holds.
 const CHAIN: u64 = 4 << 20;
 const LONG_CHAIN: u64 = 256 << 20;
 
 /// Every kernel that runs on another card's memory.
 pub(super) fn infos() -> Vec<KernelInfo> {
-    [&COPIES[..], &[OFFSET, STRIDE, CHASE]].concat()
+    [&COPIES[..], &[OFFSET, STRIDE, CHASE], &ATOMICS].concat()
 }
 
 /// The card whose memory kernels access: the next accessible one after this card, in the order of their numbers.
-pub(super) fn next(own: u32, neighbours: &[Neighbour]) -> Option<u32> {
-    let accessible = || neighbours.iter().filter(|card| card.accessible).map(|card| card.ordinal);
-    accessible().find(|ordinal| *ordinal > own).or_else(|| accessible().next())
+pub(super) fn next(own: u32, neighbours: &[Neighbour]) -> Option<Neighbour> {
+    let accessible = || neighbours.iter().filter(|card| card.accessible).copied();
+    accessible().find(|card| card.ordinal > own).or_else(|| accessible().next())
 }
 
 /// The launches on this device with buffers on card `other`.
 ///
 /// # Errors
 /// The device has no such block or no such grid.
-pub(super) fn points(request: &Request, device: &DeviceInfo, other: u32) -> Result<Vec<Point>> {
+pub(super) fn points(request: &Request, device: &DeviceInfo, neighbour: Neighbour) -> Result<Vec<Point>> {
+    let other = neighbour.ordinal;
     let bytes = match (request.sized, request.scale, device.backend()) {
         (true, ..) => request.bytes,
         (_, Scale::Small, _) => SMALL,
@@ -93,10 +99,15 @@ pub(super) fn points(request: &Request, device: &DeviceInfo, other: u32) -> Resu
             _ => vec![CHAIN],
         };
         for footprint in footprints {
-            let point = latency::through(Place::Peer(other), footprint, request.scale, device)?;
-            let parameters = point.parameters.with("memory", End::Card(other).name());
-            points.push(Point { experiment: Link.name(), parameters, ..point });
+            points.push(latency::through(Place::Peer(other), footprint, request.scale, device)?);
         }
+    }
+    for kernel in ATOMICS.iter().filter(|kernel| neighbour.atomics && request.wants(kernel.name)) {
+        points.extend(atomics::through(Place::Peer(other), kernel.name, request, device)?);
+    }
+    for point in points.iter_mut().filter(|point| point.experiment != Link.name()) {
+        point.experiment = Link.name();
+        point.parameters = point.parameters.clone().with("memory", End::Card(other).name());
     }
     Ok(points)
 }
@@ -168,17 +179,34 @@ mod tests {
     #[test]
     fn the_next_card_is_the_next_accessible_one() {
         let cards = |accessible: [u32; 2]| {
-            [0, 1, 3].map(|ordinal| Neighbour { ordinal, accessible: accessible.contains(&ordinal) })
+            let card =
+                |ordinal| Neighbour { ordinal, accessible: accessible.contains(&ordinal), atomics: true };
+            [0, 1, 3].map(card)
         };
-        assert_eq!(next(2, &cards([0, 3])), Some(3));
-        assert_eq!(next(2, &cards([0, 1])), Some(0));
-        assert_eq!(next(2, &cards([9, 9])), None);
+        let next = |accessible| next(2, &cards(accessible)).map(|card| card.ordinal);
+        assert_eq!(next([0, 3]), Some(3));
+        assert_eq!(next([0, 1]), Some(0));
+        assert_eq!(next([9, 9]), None);
     }
 
     #[test]
     fn kernels_read_and_write_the_other_card() {
-        let points = points(&experiments::tests::request(), &h200(), 1).expect("it is a valid request");
+        let all = |atomics| {
+            let other = Neighbour { ordinal: 1, accessible: true, atomics };
+            points(&experiments::tests::request(), &h200(), other).expect("it is a valid request")
+        };
+        let points = all(false);
         assert_eq!(points.len(), 4 + OFFSETS.len() + STRIDES.len() + 1);
+        let with_atomics = all(true);
+        let of_atomics = &with_atomics[points.len()..];
+        assert_eq!(of_atomics.len(), 2 * 4);
+        assert!(
+            of_atomics
+                .iter()
+                .all(|point| point.experiment == "link" && point.buffers[0].place == Place::Peer(1))
+        );
+        // Old values stay on the card that asked for them.
+        assert_eq!(of_atomics[7].buffers[1].place, Place::Device);
         let places = |point: &Point| point.buffers.iter().map(|buffer| buffer.place).collect::<Vec<_>>();
         assert_eq!(places(&points[0]), [Place::Peer(1), Place::Device]);
         assert_eq!(places(&points[3]), [Place::Device, Place::Peer(1)]);
