@@ -54,7 +54,7 @@ pub use kept::{Hardware, Kept, Spread};
 pub use launch::{Modelled, ProfiledLaunch};
 pub use operations::{CYCLES, Measure, Operation, Operations};
 pub use origin::Origin;
-pub use parameters::{BytesMoved, Extent, Parameters, Precision, Swept};
+pub use parameters::{BytesMoved, Extent, Parameters, Precision, SIZES, Swept, shown};
 pub use run::{RUN_SCHEMA, Run};
 pub use sizes::Bytes;
 pub use times::{Load, Method, Times, Timing, median};

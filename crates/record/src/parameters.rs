@@ -107,13 +107,22 @@ impl Parameters {
     /// What tells a row from others of its kernel, but for the launch's shape: `stride 1, f32, 16 MiB`.
     pub fn label(&self) -> String {
         let swept = self.swept.iter().map(|swept| format!("{} {}", swept.name, swept.value));
-        let more = self.more.iter().map(|(name, value)| match value {
-            serde_json::Value::String(text) => format!("{name} {text}"),
-            value => format!("{name} {value}"),
-        });
+        let more = self.more.iter().map(|(name, value)| format!("{name} {}", shown(name, value)));
         let precision = self.precision.iter().map(ToString::to_string);
         let bytes = (self.bytes > 0).then(|| Bytes(self.bytes).to_string());
         swept.chain(more).chain(precision).chain(bytes).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The parameters that are sizes in bytes.
+pub const SIZES: [&str; 5] = ["bytes", "budget", "footprint", "in_flight", "page"];
+
+/// The value of a parameter as people write it: a size in its largest unit.
+pub fn shown(name: &str, value: &serde_json::Value) -> String {
+    match (value.as_str(), value.as_u64().filter(|_| SIZES.contains(&name))) {
+        (Some(text), _) => text.to_string(),
+        (None, Some(bytes)) => Bytes(bytes).to_string(),
+        (None, None) => value.to_string(),
     }
 }
 

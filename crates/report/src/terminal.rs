@@ -36,7 +36,7 @@ pub use self::{
     summary::{Written, summary},
 };
 
-pub(crate) use setting::{SIZES, values, varying};
+pub(crate) use setting::{values, varying};
 pub(crate) use style::Ink;
 
 #[cfg(test)]

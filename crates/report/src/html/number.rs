@@ -1,7 +1,6 @@
 //! Numbers and words as the page writes them: three significant digits or whole numbers, thousands apart.
 
-use crate::terminal::SIZES;
-use record::Bytes;
+use record::{Bytes, SIZES};
 
 /// A rate with three digits or more: `4,213`, `56.7`, `3.12`, `0.051`.
 pub(super) fn rate(value: f64) -> String {

@@ -1,9 +1,8 @@
 //! The parameters in which a lesson's rows differ, and the style of each series of a chart.
 
 use super::number::place;
-use crate::{matrix::Matrix, terminal::SIZES};
-use record::{Bytes, Language, Measure, Record};
-use serde_json::Value;
+use crate::matrix::Matrix;
+use record::{Bytes, Language, Measure, Record, shown};
 
 /// A curve or a bar's group: rows of one kernel that share all parameters but those that are drawn.
 #[derive(Clone, Debug)]
@@ -148,11 +147,7 @@ pub(super) fn text(row: &Record, name: &str) -> String {
         "bytes" => Bytes(parameters.bytes).to_string(),
         _ => match (&parameters.swept, parameters.more.get(name)) {
             (Some(swept), _) if swept.name == name => swept.value.to_string(),
-            (_, Some(Value::String(text))) => text.clone(),
-            (_, Some(value)) => match value.as_u64().filter(|_| SIZES.contains(&name)) {
-                Some(bytes) => Bytes(bytes).to_string(),
-                None => value.to_string(),
-            },
+            (_, Some(value)) => shown(name, value),
             _ => String::new(),
         },
     }

@@ -4,7 +4,7 @@ use super::{
     Shown,
     layout::{INVALID, hanging, wrapped},
     ratios::{EQUAL, Verdict},
-    setting::{labels, plain},
+    setting::labels,
     style::{Ink, Style},
 };
 use record::{Language, Record};
@@ -23,7 +23,11 @@ pub(super) fn notes(rows: &[&Record], shown: Shown) -> String {
         if !row.verified {
             let swept =
                 row.parameters.swept.as_ref().map(|swept| format!(", {} {}", swept.name, swept.value));
-            let more = row.parameters.more.iter().map(|(name, value)| format!(", {name} {}", plain(value)));
+            let more = row
+                .parameters
+                .more
+                .iter()
+                .map(|(name, value)| format!(", {name} {}", record::shown(name, value)));
             let which: String = swept.into_iter().chain(more).collect();
             let line = format!("{INVALID}: {} ({}{which}): {note}", row.kernel, row.language);
             let line = hanging(&line, width, 2).replace(INVALID, &style.paint(Ink::Wrong, INVALID));

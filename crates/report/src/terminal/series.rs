@@ -2,11 +2,11 @@
 
 use super::{
     plot::{Ceiling, Curve, Plot, Position},
-    setting::{BLOCK, named, shown, values, varying},
+    setting::{BLOCK, named, values, varying},
     style::Style,
     table::{common, unique},
 };
-use record::{Backend, Language, Measure, Record};
+use record::{Backend, Language, Measure, Record, shown};
 
 /// The most curves in a plot.
 const MOST: usize = 6;

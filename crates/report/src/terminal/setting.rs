@@ -1,8 +1,7 @@
 //! The parameters that an experiment's rows share, and those that differ.
 
 use super::{lessons::told, library::is_beside_library};
-use record::{Backend, Bytes, Language, Load, Measure, Operation, Record, Residence};
-use serde_json::Value;
+use record::{Backend, Bytes, Language, Load, Measure, Operation, Record, Residence, SIZES, shown};
 
 /// The line of conditions that all rows of an experiment share.
 pub(super) fn setting(rows: &[&Record]) -> String {
@@ -107,7 +106,7 @@ pub(crate) fn varying(rows: &[&Record]) -> Vec<String> {
     };
     let mut varying: Vec<String> = names
         .into_iter()
-        .filter(|name| differs(&described, &|row| row.parameters.more.get(*name).map(plain)))
+        .filter(|name| differs(&described, &|row| row.parameters.more.get(*name).map(ToString::to_string)))
         .cloned()
         .collect();
     if differs(&kernels, &|row| row.parameters.block.map(|block| block.to_string())) {
@@ -125,27 +124,10 @@ pub(crate) fn values(row: &Record, names: &[String]) -> Vec<String> {
     names.iter().map(value).collect()
 }
 
-/// The parameters that are sizes in bytes.
-pub(crate) const SIZES: [&str; 5] = ["bytes", "budget", "footprint", "in_flight", "page"];
-
-/// The value of a parameter: a size in its largest unit.
-pub(super) fn shown(name: &str, value: &Value) -> String {
-    let size = value.as_u64().filter(|_| SIZES.contains(&name));
-    size.map_or_else(|| plain(value), |bytes| Bytes(bytes).to_string())
-}
-
 /// A parameter and its value: a word or a shape speaks for itself, a number does not.
 pub(super) fn named(name: &str, value: &str) -> String {
     let number = value.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
     if number || SIZES.contains(&name) { format!("{name} {value}") } else { value.to_string() }
-}
-
-/// A value as people write it.
-pub(super) fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        value => value.to_string(),
-    }
 }
 
 /// The label of each row: its kernel, and the parameters in which the rows differ.
