@@ -81,8 +81,9 @@ fn cards_without_a_link_copy_by_way_of_the_host() {
 
 #[test]
 fn the_cards_of_a_run_make_one_matrix_and_one_table() {
-    let few = ["run", "link", "--bytes", "64KiB", "--device", "sim:h200x3"];
-    let Outcome { status, out, err } = outcome(coalesce(&few).env("COLUMNS", "80"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let few = ["run", "link", "--bytes", "64KiB", "--device", "sim:h200x3", "--out"];
+    let Outcome { status, out, err } = outcome(coalesce(&few).arg(folder.path()).env("COLUMNS", "80"));
     assert_eq!(status, Some(0), "{err}");
     let matrices: Vec<&str> = out.split("from \\ to").collect();
     assert_eq!(matrices.len(), 1 + 2, "one way and both ways: {out}");
@@ -107,6 +108,11 @@ fn the_cards_of_a_run_make_one_matrix_and_one_table() {
     let row = out.lines().find(|line| line.starts_with("stride_f32, memory next, stride 8")).expect("a row");
     assert_eq!(row.split("GB/s").nth(1).map(|figures| figures.split_whitespace().count()), Some(4), "{row}");
     assert!(out.contains("the cards are within 2% of each other"), "{out}");
+    let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");
+    for ways in ["one", "both"] {
+        let title = format!("over to and from, ways {ways}, 3 x NVIDIA H200, modelled");
+        assert!(page.contains(&title), "{title}");
+    }
 }
 
 #[test]

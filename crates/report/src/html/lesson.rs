@@ -156,17 +156,24 @@ impl Section<'_> {
         let Some(Picture::Matrix { to, from, .. }) = self.lesson.map(|lesson| lesson.picture) else {
             return Vec::new();
         };
-        let kind = |run: &RunRecords| (run.run.device.plain_name().to_string(), run.backend());
-        let mut kinds: Vec<(String, Backend)> = Vec::new();
-        for (_, run, _) in runs {
-            if !kinds.contains(&kind(run)) {
-                kinds.push(kind(run));
+        // Cards of one kind with different numbers; a number that comes again is of another machine or another time.
+        let mut groups: Vec<Vec<&(usize, &RunRecords, Vec<&Record>)>> = Vec::new();
+        for part in runs {
+            let (device, backend) = (&part.1.run.device, part.1.backend());
+            let joins = |group: &&mut Vec<&(usize, &RunRecords, Vec<&Record>)>| {
+                let of_kind = |run: &RunRecords| {
+                    run.run.device.plain_name() == device.plain_name() && run.backend() == backend
+                };
+                group.iter().all(|(_, run, _)| of_kind(run) && run.run.device.ordinal != device.ordinal)
+            };
+            match groups.iter_mut().find(joins) {
+                Some(group) => group.push(part),
+                None => groups.push(vec![part]),
             }
         }
         let mut figures = Vec::new();
-        for (name, backend) in kinds {
-            let alike: Vec<_> =
-                runs.iter().filter(|(_, run, _)| kind(run) == (name.clone(), backend)).collect();
+        for alike in groups {
+            let (name, backend) = (alike[0].1.run.device.plain_name(), alike[0].1.backend());
             let rows: Vec<&Record> = alike.iter().flat_map(|(.., rows)| rows.iter().copied()).collect();
             let (matrices, _) = matrices(&rows, [to, from]);
             let bounds = matrix::bounds(&matrices);
