@@ -75,8 +75,8 @@ pub enum Picture {
         /// The parameter of the rows.
         y: &'static str,
     },
-    /// Of what the driver moves from one end to another, a square of the ends, coloured by size; of several cards' runs one together. A bar for
-    /// each other row, as for [`Bars`](Self::Bars).
+    /// A matrix of the driver's copies by the ends of each, coloured by size, one for all cards of a machine. Other rows have bars, as for
+    /// [`Bars`](Self::Bars).
     Matrix {
         /// The parameter that names where a row goes to.
         to: &'static str,

@@ -1,12 +1,12 @@
 //! Rows that go from one end to another, as square matrices of their ends.
 
-use crate::terminal::{values, varying};
+use crate::terminal::{self, unique, values, varying};
 use record::{Bytes, Language, Measure, Record};
 
 /// Fewer ends than these are as well told by bars.
 const FEWEST: usize = 3;
 
-/// What the driver moves between any two ends, by one setting of the other parameters.
+/// The bandwidths between all ends, for one setting of the other parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix<'r> {
     /// The other parameters in which the matrices differ: `ways one`.
@@ -25,46 +25,39 @@ pub(crate) fn matrices<'r>(rows: &[&'r Record], [to, from]: [&str; 2]) -> (Vec<M
         row.language == Language::Driver && end(row, to).is_some() && end(row, from).is_some()
     };
     let (paired, others): (Vec<&Record>, Vec<&Record>) = rows.iter().copied().partition(is_paired);
-    let mut ends: Vec<String> = Vec::new();
-    for name in paired.iter().flat_map(|row| [end(row, from), end(row, to)]).flatten() {
-        if !ends.contains(&name) {
-            ends.push(name);
-        }
-    }
+    let ends = unique(paired.iter().flat_map(|row| [end(row, from), end(row, to)]).flatten());
     if ends.len() < FEWEST {
         return (Vec::new(), rows.to_vec());
     }
     let names: Vec<String> = varying(&paired).into_iter().filter(|name| name != to && name != from).collect();
     let of_one_size = paired.iter().all(|row| row.parameters.bytes == paired[0].parameters.bytes);
-    let mut matrices: Vec<Matrix<'r>> = Vec::new();
-    for row in paired {
+    let label = |row: &Record| {
         let size = (!of_one_size).then(|| Bytes(row.parameters.bytes).to_string());
         let told = names.iter().zip(values(row, &names)).map(|(name, value)| format!("{name} {value}"));
-        let label = told.chain(size).collect::<Vec<_>>().join(", ");
-        let place = |name| ends.iter().position(|known| Some(known) == end(row, name).as_ref());
-        let (Some(x), Some(y)) = (place(to), place(from)) else { continue };
-        let matrix = match matrices.iter().position(|matrix| matrix.label == label) {
-            Some(nth) => &mut matrices[nth],
-            None => {
-                matrices.push(Matrix { label, ends: ends.clone(), rows: Vec::new() });
-                matrices.last_mut().expect("it was just put there")
+        told.chain(size).collect::<Vec<_>>().join(", ")
+    };
+    let place = |row: &Record, name| ends.iter().position(|known| Some(known) == end(row, name).as_ref());
+    let matrix = |wanted: String| {
+        let mut rows: Vec<(usize, usize, &Record)> = Vec::new();
+        for row in paired.iter().copied().filter(|row| label(row) == wanted) {
+            let (Some(x), Some(y)) = (place(row, to), place(row, from)) else { continue };
+            match rows.iter_mut().find(|(of_x, of_y, _)| (*of_x, *of_y) == (x, y)) {
+                Some((.., known)) if known.verified && (!row.verified || figure(row) > figure(known)) => {
+                    *known = row;
+                }
+                Some(_) => {}
+                None => rows.push((x, y, row)),
             }
-        };
-        match matrix.rows.iter_mut().find(|(of_x, of_y, _)| (*of_x, *of_y) == (x, y)) {
-            Some((.., known)) if known.verified && (!row.verified || figure(row) > figure(known)) => {
-                *known = row;
-            }
-            Some(_) => {}
-            None => matrix.rows.push((x, y, row)),
         }
-    }
-    (matrices, others)
+        Matrix { label: wanted, ends: ends.clone(), rows }
+    };
+    (unique(paired.iter().map(|row| label(row))).into_iter().map(matrix).collect(), others)
 }
 
 /// The least and the greatest figure of matrices.
 pub(crate) fn bounds(matrices: &[Matrix<'_>]) -> [f64; 2] {
-    let figures = || matrices.iter().flat_map(|matrix| matrix.rows.iter().map(|(.., row)| figure(row)));
-    [figures().fold(f64::INFINITY, f64::min), figures().fold(0.0, f64::max)]
+    let rows = matrices.iter().flat_map(|matrix| &matrix.rows);
+    terminal::bounds(rows.map(|(.., row)| figure(row)))
 }
 
 /// A row's bandwidth; 0 if it has none.

@@ -36,8 +36,10 @@ pub use self::{
     summary::{Written, summary},
 };
 
+pub(crate) use figures::bounds;
 pub(crate) use setting::{values, varying};
 pub(crate) use style::Ink;
+pub(crate) use table::unique;
 
 #[cfg(test)]
 pub(crate) use setting::tests;

@@ -190,6 +190,12 @@ impl Experiment for Atomics {
     }
 }
 
+/// The numbers of counters of a quick run: some, and one per thread.
+fn few(counters: Counters, most: u32) -> impl Iterator<Item = u32> {
+    let some = if counters == Counters::Shared { FEW_SHARED } else { FEW_GLOBAL };
+    some.into_iter().filter(move |few| *few < most).chain([most])
+}
+
 /// The numbers of counters that a kernel is run on: powers of two up to one per thread.
 fn addresses(kernel: &Kernel, request: &Request, threads: u64, block: u32) -> Result<Vec<u32>> {
     let most = match kernel.counters {
@@ -198,10 +204,10 @@ fn addresses(kernel: &Kernel, request: &Request, threads: u64, block: u32) -> Re
     };
     let most = 1_u32 << most.ilog2();
     let Some(range) = &request.range else {
-        let few = if kernel.counters == Counters::Shared { &FEW_SHARED } else { &FEW_GLOBAL };
-        let all: Vec<u32> = (0..=most.trailing_zeros()).map(|power| 1 << power).collect();
-        let quick = request.scale != Scale::Full;
-        return Ok(all.into_iter().filter(|one| !quick || few.contains(one) || *one == most).collect());
+        return Ok(match request.scale {
+            Scale::Full => (0..=most.trailing_zeros()).map(|power| 1 << power).collect(),
+            _ => few(kernel.counters, most).collect(),
+        });
     };
     if let Some(odd) = range.values().iter().find(|addresses| !addresses.is_power_of_two()) {
         bail!(
@@ -229,9 +235,7 @@ pub(super) fn through(
     let shape = covering(threads, block, device)?;
     let kernels = KERNELS.iter().filter(|kernel| kernel.info.name == name);
     let of_kernel = |kernel: &'static Kernel| {
-        let most = 1_u32 << threads.ilog2();
-        let few = FEW_GLOBAL.into_iter().filter(move |few| *few < most).chain([most]);
-        few.map(move |addresses| {
+        few(kernel.counters, 1_u32 << threads.ilog2()).map(move |addresses| {
             let mut point = point(kernel, addresses, shape);
             point.buffers[0].place = place;
             point

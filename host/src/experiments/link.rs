@@ -164,7 +164,7 @@ fn notes(device: &DeviceInfo, neighbours: &[Neighbour]) -> Vec<String> {
     notes
 }
 
-/// What is to be said of atomic operations on the next card's memory.
+/// The note on atomic operations in the next card's memory, where one is due.
 fn note_on_atomics(device: &DeviceInfo, neighbours: &[Neighbour]) -> Option<String> {
     let next = kernels::next(device.ordinal, neighbours)?;
     if !next.atomics {

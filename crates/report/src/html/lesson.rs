@@ -15,12 +15,16 @@ use super::{
 use crate::{
     Lesson, Picture,
     matrix::{self, matrices},
+    terminal::bounds,
 };
 use maud::{Markup, html};
 use record::{Backend, Language, Measure, Record};
 
 /// More curves than this are drawn in charts of their own, a kernel in each.
 const CURVES: usize = 7;
+
+/// A run with its number, and its rows of one lesson.
+type Part<'a> = (usize, &'a RunRecords, Vec<&'a Record>);
 
 /// A lesson of the report: an experiment that has rows.
 pub(super) struct Section<'a> {
@@ -116,7 +120,7 @@ impl Section<'_> {
     }
 
     /// The runs that have rows of it, with their numbers.
-    pub(super) fn runs(&self) -> Vec<(usize, &RunRecords, Vec<&Record>)> {
+    pub(super) fn runs(&self) -> Vec<Part<'_>> {
         let runs = self.report.runs.iter().enumerate().map(|(nth, run)| {
             (nth, run, run.records.iter().filter(|row| row.experiment == self.name).collect())
         });
@@ -152,15 +156,15 @@ impl Section<'_> {
     }
 
     /// The matrices of ends, of all runs on cards of one kind together: each card has its own pairs.
-    pub(super) fn squares(&self, runs: &[(usize, &RunRecords, Vec<&Record>)]) -> Vec<Figure> {
+    pub(super) fn squares(&self, runs: &[Part<'_>]) -> Vec<Figure> {
         let Some(Picture::Matrix { to, from, .. }) = self.lesson.map(|lesson| lesson.picture) else {
             return Vec::new();
         };
         // Cards of one kind with different numbers; a number that comes again is of another machine or another time.
-        let mut groups: Vec<Vec<&(usize, &RunRecords, Vec<&Record>)>> = Vec::new();
+        let mut groups: Vec<Vec<&Part<'_>>> = Vec::new();
         for part in runs {
             let (device, backend) = (&part.1.run.device, part.1.backend());
-            let joins = |group: &&mut Vec<&(usize, &RunRecords, Vec<&Record>)>| {
+            let joins = |group: &&mut Vec<&Part<'_>>| {
                 let of_kind = |run: &RunRecords| {
                     run.run.device.plain_name() == device.plain_name() && run.backend() == backend
                 };
@@ -239,8 +243,8 @@ impl Section<'_> {
     ) -> Vec<Figure> {
         let [x, y] = over;
         let all = series::cells(rows, measure, x, y);
-        let figures = || all.iter().flat_map(|map| map.rows.iter().filter_map(|(.., row)| measure.of(row)));
-        let bounds = [figures().fold(f64::INFINITY, f64::min), figures().fold(0.0, f64::max)];
+        let rows = all.iter().flat_map(|map| &map.rows);
+        let bounds = bounds(rows.filter_map(|(.., row)| measure.of(row)));
         let figure = |(part, cells)| {
             let id = format!("map-{}-{nth}-{}{part}", self.name, measure_id(measure));
             let whose = self.report.whose(run);
@@ -264,9 +268,8 @@ impl Section<'_> {
         if all.iter().all(|series| series.points.len() < 2) {
             return Vec::new();
         }
-        let rates =
-            || all.iter().flat_map(|series| series.points.iter().filter_map(|(_, row)| measure.of(row)));
-        let bounds = [rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)];
+        let points = all.iter().flat_map(|series| &series.points);
+        let bounds = bounds(points.filter_map(|(_, row)| measure.of(row)));
         let mut parts: Vec<(String, Vec<series::Series<'_>>)> = Vec::new();
         if all.len() <= CURVES {
             parts.push((String::new(), all));

@@ -3,6 +3,11 @@
 use super::{layout::INVALID, table::unique};
 use record::{Backend, Measure, Record};
 
+/// The least and the greatest of figures: infinity and 0 where there are none.
+pub(crate) fn bounds(figures: impl Iterator<Item = f64>) -> [f64; 2] {
+    figures.fold([f64::INFINITY, 0.0], |[least, greatest], figure| [least.min(figure), greatest.max(figure)])
+}
+
 /// A column of figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Column {

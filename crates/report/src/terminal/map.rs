@@ -1,7 +1,7 @@
 //! A grid of figures over two parameters, each shaded by its size.
 
 use super::{
-    figures::{rate, short},
+    figures::{bounds, rate, short},
     layout::Table,
     series::{at, number},
     setting::{named, values, varying},
@@ -27,7 +27,7 @@ pub(super) fn map(rows: &[&Record], x: &str, y: &str, style: Style) -> Option<St
     let rows: Vec<&Record> = rows.iter().filter(placed).copied().collect();
     let names: Vec<String> = varying(&rows).into_iter().filter(|name| name != x && name != y).collect();
     let key = |row: &Record| (row.kernel.clone(), values(row, &names));
-    let bounds = bounds(&rows, measure);
+    let bounds = bounds(rows.iter().filter_map(|row| measure.of(row)));
     let mut grids = Vec::new();
     // Kernels that share no cell make one grid together.
     let cells = unique(rows.iter().map(|row| (at(row, x), at(row, y))));
@@ -98,12 +98,6 @@ fn figure(row: &Record, measure: Measure, bounds: [f64; 2], style: Style) -> Str
         Some(figure) => format!("{}{}", short(figure), shade(figure, bounds, style)),
         None => rate(row, measure),
     }
-}
-
-/// The least and the greatest figure.
-fn bounds(rows: &[&Record], measure: Measure) -> [f64; 2] {
-    let figures = || rows.iter().filter_map(|row| measure.of(row));
-    [figures().fold(f64::INFINITY, f64::min), figures().fold(0.0, f64::max)]
 }
 
 /// The values of a parameter, ascending, with their texts.

@@ -61,7 +61,7 @@ fn contestants<'r>(rows: &[&'r Record]) -> Vec<(&'r str, Option<Precision>)> {
 }
 
 /// The values, each once, in the order in which they come first.
-pub(super) fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+pub(crate) fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut unique = Vec::new();
     for value in values {
         if !unique.contains(&value) {

@@ -92,6 +92,12 @@ pub(super) fn points(request: &Request, device: &DeviceInfo, neighbour: Neighbou
             points.push(Point { parameters: point.parameters.with(swept, value), ..point });
         }
     }
+    // Points of other experiments, with the other card's memory.
+    let of_link = |point: Point| Point {
+        experiment: Link.name(),
+        parameters: point.parameters.with("memory", End::Card(other).name()),
+        ..point
+    };
     if request.wants(CHASE.name) {
         let footprints = match (request.scale, device.backend()) {
             (Scale::Small, _) => vec![SMALL],
@@ -99,15 +105,12 @@ pub(super) fn points(request: &Request, device: &DeviceInfo, neighbour: Neighbou
             _ => vec![CHAIN],
         };
         for footprint in footprints {
-            points.push(latency::through(Place::Peer(other), footprint, request.scale, device)?);
+            points.push(of_link(latency::through(Place::Peer(other), footprint, request.scale, device)?));
         }
     }
     for kernel in ATOMICS.iter().filter(|kernel| neighbour.atomics && request.wants(kernel.name)) {
-        points.extend(atomics::through(Place::Peer(other), kernel.name, request, device)?);
-    }
-    for point in points.iter_mut().filter(|point| point.experiment != Link.name()) {
-        point.experiment = Link.name();
-        point.parameters = point.parameters.clone().with("memory", End::Card(other).name());
+        let of_kernel = atomics::through(Place::Peer(other), kernel.name, request, device)?;
+        points.extend(of_kernel.into_iter().map(of_link));
     }
     Ok(points)
 }
