@@ -133,6 +133,16 @@ impl Frame {
         }
     }
 
+    /// Sets the undefined lanes of columns.
+    pub(super) fn define(&mut self, slots: impl Iterator<Item = Slot>, undefined: u32) {
+        slots.for_each(|slot| self.undefined[slot.cell as usize / 8] = undefined);
+    }
+
+    /// Returns true if all lanes of these columns are defined.
+    pub(super) fn are_defined(&self, mut slots: impl Iterator<Item = Slot>) -> bool {
+        slots.all(|slot| self.undefined[slot.cell as usize / 8] == 0)
+    }
+
     /// Fills the column of a special register.
     #[allow(clippy::too_many_arguments, reason = "all that a special register can depend on")]
     pub(super) fn special(

@@ -208,7 +208,7 @@ impl Program {
     /// # Errors
     /// Says why it cannot be compiled.
     pub fn compile_kernel(&self, kernel: &Kernel, block: [u32; 3]) -> Result<(), String> {
-        self.tiers.compile(self, Key { function: kernel.function, block, observes: true })
+        self.tiers.compile(self, Key { function: kernel.function, block, observes: true, tracks: false })
     }
 
     /// Returns the kernels that were to be compiled and could not, with the reasons.

@@ -154,7 +154,7 @@ impl<O: Observer> Runner<'_, O> {
         let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
         if !self.block.warps[index].has_begun {
             match self.code {
-                Some(code) if self.context.lanes(index as u32) == u32::MAX => {
+                Some(code) if code.starts() && self.context.lanes(index as u32) == u32::MAX => {
                     if self.start_compiled(code, index, turn_ends)? {
                         return Ok(Pause::Ended);
                     }

@@ -81,11 +81,15 @@ pub(super) fn execute<O: Observation + Send + Sync>(
     let workers = if observation.in_order() { 1 } else { context.launch.workers.max(1) };
     let workers = workers.min(usize::try_from(runs).unwrap_or(usize::MAX));
     let residents = context.launch.machine.resident_blocks.max(1).div_ceil(workers as u64);
-    // Compiled code reports issues and branches as sums, and does not track undefined registers.
-    let variant = (O::Observer::BATCHES && !O::Observer::REGISTERS).then(|| {
+    // Compiled code reports issues and branches as sums.
+    let variant = O::Observer::BATCHES.then(|| {
         let launch = context.launch;
-        let key =
-            Key { function: launch.kernel.function, block: launch.block, observes: O::Observer::ACCESSES };
+        let key = Key {
+            function: launch.kernel.function,
+            block: launch.block,
+            observes: O::Observer::ACCESSES,
+            tracks: O::Observer::REGISTERS,
+        };
         context.program.tiers.variant(context.program, key).map(|variant| (key, variant))
     });
     let office = Office {
@@ -334,6 +338,7 @@ impl<O: Observer> Runner<'_, O> {
         let mut first = 0;
         if std::mem::take(&mut self.block.is_fresh)
             && let Some(code) = self.code
+            && code.starts()
             && self.context.last_warp == u32::MAX
         {
             match self.whole_block(code)? {

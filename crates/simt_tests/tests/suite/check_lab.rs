@@ -6,7 +6,7 @@ use simt::cards::{BlockShape, Occupancy, find};
 use simt::check::{self, Check, Checks, Finding, Place, Positions, Shape, Watch};
 use simt::coalescing::ComputeCapability;
 use simt::count::{CounterObservation, L2State, LaunchShape};
-use simt::exec::{Launch, LaunchFailure, Machine, Program};
+use simt::exec::{Launch, LaunchFailure, Machine, Program, Tier};
 use simt::memory::{Kind, Memory};
 use simt::observe::Site;
 
@@ -57,6 +57,16 @@ impl Lab {
     pub(crate) fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
         self
+    }
+
+    pub(crate) fn tier(self, tier: Tier) -> Self {
+        self.program.set_tier(tier);
+        self
+    }
+
+    /// Says why kernels could not be compiled.
+    pub(crate) fn not_compiled(&self) -> Vec<(&str, String)> {
+        self.program.not_compiled()
     }
 
     /// Device memory with nothing in it.

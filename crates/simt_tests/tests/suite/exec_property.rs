@@ -407,6 +407,19 @@ pub(crate) fn against_threads(cases: u32, prepare: impl Fn(&Bench)) {
     });
 }
 
+/// Generates programs, as above, the last three of whose registers start with what is 4100 bytes behind each thread's first
+/// word of `out`, and gives their texts to the check, with the bytes of a thread's row.
+pub(crate) fn that_load(cases: u32, check: impl Fn(&str, u64)) {
+    generated(cases, 4, |_, text| {
+        let (start, rest) = text.split_once("mul.lo.u32 %r5,").expect("registers are set");
+        let (_, rest) = rest.split_once("mul.lo.u32 %r7, %r8, 50;").expect("registers are set");
+        let loads = [5, 6, 7]
+            .map(|register| format!("ld.global.u32 %r{register}, [%rd1+{}];\n", 4080 + 4 * register));
+        check(&format!("{start}{}{rest}", loads.concat()), ROW as u64 * 4);
+        Ok(())
+    });
+}
+
 #[test]
 fn warps_do_what_each_thread_would() {
     generated(300, 0, |program, text| {

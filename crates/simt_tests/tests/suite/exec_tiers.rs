@@ -1,8 +1,10 @@
 //! Compiled code against the interpreter: the same memory, the same counts, the same counters and the same faults.
 
+use crate::check_lab::{Lab, Value};
 use crate::exec_common::{Argument, Bench};
 use crate::exec_property;
 use simt::cards::{self, BlockShape, Occupancy};
+use simt::check::{Checks, Shape};
 use simt::count::{CounterObservation, L2State, LaunchShape};
 use simt::exec::{LaunchFailure, Tier, compiler};
 
@@ -202,6 +204,122 @@ fn generated_programs() {
         return;
     }
     exec_property::against_threads(24, |bench| bench.program.set_tier(Tier::Compiled));
+}
+
+/// What the checks find, with addresses counted from the first allocation, and the memory that is left behind.
+type Found = (Vec<String>, Vec<u8>);
+
+/// Launches a kernel under all checks with a memory of `bytes`, of which these ranges are initialised, and its further parameters.
+fn checked(
+    text: &str,
+    kernel: &str,
+    (shape, bytes, initialised): (Shape, u64, &[std::ops::Range<u64>]),
+    parameters: &dyn Fn(u64) -> Vec<Value>,
+    tier: Tier,
+) -> Found {
+    let lab = Lab::new(text, Checks::ALL).tier(tier);
+    let start = lab.empty(bytes);
+    for range in initialised {
+        let words =
+            (range.start / 4..range.end / 4).map(|word| (word as u32).wrapping_mul(0x9E37_79B1) >> 20);
+        let values: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+        lab.memory.write(start + range.start, &values).expect("it was just allocated");
+    }
+    let findings = lab.launch_shape(kernel, shape, 0, &parameters(start));
+    let failures = lab.not_compiled();
+    assert!(failures.is_empty(), "{kernel}: {failures:?}");
+    let mut left = vec![0; bytes as usize];
+    lab.memory.read(start, &mut left).expect("it was allocated");
+    (findings.iter().map(|finding| relative(&finding.to_string(), start)).collect(), left)
+}
+
+/// Returns a finding's text with its addresses in device memory counted from here.
+fn relative(text: &str, start: u64) -> String {
+    let mut words = text.split("0x");
+    let mut relative = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let digits = word.find(|sign: char| !sign.is_ascii_hexdigit()).unwrap_or(word.len());
+        let address = u64::from_str_radix(&word[..digits], 16).expect("a number");
+        let address = if address < start { address } else { address - start };
+        relative.push_str(&format!("{address:#x}{}", &word[digits..]));
+    }
+    relative
+}
+
+/// Asserts that both tiers find the same and leave the same behind; returns what they find.
+fn same_checked(
+    text: &str,
+    kernel: &str,
+    launch: (Shape, u64, &[std::ops::Range<u64>]),
+    parameters: &dyn Fn(u64) -> Vec<Value>,
+) -> Vec<String> {
+    let interpreted = checked(text, kernel, launch, parameters, Tier::Interpreted);
+    let compiled = checked(text, kernel, launch, parameters, Tier::Compiled);
+    assert_eq!(interpreted.0, compiled.0, "{kernel}\n{text}");
+    assert!(interpreted.1 == compiled.1, "{kernel}: memory differs\n{text}");
+    compiled.0
+}
+
+#[test]
+fn checks_find_what_they_find_in_the_interpreter() {
+    if !has_compiler() {
+        return;
+    }
+    let bytes = WORDS as u64 * 4;
+    let holes = [0..4096, 4160..4164, 4168..6000, 8192..bytes, bytes + 512..2 * bytes];
+    let whole = 0..2 * bytes;
+    for initialised in [std::slice::from_ref(&whole), &holes] {
+        for (kernel, step) in [
+            ("saxpy", 1_u32),
+            ("offset", 3),
+            ("stride", 5),
+            ("gather", 17),
+            ("reduction", 1),
+            ("divergent", 1),
+            ("histogram", 1),
+            ("transpose", 1),
+        ] {
+            let parameters = |x: u64| -> Vec<Value> {
+                vec![x.into(), (x + bytes).into(), 2.5f32.into(), step.into(), 1900_u64.into()]
+            };
+            let shape = Shape { grid: [8, 1, 1], block: [256, 1, 1] };
+            let found = same_checked(KERNELS, kernel, (shape, 2 * bytes, initialised), &parameters);
+            let reads = found.iter().any(|text| text.starts_with("Uninitialized __global__"));
+            // It computes with the threads' numbers alone.
+            let loads = kernel != "divergent";
+            assert_eq!(reads, loads && initialised.len() > 1, "{kernel}: {found:?}");
+        }
+        for block in [[256, 1, 1], [100, 1, 1], [16, 16, 1], [8, 8, 2]] {
+            for kernel in ["places", "tile", "signs", "guards", "vectors", "ends", "doubles", "bytes"] {
+                let parameters =
+                    |x: u64| -> Vec<Value> { vec![x.into(), (x + bytes).into(), 1000_u32.into()] };
+                let shape = Shape { grid: [3, 2, 1], block };
+                same_checked(SHAPES, kernel, (shape, 2 * bytes, initialised), &parameters);
+            }
+        }
+    }
+}
+
+#[test]
+fn generated_programs_that_read_what_is_undefined() {
+    if !has_compiler() {
+        return;
+    }
+    let threads = 64;
+    let undefined = std::cell::Cell::new(0);
+    exec_property::that_load(24, |text, row| {
+        // In some programs all is initialised, in others one thread's row in two to four is not.
+        let every = text.len() as u64 % 4 + 1;
+        let rows = (0..threads).filter(|thread| every == 1 || thread % every != 0);
+        let initialised: Vec<_> = rows.map(|thread| thread * row..(thread + 1) * row).collect();
+        let shape = Shape { grid: [1; 3], block: [threads as u32, 1, 1] };
+        let launch = (shape, threads * row, initialised.as_slice());
+        let found = same_checked(text, "k", launch, &|out| vec![out.into()]);
+        undefined.set(
+            undefined.get() + found.iter().filter(|text| text.starts_with("Uninitialized register")).count(),
+        );
+    });
+    assert!(undefined.get() > 10, "{} branches on undefined registers", undefined.get());
 }
 
 #[test]

@@ -12,7 +12,7 @@
 use super::super::frame::Frame;
 use super::super::run::{Runner, Stop, TURN};
 use super::super::step::{Action, Rare};
-use super::super::warp::{Activation, Fragment};
+use super::super::warp::Fragment;
 use super::code::Native;
 use super::context::stopped;
 use super::enter::Left;
@@ -147,14 +147,9 @@ impl<O: Observer> Runner<'_, O> {
                 Stand::Ready(pc) => (pc, Left::Barrier(pc)),
                 Stand::Waiting(pc) => (pc, Left::Barrier(pc + 1)),
             };
-            let mut frame = self.native.frames[if single { 0 } else { index }].take().expect("it is in use");
-            // Calls overwrite columns of special registers.
-            frame.forget_place();
-            let function = self.context.launch.kernel.function;
-            let entry = Activation { frame, function, depth: 0, lanes: u32::MAX };
-            let warp = &mut self.block.warps[index];
-            warp.begin(u32::MAX, pc, entry);
-            warp.left = left;
+            let frame = self.native.frames[if single { 0 } else { index }].take().expect("it is in use");
+            self.activate(index, pc, frame);
+            self.block.warps[index].left = left;
         }
         for (index, stand) in stands.iter().enumerate() {
             let Stand::Waiting(pc) = *stand else { continue };
@@ -169,9 +164,6 @@ impl<O: Observer> Runner<'_, O> {
             // It has been counted, and faults on no plain barrier.
             let _ = self.barrier(index, &mut fragment, rare, barrier, u32::MAX);
         }
-        if reason == stopped::TIRED {
-            self.expand(native, stopped_one, stop);
-            self.block.warps[stopped_one].left = Left::Tired;
-        }
+        self.expand_stopped(native, stopped_one, (reason, stop));
     }
 }

@@ -21,6 +21,8 @@ pub(in super::super) struct Key {
     pub(in super::super) block: [u32; 3],
     /// True if accesses are reported.
     pub(in super::super) observes: bool,
+    /// True if undefined registers are tracked.
+    pub(in super::super) tracks: bool,
 }
 
 /// A compiled kernel.
@@ -50,6 +52,8 @@ pub(in super::super) struct Tables {
     barriers: BTreeMap<u32, u32>,
     /// Columns of the frame alone that are 0 at the start.
     pub(super) zeroed: Vec<Slot>,
+    /// True if warps may start in code: no register that is tracked may be read before it is written.
+    starts: bool,
 }
 
 /// A block, as its counters are spread over its steps.
@@ -84,7 +88,15 @@ impl Prepared {
         let graph = Graph::new(program, function);
         let columns = Columns::new(function, kernel, key.block);
         let shapes = shapes::find(program, function, &graph, &columns);
-        let emitter = Emitter::new(program, &graph, &columns, &shapes, key.observes);
+        let is_wide = |slot: &Slot| slot.width == Width::Quad;
+        let wide = |pc: u32| {
+            let (sources, results) = (program.uses.sources(pc as usize), program.uses.results(pc as usize));
+            sources.iter().chain(results).any(is_wide)
+        };
+        if key.tracks && steps.clone().any(wide) {
+            return Err("it has registers of 128 bits, which code does not track".to_owned());
+        }
+        let emitter = Emitter::new(program, &graph, &columns, &shapes, key);
         let Emitted { text, accesses, guarded, exits, tallied } = emitter.function(&llvm.attributes());
         if let Ok(folder) = std::env::var("COALESCE_LLVM_DUMP") {
             // For those who work on this code.
@@ -123,6 +135,7 @@ impl Prepared {
             live,
             barriers: barriers.collect(),
             zeroed: zeroed.copied().collect(),
+            starts: !key.tracks || function.undefined_at_start.is_empty(),
         };
         Ok(Self { text, tables })
     }
@@ -171,6 +184,17 @@ impl Tables {
     #[inline(always)]
     pub(super) fn counters(&self) -> usize {
         2 * self.blocks.len() + self.guarded.len()
+    }
+
+    /// Returns true if warps may start in code.
+    #[inline(always)]
+    pub(in super::super) fn starts(&self) -> bool {
+        self.starts
+    }
+
+    /// Returns the registers that are live before a step at which code starts or stops.
+    pub(super) fn live_at(&self, pc: u32) -> impl Iterator<Item = Slot> {
+        self.live.get(&pc).into_iter().flatten().map(|(slot, _)| *slot)
     }
 
     /// Returns the first step.

@@ -32,6 +32,8 @@ pub(super) struct Shared {
     pub(super) tally_stride: u64,
     /// Order of the warp in the launch, by which tallies are limited.
     pub(super) order: u64,
+    /// Lanes in which the load that was reported last reads uninitialised bytes, if undefined registers are tracked.
+    pub(super) undefined: u32,
     /// Addresses of the lanes, for the observer and for gathers.
     pub(super) addresses: [u64; 32],
     /// The executor, whose type the callbacks know.
@@ -74,6 +76,7 @@ pub(super) mod at {
     pub(crate) const TALLIES: usize = offset_of!(Shared, tallies);
     pub(crate) const TALLY_STRIDE: usize = offset_of!(Shared, tally_stride);
     pub(crate) const ORDER: usize = offset_of!(Shared, order);
+    pub(crate) const UNDEFINED: usize = offset_of!(Shared, undefined);
     pub(crate) const ADDRESSES: usize = offset_of!(Shared, addresses);
     pub(crate) const MEMORY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, memory);
     pub(crate) const RARE: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, rare);
@@ -97,4 +100,6 @@ pub(super) mod stopped {
     pub(crate) const TIRED: u32 = 3;
     /// The interpreter executes the step, which follows a block.
     pub(crate) const BETWEEN: u32 = 4;
+    /// A load has read uninitialised bytes, which the interpreter tracks from the step behind it on.
+    pub(crate) const UNDEFINED: u32 = 5;
 }

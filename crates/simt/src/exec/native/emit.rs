@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use super::super::program::Program;
 use super::super::special::Special;
 use super::super::step::{Action, Rare};
+use super::code::Key;
 use super::context::{at, stopped};
 use super::graph::{End, Graph};
 use super::shapes::{Columns, Shape, Shapes, Step};
@@ -29,6 +30,8 @@ pub(super) struct Emitter<'a> {
     pub(super) shapes: &'a Shapes,
     /// Reports accesses.
     pub(super) observes: bool,
+    /// Leaves to the interpreter behind loads of uninitialised bytes.
+    tracks: bool,
     prologue: String,
     pub(super) body: String,
     names: u32,
@@ -52,14 +55,15 @@ impl<'a> Emitter<'a> {
         graph: &'a Graph,
         columns: &'a Columns,
         shapes: &'a Shapes,
-        observes: bool,
+        key: Key,
     ) -> Self {
         Self {
             program,
             graph,
             columns,
             shapes,
-            observes,
+            observes: key.observes,
+            tracks: key.tracks,
             prologue: String::new(),
             body: String::new(),
             names: 0,
@@ -398,6 +402,16 @@ impl<'a> Emitter<'a> {
         if let Some(skip) = skip {
             self.emit(format!("br label %{skip}"));
             self.begin(&skip);
+        }
+        let is_load =
+            matches!(step.action, Action::Memory(_)) && !program.uses.results(pc as usize).is_empty();
+        if self.tracks && is_load {
+            let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::UNDEFINED));
+            let lanes = self.let_(format!("load i32, ptr {place}"));
+            let ok = self.let_(format!("icmp eq i32 {lanes}, 0"));
+            let (go, leave) = (self.label(), self.exit(pc + 1, stopped::UNDEFINED));
+            self.likely(&ok, &go, &leave);
+            self.begin(&go);
         }
     }
 

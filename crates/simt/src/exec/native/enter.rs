@@ -107,6 +107,7 @@ impl Default for State {
                 tallies: 0,
                 tally_stride: 0,
                 order: 0,
+                undefined: 0,
                 addresses: [0; 32],
                 runner: std::ptr::null_mut(),
                 callbacks,
@@ -142,26 +143,20 @@ impl<O: Observer> Runner<'_, O> {
         // SAFETY: the frame is this function's own.
         let (reason, pc) =
             unsafe { self.call_compiled(native, index, &mut frame, native.start(), turn_ends) };
-        // Calls overwrite columns of special registers.
-        frame.forget_place();
-        let lanes = u32::MAX;
         if reason == stopped::ENDED {
+            frame.forget_place();
             self.pools.give_back(function, frame);
             self.block.warps[index].end_whole();
             self.end(index);
             self.check_barriers(index, pc);
             return Ok(true);
         }
-        let entry = Activation { frame, function, depth: 0, lanes };
-        self.block.warps[index].begin(lanes, pc, entry);
+        self.activate(index, pc, frame);
         if reason == stopped::FAULT {
             return Err(self.compiled_fault(index, pc));
         }
         self.block.warps[index].left = Left::At(pc);
-        if reason == stopped::TIRED {
-            self.expand(native, index, pc);
-            self.block.warps[index].left = Left::Tired;
-        }
+        self.expand_stopped(native, index, (reason, pc));
         Ok(false)
     }
 
@@ -198,11 +193,13 @@ impl<O: Observer> Runner<'_, O> {
             self.expand(native, index, pc);
         }
         let Some(entry) = entry else { return Ok(After::Interpret) };
+        let frame = &mut self.block.warps[index].activation(0).frame;
+        let is_defined = !O::REGISTERS || frame.are_defined(native.live_at(fragment.pc));
         // SAFETY: the frame is one of the kernel.
-        if !trusted && !unsafe { native.agrees(cells, fragment.pc) } {
+        if !trusted && !(is_defined && unsafe { native.agrees(cells, fragment.pc) }) {
             return Ok(After::Interpret);
         }
-        let frame: *mut Frame = &mut self.block.warps[index].activation(0).frame;
+        let frame: *mut Frame = frame;
         self.prepare_compiled(native);
         let before = self.counts.warp_instructions;
         // SAFETY: the frame is the warp's, which no other code uses while it runs.
@@ -221,9 +218,12 @@ impl<O: Observer> Runner<'_, O> {
             }
             stopped::FAULT => Err(self.compiled_fault(index, pc)),
             stopped::TIRED => {
-                self.block.warps[index].left = Left::At(pc);
                 self.expand(native, index, pc);
                 Ok(After::Tired)
+            }
+            stopped::UNDEFINED => {
+                self.expand_stopped(native, index, (reason, pc));
+                Ok(After::Interpret)
             }
             _ => {
                 self.block.warps[index].left = Left::At(pc);
@@ -309,8 +309,12 @@ impl<O: Observer> Runner<'_, O> {
             self.counts.warp_instructions = (*shared).instructions;
             (reason, (*shared).pc)
         };
-        if matches!(reason, stopped::LEFT | stopped::FAULT) {
-            self.settle_block(native, pc, reason == stopped::FAULT);
+        match reason {
+            stopped::LEFT => self.settle_block(native, pc, false),
+            stopped::FAULT => self.settle_block(native, pc, true),
+            // The load is executed, and may be the last step of its block.
+            stopped::UNDEFINED => self.settle_block(native, pc - 1, true),
+            _ => {}
         }
         (reason, pc)
     }
@@ -386,6 +390,38 @@ impl<O: Observer> Runner<'_, O> {
         frame.place(code, context, block, index as u32);
         // SAFETY: the frame is one of the kernel.
         unsafe { native.expand(frame.cells(), pc) };
+        if O::REGISTERS {
+            frame.define(native.live_at(pc), 0);
+        }
+    }
+
+    /// Gives a warp that code has started the activation in which the interpreter goes on before a step.
+    pub(super) fn activate(&mut self, index: usize, pc: u32, mut frame: Frame) {
+        // Calls overwrite columns of special registers.
+        frame.forget_place();
+        let function = self.context.launch.kernel.function;
+        if O::REGISTERS {
+            frame.track(self.context.program.function(function).expect("kernels have code"));
+        }
+        let lanes = u32::MAX;
+        self.block.warps[index].begin(lanes, pc, Activation { frame, function, depth: 0, lanes });
+    }
+
+    /// Makes a warp's frame ready for the interpreter where code has stopped for a reason that asks for it at once.
+    pub(super) fn expand_stopped(&mut self, native: &Native, index: usize, (reason, pc): (u32, u32)) {
+        match reason {
+            stopped::TIRED => {
+                self.expand(native, index, pc);
+                self.block.warps[index].left = Left::Tired;
+            }
+            stopped::UNDEFINED => {
+                self.expand(native, index, pc);
+                let loaded = self.context.program.uses.results(pc as usize - 1);
+                let undefined = std::mem::take(&mut self.native.shared.undefined);
+                self.block.warps[index].activation(0).frame.define(loaded.iter().copied(), undefined);
+            }
+            _ => {}
+        }
     }
 
     #[cold]
@@ -394,8 +430,9 @@ impl<O: Observer> Runner<'_, O> {
         self.fault(index, pc, fault.lane, fault.kind)
     }
 
-    /// Executes a memory instruction for compiled code.
-    fn memory_for_code(&mut self, cells: *mut Cell, pc: u32, mask: u32, warp: u32) -> u32 {
+    /// Executes a memory instruction for compiled code. Returns the lanes in which it loads uninitialised bytes; None after a
+    /// fault.
+    fn memory_for_code(&mut self, cells: *mut Cell, pc: u32, mask: u32, warp: u32) -> Option<u32> {
         let program = self.context.program;
         let Action::Memory(number) = program.steps[pc as usize].action else {
             unreachable!("code passes memory instructions")
@@ -415,6 +452,7 @@ impl<O: Observer> Runner<'_, O> {
         };
         // SAFETY: the frame is of the function for which the instruction was decoded.
         let outcome = unsafe { instruction.execute(cells, mask, &mut environment) };
+        let undefined = environment.undefined;
         match outcome {
             Ok(_) => {
                 if let Some(native) = self.code
@@ -424,11 +462,12 @@ impl<O: Observer> Runner<'_, O> {
                 {
                     self.native.bounds[number] = bounds;
                 }
-                0
+                // Those that load nothing may leave lanes of an earlier access behind.
+                Some(if program.uses.results(pc as usize).is_empty() { 0 } else { undefined })
             }
             Err(fault) => {
                 self.native.fault = Some(fault);
-                1
+                None
             }
         }
     }
@@ -478,7 +517,11 @@ unsafe extern "C" fn memory<O: Observer>(shared: *mut Shared, cells: *mut Cell, 
     // SAFETY: `run_compiled` has set the runner, and waits for code to return.
     unsafe {
         let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        runner.memory_for_code(cells, pc, mask, (*shared).warp)
+        let outcome = runner.memory_for_code(cells, pc, mask, (*shared).warp);
+        if O::REGISTERS {
+            (*shared).undefined = outcome.unwrap_or(0);
+        }
+        u32::from(outcome.is_none())
     }
 }
 
@@ -499,6 +542,9 @@ unsafe extern "C" fn steady<O: Observer>(shared: *mut Shared, number: u32, base:
         access.step = step;
         let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
         runner.observer.steady_access(at, access);
+        if O::REGISTERS {
+            (*shared).undefined = runner.observer.undefined_lanes();
+        }
     }
 }
 
@@ -518,6 +564,9 @@ unsafe extern "C" fn rows<O: Observer>(
         access.step = step;
         let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
         runner.observer.rows_access(at, access, Rows { log, pitch });
+        if O::REGISTERS {
+            (*shared).undefined = runner.observer.undefined_lanes();
+        }
     }
 }
 
@@ -528,5 +577,8 @@ unsafe extern "C" fn any<O: Observer>(shared: *mut Shared, number: u32) {
         let (site, access) = runner.native.reports.get_unchecked(number as usize);
         let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
         runner.observer.access(at, &access.with(&(*shared).addresses));
+        if O::REGISTERS {
+            (*shared).undefined = runner.observer.undefined_lanes();
+        }
     }
 }
