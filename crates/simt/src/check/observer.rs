@@ -124,25 +124,31 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
     }
 
     fn block(&mut self, block: u64) -> &mut Block {
+        let place = self.place_of(block);
+        &mut self.blocks[place].1
+    }
+
+    /// Returns a block's place among those that have begun.
+    fn place_of(&mut self, block: u64) -> usize {
         let known = self.blocks.iter().position(|(number, _)| *number == block);
-        let known = known.unwrap_or_else(|| {
-            let begun = Block {
-                clocks: Clocks::new(block, self.shape.threads()),
-                races: self.races.begin_block(),
-                written: Written::default(),
-            };
-            self.blocks.push((block, Box::new(begun)));
-            self.blocks.len() - 1
-        });
-        &mut self.blocks[known].1
+        known.unwrap_or_else(|| self.begin(block))
+    }
+
+    #[cold]
+    fn begin(&mut self, block: u64) -> usize {
+        let begun = Block {
+            clocks: Clocks::new(block, self.shape.threads()),
+            races: self.races.begin_block(),
+            written: Written::default(),
+        };
+        self.blocks.push((block, Box::new(begun)));
+        self.blocks.len() - 1
     }
 
     /// Calls `check` with the launch's races and the block.
     fn race(&mut self, at: At, check: impl FnOnce(&mut Races, &mut Block)) {
-        self.block(at.block);
-        let mut races = mem::take(&mut self.races);
-        check(&mut races, self.block(at.block));
-        self.races = races;
+        let place = self.place_of(at.block);
+        check(&mut self.races, &mut self.blocks[place].1);
     }
 
     /// Observes an access whose lanes are evenly spaced, within rows if there are such.
@@ -277,7 +283,11 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Observer for CheckObserver<'_,
 
     fn barrier(&mut self, at: At, _: u32, warps: u64) {
         if self.checks.racecheck {
-            self.block(at.block).clocks.barrier(warps);
+            let block = self.block(at.block);
+            block.clocks.barrier(warps);
+            if warps == u64::MAX {
+                block.races.pass_barrier();
+            }
         }
     }
 

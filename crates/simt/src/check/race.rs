@@ -46,6 +46,7 @@ mod hazards;
 mod history;
 mod known;
 mod order;
+mod pages;
 
 use std::collections::HashMap;
 
@@ -79,6 +80,13 @@ pub(super) struct BlockRaces {
     /// What lanes of a warp released to other lanes of it, by (word is global, word, warp).
     between_lanes: HashMap<(bool, u64, u32), Row>,
     seen: Vec<u32>,
+}
+
+impl BlockRaces {
+    /// Takes note that a barrier of the whole block is complete.
+    pub(super) fn pass_barrier(&mut self) {
+        self.shared.pass_barrier();
+    }
 }
 
 impl Races {

@@ -17,8 +17,19 @@
 //!
 //! An access to a run is compared and added once. It has to be certain that none of its lanes races; else the line is kept
 //! word by word, and each lane is looked at.
+//!
+//! # Pages that are only read
+//!
+//! Reads do not race with each other, so the history of a page matters only once something is written there. Until then
+//! the page keeps a list of its [`Read`]s, 16 bytes each, which are added to the history of its words when the first write
+//! comes, in their order. A kernel's input is mostly never written, and its list is dropped with the launch.
+//!
+//! A barrier of the whole block orders all accesses to its shared memory before it ahead of all after it. So the list of a
+//! page that was only read since the last such barrier is dropped at the next one: a later write cannot race with these. For
+//! example, a product writes a tile, waits, reads it 32 times a thread, waits again, and writes the next tile: the reads
+//! are listed and dropped, and only the writes reach the history.
 
-use std::collections::HashMap;
+use super::pages::Pages;
 
 /// The access reads.
 pub(super) const READ: u8 = 1;
@@ -63,9 +74,6 @@ const LINE: u64 = 32;
 /// Lines per page.
 const PAGE: u64 = 128;
 
-/// Pages found last, by the lowest bits of their numbers.
-const RECENT: usize = 256;
-
 /// Neighbouring words of one line, and which lanes access each: of word `from + k` the lanes of the first word, moved up by
 /// `k >> log`. So one mark stands for all words of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,11 +111,57 @@ impl Run {
 /// The access history of one memory, by word number: the address divided by four.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    pages: HashMap<u64, usize>,
-    /// Pages of [`PAGE`] lines each.
-    lines: Vec<Box<[Line]>>,
-    /// Numbers of pages, plus 1, and their places in `lines`; empty before the first.
-    recent: Box<[(u64, usize)]>,
+    pages: Pages<Page>,
+    /// What the reads of the pages' lists are stamped with.
+    stamps: Vec<Stamp>,
+    /// Reads in the pages' lists since all were last added.
+    listed: usize,
+    details: Details,
+}
+
+/// The history of [`PAGE`] lines.
+#[derive(Debug, Default)]
+struct Page {
+    /// Empty until an access is added.
+    lines: Vec<Line>,
+    /// Reads that have not been added.
+    reads: Vec<Read>,
+    /// True if reads have to be added at once, since something was written.
+    is_written: bool,
+}
+
+/// A plain read of a run of words by one warp, to be added.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    /// Place in [`History::stamps`].
+    stamp: u32,
+    /// Lanes that read the first word.
+    lanes: u32,
+    /// First word in its page.
+    word: u16,
+    /// Words, all of one line.
+    words: u8,
+    /// As in [`Run::log`].
+    log: u8,
+}
+
+/// What the words of one read have in common.
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    /// Without lanes.
+    mark: Mark,
+    settled: u32,
+}
+
+/// Reads that are kept in lists at most: a quarter of a gigabyte.
+const MOST_READS: usize = 1 << 24;
+
+/// Stamps that are kept at most.
+const MOST_STAMPS: usize = 1 << 22;
+
+/// What lines refer to.
+#[derive(Debug, Default)]
+struct Details {
     /// The words of lines that are kept word by word, [`LINE`] for each.
     words: Vec<Word>,
     more: More,
@@ -123,7 +177,7 @@ enum Line {
     Untouched,
     Run(Run, Word),
     Runs([(Run, Word); 2]),
-    /// Place in [`History::words`], in lines.
+    /// Place in [`Details::words`], in lines.
     Words(u32),
 }
 
@@ -131,30 +185,14 @@ enum Line {
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     mark: Mark,
-    /// Index of the further marks in [`History::more`], plus 1; 0 if there are none.
+    /// Index of the further marks in [`Details::more`], plus 1, with [`WRITES`] if one of them may write; 0 if there are none.
     more: u32,
 }
 
-impl History {
-    fn page(&mut self, line: u64) -> usize {
-        let number = line / PAGE;
-        let place = number as usize % RECENT;
-        if let Some(&(found, page)) = self.recent.get(place)
-            && found == number + 1
-        {
-            return page;
-        }
-        let page = *self.pages.entry(number).or_insert_with(|| {
-            self.lines.push(vec![Line::default(); PAGE as usize].into());
-            self.lines.len() - 1
-        });
-        if self.recent.is_empty() {
-            self.recent = vec![(0, 0); RECENT].into();
-        }
-        self.recent[place] = (number + 1, page);
-        page
-    }
+/// A bit beside an index of further marks.
+const WRITES: u32 = 1 << 31;
 
+impl History {
     /// Adds an access to a run of the line of this word, whose mark is that of the run's first word, if it is certain that it
     /// races with none before: `is_ordered` tells so of an earlier access that conflicts with a later one. Returns false, and
     /// adds nothing, if it is not.
@@ -166,59 +204,154 @@ impl History {
         settled: u32,
         is_ordered: impl Fn(&Mark, &Mark) -> bool,
     ) -> bool {
-        let is_certain = |word: &Word, more: &More, mark: &Mark| {
-            let with = |before: &Mark| !before.conflicts(mark) || is_ordered(before, mark);
-            with(&word.mark) && word.further(more).iter().all(with)
-        };
-        let page = self.page(word / LINE);
-        let line = &mut self.lines[page][(word / LINE % PAGE) as usize];
-        let known = match line {
-            Line::Untouched => {
-                *line = Line::Run(run, Word { mark, more: 0 });
-                return true;
+        let page = self.pages.at(word / (PAGE * LINE));
+        if mark.kind == READ && !page.is_written {
+            let stamp = Stamp { mark: Mark { lanes: 0, ..mark }, settled };
+            let is_last = |last: &Stamp| last.mark == stamp.mark && last.settled == settled;
+            if !self.stamps.last().is_some_and(is_last) {
+                self.stamps.push(stamp);
             }
-            Line::Run(other, word) if *other == run => Some(word),
-            Line::Run(other, word) if other.is_apart_from(run) => {
-                *line = Line::Runs([(*other, *word), (run, Word { mark, more: 0 })]);
-                return true;
+            let (stamp, word) = (self.stamps.len() as u32 - 1, (word % (PAGE * LINE)) as u16);
+            page.reads.push(Read { stamp, lanes: mark.lanes, word, words: run.words() as u8, log: run.log });
+            self.listed += 1;
+            if self.stamps.len() == MOST_STAMPS || self.listed == MOST_READS {
+                self.add_all_reads();
             }
-            Line::Runs(runs) => runs.iter_mut().find(|(other, _)| *other == run).map(|(_, word)| word),
-            Line::Run(..) | Line::Words(_) => None,
-        };
-        if let Some(word) = known {
-            let is_certain = is_certain(word, &self.more, &mark);
-            if is_certain {
-                word.add(&mut self.more, mark, settled);
-            }
-            return is_certain;
+            return true;
         }
-        let number = Self::by_words(line, &mut self.words, &mut self.more);
-        let of_line = number as usize * LINE as usize;
-        let words = &mut self.words[of_line + usize::from(run.from)..of_line + usize::from(run.to)];
-        let of = |nth: usize| Mark { lanes: mark.lanes << (nth >> run.log), ..mark };
-        if !words.iter().enumerate().all(|(nth, word)| is_certain(word, &self.more, &of(nth))) {
-            return false;
+        page.add_reads(&self.stamps, &mut self.details);
+        page.is_written |= mark.kind != READ;
+        page.line(word).add_run(&mut self.details, run, mark, settled, is_ordered)
+    }
+
+    /// Adds the reads of all pages, and forgets their stamps.
+    #[cold]
+    fn add_all_reads(&mut self) {
+        for page in self.pages.iter_mut() {
+            page.add_reads(&self.stamps, &mut self.details);
         }
-        for (nth, word) in words.iter_mut().enumerate() {
-            word.add(&mut self.more, of(nth), settled);
+        self.stamps.clear();
+        self.listed = 0;
+    }
+
+    /// Takes note that all accesses so far happen before all further ones.
+    pub(super) fn pass_barrier(&mut self) {
+        for page in self.pages.iter_mut() {
+            page.reads.clear();
+            page.is_written = false;
         }
-        true
+        self.stamps.clear();
+        self.listed = 0;
     }
 
     /// Forgets all accesses, and keeps the memory for further ones.
     pub(super) fn forget_all(&mut self) {
-        self.lines.iter_mut().for_each(|page| page.fill(Line::Untouched));
-        self.words.clear();
-        self.more.clear();
+        self.pass_barrier();
+        self.pages.iter_mut().for_each(|page| page.lines.fill(Line::Untouched));
+        self.details.words.clear();
+        self.details.more.clear();
     }
 
-    /// Keeps a line word by word. Returns its place in `words`.
-    fn by_words(line: &mut Line, words: &mut Vec<Word>, more: &mut More) -> u32 {
-        let runs = match line {
-            Line::Words(number) => return *number,
-            Line::Run(run, word) => &[(*run, *word)][..],
-            Line::Runs(runs) => &runs[..],
-            Line::Untouched => &[],
+    /// Returns a word's history in a line that is kept word by word.
+    fn word(&mut self, word: u64) -> (&mut Page, usize, &mut Details) {
+        let page = self.pages.at(word / (PAGE * LINE));
+        page.add_reads(&self.stamps, &mut self.details);
+        let number = page.line(word).by_words(&mut self.details);
+        (page, number as usize * LINE as usize + (word % LINE) as usize, &mut self.details)
+    }
+
+    /// Returns the accesses kept for a word.
+    pub(super) fn marks(&mut self, word: u64) -> impl Iterator<Item = &Mark> {
+        let (_, place, Details { words, more }) = self.word(word);
+        words[place].marks(more)
+    }
+
+    /// Adds an access. `settled` is [`Clocks::settled`](super::Clocks::settled) of its warp.
+    pub(super) fn add(&mut self, word: u64, mark: Mark, settled: u32) {
+        let (page, place, Details { words, more }) = self.word(word);
+        page.is_written |= mark.kind != READ;
+        words[place].add(more, mark, settled);
+    }
+}
+
+impl Page {
+    /// Returns the line of a word of the page.
+    fn line(&mut self, word: u64) -> &mut Line {
+        if self.lines.is_empty() {
+            self.lines.resize(PAGE as usize, Line::default());
+        }
+        &mut self.lines[(word / LINE % PAGE) as usize]
+    }
+
+    /// Adds the reads of the list.
+    fn add_reads(&mut self, stamps: &[Stamp], details: &mut Details) {
+        if self.reads.is_empty() {
+            return;
+        }
+        for Read { stamp, lanes, word, words, log } in std::mem::take(&mut self.reads) {
+            let Stamp { mark, settled } = stamps[stamp as usize];
+            let run = Run::from(word.into(), words.into(), log);
+            // What was written before happens before them: the page had been written when they were listed otherwise.
+            let is_ordered = |_: &Mark, _: &Mark| true;
+            self.line(word.into()).add_run(details, run, Mark { lanes, ..mark }, settled, is_ordered);
+        }
+    }
+}
+
+impl Line {
+    /// Adds an access, as [`History::add_run`] does.
+    fn add_run(
+        &mut self,
+        details: &mut Details,
+        run: Run,
+        mark: Mark,
+        settled: u32,
+        is_ordered: impl Fn(&Mark, &Mark) -> bool,
+    ) -> bool {
+        let is_certain = |word: &Word, more: &More, mark: &Mark| {
+            let with = |before: &Mark| !before.conflicts(mark) || is_ordered(before, mark);
+            with(&word.mark) && word.further_against(mark, more).iter().all(with)
+        };
+        let known = match self {
+            Self::Untouched => {
+                *self = Self::Run(run, Word { mark, more: 0 });
+                return true;
+            }
+            Self::Run(other, word) if *other == run => Some(word),
+            Self::Run(other, word) if other.is_apart_from(run) => {
+                *self = Self::Runs([(*other, *word), (run, Word { mark, more: 0 })]);
+                return true;
+            }
+            Self::Runs(runs) => runs.iter_mut().find(|(other, _)| *other == run).map(|(_, word)| word),
+            Self::Run(..) | Self::Words(_) => None,
+        };
+        if let Some(word) = known {
+            let is_certain = is_certain(word, &details.more, &mark);
+            if is_certain {
+                word.add(&mut details.more, mark, settled);
+            }
+            return is_certain;
+        }
+        let of_line = self.by_words(details) as usize * LINE as usize;
+        let Details { words, more } = details;
+        let words = &mut words[of_line + usize::from(run.from)..of_line + usize::from(run.to)];
+        let of = |nth: usize| Mark { lanes: mark.lanes << (nth >> run.log), ..mark };
+        if !words.iter().enumerate().all(|(nth, word)| is_certain(word, more, &of(nth))) {
+            return false;
+        }
+        for (nth, word) in words.iter_mut().enumerate() {
+            word.add(more, of(nth), settled);
+        }
+        true
+    }
+
+    /// Keeps the line word by word. Returns its place in the words.
+    fn by_words(&mut self, Details { words, more }: &mut Details) -> u32 {
+        let runs = match self {
+            Self::Words(number) => return *number,
+            Self::Run(run, word) => &[(*run, *word)][..],
+            Self::Runs(runs) => &runs[..],
+            Self::Untouched => &[],
         };
         let first_of_line = words.len();
         words.resize(first_of_line + LINE as usize, Word::default());
@@ -229,37 +362,22 @@ impl History {
             }
         }
         let number = (first_of_line / LINE as usize) as u32;
-        *line = Line::Words(number);
+        *self = Self::Words(number);
         number
-    }
-
-    /// Returns a word's history in a line that is kept word by word.
-    fn word(&mut self, word: u64) -> (&mut Word, &mut More) {
-        let page = self.page(word / LINE);
-        let line = &mut self.lines[page][(word / LINE % PAGE) as usize];
-        let number = Self::by_words(line, &mut self.words, &mut self.more);
-        (&mut self.words[number as usize * LINE as usize + (word % LINE) as usize], &mut self.more)
-    }
-
-    /// Returns the accesses kept for a word.
-    pub(super) fn marks(&mut self, word: u64) -> impl Iterator<Item = &Mark> {
-        let (word, more) = self.word(word);
-        word.marks(more)
-    }
-
-    /// Adds an access. `settled` is [`Clocks::settled`](super::Clocks::settled) of its warp.
-    pub(super) fn add(&mut self, word: u64, mark: Mark, settled: u32) {
-        let (word, more) = self.word(word);
-        word.add(more, mark, settled);
     }
 }
 
 impl Word {
     fn further<'h>(&self, more: &'h More) -> &'h [Mark] {
-        match self.more {
+        match self.more & !WRITES {
             0 => &[],
             place => &more[place as usize - 1],
         }
+    }
+
+    /// Returns the further marks, if one may conflict with this one.
+    fn further_against<'h>(&self, mark: &Mark, more: &'h More) -> &'h [Mark] {
+        if mark.kind & WRITE == 0 && self.more & WRITES == 0 { &[] } else { self.further(more) }
     }
 
     fn marks<'h>(&'h self, more: &'h More) -> impl Iterator<Item = &'h Mark> {
@@ -273,7 +391,7 @@ impl Word {
             return Self { mark: moved(&self.mark), more: 0 };
         }
         more.push(self.further(more).iter().map(moved).collect());
-        Self { mark: moved(&self.mark), more: more.len() as u32 }
+        Self { mark: moved(&self.mark), more: more.len() as u32 | self.more & WRITES }
     }
 
     /// Adds an access.
@@ -287,15 +405,20 @@ impl Word {
             self.mark = mark;
             return;
         }
-        let more = match self.more {
+        let more = match self.more & !WRITES {
             0 => None,
             place => Some(&mut all_more[place as usize - 1]),
         };
         if mark.kind & (WRITE | STRONG) == WRITE {
             forget(&mut self.mark, mark.bytes);
             if let Some(more) = more {
-                more.iter_mut().for_each(|old| forget(old, mark.bytes));
-                more.retain(|old| old.kind != 0);
+                more.retain_mut(|old| {
+                    forget(old, mark.bytes);
+                    old.kind != 0
+                });
+                if more.is_empty() {
+                    self.more &= !WRITES;
+                }
             }
         } else {
             if merge(&mut self.mark, &mark, settled) {
@@ -305,14 +428,15 @@ impl Word {
                 if more.iter_mut().any(|old| merge(old, &mark, settled)) {
                     return;
                 }
-                more.retain(|old| old.kind != 0);
                 // Of other blocks, only the last access of this kind stays.
                 let mut others = more.iter().filter(|old| elsewhere(old, &mark)).count();
-                more.retain(|old| {
-                    let goes = elsewhere(old, &mark) && others > 1;
-                    others -= usize::from(goes);
-                    !goes
-                });
+                if others > 1 || more.iter().any(|old| old.kind == 0) {
+                    more.retain(|old| {
+                        let goes = elsewhere(old, &mark) && others > 1;
+                        others -= usize::from(goes);
+                        !goes && old.kind != 0
+                    });
+                }
             }
         }
         if self.mark.kind == 0 {
@@ -323,7 +447,10 @@ impl Word {
             all_more.push(Vec::with_capacity(2));
             self.more = all_more.len() as u32;
         }
-        all_more[self.more as usize - 1].push(mark);
+        if mark.kind & WRITE != 0 {
+            self.more |= WRITES;
+        }
+        all_more[(self.more & !WRITES) as usize - 1].push(mark);
     }
 }
 
@@ -360,4 +487,42 @@ fn merge(old: &mut Mark, mark: &Mark, settled: u32) -> bool {
         old.kind = 0;
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{History, MOST_STAMPS, Mark, READ, Run, WRITE};
+
+    fn mark(kind: u8, warp: u8, clock: u32) -> Mark {
+        Mark { site: 1, clock, lanes: 1, warp, bytes: 0xf, kind, ..Mark::default() }
+    }
+
+    #[test]
+    fn reads_in_a_list_are_found_by_the_first_write() {
+        let never = |_: &Mark, _: &Mark| false;
+        let row = Run::from(0, 32, 0);
+        let mut history = History::default();
+        assert!(history.add_run(0, row, mark(READ, 0, 1), 0, never));
+        assert!(history.add_run(1 << 20, row, mark(WRITE, 1, 1), 0, never), "nothing was read there");
+        assert!(!history.add_run(0, row, mark(WRITE, 1, 1), 0, never), "a read of another warp was listed");
+        assert!(
+            !history.add_run(1 << 20, row, mark(READ, 0, 2), 0, never),
+            "the page is written, so reads are looked at"
+        );
+        history.pass_barrier();
+        assert!(history.add_run(64, row, mark(READ, 0, 3), 0, never));
+        history.pass_barrier();
+        assert!(history.add_run(64, row, mark(WRITE, 1, 3), 0, never), "a barrier lies between");
+    }
+
+    #[test]
+    fn reads_that_no_list_has_room_for_are_found_too() {
+        let never = |_: &Mark, _: &Mark| false;
+        let mut history = History::default();
+        for clock in 0..=MOST_STAMPS as u32 {
+            assert!(history.add_run(7, Run::of_lanes(7, 1), mark(READ, 0, clock), clock, never));
+        }
+        assert_eq!((history.stamps.len(), history.listed), (1, 1));
+        assert!(!history.add_run(7, Run::of_lanes(7, 1), mark(WRITE, 1, 1), 0, never));
+    }
 }

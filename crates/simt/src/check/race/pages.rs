@@ -1,0 +1,80 @@
+//! A table of pages by number, which are made when they are asked for.
+
+use std::collections::HashMap;
+
+/// Pages by their number.
+///
+/// A number's high bits choose a chunk and its low bits a place there. The pages and the chunks found last are remembered, so
+/// random numbers within a few gigabytes of memory are found without hashing.
+#[derive(Debug)]
+pub(super) struct Pages<T> {
+    /// Places in `tables`, by chunk.
+    chunks: HashMap<u64, usize>,
+    /// Of each chunk the places in `pages` plus 1, by page; 0 for pages that are not there.
+    tables: Vec<Box<[u32]>>,
+    /// Numbers of chunks plus 1 and their places, by the lowest bits of the number.
+    recent_chunks: Box<[(u64, usize)]>,
+    /// Numbers of pages plus 1 and their places, by the lowest bits of the number.
+    recent: Box<[(u64, usize)]>,
+    pages: Vec<T>,
+}
+
+/// Pages per chunk.
+const CHUNK: u64 = 1024;
+
+/// Chunks and pages that are remembered.
+const RECENT: usize = 256;
+
+impl<T> Default for Pages<T> {
+    fn default() -> Self {
+        Self {
+            chunks: HashMap::new(),
+            tables: Vec::new(),
+            recent_chunks: Box::new([(0, 0); RECENT]),
+            recent: Box::new([(0, 0); RECENT]),
+            pages: Vec::new(),
+        }
+    }
+}
+
+impl<T: Default> Pages<T> {
+    /// Returns the page of this number.
+    #[inline(always)]
+    pub(super) fn at(&mut self, number: u64) -> &mut T {
+        let (known, place) = self.recent[number as usize % RECENT];
+        let place = if known == number + 1 { place } else { self.find(number) };
+        &mut self.pages[place]
+    }
+
+    #[inline(never)]
+    fn find(&mut self, number: u64) -> usize {
+        let chunk = number / CHUNK;
+        let table = match self.recent_chunks[chunk as usize % RECENT] {
+            (known, table) if known == chunk + 1 => table,
+            _ => self.table(chunk),
+        };
+        let place = &mut self.tables[table][(number % CHUNK) as usize];
+        if *place == 0 {
+            self.pages.push(T::default());
+            *place = self.pages.len() as u32;
+        }
+        let place = *place as usize - 1;
+        self.recent[number as usize % RECENT] = (number + 1, place);
+        place
+    }
+
+    /// Returns all pages that are there.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.pages.iter_mut()
+    }
+
+    #[cold]
+    fn table(&mut self, chunk: u64) -> usize {
+        let table = *self.chunks.entry(chunk).or_insert_with(|| {
+            self.tables.push(vec![0; CHUNK as usize].into());
+            self.tables.len() - 1
+        });
+        self.recent_chunks[chunk as usize % RECENT] = (chunk + 1, table);
+        table
+    }
+}
