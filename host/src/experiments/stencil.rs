@@ -281,9 +281,23 @@ fn derivative(coefficients: Coefficients) -> Expected {
 /// The kernels' result for a point and its neighbours, written a second time to check them against: in their order, each multiplication fused with its addition.
 fn nine_points(coefficients: [f32; RADIUS], points: &[f32]) -> f32 {
     coefficients.iter().enumerate().fold(0.0, |sum, (nth, coefficient)| {
-        let difference = points[RADIUS + nth + 1] - points[RADIUS - nth - 1];
-        coefficient.mul_add(difference, sum)
+        fused(*coefficient, points[RADIUS + nth + 1] - points[RADIUS - nth - 1], sum)
     })
+}
+
+/// Returns `a.mul_add(b, c)`, to the last bit, without a call of the C library where that is possible.
+///
+/// An `f64` holds the product exactly, so the sum alone is rounded twice. That makes a difference only where the first
+/// rounding ends halfway between two numbers of `f32`; these are as far apart as assumed here unless they are subnormal.
+fn fused(a: f32, b: f32, c: f32) -> f32 {
+    const HALFWAY: u64 = 1 << (f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS - 1);
+    let sum = f64::from(a) * f64::from(b) + f64::from(c);
+    let is_halfway = sum.to_bits() & (2 * HALFWAY - 1) == HALFWAY;
+    if is_halfway || !sum.is_normal() || sum.abs() < f64::from(f32::MIN_POSITIVE) {
+        a.mul_add(b, c)
+    } else {
+        sum as f32
+    }
 }
 
 #[cfg(test)]
@@ -300,6 +314,25 @@ mod tests {
 
     fn bytes(values: &[f32]) -> Vec<u8> {
         bytemuck::cast_slice(values).to_vec()
+    }
+
+    #[test]
+    fn fused_is_rounded_once() {
+        // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24 lies halfway, and the addend on one side of it.
+        let (a, tiny) = (1.0 + 2_f32.powi(-12), 2_f32.powi(-60));
+        assert_eq!(fused(a, a, tiny), 1.0 + 2_f32.powi(-11) + f32::EPSILON);
+        assert_eq!(fused(a, a, -tiny), 1.0 + 2_f32.powi(-11));
+        let mut bits = 1_u32;
+        let mut next = || {
+            bits = bits.wrapping_mul(0x9E37_79B1).wrapping_add(0x7F4A_7C15);
+            // Exponents near 1 and near those of subnormal products.
+            let exponent = if bits & 1 == 0 { 120 + (bits >> 9 & 15) } else { 50 + (bits >> 9 & 31) };
+            f32::from_bits(bits & 0x807F_FFFF | exponent << 23)
+        };
+        for _ in 0..200_000 {
+            let [a, b, c] = [next(), next(), next()];
+            assert_eq!(fused(a, b, c).to_bits(), a.mul_add(b, c).to_bits(), "{a:e} {b:e} {c:e}");
+        }
     }
 
     #[test]
