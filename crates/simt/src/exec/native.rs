@@ -6,12 +6,13 @@
 //! ([`emit`]) or a warp as a whole ([`enter`]), and the results, counters and faults are the same to the bit.
 //!
 //! The way of a kernel: [`graph`] finds blocks and live registers, [`shapes`] what is uniform and affine, [`emit`],
-//! [`arithmetic`] and [`access`] write LLVM's text by [`values`], [`llvm`] makes machine code of it, [`code`] keeps it, and [`enter`]
+//! [`arithmetic`], [`access`], [`report`] and [`transfers`] write LLVM's text by [`values`], [`llvm`] makes machine code of it, [`code`] keeps it, and [`enter`]
 //! runs it.
 
 mod access;
 mod arithmetic;
 mod block;
+mod callbacks;
 mod code;
 mod comparisons;
 mod context;
@@ -20,11 +21,16 @@ mod emit;
 mod enter;
 mod floats;
 mod graph;
+mod homes;
 mod integers;
 mod llvm;
+mod report;
+mod settle;
+mod shape;
 mod shapes;
 mod specials;
 mod tier;
+mod transfers;
 mod values;
 mod variables;
 

@@ -16,7 +16,8 @@ use super::super::step::{Action, Rare};
 use super::code::Key;
 use super::context::{at, stopped};
 use super::graph::{End, Graph};
-use super::shapes::{Columns, Shape, Shapes, Step};
+use super::shape::{Shape, Step};
+use super::shapes::{Columns, Shapes};
 use super::values::{Value, bits_of, lanes};
 use crate::registers::{Slot, Width};
 

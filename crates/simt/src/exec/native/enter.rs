@@ -9,13 +9,11 @@
 
 use super::super::frame::Frame;
 use super::super::run::{Runner, Stop};
-use super::super::step::Action;
 use super::super::warp::{Activation, Fragment, NO_JOIN};
 use super::code::{Native, site};
 use super::context::{Callbacks, Shared, stopped};
-use crate::memory::{AccessFault, Environment};
-use crate::observe::{At, Observer, Rows, Site, SteadyAccess, Tallies};
-use crate::registers::Cell;
+use crate::memory::AccessFault;
+use crate::observe::{Observer, Site, SteadyAccess, Tallies};
 
 /// Where compiled code has left a warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,16 +41,16 @@ pub(in super::super) enum After {
 
 /// State of a worker for compiled code.
 pub(in super::super) struct State {
-    shared: Box<Shared>,
-    counters: Vec<u64>,
-    bounds: Vec<[u64; 2]>,
+    pub(super) shared: Box<Shared>,
+    pub(super) counters: Vec<u64>,
+    pub(super) bounds: Vec<[u64; 2]>,
     /// What the observer is told of each access. Code's callbacks write the addresses in place.
-    reports: Vec<(Site, SteadyAccess)>,
+    pub(super) reports: Vec<(Site, SteadyAccess)>,
     /// Block for which the shared state is filled.
     block: u64,
     /// Frame of the warp that code executes.
-    frame: *mut Frame,
-    fault: Option<AccessFault>,
+    pub(super) frame: *mut Frame,
+    pub(super) fault: Option<AccessFault>,
     /// Frames of the warps of a block that code executes as a whole, by warp.
     pub(super) frames: Vec<Option<Frame>>,
     /// Count of freed allocations for which the bounds hold.
@@ -78,18 +76,8 @@ impl Returns {
 /// Bounds without an allocation.
 const NOTHING: [u64; 2] = [1, 0];
 
-unsafe extern "C" fn no_memory(_: *mut Shared, _: *mut Cell, _: u32, _: u32) -> u32 {
-    1
-}
-unsafe extern "C" fn no_rare(_: *mut Shared, _: *mut Cell, _: u32) {}
-unsafe extern "C" fn no_steady(_: *mut Shared, _: u32, _: u64, _: u64) {}
-unsafe extern "C" fn no_rows(_: *mut Shared, _: u32, _: u32, _: u64, _: u64, _: u64) {}
-unsafe extern "C" fn no_any(_: *mut Shared, _: u32) {}
-
 impl Default for State {
     fn default() -> Self {
-        let callbacks =
-            Callbacks { memory: no_memory, rare: no_rare, steady: no_steady, rows: no_rows, any: no_any };
         Self {
             shared: Box::new(Shared {
                 parameters: std::ptr::null(),
@@ -110,7 +98,7 @@ impl Default for State {
                 undefined: 0,
                 addresses: [0; 32],
                 runner: std::ptr::null_mut(),
-                callbacks,
+                callbacks: Callbacks::none(),
             }),
             counters: Vec::new(),
             bounds: Vec::new(),
@@ -259,13 +247,7 @@ impl<O: Observer> Runner<'_, O> {
             shared.threads = context.threads.as_ptr();
             shared.bounds = state.bounds.as_mut_ptr();
             shared.counters = state.counters.as_mut_ptr();
-            shared.callbacks = Callbacks {
-                memory: memory::<O>,
-                rare: rare::<O>,
-                steady: steady::<O>,
-                rows: rows::<O>,
-                any: any::<O>,
-            };
+            shared.callbacks = Callbacks::of::<O>();
         }
         shared.shared = memory_of_block;
         shared.shared_bytes = bytes;
@@ -319,65 +301,6 @@ impl<O: Observer> Runner<'_, O> {
         (reason, pc)
     }
 
-    /// Takes back the count of a block within which code has stopped, and counts the steps that were executed.
-    fn settle_block(&mut self, native: &Native, pc: u32, with_last: bool) {
-        let Some(number) = native.blocks.iter().position(|block| block.steps.contains(&pc)) else { return };
-        let steps = native.blocks[number].steps.clone();
-        let end = pc + u32::from(with_last);
-        self.native.counters[number] -= 1;
-        self.counts.warp_instructions -= u64::from(steps.end - end);
-        for pc in steps.start..end {
-            // Threads of guarded steps have their own counters.
-            let threads = if native.guarded.contains(&pc) { 0 } else { 32 };
-            self.counts.thread_instructions += threads;
-            if O::ISSUES {
-                self.observer.issues(site(pc), 1, threads);
-            }
-        }
-    }
-
-    /// Adds what compiled code has counted to the observer's counts and the worker's.
-    pub(in super::super) fn flush_compiled(&mut self, native: &Native) {
-        if self.native.counters.len() != native.counters() {
-            return;
-        }
-        let counters = std::mem::take(&mut self.native.counters);
-        let count = native.blocks.len();
-        let (blocks, rest) = counters.split_at(count);
-        let (taken, guarded) = rest.split_at(count);
-        for ((block, &times), &taken) in native.blocks.iter().zip(blocks).zip(taken) {
-            if times == 0 {
-                continue;
-            }
-            for pc in block.steps.clone() {
-                let threads = if native.guarded.contains(&pc) {
-                    0
-                } else if block.branch == Some(pc) {
-                    32 * taken
-                } else {
-                    32 * times
-                };
-                self.counts.thread_instructions += threads;
-                if O::ISSUES {
-                    self.observer.issues(site(pc), times, threads);
-                }
-            }
-            if let Some(pc) = block.branch
-                && O::BRANCHES
-            {
-                self.observer.branches(site(pc), times, 0);
-            }
-        }
-        for (&pc, &threads) in native.guarded.iter().zip(guarded) {
-            self.counts.thread_instructions += threads;
-            if O::ISSUES && threads != 0 {
-                self.observer.issues(site(pc), 0, threads);
-            }
-        }
-        self.native.counters = counters;
-        self.native.counters.fill(0);
-    }
-
     /// Makes a warp's frame ready for the interpreter.
     pub(super) fn expand(&mut self, native: &Native, index: usize, pc: u32) {
         let context = self.context;
@@ -428,157 +351,5 @@ impl<O: Observer> Runner<'_, O> {
     pub(super) fn compiled_fault(&mut self, index: usize, pc: u32) -> Stop {
         let fault = self.native.fault.take().expect("code stops with a fault only where one was found");
         self.fault(index, pc, fault.lane, fault.kind)
-    }
-
-    /// Executes a memory instruction for compiled code. Returns the lanes in which it loads uninitialised bytes; None after a
-    /// fault.
-    fn memory_for_code(&mut self, cells: *mut Cell, pc: u32, mask: u32, warp: u32) -> Option<u32> {
-        let program = self.context.program;
-        let Action::Memory(number) = program.steps[pc as usize].action else {
-            unreachable!("code passes memory instructions")
-        };
-        let instruction = &program.memory[number as usize];
-        let at = At { block: self.block.index, warp, site: Site(pc) };
-        // SAFETY: the frame is that of the warp that code executes, which refers to it no further.
-        let local = unsafe { &mut (*self.native.frame).local };
-        let mut environment = Environment {
-            memory: self.context.memory,
-            shared: &mut self.block.shared,
-            local,
-            cache: &mut *self.cache,
-            observer: &mut *self.observer,
-            at,
-            undefined: 0,
-        };
-        // SAFETY: the frame is of the function for which the instruction was decoded.
-        let outcome = unsafe { instruction.execute(cells, mask, &mut environment) };
-        let undefined = environment.undefined;
-        match outcome {
-            Ok(_) => {
-                if let Some(native) = self.code
-                    && let Some(plain) = instruction.plain()
-                    && let Some(number) = native.access_at(pc)
-                    && let Some(bounds) = self.cache.bounds(self.context.memory, site(pc), &plain)
-                {
-                    self.native.bounds[number] = bounds;
-                }
-                // Those that load nothing may leave lanes of an earlier access behind.
-                Some(if program.uses.results(pc as usize).is_empty() { 0 } else { undefined })
-            }
-            Err(fault) => {
-                self.native.fault = Some(fault);
-                None
-            }
-        }
-    }
-
-    /// Executes a rare instruction for compiled code, in all lanes.
-    fn rare_for_code(&mut self, cells: *mut Cell, pc: u32, warp: u32) {
-        use super::super::step::Rare;
-        let program = self.context.program;
-        let Action::Rare(number) = program.steps[pc as usize].action else {
-            unreachable!("code passes rare instructions")
-        };
-        let at = At { block: self.block.index, warp, site: Site(pc) };
-        match &program.rare[number as usize] {
-            Rare::Collective(collective, _) => {
-                // SAFETY: the frame is of the function for which the instruction was decoded.
-                unsafe { (collective.run)(cells, &collective.slots, u32::MAX) };
-                if O::SYNCHRONISATION && collective.member_mask.is_some() {
-                    self.observer.warp_barrier(at, u32::MAX);
-                }
-            }
-            Rare::WarpBarrier { .. } => {
-                if O::SYNCHRONISATION {
-                    self.observer.warp_barrier(at, u32::MAX);
-                }
-            }
-            // SAFETY: as above.
-            Rare::Product(product) => unsafe { product.run(cells) },
-            Rare::Parameters(loads) => {
-                for load in loads {
-                    // SAFETY: as above.
-                    unsafe {
-                        super::super::frame::load_parameter(
-                            cells,
-                            load,
-                            self.context.launch.parameters,
-                            u32::MAX,
-                        );
-                    }
-                }
-            }
-            _ => unreachable!("code leaves other instructions to the interpreter"),
-        }
-    }
-}
-
-unsafe extern "C" fn memory<O: Observer>(shared: *mut Shared, cells: *mut Cell, pc: u32, mask: u32) -> u32 {
-    // SAFETY: `run_compiled` has set the runner, and waits for code to return.
-    unsafe {
-        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        let outcome = runner.memory_for_code(cells, pc, mask, (*shared).warp);
-        if O::REGISTERS {
-            (*shared).undefined = outcome.unwrap_or(0);
-        }
-        u32::from(outcome.is_none())
-    }
-}
-
-unsafe extern "C" fn rare<O: Observer>(shared: *mut Shared, cells: *mut Cell, pc: u32) {
-    // SAFETY: as above.
-    unsafe {
-        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        runner.rare_for_code(cells, pc, (*shared).warp);
-    }
-}
-
-unsafe extern "C" fn steady<O: Observer>(shared: *mut Shared, number: u32, base: u64, step: u64) {
-    // SAFETY: as above; code passes numbers of its accesses.
-    unsafe {
-        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        let (site, access) = runner.native.reports.get_unchecked_mut(number as usize);
-        access.base = base;
-        access.step = step;
-        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
-        runner.observer.steady_access(at, access);
-        if O::REGISTERS {
-            (*shared).undefined = runner.observer.undefined_lanes();
-        }
-    }
-}
-
-unsafe extern "C" fn rows<O: Observer>(
-    shared: *mut Shared,
-    number: u32,
-    log: u32,
-    base: u64,
-    step: u64,
-    pitch: u64,
-) {
-    // SAFETY: as above; code passes numbers of its accesses.
-    unsafe {
-        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        let (site, access) = runner.native.reports.get_unchecked_mut(number as usize);
-        access.base = base;
-        access.step = step;
-        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
-        runner.observer.rows_access(at, access, Rows { log, pitch });
-        if O::REGISTERS {
-            (*shared).undefined = runner.observer.undefined_lanes();
-        }
-    }
-}
-
-unsafe extern "C" fn any<O: Observer>(shared: *mut Shared, number: u32) {
-    // SAFETY: as above.
-    unsafe {
-        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        let (site, access) = runner.native.reports.get_unchecked(number as usize);
-        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
-        runner.observer.access(at, &access.with(&(*shared).addresses));
-        if O::REGISTERS {
-            (*shared).undefined = runner.observer.undefined_lanes();
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! Emits integer arithmetic, logic and shifts, which keep affine values affine where they can.
 
 use super::emit::Emitter;
-use super::shapes::{Shape, Step, is_integer, is_signed};
+use super::shape::{Shape, Step};
+use super::shapes::{is_integer, is_signed};
 use super::values::{Value, bits_of, lanes};
 use crate::ptx::ScalarType;
 use crate::ptx::op::arithmetic::{Integer, IntegerVerb, LogicVerb};

@@ -29,104 +29,16 @@ use std::ops::Range;
 
 use super::super::layout::Fill;
 use super::super::program::{FunctionCode, KernelCode, Program};
-use super::super::special::{LaneMask, Special};
+use super::super::special::Special;
 use super::super::step::{Action, NOWHERE, Rare};
 use super::graph::{End, Graph};
+use super::homes::{find_homes, find_raw};
+use super::shape::{Shape, Step, UNIFORM, bitwise, grid, narrow, sum};
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
 use crate::ptx::op::arithmetic::{Format, IntegerVerb, LogicVerb};
 use crate::ptx::op::words::Part;
 use crate::registers::{Slot, Width};
-
-/// The distance between the values of adjacent lanes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Constant(i64),
-    /// Known when the code runs, and the same for all lanes.
-    Dynamic,
-}
-
-/// How the values of a register's lanes relate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// The base is a multiple of two to the power of `align`.
-    Affine {
-        step: Step,
-        align: u8,
-    },
-    /// Rows of `1 << log` lanes: lane `k` holds `base + k % width * inner + k / width * outer`.
-    Grid {
-        log: u8,
-        inner: Step,
-        outer: Step,
-    },
-    Varying,
-}
-
-pub(super) const UNIFORM: Shape = Shape::Affine { step: Step::Constant(0), align: 0 };
-
-impl Step {
-    fn map(self, by: impl FnOnce(i64) -> i64) -> Self {
-        match self {
-            Self::Constant(step) => Self::Constant(by(step)),
-            Self::Dynamic => Self::Dynamic,
-        }
-    }
-
-    fn combine(self, other: Self, by: impl FnOnce(i64, i64) -> i64) -> Self {
-        match (self, other) {
-            (Self::Constant(a), Self::Constant(b)) => Self::Constant(by(a, b)),
-            _ => Self::Dynamic,
-        }
-    }
-}
-
-impl Shape {
-    /// Returns the steps within and between rows of `1 << log` lanes; None if they are no such rows.
-    fn steps(self, log: u8) -> Option<(Step, Step)> {
-        match self {
-            Self::Affine { step, .. } => Some((step, step.map(|step| step.wrapping_shl(u32::from(log))))),
-            Self::Grid { log: own, inner, outer } if own == log => Some((inner, outer)),
-            _ => None,
-        }
-    }
-
-    /// Combines the steps of two shapes, one of which has rows.
-    fn rows(self, other: Self, by: impl Fn(Step, Step) -> Step) -> Self {
-        let ((Self::Grid { log, .. }, _) | (_, Self::Grid { log, .. })) = (self, other) else {
-            return Self::Varying;
-        };
-        match (self.steps(log), other.steps(log)) {
-            (Some((a, b)), Some((c, d))) => Self::Grid { log, inner: by(a, c), outer: by(b, d) },
-            _ => Self::Varying,
-        }
-    }
-
-    pub(super) fn is_uniform(self) -> bool {
-        matches!(self, Self::Affine { step: Step::Constant(0), .. })
-    }
-
-    fn join(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Affine { step: a, align: x }, Self::Affine { step: b, align: y }) => {
-                Self::Affine { step: if a == b { a } else { Step::Dynamic }, align: x.min(y) }
-            }
-            _ => self.rows(other, |a, b| if a == b { a } else { Step::Dynamic }),
-        }
-    }
-
-    /// Returns the exponent of the step and true if the bits of `k * step` are zeros of the base, so that they do not
-    /// carry: the step is a power of two and the base a multiple of 32 times it.
-    pub(super) fn lane_bits(self) -> Option<u32> {
-        match self {
-            Self::Affine { step: Step::Constant(step), align } if step > 0 && step & (step - 1) == 0 => {
-                let exponent = step.trailing_zeros();
-                (u32::from(align) >= exponent + 5).then_some(exponent)
-            }
-            _ => None,
-        }
-    }
-}
 
 /// What an instruction reads from a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,79 +170,6 @@ pub(super) fn find(program: &Program, function: &FunctionCode, graph: &Graph, co
     let given =
         steps.map(|pc| analysis.transfer(pc, 0).map_or(Shape::Varying, |shape| cut(shape, program, pc)));
     Shapes { raw, at_home, given: given.collect(), first: function.first, of }
-}
-
-/// Places at which code may stop or start from which on a register that is live there stays in the frame.
-const MANY_STOPS: u32 = 12;
-
-/// Finds the registers that are live at many places where code stops or starts.
-///
-/// There each register is stored or loaded, unless it is kept in its column of the frame at all times. A kernel that
-/// keeps a tile of 64 sums in registers and compares bounds before each store has hundreds of such places: its code would
-/// consist of these copies, and LLVM would take minutes for it.
-fn find_homes(program: &Program, graph: &Graph, columns: &Columns, of: &[Shape]) -> Vec<bool> {
-    let may_diverge = |pc: u32| match columns.operand(graph, program.steps[pc as usize].guard) {
-        Operand::Register(number) => !of[number].is_uniform(),
-        Operand::Constant(_) => false,
-        _ => true,
-    };
-    let stops = graph.blocks.iter().filter_map(|block| match block.end {
-        End::Branch(branch) => {
-            let pc = block.steps.end - 1;
-            (branch.is_guarded && may_diverge(pc)).then_some(pc)
-        }
-        End::Interpreted => Some(block.steps.end),
-        End::Falls | End::Exit => None,
-    });
-    let mut live_at = vec![0; of.len()];
-    for pc in stops.chain(graph.entries.iter().copied()) {
-        graph.live_before(program, pc).into_iter().for_each(|number| live_at[number] += 1);
-    }
-    let is_plain = |number: usize| match of[number] {
-        Shape::Varying => true,
-        // A uniform predicate is one bit in code, and a mask in its column.
-        Shape::Affine { step: Step::Constant(_), .. } => graph.registers[number].width != Width::Predicate,
-        _ => false,
-    };
-    (0..of.len()).map(|number| live_at[number] >= MANY_STOPS && is_plain(number)).collect()
-}
-
-/// Finds the registers that hold nothing but results of plain `f32` arithmetic, moved or not. Their NaN are made
-/// canonical where something else reads them, and not in the loops that sum them up.
-fn find_raw(program: &Program, function: &FunctionCode, graph: &Graph, columns: &Columns) -> Vec<bool> {
-    let mut raw = vec![true; graph.registers.len()];
-    let definitions = || {
-        (function.first..function.end).flat_map(|pc| {
-            let results = program.uses.results(pc as usize).iter();
-            results.filter_map(move |slot| Some((pc as usize, graph.register(slot.cell)?)))
-        })
-    };
-    let mut defined = vec![false; raw.len()];
-    definitions().for_each(|(_, number)| defined[number] = true);
-    loop {
-        let mut changed = false;
-        for (index, number) in definitions().filter(|(_, number)| raw[*number]).collect::<Vec<_>>() {
-            let is_raw = match (&program.sites()[index].op, &program.steps[index].action) {
-                (Op::Float(float), _) => super::floats::is_plain_single(float),
-                (Op::Mov(_), Action::Arithmetic(arithmetic)) => {
-                    arithmetic.sources().all(|slot| match columns.operand(graph, slot.cell) {
-                        Operand::Register(source) => raw[source] && slot.width == Width::Word,
-                        Operand::Constant(bits) => bits as u32 & 0x7FFF_FFFF <= 0x7F80_0000,
-                        _ => false,
-                    })
-                }
-                _ => false,
-            };
-            if !is_raw {
-                raw[number] = false;
-                changed = true;
-            }
-        }
-        if !changed {
-            break;
-        }
-    }
-    (0..raw.len()).map(|number| raw[number] && defined[number]).collect()
 }
 
 impl Analysis<'_> {
@@ -589,18 +428,6 @@ impl Analysis<'_> {
     }
 }
 
-/// Returns the shape with steps as numbers of 32 bits.
-fn narrow(shape: Shape) -> Shape {
-    let cut = |step: i64| i64::from(step as i32);
-    match shape {
-        Shape::Affine { step, align } => Shape::Affine { step: step.map(cut), align },
-        Shape::Grid { log, inner, outer } => {
-            Shape::Grid { log, inner: inner.map(cut), outer: outer.map(cut) }
-        }
-        Shape::Varying => shape,
-    }
-}
-
 fn cut(shape: Shape, program: &Program, pc: u32) -> Shape {
     match program.uses.results(pc as usize).first() {
         Some(slot) if slot.width == Width::Word => narrow(shape),
@@ -618,52 +445,4 @@ pub(super) fn is_integer(scalar: ScalarType) -> bool {
 
 pub(super) fn is_signed(scalar: ScalarType) -> bool {
     matches!(scalar, ScalarType::S8 | ScalarType::S16 | ScalarType::S32 | ScalarType::S64)
-}
-
-fn sum(a: Shape, b: Shape, negates: bool) -> Shape {
-    let both =
-        |a: Step, b: Step| a.combine(b, |a, b| if negates { a.wrapping_sub(b) } else { a.wrapping_add(b) });
-    match (a, b) {
-        (Shape::Affine { step: a, align: x }, Shape::Affine { step: b, align: y }) => {
-            Shape::Affine { step: both(a, b), align: x.min(y) }
-        }
-        _ => a.rows(b, both),
-    }
-}
-
-fn grid(log: u32, inner: i64, outer: i64) -> Shape {
-    Shape::Grid { log: log as u8, inner: Step::Constant(inner), outer: Step::Constant(outer) }
-}
-
-/// Returns the shape of affine bits combined with a constant.
-fn bitwise(verb: LogicVerb, lanes: Shape, exponent: u32, constant: u64) -> Shape {
-    let Shape::Affine { step, align } = lanes else { return Shape::Varying };
-    let field = 31_u64 << exponent;
-    let in_field = constant & field;
-    match verb {
-        LogicVerb::And if in_field == 0 => UNIFORM,
-        LogicVerb::And if in_field == field => Shape::Affine { step, align },
-        LogicVerb::And => {
-            // The lowest bits of the lane's number give its place in a row, the others the row.
-            let bits = in_field >> exponent;
-            let one = 1_i64 << exponent;
-            if (bits + 1).is_power_of_two() {
-                grid(bits.trailing_ones(), one, 0)
-            } else if (32 - bits).is_power_of_two() {
-                let log = bits.trailing_zeros();
-                grid(log, 0, one << log)
-            } else {
-                Shape::Varying
-            }
-        }
-        LogicVerb::Or | LogicVerb::Xor if in_field == 0 => {
-            Shape::Affine { step, align: align.min(constant.trailing_zeros().min(63) as u8) }
-        }
-        _ => Shape::Varying,
-    }
-}
-
-/// Returns the lanes' values of a mask register's column, for constants.
-pub(super) fn lane_mask(mask: LaneMask) -> [u32; 32] {
-    std::array::from_fn(|lane| mask.of(lane as u32))
 }

@@ -3,7 +3,7 @@
 use super::super::special::Special;
 use super::context::at;
 use super::emit::Emitter;
-use super::shapes::lane_mask;
+use super::shape::lane_mask;
 use super::values::{Value, constant_lanes, lanes};
 
 impl Emitter<'_> {

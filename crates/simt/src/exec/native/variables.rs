@@ -5,7 +5,8 @@
 //! stores all live ones, uniform and affine ones in the compact form.
 
 use super::emit::Emitter;
-use super::shapes::{Operand, Shape, Step};
+use super::shape::{Shape, Step};
+use super::shapes::Operand;
 use super::values::{Value, bits_of, constant_lanes, lanes, literal};
 use crate::registers::{Slot, Width};
 

@@ -1,0 +1,182 @@
+//! The functions of the executor that compiled code calls.
+
+use super::super::run::Runner;
+use super::super::step::Action;
+use super::code::site;
+use super::context::{Callbacks, Shared};
+use crate::memory::Environment;
+use crate::observe::{At, Observer, Rows, Site};
+use crate::registers::Cell;
+
+impl Callbacks {
+    /// Functions that do nothing, where no code has been called yet.
+    pub(super) fn none() -> Self {
+        Self { memory: no_memory, rare: no_rare, steady: no_steady, rows: no_rows, any: no_any }
+    }
+
+    /// The functions of an executor with this observer.
+    pub(super) fn of<O: Observer>() -> Self {
+        Self { memory: memory::<O>, rare: rare::<O>, steady: steady::<O>, rows: rows::<O>, any: any::<O> }
+    }
+}
+
+unsafe extern "C" fn no_memory(_: *mut Shared, _: *mut Cell, _: u32, _: u32) -> u32 {
+    1
+}
+unsafe extern "C" fn no_rare(_: *mut Shared, _: *mut Cell, _: u32) {}
+unsafe extern "C" fn no_steady(_: *mut Shared, _: u32, _: u64, _: u64) {}
+unsafe extern "C" fn no_rows(_: *mut Shared, _: u32, _: u32, _: u64, _: u64, _: u64) {}
+unsafe extern "C" fn no_any(_: *mut Shared, _: u32) {}
+impl<O: Observer> Runner<'_, O> {
+    /// Executes a memory instruction for compiled code. Returns the lanes in which it loads uninitialised bytes; None after a
+    /// fault.
+    fn memory_for_code(&mut self, cells: *mut Cell, pc: u32, mask: u32, warp: u32) -> Option<u32> {
+        let program = self.context.program;
+        let Action::Memory(number) = program.steps[pc as usize].action else {
+            unreachable!("code passes memory instructions")
+        };
+        let instruction = &program.memory[number as usize];
+        let at = At { block: self.block.index, warp, site: Site(pc) };
+        // SAFETY: the frame is that of the warp that code executes, which refers to it no further.
+        let local = unsafe { &mut (*self.native.frame).local };
+        let mut environment = Environment {
+            memory: self.context.memory,
+            shared: &mut self.block.shared,
+            local,
+            cache: &mut *self.cache,
+            observer: &mut *self.observer,
+            at,
+            undefined: 0,
+        };
+        // SAFETY: the frame is of the function for which the instruction was decoded.
+        let outcome = unsafe { instruction.execute(cells, mask, &mut environment) };
+        let undefined = environment.undefined;
+        match outcome {
+            Ok(_) => {
+                if let Some(native) = self.code
+                    && let Some(plain) = instruction.plain()
+                    && let Some(number) = native.access_at(pc)
+                    && let Some(bounds) = self.cache.bounds(self.context.memory, site(pc), &plain)
+                {
+                    self.native.bounds[number] = bounds;
+                }
+                // Those that load nothing may leave lanes of an earlier access behind.
+                Some(if program.uses.results(pc as usize).is_empty() { 0 } else { undefined })
+            }
+            Err(fault) => {
+                self.native.fault = Some(fault);
+                None
+            }
+        }
+    }
+
+    /// Executes a rare instruction for compiled code, in all lanes.
+    fn rare_for_code(&mut self, cells: *mut Cell, pc: u32, warp: u32) {
+        use super::super::step::Rare;
+        let program = self.context.program;
+        let Action::Rare(number) = program.steps[pc as usize].action else {
+            unreachable!("code passes rare instructions")
+        };
+        let at = At { block: self.block.index, warp, site: Site(pc) };
+        match &program.rare[number as usize] {
+            Rare::Collective(collective, _) => {
+                // SAFETY: the frame is of the function for which the instruction was decoded.
+                unsafe { (collective.run)(cells, &collective.slots, u32::MAX) };
+                if O::SYNCHRONISATION && collective.member_mask.is_some() {
+                    self.observer.warp_barrier(at, u32::MAX);
+                }
+            }
+            Rare::WarpBarrier { .. } => {
+                if O::SYNCHRONISATION {
+                    self.observer.warp_barrier(at, u32::MAX);
+                }
+            }
+            // SAFETY: as above.
+            Rare::Product(product) => unsafe { product.run(cells) },
+            Rare::Parameters(loads) => {
+                for load in loads {
+                    // SAFETY: as above.
+                    unsafe {
+                        super::super::frame::load_parameter(
+                            cells,
+                            load,
+                            self.context.launch.parameters,
+                            u32::MAX,
+                        );
+                    }
+                }
+            }
+            _ => unreachable!("code leaves other instructions to the interpreter"),
+        }
+    }
+}
+
+unsafe extern "C" fn memory<O: Observer>(shared: *mut Shared, cells: *mut Cell, pc: u32, mask: u32) -> u32 {
+    // SAFETY: `run_compiled` has set the runner, and waits for code to return.
+    unsafe {
+        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
+        let outcome = runner.memory_for_code(cells, pc, mask, (*shared).warp);
+        if O::REGISTERS {
+            (*shared).undefined = outcome.unwrap_or(0);
+        }
+        u32::from(outcome.is_none())
+    }
+}
+
+unsafe extern "C" fn rare<O: Observer>(shared: *mut Shared, cells: *mut Cell, pc: u32) {
+    // SAFETY: as above.
+    unsafe {
+        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
+        runner.rare_for_code(cells, pc, (*shared).warp);
+    }
+}
+
+unsafe extern "C" fn steady<O: Observer>(shared: *mut Shared, number: u32, base: u64, step: u64) {
+    // SAFETY: as above; code passes numbers of its accesses.
+    unsafe {
+        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
+        let (site, access) = runner.native.reports.get_unchecked_mut(number as usize);
+        access.base = base;
+        access.step = step;
+        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
+        runner.observer.steady_access(at, access);
+        if O::REGISTERS {
+            (*shared).undefined = runner.observer.undefined_lanes();
+        }
+    }
+}
+
+unsafe extern "C" fn rows<O: Observer>(
+    shared: *mut Shared,
+    number: u32,
+    log: u32,
+    base: u64,
+    step: u64,
+    pitch: u64,
+) {
+    // SAFETY: as above; code passes numbers of its accesses.
+    unsafe {
+        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
+        let (site, access) = runner.native.reports.get_unchecked_mut(number as usize);
+        access.base = base;
+        access.step = step;
+        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
+        runner.observer.rows_access(at, access, Rows { log, pitch });
+        if O::REGISTERS {
+            (*shared).undefined = runner.observer.undefined_lanes();
+        }
+    }
+}
+
+unsafe extern "C" fn any<O: Observer>(shared: *mut Shared, number: u32) {
+    // SAFETY: as above.
+    unsafe {
+        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
+        let (site, access) = runner.native.reports.get_unchecked(number as usize);
+        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
+        runner.observer.access(at, &access.with(&(*shared).addresses));
+        if O::REGISTERS {
+            (*shared).undefined = runner.observer.undefined_lanes();
+        }
+    }
+}
