@@ -33,6 +33,7 @@ mod tier;
 mod transfers;
 mod values;
 mod variables;
+mod ways;
 
 pub(super) use block::Whole;
 pub(super) use code::{Key, Native};
