@@ -7,11 +7,12 @@ use crate::ptx::op::words::{Update, VoteMode};
 use crate::ptx::{Operand, ScalarType};
 use crate::registers::{Cell, Width};
 
+use super::decoded::{Collective, Run, Slots};
 use super::extremes::{ABSOLUTE, MAXIMUM, NAN_WINS, modified};
 use super::form::{Decoded, Form, Parts, SECOND};
 use super::lanes::{flag, invert_source};
 use super::raw::Raw;
-use super::{Collective, Run, Slots, shuffle};
+use super::shuffle;
 
 /// Returns the lanes of a mask, lowest first.
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {

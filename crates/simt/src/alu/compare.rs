@@ -8,12 +8,12 @@ use crate::ptx::op::words::{Combine, Comparison as Test};
 use crate::ptx::{Operand, ScalarType};
 use crate::registers::{Cell, Width};
 
+use super::decoded::{Run, Slots};
 use super::form::{Decoded, Form, Parts};
 use super::half::{Brain, Half, Small};
 use super::lanes::{Lane, invert_source};
 use super::raw::Raw;
 use super::single::flush;
-use super::{Run, Slots};
 
 /// Bits of the configuration.
 const NEGATE: u32 = 1;

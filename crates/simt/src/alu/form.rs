@@ -4,8 +4,8 @@ use crate::decode::{Columns, DecodeError, Level};
 use crate::ptx::{Instruction, Operand, ScalarType};
 use crate::registers::{Slot, Width};
 
+use super::decoded::{Arithmetic, Collective, Run, Shape, Slots};
 use super::lanes::{Code, invert_source};
-use super::{Arithmetic, Collective, Run, Shape, Slots};
 
 /// The result of a decoding step.
 pub(super) type Decoded<T = Arithmetic> = Result<T, DecodeError>;

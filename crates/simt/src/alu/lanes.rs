@@ -8,8 +8,8 @@ use crate::decode::Level;
 use crate::ptx::ScalarType;
 use crate::registers::{Cell, Width};
 
+use super::decoded::{Run, Slots};
 use super::raw::{LowHalf, Raw};
-use super::{Run, Slots};
 
 /// A lane as an operation sees it: the register's bits in its type.
 pub(super) trait Lane: Copy {

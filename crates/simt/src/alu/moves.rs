@@ -3,7 +3,7 @@
 use crate::ptx::{Operand, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 
-use super::Slots;
+use super::decoded::Slots;
 use super::form::{Decoded, Form, Parts};
 use super::lanes::{Code, Low, operation};
 use super::raw::Raw;

@@ -5,9 +5,9 @@ use crate::ptx::ScalarType;
 use crate::ptx::op::words::ShuffleMode;
 use crate::registers::{Cell, Width};
 
+use super::decoded::{Collective, Run, Slots};
 use super::form::{Decoded, Form, Parts, SECOND};
 use super::raw::Raw;
-use super::{Collective, Run, Slots};
 
 /// Returns the lane to read, from the lane's own number, the operand `b` and the bounds of its segment. A lane outside
 /// of those reads itself.

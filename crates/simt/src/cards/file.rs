@@ -1,9 +1,18 @@
 //! Reads a user's own card from a TOML file: `extends = "h200"` and the differences, or all fields.
 
 use super::card::{Card, Impossible, Stated};
-use super::known::{UnknownCard, find};
 use crate::coalescing::{CapabilityError, ComputeCapability};
 use toml::Spanned;
+
+/// The error that no built-in card has this key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no card \"{wanted}\" among {}{}", keys.join(", "), nearest::hint(wanted, keys))]
+pub struct UnknownCard {
+    /// The key requested.
+    pub wanted: String,
+    /// All keys.
+    pub keys: Vec<String>,
+}
 
 /// Why a card file cannot be used. All but [`Syntax`](Self::Syntax) name the line themselves; TOML's own messages do
 /// too.
@@ -41,18 +50,10 @@ pub enum CardFileError {
     },
 }
 
-/// Reads a card file.
-///
-/// A card that extends another and states neither key nor name gets the key `custom` and the other's name followed by
-/// ", changed".
+/// Reads a card file, with the cards that it may extend.
 ///
 /// # Errors
 /// [`CardFileError`] with the line.
-pub fn from_toml(text: &str) -> Result<Card, CardFileError> {
-    read(text, find)
-}
-
-/// Reads a card file, with the cards that it may extend.
 pub(super) fn read(
     text: &str,
     find: impl FnOnce(&str) -> Result<Card, UnknownCard>,

@@ -8,7 +8,7 @@
 //! cards; *estimate*, a guess by kinship or rule of thumb.
 
 use super::card::Card;
-use super::file::read;
+use super::file::{CardFileError, UnknownCard, read};
 use std::sync::LazyLock;
 
 macro_rules! files {
@@ -25,16 +25,6 @@ const FILES: [(&str, &str); 18] = files![
 
 static CARDS: LazyLock<Vec<Card>> = LazyLock::new(|| FILES.map(|(key, text)| built_in(key, text)).into());
 
-/// The error that no built-in card has this key.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no card \"{wanted}\" among {}{}", keys.join(", "), nearest::hint(wanted, keys))]
-pub struct UnknownCard {
-    /// The key requested.
-    pub wanted: String,
-    /// All keys.
-    pub keys: Vec<String>,
-}
-
 /// Returns all built-in cards, oldest first.
 pub fn all() -> Vec<Card> {
     CARDS.clone()
@@ -47,6 +37,17 @@ pub fn all() -> Vec<Card> {
 pub fn find(key: &str) -> Result<Card, UnknownCard> {
     let wanted = key.to_lowercase();
     CARDS.iter().find(|card| card.key == wanted).cloned().ok_or_else(|| unknown(key))
+}
+
+/// Reads a user's card file, which may extend a built-in card.
+///
+/// A card that extends another and states neither key nor name gets the key `custom` and the other's name followed by
+/// ", changed".
+///
+/// # Errors
+/// [`CardFileError`] with the line.
+pub fn from_toml(text: &str) -> Result<Card, CardFileError> {
+    read(text, find)
 }
 
 /// Returns the file of the built-in card with this key.
