@@ -1,9 +1,24 @@
 //! Executes the barriers of a block, and of a cluster of one block.
 //!
-//! A barrier completes when every live warp, or the requested number of threads, has arrived. A warp has arrived when
-//! all of its live lanes have, at whatever instructions, as barriers are per thread from Volta on. Lanes that wait are
-//! set aside as fragments and become ready when the barrier completes. Lanes of one warp that come from different
-//! instructions to an aligned barrier (`bar.sync`) are reported as misuse, since the PTX ISA leaves that undefined.
+//! A block has 16 barriers. Threads *arrive* at one and, with `bar.sync` and `bar.red`, wait until it *completes*;
+//! `bar.arrive` goes on at once, as the producer in a producer-consumer pair does (PTX ISA 9.0, "Parallel
+//! Synchronization and Communication Instructions: bar, barrier"). A barrier completes when every live warp has
+//! arrived, or as many warps as the threads that the instruction names make up. A warp has arrived when all of its live
+//! lanes have, at whatever instructions, as barriers are per thread from Volta on. Lanes that wait are set aside as
+//! fragments and become ready when the barrier completes. A warp that exits is no longer waited for.
+//!
+//! For example, two warps meet at `bar.sync 0` at pc 20. Lanes 0 to 15 of warp 1 have taken a branch, whose side has a
+//! `bar.sync 0` of its own, at pc 12:
+//!
+//! ```text
+//!                                      arrived by warp               full
+//! warp 0 at pc 20, all 32 lanes        {0..32}  {}                   {0}      warp 0 waits
+//! warp 1 at pc 12, lanes 0..16         {0..32}  {0..16}              {0}      these lanes wait, the others go on
+//! warp 1 at pc 20, lanes 16..32        {0..32}  {0..16} + {16..32}   {0, 1}   complete: ready at 21, 13 and 21
+//! ```
+//!
+//! The kernel goes on, but the PTX ISA leaves undefined what lanes of one warp do that come to an aligned barrier
+//! (`bar.sync`) from different instructions. So observers are told of the divergent warp ([`Misuse::DivergentWarp`]).
 
 use super::block::BARRIERS;
 use super::frame::{lanes_of, read_lane, write_lane};

@@ -1,4 +1,15 @@
 //! Finds reconvergence points: where lanes that diverge at a branch meet again.
+//!
+//! That is the immediate post-dominator of the branch, which [`ptx::cfg`](crate::ptx::cfg) computes. Two cases remain.
+//! Lanes with no such point in a called function meet where it returns ([`AT_RETURN`]). In a kernel they need not meet
+//! ([`NOWHERE`]), and neither need they at an instruction that only ends the kernel:
+//!
+//! ```text
+//! 4  @%p bra 7        lanes without an element of their own
+//! 5  ld.global ...
+//! 6  st.global ...
+//! 7  ret              the post-dominator of 4, but a lane that comes here exits without waiting for the others
+//! ```
 
 use super::step::{AT_RETURN, NOWHERE};
 use crate::ptx::Body;

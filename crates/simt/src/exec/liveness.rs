@@ -1,4 +1,22 @@
 //! Register liveness: a backward data-flow analysis over basic blocks.
+//!
+//! A register is *live* before an instruction if some path from there reads it before it is written (Aho, Lam, Sethi
+//! and Ullman, "Compilers", section 9.2). An instruction ends the life of its result and begins that of its sources; a
+//! block's live registers at its end are those at the beginning of any successor. The sets grow until nothing changes.
+//!
+//! The number of machine registers that are live together, the *register pressure*, estimates what ptxas needs, and so
+//! the occupancy. Values of 64 bits count as two registers, predicates not at all. Read from the bottom:
+//!
+//! ```text
+//!                                  live behind it         registers
+//! ld.param.u64 %rd1, [p]           %rd1                   2
+//! ld.global.u32 %r1, [%rd1]        %rd1, %r1              3, the most
+//! add.u32 %r2, %r1, 1              %rd1, %r2              3
+//! st.global.u32 [%rd1], %r2        none                   0
+//! ```
+//!
+//! A register that is live at the function's start may be read without having been written, which the check of
+//! undefined registers begins with.
 
 use std::collections::HashMap;
 

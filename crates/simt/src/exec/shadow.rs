@@ -1,4 +1,17 @@
 //! Tracks the undefined lanes of registers, if an observer asks for it.
+//!
+//! Each column has a mask of the lanes that hold no defined value: a *shadow* as in Valgrind's memcheck (Seward and
+//! Nethercote, "Using Valgrind to Detect Undefined Value Errors with Bit-Precision", USENIX 2005), but one bit per lane
+//! and register rather than per bit. An undefined value may be moved and computed with. It is reported where it
+//! decides something: a guard, and so a branch, or an address. For example, where `[x]` was never written:
+//!
+//! ```text
+//! ld.global.u32 %r1, [x]        %r1 is undefined in the lanes that read it
+//! add.u32 %r2, %r1, 1           so is %r2: the result of an undefined source
+//! selp.u32 %r3, 0, %r2, %p      %r3 is undefined where %p is false: only the selected source counts
+//! setp.eq.u32 %q, %r2, 0        so is %q
+//! @%q bra L                     reported
+//! ```
 
 use super::layout::Place;
 use super::run::Runner;

@@ -1,8 +1,35 @@
 //! Recognises spin loops: loops that may wait for another thread.
 //!
-//! A spin loop ends when another thread changes a value. So its exit depends on an atomic or a strong load, or on any
-//! load if the loop contains a fence or `nanosleep`. A warp in a spin loop yields now and then. In any other loop the
-//! lanes that have left wait at the join for those that are still in it.
+//! A *spin loop* reads a value again and again until another thread changes it: a lock, a flag, the phase of an
+//! `mbarrier`. That thread may be a lane of the same warp which has left the loop and waits at the join behind it for
+//! the lanes that spin. On a GPU that reconverges there without exception, both would wait for ever: a *SIMT-induced
+//! deadlock* (ElTantawy and Aamodt, "MIMD Synchronization on SIMT Architectures", MICRO 2016, who find such loops by a
+//! similar analysis). Since Volta, each thread makes progress. Here, [`run`](super::run) takes a warp out of a spin loop
+//! after some iterations and releases its joins. In any other loop the lanes that have left do wait at the join, since
+//! early release would only cost convergence. So the two kinds have to be told apart.
+//!
+//! # The rule
+//!
+//! Another thread can end a loop only through memory. A *source* is an instruction whose result another thread's write
+//! can change: an atomic, an `mbarrier` operation, or a load that is *strong* in the memory model's terms (`volatile`,
+//! `relaxed`, `acquire`). A weak load is a source only if the loop contains a fence or `nanosleep`; without them a
+//! compiler could move it in front of the loop. What depends on a source, directly or through registers, over all
+//! iterations, is *tainted* ([`Uses::depending`](super::uses::Uses::depending)). The loop spins if a branch or an exit in
+//! it reads a tainted register. For example:
+//!
+//! ```text
+//! SPIN: atom.global.cas.b32 r, [lock], 0, 1     a source: r is tainted
+//!       setp.ne.u32 p, r, 0                     reads r: p is tainted
+//!       @p bra SPIN                             reads p: a spin loop
+//!
+//! SUM:  ld.global.f32 v, [a]                    weak, and there is no fence: not a source
+//!       add.f32 s, s, v
+//!       atom.global.add.u32 n, [count], 1       a source: n is tainted
+//!       setp.lt.u32 p, i, 100                   reads i alone
+//!       @p bra SUM                              not a spin loop: no other thread can end it
+//! ```
+//!
+//! The rule errs towards spinning: of a function that a loop calls, nothing is known, so its result is tainted.
 
 use std::ops::Range;
 

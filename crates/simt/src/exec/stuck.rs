@@ -1,4 +1,18 @@
 //! Reports deadlock: no thread of a block can make progress.
+//!
+//! A block is stuck when each of its live warps waits: for a barrier, or for lanes that a member mask names. Then
+//! nothing in the block can wake them, as other blocks reach a block through memory alone, which only running lanes
+//! read. The worker notices when a round through the warps finds all of them blocked, and ends the launch with
+//! [`FaultKind::Deadlock`], which lists the waiting warps. For example, in a kernel whose lane 0 alone of warp 0
+//! branches round `bar.sync 0` to `bar.sync 1`:
+//!
+//! ```text
+//! warp 0, lanes 0x00000001, waits at barrier 1 for all threads
+//! warp 0, lanes 0xfffffffe, waits at barrier 0 for all threads
+//! ```
+//!
+//! Two warps that spin for each other are not stuck in this sense: they execute. The limits of
+//! [`patience`](super::patience) end them.
 
 use std::fmt::Write;
 
