@@ -12,8 +12,10 @@
 use divan::Bencher;
 use simt::cards::{self, BlockShape, Occupancy};
 use simt::coalescing::Addresses;
-use simt::count::{CounterObservation, CounterObserver, L2State, LaunchShape};
-use simt::observe::{Access, At, Observation, Observer, Operation, Site, Space, SteadyAccess};
+use simt::count::{CounterObservation, L2State, LaunchShape};
+use simt::internals::count::CounterObserver;
+use simt::internals::observe::SteadyAccess;
+use simt::observe::{Access, At, Observation, Observer, Operation, Site, Space};
 
 fn main() {
     divan::main();

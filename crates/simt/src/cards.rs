@@ -9,7 +9,7 @@ mod file;
 mod known;
 mod limits;
 mod occupancy;
-mod sources;
+pub(crate) mod sources;
 
 pub use card::{Card, Impossible};
 pub use counters::{Limiter, Residency};
@@ -17,4 +17,4 @@ pub use file::{CardFileError, UnknownCard};
 pub use known::{all, find, from_toml};
 pub use limits::Limits;
 pub use occupancy::{BlockShape, Occupancy, OccupancyError};
-pub use sources::{source_of, with_sources};
+pub use sources::with_sources;

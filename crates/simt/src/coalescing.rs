@@ -13,17 +13,19 @@
 //! An address is a multiple of the access's size: misaligned accesses fault on a GPU, and callers report them before.
 //! An access is 1, 2, 4, 8 or 16 bytes per lane.
 
-mod banks;
+pub(crate) mod banks;
 mod capability;
-mod global;
-mod request;
-mod sectors;
+pub(crate) mod global;
+pub(crate) mod request;
+pub(crate) mod sectors;
 mod segments;
-mod serial;
+pub(crate) mod serial;
 
-pub use banks::{BankMode, BankRule, Wavefronts};
+pub use banks::BankMode;
+pub(crate) use banks::{BankRule, Wavefronts};
 pub use capability::{CapabilityError, ComputeCapability};
-pub use global::Coalescer;
-pub use request::{Access, Addresses, LANES, Request, Traffic, Transaction, Transactions};
-pub use sectors::{LINE_BYTES, SECTOR_BYTES, sectors_and_lines};
-pub use serial::{AtomicConflicts, constant_replays};
+pub(crate) use global::Coalescer;
+pub(crate) use request::{Access, Request, Traffic, Transactions};
+pub use request::{Addresses, LANES};
+pub use sectors::{LINE_BYTES, SECTOR_BYTES};
+pub(crate) use serial::{AtomicConflicts, constant_replays};

@@ -26,13 +26,13 @@ mod l2;
 mod launch;
 mod local;
 mod observation;
-mod observer;
+pub(crate) mod observer;
 mod peer_stores;
 mod request;
 mod run;
 mod shape;
 mod shared;
-mod slots;
+pub(crate) mod slots;
 mod steady;
 mod ticks;
 mod trails;
@@ -40,15 +40,11 @@ mod turns;
 mod windows;
 mod worst;
 
-pub use counters::{
-    Access, AccessKind, AtomicCounts, ConstantCounts, Counts, DramCounts, HottestAtomics, LaunchCounters,
-    LinkCounts, MemoryCounts, Metric, SharedCounts, SiteCounts,
-};
+pub use counters::{Counts, LaunchCounters, LinkCounts, Metric};
 pub use l2::L2State;
 pub use launch::{Modelled, SourcePlace};
 pub use observation::{CounterObservation, Finished, launch};
-pub use observer::CounterObserver;
 pub use shape::{LaunchShape, Placement, Range};
-pub use slots::{SHARED_CLOCKS, Slots};
+pub(crate) use slots::{SHARED_CLOCKS, Slots};
 pub use trails::{Touch, Trail, numbered};
 pub use windows::{ManagedWindow, PageTouch};

@@ -67,12 +67,12 @@ impl From<&OpError> for DecodeError {
 
 impl DecodeError {
     /// Returns the error for an instruction that the simulator does not know.
-    pub fn unsupported(instruction: &Instruction) -> Self {
+    pub(crate) fn unsupported(instruction: &Instruction) -> Self {
         Self::Unsupported(instruction.opcode.as_str().to_owned())
     }
 
     /// Returns the error for operands that the instruction does not take.
-    pub fn operands(instruction: &Instruction, what: impl Into<String>) -> Self {
+    pub(crate) fn operands(instruction: &Instruction, what: impl Into<String>) -> Self {
         Self::Operands { opcode: instruction.opcode.as_str().to_owned(), what: what.into() }
     }
 }

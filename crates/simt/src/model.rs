@@ -88,20 +88,17 @@
 //! Clocks are constant and at their highest. TLBs are modelled only by the weight of pages and for the host's memory.
 //! Reuse of caches between blocks is counted by the code that makes the counters.
 
-mod counters;
-mod link;
-mod partitions;
+pub(crate) mod counters;
+pub(crate) mod link;
+pub(crate) mod partitions;
 mod peer;
 mod time;
 pub mod unified;
 mod unknown;
 
-pub use counters::{Counters, Touched};
-pub use link::{
-    HostAccess, device_copy_seconds, host_access_seconds, host_copy_gb_per_s, host_copy_seconds,
-    look_up_seconds,
-};
-pub use partitions::PartitionTraffic;
+pub(crate) use counters::{Counters, Touched};
+pub use link::{HostAccess, device_copy_seconds, host_access_seconds, host_copy_seconds, look_up_seconds};
+pub(crate) use partitions::PartitionTraffic;
 pub use peer::{PeerAccess, PeerLink};
 pub use time::{LaunchTime, Level};
 pub use unknown::Unknown;

@@ -16,13 +16,13 @@ pub struct Limits {
     /// Number of 32-bit registers.
     pub registers: u32,
     /// Unit of register allocation: per block on 1.x, per warp later.
-    pub register_unit: u32,
+    pub(crate) register_unit: u32,
     /// True if registers are allocated per block, as on 1.x.
-    pub registers_by_block: bool,
+    pub(crate) registers_by_block: bool,
     /// Most registers per thread.
     pub registers_per_thread: u32,
     /// Unit of warp allocation.
-    pub warp_unit: u32,
+    pub(crate) warp_unit: u32,
     /// Shared memory in bytes.
     pub shared_bytes: u32,
     /// Most shared memory per block in bytes, with the opt-in if there is one.

@@ -99,7 +99,7 @@ impl Checks {
     }
 
     /// Returns the checks of the set, in the order of [`Check::ALL`].
-    pub fn iter(self) -> impl Iterator<Item = Check> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = Check> {
         Check::ALL.into_iter().filter(move |check| self.has(*check))
     }
 }

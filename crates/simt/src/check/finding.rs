@@ -38,7 +38,7 @@ impl Finding {
     }
 
     /// Returns true if both are the same finding: at one instruction, for any thread and address.
-    pub fn repeats(&self, other: &Self) -> bool {
+    pub(crate) fn repeats(&self, other: &Self) -> bool {
         let sites = self.check == other.check
             && self.severity == other.severity
             && self.kernel == other.kernel
@@ -196,7 +196,7 @@ pub enum Hazard {
 
 impl Hazard {
     /// Returns the abbreviation used in reports.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Raw => "RAW",
             Self::War => "WAR",

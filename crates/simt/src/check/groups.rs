@@ -66,12 +66,12 @@ impl<'r> Group<'r> {
     }
 
     /// Returns the reads of uninitialised shared memory that the group's race explains.
-    pub fn explained(&self) -> &[&'r Reported] {
+    pub(crate) fn explained(&self) -> &[&'r Reported] {
         &self.explained
     }
 
     /// Returns [`Severity::Error`] if any finding is an error.
-    pub fn severity(&self) -> Severity {
+    pub(crate) fn severity(&self) -> Severity {
         self.shown().finding.severity
     }
 
@@ -81,7 +81,7 @@ impl<'r> Group<'r> {
     }
 
     /// Returns the names of the kernels with these findings.
-    pub fn kernels(&self) -> BTreeSet<&'r str> {
+    pub(crate) fn kernels(&self) -> BTreeSet<&'r str> {
         self.findings.iter().filter_map(|known| known.finding.kernel.as_deref()).collect()
     }
 

@@ -25,7 +25,7 @@ pub struct SourceLine {
 impl SourceLine {
     /// Returns true if the line is in a library: Rust's own, the kernels' device library, or a dependency that cargo
     /// fetched.
-    pub fn in_library(&self) -> bool {
+    pub(crate) fn in_library(&self) -> bool {
         in_library(&self.file)
     }
 }
@@ -76,12 +76,12 @@ impl Place {
     }
 
     /// Returns the inlined lines between [`Place::line`] and the instruction, outermost first.
-    pub fn inlined(&self) -> impl Iterator<Item = &SourceLine> {
+    pub(crate) fn inlined(&self) -> impl Iterator<Item = &SourceLine> {
         self.source[..self.shown()].iter().rev()
     }
 
     /// Returns the calls into which [`Place::line`] was inlined, innermost first.
-    pub fn callers(&self) -> impl Iterator<Item = &SourceLine> {
+    pub(crate) fn callers(&self) -> impl Iterator<Item = &SourceLine> {
         self.source.get(self.shown() + 1..).unwrap_or_default().iter()
     }
 

@@ -33,7 +33,7 @@ pub struct Report {
 
 impl Report {
     /// Findings that are shown unless [`Report::show`] changes it.
-    pub const SHOWN: usize = 100;
+    pub(crate) const SHOWN: usize = 100;
 
     /// Creates an empty report.
     pub fn new(checks: Checks) -> Self {
@@ -102,11 +102,6 @@ impl Report {
     /// Groups the findings that one change of the source would mend, in the order of each group's first finding.
     pub fn groups(&self) -> Vec<Group<'_>> {
         groups(&self.findings)
-    }
-
-    /// Returns the number of launches checked.
-    pub fn launches(&self) -> u64 {
-        self.launches
     }
 
     /// Returns true if nothing was found, warnings included.

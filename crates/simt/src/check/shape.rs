@@ -15,12 +15,12 @@ pub struct Shape {
 
 impl Shape {
     /// Returns the number of threads of a block.
-    pub fn threads(&self) -> u32 {
+    pub(crate) fn threads(&self) -> u32 {
         self.block.iter().product()
     }
 
     /// Returns the thread at a lane of a block's warp. Blocks and threads are numbered with x fastest, then y.
-    pub fn thread(&self, block: u64, warp: u32, lane: u32) -> Thread {
+    pub(crate) fn thread(&self, block: u64, warp: u32, lane: u32) -> Thread {
         Thread {
             thread: coordinates(u64::from(warp) * 32 + u64::from(lane), self.block),
             block: coordinates(block, self.grid),

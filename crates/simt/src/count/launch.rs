@@ -37,6 +37,7 @@ fn gathered(loads: &MemoryCounts) -> f64 {
 /// Results derived from counters, for the card on which they were counted.
 pub trait Modelled {
     /// Returns the input of the [model](crate::model).
+    #[doc(hidden)]
     fn model(&self) -> Counters;
 
     /// Returns the modelled time on the card.

@@ -56,15 +56,20 @@ pub struct LaunchShape {
     pub bank_mode: BankMode,
     /// Sites before which a warp waits for outstanding loads, each with the loop iterations that it waits for together.
     /// For [`Counters::round_trips`](crate::model::Counters::round_trips).
+    #[doc(hidden)]
     pub waits: Vec<(u32, u32)>,
     /// Loads that follow a chain, each with its memory.
+    #[doc(hidden)]
     pub chained: Vec<(u32, Chained)>,
     /// Issue slots of each site, for [`Counters::instructions`](crate::model::Counters::instructions).
+    #[doc(hidden)]
     pub slots: Vec<Slots>,
     /// [Clocks of dependent instructions](SiteInfo::dependency_clocks) of each site, for
     /// [`Counters::dependency_clocks`](crate::model::Counters::dependency_clocks).
+    #[doc(hidden)]
     pub dependencies: Vec<f32>,
     /// Sites of atomics whose lanes ptxas [combines](SiteInfo::combined), ascending.
+    #[doc(hidden)]
     pub combined: Vec<u32>,
     /// Managed memory, pinned memory and that of other cards, ascending. An empty list costs nothing.
     pub ranges: Vec<Range>,

@@ -28,7 +28,7 @@ use crate::ptx::op::arithmetic::{
 use crate::ptx::op::words::{Accuracy, AddressSpace, Part};
 
 /// Clocks of a load from shared memory whose address is the result of the load before it, on an H200.
-pub const SHARED_CLOCKS: u16 = 23;
+pub(crate) const SHARED_CLOCKS: u16 = 23;
 
 /// Issue slots of a PTX instruction.
 ///

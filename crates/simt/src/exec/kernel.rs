@@ -43,9 +43,11 @@ pub struct Kernel {
     /// Dependent loads from global memory on a path through the kernel that passes each loop once: see
     /// [`Counters::round_trips`](crate::model::Counters::round_trips). For the number in a launch, count the sites with
     /// [`waits_before`](super::SiteInfo::waits_before) that a warp issues.
+    #[doc(hidden)]
     pub round_trips: u32,
     /// True if a barrier stands between loads from global memory and stores to it: see
     /// [`Counters::phased`](crate::model::Counters::phased).
+    #[doc(hidden)]
     pub phased: bool,
     pub(super) function: u32,
 }

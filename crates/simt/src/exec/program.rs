@@ -207,11 +207,13 @@ impl Program {
     ///
     /// # Errors
     /// Says why it cannot be compiled.
+    #[doc(hidden)]
     pub fn compile_kernel(&self, kernel: &Kernel, block: [u32; 3]) -> Result<(), String> {
         self.tiers.compile(self, Key { function: kernel.function, block, observes: true, tracks: false })
     }
 
     /// Returns the kernels that were to be compiled and could not, with the reasons.
+    #[doc(hidden)]
     pub fn not_compiled(&self) -> Vec<(&str, String)> {
         let failures = self.tiers.failures().into_iter();
         let named = failures.filter_map(|(number, why)| Some((&*self.function(number)?.name, why)));
@@ -245,11 +247,6 @@ impl Program {
     /// Returns the module's own `.global`, `.const` or managed variable of this name.
     pub fn variable(&self, name: &str) -> Option<Variable> {
         self.variables.get(name).copied()
-    }
-
-    /// Returns all variables with their names.
-    pub fn variables(&self) -> impl Iterator<Item = (&str, Variable)> {
-        self.variables.iter().map(|(name, variable)| (name.as_str(), *variable))
     }
 
     /// Returns all instructions, by [`Site`](crate::observe::Site).

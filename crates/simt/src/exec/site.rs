@@ -23,16 +23,22 @@ pub struct SiteInfo {
     pub source: Vec<SourceLine>,
     /// True if a warp waits here for its outstanding loads: the instruction is the first on some path to read the
     /// result of a load from global memory.
+    #[doc(hidden)]
     pub waits_before: bool,
     /// Loop iterations whose loads it waits for together, because ptxas unrolls the loop; 1 elsewhere.
+    #[doc(hidden)]
     pub turns_together: u32,
     /// The memory of a load whose address is the result of a load before it.
+    #[doc(hidden)]
     pub chained: Option<Chained>,
     /// Clocks by which it makes the longest chain of dependent instructions of its basic block longer.
+    #[doc(hidden)]
     pub dependency_clocks: f32,
     /// True for an atomic on integers at an address that all lanes share: ptxas combines the lanes, and one lane executes it.
+    #[doc(hidden)]
     pub combined: bool,
     /// Estimated machine instructions.
+    #[doc(hidden)]
     pub slots: Slots,
 }
 

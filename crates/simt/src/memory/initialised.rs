@@ -24,6 +24,7 @@ impl Memory {
 
     /// Returns the lanes of a load that read an unwritten byte. Known only of allocations made while
     /// [`Memory::track_initialisation`] was on.
+    #[doc(hidden)]
     pub fn uninitialised_lanes(&self, addresses: &Addresses, active: u32, bytes: u32) -> u32 {
         let table = self.table();
         let bytes = u64::from(bytes);
@@ -43,7 +44,7 @@ impl Memory {
     }
 
     /// Returns true if all of these bytes are of one allocation, and written if it is tracked.
-    pub fn is_initialised(&self, address: u64, bytes: u64) -> bool {
+    pub(crate) fn is_initialised(&self, address: u64, bytes: u64) -> bool {
         self.table().containing(address).is_some_and(|entry| {
             entry.allocation.contains(address, bytes)
                 && (entry.rights & rights::TRACKED == 0 || self.shadow.all(address, bytes))
@@ -52,6 +53,7 @@ impl Memory {
 
     /// Returns the offset of a tracked allocation's first unwritten byte and the number of unwritten bytes; None if
     /// there are none or it is not tracked.
+    #[doc(hidden)]
     pub fn unwritten(&self, address: u64) -> Option<(u64, u64)> {
         let table = self.table();
         let entry = table.containing(address).filter(|entry| entry.rights & rights::TRACKED != 0)?;

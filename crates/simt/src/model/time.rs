@@ -87,6 +87,7 @@ pub struct LaunchTime {
 
 impl LaunchTime {
     /// The time of a launch with these counters on this card.
+    #[doc(hidden)]
     pub fn new(counters: &Counters, card: &Card) -> Self {
         let multiprocessors = f64::from(card.multiprocessors);
         let clocks = multiprocessors * card.clock_mhz * 1e6;

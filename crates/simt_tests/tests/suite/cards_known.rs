@@ -1,9 +1,10 @@
 //! Built-in cards, card files, and occupancy against values of NVIDIA's calculator.
 
 use simt::cards::{
-    BlockShape, Card, Limiter, Limits, Occupancy, OccupancyError, Residency, all, find, from_toml, source_of,
+    BlockShape, Card, Limiter, Limits, Occupancy, OccupancyError, Residency, all, find, from_toml,
     with_sources,
 };
+use simt::internals::cards::source_of;
 use simt::model::{PeerAccess, PeerLink};
 
 #[test]

@@ -1,8 +1,7 @@
 //! Shared-memory wavefronts, constant replays and atomic conflicts, by compute capability.
 
-use simt::coalescing::{
-    Access, Addresses, AtomicConflicts, BankMode, BankRule, ComputeCapability, Request, constant_replays,
-};
+use simt::coalescing::{Addresses, BankMode, ComputeCapability};
+use simt::internals::coalescing::{Access, AtomicConflicts, BankRule, Request, constant_replays};
 
 const ALL: u32 = u32::MAX;
 const FERMI: BankRule = BankRule::Fermi;

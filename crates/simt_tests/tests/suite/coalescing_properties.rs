@@ -1,9 +1,8 @@
 //! What holds for any addresses, and agreement with a reference that is plain sets and nothing else.
 
 use proptest::prelude::*;
-use simt::coalescing::{
-    Access, Addresses, BankMode, BankRule, Coalescer, ComputeCapability, LANES, Request, sectors_and_lines,
-};
+use simt::coalescing::{Addresses, BankMode, ComputeCapability, LANES};
+use simt::internals::coalescing::{Access, BankRule, Coalescer, Request, sectors_and_lines};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn coalescer(text: &str) -> Coalescer {

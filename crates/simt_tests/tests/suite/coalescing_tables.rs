@@ -1,9 +1,8 @@
 //! Exact transaction counts of one warp, aligned to 256 bytes and then shifted or spread, by compute capability.
 //! The figures were worked out from the guide's rules by hand and by a separate program.
 
-use simt::coalescing::{
-    Access, Addresses, Coalescer, ComputeCapability, LANES, Request, Traffic, Transaction,
-};
+use simt::coalescing::{Addresses, ComputeCapability, LANES};
+use simt::internals::coalescing::{Access, Coalescer, Request, Traffic, Transaction};
 
 const BASE: u64 = 0x7_0000_0000;
 

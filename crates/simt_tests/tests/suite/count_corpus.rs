@@ -5,8 +5,8 @@ use crate::model_kernels::{Kernel, counters};
 use simt::cards::{BlockShape, Card, Occupancy, find};
 use simt::count::{self, CounterObservation, Finished, L2State, LaunchShape, Modelled};
 use simt::exec::{Launch, Machine, Program};
+use simt::internals::model::Counters;
 use simt::memory::{Kind, Memory};
-use simt::model::Counters;
 
 const LLVM: &str = include_str!("../corpus/kernels_lines.compute_90.ptx");
 const NVCC: &str = include_str!("../corpus/coalescing.nvcc.compute_90.ptx");

@@ -2,7 +2,8 @@
 
 use simt::cards::{BlockShape, Card, Occupancy};
 use simt::coalescing::Addresses;
-use simt::count::{CounterObservation, CounterObserver, Finished, L2State, LaunchShape};
+use simt::count::{CounterObservation, Finished, L2State, LaunchShape};
+use simt::internals::count::CounterObserver;
 use simt::observe::{Access, At, Observation, Observer, Operation, Site, Space};
 
 /// A block under observation.

@@ -2,7 +2,8 @@
 
 use crate::count_drive::{Block, launch, shape};
 use simt::cards::{Card, find};
-use simt::count::{DramCounts, Finished, L2State, LaunchShape, Modelled, Placement, Range};
+use simt::count::{Finished, L2State, LaunchShape, Modelled, Placement, Range};
+use simt::internals::count::DramCounts;
 
 const BASE: u64 = 0x7_0000_0000;
 const OUT: u64 = 0x9_0000_0000;

@@ -5,7 +5,8 @@ use crate::count_drive::{Block, launch, shape};
 use crate::model_kernels::{Kernel, counters};
 use simt::cards::{Card, all, find};
 use simt::count::{Finished, L2State, LaunchShape, Modelled};
-use simt::model::{Counters, LaunchTime, Touched};
+use simt::internals::model::{Counters, Touched};
+use simt::model::LaunchTime;
 
 const THREADS: u32 = 256;
 

@@ -2,8 +2,9 @@
 
 use crate::count_drive::{launch, shape};
 use simt::cards::find;
-use simt::count::{Counts, L2State, LaunchCounters, LaunchShape, Modelled, Slots};
+use simt::count::{Counts, L2State, LaunchCounters, LaunchShape, Modelled};
 use simt::exec::{SiteInfo, SourceLine};
+use simt::internals::count::Slots;
 use simt::observe::{Operation, Space};
 use simt::ptx::op::Op;
 

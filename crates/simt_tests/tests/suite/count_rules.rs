@@ -3,12 +3,12 @@
 use crate::count_drive::{plain, shape};
 use proptest::prelude::*;
 use simt::cards::{Card, find};
-use simt::coalescing::{
-    Access as Way, Addresses, AtomicConflicts, BankMode, BankRule, Coalescer, Request, constant_replays,
+use simt::coalescing::{Addresses, BankMode};
+use simt::count::{CounterObservation, Counts, L2State, LaunchShape};
+use simt::internals::coalescing::{
+    Access as Way, AtomicConflicts, BankRule, Coalescer, Request, constant_replays,
 };
-use simt::count::{
-    AtomicCounts, CounterObservation, Counts, L2State, LaunchShape, MemoryCounts, SharedCounts,
-};
+use simt::internals::count::{AtomicCounts, MemoryCounts, SharedCounts};
 use simt::observe::{Access, At, Observation, Observer, Operation, Site, Space};
 
 const CARDS: [&str; 5] = ["c870", "c1060", "c2050", "k40c", "h200"];

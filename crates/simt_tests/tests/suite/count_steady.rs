@@ -5,7 +5,8 @@ use crate::count_drive::shape;
 use proptest::prelude::*;
 use simt::cards::find;
 use simt::count::{CounterObservation, Finished, L2State, LaunchShape, Placement, Range};
-use simt::observe::{At, Observation, Observer, Operation, Site, Space, SteadyAccess};
+use simt::internals::observe::SteadyAccess;
+use simt::observe::{At, Observation, Observer, Operation, Site, Space};
 
 const ARRAYS: u64 = 0x7_0000_0000;
 const WARPS: u32 = 4;
@@ -91,7 +92,7 @@ fn launches(
     ranges: &[Range],
     patterns: &[Pattern],
     blocks: u64,
-    mut report: impl FnMut(&mut simt::count::CounterObserver, At, &SteadyAccess),
+    mut report: impl FnMut(&mut simt::internals::count::CounterObserver, At, &SteadyAccess),
 ) -> Vec<Finished> {
     let card = find(key).unwrap();
     let mut l2 = L2State::new(card.clone());
@@ -148,9 +149,9 @@ proptest! {
 
 #[test]
 fn sums_count_as_each_of_them() {
-    const { assert!(<simt::count::CounterObserver as Observer>::BATCHES && <() as Observer>::BATCHES) };
+    const { assert!(<simt::internals::count::CounterObserver as Observer>::BATCHES && <() as Observer>::BATCHES) };
     let card = find("h200").unwrap();
-    let count = |report: &dyn Fn(&mut simt::count::CounterObserver)| {
+    let count = |report: &dyn Fn(&mut simt::internals::count::CounterObserver)| {
         let mut observation = CounterObservation::new(shape(&card, 1, 64), L2State::new(card.clone()));
         let mut observer = observation.begin(0);
         observer.block_begins(0, 2);

@@ -3,7 +3,8 @@
 
 use crate::count_drive::{launch, shape};
 use simt::cards::{Card, find};
-use simt::count::{Counts, L2State, MemoryCounts};
+use simt::count::{Counts, L2State};
+use simt::internals::count::MemoryCounts;
 
 const BLOCKS: u64 = 8;
 const THREADS: u32 = 256;

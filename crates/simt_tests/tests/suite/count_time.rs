@@ -3,7 +3,8 @@
 
 use crate::count_drive::{Block, launch, shape};
 use simt::cards::{Card, find};
-use simt::count::{L2State, LaunchCounters, LaunchShape, Modelled, Placement, Range, Slots};
+use simt::count::{L2State, LaunchCounters, LaunchShape, Modelled, Placement, Range};
+use simt::internals::count::Slots;
 
 const BASE: u64 = 0x7f00_0000_0000;
 

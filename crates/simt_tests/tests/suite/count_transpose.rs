@@ -6,7 +6,7 @@ use crate::transpose_kernels::Variant::{self, Coalesced, Diagonal, Naive, Padded
 use crate::transpose_kernels::{N, OUT, TILES, counters, instructions, occupancy};
 use simt::cards::{Card, find};
 use simt::count::{Finished, L2State, LaunchShape, Modelled};
-use simt::model::Counters;
+use simt::internals::model::Counters;
 use simt::observe::{Observer, Operation, Space};
 
 /// A block of 32 x 8 threads: each warp takes every eighth row of a tile. Sites: 0 arithmetic, 1 loads, 2 the first use of

@@ -3,8 +3,8 @@
 use crate::count_drive::{Block, launch, plain, shape};
 use rayon::prelude::*;
 use simt::cards::{Card, find};
-use simt::count::{Access, AccessKind};
 use simt::count::{CounterObservation, L2State, LaunchShape};
+use simt::internals::count::{Access, AccessKind};
 use simt::observe::{self, Observation, Observer, Operation, Space};
 
 /// An array, on a boundary of a line.

@@ -412,7 +412,7 @@ fn loads_of_several_turns_are_waited_for_together_where_ptxas_can_move_them_up()
 
 #[test]
 fn loads_whose_address_was_loaded_follow_a_chain() {
-    use simt::exec::Chained::{Global, OnChip};
+    use simt::internals::exec::Chained::{Global, OnChip};
     for (more, chain) in [
         ("", vec![]),
         ("ld.global.u64 %rd1, [%rd1];", vec![Some(Global); 2]),

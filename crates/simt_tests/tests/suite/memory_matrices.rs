@@ -1,8 +1,9 @@
 //! `ldmatrix`: who receives what, which rows are read, and in how many wavefronts.
 
 use crate::memory_support::{ALL, Machine, device, pattern};
-use simt::coalescing::{Access, Addresses, BankRule, Request};
+use simt::coalescing::Addresses;
 use simt::fault::FaultKind;
+use simt::internals::coalescing::{Access, BankRule, Request};
 use simt::observe::{Operation, Space};
 
 /// A machine whose shared memory holds `data`, and whose lanes name these addresses.

@@ -1,6 +1,6 @@
 //! Partition camping in a transpose by tiles of 32 x 32 floats, before Fermi.
 
-use simt::model::PartitionTraffic;
+use simt::internals::model::PartitionTraffic;
 
 /// In which order blocks take tiles.
 #[derive(Clone, Copy, PartialEq)]

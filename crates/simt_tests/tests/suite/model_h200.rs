@@ -4,7 +4,8 @@ use crate::model_kernels::{Kernel, counters};
 use simt::cards::{Card, find};
 use simt::count::LaunchCounters;
 use simt::count::Modelled;
-use simt::model::{Counters, HostAccess, LaunchTime, host_access_seconds, look_up_seconds, unified};
+use simt::internals::model::Counters;
+use simt::model::{HostAccess, LaunchTime, host_access_seconds, look_up_seconds, unified};
 
 /// One measured row: what ran, the size of an element, seconds.
 #[derive(Debug)]

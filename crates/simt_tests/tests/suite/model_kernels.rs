@@ -1,8 +1,9 @@
 //! Counters of the laboratory's simplest kernels, worked out from their addresses by the rules of `coalescing`.
 
 use simt::cards::{BlockShape, Card, Occupancy};
-use simt::coalescing::{Access, Addresses, Coalescer, LANES, Request, Traffic};
-use simt::model::{Counters, Touched};
+use simt::coalescing::{Addresses, LANES};
+use simt::internals::coalescing::{Access, Coalescer, Request, Traffic};
+use simt::internals::model::{Counters, Touched};
 use std::collections::HashSet;
 
 /// Blocks that are worked out; the rest of the launch repeats them.

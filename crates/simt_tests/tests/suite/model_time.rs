@@ -3,9 +3,10 @@
 use crate::model_kernels::{Kernel, counters};
 use proptest::prelude::*;
 use simt::cards::{Card, all, find};
+use simt::internals::model::{Counters, Touched, host_copy_gb_per_s};
 use simt::model::{
-    Counters, HostAccess, LaunchTime, Level, Touched, device_copy_seconds, host_access_seconds,
-    host_copy_gb_per_s, host_copy_seconds, look_up_seconds, unified,
+    HostAccess, LaunchTime, Level, device_copy_seconds, host_access_seconds, host_copy_seconds,
+    look_up_seconds, unified,
 };
 
 #[track_caller]

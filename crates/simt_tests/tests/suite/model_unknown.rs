@@ -1,8 +1,9 @@
 //! What the model says that it does not know of a launch.
 
 use simt::cards::find;
-use simt::count::{Counts, LaunchCounters, Slots};
+use simt::count::{Counts, LaunchCounters};
 use simt::exec::SiteInfo;
+use simt::internals::count::Slots;
 use simt::model::{LaunchTime, Unknown};
 use simt::ptx::op::Op;
 
@@ -29,7 +30,7 @@ fn unknown(key: &str, instructions: &[(&str, u64)], change: impl Fn(&mut LaunchC
     let sites: Vec<SiteInfo> = instructions.iter().map(|(opcode, _)| site(opcode)).collect();
     let of_site = |(number, (_, issued)): (usize, &(&str, u64))| {
         let counts = Counts { instructions: *issued, ..Counts::default() };
-        simt::count::SiteCounts { site: number as u32, counts }
+        simt::internals::count::SiteCounts { site: number as u32, counts }
     };
     let slots =
         instructions.iter().zip(&sites).map(|((_, issued), site)| issued * u64::from(site.slots.issued));

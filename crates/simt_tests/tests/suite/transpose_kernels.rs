@@ -2,8 +2,9 @@
 //! tiles.
 
 use simt::cards::{BlockShape, Card, Occupancy};
-use simt::coalescing::{Access, Addresses, BankMode, BankRule, Coalescer, Request};
-use simt::model::{Counters, PartitionTraffic, Touched};
+use simt::coalescing::{Addresses, BankMode};
+use simt::internals::coalescing::{Access, BankRule, Coalescer, Request};
+use simt::internals::model::{Counters, PartitionTraffic, Touched};
 use std::collections::HashSet;
 
 pub(crate) const N: u64 = 2048;
