@@ -1,7 +1,7 @@
 //! `ext` on NVIDIA's own driver, together with cust's streams, modules and buffers.
 //!
 //! Ignored without being asked for, since it needs a GPU: `cargo test -p cuda_driver --test gpu --
-//! --ignored`. The same tests run on the simulated driver in `simulated_cases`.
+//! --ignored`. The same tests run on the simulated driver in `simulated`.
 
 use cuda_driver::{bind_nvidia, bound, ext};
 

@@ -56,7 +56,7 @@ impl Managed {
         let (mut pointer, mut value) = (self.address, 1_u32);
         let mut parameters = [(&raw mut pointer).cast::<c_void>(), (&raw mut value).cast()];
         simulated::forget_launches();
-        // SAFETY: the kernel takes a pointer and a u32, and adds to so many elements, which are there.
+        // SAFETY: the kernel takes a pointer and a u32, and adds to `bytes / 4` elements, which are allocated.
         ok(unsafe { launch(self.add, (bytes / 4096) as u32, 1024, &mut parameters) });
         self.launches += 1;
         let record = simulated::last_launch().expect("a launch");

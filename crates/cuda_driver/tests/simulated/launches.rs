@@ -214,7 +214,7 @@ fn parameters_come_in_a_buffer_too() {
     ok(unsafe { sys::cuMemsetD32_v2(address, 1, 32) });
     ok(go(&mut extra));
     let mut host = [0_u32; 32];
-    // SAFETY: the array has so many bytes.
+    // SAFETY: the array has 128 bytes.
     ok(unsafe { sys::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 128) });
     assert_eq!(host, [8; 32]);
     gives(go(&mut [number(3), number(0), number(0)]), INVALID_VALUE);

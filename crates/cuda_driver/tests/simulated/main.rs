@@ -8,3 +8,4 @@ mod faults;
 mod launches;
 mod memory;
 mod streams;
+mod with_cust;

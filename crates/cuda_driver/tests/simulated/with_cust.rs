@@ -1,12 +1,10 @@
 //! What `gpu` tests on NVIDIA's driver, on the simulated one.
 
-use cuda_driver::simulated::{Settings, bind_simulated};
-
-#[path = "support/cases.rs"]
+#[path = "../support/cases.rs"]
 mod cases;
 
 fn bind() {
-    bind_simulated(Settings::default()).expect("the simulated driver");
+    crate::common::bind();
 }
 
 #[test]
