@@ -1,4 +1,4 @@
-//! How sure a modelled time is: an interval, from how other kernels fared.
+//! Computes the interval of a modelled time, from the errors that the model made for other kernels.
 //!
 //! A *residual* is a simulated over a measured time, of one kernel on one card. `residuals/own.jsonl` has those of this
 //! repository's kernels on an H200, which `coalesce pages fidelity` writes, and `residuals/others.jsonl` those of kernels
@@ -24,10 +24,10 @@ pub const OWN_CARD: &str = "h200";
 /// Fewest residuals that determine an interval: with fewer, the ranks are outside of them.
 const LEAST: usize = 9;
 
-/// How a kernel fared.
+/// The error of one kernel's modelled time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Residual {
-    /// The kernel, with what tells it from others.
+    /// The kernel, and the parameters that distinguish it from others.
     pub kernel: String,
     /// What bounds its modelled time, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ pub struct Residual {
     pub ratio: f64,
 }
 
-/// The residuals of our own kernels, and those of others.
+/// The residuals of this repository's kernels, and of other people's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Residuals {
     own: Vec<Residual>,

@@ -136,7 +136,7 @@ mod tests {
     use crate::{read_lines, sorted_line};
     use std::{fs, path::Path};
 
-    /// The files that this repository keeps come out as they are, line by line.
+    /// A kept file of this repository that is read and written again has the same lines.
     #[test]
     fn kept_files_are_read_and_written_alike() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/h200");

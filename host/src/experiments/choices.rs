@@ -38,7 +38,7 @@ pub(crate) struct Choices {
     #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_delimiter = ',', value_name = "N|MxNxK")]
     pub size: Vec<Matrices>,
 
-    /// Multiply stacks of so many matrices of each --size, in one launch
+    /// Multiply stacks of N matrices of each --size, in one launch
     #[arg(long, help_heading = SIZES, allow_hyphen_values = true, value_name = "N", value_parser = dimension)]
     pub batch: Option<u32>,
 

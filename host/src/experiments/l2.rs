@@ -73,7 +73,7 @@ const QUICK_SHARES: [u64; 2] = [25, 50];
 /// Bytes from one used sector to the next.
 const DISTANCES: [u64; 4] = [32, 64, 128, 256];
 
-/// Words that are stored, of so many.
+/// Words stored in a row, and the distance in words from one row to the next.
 const STORES: [(u32, u32); 6] = [(8, 8), (4, 8), (2, 8), (1, 8), (16, 32), (8, 32)];
 
 /// Bytes of a word, of a vector and of a sector.
@@ -97,8 +97,8 @@ impl Experiment for L2 {
     }
 
     fn reading(&self) -> &'static str {
-        "Rows with a policy read a stream and a table of table_share per cent of L2, a vector of each by turns; if the table \
-         stays, they approach twice the bandwidth of DRAM. Rows with a distance use one sector of so many bytes, and count \
+        "Rows with a policy read a stream and a table of table_share per cent of L2, a vector of each alternately; if the table \
+         stays, they approach twice the bandwidth of DRAM. Rows with a distance use one sector of that many bytes, and count \
          32 bytes for each. Rows with stored count the bytes written."
     }
 

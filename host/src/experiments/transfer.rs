@@ -233,7 +233,7 @@ fn pipeline(bytes: u64, parts: u32, block: u32, device: &DeviceInfo) -> Result<P
     })
 }
 
-/// The pattern plus one, whatever the number of launches: each copies in anew.
+/// The pattern plus one, for any number of launches, since each copies the input in again.
 fn incremented() -> Expected {
     Expected::exactly(|first, _, values: &mut [f32]| {
         pattern::fill(first, SEED, values);

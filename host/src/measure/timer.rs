@@ -31,7 +31,7 @@ pub(super) const SAMPLE_MS: f64 = 2.0;
 /// The least time that the lead-in keeps the device busy, in milliseconds.
 const LEAD_IN_MS: f64 = 0.1;
 
-/// So many launches at most are recorded as one graph, and make up a sample of a burst.
+/// Most launches that are recorded as one graph, and that make up a sample of a burst.
 const MOST_LAUNCHES: u32 = 4096;
 
 /// Rounds in which the host's calls are timed.

@@ -56,7 +56,7 @@ impl Log {
     }
 }
 
-/// The conditions of a row whose samples have these logs, and whose launches take so long and have so many operations.
+/// The conditions of a row whose samples have these logs, and whose launches have this time and this number of operations.
 pub(crate) fn conditions(
     logs: &[Log],
     power_limit_w: Option<f64>,

@@ -69,7 +69,7 @@ pub enum Kind<'text> {
     Open,
     /// `}`
     Close,
-    /// Any other directive, and what is no PTX.
+    /// Any other directive, and text that is not PTX.
     Other,
 }
 
@@ -225,7 +225,7 @@ impl<'text> Statements<'text> {
         };
         self.advance();
         if self.is(b'{') {
-            // Whatever is left of a section without end belongs to it.
+            // An unterminated section extends to the end of the text.
             let _ = self.lexer.skip_braces();
             self.advance();
         }

@@ -1,4 +1,4 @@
-//! Statements and items of texts as compilers write them, of one line, of fragments, and of what is no PTX.
+//! Statements and items of compilers' output, of single lines, of fragments, and of text that is not PTX.
 
 use super::*;
 

@@ -74,8 +74,8 @@ const DOUBT: &str = "Requests, sectors and wavefronts are counted exactly. Times
                      kernels: on 80 such rows its median error was 13%, and a tenth were off by more than 57% (H200). The \
                      interval behind a time holds eight in ten such kernels.";
 
-/// The interval of a launch's time behind it. A name in another program says nothing, so that it is a kernel of others in
-/// any case.
+/// Returns the interval of a launch's time as text. Its kernel counts as other people's, since a name in another program
+/// does not identify one of this repository's.
 fn interval(launch: &ProfiledLaunch, bound: Bound) -> String {
     let milliseconds = launch.modelled.nanoseconds * 1e-6;
     let interval = Residuals::built_in().interval(&launch.card, Some(""), bound, milliseconds);

@@ -82,8 +82,8 @@ pub fn side_by_side(cards: &[(&Run, &[Record])], catalog: &Catalog, style: Style
     text
 }
 
-/// The rows of a card with cards' names in parameters as this card sees them, so that what each does with the next one can be compared:
-/// `card 1` is `own` in the rows of card 1 and `next` in those of others.
+/// Returns the rows of a card with the cards in their parameters renamed from its point of view, so that rows of two cards
+/// compare: `card 1` becomes `own` in the rows of card 1, and `next` in those of the other cards.
 fn seen_from(ordinal: u32, records: &[Record]) -> Vec<Record> {
     let own = format!("card {ordinal}");
     let mut records = records.to_vec();

@@ -28,7 +28,7 @@ pub(super) fn pair(rust: Option<&Record>, cpp: Option<&Record>, measure: Measure
 pub(super) enum Verdict {
     /// It is within [`EQUAL`].
     Equal,
-    /// It is not, but its samples differ among themselves so much that it might be.
+    /// It is not, but it might be: the spread of its samples reaches into it.
     Unsettled,
     /// It is not.
     Different,

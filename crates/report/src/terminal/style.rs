@@ -11,7 +11,7 @@ pub struct Style {
     pub colour: bool,
 }
 
-/// The width of what is no terminal and says nothing of its width.
+/// The width in columns of output that is not a terminal, or of a terminal that does not state its own.
 const USUAL: usize = 80;
 
 /// The narrowest width that is drawn for.

@@ -12,7 +12,7 @@
 //! | two additions | one `IADD3` |
 //! | logical operations on predicates | a third operand of `ISETP` |
 //! | `shl` in 32 bits | `IMAD.SHL`, on the multiplier; in 64 bits one half |
-//! | `add` in 32 bits | `IADD3` or `IMAD.IADD`, by turns, so that both units are used; in 64 bits one half each |
+//! | `add` in 32 bits | `IADD3` and `IMAD.IADD` alternately, so that both units are used; in 64 bits one half each |
 //! | what is the same in all lanes | the uniform datapath, which takes an issue slot and no lanes of a unit |
 //!
 //! For example, of `mul.wide.u32 q, i, 4; add.s64 p, base, q` the addition costs nothing, and of `xor a, x, y; xor b, a, z` the

@@ -28,7 +28,7 @@ enum Division {
     Tiles(u32),
     /// The same in dynamic shared memory, with a width that the launch says.
     Dynamic,
-    /// So many rows and columns for a block of `threads`, with so many bytes of shared memory.
+    /// Tiles of `rows` by `columns` for a block of `threads`, with `shared` bytes of shared memory.
     Blocks { rows: u32, columns: u32, threads: u32, shared: u32 },
 }
 

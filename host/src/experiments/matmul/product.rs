@@ -296,7 +296,7 @@ impl Sum for f64 {
     }
 }
 
-/// The number of the different row that a row of A is, or the different column that a column of B is, of so many.
+/// The number of the distinct row of A, or column of B, that repeats at this `line` of `lines`.
 fn distinct(matrix: Matrix, line: usize, lines: usize) -> usize {
     if lines <= DISTINCT {
         return line;

@@ -219,7 +219,7 @@ impl Task {
         })
     }
 
-    /// A matrix that is only read, of so many bytes.
+    /// A matrix of `bytes` that is only read.
     fn factor<T: Number>(&self, matrix: Matrix, bytes: u64) -> Buffer {
         let (before, after) = (Arc::clone(&self.product), Arc::clone(&self.product));
         Buffer {
@@ -265,7 +265,7 @@ impl Task {
     }
 }
 
-/// Why a sum of so many products cannot be verified, and what can.
+/// Says why sums over this many products cannot be verified, and which can.
 fn too_long(matrices: Matrices, addition: Addition) -> String {
     let bits = if addition == Addition::FAST { 14 } else { 24 };
     let sums =
@@ -288,8 +288,7 @@ fn elements(Matrices { m, n, k }: Matrices) -> [u64; 3] {
     [(m, k), (k, n), (m, n)].map(|(rows, columns)| u64::from(rows) * u64::from(columns))
 }
 
-/// Bytes that are loaded if blocks load for so many rows and columns of C at a time, and operations. `None` where they are
-/// too many to count.
+/// Bytes loaded by blocks that each compute `rows` by `columns` of C, and operations. `None` where they exceed 64 bits.
 fn work_of(matrices: Matrices, form: Form, [rows, columns]: [u32; 2], beta: f32) -> Option<(u64, u64)> {
     let [a, b, c] = elements(matrices).map(u128::from);
     let (across, down) = (u128::from(matrices.n.div_ceil(columns)), u128::from(matrices.m.div_ceil(rows)));

@@ -367,8 +367,8 @@ impl Rung {
     }
 }
 
-/// What so many blocks hand sums over in: the sums, which show in C if they are wrong, and two words for each block, which are
-/// 0 before and after a launch.
+/// The memory in which `blocks` hand sums over: the sums, which show in C if they are wrong, and two words per block, which
+/// are 0 before and after a launch.
 fn to_share(blocks: u32) -> [Buffer; 2] {
     let nothing = |_, _, words: &mut [u32]| words.fill(0);
     let sums = Buffer {

@@ -9,13 +9,13 @@ pub(super) const LANES: u32 = 32;
 pub(super) enum Kind {
     /// By its place in the segment.
     Idx,
-    /// So many below.
+    /// `operand` lanes below.
     Up,
-    /// So many above.
+    /// `operand` lanes above.
     Down,
     /// By the bits in which the two differ.
     Xor,
-    /// So many above, from the segment's end on at its beginning.
+    /// `operand` lanes above, modulo the segment's width.
     Wrap,
 }
 
