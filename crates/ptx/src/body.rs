@@ -1,10 +1,11 @@
 //! A function's body: a list of instructions with resolved operands.
 
-use super::module::{Immediate, Parameter, Position, Variable};
 use super::names::{Name, Opcode};
 use super::op::Op;
+use super::position::Position;
 use super::source::LocationId;
 use super::types::{Component, ScalarType, SpecialRegister};
+use super::variable::{Immediate, Parameter, Variable};
 
 /// The body of a function.
 ///

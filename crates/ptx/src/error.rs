@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::module::Position;
+use super::position::Position;
 use super::types::ScalarType;
 
 /// An error in a PTX file with its position.

@@ -8,9 +8,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::body::Instruction;
-use super::module::{Function, Module, Variable};
+use super::module::{Function, Module};
 use super::source::{Inlined, Location};
 use super::types::Linkage;
+use super::variable::Variable;
 
 /// A module's functions, variables and source positions, by name and number.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! Splits text into tokens, on demand and without copying.
 
 use super::error::Problem;
-use super::module::{Immediate, Position};
+use super::position::Position;
+use super::variable::Immediate;
 
 /// Kind of a token, with its content.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -30,10 +30,12 @@ mod names;
 pub mod op;
 pub mod outline;
 mod parser;
+mod position;
 mod print;
 mod source;
 mod sources;
 mod types;
+mod variable;
 
 pub use body::{
     Address, AddressBase, Body, Call, Guard, Instruction, Label, LabelId, LabelMeaning, Operand, Prototype,
@@ -42,13 +44,14 @@ pub use body::{
 pub use error::{ParseError, Problem};
 pub use index::{Index, SourcePosition};
 pub use module::{
-    Attribute, FUNCTION_DIRECTIVES, Function, FunctionDirective, FunctionKind, Immediate, Initializer, Item,
-    Module, NoSuchEntry, Parameter, Pointer, Position, Section, Variable,
+    FUNCTION_DIRECTIVES, Function, FunctionDirective, FunctionKind, Item, Module, NoSuchEntry, Section,
 };
 pub use names::{Name, Opcode};
+pub use position::Position;
 pub use source::{Inlined, Location, LocationId, SourceFile};
 pub use sources::Sources;
 pub use types::{Component, Linkage, SPECIAL_REGISTERS, ScalarType, Space, SpecialRegister};
+pub use variable::{Attribute, Immediate, Initializer, Parameter, Pointer, Variable};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

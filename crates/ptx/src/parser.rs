@@ -8,8 +8,10 @@ mod top;
 
 use super::error::Problem;
 use super::lexer::{Fault, Lexer, Token, TokenKind};
-use super::module::{Function, Immediate, Item, Module, Position};
+use super::module::{Function, Item, Module};
 use super::names::{Interner, Map, Name};
+use super::position::Position;
+use super::variable::Immediate;
 
 type Parsed<T> = Result<T, Fault>;
 

@@ -6,12 +6,10 @@ use super::body::{
     Address, AddressBase, Body, Instruction, LabelId, LabelMeaning, Operand, RegisterFamily, RegisterId,
     Statement,
 };
-use super::module::{
-    Attribute, Function, FunctionDirective, FunctionKind, Immediate, Initializer, Item, Module, Parameter,
-    Variable,
-};
+use super::module::{Function, FunctionDirective, FunctionKind, Item, Module};
 use super::names::Name;
 use super::source::{Location, SourceFile};
+use super::variable::{Attribute, Immediate, Initializer, Parameter, Variable};
 
 /// Displays what a closure writes, so that pieces nest in `write!`.
 struct Piece<F>(F);

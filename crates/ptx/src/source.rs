@@ -1,7 +1,7 @@
 //! The directives `.file` and `.loc`. [`Index::source`](super::Index::source) resolves them to positions in the source.
 
-use super::module::Position;
 use super::names::Name;
+use super::position::Position;
 
 /// A source file: `.file 1 "src/copy.rs"`.
 #[derive(Clone, Debug, PartialEq, Eq)]

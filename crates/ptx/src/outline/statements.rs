@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use crate::lexer::{Lexer, Token, TokenKind};
-use crate::module::{FunctionKind, Immediate};
+use crate::module::FunctionKind;
 use crate::types::Space;
+use crate::variable::Immediate;
 
 /// A statement of a PTX text, with what precedes it.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,10 +7,11 @@ use super::super::body::{
 use super::super::check;
 use super::super::error::Problem;
 use super::super::lexer::TokenKind;
-use super::super::module::{Parameter, Position};
 use super::super::names::Map;
+use super::super::position::Position;
 use super::super::source::{Inlined, Location, LocationId};
 use super::super::types::ScalarType;
+use super::super::variable::Parameter;
 use super::scopes::{Binding, Scopes};
 use super::{Parsed, Parser};
 

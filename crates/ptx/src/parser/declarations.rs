@@ -2,8 +2,8 @@
 
 use super::super::error::Problem;
 use super::super::lexer::TokenKind;
-use super::super::module::{Immediate, Initializer, Parameter, Pointer, Variable};
 use super::super::types::{Linkage, ScalarType, Space};
+use super::super::variable::{Immediate, Initializer, Parameter, Pointer, Variable};
 use super::{DEEPEST, Global, Parsed, Parser};
 
 impl<'text> Parser<'text> {

@@ -3,8 +3,9 @@
 use super::super::body::{Address, AddressBase, Operand, RegisterId, Symbol, SymbolMeaning};
 use super::super::error::Problem;
 use super::super::lexer::TokenKind;
-use super::super::module::{Immediate, Position};
+use super::super::position::Position;
 use super::super::types::{Component, SPECIAL_REGISTERS, SpecialRegister};
+use super::super::variable::Immediate;
 use super::code::undeclared;
 use super::scopes::{Binding, Scopes};
 use super::{DEEPEST, Parsed, Parser};

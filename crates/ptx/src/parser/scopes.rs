@@ -3,8 +3,8 @@
 use super::super::body::{Body, LabelId, LabelMeaning, RegisterFamily, RegisterId, SymbolMeaning};
 use super::super::error::Problem;
 use super::super::lexer::Fault;
-use super::super::module::Position;
 use super::super::names::Map;
+use super::super::position::Position;
 use super::super::types::ScalarType;
 use super::Parsed;
 

@@ -2,13 +2,12 @@
 
 use super::super::error::Problem;
 use super::super::lexer::TokenKind;
-use super::super::module::{
-    Attribute, FUNCTION_DIRECTIVES, Function, FunctionDirective, FunctionKind, Item, Parameter, Position,
-    Section,
-};
+use super::super::module::{FUNCTION_DIRECTIVES, Function, FunctionDirective, FunctionKind, Item, Section};
 use super::super::names::Name;
+use super::super::position::Position;
 use super::super::source::SourceFile;
 use super::super::types::{Linkage, Space};
+use super::super::variable::{Attribute, Parameter};
 use super::{Global, Parsed, Parser};
 
 const TOP_LEVEL: &str = "a function, a variable, `.file`, `.section`, `.alias` or `.pragma`";

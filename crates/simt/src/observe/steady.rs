@@ -1,6 +1,6 @@
 //! Accesses at evenly spaced addresses, and their repetitions: what vectorised executors report in short.
 
-use super::{Access, Operation, Space};
+use super::access::{Access, Operation, Space};
 use crate::coalescing::{Addresses, LANES};
 
 /// An [`Access`] whose lane `k` has the address `base + k * step`, modulo 2^64.
