@@ -13,6 +13,7 @@
 
 pub mod arithmetic;
 pub mod control;
+mod effects;
 mod facts;
 pub mod matrix;
 pub mod memory;

@@ -1,6 +1,7 @@
 //! Facts about instructions that follow from their opcodes.
 
 use super::control::BarrierVerb;
+use super::effects::Effects;
 use super::memory::{self, CopyGroup, MbarrierVerb};
 use super::words::{AddressSpace, Order};
 use super::{Op, matrix};
@@ -12,23 +13,6 @@ pub enum Awaits {
     Threads,
     /// Asynchronous copies.
     Copies,
-}
-
-/// Effects of an instruction on memory and on its warp; none by default.
-#[derive(Default)]
-pub(super) struct Effects {
-    /// Space of the address; None if it is generic, or if there is none.
-    pub(super) space: Option<AddressSpace>,
-    /// A value is loaded into a register.
-    pub(super) loads: bool,
-    /// Memory is written, at once or later.
-    pub(super) stores: bool,
-    /// The access takes part in synchronisation.
-    pub(super) strong: bool,
-    /// Order, if written.
-    pub(super) order: Option<Order>,
-    /// All lanes of a warp must execute the instruction together.
-    pub(super) aligned: bool,
 }
 
 impl Op {

@@ -1,6 +1,6 @@
 //! Instructions on matrices that the lanes of a warp hold together.
 
-use super::facts::Effects;
+use super::effects::Effects;
 use super::modifiers::Modifiers;
 use super::words::AddressSpace;
 use super::{Op, OpError};

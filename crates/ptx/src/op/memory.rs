@@ -1,6 +1,6 @@
 //! Instructions that access memory, copy it, convert its addresses, or order accesses.
 
-use super::facts::Effects;
+use super::effects::Effects;
 use super::modifiers::Modifiers;
 use super::words::{AddressSpace, CacheOperator, Eviction, Order, Scope, Update};
 use super::{Op, OpError};
