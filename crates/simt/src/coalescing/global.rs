@@ -1,4 +1,15 @@
 //! Global memory: the rule of each compute capability, and the traffic of a request under it.
+//!
+//! A request asks for the bytes of up to 32 lanes; a *transaction* moves an aligned piece of memory. The rules differ in
+//! who shares a transaction. For example, lane `k` loads 4 bytes at `1028 + 4k`: 128 bytes, of which none is at a
+//! multiple of 128.
+//!
+//! | compute capability | rule | transactions | bytes moved |
+//! | --- | --- | --- | --- |
+//! | 1.0, 1.1 | a half-warp in order in its segment, or each lane by itself | 32 of 32 bytes | 1024 |
+//! | 1.2, 1.3 | segments of a half-warp, halved while one half is unused | of 128, 64 and 32 bytes | 224 |
+//! | 2.x, through L1 | lines of 128 bytes | 2 | 256 |
+//! | 3.x, and from 5.0 on | sectors of 32 bytes | 5 | 160 |
 
 use super::capability::ComputeCapability;
 use super::request::{Access, LANES, Request, Traffic, Transactions};

@@ -3,7 +3,21 @@
 //! Lanes enter a function by joining its [`Activation`] at their call depth, or a new one. Its frame holds one column
 //! per register for all 32 lanes, so lanes that call the function apart share a frame and can reconverge inside it.
 //! Each lane keeps its own return address and caller. At the end of the function, lanes that diverged inside reconverge
-//! at [`AT_RETURN`], then go back in groups that share a return address.
+//! at [`AT_RETURN`], then go back in groups that share a return address. For example, four lanes call a function at 10
+//! that has no post-dominator for its branch, since both sides return by themselves:
+//!
+//! ```text
+//! pc  instruction   active mask
+//! 10  call f        {0,1,2,3}   enter f; each lane's return address is 11
+//! 30  @%p bra 33    {0,1,2,3}   opens a join at AT_RETURN; {0,1} become ready at 33
+//! 31  mov           {2,3}
+//! 32  ret           {2,3}       arrive at AT_RETURN; {0,1} are missing
+//! 33  ret           {0,1}       arrive: the join is complete, and all four return to 11 as one fragment
+//! ```
+//!
+//! Had lanes 0 and 1 called `f` at 20, in the same activation, they would return to 21 as a fragment of their own.
+//!
+//! [`Activation`]: super::warp::Activation
 
 use super::frame::{lane_bytes, lanes_of, read_lane, write_lane};
 use super::layout::Place;

@@ -1,9 +1,20 @@
 //! Executes `.sync` instructions: lanes of a warp wait for the members of a mask.
 //!
-//! Each waiting lane names the lanes that it waits for in its member mask. A group executes once all live members wait
+//! Each waiting lane names the lanes that it waits for in its *member mask*. A group executes once all live members wait
 //! with the same mask, at one instruction or at different ones that do the same ([`Runner::meet`]), as Volta's rules
-//! allow. Members that have exited are not waited for, but reported as misuse, and so are callers that their own mask
-//! leaves out.
+//! allow: the PTX ISA (9.0, "shfl.sync") asks for the same qualifiers and the same mask, not for the same instruction. For
+//! example, lanes 0 to 15 are on one side of a branch and lanes 16 to 31 on the other:
+//!
+//! ```text
+//! pc  instruction                                active mask
+//! 5   shfl.sync.bfly.b32 %r1, %r2, 16, 31, -1    lanes 0..16    wait: members 16..32 are missing
+//! 9   shfl.sync.bfly.b32 %r3, %r4, 16, 31, -1    lanes 16..32   all members wait: the 32 lanes exchange, lanes 0..16
+//!                                                               with %r2 and %r1, the others with %r4 and %r3
+//! ```
+//!
+//! Afterwards both fragments are ready, at 6 and at 10. With the masks 0xffff and 0xffff0000 neither would have waited.
+//! Members that have exited are not waited for, but reported as misuse, and so are callers that their own mask leaves
+//! out.
 
 use super::frame::{lanes_of, read_lane, write_lane};
 use super::run::{Next, Runner, Stop};

@@ -1,4 +1,21 @@
 //! Compiles a function's body to steps.
+//!
+//! An instruction becomes one [`Step`]: the cell of its guard, and an [`Action`] whose operands are columns of the
+//! frame. Its pc, its step and its [`Site`](crate::observe::Site) have one number. Names, modifiers, immediates and
+//! special registers are resolved here, once, so that a step only reads and writes columns. For example:
+//!
+//! ```text
+//! PTX                               guard      action
+//! mov.u32 %r1, %tid.x;              always     Arithmetic: copy the column of %tid.x to that of %r1
+//! setp.ge.u32 %p1, %r1, 64;         always     Arithmetic: compare with the column in which every lane is 64
+//! @%p1 bra DONE;                    %p1        Branch: its target, and where diverged lanes meet
+//! @!%p1 st.global.u32 [%rd1], %r1;  not %p1    Memory: an index among the program's memory instructions
+//! DONE: bar.sync 0;                 always     Rare: an index among the program's rare instructions
+//! ```
+//!
+//! The passes that need the whole function follow: spin loops ([`spins`]), liveness ([`Liveness`]), and what the time
+//! model wants to know of each site: where the scoreboard makes a warp wait ([`waits`]), what ptxas executes once per
+//! warp ([`uniform`]) or fuses ([`fused`]), and how long chains of dependent instructions are ([`dependencies`]).
 
 mod barrier;
 mod call;

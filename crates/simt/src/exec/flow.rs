@@ -1,6 +1,6 @@
 //! Finds reconvergence points: where lanes that diverge at a branch meet again.
 //!
-//! That is the immediate post-dominator of the branch, which [`ptx::cfg`](crate::ptx::cfg) computes. Two cases remain.
+//! That is the immediate post-dominator of the branch, which [`cfg`](crate::ptx::cfg) finds. Two cases remain.
 //! Lanes with no such point in a called function meet where it returns ([`AT_RETURN`]). In a kernel they need not meet
 //! ([`NOWHERE`]), and neither need they at an instruction that only ends the kernel:
 //!

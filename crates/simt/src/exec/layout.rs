@@ -1,4 +1,23 @@
 //! Lays out a function's frame: assigns a column to each register and constant.
+//!
+//! A frame holds the registers of a warp as columns of 32 lanes ([`registers`](crate::registers)). Instructions read
+//! nothing but columns. So whatever else an operand can be has a column too, which is *filled* before the function
+//! executes ([`Fill`]): immediates and addresses once per launch, special registers when a block or a warp begins. A
+//! value that occurs twice in one width has one column. For example:
+//!
+//! ```text
+//! mov.u32 %r1, %tid.x;       column                    bytes   filled
+//! add.u32 %r2, %r1, 1;       ones, for no guard           64   once
+//! setp.lt.u32 %p1, %r2, 1;   %tid.x as a u32             128   for each warp
+//!                            %r1                         128
+//!                            1 as a u32                  128   once, for both instructions
+//!                            %r2                         128
+//!                            %p1: a bit per lane          64
+//! ```
+//!
+//! Columns are never shared by registers whose lives do not overlap: a frame may be large, but each register has one
+//! place, which checks and compiled code rely on. `.param` variables are bytes lane by lane ([`Bytes`]), since they are
+//! accessed in several sizes.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,22 @@
 //! Executes `mbarrier`: barrier objects in shared memory, which count threads and bytes.
+//!
+//! A phase of an object completes when as many arrivals have come as it was initialised for, and all bytes that were
+//! announced (`expect_tx`) have been transferred. It then begins the next one. Waiting is polling: a thread asks whether
+//! a phase is over, by the state that an arrival returned or by the phase's parity (PTX ISA 9.0, "Parallel
+//! Synchronization and Communication Instructions: mbarrier"). For example, one thread starts a bulk copy of 512 bytes,
+//! for which all others wait:
+//!
+//! ```text
+//!                                               pending  bytes  phase
+//! mbarrier.init [b], 1                          1        0      0
+//! mbarrier.arrive.expect_tx [b], 512            0        512    0      open until the bytes are there
+//! mbarrier.try_wait.parity p, [b], 0            0        512    0      p is false: phase 0 is the current one
+//! (the copy's 512 bytes)                        1        0      1      phase 0 is complete, phase 1 waits for 1 arrival
+//! mbarrier.try_wait.parity p, [b], 0            1        0      1      p is true
+//! ```
+//!
+//! An attempt that fails is [`Progress::Wait`], so that the warp yields to those that may complete the phase. Which warps
+//! arrived in a phase is recorded for observers: an arrival happens before a wait that finds its phase complete.
 
 use std::mem::MaybeUninit;
 

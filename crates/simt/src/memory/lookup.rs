@@ -1,4 +1,15 @@
 //! Checks the bounds, alignment and rights of a request's lanes.
+//!
+//! Almost every request lies in the allocation that its instruction hit last time. So a [`LookupCache`] keeps that
+//! allocation per instruction, and the lowest and the highest address of the lanes decide for all 32 of them. Only if
+//! they do not fit are lanes checked one by one against the table of allocations, which finds the first faulting lane.
+//! For example, the cache has an allocation of 256 bytes at 0x1000, and lane `k` loads 4 bytes:
+//!
+//! ```text
+//! at 0x1000 + 4k   lowest 0x1000, highest 0x107c   within: the request is valid
+//! at 0x1084 + 4k   lowest 0x1084, highest 0x1100   not within: lanes 0 to 30 are found valid, and lane 31 faults,
+//!                                                  1 byte after the nearest allocation
+//! ```
 
 use super::allocation::rights;
 use super::device::Memory;

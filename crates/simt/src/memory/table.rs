@@ -1,4 +1,16 @@
 //! The table of addresses: in use, freed, or free.
+//!
+//! Allocations are apart by a gap, so that an access just beyond one is in none, and freed addresses are not soon in use
+//! again, so that an access to freed memory is recognised as such. The search for free addresses therefore continues
+//! where the last one ended (*next fit*) and starts from the beginning only at the end. For example, from an address B on:
+//!
+//! ```text
+//! allocate 100 bytes     at B         256 bytes by the alignment, and a gap of 256
+//! allocate 1000 bytes    at B + 512   1024 bytes, and a gap
+//! free B                              remembered as freed
+//! allocate 100 bytes     at B + 1792  not at B
+//! load from B + 4                     faults, "4 bytes inside the nearest allocation", a freed one
+//! ```
 
 use std::collections::{BTreeMap, VecDeque};
 
