@@ -16,7 +16,7 @@
 //! - [`storage`]: kernels that write variables of the module, which no signature shows.
 //! - [`vectors`]: the transposes by vectors, unsafe for the same reason as the product. Besides, their swizzle finds each
 //!   thread's cells by exclusive or.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "see above, kernel by kernel")]
 
 pub mod cluster;
 pub mod gather;

@@ -5,7 +5,7 @@
 //! LLVM's; a mistake here is a compile error in the kernel crate.
 #![cfg(target_arch = "nvptx64")]
 
-#[allow(improper_ctypes)]
+#[allow(improper_ctypes, reason = "some intrinsics give pairs, which C does not have")]
 unsafe extern "unadjusted" {
     // Which thread this is.
     #[link_name = "llvm.nvvm.read.ptx.sreg.tid.x"]

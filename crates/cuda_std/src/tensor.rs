@@ -70,7 +70,7 @@ pub use wgmma::{
 macro_rules! unroll {
     ($index:ident in [$($number:literal)*] $body:block) => {
         $({
-            #[allow(non_upper_case_globals)]
+            #[allow(non_upper_case_globals, reason = "the index has the name that the caller gives it")]
             const $index: usize = $number;
             $body
         })*

@@ -54,7 +54,7 @@ macro_rules! numbers {
         impl Quantity for $type {
             type As = $as;
 
-            #[allow(trivial_numeric_casts)]
+            #[allow(trivial_numeric_casts, reason = "some of the types are cast to themselves")]
             fn quantity(&self) -> $as {
                 *self as $as
             }

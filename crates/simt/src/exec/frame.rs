@@ -78,7 +78,7 @@ impl Frame {
                     u128::from(context.parameter_address.wrapping_add_signed(*offset))
                 }
                 Fill::Special(special, size) => {
-                    frame.special(*slot, *special, *size, context, 0, 0, 0);
+                    frame.special((*slot, *special, *size), context, 0, 0, 0);
                     continue;
                 }
                 Fill::Local(_) => continue,
@@ -112,14 +112,14 @@ impl Frame {
     pub(super) fn place(&mut self, function: &FunctionCode, context: &Context<'_>, block: u64, warp: u32) {
         if self.block != block {
             self.block = block;
-            for (slot, special, size) in &function.by_block {
-                self.special(*slot, *special, *size, context, block, warp, 0);
+            for column in &function.by_block {
+                self.special(*column, context, block, warp, 0);
             }
         }
         if self.warp != warp {
             self.warp = warp;
-            for (slot, special, size) in &function.by_warp {
-                self.special(*slot, *special, *size, context, block, warp, 0);
+            for column in &function.by_warp {
+                self.special(*column, context, block, warp, 0);
             }
         }
     }
@@ -143,13 +143,10 @@ impl Frame {
         slots.all(|slot| self.undefined[slot.cell as usize / 8] == 0)
     }
 
-    /// Fills the column of a special register.
-    #[allow(clippy::too_many_arguments, reason = "all that a special register can depend on")]
+    /// Fills the column of a special register, which has this size in bytes.
     pub(super) fn special(
         &mut self,
-        slot: Slot,
-        special: Special,
-        size: u8,
+        (slot, special, size): (Slot, Special, u8),
         context: &Context<'_>,
         block: u64,
         warp: u32,

@@ -310,7 +310,7 @@ fn kernel_of(
             _ => None,
         })
         .collect();
-    let (shared, static_shared, dynamic_start) = place_shared(&names.shared, &used).map_err(wrong)?;
+    let shared = SharedPlaces::of(&names.shared, &used).map_err(wrong)?;
     let stack = deepest(number, functions, references, &mut HashMap::new(), 0);
     let code = functions[number as usize].as_ref();
     let own = code.map_or(0, |code| code.local_bytes);
@@ -335,7 +335,7 @@ fn kernel_of(
         name: (&*function.name).into(),
         parameters,
         parameter_bytes,
-        static_shared_bytes: static_shared,
+        static_shared_bytes: shared.static_bytes,
         local_bytes: stack.unwrap_or(own),
         constant_bytes: names.constant_bytes,
         registers: limit.map_or(registers, |limit| registers.min(*limit).max(FEWEST_REGISTERS)),
@@ -346,7 +346,7 @@ fn kernel_of(
         phased: reached.iter().any(|function| function.phased),
         function: number,
     };
-    Ok((kernel, KernelCode { shared, dynamic_start, stack }))
+    Ok((kernel, KernelCode { shared: shared.offsets, dynamic_start: shared.dynamic_start, stack }))
 }
 
 /// Fewest registers that ptxas assigns to a thread.
@@ -355,32 +355,40 @@ const FEWEST_REGISTERS: u32 = 16;
 /// Registers that the machine itself needs, added to the estimate.
 const OWN_REGISTERS: u32 = 4;
 
-/// Lays out the shared variables that a kernel uses: their offsets, the static size in bytes, and the start of dynamic
-/// memory.
-#[allow(clippy::type_complexity, reason = "named where it is taken apart")]
-fn place_shared(
-    variables: &[SharedVariable],
-    used: &BTreeSet<u32>,
-) -> Result<(Vec<Option<u32>>, u32, u32), String> {
-    let mut places = vec![None; variables.len()];
-    let mut end = 0u64;
-    let of_kind = |is_dynamic| {
-        let numbers = used.iter().map(|number| *number as usize);
-        numbers.filter(move |number| variables[*number].is_dynamic == is_dynamic)
-    };
-    for number in of_kind(false) {
-        let variable = &variables[number];
-        let start = end.next_multiple_of(u64::from(variable.align.max(1)));
-        places[number] = Some(start as u32);
-        end = start + variable.bytes;
-        if end > 1 << 24 {
-            return Err(format!("it uses {end} bytes of shared memory, more than any card has"));
+/// The places of the shared variables that a kernel uses.
+struct SharedPlaces {
+    /// Offset of each variable, by number; None if the kernel does not use it.
+    offsets: Vec<Option<u32>>,
+    static_bytes: u32,
+    /// Offset of dynamic shared memory.
+    dynamic_start: u32,
+}
+
+impl SharedPlaces {
+    /// Lays out the variables with these numbers: static ones one after another, and all dynamic ones behind them.
+    fn of(variables: &[SharedVariable], used: &BTreeSet<u32>) -> Result<Self, String> {
+        let mut offsets = vec![None; variables.len()];
+        let mut end = 0u64;
+        let of_kind = |is_dynamic| {
+            let numbers = used.iter().map(|number| *number as usize);
+            numbers.filter(move |number| variables[*number].is_dynamic == is_dynamic)
+        };
+        for number in of_kind(false) {
+            let variable = &variables[number];
+            let start = end.next_multiple_of(u64::from(variable.align.max(1)));
+            offsets[number] = Some(start as u32);
+            end = start + variable.bytes;
+            if end > 1 << 24 {
+                return Err(format!("it uses {end} bytes of shared memory, more than any card has"));
+            }
         }
+        let align = of_kind(true).map(|number| variables[number].align.max(1)).max().unwrap_or(1);
+        let dynamic_start = (end as u32).next_multiple_of(align);
+        for number in of_kind(true) {
+            offsets[number] = Some(dynamic_start);
+        }
+        Ok(Self { offsets, static_bytes: end as u32, dynamic_start })
     }
-    let align = of_kind(true).map(|number| variables[number].align.max(1)).max().unwrap_or(1);
-    let start = (end as u32).next_multiple_of(align);
-    of_kind(true).collect::<Vec<_>>().into_iter().for_each(|number| places[number] = Some(start));
-    Ok((places, end as u32, start))
 }
 
 /// Returns the most local memory that a chain of calls from this function takes; None with recursion or indirect calls.

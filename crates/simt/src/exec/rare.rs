@@ -92,8 +92,8 @@ impl<O: Observer> Runner<'_, O> {
             Rare::Timed { columns, arithmetic } => {
                 let (block, cycles, context) = (self.block.index, self.cycles(), self.context);
                 let frame = &mut self.block.warps[index].activation(fragment.activation).frame;
-                for (slot, special, size) in columns {
-                    frame.special(*slot, *special, *size, context, block, index as u32, cycles);
+                for column in columns {
+                    frame.special(*column, context, block, index as u32, cycles);
                 }
                 // SAFETY: as in `warp_at_any_level`.
                 unsafe { (arithmetic.run)(cells, &arithmetic.slots, mask) };

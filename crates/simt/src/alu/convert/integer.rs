@@ -160,7 +160,7 @@ pub(super) trait Fraction: Lane {
     fn whole(value: Self::Wide, how: u32) -> Self::Wide;
 }
 
-/// Rounds to a whole number in the direction of a [`crate::alu::soft::Rounding`]'s number.
+/// Rounds to a whole number in the direction of a [`Rounding`]'s number.
 macro_rules! whole_of {
     ($value:expr, $how:expr) => {
         match $how {
