@@ -1,4 +1,20 @@
 //! Resolves the names within a function, block by block.
+//!
+//! A block in braces has names of its own, which hide those of the blocks around it. In the [`Body`] there are no blocks:
+//! each register has a number in the function, in the order of declaration. A label may be mentioned before it is
+//! declared, even by an inner block before the outer one declares it. So a mention takes a place of its own, which is
+//! handed to the enclosing block when its block closes without the declaration, and is resolved at the function's end.
+//! For example:
+//!
+//! ```text
+//! .reg .b32 %r<3>;          %r0, %r1, %r2 have the numbers 0, 1, 2
+//! {
+//!     .reg .b32 %r<2>;      this block's %r0, %r1 have 3, 4
+//!     mov.b32 %r1, %r2;     4 and 2: the inner family has no %r2, the outer one has
+//!     bra DONE;             a mention of DONE in this block
+//! }                         without a declaration: the mention is handed to the outer block
+//! DONE: ret;                declares it
+//! ```
 
 use super::super::body::{Body, LabelId, LabelMeaning, RegisterFamily, RegisterId, SymbolMeaning};
 use super::super::error::Problem;

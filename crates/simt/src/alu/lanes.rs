@@ -2,7 +2,16 @@
 //! compiled for any computer and for those with AVX2.
 //!
 //! All lanes are computed, inactive ones too, and only those of the active mask are written. So an operation must
-//! return some value for arbitrary bits, and never panic.
+//! return some value for arbitrary bits, and never panic. For example, four lanes of
+//! `operation!(Add(a: u32, b: u32) -> u32 { a.wrapping_add(b) })`:
+//!
+//! ```text
+//! a              1   2   3   4
+//! b             10  20  30  40
+//! a + b         11  22  33  44     for all lanes at once
+//! active mask    1   0   1   0
+//! written       11      33         lanes 1 and 3 keep what their register held
+//! ```
 
 use crate::decode::Level;
 use crate::ptx::ScalarType;

@@ -1,4 +1,18 @@
 //! The common path of every access: resolve each lane's space, check it, tell the observer, perform it.
+//!
+//! All lanes are checked before any accesses memory, so that a fault leaves memory as it was. Addresses of an instruction
+//! without a state space are *generic*: shared and local memory are windows among them, and the rest is global. The
+//! lanes of one instruction may be in several. For example, a generic store of lanes 0 to 3, of which 0 and 1 hold
+//! addresses in the window of shared memory:
+//!
+//! ```text
+//! lanes       space     checked against              observed as            performed
+//! {2, 3}      global    the table of allocations     one access, global     first
+//! {0, 1}      shared    the block's shared memory    one access, shared     second
+//! ```
+//!
+//! Each space is checked by itself, and of several faults the lowest lane's is reported. In the usual case all lanes are
+//! in one space, which the lowest and the highest address show.
 
 use super::allocation::rights;
 use super::device::Memory;
