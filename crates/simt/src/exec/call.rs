@@ -20,9 +20,9 @@
 //! [`Activation`]: super::warp::Activation
 
 use super::frame::{lane_bytes, lanes_of, read_lane, write_lane};
+use super::function::FunctionCode;
 use super::layout::Place;
 use super::names::function_at;
-use super::program::FunctionCode;
 use super::run::{Next, Runner, Stop};
 use super::step::{AT_RETURN, Action, CallSite, CallTarget, Rare};
 use super::warp::Fragment;

@@ -27,11 +27,11 @@ use std::sync::Arc;
 use super::dependencies;
 use super::error::LoadError;
 use super::flow;
+use super::function::FunctionCode;
 use super::fused;
 use super::layout::{ALWAYS, Fill, Layout};
 use super::liveness::Liveness;
 use super::names::Names;
-use super::program::FunctionCode;
 use super::site::{Chained, SiteInfo};
 use super::special::{Changes, Special};
 use super::spins;
@@ -109,7 +109,8 @@ impl<'a> Compiler<'a> {
         }
         unit.end(&name);
         let Unit { layout, cfg, .. } = unit;
-        spins::mark(self, first as usize..self.steps.len());
+        let own = first as usize..self.steps.len();
+        spins::mark(&mut self.steps, &self.rare, &self.sites, &self.uses, own);
         self.blame(&cfg, body, first);
         let constants = layout.filled.iter().filter(|(_, fill)| matches!(fill, Fill::Bits(_)));
         let constants = constants.map(|(slot, _)| slot.cell).collect();

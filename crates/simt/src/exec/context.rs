@@ -1,9 +1,10 @@
 //! State of a launch that its workers share.
 
 use super::error::LaunchFailure;
-use super::launch::Launch;
+use super::function::KernelCode;
 use super::patience::Progress;
-use super::program::{KernelCode, Program};
+use super::program::Program;
+use super::request::Launch;
 use super::special::Special;
 use crate::memory::{Kind, Memory};
 

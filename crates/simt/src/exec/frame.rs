@@ -4,8 +4,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
 use super::context::Context;
+use super::function::FunctionCode;
 use super::layout::{Bytes, Fill};
-use super::program::FunctionCode;
 use super::special::Special;
 use super::step::ParameterLoad;
 use crate::memory::LocalMemory;

@@ -1,23 +1,21 @@
 //! Programs: modules decoded and laid out, ready to launch.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 use super::compile::{Compiler, references};
 use super::error::LoadError;
+pub(super) use super::function::{FunctionCode, KernelCode};
 use super::kernel::{self, Kernel, Variable};
-use super::layout::{Fill, Place};
+use super::layout::Fill;
 use super::names::{Names, SharedVariable};
 use super::native::{Key, Tier, Tiers};
 use super::runtime;
 use super::site::SiteInfo;
-use super::special::Special;
 use super::step::{Builtin, Rare, Step};
 use super::uses::Uses;
 use crate::decode::Level;
 use crate::memory::{Memory, MemoryInstruction};
 use crate::ptx::{Function, FunctionKind, Module, NoSuchEntry};
-use crate::registers::Slot;
 
 /// A decoded module with its variables in a device's memory. Launches share it and do not change it.
 pub struct Program {
@@ -35,56 +33,6 @@ pub struct Program {
     allocated: Vec<u64>,
     pub(super) level: Level,
     pub(super) tiers: Tiers,
-}
-
-/// A decoded function.
-#[derive(Debug)]
-pub(super) struct FunctionCode {
-    pub(super) name: Arc<str>,
-    /// Index of its first step.
-    pub(super) first: u32,
-    /// Index after its last step.
-    pub(super) end: u32,
-    /// Size of its frame in cells.
-    pub(super) cells: u32,
-    pub(super) is_entry: bool,
-    /// Registers that may be read before they are written.
-    pub(super) undefined_at_start: Vec<Slot>,
-    pub(super) most_live: u32,
-    pub(super) live_at_calls: u32,
-    pub(super) round_trips: u32,
-    pub(super) phased: bool,
-    /// Columns that are filled once per launch.
-    pub(super) filled: Vec<(Slot, Fill)>,
-    /// Columns filled for each block and for each warp: special registers, truncated to this many bytes.
-    pub(super) by_block: Vec<(Slot, Special, u8)>,
-    pub(super) by_warp: Vec<(Slot, Special, u8)>,
-    /// Columns with addresses in the function's own local memory, filled at each call, with the offset.
-    pub(super) locals: Vec<(Slot, i64)>,
-    pub(super) local_bytes: u32,
-    /// Parameters that are copied to local memory, with the offset of the copy.
-    pub(super) copies: Vec<(u32, u32)>,
-    pub(super) parameters: Vec<Place>,
-    pub(super) returns: Vec<Place>,
-}
-
-impl FunctionCode {
-    /// Returns the stack bytes of a call: local memory and a return address, rounded up to the alignment of the largest
-    /// register.
-    pub(super) fn stack(&self) -> u32 {
-        (self.local_bytes + 8).next_multiple_of(16)
-    }
-}
-
-/// Launch data of a kernel that its functions do not hold.
-#[derive(Clone, Debug)]
-pub(super) struct KernelCode {
-    /// Offset of each shared variable, by number; None if no function that the kernel reaches uses it.
-    pub(super) shared: Vec<Option<u32>>,
-    /// Offset of its dynamic shared memory.
-    pub(super) dynamic_start: u32,
-    /// Local memory of the deepest chain of calls in bytes; None if recursion or indirect calls leave it unbounded.
-    pub(super) stack: Option<u32>,
 }
 
 impl std::fmt::Debug for Program {

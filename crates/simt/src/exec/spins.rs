@@ -33,19 +33,20 @@
 
 use std::ops::Range;
 
-use super::compile::Compiler;
-use super::step::{Action, Rare};
+use super::site::SiteInfo;
+use super::step::{Action, Rare, Step};
+use super::uses::Uses;
 use crate::ptx::op::Op;
 use crate::ptx::op::words::AddressSpace;
 
-/// Marks the branches among these steps that close spin loops.
-pub(super) fn mark(compiler: &mut Compiler<'_>, range: Range<usize>) {
-    for at in range.clone() {
-        let Action::Branch(branch) = &compiler.steps[at].action else { continue };
+/// Marks the branches of a function that close spin loops; `own` are its steps among the program's.
+pub(super) fn mark(steps: &mut [Step], rare: &[Rare], sites: &[SiteInfo], uses: &Uses, own: Range<usize>) {
+    for at in own {
+        let Action::Branch(branch) = &steps[at].action else { continue };
         let target = branch.target as usize;
         if branch.is_backward
-            && may_wait(compiler, target..at + 1)
-            && let Action::Branch(branch) = &mut compiler.steps[at].action
+            && may_wait(steps, rare, sites, uses, target..at + 1)
+            && let Action::Branch(branch) = &mut steps[at].action
         {
             branch.spins = true;
         }
@@ -53,8 +54,8 @@ pub(super) fn mark(compiler: &mut Compiler<'_>, range: Range<usize>) {
 }
 
 /// Returns true if other threads' writes can decide when these instructions are left.
-fn may_wait(compiler: &Compiler<'_>, range: Range<usize>) -> bool {
-    let op = |at: usize| compiler.sites[at].op;
+fn may_wait(steps: &[Step], rare: &[Rare], sites: &[SiteInfo], uses: &Uses, range: Range<usize>) -> bool {
+    let op = |at: usize| sites[at].op;
     let fenced = range.clone().any(|at| matches!(op(at), Op::Fence(_) | Op::Nanosleep));
     let is_source = |at: usize| match op(at) {
         Op::Atomic(atomic) => atomic.gives_back,
@@ -71,16 +72,16 @@ fn may_wait(compiler: &Compiler<'_>, range: Range<usize>) -> bool {
     if !range.clone().any(is_source) {
         return false;
     }
-    let tainted = compiler.uses.depending(range.clone(), is_source);
+    let tainted = uses.depending(range.clone(), is_source);
     range.into_iter().any(|at| {
-        let step = &compiler.steps[at];
+        let step = &steps[at];
         let decides = match &step.action {
             Action::Branch(_) => true,
-            Action::Rare(rare) => {
-                matches!(compiler.rare[*rare as usize], Rare::Switch { .. } | Rare::Exit | Rare::Return)
+            Action::Rare(index) => {
+                matches!(rare[*index as usize], Rare::Switch { .. } | Rare::Exit | Rare::Return)
             }
             _ => false,
         };
-        decides && compiler.uses.reads(at, &tainted)
+        decides && uses.reads(at, &tainted)
     })
 }
