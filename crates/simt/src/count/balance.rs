@@ -24,7 +24,7 @@ pub(super) struct Balance {
 }
 
 impl Balance {
-    /// Prepares to deal blocks to so many multiprocessors, `window` of which are resident at once on the card.
+    /// Prepares to distribute blocks over this number of multiprocessors, `window` of which are resident at once on the card.
     pub(super) fn new(multiprocessors: u32, window: u64) -> Self {
         Self {
             multiprocessors: multiprocessors as usize,

@@ -4,6 +4,21 @@
 //! last, and are aligned. At an affine address, that is two comparisons of scalars; at a varying one, a comparison of 32
 //! lanes. Whatever is not the common case is called: the interpreter's own function, which finds faults, notes the
 //! allocation for the next time, and tells the observer itself.
+//!
+//! For example, `ld.global.b32 %r1, [%rd1]` with `%rd1` affine and a step of 4 becomes, in words:
+//!
+//! ```text
+//!       high = base + 31 * 4
+//!       if base < first or high > last or base & 3 != 0: go to slow
+//!       tell the observer: number of the access, base, 4          only where accesses are reported
+//!       %r1 = load <32 x i32> at base
+//!       go to done
+//! slow: store the columns that the instruction reads; call `memory`; load %r1's column
+//! done:
+//! ```
+//!
+//! `first` and `last` are the bounds of the allocation, kept for each access. The call finds the allocation where they do not
+//! fit, so the next warp's access is in place again.
 
 use super::context::{at, stopped};
 use super::emit::Emitter;

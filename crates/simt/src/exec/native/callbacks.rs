@@ -1,4 +1,8 @@
 //! The functions of the executor that compiled code calls.
+//!
+//! Code passes the state that it shares with the executor, which names the runner; the functions are generic over the runner's
+//! observer, and code knows them as pointers alone. `memory` and `rare` execute an instruction by the interpreter's own
+//! functions, on the columns of the frame. `steady`, `rows` and `any` report an access that code executes itself.
 
 use super::super::run::Runner;
 use super::super::step::Action;

@@ -6,6 +6,17 @@
 //! otherwise. When the function returns early, the live registers are in the warp's frame in a *compact* form: the
 //! column of a uniform or affine register has its first lanes alone. [`Code::expand`](super::code::Code::expand) fills
 //! the others before the interpreter reads them.
+//!
+//! For example, the block of `add.s32 %r3, %r1, %r2; st.global.b32 [%rd1], %r3` with `%r1` affine, `%r2` and `%r3` varying:
+//!
+//! ```text
+//! B1:
+//!   counters[1] += 1; instructions += 2      what each step was issued follows from it
+//!   r1 = splat(load i32 %r1) + <0, 1, .. 31> * step
+//!   store (r1 + load <32 x i32> %r2), %r3
+//!   ...                                      the store, by `access`
+//!   br B2
+//! ```
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

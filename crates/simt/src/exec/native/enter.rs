@@ -4,6 +4,19 @@
 //! warps end there. If code stops earlier, the warp gets both, and the interpreter goes on at the step where code
 //! stopped. At each [entry](super::graph::Graph::entries) that all lanes reach together, the warp goes back to code.
 //!
+//! For example, a warp of `if (tid < 10) y[i] = x[i]; z[i] = 1` goes this way:
+//!
+//! ```text
+//! code        up to the branch, on which its lanes disagree: code stops there (LEFT), the live columns compact
+//! expand      fills the columns; the branch makes two fragments, of lanes 0 to 9 and of the others
+//! interpreter executes the load and the store of lanes 0 to 9, up to the immediate post-dominator
+//! entry       all 32 lanes meet there, and the columns have the shapes that code relies on
+//! code        goes on to the end (ENDED)
+//! ```
+//!
+//! Under initcheck, code computes with defined registers alone: a warp enters it where all live registers are defined, and
+//! leaves it behind a load of uninitialised bytes (UNDEFINED), for the interpreter to track where they go.
+//!
 //! While code and interpreter take turns at a barrier, the columns of uniform and affine registers stay compact
 //! ([`Left::Barrier`]): the barrier reads none, so they are not expanded.
 
@@ -184,7 +197,8 @@ impl<O: Observer> Runner<'_, O> {
         let frame = &mut self.block.warps[index].activation(0).frame;
         let is_defined = !O::REGISTERS || frame.are_defined(native.live_at(fragment.pc));
         // SAFETY: the frame is one of the kernel.
-        if !trusted && !(is_defined && unsafe { native.agrees(cells, fragment.pc) }) {
+        let may_enter = trusted || is_defined && unsafe { native.agrees(cells, fragment.pc) };
+        if !may_enter {
             return Ok(After::Interpret);
         }
         let frame: *mut Frame = frame;

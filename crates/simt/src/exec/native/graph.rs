@@ -2,6 +2,22 @@
 //!
 //! A block ends at a branch, before an instruction that the interpreter executes ([`End::Interpreted`]), and before a
 //! step that something jumps to or that the interpreter may return to.
+//!
+//! For example, in this kernel the interpreter executes the barrier, and may hand the warp back behind it:
+//!
+//! ```text
+//! 0  ld.global.b32 %r1, [%rd1]      B0: steps 0 and 1, then the interpreter; %r1 and %rd1 are live at its end
+//! 1  st.shared.b32 [%r2], %r1
+//! 2  bar.sync 0                     no block
+//! 3  ld.shared.b32 %r3, [%r2+4]     B1: steps 3 to 5, an entry
+//! 4  setp.eq.u32 %p1, %r3, 0
+//! 5  @%p1 bra 7
+//! 6  st.global.b32 [%rd1], %r3      B2
+//! 7  ret                            B3: an entry too, where lanes meet that step 5 has parted
+//! ```
+//!
+//! Registers that are live where code starts or stops travel through the frame. Liveness is the usual backward data-flow
+//! analysis; a guarded instruction does not end the life of its result, since some lanes keep the old value.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;

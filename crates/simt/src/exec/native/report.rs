@@ -8,7 +8,7 @@ use crate::memory::{Plain, PlainSpace};
 use crate::observe::Tally;
 
 impl Emitter<'_> {
-    /// Emits the report of an access at `base + k * step`, or with these steps in rows of so many lanes and this far apart:
+    /// Emits the report of an access at `base + k * step`, or in `rows` of `1 << rows.0` lanes that are `rows.1` apart:
     /// by one more repetition in the observer's tally where that is enough, and by a call else.
     pub(super) fn report(
         &mut self,

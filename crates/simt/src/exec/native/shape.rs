@@ -1,4 +1,7 @@
 //! The shapes of registers, and what arithmetic makes of them.
+//!
+//! Sums and differences of affine registers are affine, and so are products with a uniform one; everything else is varying
+//! unless all operands are uniform. For example, `(tid.x + 3) * 8` has a step of 8, and `tid.x * tid.x` is varying.
 
 use super::super::special::LaneMask;
 use crate::ptx::op::arithmetic::LogicVerb;

@@ -1,4 +1,9 @@
 //! Emits the loads and stores of lanes: one vector for a row, one element for all lanes, or lane by lane.
+//!
+//! The bounds have been checked ([`access`](super::access)). A row of vectors, such as `ld.global.v4.f32`, is one load of 128
+//! elements whose lanes are then taken apart by shuffles. Lanes at other distances are loaded in a function that all such
+//! accesses of the kernel call. Stores go in ascending order of the lanes, so that of two to one address the higher lane's
+//! value remains, as in the interpreter.
 
 use std::fmt::Write as _;
 
