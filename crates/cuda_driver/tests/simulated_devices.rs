@@ -187,6 +187,26 @@ fn more_managed_memory_than_the_card_has_comes_and_goes() {
     ok(unsafe { sys::cuMemFree_v2(address) });
 }
 
+/// Flag of an event without time.
+const DISABLE_TIMING: u32 = 2;
+
+/// A stream of the current context.
+fn stream() -> sys::CUstream {
+    const NON_BLOCKING: u32 = 1;
+    let mut stream = ptr::null_mut();
+    // SAFETY: the pointer can be written.
+    ok(unsafe { sys::cuStreamCreate(&raw mut stream, NON_BLOCKING) });
+    stream
+}
+
+/// An event of the current context.
+fn event(flags: u32) -> sys::CUevent {
+    let mut event = ptr::null_mut();
+    // SAFETY: the pointer can be written.
+    ok(unsafe { sys::cuEventCreate(&raw mut event, flags) });
+    event
+}
+
 /// Milliseconds of the device's time for what is queued on a stream in between.
 fn elapsed(queue: impl FnOnce(sys::CUstream)) -> f64 {
     let mut events = [ptr::null_mut(); 2];
@@ -329,6 +349,249 @@ fn copies_between_peers_take_the_links_time() {
         close(after, 2.0 * one);
         streams.iter().for_each(|stream| ok(sys::cuStreamDestroy_v2(*stream)));
     }
+}
+
+#[test]
+fn copies_both_ways_share_the_link_wherever_they_are_queued() {
+    let _turn = turn();
+    const BYTES: usize = 2 << 20;
+    let peer = Context::on(3);
+    let far = [common::allocate(BYTES), common::allocate(BYTES)];
+    let far_stream = stream();
+    let (forked, joined) = (event(DISABLE_TIMING), event(DISABLE_TIMING));
+    let own = Context::on(0);
+    let near = [common::allocate(BYTES), common::allocate(BYTES)];
+    // SAFETY: the peer's context lives.
+    ok(unsafe { sys::cuCtxEnablePeerAccess(peer.0, 0) });
+    let begun = event(DISABLE_TIMING);
+    let out = |stream| {
+        // SAFETY: both buffers are as long.
+        ok(unsafe { sys::cuMemcpyDtoDAsync_v2(far[0], near[0], BYTES, stream) });
+    };
+    let back = |stream| {
+        // SAFETY: as above.
+        ok(unsafe { sys::cuMemcpyDtoDAsync_v2(near[1], far[1], BYTES, stream) });
+    };
+    let one = 6e-6 + BYTES as f64 / 397e9;
+    let close =
+        |ms: f64, seconds: f64| assert!((ms / 1e3 / seconds - 1.0).abs() < 1e-3, "{ms} ms, and {seconds} s");
+    // Each copy is queued on the card that sends. The peer's stream begins behind the run's, which ends behind it.
+    let both = elapsed(|main| {
+        // SAFETY: streams and events live, and each event is recorded in a stream of its own context.
+        unsafe {
+            ok(sys::cuEventRecord(begun, main));
+            ok(sys::cuStreamWaitEvent(far_stream, begun, 0));
+            back(far_stream);
+            peer.enter();
+            ok(sys::cuEventRecord(joined, far_stream));
+            own.enter();
+            out(main);
+            ok(sys::cuStreamWaitEvent(main, joined, 0));
+        }
+    });
+    close(both, one * 2.0 * 397.0 / 784.0);
+    // Two copies to one card come one after the other, also from streams of two cards.
+    let after = elapsed(|main| {
+        // SAFETY: as above.
+        unsafe {
+            ok(sys::cuEventRecord(begun, main));
+            ok(sys::cuStreamWaitEvent(far_stream, begun, 0));
+            out(far_stream);
+            peer.enter();
+            ok(sys::cuEventRecord(forked, far_stream));
+            own.enter();
+            out(main);
+            ok(sys::cuStreamWaitEvent(main, forked, 0));
+        }
+    });
+    close(after, 2.0 * one);
+    // A thread that has waited for one card goes on there and then: work on the other begins no earlier.
+    peer.enter();
+    close(elapsed(back), one);
+    own.enter();
+    close(elapsed(out), one);
+    // SAFETY: nothing uses them any more.
+    unsafe {
+        ok(sys::cuStreamDestroy_v2(far_stream));
+        [begun, forked, joined].iter().for_each(|event| ok(sys::cuEventDestroy_v2(*event)));
+    }
+}
+
+#[test]
+fn streams_and_events_keep_to_their_contexts() {
+    let _turn = turn();
+    const INVALID_HANDLE: c_int = 400;
+    let peer = Context::on(3);
+    let (far_stream, far_event) = (stream(), event(0));
+    let far = common::allocate(128);
+    let far_add = function(module(KERNELS), "add");
+    let own = Context::on(0);
+    let (near_stream, near_event) = (stream(), event(0));
+    let mut near = common::allocate(128);
+    let near_add = function(module(KERNELS), "add");
+    let (mut milliseconds, mut value) = (0.0_f32, 1_u32);
+    let mut parameters = [(&raw mut near).cast::<c_void>(), (&raw mut value).cast()];
+    let mut add = |kernel, stream| {
+        // SAFETY: the parameters are the kernel's, whose memory is there.
+        unsafe {
+            let (none, words) = (ptr::null_mut(), parameters.as_mut_ptr());
+            sys::cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, words, none)
+        }
+    };
+    // SAFETY: the pointers can be written, and handles are alive.
+    unsafe {
+        ok(sys::cuMemsetD32_v2(near, 0, 32));
+        // A kernel is of the current context, and so is its stream.
+        ok(add(near_add, near_stream));
+        gives(add(near_add, far_stream), INVALID_HANDLE);
+        gives(add(far_add, near_stream), INVALID_HANDLE);
+        gives(add(far_add, far_stream), INVALID_HANDLE);
+        // An event is recorded in a stream of its own context, whichever is current.
+        ok(sys::cuEventRecord(near_event, near_stream));
+        gives(sys::cuEventRecord(near_event, far_stream), INVALID_HANDLE);
+        gives(sys::cuEventRecord(far_event, near_stream), INVALID_HANDLE);
+        ok(sys::cuEventRecord(far_event, far_stream));
+        // Stream 0 is the current context's.
+        gives(sys::cuEventRecord(far_event, ptr::null_mut()), INVALID_HANDLE);
+        // Any stream waits for it, and so does the host.
+        ok(sys::cuStreamWaitEvent(near_stream, far_event, 0));
+        ok(sys::cuStreamWaitEvent(far_stream, near_event, 0));
+        ok(sys::cuStreamWaitEvent(far_stream, far_event, 0));
+        ok(sys::cuEventQuery(far_event));
+        ok(sys::cuEventSynchronize(far_event));
+        ok(sys::cuStreamSynchronize(far_stream));
+        // Between two devices no time is told.
+        ok(sys::cuEventElapsedTime(&raw mut milliseconds, near_event, near_event));
+        ok(sys::cuEventElapsedTime(&raw mut milliseconds, far_event, far_event));
+        gives(sys::cuEventElapsedTime(&raw mut milliseconds, near_event, far_event), INVALID_HANDLE);
+        gives(sys::cuEventElapsedTime(&raw mut milliseconds, far_event, near_event), INVALID_HANDLE);
+        // Copies and fills go into any stream.
+        ok(sys::cuMemsetD32Async(far, 0, 32, far_stream));
+        ok(sys::cuMemcpyDtoDAsync_v2(far, near, 128, far_stream));
+        // With its context a stream goes, and an event.
+        drop(peer);
+        gives(sys::cuStreamWaitEvent(far_stream, near_event, 0), INVALID_HANDLE);
+        gives(sys::cuStreamWaitEvent(near_stream, far_event, 0), INVALID_HANDLE);
+        gives(sys::cuStreamDestroy_v2(far_stream), INVALID_HANDLE);
+        gives(sys::cuEventDestroy_v2(far_event), INVALID_HANDLE);
+        ok(sys::cuStreamDestroy_v2(near_stream));
+        ok(sys::cuEventDestroy_v2(near_event));
+    }
+    drop(own);
+}
+
+/// A description of a place: its kind and number; and for `cuMemPoolSetAccess` the access to it.
+type Place<const N: usize> = [c_int; N];
+
+#[test]
+fn a_pool_admits_devices_that_have_a_link_to_its_own() {
+    let _turn = turn();
+    const INVALID_DEVICE: c_int = 101;
+    const INVALID_HANDLE: c_int = 400;
+    const NOT_SUPPORTED: c_int = 801;
+    const ILLEGAL_ADDRESS: c_int = 700;
+    const DEVICE: c_int = 1;
+    const NONE: c_int = 0;
+    const READ: c_int = 1;
+    const READ_WRITE: c_int = 3;
+    const BYTES: usize = 128;
+    let owner = Context::on(3);
+    let mut pool = ptr::null_mut();
+    let mut properties = [0_u64; 11];
+    // Pinned, no handles; device 3.
+    properties[0] = 1;
+    properties[1] = 1 | 3 << 32;
+    // SAFETY: the pointer can be written, and the description has the driver API's layout.
+    ok(unsafe { sys::cuMemPoolCreate(&raw mut pool, properties.as_ptr().cast()) });
+    let allocate = || {
+        let mut address = 0;
+        // SAFETY: the pointer can be written, and the memory is there.
+        unsafe {
+            ok(sys::cuMemAllocFromPoolAsync(&raw mut address, BYTES, pool, ptr::null_mut()));
+            ok(sys::cuMemsetD32Async(address, 5, 32, ptr::null_mut()));
+            ok(sys::cuStreamSynchronize(ptr::null_mut()));
+        }
+        address
+    };
+    let set = |descriptions: &[Place<3>]| {
+        // SAFETY: there are as many descriptions as is said, in the driver API's layout.
+        unsafe { sys::cuMemPoolSetAccess(pool, descriptions.as_ptr().cast(), descriptions.len()) }
+    };
+    let of = |device: c_int| {
+        let mut access = -1;
+        let mut place: Place<2> = [DEVICE, device];
+        // SAFETY: the pointers can be read and written.
+        ok(unsafe { sys::cuMemPoolGetAccess((&raw mut access).cast(), pool, (&raw mut place).cast()) });
+        access
+    };
+    let before = allocate();
+    // What cannot be: a device without a link, none at all, another place than a device, half an access, and to shut out
+    // the pool's own device.
+    gives(set(&[[DEVICE, 2, READ_WRITE]]), INVALID_DEVICE);
+    gives(set(&[[DEVICE, 9, READ_WRITE]]), INVALID_DEVICE);
+    gives(set(&[[2, 0, READ_WRITE]]), INVALID_VALUE);
+    gives(set(&[[DEVICE, 0, 2]]), INVALID_VALUE);
+    gives(set(&[[DEVICE, 0, READ]]), NOT_SUPPORTED);
+    gives(set(&[[DEVICE, 3, NONE]]), INVALID_VALUE);
+    ok(set(&[[DEVICE, 3, READ_WRITE], [DEVICE, 2, NONE]]));
+    // A call that fails changes nothing.
+    gives(set(&[[DEVICE, 0, READ_WRITE], [DEVICE, 1, READ_WRITE]]), INVALID_DEVICE);
+    assert_eq!([0, 1, 2, 3].map(of), [NONE, NONE, NONE, READ_WRITE]);
+    // SAFETY: there are no descriptions to read.
+    ok(unsafe { sys::cuMemPoolSetAccess(pool, ptr::null(), 0) });
+    // SAFETY: it is no pool, which the driver finds.
+    gives(unsafe { sys::cuMemPoolSetAccess(ptr::without_provenance_mut(1), ptr::null(), 0) }, INVALID_HANDLE);
+
+    ok(set(&[[DEVICE, 0, READ_WRITE]]));
+    assert_eq!([0, 3].map(of), [READ_WRITE; 2]);
+    let later = allocate();
+    let reader = Context::on(0);
+    let near = common::allocate(BYTES);
+    let add = function(module(KERNELS), "add");
+    let adds = |mut address: u64| {
+        let mut value = 10_u32;
+        // SAFETY: the kernel adds where it may, and last where it may not.
+        ok(unsafe {
+            launch(add, 1, 32, &mut [(&raw mut address).cast::<c_void>(), (&raw mut value).cast()])
+        });
+        // SAFETY: there is a context.
+        unsafe { sys::cuCtxSynchronize() }
+    };
+    // Memory from before and after, without access between contexts.
+    for address in [before, later] {
+        ok(adds(address));
+        let mut word = 0_u32;
+        // SAFETY: the word can be written.
+        ok(unsafe { sys::cuMemcpyDtoH_v2((&raw mut word).cast(), address, 4) });
+        assert_eq!(word, 15);
+    }
+    let link = simulated::take_launches().pop().expect("a record").counters.link;
+    assert_eq!((link.peer_sectors_read, link.peer_sectors_written), (4, 4));
+    // Copies go over the link.
+    let ms = elapsed(|stream| {
+        // SAFETY: both buffers are as long.
+        ok(unsafe { sys::cuMemcpyDtoDAsync_v2(near, before, BYTES, stream) });
+    });
+    assert!((ms / 1e3 / (6e-6 + BYTES as f64 / 397e9) - 1.0).abs() < 1e-3, "{ms} ms");
+    // Freed memory is nobody's.
+    owner.enter();
+    // SAFETY: the memory is ours.
+    ok(unsafe { sys::cuMemFreeAsync(later, ptr::null_mut()) });
+    reader.enter();
+    let mut word = 0_u32;
+    // SAFETY: the word can be written; the driver finds that there is no memory.
+    gives(unsafe { sys::cuMemcpyDtoH_v2((&raw mut word).cast(), later, 4) }, INVALID_VALUE);
+    // The end of the access.
+    ok(set(&[[DEVICE, 0, NONE]]));
+    assert_eq!(of(0), NONE);
+    gives(adds(before), ILLEGAL_ADDRESS);
+    owner.enter();
+    // SAFETY: the pool and its memory are ours.
+    unsafe {
+        ok(sys::cuMemFreeAsync(before, ptr::null_mut()));
+        ok(sys::cuMemPoolDestroy(pool));
+    }
+    drop(reader);
 }
 
 #[test]

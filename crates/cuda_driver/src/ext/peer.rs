@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::raw::{self, CUcontext, CUdevice, CUdeviceptr};
-use super::{Check, Result};
+use super::{Check, Error, Result};
 use crate::Code;
 
 /// Another device, held by its primary context.
@@ -65,15 +65,37 @@ impl Peer {
         Ok(PeerBuffer { peer: self.clone(), address })
     }
 
-    /// Calls a function with the device's context as the current one.
-    fn within<T>(&self, function: impl FnOnce() -> Result<T>) -> Result<T> {
+    /// Lets this device and another one access each other's memory, if both can. Returns whether they can.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn connect(&self, other: &Self) -> Result<bool> {
+        let connected =
+            can_access_peer(self.device, other.device)? && can_access_peer(other.device, self.device)?;
+        if connected {
+            self.within(|| enable_access(other.context))?;
+            other.within(|| enable_access(self.context))?;
+        }
+        Ok(connected)
+    }
+
+    /// Calls a function with the device's context as the current one: streams, events and modules that it makes are of
+    /// that device, and so are kernels that it launches.
+    ///
+    /// # Errors
+    ///
+    /// Those of the function; the driver's.
+    pub fn within<T, E: From<Error>>(&self, function: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let mut popped = ptr::null_mut();
         // SAFETY: the context is retained.
         unsafe { raw::cuCtxPushCurrent_v2(self.context) }.of("cuCtxPushCurrent_v2")?;
         let result = function();
         // SAFETY: the pointer can be written.
-        unsafe { raw::cuCtxPopCurrent_v2(&raw mut popped) }.of("cuCtxPopCurrent_v2")?;
-        result
+        let left = unsafe { raw::cuCtxPopCurrent_v2(&raw mut popped) }.of("cuCtxPopCurrent_v2");
+        let value = result?;
+        left?;
+        Ok(value)
     }
 }
 

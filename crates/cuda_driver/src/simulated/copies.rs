@@ -12,7 +12,7 @@ use super::managed;
 use super::operations::{Operation, submit, submit_and_wait};
 use super::peers;
 use super::registry::Handle;
-use super::timeline::{Engine, Work};
+use super::timeline::{Engine, Occupied, Work};
 
 /// One side of a copy.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +145,7 @@ impl Transfer {
         Ok(())
     }
 
-    pub(super) fn run(&self, driver: &'static Driver, device: &Device) -> Outcome<Work> {
+    pub(super) fn run(&self, driver: &'static Driver, device: &Device, context: Handle) -> Outcome<Work> {
         if self.is_empty() {
             return Ok(Work::NOTHING);
         }
@@ -164,30 +164,19 @@ impl Transfer {
             (true, true) => Work::NOTHING,
             (true, false) => by_link(Engine::FromHost),
             (false, true) => by_link(Engine::ToHost),
-            (false, false) => {
-                let link =
-                    from.device().zip(to.device()).and_then(|(from, to)| peers::link(driver, from, to));
-                if to.device() == from.device() {
-                    Work::on(Engine::Compute, model::device_copy_seconds(card, bytes))
-                } else if let Some(link) = link {
-                    let inward = to.device() == Some(device.ordinal);
-                    let engine = if inward { Engine::FromPeer } else { Engine::ToPeer };
-                    Work { contention: link.contention(), ..Work::on(engine, link.copy_seconds(bytes)) }
-                } else {
-                    // By way of the host.
-                    Work::on(Engine::ToHost, 2.0 * model::host_copy_seconds(card, bytes))
+            (false, false) => match (from, to) {
+                (Place::Known(from), Place::Known(to)) if from.device.ordinal != to.device.ordinal => {
+                    match peers::route(driver, from, to, (device.ordinal, context)) {
+                        Some((link, route)) => {
+                            Work { occupies: Occupied::Link(route), seconds: link.copy_seconds(bytes) }
+                        }
+                        // By way of the host.
+                        None => Work::on(Engine::ToHost, 2.0 * model::host_copy_seconds(card, bytes)),
+                    }
                 }
-            }
+                _ => Work::on(Engine::Compute, model::device_copy_seconds(card, bytes)),
+            },
         })
-    }
-}
-
-impl Place {
-    fn device(&self) -> Option<usize> {
-        match self {
-            Self::Pageable => None,
-            Self::Known(found) => Some(found.device.ordinal),
-        }
     }
 }
 

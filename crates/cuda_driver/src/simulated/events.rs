@@ -97,7 +97,13 @@ fn elapsed(out: Out<f32>, start: Handle, end: Handle) -> Outcome {
             _ => Err(INVALID_HANDLE),
         }
     };
-    out.set(((time(end)? - time(start)?) * 1e3) as f32)
+    let milliseconds = (time(end)? - time(start)?) * 1e3;
+    // Events of different devices have no common clock.
+    let device = |event: Handle| Ok(state.contexts.get(state.events.get(event)?.context)?.device);
+    if device(start)? != device(end)? {
+        return Err(INVALID_HANDLE);
+    }
+    out.set(milliseconds as f32)
 }
 
 entry_points! {

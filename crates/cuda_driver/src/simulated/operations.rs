@@ -70,7 +70,7 @@ impl Operation {
     ) -> Outcome<Work> {
         match self {
             Self::Kernel(launch) => launch.run(driver, device, context),
-            Self::Copy(copy) => copy.run(driver, device),
+            Self::Copy(copy) => copy.run(driver, device, context),
             Self::Fill(fill) => fill.run(driver, device),
             Self::Host(call) => {
                 // No lock is held while the program's own code runs.

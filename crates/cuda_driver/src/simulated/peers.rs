@@ -1,10 +1,11 @@
 //! Access between devices: which contexts may access another's memory, and over which link.
 //!
 //! Two devices are peers if their cards describe the same link. A context that enables access to a peer's context can
-//! access all of its device memory, present and to come, but not the other way round; memory of pools and modules'
-//! variables are not shared. The memory is mapped into the device at its address: other contexts of that device reach it
-//! too, and initcheck, which does not see what peers write, takes it for written. Once access between two devices is
-//! enabled in either direction, copies between them go over the link, and before that by way of the host.
+//! access all of its device memory, present and to come, but not the other way round. Modules' variables are not shared,
+//! nor is memory of a pool: the pool itself admits devices, by `cuMemPoolSetAccess`. The memory is mapped into the device
+//! at its address: other contexts of that device reach it too, and initcheck, which does not see what peers write, takes
+//! it for written. Once access between two devices is enabled in either direction, copies between them go over the link,
+//! and before that by way of the host; so do copies of memory whose pool admits the other device.
 
 use std::ffi::{c_int, c_uint};
 
@@ -13,13 +14,14 @@ use simt::model::PeerLink;
 
 use super::allocations::Owned;
 use super::codes::{
-    INVALID_CONTEXT, INVALID_DEVICE, INVALID_VALUE, PEER_ACCESS_ALREADY_ENABLED, PEER_ACCESS_NOT_ENABLED,
-    PEER_ACCESS_UNSUPPORTED,
+    INVALID_CONTEXT, INVALID_DEVICE, INVALID_VALUE, Outcome, PEER_ACCESS_ALREADY_ENABLED,
+    PEER_ACCESS_NOT_ENABLED, PEER_ACCESS_UNSUPPORTED,
 };
 use super::contexts::current;
-use super::driver::{Device, Driver, State, driver};
+use super::driver::{Device, Driver, Located, State, driver};
 use super::entry::Out;
 use super::registry::Handle;
+use super::timeline::Route;
 
 /// The right of a context to access another's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,19 +46,42 @@ mod attribute {
 }
 
 /// Returns the link between two devices, whether access is enabled or not.
-fn possible(one: &Device, other: &Device) -> Option<PeerLink> {
+pub(super) fn possible(one: &Device, other: &Device) -> Option<PeerLink> {
     (one.ordinal != other.ordinal).then(|| PeerLink::between(&one.card, &other.card)).flatten()
 }
 
-/// Returns the link by which copies between two devices go: `None` before access is enabled.
-pub(super) fn link(driver: &Driver, from: usize, to: usize) -> Option<PeerLink> {
+/// Returns the link by which a copy between two devices goes, and its ends. `None` if neither can access the other's
+/// memory yet: the copy then goes by way of the host.
+///
+/// At the device where the copy is queued its end is the context `queued`, at another that of the memory.
+pub(super) fn route(
+    driver: &Driver,
+    from: Located,
+    to: Located,
+    queued: (usize, Handle),
+) -> Option<(PeerLink, Route)> {
     let state = driver.state();
     let device = |context| state.contexts.get(context).ok().map(|context| context.device);
+    let pair = [from.device.ordinal, to.device.ordinal];
     let enabled = state.peers.iter().any(|access| {
-        let pair = (device(access.context), device(access.peer));
-        pair == (Some(from), Some(to)) || pair == (Some(to), Some(from))
+        let ends = (device(access.context), device(access.peer));
+        ends == (Some(pair[0]), Some(pair[1])) || ends == (Some(pair[1]), Some(pair[0]))
     });
-    enabled.then(|| possible(&driver.devices[from], &driver.devices[to])).flatten()
+    let owned = [from, to].map(|end| state.allocations.get(&end.allocation.address));
+    let lent = |owned: Option<&Owned>, other| {
+        let pool = owned.and_then(|owned| state.pools.get(owned.pool?).ok());
+        pool.is_some_and(|pool| pool.readers.contains(&other))
+    };
+    if !enabled && !lent(owned[0], pair[1]) && !lent(owned[1], pair[0]) {
+        return None;
+    }
+    let link = possible(from.device, to.device)?;
+    let end = |number: usize| {
+        if pair[number] == queued.0 { Some(queued.1) } else { owned[number].map(|owned| owned.context) }
+    };
+    // A module's variable belongs to no allocation: the copy is then the queue's alone.
+    let [from, to] = [0, 1].map(|number| end(number).unwrap_or(queued.1));
+    Some((link, Route { from, to, contention: link.contention() }))
 }
 
 /// Returns true if contexts with access can access an allocation.
@@ -64,8 +89,12 @@ fn is_shared(owned: &Owned) -> bool {
     owned.kind == Kind::Device && owned.pool.is_none()
 }
 
-/// Maps an allocation into the devices of all contexts that may access it.
+/// Maps an allocation into the devices that may access it: those of contexts with access, and of a pool's memory those
+/// that the pool admits.
 pub(super) fn share(driver: &Driver, state: &State, address: u64, owned: &Owned) {
+    if let Some(pool) = owned.pool.and_then(|pool| state.pools.get(pool).ok()) {
+        pool.readers.iter().for_each(|reader| map(driver, &driver.devices[*reader], address, owned));
+    }
     if !is_shared(owned) {
         return;
     }
@@ -95,11 +124,7 @@ fn withdraw(driver: &Driver, state: &mut State, access: PeerAccess, device: usiz
     if was_enabled && !still {
         let shared = state.allocations.iter();
         let shared = shared.filter(|(_, owned)| owned.context == access.peer && is_shared(owned));
-        for (address, _) in shared {
-            // It was mapped when access was enabled or the memory allocated, so this cannot fail.
-            let _ =
-                driver.devices[device].memory.release(std::ptr::with_exposed_provenance(*address as usize));
-        }
+        shared.for_each(|(address, _)| unmap(&driver.devices[device], *address));
     }
     was_enabled
 }
@@ -112,6 +137,34 @@ pub(super) fn forget(driver: &Driver, state: &mut State, context: Handle, device
         withdraw(driver, state, access, device);
     }
     state.peers.retain(|access| access.peer != context);
+}
+
+/// Admits a device with a link to a pool's device to the pool's memory, present and to come, or shuts it out.
+pub(super) fn admit(
+    driver: &Driver,
+    state: &mut State,
+    pool: Handle,
+    device: &Device,
+    admitted: bool,
+) -> Outcome {
+    let known = state.pools.get_mut(pool)?;
+    let changed =
+        if admitted { known.readers.insert(device.ordinal) } else { known.readers.remove(&device.ordinal) };
+    let lent = state.allocations.iter().filter(|(_, owned)| changed && owned.pool == Some(pool));
+    for (address, owned) in lent {
+        if admitted {
+            map(driver, device, *address, owned);
+        } else {
+            unmap(device, *address);
+        }
+    }
+    Ok(())
+}
+
+/// Removes another device's allocation from a device.
+fn unmap(device: &Device, address: u64) {
+    // It was mapped when access was given or the memory allocated, so this cannot fail.
+    let _ = device.memory.release(std::ptr::with_exposed_provenance(address as usize));
 }
 
 entry_points! {

@@ -3,17 +3,18 @@
 //! Work is executed at once, so an allocation exists at once, and a pool keeps no memory for later. A pool is therefore
 //! a handle, its attributes, and a count of the memory in use.
 
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint};
 
 use simt::memory::Kind;
 
-use super::codes::{INVALID_VALUE, Outcome};
+use super::codes::{INVALID_DEVICE, INVALID_VALUE, Outcome};
 use super::contexts::{self, Current};
 use super::driver::{Driver, State, driver};
 use super::entry::{In, Out};
 use super::operations::{Operation, submit};
 use super::registry::Handle;
-use super::{allocations, capture, streams};
+use super::{allocations, capture, peers, streams};
 
 /// A memory pool.
 #[derive(Debug)]
@@ -26,11 +27,13 @@ pub(super) struct Pool {
     pub release_threshold: u64,
     /// Most memory in use so far, in bytes.
     pub high: u64,
+    /// Other devices that can read and write its memory.
+    pub readers: BTreeSet<usize>,
 }
 
 impl Pool {
     pub(super) fn new(device: usize, default: bool) -> Self {
-        Self { device, default, reuse: [1; 3], release_threshold: 0, high: 0 }
+        Self { device, default, reuse: [1; 3], release_threshold: 0, high: 0, readers: BTreeSet::new() }
     }
 }
 
@@ -46,6 +49,22 @@ struct Properties {
 }
 
 const _: () = assert!(size_of::<Properties>() == 88);
+
+/// Kinds of places that have memory: `CUmemLocationType`, as far as it is read.
+mod location {
+    use std::ffi::c_uint;
+
+    pub(super) const DEVICE: c_uint = 1;
+}
+
+/// Access of a device to a pool: `CUmemAccess_flags`.
+mod access {
+    use std::ffi::c_uint;
+
+    pub(super) const NONE: c_uint = 0;
+    pub(super) const READ: c_uint = 1;
+    pub(super) const READ_WRITE: c_uint = 3;
+}
 
 fn in_use(state: &State, driver: &Driver, pool: Handle) -> u64 {
     let owned = state.allocations.iter().filter(|(_, owned)| owned.pool == Some(pool));
@@ -252,28 +271,52 @@ entry_points! {
 
     fn cuMemPoolSetAccess(pool: Handle, descriptions: In<[c_uint; 3]>, count: usize) {
         let driver = driver()?;
-        let state = driver.state();
+        let mut state = driver.state();
         let own = state.pools.get(pool)?.device;
+        let mut wanted = Vec::with_capacity(count);
         for index in 0..count {
             let [kind, device, access] = descriptions.at(index)?;
+            if kind != location::DEVICE {
+                return Err(INVALID_VALUE);
+            }
             let device = driver.device(device as c_int)?;
-            match (kind, device.ordinal == own, access) {
-                // A device always accesses its own pools, and never another's.
-                (1, true, 3) | (1, false, 0) => {}
-                (1, false, 1 | 3) => return Err(super::codes::INVALID_DEVICE),
+            match (device.ordinal == own, access) {
+                // A device's access to its own pools cannot be revoked.
+                (true, access::READ_WRITE) => {}
+                (true, _) => return Err(INVALID_VALUE),
+                (false, access::NONE | access::READ_WRITE) => {
+                    if access == access::READ_WRITE {
+                        peers::possible(&driver.devices[own], device).ok_or(INVALID_DEVICE)?;
+                    }
+                    wanted.push((device, access == access::READ_WRITE));
+                }
+                (false, access::READ) => {
+                    super::say_once(format_args!(
+                        "cuMemPoolSetAccess returns CUDA_ERROR_NOT_SUPPORTED: access that only reads is not simulated. \
+                         Ask for CU_MEM_ACCESS_FLAGS_PROT_READWRITE."
+                    ));
+                    return Err(crate::Code::NOT_SUPPORTED);
+                }
                 _ => return Err(INVALID_VALUE),
             }
+        }
+        // All of them can be, so none is changed by a call that fails.
+        for (device, admitted) in wanted {
+            peers::admit(driver, &mut state, pool, device, admitted)?;
         }
         Ok(())
     }
 
-    fn cuMemPoolGetAccess(out: Out<c_int>, pool: Handle, location: In<[c_int; 2]>) {
+    fn cuMemPoolGetAccess(out: Out<c_uint>, pool: Handle, location: In<[c_uint; 2]>) {
         let driver = driver()?;
-        let own = driver.state().pools.get(pool)?.device;
+        let state = driver.state();
+        let pool = state.pools.get(pool)?;
         let [kind, device] = location.get()?;
-        if kind != 1 {
+        if kind != location::DEVICE {
             return Err(INVALID_VALUE);
         }
-        out.set(if driver.device(device)?.ordinal == own { 3 } else { 0 })
+        let device = driver.device(device as c_int)?.ordinal;
+        let can = device == pool.device || pool.readers.contains(&device);
+        out.set(if can { access::READ_WRITE } else { access::NONE })
     }
 }

@@ -2,11 +2,18 @@
 //!
 //! Work is executed at the call; its time is the model's. Each stream has a clock, the end of its last work. A context
 //! has five engines, each of which does one thing at a time: the multiprocessors (kernels, fills, copies within the
-//! device), and one copy engine for each direction of the host link and of the link to other devices. While both
-//! directions of a link to other devices are busy, the work that was scheduled later is slowed for both. Work begins at the latest of three times: the
-//! stream's clock, its engine's clock, and the host's clock, which is the end of the last work that the host waited for
-//! in this context. So kernels of two streams never overlap, and copies overlap with kernels. Contexts do not share
-//! time: each has the card to itself.
+//! device), and one copy engine for each direction of the host link and of the link to other devices. Work begins at the
+//! latest of three times: the stream's clock, its engine's clock, and the host's clock. So kernels of two streams never
+//! overlap, and copies overlap with kernels. The host's clock is the end of the last work that was waited for in this
+//! context, or by the calling thread in any context.
+//!
+//! Contexts of one device have engines of their own, as if each had the card to itself. Time passes from one context to
+//! another where a stream waits for the other's event, and where a thread waits for work in one and then submits to the
+//! other.
+//!
+//! A copy between devices takes the engine of its direction at both ends, in whichever context it is queued: of two
+//! copies to one device the second waits. While the opposite direction is busy at either end, the copy that was
+//! scheduled later is slowed for both.
 //!
 //! For example, a copy to the device of 10 ms in stream A, then a kernel of 5 ms in stream A and one of 4 ms in stream
 //! B:
@@ -19,6 +26,8 @@
 //!
 //! The default stream waits for the blocking streams of its context, and they for it. The host's own work takes no
 //! time, and queued launches are not overlapped: each launch costs what a single one costs.
+
+use std::cell::Cell;
 
 use super::codes::Outcome;
 use super::driver::State;
@@ -40,15 +49,9 @@ pub(super) enum Engine {
     ToPeer = 4,
 }
 
-impl Engine {
-    /// Returns the engine of the other direction of a link whose directions slow each other.
-    fn opposite(self) -> Option<Self> {
-        match self {
-            Self::FromPeer => Some(Self::ToPeer),
-            Self::ToPeer => Some(Self::FromPeer),
-            Self::Compute | Self::FromHost | Self::ToHost => None,
-        }
-    }
+thread_local! {
+    /// End of the last work that the thread waited for, in seconds.
+    static SEEN: Cell<f64> = const { Cell::new(0.0) };
 }
 
 /// The last time that an engine worked without a pause.
@@ -58,7 +61,22 @@ struct Busy {
     until: f64,
 }
 
-/// The clocks of a context, in seconds since its creation.
+impl Busy {
+    /// Records work from a start to an end. Work before the last that is known leaves it as it is.
+    fn note(&mut self, start: f64, end: f64) {
+        if start > self.until {
+            self.since = start;
+        }
+        self.until = self.until.max(end);
+    }
+
+    /// Returns for how many of these seconds, from a start, it is busy.
+    fn overlap(self, start: f64, seconds: f64) -> f64 {
+        (self.until.min(start + seconds) - self.since.max(start)).max(0.0)
+    }
+}
+
+/// The clocks of a context, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clocks {
     engines: [Busy; 5],
@@ -66,23 +84,41 @@ pub(super) struct Clocks {
     host: f64,
 }
 
-/// Engine and duration of work.
+/// What work occupies, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Work {
-    /// The engine; `None` if it occupies none.
-    pub engine: Option<Engine>,
+    pub occupies: Occupied,
     pub seconds: f64,
-    /// Extra seconds for each second in which the link's other direction is busy.
+}
+
+/// What work occupies while it runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Occupied {
+    Nothing,
+    /// An engine of the context that it is queued in.
+    Engine(Engine),
+    /// The link between two devices.
+    Link(Route),
+}
+
+/// A copy's way from one device to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Route {
+    /// Context at the end that sends.
+    pub from: Handle,
+    /// Context at the end that receives.
+    pub to: Handle,
+    /// Extra seconds for each second in which the opposite direction is busy.
     pub contention: f64,
 }
 
 impl Work {
     /// Work without duration.
-    pub(super) const NOTHING: Self = Self { engine: None, seconds: 0.0, contention: 0.0 };
+    pub(super) const NOTHING: Self = Self { occupies: Occupied::Nothing, seconds: 0.0 };
 
-    /// Creates work of an engine, without contention.
+    /// Creates work of an engine.
     pub(super) fn on(engine: Engine, seconds: f64) -> Self {
-        Self { engine: Some(engine), seconds, contention: 0.0 }
+        Self { occupies: Occupied::Engine(engine), seconds }
     }
 }
 
@@ -90,7 +126,7 @@ impl Work {
 pub(super) fn ready(state: &State, stream: Handle) -> Outcome<f64> {
     let this = state.streams.get(stream)?;
     let context = state.contexts.get(this.context)?;
-    let mut at = this.clock.max(context.clocks.host);
+    let mut at = this.clock.max(context.clocks.host).max(SEEN.get());
     match this.kind {
         Kind::Legacy => {
             for (_, other) in state.streams.iter() {
@@ -107,21 +143,50 @@ pub(super) fn ready(state: &State, stream: Handle) -> Outcome<f64> {
     Ok(at)
 }
 
-/// Schedules work on an engine of a context, not before a time. Returns its end.
+/// Schedules work of a context, not before a time. Returns its end.
 pub(super) fn place(state: &mut State, context: Handle, not_before: f64, work: Work) -> Outcome<f64> {
-    let Some(engine) = work.engine else { return Ok(not_before + work.seconds) };
-    let engines = &mut state.contexts.get_mut(context)?.clocks.engines;
-    let start = engines[engine as usize].until.max(not_before);
-    let shared = engine.opposite().map_or(0.0, |opposite| {
-        let Busy { since, until } = engines[opposite as usize];
-        (until.min(start + work.seconds) - since.max(start)).max(0.0)
-    });
-    let busy = &mut engines[engine as usize];
-    if start > busy.until {
-        busy.since = start;
+    match work.occupies {
+        Occupied::Nothing => Ok(not_before + work.seconds),
+        Occupied::Engine(engine) => {
+            let busy = &mut state.contexts.get_mut(context)?.clocks.engines[engine as usize];
+            let start = busy.until.max(not_before);
+            busy.note(start, start + work.seconds);
+            Ok(busy.until)
+        }
+        Occupied::Link(route) => place_on_link(state, context, not_before, route, work.seconds),
     }
-    busy.until = start + work.seconds + shared * work.contention;
-    Ok(busy.until)
+}
+
+/// Schedules a copy between devices that is queued in a context. Returns its end.
+///
+/// In that context it comes behind earlier copies of the same direction. At an end in another context it waits only if
+/// that is busy during the copy: clocks of contexts that never waited for each other are not compared.
+fn place_on_link(
+    state: &mut State,
+    context: Handle,
+    not_before: f64,
+    route: Route,
+    seconds: f64,
+) -> Outcome<f64> {
+    let ends = [(route.from, Engine::ToPeer, Engine::FromPeer), (route.to, Engine::FromPeer, Engine::ToPeer)];
+    let mut start = not_before;
+    // The second end may move the start into busy time of the first, so the first is asked twice.
+    for (end, engine, _) in [ends[0], ends[1], ends[0]] {
+        let busy = state.contexts.get(end)?.clocks.engines[engine as usize];
+        if end == context || busy.overlap(start, seconds) > 0.0 {
+            start = start.max(busy.until);
+        }
+    }
+    let mut shared = 0.0_f64;
+    for (end, _, opposite) in ends {
+        let busy = state.contexts.get(end)?.clocks.engines[opposite as usize];
+        shared = shared.max(busy.overlap(start, seconds));
+    }
+    let finish = start + seconds + shared * route.contention;
+    for (end, engine, _) in ends {
+        state.contexts.get_mut(end)?.clocks.engines[engine as usize].note(start, finish);
+    }
+    Ok(finish)
 }
 
 /// Schedules work in a stream. Returns its end.
@@ -133,10 +198,11 @@ pub(super) fn advance(state: &mut State, stream: Handle, work: Work) -> Outcome<
     Ok(end)
 }
 
-/// Records that the host has waited for work that ends at this time.
+/// Records that the calling thread has waited for work that ends at this time.
 pub(super) fn host_saw(state: &mut State, context: Handle, end: f64) -> Outcome {
     let host = &mut state.contexts.get_mut(context)?.clocks.host;
     *host = host.max(end);
+    SEEN.set(SEEN.get().max(end));
     Ok(())
 }
 
