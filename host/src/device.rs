@@ -328,6 +328,23 @@ pub(crate) fn neighbours(own: u32) -> Vec<Neighbour> {
         .collect()
 }
 
+/// The devices that form a ring with this one, in the order of their numbers, and of which each can access the memory of the
+/// next and the one before. `None` if there is no such ring of all devices that this one can access.
+pub(crate) fn ring(own: u32, neighbours: &[Neighbour]) -> Option<Vec<u32>> {
+    let can = |one: u32, other: u32| ext::can_access_peer(one as i32, other as i32).unwrap_or(false);
+    ring_by(own, neighbours, can)
+}
+
+/// The same where `can` says which devices access which.
+fn ring_by(own: u32, neighbours: &[Neighbour], can: impl Fn(u32, u32) -> bool) -> Option<Vec<u32>> {
+    let accessible = neighbours.iter().filter(|card| card.accessible).map(|card| card.ordinal);
+    let mut all: Vec<u32> = accessible.chain([own]).collect();
+    all.sort_unstable();
+    let mut pairs = all.iter().zip(all.iter().cycle().skip(1));
+    let closed = all.len() > 1 && pairs.all(|(&one, &next)| can(one, next) && can(next, one));
+    closed.then_some(all)
+}
+
 /// A device in use: what is known of it, and the context that makes it current.
 #[derive(Debug)]
 pub(crate) struct Gpu {
@@ -466,6 +483,23 @@ pub(crate) mod tests {
                 .in_short()
                 .starts_with("NVIDIA's driver libcuda.so.1 does not start (cuInit gave ")
         );
+    }
+
+    #[test]
+    fn a_ring_is_of_all_accessible_devices_each_beside_the_next() {
+        let cards = |accessible: &[u32]| -> Vec<Neighbour> {
+            let card =
+                |ordinal| Neighbour { ordinal, accessible: accessible.contains(&ordinal), atomics: true };
+            [0, 1, 3].map(card).into()
+        };
+        let all = |_, _| true;
+        assert_eq!(ring_by(2, &cards(&[0, 1, 3]), all), Some(vec![0, 1, 2, 3]));
+        assert_eq!(ring_by(2, &cards(&[3]), all), Some(vec![2, 3]));
+        assert_eq!(ring_by(2, &cards(&[]), all), None);
+        assert_eq!(ring_by(0, &[], all), None);
+        // 0 and 1 cannot access each other, and neither can the last and the first.
+        assert_eq!(ring_by(2, &cards(&[0, 1, 3]), |one, other| one + other != 1), None);
+        assert_eq!(ring_by(2, &cards(&[0, 1, 3]), |one, other| one + other != 3), None);
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) use self::{
     buffers::{Buffers, Part, Written},
     choices::{Choices, Matrices, Pattern, SIZES},
     gemm::Gemm,
-    launch::{KernelInfo, QueueWork, Work},
+    launch::{CardsLaunch, KernelInfo, QueueWork, Work},
     maps::MatrixMap,
     matmul::{Element, types},
     place::{Place, Placement},

@@ -22,6 +22,7 @@ mod machine;
 mod measure;
 mod memory;
 mod mistakes;
+mod numa;
 mod output;
 mod progress;
 mod ranks;

@@ -13,7 +13,7 @@ pub(crate) use statistics::ratio_range;
 
 use crate::{
     device::{Backend, DeviceInfo},
-    experiments::{Buffers, BytesMoved, Handing, Moment, Point},
+    experiments::{Buffers, BytesMoved, Handing, Moment, Point, Work},
     interrupt::Interrupt,
     memory::Memory,
     sensors::{Log, Sensors},
@@ -294,7 +294,7 @@ impl<'m> Measurer<'m> {
                     batches[turn].sample(&self.timer, &calls[turn], &self.stream, self.sensors)?;
                 samples[turn].push(sample);
                 logs[turn].extend(self.sensors.map(|_| log));
-                launches[turn] = simulated::last_launch();
+                launches[turn] = calls[turn].last_launch();
                 if last {
                     observed[turn].extend(self.observe(&calls[turn], Moment::After)?);
                 }
@@ -355,7 +355,7 @@ impl<'m> Measurer<'m> {
             simulated::forget_launches();
             calls.queue(1, &self.stream)?;
             self.stream.synchronize().context("the device failed while running the work")?;
-            let launch = simulated::last_launch();
+            let launch = calls.last_launch();
             observed.extend(self.observe(calls, Moment::After)?);
             measurements.push(Measurement {
                 samples: Vec::new(),
@@ -463,6 +463,11 @@ pub(crate) struct Calls<'a> {
 }
 
 impl Calls<'_> {
+    /// The simulator's counters of the last launch. None stands for the launches of several cards.
+    fn last_launch(&self) -> Option<Box<LaunchRecord>> {
+        if matches!(self.point.work, Work::Cards(..)) { None } else { simulated::last_launch() }
+    }
+
     fn once(&self, stream: &Stream) -> Result<()> {
         // SAFETY: the buffers are placed, this is the measurer's stream, and the parameters of the module's kernels were
         // compared with the program's when it was loaded.

@@ -7,7 +7,7 @@
 use crate::{
     device::{Backend, DeviceInfo},
     experiments::{Buffer, Contents, Place, Point, Precision},
-    machine,
+    machine, numa,
     sizes::Bytes,
     verify::{Findings, merge},
 };
@@ -482,13 +482,18 @@ impl Hosted {
                 Ok(Some(Hosted::Managed(pointer, bytes)))
             }
             Place::Pageable => Ok(Some(Hosted::Pageable(vec![0; bytes.div_ceil(8)], bytes))),
-            Place::Pinned | Place::WriteCombined => {
+            Place::Pinned | Place::PinnedOn(_) | Place::WriteCombined => {
                 let flags = PinnedFlags::PORTABLE | PinnedFlags::MAPPED;
                 let flags = match buffer.place {
                     Place::WriteCombined => flags | PinnedFlags::WRITE_COMBINED,
                     _ => flags,
                 };
-                let buffer = PinnedBuffer::new(POISON, bytes, flags).with_context(|| {
+                let pinned = || PinnedBuffer::new(POISON, bytes, flags);
+                let buffer = match buffer.place {
+                    Place::PinnedOn(node) => numa::run_on(node, pinned)?,
+                    _ => pinned(),
+                };
+                let buffer = buffer.with_context(|| {
                     format!("cannot allocate {} of pinned host memory. {advice}", Bytes(bytes as u64))
                 })?;
                 Ok(Some(Hosted::Pinned(buffer)))

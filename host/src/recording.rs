@@ -4,7 +4,7 @@ mod remarks;
 
 use crate::{
     counted::counted,
-    experiments::Point,
+    experiments::{CardsLaunch, Point, Work},
     kernels::Kernels,
     measure::Measurement,
     sensors::{self, Sensors},
@@ -17,7 +17,7 @@ use record::{
 use remarks::{About, Above, residence};
 use report::explanation;
 use simt::model::Unknown;
-use std::{env, time::SystemTime};
+use std::{env, fmt, time::SystemTime};
 
 /// The fields that all records of a run share.
 pub(crate) struct Recorder<'a> {
@@ -71,6 +71,8 @@ impl Recorder<'_> {
         };
         let moved = point.bytes.read + point.bytes.written;
         let gb_per_s = times.map(|times| Times::gb_per_s(moved, times.median));
+        let rates = times.and_then(|times| Rates::of(point, times.median));
+        let owned = |(name, value): (&String, &serde_json::Value)| (name.clone(), value.clone());
         let percent_of = |whole: Option<f64>| Some(100.0 * gb_per_s? / whole?);
         let percent_of_peak = percent_of(peak);
         let percent_of_copy = percent_of(self.copy.map(|copy| copy.gb_per_s));
@@ -113,11 +115,17 @@ impl Recorder<'_> {
             verified,
             note,
             explanation: verified.then(|| {
-                let moves = explanation::of_moves(&measurement.observed).into_iter();
+                let of_cards = rates.map(|rates| rates.to_string()).into_iter();
+                let moves = of_cards.chain(explanation::of_moves(&measurement.observed));
                 let rest = self.explanation(point, counters.as_deref(), alike, residence);
                 moves.chain([rest]).collect::<Vec<_>>().join("; ")
             }),
-            observed: measurement.observed.clone(),
+            observed: measurement
+                .observed
+                .iter()
+                .map(owned)
+                .chain(rates.iter().flat_map(Rates::observed))
+                .collect(),
             timing: Timing {
                 method: measurement.method,
                 launches_per_sample: measurement.launches_per_sample,
@@ -226,6 +234,43 @@ impl Recorder<'_> {
     fn counters(&self, measurement: &Measurement) -> Option<Box<Counted>> {
         let (launch, card) = (measurement.launch.as_deref()?, self.card?);
         Some(Box::new(counted(launch, card)))
+    }
+}
+
+/// The rates of a sum over cards, as NCCL's tests define them: doc/PERFORMANCE.md of NVIDIA/nccl-tests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rates {
+    cards: u32,
+    /// The bytes of a card's array over the time.
+    algorithm_gb_per_s: f64,
+    /// `2 (n - 1) / n` times as much, for `n` cards: what each link carries in each direction.
+    bus_gb_per_s: f64,
+}
+
+impl Rates {
+    /// The rates of a point that takes so many milliseconds; `None` of work on one card.
+    fn of(point: &Point, milliseconds: f64) -> Option<Rates> {
+        let Work::Cards(CardsLaunch { cards, .. }) = point.work else { return None };
+        let algorithm_gb_per_s = Times::gb_per_s(point.parameters.bytes, milliseconds);
+        let bus_gb_per_s = algorithm_gb_per_s * 2.0 * f64::from(cards - 1) / f64::from(cards);
+        Some(Rates { cards, algorithm_gb_per_s, bus_gb_per_s })
+    }
+
+    /// The same as values of a record.
+    fn observed(&self) -> [(String, serde_json::Value); 2] {
+        [("algorithm_gb_per_s", self.algorithm_gb_per_s), ("bus_gb_per_s", self.bus_gb_per_s)]
+            .map(|(name, rate)| (name.to_string(), rate.into()))
+    }
+}
+
+impl fmt::Display for Rates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rates { cards, algorithm_gb_per_s, bus_gb_per_s } = self;
+        write!(
+            f,
+            "a sum over {cards} cards with {algorithm_gb_per_s:.1} GB/s of algorithm bandwidth and {bus_gb_per_s:.1} of bus \
+             bandwidth"
+        )
     }
 }
 

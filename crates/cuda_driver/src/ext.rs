@@ -2,7 +2,7 @@
 //!
 //! There are two levels. [`raw`] has the driver API's own functions, with results as numbers. The functions of the
 //! other modules return a `Result` that names the call; those that take a handle are `unsafe`, since a handle is a
-//! pointer that the driver follows. [`Graph`], [`GraphExec`] and [`PinnedBuffer`] own their handles.
+//! pointer that the driver follows. [`Event`], [`Graph`], [`GraphExec`] and [`PinnedBuffer`] own their handles.
 //!
 //! Handles have `cust_raw`'s types, so `cust`'s own can be passed without casts: `stream.as_inner()`,
 //! `function.to_raw()`, `device.as_raw()`, `buffer.as_device_ptr().as_raw()`. All functions work on the calling
@@ -11,6 +11,7 @@
 pub mod raw;
 
 mod attributes;
+mod event;
 mod graph;
 mod launch;
 mod managed;
@@ -24,6 +25,7 @@ pub use attributes::{
     function_attribute, pointer_is_managed, pointer_memory_type, set_function_attribute,
     set_max_dynamic_shared_memory,
 };
+pub use event::Event;
 pub use graph::{CaptureMode, Graph, GraphExec, capture};
 pub use launch::{
     AccessWindow, LaunchConfig, launch, max_active_clusters, max_potential_cluster_size, reset_persisting_l2,

@@ -87,8 +87,14 @@ impl Opponents {
         recorder: &Recorder<'_>,
     ) -> Result<Option<Vec<Record>>> {
         let [point, ..] = group else { return Ok(Some(Vec::new())) };
-        if let Work::Driver(..) = point.work {
-            let alone = [Contestant { point, function: None, language: Language::Driver }];
+        let alone = match point.work {
+            Work::Driver(..) => Some(Language::Driver),
+            // What other cards run beside this one is loaded by the experiment.
+            Work::Cards(..) => Some(Language::Rust),
+            Work::Kernel(..) => None,
+        };
+        if let Some(language) = alone {
+            let alone = [Contestant { point, function: None, language }];
             return Ok(
                 measured(&alone, measurer, recorder)?.map(|rows| rows.into_iter().map(|row| row.0).collect())
             );
@@ -235,9 +241,10 @@ fn with_twins(points: Vec<Point>, twins: &Twins) -> Result<Vec<Point>> {
     let mut without: Vec<&'static str> = Vec::new();
     let mut with = Vec::new();
     for point in points {
-        if twins.of(point.kernel)?.is_some() {
+        let is_kernel = matches!(point.work, Work::Kernel(_));
+        if is_kernel && twins.of(point.kernel)?.is_some() {
             with.push(point);
-        } else if matches!(point.work, Work::Kernel(_)) && !without.contains(&point.kernel) {
+        } else if is_kernel && !without.contains(&point.kernel) {
             without.push(point.kernel);
         }
     }

@@ -315,7 +315,7 @@ fn points_of(
             let planned = experiment.points(&request.suiting(*experiment, device), device)?;
             // The driver's own copies have no block, and are not measured again.
             points.extend(
-                planned.into_iter().filter(|point| turn == 0 || matches!(point.work, Work::Kernel(_))),
+                planned.into_iter().filter(|point| turn == 0 || !matches!(point.work, Work::Driver(..))),
             );
         }
     }

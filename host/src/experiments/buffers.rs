@@ -162,11 +162,16 @@ impl Buffers {
         unsafe { W::lend(address, length) }
     }
 
+    /// A part of a buffer that the launch reads.
+    pub(crate) fn read_part<T: Copy + 'static>(&self, number: usize, part: Part) -> Slice<'_, T> {
+        let (start, elements) = part.within::<T>(self.lend::<T>(number, Loan::Reading));
+        // SAFETY: as for the whole buffer, of which this is a part.
+        unsafe { Slice::new(start, elements) }
+    }
+
     /// A part of a buffer that the launch writes.
     pub(crate) fn write_part<'a, W: Written<'a>>(&'a self, number: usize, part: Part) -> W {
-        let (address, length) = self.lend::<W::Element>(number, Loan::Writing);
-        let elements = length / part.of as usize;
-        let start = address + part.nth as u64 * (elements * size_of::<W::Element>()) as u64;
+        let (start, elements) = part.within::<W::Element>(self.lend::<W::Element>(number, Loan::Writing));
         // SAFETY: as for the whole buffer, of which this is a part.
         unsafe { W::lend(start, elements) }
     }
@@ -308,6 +313,12 @@ pub(crate) struct Part {
 impl Part {
     /// All of a buffer.
     pub(crate) const WHOLE: Part = Part { nth: 0, of: 1 };
+
+    /// The address and the length of this part of a buffer, of whose elements there are `length` from `address` on.
+    fn within<T>(self, (address, length): (u64, usize)) -> (u64, usize) {
+        let elements = length / self.of as usize;
+        (address + u64::from(self.nth) * (elements * size_of::<T>()) as u64, elements)
+    }
 
     /// Each of this many parts, in order.
     pub(crate) fn each(of: u32) -> impl Iterator<Item = Part> {

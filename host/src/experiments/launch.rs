@@ -61,8 +61,19 @@ impl KernelInfo {
 pub(crate) enum Work {
     /// A kernel, launched with its arguments.
     Kernel(KernelLaunch),
+    /// Launches of a kernel on several cards, among other work, in the place of one launch.
+    Cards(CardsLaunch),
     /// Something that the driver does by itself, recorded under this name.
     Driver(&'static str, Box<QueueWork>),
+}
+
+/// Work of several cards, recorded under the name of one of its kernels.
+pub(crate) struct CardsLaunch {
+    /// The kernel.
+    pub info: KernelInfo,
+    /// How many cards there are.
+    pub cards: u32,
+    queue: Box<QueueWork>,
 }
 
 /// Queues something on the point's buffers once.
@@ -165,6 +176,14 @@ impl Work {
         self
     }
 
+    /// Work of this many cards, `K` among it, which `queue` hands to each card so that the stream is behind all of it.
+    pub(crate) fn on_cards<K: Kernel>(
+        cards: u32,
+        queue: impl Fn(&Stream, &Buffers) -> Result<()> + 'static,
+    ) -> Work {
+        Work::Cards(CardsLaunch { info: KernelInfo::of::<K>(), cards, queue: Box::new(queue) })
+    }
+
     /// Something that the driver does by itself.
     pub(crate) fn driver(
         name: &'static str,
@@ -177,6 +196,7 @@ impl Work {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Work::Kernel(launch) => launch.info.name,
+            Work::Cards(launch) => launch.info.name,
             Work::Driver(name, _) => name,
         }
     }
@@ -197,7 +217,9 @@ impl Work {
         buffers: &Buffers,
     ) -> Result<()> {
         let launch = match (self, function) {
-            (Work::Driver(_, queue), _) => return queue(stream, buffers),
+            (Work::Driver(_, queue) | Work::Cards(CardsLaunch { queue, .. }), _) => {
+                return queue(stream, buffers);
+            }
             (Work::Kernel(launch), None) => bail!("no module has the kernel {}", launch.info.name),
             (Work::Kernel(launch), Some(function)) => (launch, function),
         };

@@ -1,17 +1,25 @@
-//! `link`: copies between cards, and between host and card, in one direction and in both at once; and kernels on another
-//! card's memory. What to expect is in gpu-kernels' `link.rs`.
+//! `link`: copies between cards, and between host and card, in one direction and in both at once; kernels on another card's
+//! memory; and a sum over all cards. What to expect is in gpu-kernels' `link.rs`.
 //!
 //! A run has the pairs that its device is part of: with `--device cuda:all` or `sim:h200x2`, each card's run adds its own,
-//! and together they are the whole matrix. A pair of cards is then measured twice, from either end. Kernels run on the
-//! memory of the next card alone.
+//! and together they are the whole matrix. A pair of cards is then measured twice, from either end: a copy one way is queued on
+//! the run's card, so once where it is sent and once where it is received. Of copies both ways each is queued on the card
+//! that sends it. Kernels run on the memory of the next card alone. The sum takes all cards, and each run times it by its own
+//! card's events.
 
+#[allow(unsafe_code, reason = "launches kernels on other cards, and hands their streams to the driver")]
+mod cards;
 mod kernels;
+mod ring;
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, Handing, KernelInfo, NO_LAUNCH, Place, Point, Precision,
     Request, Scale, Work, articles, check_size, copy, findings, streams::Beside,
 };
-use crate::device::{self, Backend, DeviceInfo, Neighbour};
+use crate::{
+    device::{self, Backend, DeviceInfo, Neighbour},
+    numa::{self, Node},
+};
 use anyhow::Result;
 use record::{Parameters, Record};
 use report::{Article, Picture};
@@ -33,6 +41,8 @@ const SIZES: [u64; 3] = [1 << 20, 32 << 20, 1 << 30];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Host,
+    /// The host's memory on the NUMA node with this number.
+    Node(u32),
     /// The card with this number, as the driver counts them.
     Card(u32),
 }
@@ -42,6 +52,7 @@ impl End {
     fn name(self) -> String {
         match self {
             End::Host => "host".to_string(),
+            End::Node(number) => format!("host node {number}"),
             End::Card(ordinal) => format!("card {ordinal}"),
         }
     }
@@ -50,6 +61,7 @@ impl End {
     fn place(self, own: u32) -> Place {
         match self {
             End::Host => Place::Pinned,
+            End::Node(number) => Place::PinnedOn(number),
             End::Card(ordinal) if ordinal == own => Place::Device,
             End::Card(ordinal) => Place::Peer(ordinal),
         }
@@ -67,14 +79,17 @@ impl Experiment for Link {
     }
 
     fn summary(&self) -> &'static str {
-        "copies between cards and with the host, one way and both ways, and kernels on another card's memory"
+        "copies between cards and with the host, one way and both ways; kernels on another card's memory; a sum over all cards"
     }
 
     fn reading(&self) -> &'static str {
         "GB/s count the bytes that cross the link, once for each direction. Each row is a pair: a copy from one to the other, \
-         or (ways: both) that copy and one back at the same time. Copies are queued on the run's card, and kernels run there: \
-         copy_scalar and copy_vector read or write the other card's memory, offset and stride update it, and one thread of chase_l2 follows a chain \
-         of addresses through it, for the latency of a load; atomics_global_add_u32 and atomics_global_fetch_u32 add to counters there."
+         queued on the run's card, or (ways: both) that copy and one back at the same time, each queued on the card that sends. \
+         Kernels run on the run's card: copy_scalar and copy_vector read or write the other card's memory, offset and stride update \
+         it, and one thread of chase_l2 follows a chain of addresses through it, for the latency of a load; \
+         atomics_global_add_u32 and atomics_global_fetch_u32 add to counters there. ring_add adds the other card's vectors to the \
+         run's own; in rows with a number of cards it sums arrays over all of them in a ring, and GB/s are the bus bandwidth: \
+         2 (n - 1) / n times the bytes of an array, for n cards, over the time."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -114,7 +129,16 @@ impl Experiment for Link {
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
         let neighbours = device::neighbours(device.ordinal);
-        let mut all = if request.wants(DRIVER) { notes(device, &neighbours) } else { Vec::new() };
+        let mut all = Vec::new();
+        if request.wants(DRIVER) || request.wants(ring::RING.name) {
+            all.extend(notes(device, &neighbours));
+        }
+        if request.wants(DRIVER) {
+            all.extend(note_on_nodes(device, &numa::nodes()));
+        }
+        if request.wants(ring::RING.name) {
+            all.extend(note_on_ring(device, &neighbours));
+        }
         if kernels::ATOMICS.iter().any(|kernel| request.wants(kernel.name)) {
             all.extend(note_on_atomics(device, &neighbours));
         }
@@ -131,9 +155,16 @@ impl Experiment for Link {
         };
         let neighbours = device::neighbours(device.ordinal);
         let wanted = request.wants(DRIVER);
-        let mut points = if wanted { matrix(device.ordinal, &neighbours, &sizes) } else { Vec::new() };
+        let mut points = Vec::new();
+        if wanted {
+            points.extend(matrix(device.ordinal, &neighbours, &sizes));
+            points.extend(by_node(device.ordinal, &numa::nodes(), &sizes));
+        }
         if let Some(other) = kernels::next(device.ordinal, &neighbours) {
             points.extend(kernels::points(request, device, other)?);
+        }
+        if let Some(ring) = ring_of(device, &neighbours).filter(|_| request.wants(ring::RING.name)) {
+            points.extend(ring::points(request, device, &ring)?);
         }
         Ok(points)
     }
@@ -148,7 +179,8 @@ fn notes(device: &DeviceInfo, neighbours: &[Neighbour]) -> Vec<String> {
             Backend::Modelled => "; two of a kind are written like `--device sim:h200x2`",
         };
         notes.push(format!(
-            "link: the driver shows one card, so pairs of cards and kernels on another card's memory are left out{advice}"
+            "link: the driver shows one card, so pairs of cards, kernels on another card's memory and sums over cards are left \
+             out{advice}"
         ));
     }
     let strangers = neighbours.iter().filter(|card| !card.accessible);
@@ -162,6 +194,48 @@ fn notes(device: &DeviceInfo, neighbours: &[Neighbour]) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// The cards of a sum in which this device takes part.
+fn ring_of(device: &DeviceInfo, neighbours: &[Neighbour]) -> Option<Vec<u32>> {
+    device::ring(device.ordinal, neighbours).filter(|ring| ring.len() <= ring::MOST)
+}
+
+/// The note on sums over cards, where there are others and one is due.
+fn note_on_ring(device: &DeviceInfo, neighbours: &[Neighbour]) -> Option<String> {
+    if neighbours.is_empty() {
+        return None;
+    }
+    match (ring_of(device, neighbours), device.backend()) {
+        (None, _) => Some(format!(
+            "link: card {} and those that it can access form no ring in which each can access the next, so sums over cards \
+             are left out",
+            device.ordinal
+        )),
+        (Some(_), Backend::Modelled) => Some(
+            "link: sums over cards have not been measured on any pair yet: their modelled times follow from those of each \
+             card's kernels, which do not slow each other on the link"
+                .to_string(),
+        ),
+        (Some(_), Backend::Measured) => None,
+    }
+}
+
+/// The note on the host's NUMA nodes, where one is due.
+fn note_on_nodes(device: &DeviceInfo, nodes: &[Node]) -> Option<String> {
+    match (nodes, device.backend()) {
+        ([], _) => Some(
+            "link: this machine does not tell its NUMA nodes, so rows of host memory by node are left out"
+                .to_string(),
+        ),
+        ([_], _) => Some(
+            "link: this machine has one NUMA node, so rows of host memory by node are left out".to_string(),
+        ),
+        (_, Backend::Modelled) => Some(
+            "link: the model knows one host link, whichever NUMA node the host's memory is on".to_string(),
+        ),
+        (_, Backend::Measured) => None,
+    }
 }
 
 /// The note on atomic operations in the next card's memory, where one is due.
@@ -194,6 +268,20 @@ fn matrix(own: u32, neighbours: &[Neighbour], sizes: &[u64]) -> Vec<Point> {
     points
 }
 
+/// The copies of card `own` with the host's memory on each NUMA node, in and out, where there are several nodes.
+fn by_node(own: u32, nodes: &[Node], sizes: &[u64]) -> Vec<Point> {
+    let nodes = if nodes.len() > 1 { nodes } else { &[] };
+    let mut points = Vec::new();
+    for &bytes in sizes {
+        for node in nodes {
+            let (card, node) = (End::Card(own), End::Node(node.number));
+            points.push(copied(own, bytes, node, card));
+            points.push(copied(own, bytes, card, node));
+        }
+    }
+    points
+}
+
 /// The buffers of a copy on card `own`, by the driver or by a kernel.
 fn pair(own: u32, bytes: u64, source: End, destination: End) -> [Buffer; 2] {
     let before = Contents::Pattern(Precision::F32);
@@ -209,9 +297,14 @@ fn copied(own: u32, bytes: u64, source: End, destination: End) -> Point {
     point(bytes, [source, destination], "one", buffers, work)
 }
 
-/// A copy from one end to the other and one back, on two streams.
+/// A copy from one end to the other and one back, on two streams: each on the card that sends, and of copies with the host
+/// both on the card.
 fn both_ways(own: u32, bytes: u64, one: End, other: End) -> Point {
-    let beside = Beside::new(2);
+    let sender = |end| match end {
+        End::Card(ordinal) if ordinal != own => Some(ordinal),
+        End::Card(_) | End::Host | End::Node(_) => None,
+    };
+    let beside = Beside::on(vec![sender(one), sender(other)]);
     let work = Work::driver(DRIVER, move |stream, on| {
         beside.queue(stream, |streams| {
             on.copy(0, 1, &streams[0])?;
@@ -309,8 +402,8 @@ mod tests {
         assert_eq!(
             notes(&h200(), &[]),
             [
-                "link: the driver shows one card, so pairs of cards and kernels on another card's memory are left out; \
-                 `--device sim:h200x2` simulates two"
+                "link: the driver shows one card, so pairs of cards, kernels on another card's memory and sums over cards are \
+                 left out; `--device sim:h200x2` simulates two"
             ]
         );
         assert!(notes(&h200(), &cards([1, 2], &[1, 2])).is_empty());
@@ -329,5 +422,39 @@ mod tests {
             )
         );
         assert_eq!(note_on_atomics(&h200(), &[]), None);
+        assert_eq!(note_on_ring(&h200(), &[]), None);
+        // Without a driver no card can access another.
+        assert_eq!(
+            note_on_ring(&h200(), &cards([1], &[1])).as_deref(),
+            Some(
+                "link: card 0 and those that it can access form no ring in which each can access the next, so sums over \
+                 cards are left out"
+            )
+        );
+    }
+
+    #[test]
+    fn host_memory_has_rows_by_node_where_there_are_several() {
+        let nodes =
+            |numbers: &[u32]| numbers.iter().map(|number| Node::numbered(*number)).collect::<Vec<_>>();
+        assert!(by_node(0, &nodes(&[]), &[64]).is_empty());
+        assert!(by_node(0, &nodes(&[0]), &[64]).is_empty());
+        let points = by_node(1, &nodes(&[0, 2]), &[64]);
+        assert_eq!(
+            rows(&points),
+            [
+                "host node 0 > card 1, one",
+                "card 1 > host node 0, one",
+                "host node 2 > card 1, one",
+                "card 1 > host node 2, one",
+            ]
+        );
+        assert_eq!(points[2].buffers[0].place, Place::PinnedOn(2));
+        let note = |numbers: &[u32], device: &DeviceInfo| note_on_nodes(device, &nodes(numbers));
+        assert!(note(&[], &h200()).is_some_and(|note| note.contains("does not tell its NUMA nodes")));
+        assert!(note(&[0], &h200()).is_some_and(|note| note.contains("has one NUMA node")));
+        assert_eq!(note(&[0, 1], &h200()), None);
+        let simulated = DeviceInfo { card: Some("h200".to_string()), ..h200() };
+        assert!(note(&[0, 1], &simulated).is_some_and(|note| note.contains("one host link")));
     }
 }

@@ -13,6 +13,8 @@ pub(crate) enum Place {
     Managed(Placement),
     /// Pinned memory of the host, which kernels reach over the link.
     Pinned,
+    /// The same on the NUMA node with this number.
+    PinnedOn(u32),
     /// The same, not cached by the host's processor, which reads it very slowly.
     WriteCombined,
     /// Memory that the driver does not know, which copies alone reach.

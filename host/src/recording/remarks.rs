@@ -27,6 +27,7 @@ fn is_with_host(point: &Point) -> bool {
     let is_with_host = |buffer: &Buffer| match buffer.place {
         Place::Device | Place::Peer(_) | Place::Managed(Placement::Prefetched) => false,
         Place::Pinned
+        | Place::PinnedOn(_)
         | Place::WriteCombined
         | Place::Pageable
         | Place::Managed(Placement::OnDemand | Placement::ZeroCopy | Placement::ZeroCopyHints) => true,

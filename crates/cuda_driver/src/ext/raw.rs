@@ -6,7 +6,9 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-pub use cust_raw::{CUcontext, CUdevice, CUdeviceptr, CUfunction, CUgraph, CUgraphExec, CUmodule, CUstream};
+pub use cust_raw::{
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUstream,
+};
 
 use crate::Code;
 
@@ -137,6 +139,11 @@ functions! {
     );
     fn cuOccupancyMaxActiveClusters(count: *mut c_int, function: CUfunction, config: *const CUlaunchConfig);
     fn cuOccupancyMaxPotentialClusterSize(size: *mut c_int, function: CUfunction, config: *const CUlaunchConfig);
+
+    fn cuEventCreate(event: *mut CUevent, flags: c_uint);
+    fn cuEventRecord(event: CUevent, stream: CUstream);
+    fn cuEventDestroy_v2(event: CUevent);
+    fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
 
     fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_int);
     fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);

@@ -14,7 +14,8 @@ pub(in super::super) fn link(rows: &[&Record]) -> Option<String> {
     };
     let of = |ways: &str, with_host: bool| -> Vec<&Record> {
         let is = |row: &&Record| {
-            let host = text(row, "from") == "host" || text(row, "to") == "host";
+            // The host as a whole, or one of its NUMA nodes.
+            let host = ["from", "to"].iter().any(|end| text(row, end).starts_with("host"));
             Some(row.parameters.bytes) == largest && text(row, "ways") == ways && host == with_host
         };
         rows.iter().copied().filter(is).collect()
@@ -42,7 +43,7 @@ pub(in super::super) fn link(rows: &[&Record]) -> Option<String> {
         let times = times.filter(|_| peer.is_some_and(|peer| rate(peer) > rate(host))).unwrap_or_default();
         format!("the host link carries {}{times}", told(host, true))
     });
-    sentence([between, with_host, kernels(&rows), stride(&rows), latency(all)])
+    sentence([between, with_host, kernels(&rows), stride(&rows), latency(all), sum(&rows)])
 }
 
 /// What kernels reach that read or write another card's memory with the widest access.
@@ -77,4 +78,16 @@ fn latency(rows: &[&Record]) -> Option<String> {
     let chains = rows.iter().filter(|row| row.verified && row.parameters.more.contains_key("footprint"));
     let longest = chains.max_by_key(|row| row.parameters.bytes)?;
     Some(format!("a load from it takes {:.0} ns", longest.ns_per_operation?))
+}
+
+/// What a sum over all cards reaches, with as many pieces as are best.
+fn sum(rows: &[&Record]) -> Option<String> {
+    let sums = rows.iter().copied().filter(|row| row.parameters.more.contains_key("pieces"));
+    let best = fastest(sums)?;
+    let algorithm = best.observed.get("algorithm_gb_per_s")?.as_f64()?;
+    let cards = best.parameters.more.get("cards")?;
+    Some(format!(
+        "a sum over {cards} cards has {algorithm:.0} GB/s of algorithm bandwidth and {:.0} of bus bandwidth",
+        rate(best)
+    ))
 }

@@ -551,18 +551,26 @@ fn links_are_told_by_pairs() {
         let row = row("copy_vector", gb_per_s).with("width", 16);
         Record { bytes: BytesMoved { read, written, footprint: 2 }, ..row }
     };
+    let summed = |pieces: u32, bus: f64| {
+        let mut row = row("ring_add", bus).with("cards", 4).with("pieces", pieces);
+        row.observed.insert("algorithm_gb_per_s".to_string(), (bus / 1.5).into());
+        row
+    };
     let rows = [
         copied(1, 0, 350.0),
         copied(0, 1, 360.0),
         row("stride_f32", 700.0).with("stride", 1),
         row("stride_f32", 84.0).with("stride", 8),
         Record { ns_per_operation: Some(950.0), ..row("chase_l2", 1.0).with("footprint", 4 << 20) },
+        summed(1, 300.0),
+        summed(4, 330.0),
     ];
     assert_eq!(
         found("link", &rows).as_deref(),
         Some(
             "Kernels read another card's memory at 350 GB/s and write it at 360; at a stride of 8 they update it at 12% of the \
-             rate of a stride of 1; a load from it takes 950 ns."
+             rate of a stride of 1; a load from it takes 950 ns; a sum over 4 cards has 220 GB/s of algorithm bandwidth and 330 \
+             of bus bandwidth."
         )
     );
     let alone = "The host link carries 55 GB/s one way and 99 both ways, 1.80 times as much.";

@@ -1,6 +1,6 @@
-//! Kernels of `copy`, `offset`, `stride`, `latency` and `atomics` on another card's memory.
+//! Kernels of `copy`, `offset`, `stride`, `latency` and `atomics`, and a step of the ring, on another card's memory.
 
-use super::{End, Link, pair};
+use super::{End, Link, pair, ring};
 use crate::{
     device::{Backend, DeviceInfo, Neighbour},
     experiments::{
@@ -46,7 +46,7 @@ const LONG_CHAIN: u64 = 256 << 20;
 
 /// Every kernel that runs on another card's memory.
 pub(super) fn infos() -> Vec<KernelInfo> {
-    [&COPIES[..], &[OFFSET, STRIDE, CHASE], &ATOMICS].concat()
+    [&COPIES[..], &[OFFSET, STRIDE, CHASE, ring::RING], &ATOMICS].concat()
 }
 
 /// The card whose memory kernels access: the next accessible one after this card, in the order of their numbers.
@@ -107,6 +107,9 @@ pub(super) fn points(request: &Request, device: &DeviceInfo, neighbour: Neighbou
         for footprint in footprints {
             points.push(of_link(latency::through(Place::Peer(other), footprint, request.scale, device)?));
         }
+    }
+    if request.wants(ring::RING.name) {
+        points.push(ring::step(bytes, request.block, device, other)?);
     }
     for kernel in ATOMICS.iter().filter(|kernel| neighbour.atomics && request.wants(kernel.name)) {
         let of_kernel = atomics::through(Place::Peer(other), kernel.name, request, device)?;
@@ -199,7 +202,7 @@ mod tests {
             points(&experiments::tests::request(), &h200(), other).expect("it is a valid request")
         };
         let points = all(false);
-        assert_eq!(points.len(), 4 + OFFSETS.len() + STRIDES.len() + 1);
+        assert_eq!(points.len(), 4 + OFFSETS.len() + STRIDES.len() + 1 + 1);
         let with_atomics = all(true);
         let of_atomics = &with_atomics[points.len()..];
         assert_eq!(of_atomics.len(), 2 * 4);
@@ -216,7 +219,9 @@ mod tests {
         let moved: Vec<_> = points[..4].iter().map(|point| (point.bytes.read, point.bytes.written)).collect();
         assert_eq!(moved, [(1 << 20, 0), (0, 1 << 20), (1 << 20, 0), (0, 1 << 20)]);
         assert_eq!((points[0].shape.grid[0], points[2].shape.grid[0]), (1024, 256));
-        let [.., last, chain] = &points[..] else { panic!("there are several") };
+        let [.., last, chain, step] = &points[..] else { panic!("there are several") };
+        assert_eq!(places(step), [Place::Device, Place::Peer(1), Place::Device]);
+        assert_eq!((step.bytes.read, step.shape.grid[0]), (1 << 20, 256));
         assert_eq!((chain.experiment, places(chain)), ("link", vec![Place::Device, Place::Peer(1)]));
         assert_eq!((last.buffers[0].bytes, last.buffers[0].place), (32 << 20, Place::Peer(1)));
         assert_eq!(last.parameters.more["stride"], 32);
