@@ -237,7 +237,14 @@ pub(crate) fn bind_simulated(card: &Card, checks: &[simulated::Check]) -> Result
 }
 
 /// Binds the simulated driver, with several of this card as its devices.
-fn bind_several_simulated(card: &Card, number: u32, checks: &[simulated::Check]) -> Result<Driver> {
+///
+/// # Errors
+/// The card cannot be simulated on this machine.
+pub(crate) fn bind_several_simulated(
+    card: &Card,
+    number: u32,
+    checks: &[simulated::Check],
+) -> Result<Driver> {
     let version = simulated::bind(card, number, checks)?;
     cust::init(CudaFlags::empty()).context("the simulated driver does not start")?;
     Ok(Driver { origin: Origin::Simulated { card: Box::new(card.clone()) }, version: version.into() })
@@ -329,8 +336,9 @@ pub(crate) fn neighbours(own: u32) -> Vec<Neighbour> {
 }
 
 /// The devices that form a ring with this one, in the order of their numbers, and of which each can access the memory of the
-/// next and the one before. `None` if there is no such ring of all devices that this one can access.
+/// next and the one before. `None` if there is no such ring of all devices that this one can access, and before a driver is bound.
 pub(crate) fn ring(own: u32, neighbours: &[Neighbour]) -> Option<Vec<u32>> {
+    cuda_driver::bound()?;
     let can = |one: u32, other: u32| ext::can_access_peer(one as i32, other as i32).unwrap_or(false);
     ring_by(own, neighbours, can)
 }

@@ -167,7 +167,14 @@ fn slot(bytes: u64) -> Result<DeviceBuffer<u8>> {
 }
 
 /// Memory of another device, which is opened when it is first needed.
-fn allocate_on(peers: &mut BTreeMap<u32, Arc<Peer>>, ordinal: u32, bytes: u64) -> Result<PeerBuffer> {
+///
+/// # Errors
+/// The device cannot be used, or has too little memory.
+pub(crate) fn allocate_on(
+    peers: &mut BTreeMap<u32, Arc<Peer>>,
+    ordinal: u32,
+    bytes: u64,
+) -> Result<PeerBuffer> {
     let peer = match peers.get(&ordinal) {
         Some(peer) => peer.clone(),
         None => {

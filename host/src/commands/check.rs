@@ -3,8 +3,8 @@
 use super::plan::{self, Selection};
 use crate::{
     cli::CheckOptions,
-    device::{self, DeviceChoice, Driver, Gpu},
-    experiments::{Buffers, Contents, Point, Work},
+    device::{self, DeviceChoice, Driver, Gpu, Several},
+    experiments::{Buffers, Contents, Place, Point, Work},
     kernels::{self, Kernels},
     measure,
     memory::{self, Hosted},
@@ -15,39 +15,47 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
+use cuda_driver::ext::PeerBuffer;
 use cuda_launch::Signatures;
 use cust::{
-    memory::{CopyDestination, DeviceBuffer, DeviceSlice},
+    memory::{CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice},
     module::Module,
     stream::{Stream, StreamFlags},
 };
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
+/// The card whose kernels are checked; others lend it memory, and take part in what several cards do.
+const FIRST: u32 = 0;
+
 /// Checks what the options name.
 ///
 /// # Errors
 /// Anything that ends the check early, other than a finding.
 pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode> {
-    options.device.single("check")?;
-    let DeviceChoice::Simulated(card) = &options.device else {
-        return Err(refused(anyhow!(
-            "checks are made by the simulated driver, on machines with a GPU too: leave --device out, or name a card as in \
-             --device sim:a100-80. On the GPU itself NVIDIA's `compute-sanitizer coalesce run` checks"
-        )));
+    let (card, cards) = match &options.device {
+        DeviceChoice::Simulated(card) => (card, 1),
+        DeviceChoice::Several(Several::Simulated(card, number)) => (card, *number),
+        _ => {
+            return Err(refused(anyhow!(
+                "checks are made by the simulated driver, on machines with a GPU too: leave --device out, or name a card as in \
+                 --device sim:a100-80. On the GPU itself NVIDIA's `compute-sanitizer coalesce run` checks"
+            )));
+        }
     };
     let tools = if options.tools.is_empty() { Check::value_variants() } else { &options.tools };
-    let driver = device::bind_simulated(card, tools)?;
+    let driver = device::bind_several_simulated(card, cards, tools)?;
     let ptx = options.ptx.as_deref().map(Text::read).transpose()?;
     if ptx.is_none() {
-        let gpu = Gpu::open(&options.device, &driver)?;
+        let gpu = Gpu::open_number(FIRST, &driver)?;
         kernels::edited::compile(plan::kernels(&Selection::from(options)), &gpu.info, &driver)?;
     }
-    let mut session = Session::open(&options.device, &driver, ptx.as_ref())?;
+    let mut session = Session::open(&driver, ptx.as_ref())?;
     let points = points(options, &session, ptx.as_ref())?;
 
     let mut report = Report::new(tools, options.verbose);
@@ -67,7 +75,7 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode> {
                 drop(session);
                 // Memory that could no longer be freed is not the kernel's leak.
                 Report::forget();
-                session = Session::open(&options.device, &driver, ptx.as_ref())?;
+                session = Session::open(&driver, ptx.as_ref())?;
             }
             Err(error) => return Err(error),
         }
@@ -118,7 +126,7 @@ fn invalid(wrong: &[String], all: bool) -> String {
 /// The launches to make: of kernels, and where there is a PTX file of those that it has.
 fn points(options: &CheckOptions, session: &Session, ptx: Option<&Text>) -> Result<Vec<Point>> {
     let mut points = plan::points(&Selection::from(options), &session.gpu.info)?;
-    points.retain(|point| matches!(point.work, Work::Kernel(_)));
+    points.retain(|point| !matches!(point.work, Work::Driver(..)));
     if let Some(Text { path, text }) = ptx {
         let found = Signatures::of(text);
         points.retain(|point| found.has(point.kernel));
@@ -167,6 +175,8 @@ enum Held {
     Device(DeviceBuffer<u8>),
     /// In managed or pinned memory.
     Hosted(Hosted),
+    /// In another card's memory.
+    OnPeer(PeerBuffer),
 }
 
 /// A context with the kernels in it. A fault ends it, and another takes its place.
@@ -186,8 +196,8 @@ enum Checked {
 }
 
 impl Session {
-    fn open(device: &DeviceChoice, driver: &Driver, ptx: Option<&Text>) -> Result<Session> {
-        let gpu = Gpu::open(device, driver)?;
+    fn open(driver: &Driver, ptx: Option<&Text>) -> Result<Session> {
+        let gpu = Gpu::open_number(FIRST, driver)?;
         let kernels = match ptx {
             Some(Text { path, text }) => {
                 let origin = path.display().to_string();
@@ -212,7 +222,18 @@ impl Session {
         measure::allow_shared(&function, point.shape.shared)?;
         symbols::write(&function, &point.symbols)?;
         let (mut buffers, mut pointers) = (Vec::new(), Vec::new());
+        let mut peers = BTreeMap::new();
         for buffer in &point.buffers {
+            if let Place::Peer(ordinal) = buffer.place {
+                let on_peer = memory::allocate_on(&mut peers, ordinal, buffer.bytes)?;
+                let pointer = DevicePointer::from_raw(on_peer.address());
+                if !matches!(buffer.before, Contents::Poison) {
+                    memory::fill_from_host(pointer, buffer.bytes, &buffer.before)?;
+                }
+                buffers.push(Held::OnPeer(on_peer));
+                pointers.push(pointer);
+                continue;
+            }
             if let Some(hosted) = Hosted::allocate(buffer)? {
                 let pointer = hosted.device_pointer()?;
                 if !matches!(buffer.before, Contents::Poison) {

@@ -10,6 +10,10 @@ use crate::{
     sweep::Sweep,
 };
 use anyhow::{Result, bail};
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
 
 /// The smallest default size on a GPU.
 const SMALLEST_DEFAULT: u64 = 64 << 20;
@@ -187,11 +191,19 @@ impl Selection {
 pub(crate) fn points(selection: &Selection, device: &DeviceInfo) -> Result<Vec<Point>> {
     let (selected, bytes, points) = planned(selection, device)?;
     for experiment in &selected {
-        for note in experiment.notes(&request(selection, bytes), device) {
-            eprintln!("note: {note}");
-        }
+        experiment.notes(&request(selection, bytes), device).into_iter().for_each(say_once);
     }
     Ok(points)
+}
+
+/// Prints a note, unless the run of another card has printed the same.
+fn say_once(note: String) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if !said.contains(&note) {
+        eprintln!("note: {note}");
+        said.insert(note);
+    }
 }
 
 /// The same, without notes of what a whole run leaves out.

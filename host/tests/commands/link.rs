@@ -53,7 +53,9 @@ fn two_cards_have_the_whole_matrix() {
         assert_eq!(pair, known);
         assert!((found / wanted - 1.0).abs() < 1e-3, "{pair}: {found}, and {wanted}");
     }
-    assert!(!err.contains("note: link"), "{err}");
+    // Of the machine's nodes, whatever they are, at most one note for both cards.
+    let notes: Vec<&str> = err.lines().filter(|line| line.starts_with("note: link")).collect();
+    assert!(notes.len() <= 1 && notes.iter().all(|note| note.contains("NUMA node")), "{err}");
 }
 
 #[test]
@@ -62,7 +64,8 @@ fn one_card_says_what_is_left_out() {
     let pairs: Vec<&str> = rows.iter().map(|(pair, _)| pair.as_str()).collect();
     assert_eq!(pairs, ["host > card 0, one", "card 0 > host, one", "host > card 0, both"]);
     assert_eq!(
-        err.matches("note: link: the driver shows one card, so pairs of cards and kernels").count(),
+        err.matches("note: link: the driver shows one card, so pairs of cards, kernels on another card's memory and sums over cards")
+            .count(),
         1,
         "{err}"
     );
@@ -70,7 +73,7 @@ fn one_card_says_what_is_left_out() {
 
 #[test]
 fn cards_without_a_link_copy_by_way_of_the_host() {
-    let (rows, err) = rows("sim:v100x2");
+    let (rows, err) = rows("sim:t4x2");
     assert!(err.contains("note: link: card 0 cannot access the memory of card 1, so copies"), "{err}");
     let (pair, found) = &rows[3];
     assert_eq!(pair, "card 1 > card 0, one");
@@ -180,4 +183,88 @@ fn a_chain_takes_the_latency_of_the_other_card() {
     // That of the card's description.
     let ns = record["ns_per_operation"].as_f64().expect("a latency");
     assert!((ns / 853.0 - 1.0).abs() < 0.02, "{ns}");
+}
+
+/// The rows of `ring_add` on a number of simulated H200s.
+fn sums(cards: u32, more: &[&str]) -> (Vec<Value>, String) {
+    let device = format!("sim:h200x{cards}");
+    let few = ["run", "link", "--kernel", "ring_add", "--format", "json", "--device", &device];
+    let Outcome { status, out, err } = outcome(coalesce(&few).args(more));
+    assert_eq!(status, Some(0), "{err}");
+    let records: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+    assert!(records.iter().all(|record| record["verified"] == true), "{out}");
+    (records, err)
+}
+
+#[test]
+fn a_sum_over_cards_is_right_on_each_and_has_two_rates() {
+    for cards in [2_u32, 3, 4] {
+        let (records, err) = sums(cards, &["--bytes", "3MiB"]);
+        // Of each card a step by itself, and the sum with chunks whole and in four pieces.
+        assert_eq!(records.len(), 3 * cards as usize);
+        assert_eq!(err.matches("sums over cards have not been measured on any pair yet").count(), 1, "{err}");
+        let of_sums = records.iter().filter(|record| record["parameters"]["cards"] == cards);
+        let mut pieces = Vec::new();
+        for record in of_sums {
+            let number = |value: &Value| value.as_f64().expect("a number");
+            let bytes = number(&record["parameters"]["bytes"]);
+            assert!(bytes <= f64::from(3 << 20) && bytes > f64::from(3 << 20) - 1024.0, "{bytes}");
+            let algorithm = bytes / 1e6 / number(&record["time_ms"]["median"]);
+            let bus = algorithm * 2.0 * f64::from(cards - 1) / f64::from(cards);
+            let close =
+                |found: &Value, wanted: f64| assert!((number(found) / wanted - 1.0).abs() < 1e-6, "{found}");
+            close(&record["observed"]["algorithm_gb_per_s"], algorithm);
+            close(&record["observed"]["bus_gb_per_s"], bus);
+            close(&record["gb_per_s"], bus);
+            // Not more than the link carries, and not the time of one card after the other.
+            assert!(bus < 397.0 && bus > 397.0 / f64::from(cards), "{bus}");
+            assert!(record["counters"].is_null(), "no launch stands for all of them");
+            pieces.push(number(&record["parameters"]["pieces"]));
+        }
+        assert_eq!(pieces, [1.0, 4.0].repeat(cards as usize));
+    }
+}
+
+#[test]
+fn a_step_of_the_sum_moves_what_it_reads_over_the_link() {
+    let (records, _) = sums(2, &["--bytes", "1MiB"]);
+    let step = records.iter().find(|record| record["parameters"]["from"] == "card 1").expect("a row");
+    let link = &step["counters"]["link"];
+    // 1 MiB is 32768 sectors; the card's own arrays are not on the link.
+    assert_eq!(
+        (link["peer_sectors_read"].as_u64(), link["peer_sectors_written"].as_u64()),
+        (Some(32_768), None)
+    );
+    assert_eq!(step["parameters"]["to"], "card 0");
+}
+
+#[test]
+fn one_card_has_no_sum_and_cards_without_a_link_have_none() {
+    let few = ["run", "link", "--bytes", "64KiB", "--format", "json", "--device"];
+    for (device, says) in [
+        ("sim:h200", "so pairs of cards, kernels on another card's memory and sums over cards are left out"),
+        ("sim:t4x2", "form no ring in which each can access the next, so sums over cards are left out"),
+    ] {
+        let Outcome { status, out, err } = outcome(coalesce(&few).arg(device));
+        assert_eq!(status, Some(0), "{err}");
+        assert!(err.contains(says), "{err}");
+        assert!(!out.contains("ring_add"), "{out}");
+    }
+}
+
+#[test]
+fn the_kernel_of_the_sum_is_checked_on_several_cards() {
+    let few = ["check", "ring_add", "--device", "sim:h200x3"];
+    let Outcome { status, out, err } = outcome(&mut coalesce(&few));
+    assert_eq!(status, Some(0), "{out}{err}");
+    // A step by itself, and the sum with chunks whole and in pieces.
+    assert!(out.contains("no findings of 1 kernel in 3 launches on a simulated H200"), "{out}");
+    let Outcome { status, err, .. } = outcome(&mut coalesce(&few[..2]));
+    assert_eq!(status, Some(1), "{err}");
+    assert!(
+        err.contains(
+            "ring_add sums over cards that can access each other's memory, and there are no such cards"
+        ),
+        "{err}"
+    );
 }
