@@ -163,17 +163,16 @@ impl Experiment for Link {
         if let Some(other) = kernels::next(device.ordinal, &neighbours) {
             points.extend(kernels::points(request, device, other)?);
         }
-        match ring_of(device, &neighbours) {
-            Some(ring) if request.wants(ring::RING.name) => {
-                points.extend(ring::points(request, device, &ring)?)
-            }
-            None if request.names(ring::RING.name) => bail!(
+        let ring = ring_of(device, &neighbours).filter(|_| request.wants(ring::RING.name));
+        if let Some(ring) = ring {
+            points.extend(ring::points(request, device, &ring)?);
+        } else if request.names(ring::RING.name) {
+            bail!(
                 "{} sums over cards that can access each other's memory, and there are no such cards beside card {}; `--device \
                  sim:h200x2` simulates two",
                 ring::RING.name,
                 device.ordinal
-            ),
-            _ => {}
+            );
         }
         Ok(points)
     }

@@ -198,7 +198,7 @@ fn sums(cards: u32, more: &[&str]) -> (Vec<Value>, String) {
 
 #[test]
 fn a_sum_over_cards_is_right_on_each_and_has_two_rates() {
-    for cards in [2_u32, 3, 4] {
+    for cards in [2_u32, 3] {
         let (records, err) = sums(cards, &["--bytes", "3MiB"]);
         // Of each card a step by itself, and the sum with chunks whole and in four pieces.
         assert_eq!(records.len(), 3 * cards as usize);
