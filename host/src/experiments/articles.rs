@@ -46,6 +46,14 @@ pub(super) const INTERCONNECTS: Article = Article {
     url: "https://arxiv.org/abs/1903.04611",
 };
 
+/// Sums over many machines or cards in a ring.
+pub(super) const RING: Article = Article {
+    title: "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+    author: "Pitch Patarasuk, Xin Yuan",
+    year: 2009,
+    url: "https://doi.org/10.1016/j.jpdc.2008.09.002",
+};
+
 /// The memory mountain, of CPUs.
 pub(super) const COMPUTER_SYSTEMS: Article = Article {
     title: "Computer Systems: A Programmer's Perspective, third edition, chapter 6: The Memory Hierarchy",

@@ -93,7 +93,7 @@ impl Experiment for Link {
     }
 
     fn articles(&self) -> &'static [Article] {
-        &[articles::INTERCONNECTS]
+        &[articles::INTERCONNECTS, articles::RING]
     }
 
     fn picture(&self) -> Picture {
@@ -221,8 +221,8 @@ fn note_on_ring(device: &DeviceInfo, neighbours: &[Neighbour]) -> Option<String>
             device.ordinal
         )),
         (Some(_), Backend::Modelled) => Some(
-            "link: sums over cards have not been measured on any pair yet: their modelled times follow from those of each \
-             card's kernels, which do not slow each other on the link"
+            "link: sums over cards have not been measured yet: their modelled times follow from those of each card's kernels, which \
+             do not slow each other on the link, and a stream waits for another card without delay"
                 .to_string(),
         ),
         (Some(_), Backend::Measured) => None,

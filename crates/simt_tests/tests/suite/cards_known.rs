@@ -75,6 +75,11 @@ fn cards_with_the_same_link_are_peers() {
     let link = PeerLink::between(&card("h200"), &card("h100")).expect("NVLink 4, both of them");
     assert_eq!((link.nvlinks, link.gb_per_s, link.has_atomics()), (18, 397.0, true));
     assert_eq!(PeerLink::between(&card("h200"), &card("v100")), None);
+    // The A100s share theirs, and cards without NVLink have none.
+    let rates = |key| PeerLink::of(&card(key)).map(|link| (link.nvlinks, link.gb_per_s, link.both_gb_per_s));
+    assert_eq!(["a100-40", "a100-80"].map(rates), [Some((12, 262.0, 518.0)); 2]);
+    assert_eq!([rates("v100"), rates("b200")], [Some((6, 143.7, 287.4)), Some((18, 794.0, 1568.0))]);
+    assert_eq!(["t4", "l4", "rtx4090", "rtx5090", "k40c"].map(rates), [None; 5]);
     assert_eq!(PeerLink::between(&card("c870"), &card("c870")), None);
     let slower = from_toml("extends = \"h200\"\npeer_link_gb_per_s = 395.0").unwrap();
     assert_eq!(PeerLink::between(&slower, &card("h200")), None);

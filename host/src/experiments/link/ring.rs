@@ -315,6 +315,31 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(chunks), [[2, 0, 1], [1, 2, 0], [0, 1, 2], [2, 0, 1]]);
     }
 
+    /// Returns true if a card's step comes behind another one's, by the order of streams and the events that they wait for.
+    fn follows(cards: u32, later: (u32, u32), earlier: (u32, u32)) -> bool {
+        let (rank, step) = later;
+        let before = (rank + cards - 1) % cards;
+        later == earlier
+            || step > earlier.1
+                && [rank, before].iter().any(|rank| follows(cards, (*rank, step - 1), earlier))
+    }
+
+    #[test]
+    fn events_keep_each_read_behind_its_write_and_before_the_next() {
+        for cards in 2..=8 {
+            for (rank, step) in (0..cards).flat_map(|rank| (1..steps(cards)).map(move |step| (rank, step))) {
+                let Step { chunk, .. } = step_of(rank, step, cards);
+                let before = (rank + cards - 1) % cards;
+                let writes: Vec<u32> =
+                    (0..steps(cards)).filter(|other| step_of(before, *other, cards).chunk == chunk).collect();
+                let (earlier, later): (Vec<u32>, Vec<u32>) = writes.iter().partition(|write| **write < step);
+                assert!(!earlier.is_empty(), "{cards} cards, {rank} in step {step} reads what nobody wrote");
+                assert!(earlier.iter().all(|write| follows(cards, (rank, step), (before, *write))));
+                assert!(later.iter().all(|write| follows(cards, (before, *write), (rank, step))));
+            }
+        }
+    }
+
     #[test]
     fn each_card_brings_in_less_than_two_arrays() {
         let request = Request { sized: true, bytes: 3 << 20, ..experiments::tests::request() };
