@@ -112,7 +112,7 @@ fn every_experiment_names_what_it_comes_from() {
     for experiment in experiments::ALL.iter().filter(|experiment| experiment.name() != "idioms") {
         let articles = experiment.articles();
         assert!(!articles.is_empty(), "{}", experiment.name());
-        assert!(articles.iter().all(|article| article.url.starts_with("https://") && article.year >= 2013));
+        assert!(articles.iter().all(|article| article.url.starts_with("https://") && article.year >= 2009));
     }
 }
 
