@@ -625,6 +625,47 @@ fn memory_of_a_peer_is_allocated_beside_the_current_context() {
 }
 
 #[test]
+fn events_of_a_peer_are_made_within_it_and_waited_for_anywhere() {
+    let _turn = turn();
+    const INVALID_HANDLE: c_int = 400;
+    let own = Context::on(0);
+    let current = || {
+        let mut context = ptr::null_mut();
+        // SAFETY: the pointer can be written.
+        ok(unsafe { sys::cuCtxGetCurrent(&raw mut context) });
+        context
+    };
+    let peer = ext::Peer::open(3).expect("a device");
+    let made = peer.within(|| {
+        assert_ne!(current(), own.0);
+        Ok::<_, ext::Error>((stream(), ext::Event::new()?))
+    });
+    let ((far_stream, far), (near_stream, near)) =
+        (made.expect("a stream and an event"), (stream(), ext::Event::new().expect("an event")));
+    // SAFETY: the streams are alive until they are destroyed.
+    unsafe {
+        for (event, stream, other) in [(&far, far_stream, near_stream), (&near, near_stream, far_stream)] {
+            assert_eq!(event.record(stream), Ok(()));
+            assert_eq!(event.hold(other), Ok(()));
+            assert_eq!(event.hold(stream), Ok(()));
+            let refused = event.record(other).expect_err("it is of another context");
+            assert_eq!((refused.function, refused.code.0), ("cuEventRecord", INVALID_HANDLE));
+        }
+        ok(sys::cuStreamDestroy_v2(far_stream));
+        ok(sys::cuStreamDestroy_v2(near_stream));
+    }
+    // What fails within a device leaves it too.
+    let error = ext::Error { function: "a call", code: cuda_driver::Code(1) };
+    assert_eq!(peer.within(|| Err::<(), _>(error)), Err(error));
+    assert_eq!(current(), own.0);
+    // Two devices beside the current one are connected in both directions, if they have a link.
+    let first = ext::Peer::open(0).expect("a device");
+    assert_eq!([first.connect(&peer), peer.connect(&first)], [Ok(true); 2]);
+    let other = ext::Peer::open(2).expect("a device");
+    assert_eq!(other.connect(&peer), Ok(false));
+}
+
+#[test]
 fn memory_stays_while_one_context_may_access_it() {
     let _turn = turn();
     let peer = Context::on(3);

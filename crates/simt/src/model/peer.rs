@@ -12,7 +12,8 @@
 //! stride of 32 words it sends 32 masked sectors and 32 requests, 63 bytes for each word.
 //!
 //! The three costs are fitted to `copy_scalar`, and to strides 1 and 2, on a pair of H200s; the other strides and the offsets were not
-//! used for them, though what a packet is was chosen with all rows in view.
+//! used for them, though what a packet is was chosen with all rows in view. They stand for every card's link; nothing was measured on
+//! others.
 
 use crate::cards::Card;
 
