@@ -165,6 +165,11 @@ pub(crate) trait Experiment: Sync {
     /// Every kernel that it may launch.
     fn kernels(&self) -> Vec<KernelInfo>;
 
+    /// Those of its kernels that it launches only where there are several cards.
+    fn of_several_cards(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The name under which it records work that the driver does by itself, if it has such work.
     fn driver_work(&self) -> Option<&'static str> {
         None

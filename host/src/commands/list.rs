@@ -29,10 +29,15 @@ pub(crate) fn run(kernels: bool) -> Result<ExitCode> {
         }
         if !kernels {
             let own = by_architecture(&experiment.kernels());
+            let of_several = experiment.of_several_cards();
             let is_own = |name: &&str| own.values().any(|names| names.contains(name));
-            let common: Vec<&str> = experiment.names().into_iter().filter(|name| !is_own(name)).collect();
+            let is_common = |name: &&str| !is_own(name) && !of_several.contains(name);
+            let common: Vec<&str> = experiment.names().into_iter().filter(is_common).collect();
             if !common.is_empty() {
                 writeln!(out, "    kernels: {}", common.join(", "))?;
+            }
+            if !of_several.is_empty() {
+                writeln!(out, "    on several cards alone: {}", of_several.join(", "))?;
             }
             for (arch, names) in own {
                 let (simulated, others): (Vec<&str>, Vec<&str>) =

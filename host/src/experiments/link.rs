@@ -116,6 +116,11 @@ impl Experiment for Link {
         kernels::infos()
     }
 
+    /// The others are other experiments' too.
+    fn of_several_cards(&self) -> &'static [&'static str] {
+        &[ring::RING.name]
+    }
+
     fn driver_work(&self) -> Option<&'static str> {
         Some(DRIVER)
     }

@@ -239,6 +239,18 @@ fn a_step_of_the_sum_moves_what_it_reads_over_the_link() {
 }
 
 #[test]
+fn the_list_says_what_needs_several_cards() {
+    let Outcome { out, .. } = outcome(&mut coalesce(&["list"]));
+    let link =
+        out.split("\nlink\n").nth(1).and_then(|rest| rest.split("\nlaunch\n").next()).unwrap_or_default();
+    assert!(link.contains("\n    on several cards alone: ring_add"), "{out}");
+    assert!(
+        link.contains("kernels: link_driver, copy_scalar") && link.matches("ring_add").count() == 1,
+        "{link}"
+    );
+}
+
+#[test]
 fn one_card_has_no_sum_and_cards_without_a_link_have_none() {
     let few = ["run", "link", "--bytes", "64KiB", "--format", "json", "--device"];
     for (device, says) in [
