@@ -1,6 +1,9 @@
 //! The memory that a block has touched: its hits in L1 and its requests to L2.
 
-use super::request::{Sink, whole_lines};
+use super::hidden::hidden;
+use super::request::{self, AnyLanes, Groups, Sink, Takes, whole_lines};
+use crate::coalescing::LANES;
+use std::hint::select_unpredictable;
 
 /// Log2 of the bytes of a group, the unit of the table: 32 sectors, one bit each in a mask.
 pub(super) const GROUP_SHIFT: u32 = 10;
@@ -9,14 +12,23 @@ pub(super) const GROUP_SHIFT: u32 = 10;
 const MOST_GROUPS: usize = 1 << 13;
 
 /// Groups that the table keeps from block to block. More would leave the host's own caches.
-const MOST_KEPT: usize = 1 << 10;
+const MOST_KEPT: usize = 1 << 9;
 
 /// Warps of the largest block.
 const WARPS: usize = 32;
 
 const FEWEST_SLOTS: usize = 1 << 10;
 
+/// Clocks at the start of the first block. A slot's first time is before.
+const FIRST_ORIGIN: u32 = 1;
+
+/// The origin at which clocks start from the first one again.
+const LAST_ORIGIN: u32 = 1 << 24;
+
 const FREE: u64 = u64::MAX;
+
+/// 2^32 over the golden ratio. Multiples of it spread adjacent groups evenly.
+const GOLDEN: u32 = 0x9E37_79B1;
 
 /// A group of sectors that a block has accessed, or several blocks of one part. Sectors that were written before they
 /// were read do not count as read.
@@ -30,26 +42,43 @@ pub(super) struct Group {
     pub(super) written: u32,
 }
 
+/// A group in the table.
 #[derive(Clone, Copy)]
-#[repr(align(32))]
+#[repr(C, align(32))]
 struct Slot {
-    index: u64,
+    /// Sectors in L1, as of `time`.
+    cached: u32,
+    /// When a block last loaded the group through L1; before [`BlockMemory::origin`] if that was an earlier block.
+    time: u32,
     /// Sectors read and written since the table was drained.
     read: u32,
     written: u32,
-    /// The block to which the rest belongs, by its number in the table's life.
-    block: u32,
-    /// Sectors that this block has written.
+    /// Sectors that a block has written.
     own: u32,
-    /// Sectors in L1, as of `time`.
-    cached: u32,
-    time: u32,
+    /// The block that last accessed the group past L1, by its number in the table's life.
+    block: u32,
+    index: u64,
 }
 
 const EMPTY: Slot = Slot { index: FREE, read: 0, written: 0, block: 0, own: 0, cached: 0, time: 0 };
 
 impl Slot {
-    /// Loads sectors through L1 and returns how many miss.
+    /// Forgets what an earlier block loaded. Without branches: whether a block comes to a group for the first time cannot be
+    /// predicted.
+    #[inline(always)]
+    fn begin_loads(&mut self, origin: u32) {
+        self.cached = select_unpredictable(self.time < origin, 0, self.cached);
+        self.time = select_unpredictable(self.time < origin, origin, self.time);
+    }
+
+    /// Forgets what an earlier block wrote.
+    #[inline(always)]
+    fn begin_accesses(&mut self, block: u32) {
+        self.own = select_unpredictable(self.block == block, self.own, 0);
+        self.block = block;
+    }
+
+    /// Loads sectors through L1 and returns how many miss. What an earlier block loaded has been forgotten.
     ///
     /// On a card the warps of a block run side by side, but here one may run far ahead of the next. So each warp has a
     /// clock of its own, which advances by the sectors that it misses, and to the time of the sectors that it hits. A
@@ -72,8 +101,28 @@ impl Slot {
         count
     }
 
+    /// Does as [`Slot::begin_loads`] and [`Slot::load`] do, but branches only upon evictions and upon hits of what a faster
+    /// warp has loaded. This is for scattered requests, of which nothing else can be predicted.
+    #[inline(always)]
+    fn load_scattered(&mut self, clock: &mut u32, sectors: u32, origin: u32, share: u32) -> u32 {
+        let is_stale = self.time < origin;
+        if clock.abs_diff(select_unpredictable(is_stale, *clock, self.time)) >= share {
+            evict(self);
+        }
+        let cached = select_unpredictable(is_stale, 0, self.cached);
+        let missed = sectors & !cached;
+        let since = hidden(u64::from(select_unpredictable(missed == sectors, 0, self.time))) as u32;
+        let count = missed.count_ones();
+        let now = since.max(*clock).saturating_add(count);
+        self.cached = cached | sectors;
+        self.read |= missed & !self.written;
+        self.time = now;
+        *clock = now;
+        count
+    }
+
     /// Accesses sectors past L1 and returns how many of them the block has written before. Those are not read from
-    /// memory.
+    /// memory. What an earlier block wrote has been forgotten.
     #[inline(always)]
     fn access(&mut self, sectors: u32, reads: bool, writes: bool) -> u32 {
         let rewritten = (self.own & sectors).count_ones();
@@ -89,18 +138,21 @@ impl Slot {
 /// touch the same groups; what a block has in L1 is forgotten when the next one begins.
 pub(super) struct BlockMemory {
     slots: Vec<Slot>,
-    /// `64 - log2(slots.len())`, for the table's even places as hashes with their lowest bit cleared.
+    /// `32 - log2(slots.len())`, by which hashes become places.
     shift: u32,
     /// Indices of the slots in use.
     occupied: Vec<u32>,
     /// Number of the current block, not 0.
     block: u32,
-    /// Groups that the current block has touched and not forgotten.
+    /// Groups that the current block has touched and not forgotten, at most: a group may count twice, if it was loaded
+    /// through L1 and accessed past it.
     live: usize,
     /// The value of `live` at which groups are forgotten.
     most_live: usize,
-    /// Progress of each warp, in sectors brought into L1: see [`Slot::load`].
+    /// Progress of each warp, in sectors brought into L1, from `origin` on: see [`Slot::load`].
     clocks: [u32; WARPS],
+    /// The clocks at the start of the current block, which are behind those of earlier ones.
+    origin: u32,
     /// True if a warp of the current block has loaded through L1.
     loaded: bool,
     /// See [`L1::share`](super::l1::L1::share).
@@ -116,7 +168,8 @@ impl BlockMemory {
             block: 1,
             live: 0,
             most_live: MOST_GROUPS,
-            clocks: [0; WARPS],
+            clocks: [FIRST_ORIGIN; WARPS],
+            origin: FIRST_ORIGIN,
             loaded: false,
             share,
         };
@@ -127,62 +180,80 @@ impl BlockMemory {
     fn resize(&mut self, slots: usize) {
         self.slots.clear();
         self.slots.resize(slots, EMPTY);
-        self.shift = 64 - slots.trailing_zeros();
+        self.shift = 32 - slots.trailing_zeros();
     }
 
-    /// Returns the first of the two slots in which a group is looked for.
+    /// Returns the slot in which a group is looked for first.
     #[inline(always)]
     fn home(&self, index: u64) -> usize {
-        (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize & (self.slots.len() - 2)
+        (((index ^ index >> 32) as u32).wrapping_mul(GOLDEN) >> self.shift) as usize
     }
 
-    /// Returns the slot of a group, a new one if needed, as the current block knows it. `hint` is the slot in which it
-    /// probably is, and becomes the one in which it is.
+    /// Returns true if the current block has touched the group of a slot.
     #[inline(always)]
-    fn slot_near(&mut self, hint: &mut u32, index: u64, list: &mut Vec<Group>) -> &mut Slot {
+    fn has_touched(&self, slot: &Slot) -> bool {
+        (slot.time >= self.origin) | (slot.block == self.block)
+    }
+
+    /// Returns the slot of a group for a load through L1, a new one if needed. `hint` is the slot in which it probably is,
+    /// and becomes the one in which it is.
+    #[inline(always)]
+    fn loaded_near(&mut self, hint: &mut u32, index: u64, list: &mut Vec<Group>) -> &mut Slot {
         let known = self.slots.get(*hint as usize);
-        if known.is_none_or(|slot| slot.index != index || slot.block != self.block) {
-            *hint = self.find_far(index, list);
+        if known.is_none_or(|slot| slot.index != index || slot.time < self.origin) {
+            *hint = self.find_loaded(index, list);
         }
         &mut self.slots[*hint as usize]
     }
 
-    /// Returns the slot of a group, a new one if needed, as the current block knows it.
+    /// Does the same for an access past L1.
     #[inline(always)]
-    fn slot(&mut self, index: u64, list: &mut Vec<Group>) -> &mut Slot {
-        let at = self.find_slot(index, list);
-        &mut self.slots[at]
+    fn accessed_near(&mut self, hint: &mut u32, index: u64, list: &mut Vec<Group>) -> &mut Slot {
+        let known = self.slots.get(*hint as usize);
+        if known.is_none_or(|slot| slot.index != index || slot.block != self.block) {
+            *hint = self.find_accessed(index, list);
+        }
+        &mut self.slots[*hint as usize]
     }
 
     #[inline(never)]
-    fn find_far(&mut self, index: u64, list: &mut Vec<Group>) -> u32 {
-        self.find_slot(index, list) as u32
+    fn find_loaded(&mut self, index: u64, list: &mut Vec<Group>) -> u32 {
+        let at = self.find_slot(index, list);
+        self.slots[at].begin_loads(self.origin);
+        at as u32
     }
 
+    #[inline(never)]
+    fn find_accessed(&mut self, index: u64, list: &mut Vec<Group>) -> u32 {
+        let at = self.find_slot(index, list);
+        self.slots[at].begin_accesses(self.block);
+        at as u32
+    }
+
+    /// Returns the place of a group's slot, a new one if needed, and counts it as touched by the current block.
     #[inline(always)]
     fn find_slot(&mut self, index: u64, list: &mut Vec<Group>) -> usize {
         let home = self.home(index);
-        // Selected, not branched upon: which of the two it is cannot be predicted.
-        let mut at = home + usize::from(self.slots[home + 1].index == index);
+        let mut at = home;
         if self.slots[at].index != index {
             at = self.find(index, home);
         }
-        let is_stale = self.slots[at].block != self.block;
-        if self.live >= self.most_live && is_stale {
+        let is_new = !self.has_touched(&self.slots[at]);
+        if self.live >= self.most_live && is_new && self.is_full() {
             at = self.forget(index, list);
         }
-        self.live += usize::from(is_stale);
-        let slot = &mut self.slots[at];
-        slot.block = self.block;
-        // Nor can it be predicted whether the block comes to a group for the first time.
-        let keep = u32::from(is_stale).wrapping_sub(1);
-        slot.own &= keep;
-        slot.cached &= keep;
-        slot.time &= keep;
+        self.live += usize::from(is_new);
         at
     }
 
-    /// Returns the slot of a group that is in neither of its first two, or inserts it.
+    /// Counts the groups that the current block has touched, and returns true if some have to be forgotten.
+    #[cold]
+    fn is_full(&mut self) -> bool {
+        self.live = self.occupied.iter().filter(|&&at| self.has_touched(&self.slots[at as usize])).count();
+        self.live >= self.most_live
+    }
+
+    /// Returns the slot of a group that is not in its first one, or inserts it.
     #[inline(never)]
     fn find(&mut self, index: u64, home: usize) -> usize {
         let mask = self.slots.len() - 1;
@@ -194,19 +265,19 @@ impl BlockMemory {
             }
         }
         if (self.occupied.len() + 1) * 2 > self.slots.len() {
-            at = self.grow(index);
+            self.grow();
+            at = self.free_slot(index);
         }
         self.occupied.push(at as u32);
         self.slots[at] = Slot { index, block: self.block.wrapping_sub(1), ..EMPTY };
         at
     }
 
-    /// Doubles the table and returns the free slot for a new group.
+    /// Doubles the table.
     #[cold]
-    fn grow(&mut self, index: u64) -> usize {
+    fn grow(&mut self) {
         let kept: Vec<Slot> = self.occupied.iter().map(|&at| self.slots[at as usize]).collect();
         self.fill(2 * self.slots.len(), kept);
-        self.free_slot(index)
     }
 
     /// Fills an empty table of this size.
@@ -229,7 +300,7 @@ impl BlockMemory {
             let mut slot = self.slots[at as usize];
             push(list, &slot);
             (slot.read, slot.written, slot.own) = (0, 0, 0);
-            let in_l1 = slot.block == self.block && slot.cached != 0 && clock.abs_diff(slot.time) < share;
+            let in_l1 = slot.time >= self.origin && slot.cached != 0 && clock.abs_diff(slot.time) < share;
             if in_l1 {
                 kept.push(slot);
             }
@@ -252,11 +323,91 @@ impl BlockMemory {
         at
     }
 
+    /// Makes room for the groups of a request, so that the table does not grow meanwhile. Returns false if some might have to
+    /// be [forgotten](Self::forget).
+    #[inline(always)]
+    fn reserve(&mut self) -> bool {
+        if (self.occupied.len() + LANES) * 2 > self.slots.len() {
+            self.grow();
+        }
+        self.live + LANES <= self.most_live || self.has_room()
+    }
+
+    #[cold]
+    fn has_room(&mut self) -> bool {
+        !self.is_full() && self.live + LANES <= self.most_live
+    }
+
+    /// Finds the slots of a request's groups, new ones if need be. There is [room](Self::reserve) for them.
+    #[inline(always)]
+    fn places(&mut self, takes: &Takes) -> [u32; LANES] {
+        let mut places = [0; LANES];
+        for (place, &group) in places.iter_mut().zip(&takes.groups) {
+            *place = self.home(group) as u32;
+        }
+        for (place, &group) in places.iter_mut().zip(&takes.groups).take(takes.count) {
+            // SAFETY: hashes are less than the table is long.
+            let index = unsafe { self.slots.get_unchecked(*place as usize) }.index;
+            if index != group {
+                *place = self.find(group, *place as usize) as u32;
+            }
+        }
+        places
+    }
+
+    /// Loads from the groups of a request through L1, in their order, and returns how many sectors miss.
+    #[inline(always)]
+    fn load_all(&mut self, clock: &mut u32, takes: &Takes) -> u32 {
+        let places = self.places(takes);
+        let (origin, share) = (self.origin, self.share);
+        let slots = self.slots.as_mut_slice();
+        let mut now = *clock;
+        let (mut missed, mut new) = (0, 0);
+        for (&place, &sectors) in places.iter().zip(&takes.sectors).take(takes.count) {
+            // SAFETY: the places are those of slots.
+            let slot = unsafe { slots.get_unchecked_mut(place as usize) };
+            new += u32::from(slot.time < origin);
+            missed += slot.load_scattered(&mut now, sectors, origin, share);
+        }
+        self.live += new as usize;
+        *clock = now;
+        missed
+    }
+
+    /// Accesses the groups of a request past L1, in their order. Returns how many sectors the block has written before.
+    #[inline(always)]
+    fn access_all(&mut self, takes: &Takes, reads: bool, writes: bool) -> u32 {
+        let places = self.places(takes);
+        let block = self.block;
+        let slots = self.slots.as_mut_slice();
+        let (mut rewritten, mut new) = (0, 0);
+        for (&place, &sectors) in places.iter().zip(&takes.sectors).take(takes.count) {
+            // SAFETY: the places are those of slots.
+            let slot = unsafe { slots.get_unchecked_mut(place as usize) };
+            new += u32::from(slot.block != block);
+            slot.begin_accesses(block);
+            rewritten += slot.access(sectors, reads, writes);
+        }
+        self.live += new as usize;
+        rewritten
+    }
+
     /// Loads sectors through L1 and returns how many miss: see [`Slot::load`].
     #[inline(always)]
     fn load_cached(&mut self, clock: &mut u32, index: u64, sectors: u32, list: &mut Vec<Group>) -> u32 {
-        let share = self.share;
-        self.slot(index, list).load(clock, sectors, share)
+        let at = self.find_slot(index, list);
+        let slot = &mut self.slots[at];
+        slot.begin_loads(self.origin);
+        slot.load(clock, sectors, self.share)
+    }
+
+    /// Accesses sectors past L1: see [`Slot::access`].
+    #[inline(always)]
+    fn access(&mut self, index: u64, sectors: u32, [reads, writes]: [bool; 2], list: &mut Vec<Group>) -> u32 {
+        let at = self.find_slot(index, list);
+        let slot = &mut self.slots[at];
+        slot.begin_accesses(self.block);
+        slot.access(sectors, reads, writes)
     }
 
     /// Returns the clock of a warp.
@@ -279,9 +430,10 @@ impl BlockMemory {
     ) -> u32 {
         let share = self.share;
         let mut clock = *self.clock(warp);
-        let mut missed = self.slot_near(hint, index, list).load(&mut clock, sectors as u32, share);
+        let mut missed = self.loaded_near(hint, index, list).load(&mut clock, sectors as u32, share);
         if sectors >> 32 != 0 {
-            missed += self.slot_near(hint, index + 1, list).load(&mut clock, (sectors >> 32) as u32, share);
+            let high = (sectors >> 32) as u32;
+            missed += self.loaded_near(hint, index + 1, list).load(&mut clock, high, share);
         }
         *self.clock(warp) = clock;
         missed
@@ -298,10 +450,10 @@ impl BlockMemory {
         [reads, writes]: [bool; 2],
         list: &mut Vec<Group>,
     ) -> u32 {
-        let mut rewritten = self.slot_near(hint, index, list).access(sectors as u32, reads, writes);
+        let mut rewritten = self.accessed_near(hint, index, list).access(sectors as u32, reads, writes);
         if sectors >> 32 != 0 {
             let high = (sectors >> 32) as u32;
-            rewritten += self.slot_near(hint, index + 1, list).access(high, reads, writes);
+            rewritten += self.accessed_near(hint, index + 1, list).access(high, reads, writes);
         }
         rewritten
     }
@@ -311,10 +463,14 @@ impl BlockMemory {
         self.block = self.block.wrapping_add(1);
         self.live = 0;
         self.most_live = MOST_GROUPS;
+        let mut is_over = alone || self.occupied.len() > MOST_KEPT;
         if std::mem::take(&mut self.loaded) {
-            self.clocks.fill(0);
+            let last = self.clocks.into_iter().fold(self.origin, u32::max);
+            is_over |= last >= LAST_ORIGIN;
+            self.origin = if last < LAST_ORIGIN { last + 1 } else { FIRST_ORIGIN };
+            self.clocks.fill(self.origin);
         }
-        if alone || self.occupied.len() > MOST_KEPT {
+        if is_over {
             self.drain(list);
         }
     }
@@ -376,6 +532,19 @@ impl<'a> CachedLoads<'a> {
     }
 }
 
+impl CachedLoads<'_> {
+    /// Loads from the sectors of these lanes, in their order.
+    #[inline(always)]
+    pub(super) fn take_lanes(&mut self, lanes: &AnyLanes<'_>) {
+        if self.lines || !lanes.are_scattered() || !self.memory.reserve() {
+            return lanes.each(self);
+        }
+        let mut takes = Takes::NONE;
+        takes.find(lanes.addresses, lanes.pieces.steps);
+        self.missed += self.memory.load_all(&mut self.clock, &takes);
+    }
+}
+
 impl Sink for CachedLoads<'_> {
     #[inline(always)]
     fn take(&mut self, group: u64, sectors: u32) {
@@ -396,10 +565,85 @@ pub(super) struct Uncached<'a> {
     pub(super) taken: u32,
 }
 
+impl Uncached<'_> {
+    /// Accesses the sectors of these lanes. Their order does not matter where none is forgotten.
+    #[inline(always)]
+    pub(super) fn take_lanes(&mut self, lanes: &AnyLanes<'_>) {
+        if !lanes.are_scattered() || !self.memory.reserve() {
+            return lanes.each(self);
+        }
+        let steps = lanes.pieces.steps;
+        if let Some((first, sectors)) = request::nearby(lanes.addresses, steps) {
+            for (group, sectors) in (first..).zip(sectors) {
+                if sectors != 0 {
+                    self.take(group, sectors);
+                }
+            }
+            return;
+        }
+        let mut takes = Takes::NONE;
+        takes.find(lanes.addresses, steps);
+        self.taken += takes.sectors[..takes.count].iter().map(|sectors| sectors.count_ones()).sum::<u32>();
+        self.rewritten += self.memory.access_all(&takes, self.reads, self.writes);
+    }
+}
+
 impl Sink for Uncached<'_> {
     #[inline(always)]
     fn take(&mut self, group: u64, sectors: u32) {
         self.taken += sectors.count_ones();
-        self.rewritten += self.memory.slot(group, self.list).access(sectors, self.reads, self.writes);
+        self.rewritten += self.memory.access(group, sectors, [self.reads, self.writes], self.list);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::distinct::Pieces;
+    use crate::decode::Level;
+
+    const SHARE: u32 = 300;
+
+    /// Loads of several blocks, at random addresses. Returns what misses, and the groups that go on to L2.
+    fn loaded(
+        mut memory: BlockMemory,
+        load: impl Fn(&mut CachedLoads<'_>, &AnyLanes<'_>),
+    ) -> (Vec<u32>, Vec<Group>) {
+        let (mut list, mut missed, mut seed) = (Vec::new(), Vec::new(), 1_u32);
+        for block in 0..12 {
+            for request in 0..150 {
+                let addresses = [(); LANES].map(|()| {
+                    seed = seed.wrapping_mul(0x0019_660D).wrapping_add(0x3C6E_F35F);
+                    u64::from(seed >> 8) % (1 << (10 + block % 4 * 3))
+                });
+                let pieces = Pieces::of(&addresses, u32::MAX, Level::detect());
+                let mut loads = CachedLoads::new(&mut memory, &mut list, request % 7, false);
+                load(&mut loads, &AnyLanes { addresses: &addresses, pieces });
+                missed.push(loads.end());
+            }
+            memory.end_block(false, &mut list);
+        }
+        memory.drain(&mut list);
+        list.sort_unstable();
+        (missed, list)
+    }
+
+    #[test]
+    fn a_request_loads_as_its_groups_do_one_by_one() {
+        let all = loaded(BlockMemory::new(SHARE), |loads, lanes| loads.take_lanes(lanes));
+        assert_eq!(all, loaded(BlockMemory::new(SHARE), |loads, lanes| lanes.each(loads)));
+    }
+
+    #[test]
+    fn clocks_start_again_unnoticed() {
+        let fresh = loaded(BlockMemory::new(SHARE), |loads, lanes| loads.take_lanes(lanes));
+        // At the end of the first block, or of one of the next.
+        for before in [1, 3 * 150 * 32] {
+            let mut memory = BlockMemory::new(SHARE);
+            memory.origin = LAST_ORIGIN - before;
+            memory.clocks = [memory.origin; WARPS];
+            let late = loaded(memory, |loads, lanes| loads.take_lanes(lanes));
+            assert_eq!(late.0, fresh.0);
+        }
     }
 }

@@ -84,6 +84,19 @@ pub(super) fn conflicts(request: &Request<'_>, level: Level) -> AtomicConflicts 
     AtomicConflicts::new(request)
 }
 
+/// Returns both [`Pieces::of`] and [`conflicts`] of a request with at least one active lane.
+#[inline(always)]
+pub(super) fn pieces_and_conflicts(request: &Request<'_>, level: Level) -> (Pieces, AtomicConflicts) {
+    #[cfg(target_arch = "x86_64")]
+    if level == Level::Avx2 && request.active == u32::MAX {
+        // SAFETY: this level is set only where the computer supports it.
+        if let Some(both) = unsafe { wide::pieces_and_conflicts(request.addresses) } {
+            return both;
+        }
+    }
+    (Pieces::of(request.addresses, request.active, level), conflicts(request, level))
+}
+
 /// Returns the most distinct words of 4 bytes that lanes access in one of 32 banks. None without AVX2.
 #[inline(always)]
 pub(super) fn words_of_worst_bank(addresses: &Addresses, active: u32, level: Level) -> Option<u32> {
@@ -257,6 +270,7 @@ mod wide {
 
     /// Returns what [`Pieces::of`] does; None if the addresses are too far apart.
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline]
     pub(super) fn pieces(addresses: &Addresses, active: u32) -> Option<Pieces> {
         let mut keys = keys(addresses, active, SECTOR_SHIFT)?;
         // Each lane's predecessor; lane 0 has itself.
@@ -284,13 +298,42 @@ mod wide {
             keys = sort(keys);
             (32 - repeated(&keys).count_ones(), repeated(&keys.map(|keys| _mm256_srli_epi32::<2>(keys))))
         };
+        Some(Pieces { sectors, steps, ..by_lines(&keys, same_line) })
+    }
+
+    /// Returns the lines and tags of sectors in ascending order. `same_line` has one bit per sector in the line of the one
+    /// before, those of each vector together.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline]
+    fn by_lines(sectors: &Keys, same_line: u32) -> Pieces {
         // A line's two lowest bits are its tag bank.
-        let low = highest_bits(&keys.map(|keys| _mm256_slli_epi32::<29>(keys)));
-        let high = highest_bits(&keys.map(|keys| _mm256_slli_epi32::<28>(keys)));
+        let low = highest_bits(&sectors.map(|sectors| _mm256_slli_epi32::<29>(sectors)));
+        let high = highest_bits(&sectors.map(|sectors| _mm256_slli_epi32::<28>(sectors)));
         let of_bank = |low: u32, high: u32| (!same_line & low & high).count_ones();
         let tags =
             of_bank(low, high).max(of_bank(!low, high)).max(of_bank(low, !high)).max(of_bank(!low, !high));
-        Some(Pieces { sectors, lines: 32 - same_line.count_ones(), tags, steps })
+        Pieces { sectors: 0, lines: 32 - same_line.count_ones(), tags, steps: 0 }
+    }
+
+    /// Returns what [`super::pieces_and_conflicts`] does for 32 lanes, all of them steps; None if the addresses are too far
+    /// apart.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline]
+    pub(super) fn pieces_and_conflicts(addresses: &Addresses) -> Option<(Pieces, AtomicConflicts)> {
+        let keys = sort(keys(addresses, u32::MAX, 0)?);
+        let conflicts = conflicts_of(&keys);
+        let sectors = keys.map(|keys| _mm256_srli_epi32::<5>(keys));
+        let same_line = repeated(&sectors.map(|sectors| _mm256_srli_epi32::<2>(sectors)));
+        let distinct = 32 - repeated(&sectors).count_ones();
+        Some((Pieces { sectors: distinct, steps: u32::MAX, ..by_lines(&sectors, same_line) }, conflicts))
+    }
+
+    /// Returns the conflicts of 32 addresses in ascending order.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline]
+    fn conflicts_of(keys: &Keys) -> AtomicConflicts {
+        let repeated = in_order(repeated(keys));
+        AtomicConflicts { addresses: 32 - repeated.count_ones(), rounds: 1 + longest_run(repeated) }
     }
 
     /// Returns what [`AtomicConflicts::new`] does; None if the addresses are too far apart.
@@ -301,8 +344,7 @@ mod wide {
             // Inactive lanes stand for the first active one, so their number adds to that of its address.
             return None;
         }
-        let repeated = in_order(repeated(&sort(keys)));
-        Some(AtomicConflicts { addresses: 32 - repeated.count_ones(), rounds: 1 + longest_run(repeated) })
+        Some(conflicts_of(&sort(keys)))
     }
 
     /// Returns what [`super::words_of_worst_bank`] does; None if the addresses are too far apart.

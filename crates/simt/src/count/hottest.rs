@@ -20,6 +20,7 @@
 //! the figures are too large, at most by the operations divided among that many. They depend neither on the order of blocks nor
 //! on the workers.
 
+use super::hidden::hidden;
 use crate::coalescing::SECTOR_BYTES;
 use counters::HottestAtomics;
 
@@ -32,28 +33,17 @@ const WORD_BYTES: u64 = 4;
 /// Bytes that lie in one slice of L2: on an H200 atomics to 64 adjacent words are as fast as those to 8, and to 128 twice as fast.
 const PIECE_BYTES: u64 = 256;
 
-/// Count of a word or a sector, with what the latest request that hit it did.
-#[derive(Clone, Copy, Default)]
-struct Place {
-    /// Operations on a word, requests to a sector.
-    count: u64,
-    /// The latest request, modulo 2^32.
-    request: u32,
-    /// Its lanes at this word, or at the word of this sector where most meet.
-    lanes: u32,
-}
+/// Marks of a request: more than lanes.
+const LANE_MARKS: u64 = 64;
 
-impl Place {
-    /// Returns true for the first lane of a request.
-    #[inline(always)]
-    fn is_first(&mut self, request: u32) -> bool {
-        let first = self.request != request;
-        // Selected, not branched upon: whether lanes meet cannot be predicted.
-        self.lanes = if first { 0 } else { self.lanes };
-        self.request = request;
-        first
-    }
-}
+/// Count of a word or a sector, and its mark.
+///
+/// A request has the marks from a multiple of [`LANE_MARKS`] on, behind those of earlier ones. A word's mark is that of the latest request
+/// to hit it, plus its lanes there; a sector's is the largest of its words'.
+type Place = [u64; 2];
+type Table<T> = [T; ENTRIES];
+const COUNT: usize = 0;
+const MARK: usize = 1;
 
 /// Counts of a run of blocks. Empty until the first atomic.
 #[derive(Default)]
@@ -64,34 +54,43 @@ pub(super) struct Hottest {
     pieces: Vec<u64>,
     /// All rounds.
     rounds: u64,
-    /// Requests so far, modulo 2^32.
-    request: u32,
+    /// First mark of the latest request.
+    request: u64,
 }
 
 impl Hottest {
     /// Counts a request with at least one active lane. The lanes of a `combined` one share an address, and count as one.
-    #[cold]
     #[inline(never)]
     pub(super) fn note(&mut self, active: u32, combined: bool, address: impl Fn(u32) -> u64) {
         if self.words.is_empty() {
-            self.words = vec![Place::default(); ENTRIES];
-            self.sectors = vec![Place::default(); ENTRIES];
+            self.words = vec![[0; 2]; ENTRIES];
+            self.sectors = vec![[0; 2]; ENTRIES];
             self.pieces = vec![0; ENTRIES];
         }
-        self.request = self.request.wrapping_add(1);
+        let (Ok(words), Ok(sectors), Ok(pieces)) = (
+            <&mut Table<Place>>::try_from(self.words.as_mut_slice()),
+            <&mut Table<Place>>::try_from(self.sectors.as_mut_slice()),
+            <&mut Table<u64>>::try_from(self.pieces.as_mut_slice()),
+        ) else {
+            unreachable!("tables have a fixed size")
+        };
+        self.request += LANE_MARKS;
+        let request = self.request;
         let mut lanes = if combined { active & active.wrapping_neg() } else { active };
         while lanes != 0 {
             let address = address(lanes.trailing_zeros());
             lanes &= lanes - 1;
-            let word = &mut self.words[(address / WORD_BYTES) as usize % ENTRIES];
-            word.is_first(self.request);
-            word.count += 1;
-            word.lanes += 1;
-            let sector = &mut self.sectors[(address / SECTOR_BYTES) as usize % ENTRIES];
-            sector.count += u64::from(sector.is_first(self.request));
-            let another = u64::from(word.lanes > sector.lanes);
-            sector.lanes = sector.lanes.max(word.lanes);
-            self.pieces[(address / PIECE_BYTES) as usize % ENTRIES] += another;
+            // Without branches: whether lanes meet cannot be predicted.
+            let word = &mut words[(address / WORD_BYTES) as usize % ENTRIES];
+            let met = hidden(u64::from(word[MARK] >= request));
+            let mark = request + ((word[MARK] % LANE_MARKS) & met.wrapping_neg()) + 1;
+            *word = [word[COUNT] + 1, mark];
+            let sector = &mut sectors[(address / SECTOR_BYTES) as usize % ENTRIES];
+            let before = sector[MARK];
+            let another = hidden(u64::from(mark > before));
+            let largest = before + (mark.wrapping_sub(before) & another.wrapping_neg());
+            *sector = [sector[COUNT] + u64::from(before < request), largest];
+            pieces[(address / PIECE_BYTES) as usize % ENTRIES] += another;
             self.rounds += another;
         }
     }
@@ -105,7 +104,7 @@ impl Hottest {
         self.rounds += other.rounds;
         let places = [(&mut self.words, other.words), (&mut self.sectors, other.sectors)];
         for (own, of_other) in places.into_iter().flat_map(|(own, of_other)| own.iter_mut().zip(of_other)) {
-            own.count += of_other.count;
+            own[COUNT] += of_other[COUNT];
         }
         for (own, of_other) in self.pieces.iter_mut().zip(other.pieces) {
             *own += of_other;
@@ -114,7 +113,7 @@ impl Hottest {
 
     /// Returns the largest counts.
     pub(super) fn most(&self) -> HottestAtomics {
-        let most = |places: &[Place]| places.iter().map(|place| place.count).max().unwrap_or(0);
+        let most = |places: &[Place]| places.iter().map(|place| place[COUNT]).max().unwrap_or(0);
         HottestAtomics {
             operations: most(&self.words),
             requests: most(&self.sectors),

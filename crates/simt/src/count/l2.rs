@@ -21,58 +21,24 @@
 //! count once per *page window*, which lasts until as much has come in as the cache holds.
 
 use super::block::{GROUP_SHIFT, Group};
+use super::held::Held;
+use super::prefetch;
+use super::regions::{Pages, REGION_BYTES_SHIFT, REGION_GROUPS, REGION_SHIFT, Regions, StateAt};
 use super::ticks::{self, Portable, Ticks};
 use crate::cards::Card;
 use crate::decode::Level;
 use counters::DramCounts;
-use std::collections::{HashMap, VecDeque};
+use std::hint::select_unpredictable;
 use std::ops::Range;
-
-/// Groups per region, the unit in which state is allocated: 2 MiB.
-const REGION_GROUPS: usize = 1 << 11;
-const REGION_SHIFT: u32 = REGION_GROUPS.trailing_zeros();
 
 /// Ticks in which the cache's size is touched, as a rule.
 const TICKS: u64 = 4096;
 
-/// Regions found without a look-up in the map: 512 MiB, as a rule.
-const RECENT: usize = 256;
-const NONE: (u64, u32) = (u64::MAX, 0);
-
 /// Groups that are looked up before they are touched.
-const AHEAD: usize = 16;
+const AHEAD: usize = 64;
 
 /// A mask with one bit for each line of a group, at its lowest sector.
 const LINES: u32 = 0x1111_1111;
-
-/// State of 32 sectors in L2. It fills a line of the host's cache, since a random access misses it for each.
-#[derive(Clone, Copy, Default)]
-#[repr(align(64))]
-struct State {
-    /// Tick of each line's last access; 0 if there was none.
-    touched: [u32; 8],
-    /// Sectors fetched from memory during this stay.
-    fetched: u32,
-    /// Sectors written during this stay, which are written back at its end.
-    dirty: u32,
-    /// Pages open for reads and for writes.
-    pages: [Pages; 2],
-}
-
-/// Pages of a group that are open; if a page has several groups, the first one's is the page's.
-#[derive(Clone, Copy, Default)]
-struct Pages {
-    /// The page window in which they were opened. In another one, none is open.
-    window: u32,
-    /// A bit for each page, at its lowest sector.
-    open: u32,
-}
-
-struct Region {
-    number: u64,
-    groups: Vec<State>,
-    last: u32,
-}
 
 /// State of a card's L2, which the next launch finds. A device keeps one and lends it to each launch's
 /// [`CounterObservation`](super::CounterObservation).
@@ -80,17 +46,13 @@ struct Region {
 /// A card of 1.x has no L2: its state holds nothing and serves to count each line and page once per window.
 pub struct L2State {
     card: Card,
-    regions: Vec<Region>,
-    /// Index of each region by its number.
-    places: HashMap<u64, u32>,
-    /// The same for the regions accessed last.
-    recent: [(u64, u32); RECENT],
+    regions: Regions,
     /// The current tick.
     now: u32,
     /// First tick whose lines are still in the cache.
     horizon: u32,
     /// Bytes last touched in each tick from `horizon` to now.
-    held: VecDeque<u64>,
+    held: Held,
     /// Sum of `held`: bytes in the cache.
     holds: u64,
     /// Bytes that moved to this tick or came in during it.
@@ -120,15 +82,13 @@ impl L2State {
     /// Creates the empty L2 of a card.
     pub fn new(card: Card) -> Self {
         // Pages larger than a region are counted by regions; no card has them.
-        let page_shift = card.dram_page_bytes.trailing_zeros().min(REGION_SHIFT + GROUP_SHIFT);
+        let page_shift = card.dram_page_bytes.trailing_zeros().min(REGION_BYTES_SHIFT);
         Self {
             card,
-            regions: Vec::new(),
-            places: HashMap::new(),
-            recent: [NONE; RECENT],
+            regions: Regions::new(),
             now: 1,
             horizon: 1,
-            held: VecDeque::from([0]),
+            held: Held::new(),
             holds: 0,
             renewed: 0,
             brought: 0,
@@ -147,9 +107,7 @@ impl L2State {
     /// Empties the cache, as after unrelated work.
     pub fn clear(&mut self) {
         self.regions.clear();
-        self.index();
-        self.held.clear();
-        self.held.push_back(0);
+        self.held = Held::new();
         (self.holds, self.renewed) = (0, 0);
         (self.now, self.horizon, self.brought, self.page_window_start) = (1, 1, 0, 0);
     }
@@ -159,14 +117,13 @@ impl L2State {
         let (mut group, end) = (range.start >> GROUP_SHIFT, range.end.div_ceil(1 << GROUP_SHIFT));
         while group < end {
             let next = ((group >> REGION_SHIFT) + 1) << REGION_SHIFT;
-            if let Some(&place) = self.places.get(&(group >> REGION_SHIFT)) {
-                let region = &mut self.regions[place as usize];
+            if let Some(states) = self.regions.region(group >> REGION_SHIFT) {
                 for group in group..next.min(end) {
-                    let state = &mut region.groups[group as usize % REGION_GROUPS];
+                    let state = &mut states[group as usize % REGION_GROUPS];
                     for (line, touched) in state.touched.iter_mut().enumerate() {
                         if *touched >= self.horizon {
                             let bytes = bytes_of((state.fetched | state.dirty) & 0xF << (4 * line));
-                            self.held[(*touched - self.horizon) as usize] -= bytes;
+                            *self.held.at(*touched) -= bytes;
                             self.holds -= bytes;
                         }
                         *touched = 0;
@@ -188,37 +145,7 @@ impl L2State {
     /// Ends a launch and drops the state of regions without lines in the cache.
     pub(super) fn end_launch(&mut self) {
         self.end_part();
-        let horizon = self.horizon;
-        let before = self.regions.len();
-        self.regions.retain(|region| region.last >= horizon);
-        if self.regions.len() != before {
-            self.index();
-        }
-    }
-
-    /// Rebuilds the index of regions.
-    fn index(&mut self) {
-        self.recent = [NONE; RECENT];
-        self.places = (0..).zip(&self.regions).map(|(place, region)| (region.number, place)).collect();
-    }
-
-    /// Returns the index of a region.
-    #[inline(always)]
-    fn region(&mut self, number: u64) -> usize {
-        // The high bits differ between allocations.
-        let way = (number ^ number >> 8 ^ number >> 13) as usize % RECENT;
-        if self.recent[way].0 != number {
-            self.recent[way] = (number, self.find_region(number));
-        }
-        self.recent[way].1 as usize
-    }
-
-    #[cold]
-    fn find_region(&mut self, number: u64) -> u32 {
-        *self.places.entry(number).or_insert_with(|| {
-            self.regions.push(Region { number, groups: vec![State::default(); REGION_GROUPS], last: 0 });
-            self.regions.len() as u32 - 1
-        })
+        self.regions.drop_before(self.horizon);
     }
 
     /// Ends a part, and with it the tick if enough has been touched in it. Evicts the oldest ticks beyond the cache's
@@ -228,12 +155,16 @@ impl L2State {
             return;
         }
         // If some lines stay long while others come and go, ticks become longer, so that few are kept.
-        let ticks = self.held.len() as u64;
+        let ticks = u64::from(self.now - self.horizon) + 1;
         if self.renewed > self.card.l2_bytes / TICKS * (ticks / TICKS).max(1) {
             self.tick();
         }
-        while self.held.len() > 1 && (self.holds > self.card.l2_bytes || self.held[0] == 0) {
-            self.holds -= self.held.pop_front().unwrap_or(0);
+        while self.horizon < self.now {
+            let oldest = *self.held.at(self.horizon);
+            if self.holds <= self.card.l2_bytes && oldest != 0 {
+                break;
+            }
+            self.holds -= oldest;
             self.horizon += 1;
         }
         // A DRAM page has been closed by then, for every block, those that stay resident throughout included.
@@ -248,7 +179,7 @@ impl L2State {
             self.clear();
         }
         self.now += 1;
-        self.held.push_back(0);
+        self.held.begin(self.now, self.horizon);
         self.renewed = 0;
     }
 
@@ -304,17 +235,17 @@ impl L2State {
         written: &mut DramCounts,
     ) {
         let mut sums = Sums::default();
-        let mut regions = [0; AHEAD];
+        let mut places = [StateAt::default(); AHEAD];
         let ahead = groups.len().min(AHEAD);
-        for (region, group) in regions.iter_mut().zip(&groups[..ahead]) {
-            *region = self.look_up::<T>(group);
+        for (place, group) in places.iter_mut().zip(&groups[..ahead]) {
+            *place = self.look_up(group);
         }
         for (at, &group) in groups.iter().enumerate() {
-            let region = regions[at % AHEAD];
+            let place = places[at % AHEAD];
             if let Some(later) = groups.get(at + AHEAD) {
-                regions[at % AHEAD] = self.look_up::<T>(later);
+                places[at % AHEAD] = self.look_up(later);
             }
-            self.touch_group::<T, GRANULE>(region, group, &mut sums);
+            self.touch_group::<T, GRANULE>(place, group, &mut sums);
         }
         for (total, sum) in [(read, sums.read), (written, sums.written)] {
             total.granules += sum.granules;
@@ -323,60 +254,70 @@ impl L2State {
         }
         self.brought += sums.new;
         if self.card.l2_bytes > 0 {
-            *newest(&mut self.held) += sums.renewed + sums.new;
+            *self.held.at(self.now) += sums.renewed + sums.new;
             self.holds += sums.new;
             self.renewed += sums.renewed + sums.new;
         }
     }
 
-    /// Returns the index of a group's region, after a fetch of the group's state.
+    /// Returns where a group's state is, after a fetch of it.
     #[inline(always)]
-    fn look_up<T: Ticks>(&mut self, group: &Group) -> usize {
-        let region = self.region(group.index >> REGION_SHIFT);
-        let place = group.index as usize % REGION_GROUPS;
-        T::fetch(&self.regions[region].groups[place]);
-        region
+    fn look_up(&mut self, group: &Group) -> StateAt {
+        let place = self.regions.find(group.index);
+        prefetch::to_l2(std::ptr::from_ref(self.regions.state(place)) as u64);
+        place
     }
 
     #[inline(always)]
-    fn touch_group<T: Ticks, const GRANULE: u32>(&mut self, region: usize, group: Group, sums: &mut Sums) {
+    fn touch_group<T: Ticks, const GRANULE: u32>(&mut self, place: StateAt, group: Group, sums: &mut Sums) {
         let (page_shift, window) = (self.page_shift, self.page_window);
-        let region = &mut self.regions[region];
-        region.last = self.now;
-        let place = group.index as usize % REGION_GROUPS;
-        let page = first_group(place, page_shift);
-        let state = &mut region.groups[place];
+        self.regions.note(place, self.now);
+        let state = self.regions.state(place);
 
-        let lines = lines_of(group.read | group.written) * 15;
-        let before = state.touched;
-        let stays = !T::below(&before, self.horizon);
-        T::set(&mut state.touched, lines, self.now);
-        let (mut fetched, mut dirty) = (state.fetched & stays, state.dirty & stays);
-
-        let mut present = fetched | dirty;
-        let held_before = present;
-        // Most groups that come in are new.
-        if present & lines != 0 && self.card.l2_bytes > 0 {
-            let mut renewed = present & lines & !T::equal(&before, self.now);
+        let first_sectors = lines_of(group.read | group.written);
+        let lines = first_sectors * 15;
+        let has_l2 = u32::from(self.card.l2_bytes == 0).wrapping_sub(1);
+        let stays;
+        if first_sectors & (first_sectors - 1) == 0 {
+            let touched = &mut state.touched[first_sectors.trailing_zeros() as usize / 4];
+            let tick = std::mem::replace(touched, self.now);
+            stays = select_unpredictable(tick < self.horizon, !lines, u32::MAX);
+            let present = (state.fetched | state.dirty) & stays & lines & has_l2;
+            let renewed = bytes_of(select_unpredictable(tick == self.now, 0, present));
+            *self.held.at(tick) -= renewed;
+            sums.renewed += renewed;
+        } else {
+            let before = state.touched;
+            stays = !T::below(&before, self.horizon);
+            T::set(&mut state.touched, lines, self.now);
+            let present = (state.fetched | state.dirty) & stays & lines & has_l2;
+            let renewed = present & !T::equal(&before, self.now);
             sums.renewed += bytes_of(renewed);
-            // Usually all lines were last touched in the same tick.
-            while renewed != 0 {
-                let tick = before[renewed.trailing_zeros() as usize / 4];
-                let alike = T::equal(&before, tick);
-                self.held[(tick - self.horizon) as usize] -= bytes_of(renewed & alike);
-                renewed &= !alike;
+            // Usually all lines were last touched in the same tick, or none is there.
+            let tick = before[first_sectors.trailing_zeros() as usize / 4];
+            if renewed != 0 && renewed & !T::equal(&before, tick) == 0 {
+                *self.held.at(tick) -= bytes_of(renewed);
+            } else if renewed != 0 {
+                for (line, tick) in before.into_iter().enumerate() {
+                    *self.held.at(tick) -= bytes_of(renewed & 15 << (4 * line));
+                }
             }
         }
+        let (mut fetched, mut dirty) = (state.fetched & stays, state.dirty & stays);
+        let mut present = fetched | dirty;
+        let held_before = present;
         let missing = group.read & !present;
         let soiled = group.written & !dirty;
-        if missing != 0 {
+        // What may be nothing is counted all the same: whether it is cannot be predicted, but whether a group is read or
+        // written.
+        if group.read != 0 {
             let (granules, filled) = granules_of(missing, GRANULE);
             sums.read.granules += u64::from(granules.count_ones());
             sums.read.lines += u64::from((lines_of(missing) & !lines_of(fetched)).count_ones());
             fetched |= filled;
             present |= filled;
         }
-        if soiled != 0 {
+        if group.written != 0 {
             let before = granules_of(dirty, GRANULE).0;
             let granules = granules_of(soiled, GRANULE).0 & !before;
             sums.written.granules += u64::from(granules.count_ones());
@@ -387,11 +328,17 @@ impl L2State {
         (state.fetched, state.dirty) = (fetched, dirty);
         sums.new += bytes_of(present & !held_before);
 
-        let [read, written] = &mut region.groups[page].pages;
-        if missing != 0 {
+        // Usually a group has several pages.
+        let state = if page_shift <= GROUP_SHIFT {
+            state
+        } else {
+            self.regions.state(place.first_of_page(page_shift))
+        };
+        let [read, written] = &mut state.pages;
+        if group.read != 0 {
             sums.read.pages += read.open(missing, page_shift, window);
         }
-        if soiled != 0 {
+        if group.written != 0 {
             sums.written.pages += written.open(soiled, page_shift, window);
         }
     }
@@ -414,13 +361,6 @@ fn bytes_of(sectors: u32) -> u64 {
     32 * u64::from(sectors.count_ones())
 }
 
-/// Returns the bytes of the current tick, which is always in the list.
-#[inline(always)]
-fn newest(held: &mut VecDeque<u64>) -> &mut u64 {
-    let last = held.len() - 1;
-    &mut held[last]
-}
-
 /// Returns the lines of a mask of sectors, one bit each.
 #[inline(always)]
 fn lines_of(sectors: u32) -> u32 {
@@ -439,13 +379,6 @@ fn granules_of(sectors: u32, granule_bytes: u32) -> (u32, u32) {
         }
         _ => (lines_of(sectors), lines_of(sectors) * 15),
     }
-}
-
-/// Returns the group that has the pages of another: itself, or the first of a page of several.
-#[inline(always)]
-fn first_group(group: usize, page_shift: u32) -> usize {
-    let shift = page_shift.saturating_sub(GROUP_SHIFT);
-    group >> shift << shift
 }
 
 impl Pages {

@@ -3,13 +3,16 @@
 use super::block::{CachedLoads, GROUP_SHIFT, Uncached};
 use super::distinct::{self, Pieces};
 use super::local;
+use super::prefetch;
 use super::request::{self, AnyLanes, Groups, Steady};
 use super::run::Run;
 use super::shape::{Generation, Rules};
 use super::steady::{Memo, Path, Price};
 use super::turns;
 use super::worst::Cost;
-use crate::coalescing::{Access as Way, Request, Traffic, Wavefronts, constant_replays};
+use crate::coalescing::{
+    Access as Way, AtomicConflicts, LANES, Request, Traffic, Wavefronts, constant_replays,
+};
 use crate::decode::Level;
 use crate::observe::{Access, At, Observer, Operation, Rows, Site, Space, SteadyAccess, Tallies};
 use counters::MemoryCounts;
@@ -125,7 +128,7 @@ impl CounterObserver {
                 let by_lines =
                     self.rules.l1.lines && self.is_cached(access.operation, access.past_l1, access.read_only);
                 let traffic = steady.traffic_in_parts(access.bytes, by_lines);
-                self.touch(at, access, &request, &steady, traffic);
+                self.touch(at, access, &request, &steady, traffic, None);
             }
             (Generation::Parts, _) => self.parts(at, access, &request),
             (Generation::Segments, _) => self.segments(at, access, &request),
@@ -274,6 +277,8 @@ impl CounterObserver {
         let memo = memos.at(at.site.0);
         let low = memo.low(access);
         let (group, sectors) = (low >> GROUP_SHIFT, memo.sectors << (low >> 5 & 31));
+        // Evenly spaced lines come fast enough not to wait for each other.
+        (0..LANES as u32).for_each(|lane| prefetch::to_l1(access.address(lane)));
         let [reads, writes] = [access.operation != Operation::Store, access.operation != Operation::Load];
         if cached {
             let mut loads = CachedLoads::new(memory, list, at.warp, false);
@@ -412,10 +417,19 @@ impl CounterObserver {
 
     #[inline(always)]
     fn scattered_at(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
-        let pieces = Pieces::of(access.addresses, access.active, self.rules.level);
+        let level = self.rules.level;
+        let (pieces, conflicts) = if is_atomic(access.operation) {
+            let (pieces, conflicts) = distinct::pieces_and_conflicts(request, level);
+            (pieces, Some(conflicts))
+        } else {
+            (Pieces::of(access.addresses, access.active, level), None)
+        };
         let lanes = AnyLanes { addresses: access.addresses, pieces };
+        if lanes.are_scattered() {
+            access.addresses.iter().copied().for_each(prefetch::to_l2);
+        }
         let traffic = lanes.traffic(request.bytes_requested());
-        self.touch(at, access, request, &lanes, traffic);
+        self.touch(at, access, request, &lanes, traffic, conflicts);
     }
 
     /// Counts a request with arbitrary addresses on 2.x and 3.x.
@@ -426,7 +440,7 @@ impl CounterObserver {
         // Of the pieces, only the steps matter here.
         let pieces = Pieces { sectors: 0, lines: 0, tags: 0, steps: access.active };
         let lanes = AnyLanes { addresses: access.addresses, pieces };
-        self.touch(at, access, request, &lanes, coalescer.traffic(request));
+        self.touch(at, access, request, &lanes, coalescer.traffic(request), None);
     }
 
     /// Counts a request on 1.x, whose transactions go straight to memory.
@@ -445,10 +459,10 @@ impl CounterObserver {
                 partitions.bytes[way][partition] += u64::from(transaction.bytes);
             }
         }
-        self.touch(at, access, request, &transactions, traffic);
+        self.touch(at, access, request, &transactions, traffic, None);
     }
 
-    /// Looks up L1, records what goes on to L2, and counts.
+    /// Looks up L1, records what goes on to L2, and counts. `conflicts` are those of an atomic, where they are known.
     #[inline(always)]
     fn touch(
         &mut self,
@@ -457,6 +471,7 @@ impl CounterObserver {
         request: &Request<'_>,
         groups: &impl Groups,
         traffic: Traffic,
+        conflicts: Option<AtomicConflicts>,
     ) {
         let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
         let lines = self.rules.l1.lines;
@@ -468,21 +483,26 @@ impl CounterObserver {
         };
         if cached {
             let mut loads = CachedLoads::new(memory, list, at.warp, lines);
-            groups.each(&mut loads);
+            groups.load(&mut loads);
             extent.l2_sectors = u64::from(loads.end());
             extent.in_l1 = u64::from(extent.l2_sectors == 0);
         } else {
             let reads = access.operation != Operation::Store;
             let writes = access.operation != Operation::Load;
             let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };
-            groups.each(&mut uncached);
+            if self.rules.generation == Generation::Sectors {
+                groups.access(&mut uncached);
+            } else {
+                // Parts of a warp may count the same sector each.
+                groups.each(&mut uncached);
+            }
             if access.operation == Operation::Store {
                 // Sectors that one request writes twice are written once.
                 let rewritten = uncached.rewritten - uncached.taken.saturating_sub(traffic.sectors);
                 extent.rewritten = u64::from(rewritten);
             }
         }
-        self.count_global(at, access, request, &traffic, extent);
+        self.count_global(at, access, request, &traffic, extent, conflicts);
     }
 
     #[inline(always)]
@@ -493,6 +513,7 @@ impl CounterObserver {
         request: &Request<'_>,
         traffic: &Traffic,
         extent: Extent,
+        conflicts: Option<AtomicConflicts>,
     ) {
         let level = self.rules.level;
         let counts = self.run.site(at.site.0);
@@ -500,7 +521,7 @@ impl CounterObserver {
             Operation::Load => &mut counts.loads,
             Operation::Store => &mut counts.stores,
             Operation::Atomic | Operation::Reduction => {
-                let conflicts = distinct::conflicts(request, level);
+                let conflicts = conflicts.unwrap_or_else(|| distinct::conflicts(request, level));
                 counts.conflicts.addresses += u64::from(conflicts.addresses);
                 counts.conflicts.rounds += u64::from(conflicts.rounds);
                 &mut counts.atomics

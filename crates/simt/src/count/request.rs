@@ -1,6 +1,6 @@
 //! The addresses of one request, and their sectors.
 
-use super::block::GROUP_SHIFT;
+use super::block::{CachedLoads, GROUP_SHIFT, Uncached};
 use super::distinct::Pieces;
 use super::turns;
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, Request, SECTOR_BYTES, Traffic, Transactions};
@@ -13,6 +13,18 @@ const LINE_SHIFT: u32 = LINE_BYTES.trailing_zeros();
 pub(super) trait Groups {
     /// Passes each group and its touched sectors to the sink. A group may come more than once.
     fn each(&self, sink: &mut impl Sink);
+
+    /// Loads the groups through L1.
+    #[inline(always)]
+    fn load(&self, loads: &mut CachedLoads<'_>) {
+        self.each(loads);
+    }
+
+    /// Accesses the groups past L1.
+    #[inline(always)]
+    fn access(&self, accesses: &mut Uncached<'_>) {
+        self.each(accesses);
+    }
 
     /// Returns the turns of L1 for the request, which has this traffic: see [`turns`](super::turns).
     fn turns(&self, traffic: &Traffic) -> u32;
@@ -199,6 +211,16 @@ pub(super) struct AnyLanes<'a> {
 
 impl Groups for AnyLanes<'_> {
     #[inline(always)]
+    fn load(&self, loads: &mut CachedLoads<'_>) {
+        loads.take_lanes(self);
+    }
+
+    #[inline(always)]
+    fn access(&self, accesses: &mut Uncached<'_>) {
+        accesses.take_lanes(self);
+    }
+
+    #[inline(always)]
     fn turns(&self, traffic: &Traffic) -> u32 {
         if traffic.lines == 1 {
             return turns::of_data(traffic);
@@ -226,6 +248,12 @@ impl Groups for AnyLanes<'_> {
 }
 
 impl AnyLanes<'_> {
+    /// Returns true if the lanes' sectors are so many that they are better looked up together than one by one.
+    #[inline(always)]
+    pub(super) fn are_scattered(&self) -> bool {
+        self.pieces.steps.count_ones() >= 12
+    }
+
     /// Returns [`Coalescer::traffic`](crate::coalescing::Coalescer::traffic) of `bytes` used for 5.0 and later.
     #[inline(always)]
     pub(super) fn traffic(&self, bytes_used: u32) -> Traffic {
@@ -282,4 +310,69 @@ pub(super) fn scattered_pages(request: &Request<'_>, page_shift: u32) -> u64 {
         count.saturating_sub(1) as u64
     });
     pages[0] + pages[1]
+}
+
+/// The groups that lanes touch, in their order, with their sectors. No group is that of the one before.
+pub(super) struct Takes {
+    pub(super) groups: [u64; LANES],
+    pub(super) sectors: [u32; LANES],
+    pub(super) count: usize,
+}
+
+impl Takes {
+    pub(super) const NONE: Self = Self { groups: [0; LANES], sectors: [0; LANES], count: 0 };
+
+    /// Finds the groups of some lanes, at least one. Vectorises with the caller's machine features.
+    #[inline(always)]
+    pub(super) fn find(&mut self, addresses: &Addresses, lanes: u32) {
+        for ((group, sectors), &address) in self.groups.iter_mut().zip(&mut self.sectors).zip(addresses) {
+            *group = address >> GROUP_SHIFT;
+            *sectors = 1 << (address as u32 >> SECTOR_SHIFT & 31);
+        }
+        let mut repeats = 0;
+        for lane in 1..LANES {
+            repeats |= u64::from(addresses[lane] >> GROUP_SHIFT == addresses[lane - 1] >> GROUP_SHIFT);
+        }
+        self.count = LANES;
+        if repeats != 0 || lanes != u32::MAX {
+            self.merge(lanes);
+        }
+    }
+
+    /// Keeps these lanes alone, and puts adjacent ones of the same group together.
+    #[inline(never)]
+    fn merge(&mut self, mut lanes: u32) {
+        let mut last = 0;
+        let first = lanes.trailing_zeros() as usize % LANES;
+        (self.groups[0], self.sectors[0]) = (self.groups[first], self.sectors[first]);
+        lanes &= lanes - 1;
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as usize;
+            lanes &= lanes - 1;
+            let (group, sectors) = (self.groups[lane], self.sectors[lane]);
+            // Selected, not branched upon: whether adjacent lanes share a group cannot be predicted.
+            let is_new = group != self.groups[last];
+            let before = if is_new { 0 } else { self.sectors[last] };
+            last += usize::from(is_new);
+            (self.groups[last], self.sectors[last]) = (group, before | sectors);
+        }
+        self.count = last + 1;
+    }
+}
+
+/// Returns the first of three adjacent groups, and the sectors of these that some lanes touch. None if they do not suffice.
+/// Vectorises with the caller's machine features.
+#[inline(always)]
+pub(super) fn nearby(addresses: &Addresses, lanes: u32) -> Option<(u64, [u32; 3])> {
+    let first = (addresses[(lanes.trailing_zeros() & 31) as usize] >> GROUP_SHIFT).wrapping_sub(1);
+    let (mut low, mut high, mut beyond) = (0, 0, false);
+    for (lane, address) in addresses.iter().enumerate() {
+        let is_active = lanes >> lane & 1 == 1;
+        let sector = (address >> SECTOR_SHIFT).wrapping_sub(first << (GROUP_SHIFT - SECTOR_SHIFT));
+        let bit = u64::from(is_active) << (sector & 63);
+        low |= if sector < 64 { bit } else { 0 };
+        high |= if sector < 64 { 0 } else { bit };
+        beyond |= is_active & (sector >= 96);
+    }
+    (!beyond).then_some((first, [low as u32, (low >> 32) as u32, high as u32]))
 }

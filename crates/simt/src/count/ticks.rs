@@ -15,9 +15,6 @@ pub(super) trait Ticks {
 
     /// Sets the ticks of these lines, of which all sectors are given.
     fn set(touched: &mut Touched, lines: u32, tick: u32);
-
-    /// Brings a value into the host's cache.
-    fn fetch<T>(value: &T);
 }
 
 /// For any computer.
@@ -37,8 +34,6 @@ impl Ticks for Portable {
             *touched = if lines >> (4 * line) & 1 == 1 { tick } else { *touched };
         }
     }
-
-    fn fetch<T>(_: &T) {}
 }
 
 fn sectors(touched: &Touched, is_one: impl Fn(u32) -> bool) -> u32 {
@@ -67,18 +62,6 @@ impl Ticks for Avx2 {
     fn set(touched: &mut Touched, lines: u32, tick: u32) {
         // SAFETY: as above.
         unsafe { wide::set(touched, lines, tick) };
-    }
-
-    #[inline(always)]
-    fn fetch<T>(value: &T) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let first = std::ptr::from_ref(value).cast::<i8>();
-        // SAFETY: a prefetch has no effect but on caches, whatever the address; SSE is always there.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(first);
-            // A value may lie in two lines.
-            _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(size_of::<T>() - 1));
-        }
     }
 }
 

@@ -1,0 +1,32 @@
+//! Fetches memory into the host's caches before it is accessed.
+//!
+//! A scattered request's lanes miss the host's caches, and its executor waits for all of them. An observer learns of a request
+//! before it is carried out, and global addresses are those of the host: so the lines are on their way while it counts.
+
+/// Fetches the line of an address into the innermost cache.
+///
+/// The host has room for some twenty such fetches at a time. More of them wait, and all that comes after them.
+#[inline(always)]
+pub(super) fn to_l1(address: u64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a fetch has no effect but on caches, whatever the address; SSE is always there.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address as usize as *const i8);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// Fetches the line of an address into the next cache, which has room for more fetches at a time.
+#[inline(always)]
+pub(super) fn to_l2(address: u64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(address as usize as *const i8);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
