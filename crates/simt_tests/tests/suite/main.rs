@@ -30,6 +30,7 @@ mod count_drive;
 mod count_l2;
 mod count_model;
 mod count_record;
+mod count_reference;
 mod count_rules;
 mod count_runs;
 mod count_steady;
