@@ -8,8 +8,12 @@
 //!
 //! Measured on one core of an EPYC with AVX-512, idle, in G/s, in brackets without counters: `saxpy` 13.9 (45), `offset` 11.8
 //! (32), transpose 10.8 (30), product 16.9 (59), a geometric mean of 13; `stride_32` 1.33 (3.9), gathers 0.56 (2.6) and 1.49
-//! (20), random rows 6.9 (17), histogram 0.83 (2.1), a geometric mean of 1.4. In an irregular request each lane is looked up in
-//! L1 by itself, which takes 13 ns, and in L2, 10 ns; both would have to take a third of that. Two workers: 1.94 to 1.98 times
+//! (20), random rows 6.9 (17), histogram 0.83 (2.1), a geometric mean of 1.4. Irregular requests have become cheaper since, which
+//! was measured on a loaded machine alone, in ms of CPU time per launch, before and after, interleaved: `stride_32` 15 and 11, the
+//! gathers 55 and 40, 19 and 12, histogram 16 and 10.5; random rows, 10 to 16, wait for the kernel's own memory. So 3 G/s are
+//! not reached. In L1 a lane takes 60 instructions, 4 ns; loads and stores of its slot leave little to vectors, and 16 lanes at a
+//! time with AVX-512 took as long. Over 128 MB each lane needs two random lines of the host's memory, its own and the state of
+//! L2, 4.4 ns each where they are fetched far ahead and 9 ns where not. Two workers: 1.94 to 1.98 times
 //! one in arithmetic, barriers and divergence, 1.87 in `stride_32`, 1.70 in `saxpy`, whose launch takes a millisecond. With
 //! checks, where 1.5 is to be reached, on a machine with other work: racecheck alone 1.38 (offset), 0.6 (random rows), 0.41
 //! (transpose), 0.37 (product), 0.2 (histogram) and 0.05 (gathers); all checks, of which initcheck is interpreted, 0.04 to 0.59.
