@@ -162,6 +162,9 @@ impl LaunchTime {
     }
 }
 
+/// Share of sectors that seem to lie alone, up to which requests may be no more than misaligned.
+const MISALIGNED: f64 = 1.0 / 3.0;
+
 /// Traffic of device memory: what L2 fetches, sectors that it [fills up](Counters::filled) included, and what it writes back.
 fn device_traffic(counters: &Counters, card: &Card) -> (Touched, Touched) {
     if card.dram_gaps_alone == 1.0 {
@@ -188,14 +191,17 @@ fn device_traffic(counters: &Counters, card: &Card) -> (Touched, Touched) {
 ///
 /// Sectors that warps access apart from others come at a time of their own, although others of their line, and lines of their
 /// page, come while L2 still holds the first. `parts` are the lines that requests touch beyond those that their sectors fill:
-/// three quarters for a sector alone. For example, 8 sectors alone and a line of 4, all of which miss: 6 parts, 12 sectors, 10
-/// granules, of which 8 are opened one by one and 2 in one line: 9 lines.
+/// three quarters for a sector alone. For example, 12 sectors alone, all of which miss: 9 parts, 12 granules, 12 lines, even if
+/// they lie in 6 lines.
+///
+/// A misaligned request has parts too, up to a third of what sectors alone would have: 4 sectors in 2 lines. But it comes with
+/// its neighbours.
 fn opened(touched: Touched, parts: f64, sectors: f64) -> Touched {
     let Touched { granules, lines, pages } = touched;
     if sectors == 0.0 || lines == 0.0 {
         return touched;
     }
-    let alone = (parts / 0.75 / sectors).min(1.0);
+    let alone = (((parts / 0.75 / sectors).min(1.0) - MISALIGNED) / (1.0 - MISALIGNED)).max(0.0);
     let missed = (granules / (sectors * (alone + (1.0 - alone) / 2.0))).min(1.0);
     let times = granules.min(missed * sectors * (alone + (1.0 - alone) / 4.0));
     if times <= lines { touched } else { Touched { granules, lines: times, pages: pages * times / lines } }
