@@ -1,4 +1,6 @@
-//! Compares measured with simulated rows: the ratio of each case, and the errors of each half.
+//! Compares measured with simulated rows: the ratio of each case of the seen half, and the errors of both halves.
+//!
+//! Rows of the unseen half stay unnamed unless they are asked for: who changes the model must not know where it fails there.
 
 use crate::{
     cases::Half,
@@ -23,15 +25,20 @@ pub(crate) struct Options {
     measured: PathBuf,
     /// Rows of a simulated card; their times are computed again from their counters, by the model as it is
     simulated: PathBuf,
-    /// The card that was simulated: a built-in one, or a file with other constants of the time model
-    #[arg(long, default_value = "h200")]
-    card: String,
+    /// The card whose constants the times are computed with: a built-in one, or a file with other constants of the time model.
+    /// Without it, the card that was simulated
+    #[arg(long)]
+    card: Option<String>,
     /// Shows one half alone
     #[arg(long)]
     set: Option<Half>,
     /// Shows the model's terms beside each ratio
     #[arg(long)]
     terms: bool,
+    /// Names the rows of the unseen half too, here and in the page; without it only their number and errors are told, so that
+    /// the model is not changed for them. Whoever has looked cannot judge by this half any more
+    #[arg(long)]
+    reveal: bool,
     /// Writes the errors of both halves into this page, between its markers
     #[arg(long)]
     page: Option<PathBuf>,
@@ -80,19 +87,29 @@ impl Errors {
 }
 
 impl Options {
-    fn card(&self) -> Result<Card> {
-        if !self.card.ends_with(".toml") {
-            return Ok(cards::find(&self.card)?);
+    /// The card of these simulated rows, or the one that was asked for.
+    fn card(&self, simulated: &[Row]) -> Result<Card> {
+        match &self.card {
+            Some(path) if path.ends_with(".toml") => {
+                let text = fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
+                Ok(cards::from_toml(&text)?)
+            }
+            Some(key) => Ok(cards::find(key)?),
+            None => {
+                let device = &simulated.first().context("the simulated file has no rows")?.device;
+                let known =
+                    cards::all().into_iter().find(|card| device.trim_end_matches(" (modelled)") == card.name);
+                known.with_context(|| format!("'{device}' is no built-in card: name its file with --card"))
+            }
         }
-        let text = fs::read_to_string(&self.card).with_context(|| format!("cannot read {}", self.card))?;
-        Ok(cards::from_toml(&text)?)
     }
 }
 
-/// Pairs rows of both files by kernel and parameters; rows that failed verification count nowhere.
-pub(crate) fn pairs(options: &Options) -> Result<Vec<Pair>> {
-    let card = options.card()?;
+/// Pairs rows of both files by kernel and parameters; rows that failed verification count nowhere. Returns also the card whose
+/// constants the simulated times are computed with.
+pub(crate) fn pairs(options: &Options) -> Result<(Vec<Pair>, Card)> {
     let (measured, simulated) = (row::read(&options.measured)?, row::read(&options.simulated)?);
+    let card = options.card(&simulated)?;
     let mut pairs = Vec::new();
     for measured in measured.into_iter().filter(|row| row.fault.is_none()) {
         let same = |row: &&Row| row.name() == measured.name() && row.fault.is_none();
@@ -104,15 +121,14 @@ pub(crate) fn pairs(options: &Options) -> Result<Vec<Pair>> {
         bail!("the two files have no case in common");
     }
     pairs.retain(|pair| options.set.is_none_or(|set| pair.measured.set == set));
-    Ok(pairs)
+    Ok((pairs, card))
 }
 
 pub(crate) fn judge(options: &Options) -> Result<()> {
-    let card = options.card()?;
-    let mut pairs = pairs(options)?;
+    let (mut pairs, card) = pairs(options)?;
     pairs.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
     println!("ratio  measured us  set     category    kernel");
-    for pair in &pairs {
+    for pair in pairs.iter().filter(|pair| options.reveal || pair.measured.set == Half::Seen) {
         let Row { kernel, parameters, category, set, .. } = &pair.measured;
         let microseconds = pair.measured.times.median * 1e3;
         println!("{:5.2}  {microseconds:11.2}  {set:6}  {category:10}  {kernel} {parameters}", pair.ratio);
@@ -136,7 +152,7 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
         }
     }
     if let Some(file) = &options.page {
-        page::write(file, &pairs)?;
+        page::write(file, &pairs, options.reveal)?;
     }
     if let Some(file) = &options.residuals {
         write_residuals(file, &pairs, &card)?;

@@ -20,20 +20,20 @@ fn of_half(pairs: &[Pair], half: Half) -> Vec<&Pair> {
     pairs.iter().filter(|pair| pair.measured.set == half).collect()
 }
 
-/// Replaces the part between the markers of a page.
+/// Replaces the part between the markers of a page. Rows of the unseen half are named only if they are to be revealed.
 ///
 /// # Errors
 /// The page cannot be read or written, or lacks the markers.
-pub(crate) fn write(page: &Path, pairs: &[Pair]) -> Result<()> {
+pub(crate) fn write(page: &Path, pairs: &[Pair], reveal: bool) -> Result<()> {
     let old = fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
     let (before, rest) =
         old.split_once(BEGIN).with_context(|| format!("{} lacks {BEGIN}", page.display()))?;
     let (_, after) = rest.split_once(END).with_context(|| format!("{} lacks {END}", page.display()))?;
-    let new = format!("{before}{BEGIN}\n\n{}\n{END}{after}", text(pairs));
+    let new = format!("{before}{BEGIN}\n\n{}\n{END}{after}", text(pairs, reveal));
     fs::write(page, new).with_context(|| format!("cannot write {}", page.display()))
 }
 
-fn text(pairs: &[Pair]) -> String {
+fn text(pairs: &[Pair], reveal: bool) -> String {
     let mut text = String::from(
         "| half | rows | median error | a tenth are off by more than |\n| --- | --: | --: | --: |\n",
     );
@@ -43,7 +43,8 @@ fn text(pairs: &[Pair]) -> String {
             let _ = writeln!(text, "| {half} | {count} | {:.1}% | {:.0}% |", 100.0 * median, 100.0 * p90);
         }
     }
-    for half in [Half::Seen, Half::Unseen] {
+    let named: &[Half] = if reveal { &[Half::Seen, Half::Unseen] } else { &[Half::Seen] };
+    for &half in named {
         let mut worst = of_half(pairs, half);
         // A time that is half of the measured one is as far off as one that is twice as long.
         worst.sort_by(|a, b| b.ratio.ln().abs().total_cmp(&a.ratio.ln().abs()));

@@ -146,6 +146,12 @@ pub struct LaunchCounters {
     pub l2_sectors_read: u64,
     /// Sectors of stores and atomics that reach L2: `lts__t_sectors_srcunit_tex_op_write.sum`.
     pub l2_sectors_written: u64,
+    /// Sectors that became dirty in L2 without having been read there: where stores fill only a part of them, the rest is fetched.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub l2_sectors_unread: u64,
+    /// Requests of atomics in global memory that add floats.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub float_atomics: u64,
     /// Read from device memory.
     pub dram_read: DramCounts,
     /// Written to device memory, or dirty in L2 and not written yet.

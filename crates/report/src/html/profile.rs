@@ -71,7 +71,7 @@ pub fn profile(profile: &Profile<'_>) -> String {
 
 /// The expected error of the times.
 const DOUBT: &str = "Requests, sectors and wavefronts are counted exactly. Times are modelled, and the model has not seen these \
-                     kernels: on 80 such rows its median error was 13%, and a tenth were off by more than 57% (H200). The \
+                     kernels: on 80 such rows its median error was 11%, and a tenth were off by more than 36% (H200). The \
                      interval behind a time holds eight in ten such kernels.";
 
 /// Returns the interval of a launch's time as text. Its kernel counts as other people's, since a name in another program

@@ -174,8 +174,6 @@ card! {
     block_clocks: f64,
     /// Calibration: clocks of constant memory for each address of a request.
     constant_clocks: f64,
-    /// Calibration: extra time of L2 for a sector that a block writes again, in sectors.
-    rewrite_sectors: f64,
     /// Calibration: clocks of the whole L2 for a part of a line that an atomic or a scattered store changes, beside the
     /// sector's own time.
     l2_update_clocks: f64,
@@ -185,6 +183,10 @@ card! {
     atomic_clocks: f64,
     /// Calibration: clocks between two atomics on one word of global memory.
     atomic_word_clocks: f64,
+    /// Calibration: clocks between two additions of floats to one word of global memory.
+    atomic_float_clocks: f64,
+    /// Clocks of a multiprocessor for each warp that arrives at a barrier; 0 where other constants include them.
+    barrier_clocks: f64,
     /// Calibration: clocks of a wavefront of atomics in shared memory.
     shared_atomic_clocks: f64,
     /// Calibration: time of a warp beside its latencies, in nanoseconds: block start, arithmetic, exit.
@@ -200,6 +202,9 @@ card! {
     dram_line_weight: f64,
     /// Calibration: share that depends on pages. The rest depends on granules.
     dram_page_weight: f64,
+    /// Calibration: share of the weights of lines and pages that is left where memory is read alone or written alone; 1 where
+    /// they were found by such accesses.
+    dram_gaps_alone: f64,
     /// Calibration: share of both times that is lost if as much is written as is read.
     dram_turnaround: f64,
     /// Calibration: share that is lost if every request looks up a line that a neighbour looks up too.
@@ -293,11 +298,12 @@ impl Card {
             ("l2_part_clocks", self.l2_part_clocks),
             ("atomic_clocks", self.atomic_clocks),
             ("atomic_word_clocks", self.atomic_word_clocks),
+            ("atomic_float_clocks", self.atomic_float_clocks),
+            ("barrier_clocks", self.barrier_clocks),
             ("shared_atomic_clocks", self.shared_atomic_clocks),
             ("straggler_ns", self.straggler_ns),
             ("block_clocks", self.block_clocks),
             ("constant_clocks", self.constant_clocks),
-            ("rewrite_sectors", self.rewrite_sectors),
             ("dram_turnaround", self.dram_turnaround),
             ("warp_overhead_ns", self.warp_overhead_ns),
             ("straddle_penalty", self.straddle_penalty),
@@ -326,6 +332,7 @@ impl Card {
         let shares = [
             ("dram_share", self.dram_share),
             ("phase_share", self.phase_share),
+            ("dram_gaps_alone", self.dram_gaps_alone),
             ("host_access_share", self.host_access_share),
         ];
         for (field, value) in shares {

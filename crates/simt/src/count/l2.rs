@@ -37,6 +37,39 @@ const TICKS: u64 = 4096;
 /// Groups that are looked up before they are touched.
 const AHEAD: usize = 64;
 
+/// Classes of lines by the capacity that they find.
+const CLASSES: usize = 4;
+
+/// Ticks after which the classes' horizons are found again.
+const HORIZON_TICKS: u32 = 32;
+
+/// Copies of a line in an L2 of two halves, on average: a multiprocessor keeps in its own half what has its home in the other,
+/// so half of the lines are there twice.
+const COPIES: f64 = 1.5;
+
+/// Returns the bytes after which a line of a class has left the cache.
+///
+/// The cache is not one list: lines meet in sets, some of which are fuller than others. Around the mean the capacities of the
+/// four classes lie evenly from 0.7 to 1.3, so that hits become fewer gradually as a footprint grows past the cache. So it is
+/// modelled where L2 is made of two halves, each beside half of the multiprocessors; on other cards all classes are alike.
+fn capacity(card: &Card, class: usize) -> u64 {
+    if !has_halves(card) {
+        return card.l2_bytes;
+    }
+    (card.l2_bytes as f64 * (0.7 + 0.2 * class as f64) / COPIES) as u64
+}
+
+/// Returns true for a card whose L2 has two halves: A100, H100, H200 and B200.
+fn has_halves(card: &Card) -> bool {
+    matches!((card.compute_capability.major, card.compute_capability.minor), (8..=10, 0))
+}
+
+/// Returns the class of a group's lines, by a hash of its number (Fibonacci hashing).
+#[inline(always)]
+fn class_of(group: u64) -> usize {
+    (group.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62) as usize
+}
+
 /// A mask with one bit for each line of a group, at its lowest sector.
 const LINES: u32 = 0x1111_1111;
 
@@ -49,8 +82,10 @@ pub struct L2State {
     regions: Regions,
     /// The current tick.
     now: u32,
-    /// First tick whose lines are still in the cache.
+    /// First tick whose lines may still be in the cache.
     horizon: u32,
+    /// The same for each class of lines: lines of a class with a smaller capacity leave sooner.
+    horizons: [u32; CLASSES],
     /// Bytes last touched in each tick from `horizon` to now.
     held: Held,
     /// Sum of `held`: bytes in the cache.
@@ -59,6 +94,10 @@ pub struct L2State {
     renewed: u64,
     /// Bytes that have come into the cache.
     brought: u64,
+    /// Sectors of this launch that were written without having been read.
+    unread: u64,
+    /// The tick in which the classes' horizons were found.
+    horizons_at: u32,
     page_window: u32,
     /// Value of `brought` at the start of the page window.
     page_window_start: u64,
@@ -89,9 +128,12 @@ impl L2State {
             now: 1,
             horizon: 1,
             held: Held::new(),
+            horizons: [1; CLASSES],
             holds: 0,
             renewed: 0,
             brought: 0,
+            unread: 0,
+            horizons_at: 1,
             page_window: 1,
             page_window_start: 0,
             page_shift,
@@ -110,6 +152,7 @@ impl L2State {
         self.held = Held::new();
         (self.holds, self.renewed) = (0, 0);
         (self.now, self.horizon, self.brought, self.page_window_start) = (1, 1, 0, 0);
+        (self.horizons, self.horizons_at) = ([1; CLASSES], 1);
     }
 
     /// Evicts freed memory, in whole groups of 1 KiB, so that new allocations there do not hit.
@@ -134,8 +177,14 @@ impl L2State {
         }
     }
 
+    /// Returns the sectors that became dirty in this launch without having been read during their stay.
+    pub(super) fn unread(&self) -> u64 {
+        self.unread
+    }
+
     /// Begins a launch with a new page window.
     pub(super) fn begin_launch(&mut self) {
+        self.unread = 0;
         if self.card.l2_bytes == 0 || self.now > u32::MAX / 2 {
             self.clear();
         }
@@ -159,18 +208,39 @@ impl L2State {
         if self.renewed > self.card.l2_bytes / TICKS * (ticks / TICKS).max(1) {
             self.tick();
         }
+        let most = capacity(&self.card, CLASSES - 1);
         while self.horizon < self.now {
             let oldest = *self.held.at(self.horizon);
-            if self.holds <= self.card.l2_bytes && oldest != 0 {
+            if self.holds <= most && oldest != 0 {
                 break;
             }
             self.holds -= oldest;
             self.horizon += 1;
         }
+        if self.now - self.horizons_at >= HORIZON_TICKS {
+            self.find_horizons();
+        }
+        self.horizons = self.horizons.map(|horizon| horizon.max(self.horizon));
         // A DRAM page has been closed by then, for every block, those that stay resident throughout included.
         if self.brought - self.page_window_start >= self.card.l2_bytes {
             self.end_page_window();
         }
+    }
+
+    /// Finds how far back the lines of each class stay: as far as all lines touched since then fit into its capacity.
+    fn find_horizons(&mut self) {
+        self.horizons_at = self.now;
+        let mut class = 0;
+        let mut sum = 0;
+        for tick in (self.horizon..self.now + 1).rev() {
+            sum += *self.held.at(tick);
+            while class < CLASSES && sum > capacity(&self.card, class) {
+                // The newest tick stays in any case.
+                self.horizons[class] = (tick + 1).min(self.now);
+                class += 1;
+            }
+        }
+        self.horizons[class..].fill(self.horizon);
     }
 
     fn tick(&mut self) {
@@ -197,6 +267,7 @@ impl L2State {
             // Without an L2, nothing stays.
             self.now += 1;
             self.horizon = self.now;
+            self.horizons = [self.now; CLASSES];
         }
     }
 
@@ -253,6 +324,7 @@ impl L2State {
             total.pages += sum.pages;
         }
         self.brought += sums.new;
+        self.unread += sums.unread;
         if self.card.l2_bytes > 0 {
             *self.held.at(self.now) += sums.renewed + sums.new;
             self.holds += sums.new;
@@ -274,32 +346,38 @@ impl L2State {
         self.regions.note(place, self.now);
         let state = self.regions.state(place);
 
+        let horizon = self.horizons[class_of(group.index)];
         let first_sectors = lines_of(group.read | group.written);
         let lines = first_sectors * 15;
         let has_l2 = u32::from(self.card.l2_bytes == 0).wrapping_sub(1);
+        let held = (state.fetched | state.dirty) & lines & has_l2;
         let stays;
         if first_sectors & (first_sectors - 1) == 0 {
             let touched = &mut state.touched[first_sectors.trailing_zeros() as usize / 4];
             let tick = std::mem::replace(touched, self.now);
-            stays = select_unpredictable(tick < self.horizon, !lines, u32::MAX);
-            let present = (state.fetched | state.dirty) & stays & lines & has_l2;
-            let renewed = bytes_of(select_unpredictable(tick == self.now, 0, present));
-            *self.held.at(tick) -= renewed;
+            stays = select_unpredictable(tick < horizon, !lines, u32::MAX);
+            let counted = select_unpredictable(tick < self.horizon, 0, held);
+            let moved = bytes_of(select_unpredictable(tick == self.now, 0, counted));
+            let renewed = select_unpredictable(tick < horizon, 0, moved);
+            *self.held.at(tick) -= moved;
+            // What its class has lost was in the sums still.
+            self.holds -= moved - renewed;
             sums.renewed += renewed;
         } else {
             let before = state.touched;
-            stays = !T::below(&before, self.horizon);
+            stays = !(T::below(&before, horizon) & lines | T::below(&before, self.horizon));
             T::set(&mut state.touched, lines, self.now);
-            let present = (state.fetched | state.dirty) & stays & lines & has_l2;
-            let renewed = present & !T::equal(&before, self.now);
+            let moved = held & !(T::below(&before, self.horizon) | T::equal(&before, self.now));
+            let renewed = moved & stays;
+            self.holds -= bytes_of(moved & !renewed);
             sums.renewed += bytes_of(renewed);
             // Usually all lines were last touched in the same tick, or none is there.
             let tick = before[first_sectors.trailing_zeros() as usize / 4];
-            if renewed != 0 && renewed & !T::equal(&before, tick) == 0 {
-                *self.held.at(tick) -= bytes_of(renewed);
-            } else if renewed != 0 {
+            if moved != 0 && moved & !T::equal(&before, tick) == 0 {
+                *self.held.at(tick) -= bytes_of(moved);
+            } else if moved != 0 {
                 for (line, tick) in before.into_iter().enumerate() {
-                    *self.held.at(tick) -= bytes_of(renewed & 15 << (4 * line));
+                    *self.held.at(tick) -= bytes_of(moved & 15 << (4 * line));
                 }
             }
         }
@@ -318,6 +396,7 @@ impl L2State {
             present |= filled;
         }
         if group.written != 0 {
+            sums.unread += u64::from((soiled & !fetched).count_ones());
             let before = granules_of(dirty, GRANULE).0;
             let granules = granules_of(soiled, GRANULE).0 & !before;
             sums.written.granules += u64::from(granules.count_ones());
@@ -353,6 +432,8 @@ struct Sums {
     renewed: u64,
     /// Bytes that came in.
     new: u64,
+    /// Sectors that were written without having been read.
+    unread: u64,
 }
 
 /// Returns the bytes of a mask of sectors.

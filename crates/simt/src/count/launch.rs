@@ -1,6 +1,7 @@
 //! Derives results from a launch's counters: the model's input, the time, and sums by source line.
 
 use crate::cards::Card;
+use crate::coalescing::SECTOR_BYTES;
 use crate::exec::SiteInfo;
 use crate::model::{Counters, LaunchTime, Touched};
 use counters::{Access, Counts, DramCounts, LaunchCounters, MemoryCounts};
@@ -22,16 +23,39 @@ fn place(sites: &[SiteInfo], site: u32) -> SourcePlace {
     Some((place.file.clone(), place.line))
 }
 
-/// Lines that stores touch beyond those that their sectors would fill, sectors left out that the block has written before.
-/// Each is a transaction of L2's for a part of a line.
-fn scattered(stores: &MemoryCounts) -> f64 {
-    stores.lines.saturating_sub(stores.sectors / 4).saturating_sub(stores.rewritten) as f64
+/// Lines that stores touch beyond those that their sectors would fill. Each is a transaction of L2's for a part of a line.
+fn parts(stores: &MemoryCounts) -> u64 {
+    stores.lines.saturating_sub(stores.sectors / 4)
+}
+
+/// Those of [`parts`] that lie in sectors that the block has not written before.
+fn scattered(stores: &MemoryCounts) -> u64 {
+    parts(stores).saturating_sub(stores.rewritten)
 }
 
 /// Lines that loads fetch from L2 beyond those that their sectors would fill. L1 is taken to serve all lines alike.
 fn gathered(loads: &MemoryCounts) -> f64 {
     let missed = if loads.sectors == 0 { 0.0 } else { loads.l2_sectors as f64 / loads.sectors as f64 };
     loads.lines.saturating_sub(loads.sectors / 4) as f64 * missed
+}
+
+/// Share of the sectors up to which stores are taken to cover them all.
+const COVERED: f64 = 0.95;
+
+/// Mean share of a sector that a store covers which does not cover it all.
+const COVERED_IN_PART: f64 = 0.25;
+
+/// Sectors that L2 fetches because stores change them in part and it did not hold them.
+///
+/// Which sectors were covered is not counted. Of sectors that became dirty unread, stores wrote so many bytes on average; what
+/// is missing to whole sectors is taken to be missing from sectors of which a quarter was written.
+fn filled(counters: &LaunchCounters) -> f64 {
+    let unread = counters.l2_sectors_unread as f64;
+    let covered = counters.total.stores.bytes_requested as f64 / (unread * SECTOR_BYTES as f64);
+    if unread == 0.0 || covered >= COVERED {
+        return 0.0;
+    }
+    unread * ((1.0 - covered) / (1.0 - COVERED_IN_PART)).min(1.0)
 }
 
 /// Results derived from counters, for the card on which they were counted.
@@ -85,12 +109,15 @@ impl Modelled for LaunchCounters {
             lines_a_load: share(total.loads.lines, total.loads.requests),
             loads: total.loads.requests as f64,
             stores: total.stores.requests as f64,
-            rewritten: total.stores.rewritten as f64,
+            rewritten: (parts(&total.stores) - scattered(&total.stores)) as f64,
             gathered: gathered(&total.loads),
-            scattered: scattered(&total.stores),
+            scattered: scattered(&total.stores) as f64,
+            filled: filled(self),
+            lines_a_sector: share(total.stores.lines, total.stores.sectors).clamp(0.25, 1.0),
             atomic_rounds: self.hottest.all_rounds as f64,
             hottest_rounds: self.hottest.rounds as f64,
             hottest_operations: self.hottest.operations as f64,
+            float_share: share(self.float_atomics, total.atomics.requests),
             shared_atomics: total.shared_atomics.wavefronts as f64,
             constant_turns: (total.constant.requests + total.constant.replays) as f64,
             l2_sectors_read: self.l2_sectors_read as f64,

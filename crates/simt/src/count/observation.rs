@@ -190,6 +190,7 @@ impl CounterObservation {
             dram_written.pages = dram_written.pages.max(totals.scattered[1]);
         }
         let [camping_read, camping_written] = self.windows.camping();
+        let float_atomics = self.shape.float_atomics.iter().map(|site| counts.get(*site).atomics.requests);
         let sites = counts.iter().filter(|(_, counts)| **counts != Counts::default());
         LaunchCounters {
             blocks: totals.blocks,
@@ -215,6 +216,8 @@ impl CounterObservation {
             l2_sectors_written: total.stores.l2_sectors
                 + total.atomics.l2_sectors
                 + total.local_stores.l2_sectors,
+            l2_sectors_unread: self.l2.unread(),
+            float_atomics: float_atomics.sum(),
             dram_read,
             dram_written,
             camping_read,

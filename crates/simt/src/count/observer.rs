@@ -553,7 +553,9 @@ impl CounterObserver {
         let request =
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
         if is_atomic(access.operation) {
-            let rounds = distinct::conflicts(&request, self.rules.level).rounds;
+            // One that counts takes the lanes of an address together.
+            let counts = self.run.is_combined(at.site);
+            let rounds = if counts { 1 } else { distinct::conflicts(&request, self.rules.level).rounds };
             self.run.shared.atomic_wavefronts(at.site, &request, rounds)
         } else {
             self.run.shared.wavefronts(at.site, &request)

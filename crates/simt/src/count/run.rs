@@ -112,8 +112,13 @@ impl Run {
 
     /// Counts where an atomic in global memory goes.
     pub(super) fn note_atomic(&mut self, site: Site, active: u32, address: impl Fn(u32) -> u64) {
-        let combined = self.combined.binary_search(&site.0).is_ok();
+        let combined = self.is_combined(site);
         self.hottest.note(active, combined, address);
+    }
+
+    /// Returns true for an atomic whose lanes of one address are combined.
+    pub(super) fn is_combined(&self, site: Site) -> bool {
+        self.combined.binary_search(&site.0).is_ok()
     }
 
     /// Adds the repetitions of all memos to the counters.

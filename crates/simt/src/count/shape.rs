@@ -7,6 +7,10 @@ use crate::cards::{Card, Occupancy};
 use crate::coalescing::{Addresses, BankMode, BankRule, Coalescer, LANES};
 use crate::decode::Level;
 use crate::exec::{Chained, SiteInfo};
+use crate::ptx::ScalarType;
+use crate::ptx::op::Op;
+use crate::ptx::op::memory::Atomic;
+use crate::ptx::op::words::Update;
 
 /// Placement of memory that is not the card's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,13 @@ pub(super) fn place_of<T>(
     ranges.get(at).filter(|range| addresses(range).start <= address).map(|_| at)
 }
 
+/// Returns true for an atomic that adds floats.
+fn adds_floats(op: &Op) -> bool {
+    use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, F64};
+    let float = |scalar| matches!(scalar, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64);
+    matches!(op, Op::Atomic(Atomic { update: Update::Add, scalar, .. }) if float(*scalar))
+}
+
 /// The shape of a launch.
 #[derive(Clone, Debug)]
 pub struct LaunchShape {
@@ -71,6 +82,8 @@ pub struct LaunchShape {
     /// Sites of atomics whose lanes ptxas [combines](SiteInfo::combined), ascending.
     #[doc(hidden)]
     pub combined: Vec<u32>,
+    /// Sites of atomics that add floats.
+    pub float_atomics: Vec<u32>,
     /// Managed memory, pinned memory and that of other cards, ascending. An empty list costs nothing.
     pub ranges: Vec<Range>,
 }
@@ -91,6 +104,11 @@ impl LaunchShape {
             slots: sites.iter().map(|site| site.slots).collect(),
             dependencies: sites.iter().map(|site| site.dependency_clocks).collect(),
             combined: (0..).zip(sites).filter(|(_, site)| site.combined).map(|(number, _)| number).collect(),
+            float_atomics: (0..)
+                .zip(sites)
+                .filter(|(_, site)| adds_floats(&site.op))
+                .map(|(n, _)| n)
+                .collect(),
             ranges: Vec::new(),
         }
     }

@@ -128,6 +128,9 @@ impl<'a> Compiler<'a> {
         for site in uniform::combined(body, &self.uses, &varying, first) {
             self.sites[site].combined = true;
         }
+        for site in uniform::counting(body, &layout, &self.uses, first) {
+            self.sites[site].combined = true;
+        }
         let slots = fused::slots(body, &cfg, &self.uses, &varying, first);
         let clocks = dependencies::find(body, &cfg, &self.uses, &slots, first);
         for (site, (slots, clocks)) in

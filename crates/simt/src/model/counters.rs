@@ -66,19 +66,25 @@ pub struct Counters {
     pub loads: f64,
     /// Requests of stores.
     pub stores: f64,
-    /// Sectors of stores to sectors that the same block has already written.
+    /// Parts of lines that stores change in sectors that the same block has already written.
     pub rewritten: f64,
     /// Parts of lines that loads fetch from L2: the lines beyond those that their sectors would fill.
     pub gathered: f64,
     /// Parts of lines that stores change: the lines that they touch beyond those that their sectors would fill. Sectors that
     /// the block writes again are [`rewritten`](Self::rewritten) and not among these.
     pub scattered: f64,
+    /// Sectors that stores change in part and that L2 did not hold: it fetches the rest from device memory.
+    pub filled: f64,
+    /// Lines per sector of stores: from a quarter for whole lines to 1 for sectors that lie apart.
+    pub lines_a_sector: f64,
     /// Rounds of L2 for atomics, in each of which every word of a sector is changed once at most.
     pub atomic_rounds: f64,
     /// Those in the 256 bytes with the most.
     pub hottest_rounds: f64,
     /// Atomic operations on the word with the most.
     pub hottest_operations: f64,
+    /// Share of the requests of atomics that add floats.
+    pub float_share: f64,
     /// Shared-memory wavefronts of atomics.
     pub shared_atomics: f64,
     /// Distinct constant-memory addresses, summed over requests.
@@ -131,9 +137,12 @@ impl Default for Counters {
             rewritten: 0.0,
             gathered: 0.0,
             scattered: 0.0,
+            filled: 0.0,
+            lines_a_sector: 0.25,
             atomic_rounds: 0.0,
             hottest_rounds: 0.0,
             hottest_operations: 0.0,
+            float_share: 0.0,
             shared_atomics: 0.0,
             constant_turns: 0.0,
             l2_sectors_read: 0.0,

@@ -38,16 +38,11 @@ use crate::cards::Card;
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
 use crate::count::SHARED_CLOCKS;
 
-/// Share of the stores to already written sectors that merge on the way to L2, with one store per warp. It is fitted
-/// with the H200's constants. The sectors that reach L2 in its naive transposes give similar values (Nsight Compute:
-/// 0.69 of these stores merge with one store per warp, 0.91 with four).
-const MERGED: f64 = 0.44;
-
 /// Sharpness with which device memory and L2 combine: the slower one dominates almost alone.
 const MEMORY_SHARPNESS: f64 = 8.0;
 
-/// Exponent of the pieces of memory in the busiest slice of L2: see [`contended_seconds`].
-const UNEVEN_SLICES: f64 = 0.27;
+/// Pieces of memory that the busiest slice of L2 gets more with each doubling of their number: see [`contended_seconds`].
+const UNEVEN_SLICES: f64 = 0.4;
 
 /// The level at which a launch spends its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,23 +90,21 @@ impl LaunchTime {
 
         let straddling = 1.0 + card.straddle_penalty * per(counters.straddling, counters.requests);
         let phases = if counters.phased { 1.0 / card.phase_share } else { 1.0 };
-        let read = dram_seconds(&counters.dram_read, card) * counters.camping_read;
-        let written = dram_seconds(&counters.dram_written, card) * counters.camping_written;
+        let (fetched, written) = device_traffic(counters, card);
+        let weights = GapWeights::of(&fetched, &written, card);
+        let read = weights.seconds(&fetched, card) * counters.camping_read;
+        let written = weights.seconds(&written, card) * counters.camping_written;
         let turns = card.dram_turnaround * 2.0 * read.min(written);
         let dram = straddling * phases * (read + written + turns);
 
-        // Stores to a sector that the block has already written cost L2 again, unless they merge on the way. Warps
-        // whose loads hit in L1 run in step, so all of their stores merge; of the other warps' stores the share `MERGED
-        // / stores per warp` does.
-        let merged = MERGED / per(counters.stores, counters.warps).max(1.0);
-        let rewritten = counters.rewritten * (1.0 - counters.l1_hit_share) * (1.0 - merged);
-        let sectors =
-            counters.l2_sectors_read + counters.l2_sectors_written + card.rewrite_sectors * rewritten;
+        let sectors = counters.l2_sectors_read + counters.l2_sectors_written;
         let l2 =
             if card.l2_bytes == 0 { 0.0 } else { sectors * SECTOR_BYTES as f64 / (card.l2_gb_per_s * 1e9) };
-        // Parts of lines that L2 changes take longer than those that it only reads or replaces.
+        // Parts of lines that L2 changes take longer than those that it only reads or replaces. Warps whose loads hit in L1 run in
+        // step, so that their stores to one sector merge on the way.
         let clock = card.clock_mhz * 1e6;
-        let updates = counters.scattered + counters.atomic_rounds;
+        let rewritten = counters.rewritten * (1.0 - counters.l1_hit_share);
+        let updates = counters.scattered + rewritten + counters.atomic_rounds;
         let parts = updates * card.l2_update_clocks + counters.gathered * card.l2_part_clocks;
         let l2 = (l2 + parts / clock).max(contended_seconds(counters, card));
 
@@ -124,7 +117,8 @@ impl LaunchTime {
         let wavefronts = counters.shared_wavefronts
             + counters.shared_atomics * (card.shared_atomic_clocks - 1.0)
             + counters.shuffles
-            + counters.requests.max(counters.l1_turns);
+            + counters.requests.max(counters.l1_turns)
+            + counters.barriers * counters.warps * card.barrier_clocks;
         let on_chip = (wavefronts / card.wavefronts_per_clock)
             .max(counters.constant_turns * card.constant_clocks)
             / clocks
@@ -168,27 +162,99 @@ impl LaunchTime {
     }
 }
 
-/// Time of device memory in seconds. Without gaps, granules, lines and pages add up to the same bytes, and this is the
-/// bandwidth of a copy; with gaps, each unit counts with its weight.
-fn dram_seconds(touched: &Touched, card: &Card) -> f64 {
-    let by_granules = touched.granules * f64::from(card.dram_granule_bytes);
-    let by_lines = touched.lines * LINE_BYTES as f64;
-    let by_pages = touched.pages * f64::from(card.dram_page_bytes);
-    let granule_weight = 1.0 - card.dram_line_weight - card.dram_page_weight;
-    let bytes =
-        granule_weight * by_granules + card.dram_line_weight * by_lines + card.dram_page_weight * by_pages;
-    bytes / (card.dram_share * card.dram_gb_per_s * 1e9)
+/// Share of sectors that seem to lie alone, up to which requests may be no more than misaligned.
+const MISALIGNED: f64 = 1.0 / 3.0;
+
+/// Traffic of device memory: what L2 fetches, sectors that it [fills up](Counters::filled) included, and what it writes back.
+fn device_traffic(counters: &Counters, card: &Card) -> (Touched, Touched) {
+    if card.dram_gaps_alone == 1.0 {
+        return (counters.dram_read, counters.dram_written);
+    }
+    let fetched = opened(counters.dram_read, counters.gathered, counters.l2_sectors_read);
+    let written = opened(counters.dram_written, counters.scattered, counters.l2_sectors_written);
+    if counters.filled == 0.0 || written.granules == 0.0 {
+        return (fetched, written);
+    }
+    // A granule for each sector where they lie apart, and for two where they fill lines. Fetched as it is written back.
+    let apart = (counters.lines_a_sector - 0.25) / 0.75;
+    let filled = counters.filled * (0.5 + 0.5 * apart) / written.granules;
+    let add = |fetched: f64, written: f64| fetched + filled * written;
+    let fetched = Touched {
+        granules: add(fetched.granules, written.granules),
+        lines: add(fetched.lines, written.lines),
+        pages: add(fetched.pages, written.pages),
+    };
+    (fetched, written)
+}
+
+/// The same traffic with each line counted as often as device memory opens it.
+///
+/// Sectors that warps access apart from others come at a time of their own, although others of their line, and lines of their
+/// page, come while L2 still holds the first. `parts` are the lines that requests touch beyond those that their sectors fill:
+/// three quarters for a sector alone. For example, 12 sectors alone, all of which miss: 9 parts, 12 granules, 12 lines, even if
+/// they lie in 6 lines.
+///
+/// A misaligned request has parts too, up to a third of what sectors alone would have: 4 sectors in 2 lines. But it comes with
+/// its neighbours.
+fn opened(touched: Touched, parts: f64, sectors: f64) -> Touched {
+    let Touched { granules, lines, pages } = touched;
+    if sectors == 0.0 || lines == 0.0 {
+        return touched;
+    }
+    let alone = (((parts / 0.75 / sectors).min(1.0) - MISALIGNED) / (1.0 - MISALIGNED)).max(0.0);
+    let missed = (granules / (sectors * (alone + (1.0 - alone) / 2.0))).min(1.0);
+    let times = granules.min(missed * sectors * (alone + (1.0 - alone) / 4.0));
+    if times <= lines { touched } else { Touched { granules, lines: times, pages: pages * times / lines } }
+}
+
+/// Weights of lines and of pages in the time of device memory.
+///
+/// A controller puts requests into an order that opens few rows. Where reads alternate with writes, it cannot: it has to finish
+/// with the one before it turns to the other, and gaps cost several times as much. On an H200 a granule of 64 bytes costs, in ps:
+///
+/// ```text
+/// granules apart by     64 bytes    128 bytes    256 bytes
+/// read alone            14.6        16.3         20           l2_fetch, mountain
+/// read and written      2 * 15.6    2 * 24.5     2 * 33       stride
+/// ```
+struct GapWeights {
+    granules: f64,
+    lines: f64,
+    pages: f64,
+}
+
+impl GapWeights {
+    fn of(fetched: &Touched, written: &Touched, card: &Card) -> Self {
+        let both = fetched.granules + written.granules;
+        let mixed = if both > 0.0 { 2.0 * fetched.granules.min(written.granules) / both } else { 0.0 };
+        let share = card.dram_gaps_alone + (1.0 - card.dram_gaps_alone) * mixed;
+        let (lines, pages) = (share * card.dram_line_weight, share * card.dram_page_weight);
+        Self { granules: 1.0 - lines - pages, lines, pages }
+    }
+
+    /// Time of device memory in seconds. Without gaps, granules, lines and pages add up to the same bytes, and this is the
+    /// bandwidth of a copy; with gaps, each unit counts with its weight.
+    fn seconds(&self, touched: &Touched, card: &Card) -> f64 {
+        let by_granules = touched.granules * f64::from(card.dram_granule_bytes);
+        let by_lines = touched.lines * LINE_BYTES as f64;
+        let by_pages = touched.pages * f64::from(card.dram_page_bytes);
+        let bytes = self.granules * by_granules + self.lines * by_lines + self.pages * by_pages;
+        bytes / (card.dram_share * card.dram_gb_per_s * 1e9)
+    }
 }
 
 /// Time in seconds of the atomics in the place where most of them meet: a word, or the pieces that share the busiest slice of L2.
 ///
 /// Addresses are spread over slices by a hash, which does not spread few pieces evenly: of n pieces that are hit alike, the
-/// busiest slice holds n^0.27. (From 1 to 64 pieces, atomics on an H200 are 1, 2, 2, 4, 6, 12 and 21 times as fast as to one.)
+/// busiest slice holds 1 + 0.4 log2 n. (Of 1 to 64 adjacent pieces the busiest slice of an H200 holds 1, 1, 2, 2, 2.7, 2.7 and 3:
+/// `coalesce run atomics`.) Additions of floats to one word follow one another more slowly than those of integers.
 fn contended_seconds(counters: &Counters, card: &Card) -> f64 {
     let &Counters { atomic_rounds, hottest_rounds, hottest_operations, .. } = counters;
     let pieces = if hottest_rounds > 0.0 { atomic_rounds / hottest_rounds } else { 1.0 };
-    let slice = hottest_rounds * pieces.max(1.0).powf(UNEVEN_SLICES) * card.atomic_clocks;
-    slice.max(hottest_operations * card.atomic_word_clocks) / (card.clock_mhz * 1e6)
+    let slice = hottest_rounds * (1.0 + UNEVEN_SLICES * pieces.max(1.0).log2()) * card.atomic_clocks;
+    let float = counters.float_share;
+    let word = card.atomic_word_clocks * (1.0 - float) + card.atomic_float_clocks * float;
+    slice.max(hottest_operations * word) / (card.clock_mhz * 1e6)
 }
 
 /// Time in seconds that a warp takes when only its own dependences delay it.

@@ -153,3 +153,43 @@ fn lines_of_the_source_have_their_counters() {
     let branches: u64 = lines.values().map(|counts| counts.branches).sum();
     assert_eq!((branches, counters.total.divergent_branches), (warps, 0));
 }
+
+/// Atomics on shared memory, by generic addresses as compilers give them.
+const COUNTING: &str = "
+.version 7.8
+.target sm_90
+.address_size 64
+.visible .entry counting(.param .u64 out)
+{
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<9>;
+    .shared .align 4 .b8 bins[1024];
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    mov.u64 %rd3, bins;
+    cvta.shared.u64 %rd4, %rd3;
+    add.s64 %rd5, %rd4, %rd2;
+    mov.b32 %r2, 1;
+    atom.relaxed.cta.add.u32 %r3, [%rd5], %r2;
+    atom.relaxed.cta.add.u32 %r4, [%rd5], 1;
+    atom.relaxed.cta.add.u32 %r5, [%rd5], 2;
+    atom.relaxed.cta.add.u32 %r6, [%rd5], %r2;
+    ld.shared.u32 %r7, [%rd3];
+    mul.wide.u32 %rd6, %r7, 4;
+    add.s64 %rd7, %rd1, %rd6;
+    atom.relaxed.gpu.add.u32 %r8, [%rd7], %r2;
+    st.global.u32 [%rd1], %r6;
+    ret;
+}
+";
+
+/// Of atomics on shared memory those count that add 1 and whose old value is not read: the first two. The third adds 2, the old
+/// value of the fourth is stored, and the fifth is in global memory, at an address that came from shared memory.
+#[test]
+fn atomics_that_count_are_found() {
+    let bench = Bench::new(COUNTING);
+    let atomics = bench.program.sites().iter().filter(|site| site.opcode.starts_with("atom"));
+    let combined: Vec<bool> = atomics.map(|site| site.combined).collect();
+    assert_eq!(combined, [true, true, false, false, false]);
+}

@@ -103,6 +103,9 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
     let parts = touching.map(|[sectors, lines]| (lines - (sectors / 4.0).floor()).max(0.0));
     sum.gathered = parts[0] * (sum.l2_sectors_read / touching[0][0]);
     sum.scattered = (parts[1] - sum.rewritten).max(0.0);
+    // Of the parts, those in sectors that the block has written before.
+    sum.rewritten = parts[1] - sum.scattered;
+    sum.lines_a_sector = (touching[1][1] / touching[1][0]).clamp(0.25, 1.0);
     let touched = |way: usize| {
         let distinct = |bytes: u64| {
             sectors[way].iter().map(|sector| sector * 32 / bytes).collect::<HashSet<_>>().len() as f64

@@ -61,10 +61,39 @@ fn each_level_binds_where_its_work_is_most() {
     let (level, time) = bound(Counters { warps: 1.0, round_trips: 1000.0, ..Counters::default() });
     assert_eq!(level, Level::Latency);
     near(time.latency, 331e-6, 0.01);
-    // A multiprocessor starts a block in 156.8 clocks.
+    // A multiprocessor starts a block in 153.8 clocks.
     let (level, time) = bound(Counters { blocks: clocks / card.block_clocks, ..Counters::default() });
     assert_eq!(level, Level::Latency);
     near(time.seconds, 1.0 + launch, 1e-9);
+}
+
+#[test]
+fn barriers_and_additions_of_floats_take_their_clocks() {
+    let card = find("h200").unwrap();
+    let clock = card.clock_mhz * 1e6;
+    let time = |counters: Counters| LaunchTime::new(&counters, &card);
+    // 132 multiprocessors, on each of which 1000 warps arrive at 10 barriers, two clocks apart.
+    let barriers = Counters { warps: 132e3, barriers: 10.0, ..Counters::default() };
+    near(time(barriers).on_chip, 20_000.0 / clock, 1e-9);
+    // 2162688 additions to one word: 1.589 ms of integers, 3.797 of floats (`coalesce run atomics`).
+    let words = Counters { atomic_rounds: 1.0, hottest_operations: 2_162_688.0, ..Counters::default() };
+    near(time(words).l2, 1.589e-3, 0.01);
+    near(time(Counters { float_share: 1.0, ..words }).l2, 3.797e-3, 0.01);
+}
+
+#[test]
+fn gaps_cost_more_where_reads_alternate_with_writes() {
+    let card = find("h200").unwrap();
+    // 67 MB in granules that are 256 bytes apart. `coalesce run l2` reads them in 22.4 us, launch and ramp included.
+    let apart = |granules: f64| Touched { granules, lines: granules, pages: granules };
+    let time = |read: f64, written: f64| {
+        let counters =
+            Counters { dram_read: apart(read), dram_written: apart(written), ..Counters::default() };
+        LaunchTime::new(&counters, &card).dram
+    };
+    near(time(1_048_576.0, 0.0), 20.9e-6, 0.05);
+    // `stride` of 32 doubles reads and writes each: 66.7 ps for both.
+    near(time(1_048_576.0, 1_048_576.0) / 1_048_576.0, 66.7e-12, 0.12);
 }
 
 #[test]

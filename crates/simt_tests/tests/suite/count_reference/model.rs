@@ -43,11 +43,16 @@ impl Line {
 /// L2 and the memory behind it, from launch to launch.
 pub(crate) struct L2 {
     bytes: u64,
+    /// Bytes after which a line has left, by its class. Those of an H200 have two halves and four kinds of sets.
+    capacities: [u64; 4],
     granule: u64,
     page: u64,
     lines: HashMap<u64, Line>,
     now: u64,
     horizon: u64,
+    /// The first tick whose lines are still there, by class, and when it was found.
+    horizons: [u64; 4],
+    horizons_at: u64,
     /// Bytes that have come in, and how many had when pages were last closed.
     brought: [u64; 2],
     /// Pages open for reads and for writes.
@@ -56,13 +61,18 @@ pub(crate) struct L2 {
 
 impl L2 {
     pub(crate) fn new(card: &Card) -> Self {
+        let bytes = card.l2_bytes;
+        let of_halves = [0.7, 0.9, 1.1, 1.3].map(|share| (bytes as f64 * share / 1.5) as u64);
         Self {
-            bytes: card.l2_bytes,
+            bytes,
+            capacities: if card.compute_capability.major == 9 { of_halves } else { [bytes; 4] },
             granule: u64::from(card.dram_granule_bytes),
             page: u64::from(card.dram_page_bytes),
             lines: HashMap::new(),
             now: 1,
             horizon: 1,
+            horizons: [1; 4],
+            horizons_at: 1,
             brought: [0; 2],
             pages: Default::default(),
         }
@@ -75,8 +85,9 @@ impl L2 {
 
     /// Returns the line of a sector as of now.
     fn touch(&mut self, sector: u64) -> &mut Line {
+        let class = (sector * SECTOR / GROUP).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62;
         let line = self.lines.entry(sector * SECTOR / LINE).or_default();
-        if line.tick < self.horizon {
+        if line.tick < self.horizons[class as usize] {
             *line = Line::default();
         }
         line.tick = self.now;
@@ -124,11 +135,18 @@ impl L2 {
             self.now += 1;
         }
         while self.horizon < self.now
-            && (held.values().sum::<u64>() > self.bytes || !held.contains_key(&self.horizon))
+            && (held.values().sum::<u64>() > self.capacities[3] || !held.contains_key(&self.horizon))
         {
             held.remove(&self.horizon);
             self.horizon += 1;
         }
+        let since = |tick: u64| held.range(tick..).map(|(_, bytes)| bytes).sum::<u64>();
+        let stays =
+            |capacity| (self.horizon..self.now).find(|&tick| since(tick) <= capacity).unwrap_or(self.now);
+        if self.now - self.horizons_at >= 32 {
+            (self.horizons, self.horizons_at) = (self.capacities.map(stays), self.now);
+        }
+        self.horizons = self.horizons.map(|found| found.max(self.horizon));
         if self.brought[0] - self.brought[1] >= self.bytes {
             self.close_pages();
         }
