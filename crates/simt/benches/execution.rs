@@ -6,17 +6,31 @@
 //! `offset`, the tiled transpose and the tiled product, and of 3 G/s over `stride_32`, the gathers, the random rows and the
 //! histogram; two workers 1.8 times one.
 //!
-//! Measured on one core of an EPYC with AVX-512, idle, in G/s, in brackets without counters: `saxpy` 13.9 (45), `offset` 11.8
-//! (32), transpose 10.8 (30), product 16.9 (59), a geometric mean of 13; `stride_32` 1.33 (3.9), gathers 0.56 (2.6) and 1.49
-//! (20), random rows 6.9 (17), histogram 0.83 (2.1), a geometric mean of 1.4. Irregular requests have become cheaper since, which
-//! was measured on a loaded machine alone, in ms of CPU time per launch, before and after, interleaved: `stride_32` 15 and 11, the
-//! gathers 55 and 40, 19 and 12, histogram 16 and 10.5; random rows, 10 to 16, wait for the kernel's own memory. So 3 G/s are
-//! not reached. In L1 a lane takes 60 instructions, 4 ns; loads and stores of its slot leave little to vectors, and 16 lanes at a
-//! time with AVX-512 took as long. Over 128 MB each lane needs two random lines of the host's memory, its own and the state of
-//! L2, 4.4 ns each where they are fetched far ahead and 9 ns where not. Two workers: 1.94 to 1.98 times
-//! one in arithmetic, barriers and divergence, 1.87 in `stride_32`, 1.70 in `saxpy`, whose launch takes a millisecond. With
-//! checks, where 1.5 is to be reached, on a machine with other work: racecheck alone 1.38 (offset), 0.6 (random rows), 0.41
-//! (transpose), 0.37 (product), 0.2 (histogram) and 0.05 (gathers); all checks, of which initcheck is interpreted, 0.04 to 0.59.
+//! Measured on one core of an EPYC with AVX-512, idle, in G/s of the fastest of ten samples, in brackets without counters. The
+//! virtual machine was slower that day than on others, on which `saxpy` counted came to 13.9:
+//!
+//! | kernel | counted, before | counted | with all checks |
+//! | --- | --- | --- | --- |
+//! | `saxpy` | 9.3 | 8.9 (29) | |
+//! | offset by one | 7.9 | 7.7 (20) | 1.60 |
+//! | tiled transpose | 8.0 | 10.2 (14) | 1.10 |
+//! | tiled product | 12.4 | 12.9 (42) | 2.11 |
+//! | geometric mean | 9.2 | 9.8 | 1.55 |
+//! | `stride_32` | 1.15 | 1.32 (2.1) | |
+//! | gather, 128 MB | 0.38 | 0.57 (2.3) | 0.12 |
+//! | gather, 256 KB | 1.18 | 1.93 (14.6) | 0.45 |
+//! | random rows | 2.3 | 2.3 (5.0) | 0.87 |
+//! | histogram | 0.91 | 1.37 (3.6) | 0.19 |
+//! | geometric mean | 1.03 | 1.35 (4.2) | |
+//!
+//! "Before" is the program before irregular requests were looked up together, in the same minutes. Both geometric means of
+//! regular kernels are at their aim (checks: 1.5), the counted one on the faster days. The 3 G/s of irregular ones are not reached, and
+//! two of the five do not execute as fast without any counter. What bounds them: in L1 a lane takes about 55 instructions, 14 clocks;
+//! 16 lanes at a time with AVX-512 took as long. Over 128 MB each lane needs two random lines of the host's memory, its own and
+//! the state of L2, 4.4 ns each where they are fetched far ahead and 9 ns where not.
+//!
+//! Two workers: 1.98 times one in arithmetic, 2.0 in barriers, 1.97 in divergence, 1.83 in `stride_32`, 1.63 in `saxpy`, whose
+//! launch takes a millisecond. Interpreted, launches with all checks take 2.4 (offset) and 2.1 times (transpose) as long.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
