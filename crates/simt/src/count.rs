@@ -19,6 +19,7 @@ mod balance;
 mod block;
 mod by_site;
 mod distinct;
+mod halves;
 mod held;
 mod hidden;
 mod host_pages;

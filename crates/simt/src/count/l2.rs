@@ -17,10 +17,15 @@
 //! tick 4      reads A: hit (last tick 2); reads B: miss (last tick 1), fetched from device memory
 //! ```
 //!
+//! Where L2 is made of two halves, lines are of four classes with capacities of their own ([`halves`](super::halves)), and each
+//! class has a horizon, which lies behind the common one. A line that its class has lost stays in the sums until it is touched
+//! again or its tick is dropped.
+//!
 //! A dirty sector counts as one write to device memory per stay in L2, when it becomes dirty. Pages of device memory
 //! count once per *page window*, which lasts until as much has come in as the cache holds.
 
 use super::block::{GROUP_SHIFT, Group};
+use super::halves::{CLASSES, capacity, class_of};
 use super::held::Held;
 use super::prefetch;
 use super::regions::{Pages, REGION_BYTES_SHIFT, REGION_GROUPS, REGION_SHIFT, Regions, StateAt};
@@ -37,38 +42,8 @@ const TICKS: u64 = 4096;
 /// Groups that are looked up before they are touched.
 const AHEAD: usize = 64;
 
-/// Classes of lines by the capacity that they find.
-const CLASSES: usize = 4;
-
 /// Ticks after which the classes' horizons are found again.
 const HORIZON_TICKS: u32 = 32;
-
-/// Copies of a line in an L2 of two halves, on average: a multiprocessor keeps in its own half what has its home in the other,
-/// so half of the lines are there twice.
-const COPIES: f64 = 1.5;
-
-/// Returns the bytes after which a line of a class has left the cache.
-///
-/// The cache is not one list: lines meet in sets, some of which are fuller than others. Around the mean the capacities of the
-/// four classes lie evenly from 0.7 to 1.3, so that hits become fewer gradually as a footprint grows past the cache. So it is
-/// modelled where L2 is made of two halves, each beside half of the multiprocessors; on other cards all classes are alike.
-fn capacity(card: &Card, class: usize) -> u64 {
-    if !has_halves(card) {
-        return card.l2_bytes;
-    }
-    (card.l2_bytes as f64 * (0.7 + 0.2 * class as f64) / COPIES) as u64
-}
-
-/// Returns true for a card whose L2 has two halves: A100, H100, H200 and B200.
-fn has_halves(card: &Card) -> bool {
-    matches!((card.compute_capability.major, card.compute_capability.minor), (8..=10, 0))
-}
-
-/// Returns the class of a group's lines, by a hash of its number (Fibonacci hashing).
-#[inline(always)]
-fn class_of(group: u64) -> usize {
-    (group.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62) as usize
-}
 
 /// A mask with one bit for each line of a group, at its lowest sector.
 const LINES: u32 = 0x1111_1111;
