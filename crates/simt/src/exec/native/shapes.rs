@@ -21,8 +21,11 @@
 //! of its place in a row of 16 lanes and of the row: such registers have two steps ([`Shape::Grid`]).
 //!
 //! The shape belongs to the register, not to a place in the program: it is the join of what all definitions give. It
-//! holds while all lanes are together. A register that is defined where a warp may have diverged is varying if it is
-//! defined elsewhere too, or used behind the join, since lanes come there by different definitions.
+//! holds while all lanes are together, as they are in code: the interpreter executes diverged lanes, and when they have met, a
+//! warp enters code only if its live registers have their shapes. Lanes may come to a join by different definitions, so a
+//! register that is defined where a warp may have diverged and is live at the join is varying. Others keep their shapes there:
+//! in a loop that a guard of the kernel's bounds surrounds, the counter is uniform, although a warp at the edge diverges at
+//! the guard.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -363,19 +366,10 @@ impl Analysis<'_> {
         }
     }
 
-    /// Forces registers to be varying whose lanes may come by different definitions. Returns true if there are new
-    /// ones.
+    /// Forces registers to be varying that are live where diverged lanes meet and may come there by different definitions.
+    /// Returns true if there are new ones.
     fn force_where_diverged(&mut self) -> bool {
         let mut found = false;
-        let mut definitions = vec![0_u32; self.forced.len()];
-        for block in &self.graph.blocks {
-            let last = block.steps.end + u32::from(matches!(block.end, End::Interpreted));
-            for pc in block.steps.start..last {
-                for number in self.results(pc) {
-                    definitions[number] += 1;
-                }
-            }
-        }
         for (at, block) in self.graph.blocks.iter().enumerate() {
             let (is_mixed, meets) = match block.end {
                 End::Branch(branch) if branch.is_guarded => {
@@ -410,7 +404,7 @@ impl Analysis<'_> {
                 let Range { start, end } = self.graph.blocks[block].steps;
                 for pc in start..end {
                     for number in self.results(pc) {
-                        let lasts = definitions[number] > 1 || live.contains(&number);
+                        let lasts = live.contains(&number);
                         if lasts && self.shapes[number] != Some(Shape::Varying) && !self.forced[number] {
                             self.forced[number] = true;
                             found = true;
