@@ -99,7 +99,8 @@ fn equal_bytes_meet_in_one_bin() {
         let record = of(&records, kernel, Some(("input", input)));
         count(record, "total.shared_atomics.wavefronts") / count(record, "total.shared_atomics.requests")
     };
-    assert_eq!(ways("histogram_shared", "equal"), 32.0);
+    // Each lane adds 1, which the machine does at once for all lanes of one address.
+    assert_eq!(ways("histogram_shared", "equal"), 1.0);
     assert_eq!(ways("histogram_match", "equal"), 1.0);
     assert!(ways("histogram_shared", "uniform") < 8.0);
 }

@@ -24,7 +24,7 @@ use gpu_kernels::shuffle::reduction::{
 };
 use gpu_kernels::transpose::tiles::{tile, tile_dynamic, tile_padded, tile_padded_unrolled};
 use gpu_kernels::{
-    coalescing, constant, copy, fill, launch, shuffle, stencil, storage, transfer, transpose, unified,
+    coalescing, constant, copy, fill, launch, link, shuffle, stencil, storage, transfer, transpose, unified,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -287,6 +287,15 @@ const CASES: &[Case] = cases! {
     copy::copy_unrolled => |device, draw| copies_of_vectors::<copy::copy_unrolled>(device, draw);
     copy::copy_streaming => |device, draw| copies_of_vectors::<copy::copy_streaming>(device, draw);
     copy::copy_persistent => |device, draw| copies_of_vectors::<copy::copy_persistent>(device, draw);
+
+    link::ring_add => |device, draw| {
+        let n = 4 * draw.n as usize;
+        let (own, passed, mut sum) = (floats(n), floats(n), empty::<f32>(n));
+        device.run::<link::ring_add>(
+            draw.line(),
+            (vectors::<_, F32x4>(&own), vectors::<_, F32x4>(&passed), vectors_mut::<_, F32x4>(&mut sum)),
+        );
+    };
 
     launch::launch_empty => |device, draw| device.run::<launch::launch_empty>(draw.line(), ());
 
