@@ -84,14 +84,14 @@ pub(super) struct Clocks {
     host: f64,
 }
 
-/// What work occupies, and for how long.
+/// Work to schedule: the engine or link that it occupies, and its seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Work {
     pub occupies: Occupied,
     pub seconds: f64,
 }
 
-/// What work occupies while it runs.
+/// The part of a device that work occupies while it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Occupied {
     Nothing,

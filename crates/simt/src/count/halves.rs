@@ -1,4 +1,4 @@
-//! How much an L2 of two halves holds.
+//! Computes how much an L2 of two halves holds.
 //!
 //! The L2 of an A100, H100, H200 or B200 is made of two halves, each beside half of the multiprocessors. A multiprocessor reads
 //! through its own half, which keeps a copy of what has its home in the other. So data that all multiprocessors read are there

@@ -112,7 +112,7 @@ impl Run {
 #[derive(Debug, Default)]
 pub(super) struct History {
     pages: Pages<Page>,
-    /// What the reads of the pages' lists are stamped with.
+    /// Stamps of the reads in the pages' lists.
     stamps: Vec<Stamp>,
     /// Reads in the pages' lists since all were last added.
     listed: usize,
@@ -145,7 +145,7 @@ struct Read {
     log: u8,
 }
 
-/// What the words of one read have in common.
+/// The mark and the order that all words of one read share.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     /// Without lanes.
@@ -159,7 +159,7 @@ const MOST_READS: usize = 1 << 24;
 /// Stamps that are kept at most.
 const MOST_STAMPS: usize = 1 << 22;
 
-/// What lines refer to.
+/// Histories of words and further marks, which lines refer to by index.
 #[derive(Debug, Default)]
 struct Details {
     /// The words of lines that are kept word by word, [`LINE`] for each.

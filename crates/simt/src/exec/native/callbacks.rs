@@ -9,7 +9,7 @@ use super::super::step::Action;
 use super::code::site;
 use super::context::{Callbacks, Shared};
 use crate::memory::Environment;
-use crate::observe::{At, Observer, Rows, Site};
+use crate::observe::{At, Observer, Rows, Site, SteadyAccess};
 use crate::registers::Cell;
 
 impl Callbacks {
@@ -138,15 +138,10 @@ unsafe extern "C" fn rare<O: Observer>(shared: *mut Shared, cells: *mut Cell, pc
 unsafe extern "C" fn steady<O: Observer>(shared: *mut Shared, number: u32, base: u64, step: u64) {
     // SAFETY: as above; code passes numbers of its accesses.
     unsafe {
-        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        let (site, access) = runner.native.reports.get_unchecked_mut(number as usize);
-        access.base = base;
-        access.step = step;
-        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
-        runner.observer.steady_access(at, access);
-        if O::REGISTERS {
-            (*shared).undefined = runner.observer.undefined_lanes();
-        }
+        report::<O>(shared, number, |observer, at, access| {
+            (access.base, access.step) = (base, step);
+            observer.steady_access(at, access);
+        });
     }
 }
 
@@ -158,27 +153,40 @@ unsafe extern "C" fn rows<O: Observer>(
     step: u64,
     pitch: u64,
 ) {
-    // SAFETY: as above; code passes numbers of its accesses.
+    // SAFETY: as above.
     unsafe {
-        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        let (site, access) = runner.native.reports.get_unchecked_mut(number as usize);
-        access.base = base;
-        access.step = step;
-        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
-        runner.observer.rows_access(at, access, Rows { log, pitch });
-        if O::REGISTERS {
-            (*shared).undefined = runner.observer.undefined_lanes();
-        }
+        report::<O>(shared, number, |observer, at, access| {
+            (access.base, access.step) = (base, step);
+            observer.rows_access(at, access, Rows { log, pitch });
+        });
     }
 }
 
 unsafe extern "C" fn any<O: Observer>(shared: *mut Shared, number: u32) {
     // SAFETY: as above.
     unsafe {
+        report::<O>(shared, number, |observer, at, access| {
+            observer.access(at, &access.with(&(*shared).addresses));
+        });
+    }
+}
+
+/// Tells the observer of an access by its number, and notes in which lanes it reads uninitialised bytes.
+///
+/// # Safety
+/// The runner of the shared state is one with this observer, and code has an access of this number.
+#[inline(always)]
+unsafe fn report<O: Observer>(
+    shared: *mut Shared,
+    number: u32,
+    tell: impl FnOnce(&mut O, At, &mut SteadyAccess),
+) {
+    // SAFETY: the caller's promise; code waits for the callback to return.
+    unsafe {
         let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        let (site, access) = runner.native.reports.get_unchecked(number as usize);
+        let (site, access) = runner.native.reports.get_unchecked_mut(number as usize);
         let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
-        runner.observer.access(at, &access.with(&(*shared).addresses));
+        tell(&mut *runner.observer, at, access);
         if O::REGISTERS {
             (*shared).undefined = runner.observer.undefined_lanes();
         }

@@ -195,9 +195,9 @@ impl<O: Observer> Runner<'_, O> {
         }
         let Some(entry) = entry else { return Ok(After::Interpret) };
         let frame = &mut self.block.warps[index].activation(0).frame;
-        let is_defined = !O::REGISTERS || frame.are_defined(native.live_at(fragment.pc));
+        let is_defined = || !O::REGISTERS || frame.are_defined(native.live_at(fragment.pc));
         // SAFETY: the frame is one of the kernel.
-        let may_enter = trusted || is_defined && unsafe { native.agrees(cells, fragment.pc) };
+        let may_enter = trusted || is_defined() && unsafe { native.agrees(cells, fragment.pc) };
         if !may_enter {
             return Ok(After::Interpret);
         }
