@@ -34,6 +34,7 @@ mod peer_stores;
 mod prefetch;
 mod regions;
 mod request;
+mod rows;
 mod run;
 mod shape;
 mod shared;

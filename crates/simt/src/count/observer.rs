@@ -23,7 +23,7 @@ use std::ops::Range;
 /// Blocks come one after another. If a worker alternates between blocks that wait for each other, all is counted too,
 /// but L1 is emptied at each change.
 pub struct CounterObserver {
-    rules: Rules,
+    pub(super) rules: Rules,
     pub(super) run: Box<Run>,
     block: u64,
     /// State of the search for loads, then a barrier, then stores.
@@ -112,6 +112,20 @@ impl CounterObserver {
         self.irregular(at, access, steady.map(|steady| Steady::of(&steady)));
     }
 
+    /// Counts an access of the current block by all its addresses.
+    #[inline(always)]
+    pub(super) fn lanes_access(&mut self, at: At, access: &Access<'_>) {
+        if access.space == Space::Global && is_atomic(access.operation) {
+            self.run.note_atomic(at.site, access.active, |lane| access.addresses[lane as usize]);
+        }
+        match access.space {
+            Space::Global => self.global(at, access),
+            Space::Shared => self.shared(at, access),
+            Space::Local => self.local(at, access),
+            Space::Constant => self.constant(at, access),
+        }
+    }
+
     /// Counts a request to global memory by all its addresses.
     #[inline(always)]
     fn irregular(&mut self, at: At, access: &Access<'_>, steady: Option<Steady>) {
@@ -136,7 +150,7 @@ impl CounterObserver {
     }
 
     #[inline(always)]
-    fn note_phase(&mut self, operation: Operation) {
+    pub(super) fn note_phase(&mut self, operation: Operation) {
         if operation == Operation::Load {
             self.phase.loaded = true;
         } else {
@@ -175,7 +189,7 @@ impl CounterObserver {
 
     /// Counts an access of at least one lane at evenly spaced addresses.
     #[inline(always)]
-    fn steady(&mut self, at: At, access: &SteadyAccess) {
+    pub(super) fn steady(&mut self, at: At, access: &SteadyAccess) {
         #[cfg(target_arch = "x86_64")]
         if self.rules.level == Level::Avx2 {
             // SAFETY: this level is set only where the computer supports it.
@@ -301,28 +315,6 @@ impl CounterObserver {
         }
     }
 
-    /// Counts an access in rows to shared or constant memory.
-    fn rows(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
-        if !self.run.memos.at(at.site.0).is_in_rows(access, rows) {
-            let addresses = rows.addresses(access.base, access.step);
-            let lanes = access.with(&addresses);
-            let new = if access.space == Space::Shared {
-                let wavefronts = self.shared_wavefronts(at, &lanes);
-                Memo::in_rows(access, rows, self.run.shared.period() - 1, Price::Wavefronts(wavefronts))
-            } else {
-                let issues = constant_replays(self.rules.capability, &addresses, access.active);
-                Memo::in_rows(access, rows, 0, Price::Issues(issues))
-            };
-            self.put_memo(at, new);
-        }
-        let memo = self.run.memos.at(at.site.0);
-        memo.tally.repeats += 1;
-        if memo.must_look(at) {
-            let addresses = rows.addresses(access.base, access.step);
-            self.note_worst(at, &access.with(&addresses));
-        }
-    }
-
     /// Replaces a site's memo. Returns false if there is none for this access.
     #[inline(never)]
     fn replace_memo(&mut self, at: At, access: &SteadyAccess) -> bool {
@@ -351,7 +343,7 @@ impl CounterObserver {
     }
 
     /// Adds the repetitions of a site's memo to the counters, and puts another in its place.
-    fn put_memo(&mut self, at: At, new: Memo) {
+    pub(super) fn put_memo(&mut self, at: At, new: Memo) {
         let local_to_l2 = self.rules.local_to_l2();
         let run = &mut *self.run;
         let memo = run.memos.at(at.site.0);
@@ -382,7 +374,7 @@ impl CounterObserver {
 
     /// Notes a repetition of a site's memo if it is the worst request.
     #[inline(always)]
-    fn note_worst(&mut self, at: At, access: &Access<'_>) {
+    pub(super) fn note_worst(&mut self, at: At, access: &Access<'_>) {
         let run = &mut *self.run;
         let memo = run.memos.at(at.site.0);
         let cost = memo.price.cost();
@@ -392,7 +384,7 @@ impl CounterObserver {
 
     /// Returns true if an access goes through L1.
     #[inline(always)]
-    fn is_cached(&self, operation: Operation, past_l1: bool, read_only: bool) -> bool {
+    pub(super) fn is_cached(&self, operation: Operation, past_l1: bool, read_only: bool) -> bool {
         let l1 = &self.rules.l1;
         operation == Operation::Load && !past_l1 && (l1.loads || (read_only && l1.read_only))
     }
@@ -548,7 +540,7 @@ impl CounterObserver {
         self.run.worst.note(at, access, Cost::Sectors(traffic.sectors));
     }
 
-    fn shared_wavefronts(&mut self, at: At, access: &Access<'_>) -> Wavefronts {
+    pub(super) fn shared_wavefronts(&mut self, at: At, access: &Access<'_>) -> Wavefronts {
         let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
         let request =
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
@@ -593,7 +585,7 @@ impl CounterObserver {
 }
 
 #[inline(always)]
-fn is_atomic(operation: Operation) -> bool {
+pub(super) fn is_atomic(operation: Operation) -> bool {
     matches!(operation, Operation::Atomic | Operation::Reduction)
 }
 
@@ -660,15 +652,7 @@ impl Observer for CounterObserver {
         if at.block != self.block {
             self.change_to(at.block);
         }
-        if access.space == Space::Global && is_atomic(access.operation) {
-            self.run.note_atomic(at.site, access.active, |lane| access.addresses[lane as usize]);
-        }
-        match access.space {
-            Space::Global => self.global(at, access),
-            Space::Shared => self.shared(at, access),
-            Space::Local => self.local(at, access),
-            Space::Constant => self.constant(at, access),
-        }
+        self.lanes_access(at, access);
     }
 
     #[inline(always)]
@@ -688,9 +672,6 @@ impl Observer for CounterObserver {
     fn rows_access(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
         if access.active == 0 {
             return;
-        }
-        if !matches!(access.space, Space::Shared | Space::Constant) {
-            return self.access(at, &access.with(&rows.addresses(access.base, access.step)));
         }
         if at.block != self.block {
             self.change_to(at.block);

@@ -66,6 +66,11 @@ impl Price {
         }
     }
 
+    /// Returns the sectors of an access to memory.
+    pub(super) fn sectors(&self) -> u32 {
+        if let Self::Memory { traffic, .. } = self { traffic.sectors } else { 0 }
+    }
+
     /// Returns [`Traffic::straddles`] of an access to memory.
     pub(super) fn straddles(&self) -> bool {
         matches!(self, Self::Memory { traffic, .. } if traffic.straddles())
@@ -205,6 +210,17 @@ impl Memo {
         memo.tally.pitch = rows.pitch;
         memo.lanes = lanes_in_rows(access, rows);
         memo
+    }
+
+    /// Says whether its loads go through L1.
+    pub(super) fn through_l1(self, cached: bool) -> Self {
+        Self { cached, ..self }
+    }
+
+    /// Returns true if it is a load through L1.
+    #[inline(always)]
+    pub(super) fn is_cached(&self) -> bool {
+        self.cached
     }
 
     /// Returns true if an access in rows is a repetition.

@@ -1,11 +1,11 @@
-//! Accesses reported by base and step count as the same accesses reported by their addresses, and sums of issues and
+//! Accesses reported by base and step, in rows or not, count as the same accesses reported by their addresses, and sums of issues and
 //! branches as each of them.
 
 use crate::count_drive::shape;
 use proptest::prelude::*;
 use simt::cards::find;
 use simt::count::{CounterObservation, Finished, L2State, LaunchShape, Placement, Range};
-use simt::internals::observe::SteadyAccess;
+use simt::internals::observe::{Rows, SteadyAccess};
 use simt::observe::{At, Observation, Observer, Operation, Site, Space};
 
 const ARRAYS: u64 = 0x7_0000_0000;
@@ -50,6 +50,19 @@ fn steps() -> impl Strategy<Value = u64> {
         1 => (1_u64 << 41)..(1_u64 << 42),
     ];
     (up, prop::bool::weighted(0.3)).prop_map(|(step, down)| if down { step.wrapping_neg() } else { step })
+}
+
+/// Log2 of the lanes in a row, and the pitch of rows in units of the access's bytes, up or down.
+fn rows() -> impl Strategy<Value = (u32, u64)> {
+    let pitches = prop_oneof![
+        3 => Just(0_u64),
+        2 => 0..70_u64,
+        3 => (4..12_u32).prop_map(|shift| 1 << shift),
+        2 => 100..5000_u64,
+        1 => 1..(1_u64 << 30),
+    ];
+    (1..5_u32, pitches, prop::bool::weighted(0.2))
+        .prop_map(|(log, pitch, down)| (log, if down { pitch.wrapping_neg() } else { pitch }))
 }
 
 prop_compose! {
@@ -139,6 +152,41 @@ proptest! {
         let expected = launches(key, &ranges, &patterns, blocks, |observer, at, access| {
             let addresses = access.addresses();
             observer.access(at, &access.with(&addresses));
+        });
+        for (found, expected) in found.iter().zip(&expected) {
+            prop_assert_eq!(&found.counters, &expected.counters);
+            prop_assert_eq!(&found.managed, &expected.managed);
+        }
+    }
+
+    #[test]
+    fn accesses_in_rows_count_as_their_addresses(
+        key in prop::sample::select(vec!["h200", "h200", "h200", "v100", "m2090", "c1060"]),
+        patterns in prop::collection::vec((patterns(), rows()), 1..12),
+        blocks in 1..12_u64,
+        placement in prop::sample::select(vec![None, None, None, Some(Placement::Managed)]),
+    ) {
+        let ranges: Vec<Range> =
+            placement.into_iter().map(|placement| Range { addresses: ARRAYS..ARRAYS + (1 << 17), placement }).collect();
+        let (patterns, rows): (Vec<_>, Vec<_>) = patterns.into_iter().unzip();
+        let count = |report: &dyn Fn(&mut simt::internals::count::CounterObserver, At, &SteadyAccess, Rows)| {
+            let mut calls = (0..).map(|call| rows[call % rows.len()]);
+            launches(key, &ranges, &patterns, blocks, |observer, at, access| {
+                let (log, pitch) = calls.next().expect("endless");
+                let rows = Rows { log, pitch: pitch.wrapping_mul(u64::from(access.bytes)) };
+                if matches!(access.space, Space::Global | Space::Constant) {
+                    report(observer, at, access, rows);
+                } else {
+                    // Local and shared memory have no addresses below 0.
+                    let low = |number: u64| number & 0xFFFF;
+                    let access = SteadyAccess { base: low(access.base), step: low(access.step), ..*access };
+                    report(observer, at, &access, Rows { pitch: low(rows.pitch), ..rows });
+                }
+            })
+        };
+        let found = count(&|observer, at, access, rows| observer.rows_access(at, access, rows));
+        let expected = count(&|observer, at, access, rows| {
+            observer.access(at, &access.with(&rows.addresses(access.base, access.step)));
         });
         for (found, expected) in found.iter().zip(&expected) {
             prop_assert_eq!(&found.counters, &expected.counters);

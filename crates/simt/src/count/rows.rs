@@ -1,0 +1,167 @@
+//! Counts requests in rows: those of blocks that are fewer than 32 threads wide.
+//!
+//! In a block of 16 x 16 threads, a warp has two rows of 16 lanes. Where it loads `a[y][k]`, with `y` its row, each row has one
+//! address; where it loads `b[k][x]`, both rows have the same 16 addresses; and where it stores `c[y][x]`, there are 64
+//! bytes for each row, a matrix's pitch apart. Traffic and turns of such a request depend on the step, the pitch and the
+//! phase of its base alone, as those of a [steady](super::steady) one do, so that the site's memo has them. What is in
+//! L1 is looked up for each row by its first and last address.
+
+use super::block::{CachedLoads, GROUP_SHIFT, Uncached};
+use super::distinct::Pieces;
+use super::observer::{CounterObserver, is_atomic};
+use super::request::{AnyLanes, Groups, Sink, Steady};
+use super::run::Run;
+use super::shape::Generation;
+use super::steady::{Memo, Price};
+use crate::coalescing::{Addresses, LANES, LINE_BYTES, constant_replays};
+use crate::decode::Level;
+use crate::observe::{At, Operation, Rows, Space, SteadyAccess};
+
+/// Bytes between lanes of a row from which they are looked up one by one.
+const LARGEST_STEP: u64 = 1 << 30;
+
+/// The addresses of a warp in rows, with ascending ones in each row.
+struct InRows {
+    base: u64,
+    step: u64,
+    rows: Rows,
+}
+
+impl InRows {
+    /// Passes each group and its touched sectors to the sink, in the order of the lanes. Adjacent ones of the same group
+    /// come together.
+    #[inline(always)]
+    fn each(&self, sink: &mut impl Sink) {
+        let lanes = 1 << self.rows.log;
+        let mut joined = Joined { sink, group: self.base >> GROUP_SHIFT, sectors: 0 };
+        let mut low = self.base;
+        for _ in 0..LANES as u32 >> self.rows.log {
+            let high = low.wrapping_add(u64::from(lanes - 1) * self.step);
+            Steady { low, high, step: self.step, lanes }.each(&mut joined);
+            low = low.wrapping_add(self.rows.pitch);
+        }
+        joined.sink.take(joined.group, joined.sectors);
+    }
+}
+
+/// Joins adjacent sectors of the same group.
+struct Joined<'a, S> {
+    sink: &'a mut S,
+    group: u64,
+    sectors: u32,
+}
+
+impl<S: Sink> Sink for Joined<'_, S> {
+    #[inline(always)]
+    fn take(&mut self, group: u64, sectors: u32) {
+        if group == self.group {
+            self.sectors |= sectors;
+        } else {
+            self.sink.take(self.group, self.sectors);
+            (self.group, self.sectors) = (group, sectors);
+        }
+    }
+}
+
+impl CounterObserver {
+    /// Counts an access in rows that has at least one active lane.
+    #[inline(always)]
+    pub(super) fn rows(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
+        let is_global = access.space == Space::Global;
+        if access.space == Space::Local || is_global && !self.are_rows_alike(access) {
+            return self.lanes_access(at, &access.with(&rows.addresses(access.base, access.step)));
+        }
+        if is_global && rows.pitch == access.step << rows.log {
+            return self.steady(at, access);
+        }
+        if !self.run.memos.at(at.site.0).is_in_rows(access, rows) {
+            let new = self.memo_of_rows(at, access, rows);
+            self.put_memo(at, new);
+        }
+        if is_global {
+            self.look_up_rows(at, &InRows { base: access.base, step: access.step, rows }, access);
+        }
+        let memo = self.run.memos.at(at.site.0);
+        memo.tally.repeats += 1;
+        if memo.must_look(at) {
+            let addresses = rows.addresses(access.base, access.step);
+            self.note_worst(at, &access.with(&addresses));
+        }
+    }
+
+    /// Returns true if requests to global memory in such rows cost the same at all bases of a phase.
+    #[inline(always)]
+    fn are_rows_alike(&self, access: &SteadyAccess) -> bool {
+        self.rules.generation == Generation::Sectors
+            && access.active == u32::MAX
+            && access.step < LARGEST_STEP
+            && !is_atomic(access.operation)
+            && !self.rules.elsewhere.any()
+    }
+
+    #[inline(never)]
+    fn memo_of_rows(&mut self, at: At, access: &SteadyAccess, rows: Rows) -> Memo {
+        let addresses = rows.addresses(access.base, access.step);
+        match access.space {
+            Space::Shared => {
+                let wavefronts = self.shared_wavefronts(at, &access.with(&addresses));
+                Memo::in_rows(access, rows, self.run.shared.period() - 1, Price::Wavefronts(wavefronts))
+            }
+            Space::Constant => {
+                let issues = constant_replays(self.rules.capability, &addresses, access.active);
+                Memo::in_rows(access, rows, 0, Price::Issues(issues))
+            }
+            Space::Global | Space::Local => {
+                let price = self.price_of_lanes(&addresses, access.bytes);
+                let memo = Memo::in_rows(access, rows, LINE_BYTES - 1, price);
+                memo.through_l1(self.is_cached(access.operation, access.past_l1, access.read_only))
+            }
+        }
+    }
+
+    /// Returns the price of a request of all lanes to global memory, from 5.0 on.
+    fn price_of_lanes(&self, addresses: &Addresses, bytes: u32) -> Price {
+        let lanes = AnyLanes { addresses, pieces: Pieces::of(addresses, u32::MAX, self.rules.level) };
+        let traffic = lanes.traffic(LANES as u32 * bytes);
+        Price::Memory { traffic, turns: lanes.turns(&traffic) }
+    }
+
+    /// Looks up which sectors of a site's memo are in L1, or which the block has written.
+    #[inline(always)]
+    fn look_up_rows(&mut self, at: At, lanes: &InRows, access: &SteadyAccess) {
+        #[cfg(target_arch = "x86_64")]
+        if self.rules.level == Level::Avx2 {
+            // SAFETY: this level is set only where the computer supports it.
+            unsafe { self.look_up_rows_avx2(at, lanes, access) };
+            return;
+        }
+        self.look_up_rows_at(at, lanes, access);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn look_up_rows_avx2(&mut self, at: At, lanes: &InRows, access: &SteadyAccess) {
+        self.look_up_rows_at(at, lanes, access);
+    }
+
+    #[inline(always)]
+    fn look_up_rows_at(&mut self, at: At, lanes: &InRows, access: &SteadyAccess) {
+        self.note_phase(access.operation);
+        let Run { memos, memory, groups: list, .. } = &mut *self.run;
+        let memo = memos.at(at.site.0);
+        if memo.is_cached() {
+            let mut loads = CachedLoads::new(memory, list, at.warp, false);
+            lanes.each(&mut loads);
+            let missed = loads.end();
+            memo.l2_sectors += u64::from(missed);
+            memo.in_l1 += u64::from(missed == 0);
+        } else {
+            let (reads, writes) = (access.operation == Operation::Load, access.operation == Operation::Store);
+            let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };
+            lanes.each(&mut uncached);
+            // Sectors that one request writes twice are written once.
+            let twice = uncached.taken - memo.price.sectors();
+            memo.rewritten += u64::from(if writes { uncached.rewritten - twice } else { 0 });
+        }
+    }
+}
