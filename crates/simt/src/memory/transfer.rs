@@ -1,9 +1,34 @@
 //! The host's access to device memory: reads, writes, fills and copies of ranges.
+//!
+//! Long ones are divided among threads: most of their time is the host's, which clears each page of the device's memory when it
+//! is touched first.
 
 use super::allocation::rights;
 use super::device::Memory;
 use super::error::RangeError;
 use super::racing;
+use std::num::NonZero;
+use std::ops::Range;
+use std::thread::{available_parallelism, scope};
+
+/// Fewest bytes for which another thread is worth its start, which takes as long as copying a tenth of them.
+const SHARE: u64 = 2 << 20;
+
+/// Transfers all of `0..bytes` in ranges that begin at multiples of `unit`, on several threads if they are many.
+fn share(bytes: u64, unit: u64, transfer: impl Fn(Range<u64>) + Sync) {
+    let threads = available_parallelism().map_or(1, NonZero::get) as u64;
+    let threads = threads.min(bytes / SHARE).max(1);
+    let size = bytes.div_ceil(threads).next_multiple_of(unit).max(1);
+    scope(|scope| {
+        let mut start = 0;
+        while bytes - start > size {
+            let range = start..start + size;
+            scope.spawn(|| transfer(range));
+            start += size;
+        }
+        transfer(start..bytes);
+    });
+}
 
 impl Memory {
     /// Returns the rights of the allocation that contains a whole range.
@@ -29,8 +54,11 @@ impl Memory {
     /// Fails if the range is not within one allocation.
     pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), RangeError> {
         self.range(address, into.len() as u64)?;
-        // SAFETY: the range is within an allocation, and the slice is another one's.
-        unsafe { racing::copy(address, into.as_mut_ptr().expose_provenance() as u64, into.len() as u64) };
+        let to = into.as_mut_ptr().expose_provenance() as u64;
+        share(into.len() as u64, 1, |Range { start, end }| {
+            // SAFETY: the range is within an allocation, and the slice is another one's.
+            unsafe { racing::copy(address + start, to + start, end - start) };
+        });
         Ok(())
     }
 
@@ -40,8 +68,11 @@ impl Memory {
     /// Fails if the range is not within one allocation.
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), RangeError> {
         let may = self.range(address, from.len() as u64)?;
-        // SAFETY: as in `read`.
-        unsafe { racing::copy(from.as_ptr().expose_provenance() as u64, address, from.len() as u64) };
+        let source = from.as_ptr().expose_provenance() as u64;
+        share(from.len() as u64, 1, |Range { start, end }| {
+            // SAFETY: as in `read`.
+            unsafe { racing::copy(source + start, address + start, end - start) };
+        });
         self.written(address, from.len() as u64, may);
         Ok(())
     }
@@ -60,13 +91,12 @@ impl Memory {
         let whole =
             pattern.repeat((4096 / pattern.len()).max(1).min(usize::try_from(count).unwrap_or(usize::MAX)));
         let source = whole.as_ptr().expose_provenance() as u64;
-        let mut done = 0;
-        while done < bytes {
-            let now = (whole.len() as u64).min(bytes - done);
-            // SAFETY: within the allocation, and `whole` is the host's own.
-            unsafe { racing::copy(source, address + done, now) };
-            done += now;
-        }
+        share(bytes, whole.len() as u64, |Range { start, end }| {
+            for done in (start..end).step_by(whole.len()) {
+                // SAFETY: within the allocation, and `whole` is the host's own.
+                unsafe { racing::copy(source, address + done, (whole.len() as u64).min(end - done)) };
+            }
+        });
         self.written(address, bytes, may);
         Ok(())
     }
@@ -89,8 +119,11 @@ impl Memory {
                 unsafe { racing::copy(from + left, to + left, now) };
             }
         } else {
-            // SAFETY: both within their allocations.
-            unsafe { racing::copy(from, to, bytes) };
+            let apart = if from >= to && from - to < bytes { bytes } else { 1 };
+            share(bytes, apart, |Range { start, end }| {
+                // SAFETY: both within their allocations; ranges that overlap are copied in one piece.
+                unsafe { racing::copy(from + start, to + start, end - start) };
+            });
         }
         self.written(to, bytes, may);
         Ok(())

@@ -147,6 +147,43 @@ fn ranges_are_within_one_allocation() {
 }
 
 /// Host memory keeps its own address, both ways.
+/// Lengths that are divided among threads, and not at multiples of anything.
+#[test]
+fn long_transfers_move_every_byte_once() {
+    const BYTES: u64 = (9 << 20) + 13;
+    let memory = device();
+    let [first, second] = [(); 2].map(|()| memory.allocate(2 * BYTES, Kind::Device).expect("memory"));
+    let mut number = 1_u32;
+    let mut written: Vec<u8> = std::iter::repeat_with(|| {
+        number = number.wrapping_mul(0x0019_660D).wrapping_add(0x3C6E_F35F);
+        (number >> 24) as u8
+    })
+    .take(BYTES as usize)
+    .collect();
+    let read = |address| {
+        let mut bytes = vec![0; BYTES as usize];
+        memory.read(address, &mut bytes).expect("in range");
+        bytes
+    };
+
+    memory.write(first + 5, &written).expect("in range");
+    assert!(read(first + 5) == written);
+    memory.copy(first + 5, second + 1, BYTES).expect("in range");
+    assert!(read(second + 1) == written);
+    // Both ways over each other, by less than a thread's share.
+    memory.copy(second + 1, second + 4097, BYTES).expect("in range");
+    assert!(read(second + 4097) == written);
+    memory.copy(second + 4097, second + 3, BYTES).expect("in range");
+    assert!(read(second + 3) == written);
+
+    let pattern = [1, 2, 3];
+    memory.fill(first + 5, &pattern, BYTES / 3 - 1).expect("in range");
+    let filled = (BYTES / 3 - 1) as usize * 3;
+    written[..filled].chunks_mut(3).for_each(|three| three.copy_from_slice(&pattern));
+    assert!(read(first + 5) == written);
+    assert_eq!(read(first)[..5], [0; 5]);
+}
+
 #[test]
 fn host_memory_is_adopted_and_released() {
     let memory = device();
