@@ -39,8 +39,11 @@ const GUARD: u8 = 0xA5;
 /// The contents of an output before its kernel runs.
 const POISON: u8 = 0xFF;
 
-/// Bytes read back at a time.
+/// Bytes read back from a card at a time.
 const STAGING_BYTES: usize = 32 << 20;
+
+/// Bytes read back from a simulated card at a time: what stays in the processor's cache until it has been compared.
+const SIMULATED_STAGING_BYTES: usize = 2 << 20;
 
 /// Bytes that the host writes before it copies them: what stays in the processor's cache until then.
 const PIECE_BYTES: usize = 4 << 20;
@@ -224,13 +227,17 @@ impl<'m> Memory<'m> {
             );
         }
         let slots = slots.iter().map(|&bytes| slot(bytes)).collect::<Result<_>>()?;
+        let bytes = match backend {
+            Backend::Measured => STAGING_BYTES,
+            Backend::Modelled => SIMULATED_STAGING_BYTES,
+        };
         let staging = || {
             // SAFETY: nothing reads the buffer before the next statement has written all of it.
-            let buffer = unsafe { LockedBuffer::<u64>::uninitialized(STAGING_BYTES / 8) };
+            let buffer = unsafe { LockedBuffer::<u64>::uninitialized(bytes / 8) };
             let mut buffer = buffer.context("cannot allocate pinned host memory")?;
             // SAFETY: it has as many elements, and zeros are numbers. `LockedBuffer::new` writes them one by one, which takes most
             // of a small run's time in a program that is not optimised.
-            unsafe { buffer.as_mut_ptr().write_bytes(0, STAGING_BYTES / 8) };
+            unsafe { buffer.as_mut_ptr().write_bytes(0, bytes / 8) };
             Ok::<_, anyhow::Error>(buffer)
         };
         let arrived = || Event::new(EventFlags::DISABLE_TIMING).context("cannot create an event");
@@ -397,8 +404,9 @@ impl<'m> Memory<'m> {
         each: &mut dyn FnMut(u64, &[u8]),
     ) -> Result<()> {
         let Range { start, end } = range;
-        let pieces: Vec<u64> = (start..end).step_by(STAGING_BYTES).collect();
-        let size = |piece: u64| (end - piece).min(STAGING_BYTES as u64) as usize;
+        let staging_bytes = 8 * self.staging[0].len();
+        let pieces: Vec<u64> = (start..end).step_by(staging_bytes).collect();
+        let size = |piece: u64| (end - piece).min(staging_bytes as u64) as usize;
         for queued in 0..=pieces.len() {
             if let Some(&piece) = pieces.get(queued) {
                 let source = DevicePointer::<u8>::from_raw(address.as_raw() + piece);
