@@ -1,4 +1,12 @@
-//! Findings: what a check reports.
+//! Findings: what a check reports, as data.
+//!
+//! A [`Finding`] says what is wrong ([`FindingKind`]), where ([`Place`]), in which thread first and how often. Its text is made elsewhere, in
+//! compute-sanitizer's words; programs read the same data as JSON, so a field's name here is part of that format.
+//!
+//! Two relations between findings decide what is printed. One *repeats* another if both are of the same instruction and differ
+//! in threads and addresses alone: they are printed once, with a count. One *is like* another if a change of one line of the source
+//! would mend both: they are printed as one group. For example, a loop that the compiler has unrolled four times reads out
+//! of bounds at four instructions: four findings, none of which repeats another, in one group.
 
 use std::time::Duration;
 

@@ -1,4 +1,12 @@
-//! Executes a launch under checks.
+//! Executes a launch under checks, and turns what observers noted into findings.
+//!
+//! [`launch`] chooses the observer by the checks, so that each set of them pays only for what it listens to, and observes for
+//! the counters at the same time. With racecheck or initcheck blocks execute one after another: findings are then the
+//! same on any number of workers, and the access history passes from block to block.
+//!
+//! For example, 256 blocks read the same uninitialised element. The observer has one event for that instruction, with the
+//! first block, warp and lane that met it and a count of 256; here it gets the name of the kernel, the line of the source, and
+//! the coordinates of its thread.
 
 use std::mem;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,24 @@
 //! Observes the blocks of a launch for the checks.
+//!
+//! An observer serves a run of blocks and keeps per block what the checks need: vector clocks and the access history of shared memory
+//! for racecheck ([`race`](super::race)), and which bytes of shared memory are written for initcheck. What it finds is an
+//! [`Event`]: what happened, where and to which lane, each once per instruction, with a count. Events are plain data and turn into
+//! [`Finding`](super::Finding)s with positions and texts once the launch has ended
+//! ([`observation`](super::observation)).
+//!
+//! | check | listens to |
+//! | --- | --- |
+//! | memcheck | nothing: a fault ends the launch, which returns it |
+//! | racecheck | accesses, barriers, votes and shuffles of warps, fences, atomics |
+//! | initcheck | accesses, and registers that are read before they are written |
+//! | synccheck | misuse of barriers, which the executor notices itself |
+//!
+//! For example, thread 40 of a block reads `tile[41]` without a barrier after thread 41 has stored it. The store put its
+//! clock into the history of that word; the load finds it there, not ordered before its own clock, and the two
+//! accesses become a read-after-write hazard of both sites. 31 more lanes of the warp count on the same hazard.
+//!
+//! The two parameters of the type let the compiler leave out what a set of checks does not listen to: with synccheck alone, no
+//! access reaches this file.
 
 use std::collections::HashMap;
 use std::mem;

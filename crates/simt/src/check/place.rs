@@ -1,4 +1,12 @@
 //! Source positions of instructions, as their author looks for them.
+//!
+//! PTX compiled with line information names, for each instruction, a line and the chain of calls that were inlined there. The
+//! innermost line is often in a library, which is not where the mistake is. So the line to show first is the first
+//! one of the chain that is the author's own; where the compiler has lost the chain, nearby instructions of the same inlined
+//! code lead to it.
+//!
+//! For example, `values[i]` out of bounds panics in `core::slice::index`. The chain is `core/src/slice/index.rs:18`, inlined
+//! into `src/lib.rs:42`: shown is `src/lib.rs:42`, and the library's line follows as the place to which it leads.
 
 use std::collections::BTreeMap;
 use std::fmt;
