@@ -1,12 +1,16 @@
 //! The memory that a block has touched: its hits in L1 and its requests to L2.
+//!
+//! It is a hash table of [groups](super::group) with linear probing, which never holds more than half of its slots. Adjacent blocks often
+//! touch the same groups, so what they read and wrote stays in the table until it is drained into the list of what goes
+//! on to L2; what a block has in L1 is forgotten when the next one begins, by the number of the block or by the
+//! origin of the clocks, without touching the slots.
+//!
+//! For example, block 0 reads the sectors 0 to 3 of group 7 and block 1 the sectors 4 to 7: the table holds one slot with eight
+//! sectors read, and L2 gets them as one group. Block 1 finds none of block 0's sectors in its L1.
 
-use super::hidden::hidden;
-use super::request::{self, AnyLanes, Groups, Sink, Takes, whole_lines};
+use super::group::{EMPTY, FREE, Group, Slot};
+use super::takes::Takes;
 use crate::coalescing::LANES;
-use std::hint::select_unpredictable;
-
-/// Log2 of the bytes of a group, the unit of the table: 32 sectors, one bit each in a mask.
-pub(super) const GROUP_SHIFT: u32 = 10;
 
 /// Groups of one block, at first, before those that L1 has lost are forgotten.
 const MOST_GROUPS: usize = 1 << 13;
@@ -25,114 +29,8 @@ const FIRST_ORIGIN: u32 = 1;
 /// The origin at which clocks start from the first one again.
 const LAST_ORIGIN: u32 = 1 << 24;
 
-const FREE: u64 = u64::MAX;
-
 /// 2^32 over the golden ratio. Multiples of it spread adjacent groups evenly.
 const GOLDEN: u32 = 0x9E37_79B1;
-
-/// A group of sectors that a block has accessed, or several blocks of one part. Sectors that were written before they
-/// were read do not count as read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Group {
-    /// Address over 1024.
-    pub(super) index: u64,
-    /// Sectors read, a bit each.
-    pub(super) read: u32,
-    /// Sectors written, a bit each.
-    pub(super) written: u32,
-}
-
-/// A group in the table.
-#[derive(Clone, Copy)]
-#[repr(C, align(32))]
-struct Slot {
-    /// Sectors in L1, as of `time`.
-    cached: u32,
-    /// When a block last loaded the group through L1; before [`BlockMemory::origin`] if that was an earlier block.
-    time: u32,
-    /// Sectors read and written since the table was drained.
-    read: u32,
-    written: u32,
-    /// Sectors that a block has written.
-    own: u32,
-    /// The block that last accessed the group past L1, by its number in the table's life.
-    block: u32,
-    index: u64,
-}
-
-const EMPTY: Slot = Slot { index: FREE, read: 0, written: 0, block: 0, own: 0, cached: 0, time: 0 };
-
-impl Slot {
-    /// Forgets what an earlier block loaded. Without branches: whether a block comes to a group for the first time cannot be
-    /// predicted.
-    #[inline(always)]
-    fn begin_loads(&mut self, origin: u32) {
-        self.cached = select_unpredictable(self.time < origin, 0, self.cached);
-        self.time = select_unpredictable(self.time < origin, origin, self.time);
-    }
-
-    /// Forgets what an earlier block wrote.
-    #[inline(always)]
-    fn begin_accesses(&mut self, block: u32) {
-        self.own = select_unpredictable(self.block == block, self.own, 0);
-        self.block = block;
-    }
-
-    /// Loads sectors through L1 and returns how many miss. What an earlier block loaded has been forgotten.
-    ///
-    /// On a card the warps of a block run side by side, but here one may run far ahead of the next. So each warp has a
-    /// clock of its own, which advances by the sectors that it misses, and to the time of the sectors that it hits. A
-    /// warp that follows another one thus hits what that one loaded when it was at the same point.
-    #[inline(always)]
-    fn load(&mut self, clock: &mut u32, sectors: u32, share: u32) -> u32 {
-        // A branch, so that what follows need not wait for the clock.
-        if clock.abs_diff(self.time) >= share {
-            evict(self);
-        }
-        let missed = sectors & !self.cached;
-        let since = if missed == sectors { 0 } else { self.time };
-        let now = since.max(*clock);
-        self.cached |= sectors;
-        self.read |= missed & !self.written;
-        let count = missed.count_ones();
-        let now = now.saturating_add(count);
-        self.time = now;
-        *clock = now;
-        count
-    }
-
-    /// Does as [`Slot::begin_loads`] and [`Slot::load`] do, but branches only upon evictions and upon hits of what a faster
-    /// warp has loaded. This is for scattered requests, of which nothing else can be predicted.
-    #[inline(always)]
-    fn load_scattered(&mut self, clock: &mut u32, sectors: u32, origin: u32, share: u32) -> u32 {
-        let is_stale = self.time < origin;
-        if clock.abs_diff(select_unpredictable(is_stale, *clock, self.time)) >= share {
-            evict(self);
-        }
-        let cached = select_unpredictable(is_stale, 0, self.cached);
-        let missed = sectors & !cached;
-        let since = hidden(u64::from(select_unpredictable(missed == sectors, 0, self.time))) as u32;
-        let count = missed.count_ones();
-        let now = since.max(*clock).saturating_add(count);
-        self.cached = cached | sectors;
-        self.read |= missed & !self.written;
-        self.time = now;
-        *clock = now;
-        count
-    }
-
-    /// Accesses sectors past L1 and returns how many of them the block has written before. Those are not read from
-    /// memory. What an earlier block wrote has been forgotten.
-    #[inline(always)]
-    fn access(&mut self, sectors: u32, reads: bool, writes: bool) -> u32 {
-        let rewritten = (self.own & sectors).count_ones();
-        self.read |= if reads { sectors & !self.written } else { 0 };
-        let written = if writes { sectors } else { 0 };
-        self.written |= written;
-        self.own |= written;
-        rewritten
-    }
-}
 
 /// A hash table of groups. What blocks have read and written stays in it until it is drained, since adjacent blocks often
 /// touch the same groups; what a block has in L1 is forgotten when the next one begins.
@@ -326,7 +224,7 @@ impl BlockMemory {
     /// Makes room for the groups of a request, so that the table does not grow meanwhile. Returns false if some might have to
     /// be [forgotten](Self::forget).
     #[inline(always)]
-    fn reserve(&mut self) -> bool {
+    pub(super) fn reserve(&mut self) -> bool {
         if (self.occupied.len() + LANES) * 2 > self.slots.len() {
             self.grow();
         }
@@ -357,7 +255,7 @@ impl BlockMemory {
 
     /// Loads from the groups of a request through L1, in their order, and returns how many sectors miss.
     #[inline(always)]
-    fn load_all(&mut self, clock: &mut u32, takes: &Takes) -> u32 {
+    pub(super) fn load_all(&mut self, clock: &mut u32, takes: &Takes) -> u32 {
         let places = self.places(takes);
         let (origin, share) = (self.origin, self.share);
         let slots = self.slots.as_mut_slice();
@@ -376,7 +274,7 @@ impl BlockMemory {
 
     /// Accesses the groups of a request past L1, in their order. Returns how many sectors the block has written before.
     #[inline(always)]
-    fn access_all(&mut self, takes: &Takes, reads: bool, writes: bool) -> u32 {
+    pub(super) fn access_all(&mut self, takes: &Takes, reads: bool, writes: bool) -> u32 {
         let places = self.places(takes);
         let block = self.block;
         let slots = self.slots.as_mut_slice();
@@ -394,7 +292,13 @@ impl BlockMemory {
 
     /// Loads sectors through L1 and returns how many miss: see [`Slot::load`].
     #[inline(always)]
-    fn load_cached(&mut self, clock: &mut u32, index: u64, sectors: u32, list: &mut Vec<Group>) -> u32 {
+    pub(super) fn load_cached(
+        &mut self,
+        clock: &mut u32,
+        index: u64,
+        sectors: u32,
+        list: &mut Vec<Group>,
+    ) -> u32 {
         let at = self.find_slot(index, list);
         let slot = &mut self.slots[at];
         slot.begin_loads(self.origin);
@@ -403,7 +307,13 @@ impl BlockMemory {
 
     /// Accesses sectors past L1: see [`Slot::access`].
     #[inline(always)]
-    fn access(&mut self, index: u64, sectors: u32, [reads, writes]: [bool; 2], list: &mut Vec<Group>) -> u32 {
+    pub(super) fn access(
+        &mut self,
+        index: u64,
+        sectors: u32,
+        [reads, writes]: [bool; 2],
+        list: &mut Vec<Group>,
+    ) -> u32 {
         let at = self.find_slot(index, list);
         let slot = &mut self.slots[at];
         slot.begin_accesses(self.block);
@@ -412,7 +322,7 @@ impl BlockMemory {
 
     /// Returns the clock of a warp.
     #[inline(always)]
-    fn clock(&mut self, warp: u32) -> &mut u32 {
+    pub(super) fn clock(&mut self, warp: u32) -> &mut u32 {
         self.loaded = true;
         &mut self.clocks[warp as usize % WARPS]
     }
@@ -489,13 +399,6 @@ impl BlockMemory {
     }
 }
 
-/// Empties a group's part of L1.
-#[cold]
-#[inline(never)]
-fn evict(slot: &mut Slot) {
-    slot.cached = 0;
-}
-
 #[inline(always)]
 fn push(list: &mut Vec<Group>, slot: &Slot) {
     if slot.read | slot.written != 0 {
@@ -503,103 +406,12 @@ fn push(list: &mut Vec<Group>, slot: &Slot) {
     }
 }
 
-/// A sink for loads through L1.
-pub(super) struct CachedLoads<'a> {
-    memory: &'a mut BlockMemory,
-    list: &'a mut Vec<Group>,
-    /// Clock of the warp that loads: see [`CachedLoads::new`].
-    clock: u32,
-    warp: u32,
-    /// True if L1 is filled by lines.
-    lines: bool,
-    /// Sectors that missed.
-    missed: u32,
-}
-
-impl<'a> CachedLoads<'a> {
-    /// Begins a load of a warp. Its clock is put back by [`CachedLoads::end`].
-    #[inline(always)]
-    pub(super) fn new(memory: &'a mut BlockMemory, list: &'a mut Vec<Group>, warp: u32, lines: bool) -> Self {
-        let clock = *memory.clock(warp);
-        Self { memory, list, lines, missed: 0, clock, warp }
-    }
-
-    /// Ends the load and returns the sectors that missed.
-    #[inline(always)]
-    pub(super) fn end(self) -> u32 {
-        *self.memory.clock(self.warp) = self.clock;
-        self.missed
-    }
-}
-
-impl CachedLoads<'_> {
-    /// Loads from the sectors of these lanes, in their order.
-    #[inline(always)]
-    pub(super) fn take_lanes(&mut self, lanes: &AnyLanes<'_>) {
-        if self.lines || !lanes.are_scattered() || !self.memory.reserve() {
-            return lanes.each(self);
-        }
-        let mut takes = Takes::NONE;
-        takes.find(lanes.addresses, lanes.pieces.steps);
-        self.missed += self.memory.load_all(&mut self.clock, &takes);
-    }
-}
-
-impl Sink for CachedLoads<'_> {
-    #[inline(always)]
-    fn take(&mut self, group: u64, sectors: u32) {
-        let sectors = if self.lines { whole_lines(sectors) } else { sectors };
-        self.missed += self.memory.load_cached(&mut self.clock, group, sectors, self.list);
-    }
-}
-
-/// A sink for accesses that bypass L1.
-pub(super) struct Uncached<'a> {
-    pub(super) memory: &'a mut BlockMemory,
-    pub(super) list: &'a mut Vec<Group>,
-    pub(super) reads: bool,
-    pub(super) writes: bool,
-    /// Sectors that the block has written before, counted each time.
-    pub(super) rewritten: u32,
-    /// Sectors accessed, counted each time.
-    pub(super) taken: u32,
-}
-
-impl Uncached<'_> {
-    /// Accesses the sectors of these lanes. Their order does not matter where none is forgotten.
-    #[inline(always)]
-    pub(super) fn take_lanes(&mut self, lanes: &AnyLanes<'_>) {
-        if !lanes.are_scattered() || !self.memory.reserve() {
-            return lanes.each(self);
-        }
-        let steps = lanes.pieces.steps;
-        if let Some((first, sectors)) = request::nearby(lanes.addresses, steps) {
-            for (group, sectors) in (first..).zip(sectors) {
-                if sectors != 0 {
-                    self.take(group, sectors);
-                }
-            }
-            return;
-        }
-        let mut takes = Takes::NONE;
-        takes.find(lanes.addresses, steps);
-        self.taken += takes.sectors[..takes.count].iter().map(|sectors| sectors.count_ones()).sum::<u32>();
-        self.rewritten += self.memory.access_all(&takes, self.reads, self.writes);
-    }
-}
-
-impl Sink for Uncached<'_> {
-    #[inline(always)]
-    fn take(&mut self, group: u64, sectors: u32) {
-        self.taken += sectors.count_ones();
-        self.rewritten += self.memory.access(group, sectors, [self.reads, self.writes], self.list);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::count::distinct::Pieces;
+    use crate::count::request::{AnyLanes, Groups};
+    use crate::count::sinks::CachedLoads;
     use crate::decode::Level;
 
     const SHARE: u32 = 300;
@@ -630,19 +442,19 @@ mod tests {
 
     #[test]
     fn a_request_loads_as_its_groups_do_one_by_one() {
-        let all = loaded(BlockMemory::new(SHARE), |loads, lanes| loads.take_lanes(lanes));
+        let all = loaded(BlockMemory::new(SHARE), |loads, lanes| lanes.load(loads));
         assert_eq!(all, loaded(BlockMemory::new(SHARE), |loads, lanes| lanes.each(loads)));
     }
 
     #[test]
     fn clocks_start_again_unnoticed() {
-        let fresh = loaded(BlockMemory::new(SHARE), |loads, lanes| loads.take_lanes(lanes));
+        let fresh = loaded(BlockMemory::new(SHARE), |loads, lanes| lanes.load(loads));
         // At the end of the first block, or of one of the next.
         for before in [1, 3 * 150 * 32] {
             let mut memory = BlockMemory::new(SHARE);
             memory.origin = LAST_ORIGIN - before;
             memory.clocks = [memory.origin; WARPS];
-            let late = loaded(memory, |loads, lanes| loads.take_lanes(lanes));
+            let late = loaded(memory, |loads, lanes| lanes.load(loads));
             assert_eq!(late.0, fresh.0);
         }
     }

@@ -9,7 +9,7 @@
 //! For example, the lanes' sectors 7, 4, 7, 1 sort to 1, 4, 7, 7: three distinct sectors, in the lines 0, 1, 1, 1, of
 //! which two are distinct.
 
-use super::block::GROUP_SHIFT;
+use super::group::GROUP_SHIFT;
 use super::turns::BANKS;
 use crate::coalescing::{Addresses, AtomicConflicts, LANES, LINE_BYTES, Request, SECTOR_BYTES};
 use crate::decode::Level;

@@ -24,7 +24,7 @@
 //! A dirty sector counts as one write to device memory per stay in L2, when it becomes dirty. Pages of device memory
 //! count once per *page window*, which lasts until as much has come in as the cache holds.
 
-use super::block::{GROUP_SHIFT, Group};
+use super::group::{GROUP_SHIFT, Group};
 use super::halves::{CLASSES, capacity, class_of};
 use super::held::Held;
 use super::prefetch;

@@ -1,8 +1,8 @@
 //! Observes a launch for counting: combines the results of its runs in the order of blocks.
 
 use super::balance::Balance;
-use super::block::{GROUP_SHIFT, Group};
 use super::by_site::BySite;
+use super::group::{GROUP_SHIFT, Group};
 use super::host_pages::{self, HostPages, OfHost};
 use super::hottest::Hottest;
 use super::l2::L2State;

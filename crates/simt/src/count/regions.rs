@@ -5,7 +5,7 @@
 //! *chunks* of one huge page, each of which holds 16 regions. The memory of a region that is dropped serves the next new
 //! one: what it holds is older than the horizon, which is the same as nothing.
 
-use super::block::GROUP_SHIFT;
+use super::group::GROUP_SHIFT;
 use super::ticks::Touched;
 use std::collections::HashMap;
 

@@ -1,7 +1,18 @@
-//! The addresses of one request, and their sectors.
+//! The addresses of one request, in the forms that generations and patterns have, and the sectors that follow from them.
+//!
+//! | form | from | sectors found by |
+//! | --- | --- | --- |
+//! | [`Steady`] | evenly spaced lanes | arithmetic: lanes closer than a sector touch every sector in between |
+//! | [`AnyLanes`] | arbitrary lanes | [`distinct`](super::distinct) |
+//! | [`Transactions`] | half-warps of 1.x | the rules of [`coalescing`](crate::coalescing) |
+//!
+//! For example, 32 lanes of `f32` from address 16 on are `Steady { low: 16, high: 140, step: 4 }`: sectors 0 to 4, five of them,
+//! in the lines 0 and 1. In their group they are the mask `0b11111`.
 
-use super::block::{CachedLoads, GROUP_SHIFT, Uncached};
 use super::distinct::Pieces;
+use super::group::GROUP_SHIFT;
+use super::sinks::{CachedLoads, Uncached};
+use super::takes::Sink;
 use super::turns;
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, Request, SECTOR_BYTES, Traffic, Transactions};
 use crate::observe::SteadyAccess;
@@ -28,12 +39,6 @@ pub(super) trait Groups {
 
     /// Returns the turns of L1 for the request, which has this traffic: see [`turns`](super::turns).
     fn turns(&self, traffic: &Traffic) -> u32;
-}
-
-/// Receives sectors. A closure would not be compiled with its surroundings' machine features.
-pub(super) trait Sink {
-    /// Receives some sectors of a group.
-    fn take(&mut self, group: u64, sectors: u32);
 }
 
 /// Addresses at a constant distance, of 32 lanes or of fewer adjacent ones.
@@ -212,12 +217,16 @@ pub(super) struct AnyLanes<'a> {
 impl Groups for AnyLanes<'_> {
     #[inline(always)]
     fn load(&self, loads: &mut CachedLoads<'_>) {
-        loads.take_lanes(self);
+        if !self.are_scattered() || !loads.take_together(self.addresses, self.pieces.steps) {
+            self.each(loads);
+        }
     }
 
     #[inline(always)]
     fn access(&self, accesses: &mut Uncached<'_>) {
-        accesses.take_lanes(self);
+        if !self.are_scattered() || !accesses.take_together(self.addresses, self.pieces.steps) {
+            self.each(accesses);
+        }
     }
 
     #[inline(always)]
@@ -286,13 +295,6 @@ impl Groups for Transactions {
     }
 }
 
-/// Returns all sectors of the lines of a mask of sectors.
-#[inline(always)]
-pub(super) fn whole_lines(sectors: u32) -> u32 {
-    let pairs = sectors | sectors >> 1;
-    ((pairs | pairs >> 2) & 0x1111_1111) * 15
-}
-
 /// Sums the pages that each half-warp touches beyond its first.
 pub(super) fn scattered_pages(request: &Request<'_>, page_shift: u32) -> u64 {
     let halves = [request.active & 0xFFFF, request.active & 0xFFFF_0000];
@@ -310,69 +312,4 @@ pub(super) fn scattered_pages(request: &Request<'_>, page_shift: u32) -> u64 {
         count.saturating_sub(1) as u64
     });
     pages[0] + pages[1]
-}
-
-/// The groups that lanes touch, in their order, with their sectors. No group is that of the one before.
-pub(super) struct Takes {
-    pub(super) groups: [u64; LANES],
-    pub(super) sectors: [u32; LANES],
-    pub(super) count: usize,
-}
-
-impl Takes {
-    pub(super) const NONE: Self = Self { groups: [0; LANES], sectors: [0; LANES], count: 0 };
-
-    /// Finds the groups of some lanes, at least one. Vectorises with the caller's machine features.
-    #[inline(always)]
-    pub(super) fn find(&mut self, addresses: &Addresses, lanes: u32) {
-        for ((group, sectors), &address) in self.groups.iter_mut().zip(&mut self.sectors).zip(addresses) {
-            *group = address >> GROUP_SHIFT;
-            *sectors = 1 << (address as u32 >> SECTOR_SHIFT & 31);
-        }
-        let mut repeats = 0;
-        for lane in 1..LANES {
-            repeats |= u64::from(addresses[lane] >> GROUP_SHIFT == addresses[lane - 1] >> GROUP_SHIFT);
-        }
-        self.count = LANES;
-        if repeats != 0 || lanes != u32::MAX {
-            self.merge(lanes);
-        }
-    }
-
-    /// Keeps these lanes alone, and puts adjacent ones of the same group together.
-    #[inline(never)]
-    fn merge(&mut self, mut lanes: u32) {
-        let mut last = 0;
-        let first = lanes.trailing_zeros() as usize % LANES;
-        (self.groups[0], self.sectors[0]) = (self.groups[first], self.sectors[first]);
-        lanes &= lanes - 1;
-        while lanes != 0 {
-            let lane = lanes.trailing_zeros() as usize;
-            lanes &= lanes - 1;
-            let (group, sectors) = (self.groups[lane], self.sectors[lane]);
-            // Selected, not branched upon: whether adjacent lanes share a group cannot be predicted.
-            let is_new = group != self.groups[last];
-            let before = if is_new { 0 } else { self.sectors[last] };
-            last += usize::from(is_new);
-            (self.groups[last], self.sectors[last]) = (group, before | sectors);
-        }
-        self.count = last + 1;
-    }
-}
-
-/// Returns the first of three adjacent groups, and the sectors of these that some lanes touch. None if they do not suffice.
-/// Vectorises with the caller's machine features.
-#[inline(always)]
-pub(super) fn nearby(addresses: &Addresses, lanes: u32) -> Option<(u64, [u32; 3])> {
-    let first = (addresses[(lanes.trailing_zeros() & 31) as usize] >> GROUP_SHIFT).wrapping_sub(1);
-    let (mut low, mut high, mut beyond) = (0, 0, false);
-    for (lane, address) in addresses.iter().enumerate() {
-        let is_active = lanes >> lane & 1 == 1;
-        let sector = (address >> SECTOR_SHIFT).wrapping_sub(first << (GROUP_SHIFT - SECTOR_SHIFT));
-        let bit = u64::from(is_active) << (sector & 63);
-        low |= if sector < 64 { bit } else { 0 };
-        high |= if sector < 64 { 0 } else { bit };
-        beyond |= is_active & (sector >= 96);
-    }
-    (!beyond).then_some((first, [low as u32, (low >> 32) as u32, high as u32]))
 }

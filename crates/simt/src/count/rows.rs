@@ -6,14 +6,16 @@
 //! phase of its base alone, as those of a [steady](super::steady) one do, so that the site's memo has them. What is in
 //! L1 is looked up for each row by its first and last address.
 
-use super::block::{CachedLoads, GROUP_SHIFT, Uncached};
 use super::distinct::Pieces;
-use super::observer::{CounterObserver, is_atomic};
-use super::request::{AnyLanes, Groups, Sink, Steady};
+use super::group::GROUP_SHIFT;
+use super::observer::CounterObserver;
+use super::request::{AnyLanes, Groups, Steady};
 use super::run::Run;
 use super::shape::Generation;
+use super::sinks::{CachedLoads, Uncached};
 use super::steady::{Memo, Price};
-use crate::coalescing::{Addresses, LANES, LINE_BYTES, constant_replays};
+use super::takes::Sink;
+use crate::coalescing::{Addresses, LANES, LINE_BYTES, SECTOR_BYTES, constant_replays};
 use crate::decode::Level;
 use crate::observe::{At, Operation, Rows, Space, SteadyAccess};
 
@@ -28,6 +30,14 @@ struct InRows {
 }
 
 impl InRows {
+    /// Returns the lowest and the highest address.
+    #[inline(always)]
+    fn span(&self) -> (u64, u64) {
+        let last = self.base.wrapping_add(self.rows.pitch.wrapping_mul((LANES as u64 >> self.rows.log) - 1));
+        let width = self.step.wrapping_mul((1 << self.rows.log) - 1);
+        (self.base.min(last), self.base.max(last).wrapping_add(width))
+    }
+
     /// Passes each group and its touched sectors to the sink, in the order of the lanes. Adjacent ones of the same group
     /// come together.
     #[inline(always)]
@@ -68,7 +78,8 @@ impl CounterObserver {
     #[inline(always)]
     pub(super) fn rows(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
         let is_global = access.space == Space::Global;
-        if access.space == Space::Local || is_global && !self.are_rows_alike(access) {
+        let lanes = InRows { base: access.base, step: access.step, rows };
+        if access.space == Space::Local || is_global && !self.are_alike(access, &lanes) {
             return self.lanes_access(at, &access.with(&rows.addresses(access.base, access.step)));
         }
         if is_global && rows.pitch == access.step << rows.log {
@@ -79,7 +90,7 @@ impl CounterObserver {
             self.put_memo(at, new);
         }
         if is_global {
-            self.look_up_rows(at, &InRows { base: access.base, step: access.step, rows }, access);
+            self.look_up_rows(at, &lanes, access);
         }
         let memo = self.run.memos.at(at.site.0);
         memo.tally.repeats += 1;
@@ -89,14 +100,15 @@ impl CounterObserver {
         }
     }
 
-    /// Returns true if requests to global memory in such rows cost the same at all bases of a phase.
+    /// Returns true if a request to global memory costs the same in such rows at all bases of its phase.
     #[inline(always)]
-    fn are_rows_alike(&self, access: &SteadyAccess) -> bool {
+    fn are_alike(&self, access: &SteadyAccess, lanes: &InRows) -> bool {
+        let (low, high) = lanes.span();
         self.rules.generation == Generation::Sectors
             && access.active == u32::MAX
             && access.step < LARGEST_STEP
-            && !is_atomic(access.operation)
-            && !self.rules.elsewhere.any()
+            && !access.operation.is_atomic()
+            && !self.rules.elsewhere.is_between(low, high)
     }
 
     #[inline(never)]
@@ -113,7 +125,13 @@ impl CounterObserver {
             }
             Space::Global | Space::Local => {
                 let price = self.price_of_lanes(&addresses, access.bytes);
-                let memo = Memo::in_rows(access, rows, LINE_BYTES - 1, price);
+                // An address a row is in one sector, wherever in that; and in one line, if all are in the same place of theirs.
+                let phases = match access.step {
+                    0 if rows.pitch.is_multiple_of(LINE_BYTES) => 0,
+                    0 if rows.pitch.is_multiple_of(SECTOR_BYTES) => LINE_BYTES - SECTOR_BYTES,
+                    _ => LINE_BYTES - 1,
+                };
+                let memo = Memo::in_rows(access, rows, phases, price);
                 memo.through_l1(self.is_cached(access.operation, access.past_l1, access.read_only))
             }
         }

@@ -1,7 +1,16 @@
 //! The records that a worker collects over a run of blocks.
+//!
+//! A [`Run`] is all the state of an observer: counters by site, the sites' memos, what the current block has touched, the groups that
+//! go on to L2, and a few records that need the order of requests. Sums go on from run to run of the same worker. What has an order is
+//! handed in at a run's end and merged in the order of blocks.
+//!
+//! Groups are cut into *parts*, a few adjacent blocks each. L2 takes all accesses of a part as simultaneous, so that the
+//! result does not depend on which worker came first. For example, with parts of 4 blocks, a run of the blocks 8 to 15
+//! hands in two lists of groups, and L2 is given them after those of the blocks 0 to 7.
 
-use super::block::{BlockMemory, Group};
+use super::block::BlockMemory;
 use super::by_site::BySite;
+use super::group::Group;
 use super::host_pages::{HostPages, OfHost};
 use super::hottest::Hottest;
 use super::peer_stores::PeerStores;

@@ -1,6 +1,6 @@
 //! The shape of a launch, as counting needs it beforehand, and its division into windows, parts and runs.
 
-use super::block::GROUP_SHIFT;
+use super::group::GROUP_SHIFT;
 use super::l1::L1;
 use super::slots::Slots;
 use crate::cards::{Card, Occupancy};

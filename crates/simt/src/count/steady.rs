@@ -200,7 +200,9 @@ impl Memo {
             Operation::Store => Path::Stored,
             _ => Path::Far,
         };
-        let memo = Self::new(access, LINE_BYTES - 1, Price::Memory { traffic, turns });
+        // One address is in one sector, wherever in its line.
+        let phases = if access.step == 0 { 0 } else { LINE_BYTES - 1 };
+        let memo = Self::new(access, phases, Price::Memory { traffic, turns });
         Some(Self { low: low.wrapping_sub(access.base), sectors, path, cached, ..memo })
     }
 
@@ -275,7 +277,7 @@ impl Memo {
                 } else {
                     0
                 };
-                let extent = super::observer::Extent {
+                let extent = super::extent::Extent {
                     l2_sectors,
                     in_l1: std::mem::take(&mut self.in_l1),
                     rewritten: std::mem::take(&mut self.rewritten),
@@ -294,7 +296,7 @@ impl Memo {
                     counts.conflicts.rounds += times * rounds;
                     &mut counts.atomics
                 };
-                super::observer::count(memory, &traffic, &extent, times);
+                super::extent::add(memory, &traffic, &extent, times);
             }
             Price::Wavefronts(wavefronts) => {
                 let shared = if load {

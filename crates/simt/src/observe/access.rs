@@ -43,6 +43,14 @@ pub enum Operation {
     Reduction,
 }
 
+impl Operation {
+    /// Returns true for atomic operations, with a result or without.
+    #[inline(always)]
+    pub fn is_atomic(self) -> bool {
+        matches!(self, Self::Atomic | Self::Reduction)
+    }
+}
+
 /// An access of one warp by one memory instruction in one space. All its lanes are within bounds and aligned.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {

@@ -59,7 +59,8 @@ fn rows() -> impl Strategy<Value = (u32, u64)> {
         2 => 0..70_u64,
         3 => (4..12_u32).prop_map(|shift| 1 << shift),
         2 => 100..5000_u64,
-        1 => 1..(1_u64 << 30),
+        // Far enough apart, and not so far that rows would lie below address 0.
+        1 => 1..(1_u64 << 24),
     ];
     (1..5_u32, pitches, prop::bool::weighted(0.2))
         .prop_map(|(log, pitch, down)| (log, if down { pitch.wrapping_neg() } else { pitch }))
@@ -174,10 +175,11 @@ proptest! {
             launches(key, &ranges, &patterns, blocks, |observer, at, access| {
                 let (log, pitch) = calls.next().expect("endless");
                 let rows = Rows { log, pitch: pitch.wrapping_mul(u64::from(access.bytes)) };
+                // The lanes' addresses are not those of the pattern, and must not lie below 0 either.
                 if matches!(access.space, Space::Global | Space::Constant) {
-                    report(observer, at, access, rows);
+                    let base = access.base & ((1 << 48) - 1);
+                    report(observer, at, &SteadyAccess { base, ..*access }, rows);
                 } else {
-                    // Local and shared memory have no addresses below 0.
                     let low = |number: u64| number & 0xFFFF;
                     let access = SteadyAccess { base: low(access.base), step: low(access.step), ..*access };
                     report(observer, at, &access, Rows { pitch: low(rows.pitch), ..rows });

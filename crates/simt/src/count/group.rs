@@ -1,0 +1,132 @@
+//! Groups of 32 sectors: which of them a block has in L1, and which it has read and written.
+//!
+//! L1 is modelled by clocks. Each warp has one, which counts the sectors that it has brought in; a group has the time at
+//! which it was loaded last. Once a warp has brought in as many sectors since then as a block has of L1, its *share*, the
+//! group is no longer there. The field's name for this is an LRU stack distance, taken here from the number of
+//! misses in between.
+//!
+//! For example, with a share of 1000 sectors, warp 0 loads a group at time 0 (4 of 32 sectors, its clock goes to 4) and again at
+//! time 900: all 4 hit, and the group's time becomes 900. At time 1900 they miss. A warp 1 that has only come to 10
+//! by then and loads the same group hits too, because the distance is taken either way, and goes on from the group's time: it
+//! runs beside warp 0 on a card, and is behind only because the simulator executes it later.
+
+use super::hidden::hidden;
+use std::hint::select_unpredictable;
+
+/// Log2 of the bytes of a group, the unit of the table: 32 sectors, one bit each in a mask.
+pub(super) const GROUP_SHIFT: u32 = 10;
+
+/// The index of a slot without a group.
+pub(super) const FREE: u64 = u64::MAX;
+
+/// A group of sectors that a block has accessed, or several blocks of one part. Sectors that were written before they
+/// were read do not count as read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Group {
+    /// Address over 1024.
+    pub(super) index: u64,
+    /// Sectors read, a bit each.
+    pub(super) read: u32,
+    /// Sectors written, a bit each.
+    pub(super) written: u32,
+}
+
+/// A group in the table.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+pub(super) struct Slot {
+    /// Sectors in L1, as of `time`.
+    pub(super) cached: u32,
+    /// When a block last loaded the group through L1; before [`BlockMemory`](super::block::BlockMemory)'s origin if that was an earlier block.
+    pub(super) time: u32,
+    /// Sectors read and written since the table was drained.
+    pub(super) read: u32,
+    pub(super) written: u32,
+    /// Sectors that a block has written.
+    pub(super) own: u32,
+    /// The block that last accessed the group past L1, by its number in the table's life.
+    pub(super) block: u32,
+    pub(super) index: u64,
+}
+
+pub(super) const EMPTY: Slot =
+    Slot { index: FREE, read: 0, written: 0, block: 0, own: 0, cached: 0, time: 0 };
+
+impl Slot {
+    /// Forgets what an earlier block loaded. Without branches: whether a block comes to a group for the first time cannot be
+    /// predicted.
+    #[inline(always)]
+    pub(super) fn begin_loads(&mut self, origin: u32) {
+        self.cached = select_unpredictable(self.time < origin, 0, self.cached);
+        self.time = select_unpredictable(self.time < origin, origin, self.time);
+    }
+
+    /// Forgets what an earlier block wrote.
+    #[inline(always)]
+    pub(super) fn begin_accesses(&mut self, block: u32) {
+        self.own = select_unpredictable(self.block == block, self.own, 0);
+        self.block = block;
+    }
+
+    /// Loads sectors through L1 and returns how many miss. What an earlier block loaded has been forgotten.
+    ///
+    /// On a card the warps of a block run side by side, but here one may run far ahead of the next. So each warp has a
+    /// clock of its own, which advances by the sectors that it misses, and to the time of the sectors that it hits. A
+    /// warp that follows another one thus hits what that one loaded when it was at the same point.
+    #[inline(always)]
+    pub(super) fn load(&mut self, clock: &mut u32, sectors: u32, share: u32) -> u32 {
+        // A branch, so that what follows need not wait for the clock.
+        if clock.abs_diff(self.time) >= share {
+            evict(self);
+        }
+        let missed = sectors & !self.cached;
+        let since = if missed == sectors { 0 } else { self.time };
+        let now = since.max(*clock);
+        self.cached |= sectors;
+        self.read |= missed & !self.written;
+        let count = missed.count_ones();
+        let now = now.saturating_add(count);
+        self.time = now;
+        *clock = now;
+        count
+    }
+
+    /// Does as [`Slot::begin_loads`] and [`Slot::load`] do, but branches only upon evictions and upon hits of what a faster
+    /// warp has loaded. This is for scattered requests, of which nothing else can be predicted.
+    #[inline(always)]
+    pub(super) fn load_scattered(&mut self, clock: &mut u32, sectors: u32, origin: u32, share: u32) -> u32 {
+        let is_stale = self.time < origin;
+        if clock.abs_diff(select_unpredictable(is_stale, *clock, self.time)) >= share {
+            evict(self);
+        }
+        let cached = select_unpredictable(is_stale, 0, self.cached);
+        let missed = sectors & !cached;
+        let since = hidden(u64::from(select_unpredictable(missed == sectors, 0, self.time))) as u32;
+        let count = missed.count_ones();
+        let now = since.max(*clock).saturating_add(count);
+        self.cached = cached | sectors;
+        self.read |= missed & !self.written;
+        self.time = now;
+        *clock = now;
+        count
+    }
+
+    /// Accesses sectors past L1 and returns how many of them the block has written before. Those are not read from
+    /// memory. What an earlier block wrote has been forgotten.
+    #[inline(always)]
+    pub(super) fn access(&mut self, sectors: u32, reads: bool, writes: bool) -> u32 {
+        let rewritten = (self.own & sectors).count_ones();
+        self.read |= if reads { sectors & !self.written } else { 0 };
+        let written = if writes { sectors } else { 0 };
+        self.written |= written;
+        self.own |= written;
+        rewritten
+    }
+}
+
+/// Empties a group's part of L1.
+#[cold]
+#[inline(never)]
+fn evict(slot: &mut Slot) {
+    slot.cached = 0;
+}

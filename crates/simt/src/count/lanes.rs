@@ -1,0 +1,254 @@
+//! Counts requests to global memory by the addresses of all lanes.
+//!
+//! What an instruction's request costs is decided by the card's [generation](Generation). From 5.0 on, a warp's request is one:
+//! its traffic is the number of distinct sectors, which a sorting network finds ([`distinct`]), and each sector is looked
+//! up in what the block has touched ([`block`](super::block)). On 2.x and 3.x a warp's request is split into parts of 32, 16 or 8 lanes, and
+//! on 1.x into half-warps, whose transactions have three sizes and go straight to memory.
+//!
+//! For example, 32 lanes of a gather with the indices 0, 100, 200, ... of `f32` touch 32 sectors 400 bytes apart: one
+//! request, 32 sectors, 128 bytes used of 1024 moved. If the block has loaded five of them before, 27 go on to L2. On a card of
+//! 2.0 the same load is one part of 32 lines, each of which L1 fetches whole.
+//!
+//! This is the slow way, some fifty to a hundred nanoseconds a request. Requests at even distances are priced once and then
+//! [repeat](super::repeats).
+
+use super::distinct::{self, Pieces};
+use super::extent::{self, Extent};
+use super::observer::CounterObserver;
+use super::prefetch;
+use super::request::{self, AnyLanes, Groups, Steady};
+use super::run::Run;
+use super::shape::Generation;
+use super::sinks::{CachedLoads, Uncached};
+use super::turns;
+use super::worst::Cost;
+use crate::coalescing::{Access as Way, AtomicConflicts, Request, Traffic};
+use crate::decode::Level;
+use crate::observe::{Access, At, Operation, SteadyAccess};
+
+impl CounterObserver {
+    #[inline(always)]
+    pub(super) fn global(&mut self, at: At, access: &Access<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if self.rules.level == Level::Avx2 {
+            // SAFETY: this level is set only where the computer supports it.
+            unsafe { self.global_avx2(at, access) };
+            return;
+        }
+        self.global_at(at, access);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn global_avx2(&mut self, at: At, access: &Access<'_>) {
+        self.global_at(at, access);
+    }
+
+    #[inline(always)]
+    fn global_at(&mut self, at: At, access: &Access<'_>) {
+        let steady = request::spacing(access.addresses, access.active);
+        let steady = steady.map(|(base, step)| SteadyAccess::spaced(access, base, step));
+        if self.rules.generation == Generation::Sectors
+            && let Some(steady) = &steady
+            && (self.repeat(at, steady) || self.replace_memo(at, steady) && self.repeat(at, steady))
+        {
+            return;
+        }
+        self.irregular(at, access, steady.map(|steady| Steady::of(&steady)));
+    }
+
+    /// Counts a request to global memory by all its addresses.
+    #[inline(always)]
+    pub(super) fn irregular(&mut self, at: At, access: &Access<'_>, steady: Option<Steady>) {
+        self.note_phase(access.operation);
+        if self.rules.elsewhere.any() {
+            self.note_elsewhere(at, access);
+        }
+        let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
+        let request =
+            Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
+        match (self.rules.generation, steady) {
+            (Generation::Sectors, _) => self.scattered(at, access, &request),
+            (Generation::Parts, Some(steady)) if access.active == u32::MAX && access.bytes <= 16 => {
+                let by_lines =
+                    self.rules.l1.lines && self.is_cached(access.operation, access.past_l1, access.read_only);
+                let traffic = steady.traffic_in_parts(access.bytes, by_lines);
+                self.touch(at, access, &request, &steady, traffic, None);
+            }
+            (Generation::Parts, _) => self.parts(at, access, &request),
+            (Generation::Segments, _) => self.segments(at, access, &request),
+        }
+    }
+
+    /// Notes a request to global memory if it may be to memory that is not the card's own.
+    #[inline(always)]
+    pub(super) fn note_elsewhere(&mut self, at: At, access: &Access<'_>) {
+        if self.rules.elsewhere.is_among(access.addresses) {
+            self.note_near(at, access);
+        } else {
+            self.run.host_pages.leave();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_near(&mut self, at: At, access: &Access<'_>) {
+        let run = &mut *self.run;
+        run.elsewhere = true;
+        if run.trails.any() {
+            let written = access.operation != Operation::Load;
+            run.trails.note(at.warp, access.addresses, access.active, written);
+        }
+        if run.peer_stores.any() && access.operation != Operation::Load {
+            run.peer_stores.note(access.addresses, access.active, access.bytes);
+        }
+        if run.host_pages.any() {
+            let window = self.block / self.rules.cut.window;
+            run.host_pages.note(window, at.warp, access.addresses, access.active);
+        }
+    }
+
+    /// Returns true if an access goes through L1.
+    #[inline(always)]
+    pub(super) fn is_cached(&self, operation: Operation, past_l1: bool, read_only: bool) -> bool {
+        let l1 = &self.rules.l1;
+        operation == Operation::Load && !past_l1 && (l1.loads || (read_only && l1.read_only))
+    }
+
+    /// Counts a request with arbitrary addresses, from 5.0 on.
+    #[inline(never)]
+    fn scattered(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if self.rules.level == Level::Avx2 {
+            // SAFETY: this level is set only where the computer supports it.
+            unsafe { self.scattered_avx2(at, access, request) };
+            return;
+        }
+        self.scattered_at(at, access, request);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn scattered_avx2(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
+        self.scattered_at(at, access, request);
+    }
+
+    #[inline(always)]
+    fn scattered_at(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
+        let level = self.rules.level;
+        let (pieces, conflicts) = if access.operation.is_atomic() {
+            let (pieces, conflicts) = distinct::pieces_and_conflicts(request, level);
+            (pieces, Some(conflicts))
+        } else {
+            (Pieces::of(access.addresses, access.active, level), None)
+        };
+        let lanes = AnyLanes { addresses: access.addresses, pieces };
+        if lanes.are_scattered() {
+            access.addresses.iter().copied().for_each(prefetch::to_l2);
+        }
+        let traffic = lanes.traffic(request.bytes_requested());
+        self.touch(at, access, request, &lanes, traffic, conflicts);
+    }
+
+    /// Counts a request with arbitrary addresses on 2.x and 3.x.
+    #[inline(never)]
+    fn parts(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
+        let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
+        let coalescer = if cached { self.rules.cached } else { self.rules.uncached };
+        // Of the pieces, only the steps matter here.
+        let pieces = Pieces { sectors: 0, lines: 0, tags: 0, steps: access.active };
+        let lanes = AnyLanes { addresses: access.addresses, pieces };
+        self.touch(at, access, request, &lanes, coalescer.traffic(request), None);
+    }
+
+    /// Counts a request on 1.x, whose transactions go straight to memory.
+    #[inline(never)]
+    fn segments(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
+        let rules = self.rules;
+        let transactions = rules.uncached.transactions(request);
+        let traffic = rules.uncached.traffic(request);
+        let way = usize::from(request.access == Way::Store);
+        self.run.totals.scattered[way] += request::scattered_pages(request, rules.page_shift);
+        if rules.partitions > 0 {
+            let window = self.block / rules.cut.window;
+            let partitions = self.run.partitions(window, rules.partitions);
+            for transaction in transactions.iter() {
+                let partition = (transaction.address / 256 % u64::from(rules.partitions)) as usize;
+                partitions.bytes[way][partition] += u64::from(transaction.bytes);
+            }
+        }
+        self.touch(at, access, request, &transactions, traffic, None);
+    }
+
+    /// Looks up L1, records what goes on to L2, and counts. `conflicts` are those of an atomic, where they are known.
+    #[inline(always)]
+    fn touch(
+        &mut self,
+        at: At,
+        access: &Access<'_>,
+        request: &Request<'_>,
+        groups: &impl Groups,
+        traffic: Traffic,
+        conflicts: Option<AtomicConflicts>,
+    ) {
+        let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
+        let lines = self.rules.l1.lines;
+        let Run { memory, groups: list, .. } = &mut *self.run;
+        let mut extent = Extent { l2_sectors: u64::from(traffic.sectors), in_l1: 0, rewritten: 0, turns: 0 };
+        extent.turns = match self.rules.generation {
+            Generation::Sectors => groups.turns(&traffic),
+            Generation::Parts | Generation::Segments => turns::before_maxwell(&traffic),
+        };
+        if cached {
+            let mut loads = CachedLoads::new(memory, list, at.warp, lines);
+            groups.load(&mut loads);
+            extent.l2_sectors = u64::from(loads.end());
+            extent.in_l1 = u64::from(extent.l2_sectors == 0);
+        } else {
+            let reads = access.operation != Operation::Store;
+            let writes = access.operation != Operation::Load;
+            let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };
+            if self.rules.generation == Generation::Sectors {
+                groups.access(&mut uncached);
+            } else {
+                // Parts of a warp may count the same sector each.
+                groups.each(&mut uncached);
+            }
+            if access.operation == Operation::Store {
+                // Sectors that one request writes twice are written once.
+                let rewritten = uncached.rewritten - uncached.taken.saturating_sub(traffic.sectors);
+                extent.rewritten = u64::from(rewritten);
+            }
+        }
+        self.count_global(at, access, request, &traffic, extent, conflicts);
+    }
+
+    #[inline(always)]
+    fn count_global(
+        &mut self,
+        at: At,
+        access: &Access<'_>,
+        request: &Request<'_>,
+        traffic: &Traffic,
+        extent: Extent,
+        conflicts: Option<AtomicConflicts>,
+    ) {
+        let level = self.rules.level;
+        let counts = self.run.site(at.site.0);
+        let memory = match access.operation {
+            Operation::Load => &mut counts.loads,
+            Operation::Store => &mut counts.stores,
+            Operation::Atomic | Operation::Reduction => {
+                let conflicts = conflicts.unwrap_or_else(|| distinct::conflicts(request, level));
+                counts.conflicts.addresses += u64::from(conflicts.addresses);
+                counts.conflicts.rounds += u64::from(conflicts.rounds);
+                &mut counts.atomics
+            }
+        };
+        extent::add(memory, traffic, &extent, 1);
+        self.run.worst.note(at, access, Cost::Sectors(traffic.sectors));
+        if self.run.host_pages.any() && traffic.straddles() {
+            self.run.host_pages.note_split(access.operation != Operation::Load);
+        }
+    }
+}

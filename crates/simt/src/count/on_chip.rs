@@ -1,0 +1,79 @@
+//! Counts accesses to memory whose cost no cache decides: shared, constant and local.
+//!
+//! Shared memory costs wavefronts ([`shared`](super::shared)), constant memory an issue for each distinct address, local
+//! memory the turns of L1 for its sectors, in which the lanes' words of one offset are adjacent ([`local`]).
+
+use super::distinct;
+use super::extent::{self, Extent};
+use super::local;
+use super::observer::CounterObserver;
+use super::request;
+use super::shape::Generation;
+use super::turns;
+use super::worst::Cost;
+use crate::coalescing::{Access as Way, Request, Wavefronts, constant_replays};
+use crate::observe::{Access, At, Operation, SteadyAccess};
+
+impl CounterObserver {
+    pub(super) fn local(&mut self, at: At, access: &Access<'_>) {
+        let traffic = local::traffic(access.addresses, access.active, access.bytes);
+        // Before 2.0, no cache holds local memory.
+        let l2_sectors = if self.rules.local_to_l2() { u64::from(traffic.sectors) } else { 0 };
+        let counts = self.run.site(at.site.0);
+        let memory = match access.operation {
+            Operation::Load => &mut counts.local_loads,
+            _ => &mut counts.local_stores,
+        };
+        let turns = turns::of_data(&traffic);
+        extent::add(memory, &traffic, &Extent { l2_sectors, in_l1: 0, rewritten: 0, turns }, 1);
+        self.run.worst.note(at, access, Cost::Sectors(traffic.sectors));
+    }
+
+    pub(super) fn shared_wavefronts_of(&mut self, at: At, access: &SteadyAccess) -> Wavefronts {
+        let addresses = access.addresses();
+        self.shared_wavefronts(at, &access.with(&addresses))
+    }
+
+    pub(super) fn shared_wavefronts(&mut self, at: At, access: &Access<'_>) -> Wavefronts {
+        let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
+        let request =
+            Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
+        if access.operation.is_atomic() {
+            // One that counts takes the lanes of an address together.
+            let counts = self.run.is_combined(at.site);
+            let rounds = if counts { 1 } else { distinct::conflicts(&request, self.rules.level).rounds };
+            self.run.shared.atomic_wavefronts(at.site, &request, rounds)
+        } else {
+            self.run.shared.wavefronts(at.site, &request)
+        }
+    }
+
+    pub(super) fn shared(&mut self, at: At, access: &Access<'_>) {
+        let wavefronts = self.shared_wavefronts(at, access);
+        let counts = self.run.site(at.site.0);
+        let shared = match access.operation {
+            Operation::Load => &mut counts.shared_loads,
+            Operation::Store => &mut counts.shared_stores,
+            Operation::Atomic | Operation::Reduction => &mut counts.shared_atomics,
+        };
+        shared.requests += 1;
+        shared.wavefronts += u64::from(wavefronts.taken);
+        shared.ideal += u64::from(wavefronts.ideal);
+        self.run.worst.note(at, access, Cost::Wavefronts(wavefronts.taken));
+    }
+
+    pub(super) fn constant(&mut self, at: At, access: &Access<'_>) {
+        let uniform = access.active == u32::MAX
+            && self.rules.generation != Generation::Segments
+            && request::spacing(access.addresses, access.active).is_some_and(|(_, step)| step == 0);
+        let issues = if uniform {
+            1
+        } else {
+            constant_replays(self.rules.capability, access.addresses, access.active)
+        };
+        let constant = &mut self.run.site(at.site.0).constant;
+        constant.requests += 1;
+        constant.replays += u64::from(issues - 1);
+        self.run.worst.note(at, access, Cost::Wavefronts(issues));
+    }
+}

@@ -1,0 +1,216 @@
+//! Counts accesses at evenly spaced addresses, nearly all of which repeat their site's last one.
+//!
+//! A site's [memo](super::steady) has the price of its last such access. A repetition adds one to the memo's counter, and looks up
+//! its sectors, which the memo has as a mask, in what the block has touched. The memo is added to the site's counters when
+//! another access takes its place or the run ends. What has to be told of one request at a time is looked for where it
+//! may be: the worst request of a site, and memory that is not the card's own.
+//!
+//! For example, a warp that walks along a row of 4096 `f32` loads at a step of 4 and a phase of 0 each time. The first load is
+//! priced: 4 sectors, 1 line, 1 turn. The other 31 find the memo, its counter goes to 32, and the group's slot, which
+//! the memo has too, says that all 4 sectors miss.
+
+use super::group::GROUP_SHIFT;
+use super::local;
+use super::observer::CounterObserver;
+use super::prefetch;
+use super::request::{self, Groups, Steady};
+use super::run::Run;
+use super::shape::Generation;
+use super::sinks::{CachedLoads, Uncached};
+use super::steady::{Memo, Path, Price};
+use super::turns;
+use crate::coalescing::{LANES, constant_replays};
+use crate::decode::Level;
+use crate::observe::{Access, At, Operation, Space, SteadyAccess};
+
+impl CounterObserver {
+    /// Counts an access of at least one lane at evenly spaced addresses.
+    #[inline(always)]
+    pub(super) fn steady(&mut self, at: At, access: &SteadyAccess) {
+        #[cfg(target_arch = "x86_64")]
+        if self.rules.level == Level::Avx2 {
+            // SAFETY: this level is set only where the computer supports it.
+            unsafe { self.steady_avx2(at, access) };
+            return;
+        }
+        self.steady_at(at, access);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn steady_avx2(&mut self, at: At, access: &SteadyAccess) {
+        self.steady_at(at, access);
+    }
+
+    #[inline(always)]
+    fn steady_at(&mut self, at: At, access: &SteadyAccess) {
+        if !self.repeat(at, access) {
+            self.begin_steady(at, access);
+        }
+    }
+
+    /// Counts an access that is no repetition of its site's memo.
+    #[inline(never)]
+    fn begin_steady(&mut self, at: At, access: &SteadyAccess) {
+        if !self.replace_memo(at, access) || !self.repeat(at, access) {
+            self.expand(at, access);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expand(&mut self, at: At, access: &SteadyAccess) {
+        let addresses = access.addresses();
+        let access = access.with(&addresses);
+        let steady = request::spacing(&addresses, access.active);
+        let steady = steady.map(|(base, step)| Steady::of(&SteadyAccess::spaced(&access, base, step)));
+        self.irregular(at, &access, steady);
+    }
+
+    /// Counts an access as a repetition of its site's memo. Returns false if it is none.
+    #[inline(always)]
+    pub(super) fn repeat(&mut self, at: At, access: &SteadyAccess) -> bool {
+        let Run { memos, memory, groups: list, .. } = &mut *self.run;
+        let memo = memos.at(at.site.0);
+        if !memo.is_of(access) {
+            return false;
+        }
+        memo.tally.repeats += 1;
+        let low = memo.low(access);
+        let (group, sectors) = (low >> GROUP_SHIFT, memo.sectors << (low >> 5 & 31));
+        match memo.path {
+            Path::None => {}
+            Path::Cached => {
+                self.phase.loaded = true;
+                let missed = memory.load_near(&mut memo.slot, at.warp, group, sectors, list);
+                memo.l2_sectors += u64::from(missed);
+                memo.in_l1 += u64::from(missed == 0);
+            }
+            Path::Stored => {
+                self.phase.stored = true;
+                self.phase.phased |= self.phase.passed;
+                let rewritten = memory.access_near(&mut memo.slot, group, sectors, [false, true], list);
+                memo.rewritten += u64::from(rewritten);
+            }
+            Path::Far => {
+                self.repeat_far(at, access);
+                return true;
+            }
+        }
+        if memo.must_look(at) || self.rules.elsewhere.is_near(low) {
+            self.look(at, access);
+        }
+        true
+    }
+
+    /// Looks up a repetition that a memo does not have the sectors of, or that is neither a load through L1 nor a store.
+    #[inline(never)]
+    fn repeat_far(&mut self, at: At, access: &SteadyAccess) {
+        #[cfg(target_arch = "x86_64")]
+        if self.rules.level == Level::Avx2 {
+            // SAFETY: this level is set only where the computer supports it.
+            unsafe { self.repeat_far_avx2(at, access) };
+            return;
+        }
+        self.repeat_far_at(at, access);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn repeat_far_avx2(&mut self, at: At, access: &SteadyAccess) {
+        self.repeat_far_at(at, access);
+    }
+
+    #[inline(always)]
+    fn repeat_far_at(&mut self, at: At, access: &SteadyAccess) {
+        let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
+        let Run { memos, memory, groups: list, .. } = &mut *self.run;
+        let memo = memos.at(at.site.0);
+        let low = memo.low(access);
+        let (group, sectors) = (low >> GROUP_SHIFT, memo.sectors << (low >> 5 & 31));
+        // Evenly spaced lines come fast enough not to wait for each other.
+        (0..LANES as u32).for_each(|lane| prefetch::to_l1(access.address(lane)));
+        let [reads, writes] = [access.operation != Operation::Store, access.operation != Operation::Load];
+        if cached {
+            let mut loads = CachedLoads::new(memory, list, at.warp, false);
+            Steady::of(access).each(&mut loads);
+            let missed = loads.end();
+            memo.l2_sectors += u64::from(missed);
+            memo.in_l1 += u64::from(missed == 0);
+        } else if memo.sectors != 0 {
+            memory.access_near(&mut memo.slot, group, sectors, [reads, writes], list);
+        } else {
+            let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };
+            Steady::of(access).each(&mut uncached);
+            memo.rewritten += u64::from(if reads { 0 } else { uncached.rewritten });
+        }
+        let must_look = memo.must_look(at);
+        self.note_phase(access.operation);
+        let Steady { low, high, .. } = Steady::of(access);
+        if must_look || self.rules.elsewhere.is_between(low, high) {
+            self.look(at, access);
+        }
+    }
+
+    /// Replaces a site's memo. Returns false if there is none for this access.
+    #[inline(never)]
+    pub(super) fn replace_memo(&mut self, at: At, access: &SteadyAccess) -> bool {
+        let new = match access.space {
+            Space::Global if self.rules.generation != Generation::Sectors => None,
+            Space::Global => {
+                Memo::global(access, self.is_cached(access.operation, access.past_l1, access.read_only))
+            }
+            Space::Shared => {
+                let wavefronts = self.shared_wavefronts_of(at, access);
+                Some(Memo::new(access, self.run.shared.period() - 1, Price::Wavefronts(wavefronts)))
+            }
+            Space::Local => {
+                let traffic = local::traffic(&access.addresses(), access.active, access.bytes);
+                // The phase is that in a word.
+                Some(Memo::new(access, 3, Price::Memory { traffic, turns: turns::of_data(&traffic) }))
+            }
+            Space::Constant => {
+                let issues = constant_replays(self.rules.capability, &access.addresses(), access.active);
+                Some(Memo::new(access, 0, Price::Issues(issues)))
+            }
+        };
+        let Some(new) = new else { return false };
+        self.put_memo(at, new);
+        true
+    }
+
+    /// Adds the repetitions of a site's memo to the counters, and puts another in its place.
+    pub(super) fn put_memo(&mut self, at: At, new: Memo) {
+        let local_to_l2 = self.rules.local_to_l2();
+        let run = &mut *self.run;
+        let memo = run.memos.at(at.site.0);
+        memo.settle(run.counts.at(at.site.0), local_to_l2);
+        memo.slot = std::mem::replace(memo, new).slot;
+        memo.tally.from = run.worst.kept_below(at.site, new.price.cost());
+    }
+
+    /// Notes a repetition of a site's memo if it is the worst request, or is not to the card's own memory.
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self, at: At, access: &SteadyAccess) {
+        let addresses = access.addresses();
+        let access = access.with(&addresses);
+        self.note_worst(at, &access);
+        if access.space == Space::Global && self.rules.elsewhere.any() {
+            self.note_elsewhere(at, &access);
+            if self.run.memos.at(at.site.0).price.straddles() {
+                self.run.host_pages.note_split(access.operation != Operation::Load);
+            }
+        }
+    }
+
+    /// Notes a repetition of a site's memo if it is the worst request.
+    #[inline(always)]
+    pub(super) fn note_worst(&mut self, at: At, access: &Access<'_>) {
+        let run = &mut *self.run;
+        let memo = run.memos.at(at.site.0);
+        let cost = memo.price.cost();
+        run.worst.note(at, access, cost);
+        memo.tally.from = run.worst.kept_below(at.site, cost);
+    }
+}
