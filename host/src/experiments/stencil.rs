@@ -5,6 +5,7 @@
 //! bit, and as the cosine, to within [`TOLERANCE`](function::TOLERANCE).
 
 mod function;
+mod nine_points;
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Symbol, Work,
@@ -264,9 +265,7 @@ fn derivative(coefficients: Coefficients) -> Expected {
     let exact = Expected::exactly(move |first, _, values: &mut [f32]| {
         let mut source = vec![0.0; values.len() + HALO];
         function::sine(first, &mut source);
-        for (value, points) in values.iter_mut().zip(source.windows(HALO + 1)) {
-            *value = nine_points(coefficients.values, points);
-        }
+        nine_points::of_all(coefficients.values, &source, values);
     });
     let analytic = Expected::within(function::TOLERANCE, |first, _, values: &mut [f32]| {
         function::cosine(first + RADIUS as u64, values);
@@ -276,28 +275,6 @@ fn derivative(coefficients: Coefficients) -> Expected {
         let analytic = (!coefficients.given).then_some(&analytic);
         wrong.or_else(|| analytic?.check(start / SIZE, launches, found))
     }))
-}
-
-/// The kernels' result for a point and its neighbours, written a second time to check them against: in their order, each multiplication fused with its addition.
-fn nine_points(coefficients: [f32; RADIUS], points: &[f32]) -> f32 {
-    coefficients.iter().enumerate().fold(0.0, |sum, (nth, coefficient)| {
-        fused(*coefficient, points[RADIUS + nth + 1] - points[RADIUS - nth - 1], sum)
-    })
-}
-
-/// Returns `a.mul_add(b, c)`, to the last bit, without a call of the C library where that is possible.
-///
-/// An `f64` holds the product exactly, so the sum alone is rounded twice. That makes a difference only where the first
-/// rounding ends halfway between two numbers of `f32`; these are as far apart as assumed here unless they are subnormal.
-fn fused(a: f32, b: f32, c: f32) -> f32 {
-    const HALFWAY: u64 = 1 << (f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS - 1);
-    let sum = f64::from(a) * f64::from(b) + f64::from(c);
-    let is_halfway = sum.to_bits() & (2 * HALFWAY - 1) == HALFWAY;
-    if is_halfway || !sum.is_normal() || sum.abs() < f64::from(f32::MIN_POSITIVE) {
-        a.mul_add(b, c)
-    } else {
-        sum as f32
-    }
 }
 
 #[cfg(test)]
@@ -314,25 +291,6 @@ mod tests {
 
     fn bytes(values: &[f32]) -> Vec<u8> {
         bytemuck::cast_slice(values).to_vec()
-    }
-
-    #[test]
-    fn fused_is_rounded_once() {
-        // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24 lies halfway, and the addend on one side of it.
-        let (a, tiny) = (1.0 + 2_f32.powi(-12), 2_f32.powi(-60));
-        assert_eq!(fused(a, a, tiny), 1.0 + 2_f32.powi(-11) + f32::EPSILON);
-        assert_eq!(fused(a, a, -tiny), 1.0 + 2_f32.powi(-11));
-        let mut bits = 1_u32;
-        let mut next = || {
-            bits = bits.wrapping_mul(0x9E37_79B1).wrapping_add(0x7F4A_7C15);
-            // Exponents near 1 and near those of subnormal products.
-            let exponent = if bits & 1 == 0 { 120 + (bits >> 9 & 15) } else { 50 + (bits >> 9 & 31) };
-            f32::from_bits(bits & 0x807F_FFFF | exponent << 23)
-        };
-        for _ in 0..200_000 {
-            let [a, b, c] = [next(), next(), next()];
-            assert_eq!(fused(a, b, c).to_bits(), a.mul_add(b, c).to_bits(), "{a:e} {b:e} {c:e}");
-        }
     }
 
     #[test]
@@ -407,7 +365,7 @@ mod tests {
         function::sine(0, &mut source);
         let coefficients = Coefficients { values: function::coefficients(), given: false };
         let values: Vec<f32> =
-            source.windows(9).map(|points| nine_points(coefficients.values, points)).collect();
+            source.windows(9).map(|points| nine_points::of_one(coefficients.values, points)).collect();
         let expected = derivative(coefficients);
         assert_eq!(expected.check_in_parallel(0, 1, &bytes(&values)), None);
         // Any bit of any element counts, and so does a NaN.
@@ -419,7 +377,7 @@ mod tests {
         }
         // A polynomial of any degree up to eight has no error but rounding: its derivative at 0 is its linear term.
         let cube: Vec<f32> = (-4..=4).map(|x| (5 * x + 3 * x * x + x * x * x) as f32).collect();
-        let slope = nine_points([0.8, -0.2, 4.0 / 105.0, -1.0 / 280.0], &cube);
+        let slope = nine_points::of_one([0.8, -0.2, 4.0 / 105.0, -1.0 / 280.0], &cube);
         assert!((slope - 5.0).abs() < 1e-5, "{slope}");
     }
 
@@ -428,7 +386,8 @@ mod tests {
         let mut source = [0.0; 64 + HALO];
         function::sine(0, &mut source);
         let coefficients = [1.0, 0.0, 0.0, 0.0];
-        let values: Vec<f32> = source.windows(9).map(|points| nine_points(coefficients, points)).collect();
+        let values: Vec<f32> =
+            source.windows(9).map(|points| nine_points::of_one(coefficients, points)).collect();
         let check =
             |given| derivative(Coefficients { values: coefficients, given }).check(0, 1, &bytes(&values));
         assert_eq!(check(true), None);
