@@ -1,5 +1,6 @@
 //! Counters of one launch on a simulated card, and the breakdown of its modelled time.
 
+use crate::Times;
 use counters::{Access, Counts, LaunchCounters};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -46,6 +47,36 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// Each part with its time, the longest first.
+    pub fn in_order(&self) -> Vec<(Bound, f64)> {
+        let mut parts = vec![
+            (Bound::Dram, self.dram),
+            (Bound::L2, self.l2),
+            (Bound::OnChip, self.on_chip),
+            (Bound::Issue, self.issue),
+            (Bound::Latency, self.latency),
+            (Bound::Launch, self.launch),
+            (Bound::Link, self.link),
+            (Bound::Migration, self.migration),
+        ];
+        parts.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        parts
+    }
+
+    /// The parts that may be the longest, if each may be off by as much as the whole time may: the longest, and those that take at least
+    /// its time over the [factor](Times::factor). The longest alone where the time has no interval.
+    pub fn contenders(&self, whole: &Times) -> Vec<Bound> {
+        let mut parts = self.in_order();
+        let longest = parts.first().map_or(0.0, |(_, time)| *time);
+        let least = longest / whole.factor().unwrap_or(1.0);
+        let mut nth = 0;
+        parts.retain(|(_, time)| {
+            nth += 1;
+            nth == 1 || *time > 0.0 && whole.interval.is_some() && *time >= least
+        });
+        parts.into_iter().map(|(bound, _)| bound).collect()
+    }
+
     /// The part that is longest. The parts on the card overlap; the host link and page migration bound a launch where they
     /// take longer than each of these.
     pub fn bound(&self) -> Bound {
@@ -126,5 +157,27 @@ impl Counted {
     pub fn moved_over_asked(&self) -> Option<f64> {
         let global = self.launch.total.global();
         (global.bytes_requested > 0).then(|| global.bytes_moved as f64 / global.bytes_requested as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_within_the_doubt_of_the_whole_may_be_the_longest() {
+        let parts = Parts { dram: 10.0, l2: 8.0, latency: 6.0, ..Parts::default() };
+        let of = |interval| {
+            let times = Times { median: 1.0, min: 1.0, max: 1.0, samples: 1, interval };
+            parts.contenders(&times)
+        };
+        assert_eq!(of(None), [Bound::Dram]);
+        // 10 / 1.1 = 9.1, 10 / 1.3 = 7.7, 10 * 0.5 = 5: what is not in the parts at all is never the longest.
+        assert_eq!(of(Some([0.95, 1.1])), [Bound::Dram]);
+        assert_eq!(of(Some([0.95, 1.3])), [Bound::Dram, Bound::L2]);
+        assert_eq!(of(Some([0.5, 1.0])), [Bound::Dram, Bound::L2, Bound::Latency]);
+        let alone = Parts { launch: 1.0, ..Parts::default() };
+        let wide = Times { median: 1.0, min: 1.0, max: 1.0, samples: 1, interval: Some([0.0, 9.0]) };
+        assert_eq!(alone.contenders(&wide), [Bound::Launch]);
     }
 }

@@ -1,6 +1,6 @@
 //! Launches as `COALESCE_PROFILE` records them: one JSON object for each launch of any program on the simulated driver.
 
-use crate::{Counted, DeviceInfo, Line, Parts};
+use crate::{Counted, DeviceInfo, Line, Parts, Times, doubt::Residuals};
 use counters::{Access, Counts, LaunchCounters};
 use serde::Deserialize;
 
@@ -64,7 +64,25 @@ struct ProfiledLine {
     worst: Option<Access>,
 }
 
+impl Modelled {
+    /// The time of each level alone.
+    fn parts(&self) -> Parts {
+        let Seconds { launch, dram, l2, on_chip, issue, latency, host_link, migration } = self.seconds;
+        let [launch, dram, l2, on_chip, issue, latency, link, migration] =
+            [launch, dram, l2, on_chip, issue, latency, host_link, migration].map(|seconds| seconds * 1e6);
+        Parts { launch, dram, l2, on_chip, issue, latency, link, migration }
+    }
+}
+
 impl ProfiledLaunch {
+    /// The modelled time with its interval. Its kernel counts as one that the model has never seen, since a name in another program
+    /// does not identify one of this repository's.
+    pub fn times(&self) -> Times {
+        let (milliseconds, bound) = (self.modelled.nanoseconds * 1e-6, self.modelled.parts().bound());
+        let interval = Residuals::built_in().interval(&self.card, Some(""), bound, milliseconds);
+        Times { median: milliseconds, min: milliseconds, max: milliseconds, samples: 1, interval }
+    }
+
     /// The card as records describe devices; 0 where a launch says nothing of a property.
     pub fn device_info(&self) -> DeviceInfo {
         DeviceInfo {
@@ -87,11 +105,7 @@ impl ProfiledLaunch {
 
     /// The counters, in the form that records have.
     pub fn counted(&self) -> Counted {
-        let Seconds { launch, dram, l2, on_chip, issue, latency, host_link, migration } =
-            self.modelled.seconds;
-        let [launch, dram, l2, on_chip, issue, latency, link, migration] =
-            [launch, dram, l2, on_chip, issue, latency, host_link, migration].map(|seconds| seconds * 1e6);
-        let modelled_us = Parts { launch, dram, l2, on_chip, issue, latency, link, migration };
+        let modelled_us = self.modelled.parts();
         let lines = self.lines.iter().map(|line| Line {
             file: line.file.clone(),
             line: line.line,

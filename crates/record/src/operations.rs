@@ -127,6 +127,13 @@ impl Measure {
         self.between(row, row.time_ms?.interval?)
     }
 
+    /// Whether the intervals of two modelled rows overlap, so that either may have the better figure when measured; false where one
+    /// has none.
+    pub fn is_open(self, one: &Record, other: &Record) -> bool {
+        let both = self.interval(one).zip(self.interval(other));
+        both.is_some_and(|([low, high], [other_low, other_high])| low <= other_high && other_low <= high)
+    }
+
     /// The figures of the shortest and the longest time, in ascending order.
     fn between(self, row: &Record, [shortest, longest]: [f64; 2]) -> Option<[f64; 2]> {
         let (median, figure) = (row.time_ms?.median, self.of(row)?);
@@ -195,6 +202,17 @@ mod tests {
         let atomics = of(Operation::Atomic, 3_000_000);
         let interval = atomics.measure().interval(&atomics).expect("it is modelled");
         assert_eq!(interval.map(|figure| (figure * 1e6).round() / 1e6), [2.5, 10.0]);
+        let slower = |factor: f64| {
+            let interval = times.interval.map(|bounds| bounds.map(|bound| factor * bound));
+            let times = Times { median: factor * times.median, interval, ..times };
+            let ns = Some(factor * 600.0);
+            Record { time_ms: Some(times), ns_per_operation: ns, ..row.clone() }
+        };
+        // 300 to 1200 ns against 1170 to 4680, and against 1230 to 4920.
+        assert!(row.measure().is_open(&row, &slower(3.9)) && row.measure().is_open(&slower(3.9), &row));
+        assert!(!row.measure().is_open(&row, &slower(4.1)) && !row.measure().is_open(&slower(4.1), &row));
+        let measured = Record { time_ms: Some(Times { interval: None, ..times }), ..row.clone() };
+        assert!(!row.measure().is_open(&row, &measured));
         assert_eq!(row.measure().unit(), "ns/load");
         assert_eq!(Measure::Operations(Operation::Atomic).of(&row), None);
         let bytes = Record { operations: None, arithmetic_intensity: None, gflop_per_s: None, ..row };
