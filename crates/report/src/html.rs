@@ -6,6 +6,7 @@
 
 mod access;
 mod axes;
+mod band;
 mod bars;
 mod curve;
 mod figure;

@@ -36,7 +36,7 @@ pub use self::{
     summary::{Written, summary},
 };
 
-pub(crate) use figures::bounds;
+pub(crate) use figures::{bounds, reach};
 pub(crate) use setting::{values, varying};
 pub(crate) use style::Ink;
 pub(crate) use table::unique;

@@ -1,6 +1,7 @@
 //! Bars: rates of kernels side by side, against the copy ceiling and the peak. Each is a table whose middle column is drawn.
 
 use super::{number, series};
+use crate::terminal::reach;
 use maud::{Markup, html};
 use record::{Backend, Measure, Record, Residence};
 
@@ -74,6 +75,9 @@ impl Bars<'_> {
                 }
                 p.note {
                     @if modelled { "Modelled figures are hatched. " }
+                    @if self.shown().any(|row| self.measure.interval(row).is_some()) {
+                        "Whiskers: of ten such kernels, eight are measured within; where two overlap, either kernel may be the faster. "
+                    }
                     @if !modelled { "Bars are medians; whiskers run from the slowest sample to the fastest. " }
                     @if self.groups.iter().flat_map(|(_, bars)| bars).any(|(_, row)| row.residence != Residence::Dram) {
                         "L2: the data stays in the L2 cache from one launch to the next. "
@@ -87,13 +91,17 @@ impl Bars<'_> {
         }
     }
 
+    /// The rows that have a bar.
+    fn shown(&self) -> impl Iterator<Item = &Record> {
+        self.groups.iter().flat_map(|(_, bars)| bars).map(|(_, row)| *row)
+    }
+
     fn values(&self) -> impl Iterator<Item = f64> {
-        let rows = self.groups.iter().flat_map(|(_, bars)| bars);
-        rows.filter_map(|(_, row)| self.measure.of(row))
+        self.shown().filter_map(|row| self.measure.of(row))
     }
 
     fn axis(&self, row: &Record) -> Axis {
-        let highest = self.values().fold(0.0, f64::max);
+        let highest = self.shown().flat_map(|row| reach(row, self.measure)).fold(0.0, f64::max);
         match self.measure {
             Measure::Bandwidth => {
                 let copy = row.copy.map(|copy| copy.gb_per_s);
@@ -131,6 +139,7 @@ impl Bars<'_> {
         let value = self.measure.of(row);
         let beyond = value.is_some_and(|value| value > axis.end);
         let remark = remark(row);
+        let ends = self.measure.range(row).or_else(|| self.measure.interval(row));
         let width = |value: f64| format!("{:.2}", axis.at(value));
         html! {
             tr role="row" {
@@ -142,8 +151,9 @@ impl Bars<'_> {
                     @if let Some(value) = value {
                         span class=(if beyond { "bar beyond" } else { "bar" }) style={"width:" (width(value)) "%"}
                             data-kernel=(row.kernel) data-x=(label) data-y=(value) {}
-                        @if let Some([low, high]) = self.measure.range(row).filter(|_| !beyond) {
-                            span.whisker style={"left:" (width(low)) "%;width:" (format!("{:.2}", axis.at(high) - axis.at(low))) "%"} {}
+                        @if let Some([low, high]) = ends.filter(|_| !beyond) {
+                            span class=(if high > axis.end { "whisker open" } else { "whisker" })
+                                data-low=(low) data-high=(high) style={"left:" (width(low)) "%;width:" (format!("{:.2}", axis.at(high) - axis.at(low))) "%"} {}
                         }
                     }
                     @if let Some(twin) = series::twin(self.rows, row).and_then(|twin| self.measure.of(twin)) {

@@ -2,8 +2,9 @@
 
 use super::{
     axes::{Axes, BELOW, margin},
+    band::{Bands, Place},
     figure::{Column, Drawing, Figure, scrolling},
-    number::{self, place, px, rate},
+    number::{self, doubted, place, px, rate},
     scale::{Scale, spread},
     sectors::expected,
     series::{Look, Series},
@@ -29,9 +30,13 @@ pub(super) struct Curves<'r> {
     pub sectors: bool,
     /// Rows of the simulated card, for the curve by sectors.
     pub simulated: &'r [Record],
-    /// The lowest and the highest figure of all charts that are read together.
+    /// The lowest and the highest figure of all charts that are read together, intervals included.
     pub bounds: [f64; 2],
 }
+
+/// The meaning of bands and parentheses.
+const BANDS: &str = "Bands, and figures in parentheses: of ten such kernels, eight are measured within. A curve beside its band has an \
+                     error that such kernels share; one without a band has an interval narrower than its line.";
 
 /// Lines across the drawing: the copy ceiling and the peak.
 struct Line {
@@ -71,6 +76,9 @@ impl Curves<'_> {
             notes
                 .push("Points are medians, whiskers run from the slowest sample to the fastest.".to_string());
         }
+        if self.has_intervals() {
+            notes.push(BANDS.to_string());
+        }
         Some(Figure {
             id: self.id.clone(),
             title: format!("{} over {}, {}", self.subject, self.over, self.whose),
@@ -83,6 +91,11 @@ impl Curves<'_> {
 
     fn rows(&self) -> impl Iterator<Item = &Record> {
         self.series.iter().flat_map(|series| series.points.iter().map(|(_, row)| *row))
+    }
+
+    /// Whether any figure is modelled and has an interval.
+    fn has_intervals(&self) -> bool {
+        self.rows().any(|row| self.measure.interval(row).is_some())
     }
 
     /// Ceilings as far as the curves come near them.
@@ -106,10 +119,10 @@ impl Curves<'_> {
             Some(format!(
                 "{}: {} {unit} at {} {}, {} {unit} at {}",
                 series.label,
-                rate(self.measure.of(first)?),
+                doubted(self.measure.of(first)?, self.measure.interval(first)),
                 self.over,
                 place(self.over, *first_x),
-                rate(self.measure.of(last)?),
+                doubted(self.measure.of(last)?, self.measure.interval(last)),
                 place(self.over, *last_x),
             ))
         });
@@ -142,9 +155,8 @@ impl Curves<'_> {
                 line class={"ceiling " (line.name)} data-line=(line.name) data-y=(line.value)
                     x1=(px(left)) x2=(px(end)) y1=(px(y.at(line.value))) y2=(px(y.at(line.value))) {}
             }
-            @for (nth, series) in self.series.iter().enumerate() {
-                (self.curve(series, Look(nth), &x, &y))
-            }
+            @for (nth, series) in self.series.iter().enumerate() { (self.bands(series, Look(nth), &x, &y)) }
+            @for (nth, series) in self.series.iter().enumerate() { (self.curve(series, Look(nth), &x, &y)) }
             @if column == Column::Wide {
                 (labels(&self.labels(lines, &y), end + 8.0, [top + 4.0, bottom + 4.0]))
             } @else {
@@ -195,6 +207,27 @@ impl Curves<'_> {
         }
     }
 
+    /// The intervals of a modelled curve, which lie below all curves.
+    fn bands(&self, series: &Series<'_>, look: Look, x: &Scale, y: &Scale) -> Markup {
+        let rated = series.points.iter().filter(|(_, row)| self.measure.of(row).is_some());
+        let bounds = |row: &Record| self.measure.interval(row).map(|bounds| bounds.map(|bound| y.at(bound)));
+        let places: Vec<Place> = rated.map(|(at, row)| (x.at(*at), bounds(row))).collect();
+        let Bands { outlines, alone } = Bands::of(&places);
+        if outlines.is_empty() && alone.is_empty() {
+            return html! {};
+        }
+        html! {
+            g class={"series " (look.class())} data-band=(series.label) {
+                @for outline in outlines {
+                    polygon.band stroke-dasharray=(look.dashes()) points=(outline) {}
+                }
+                @for (at, [low, high]) in alone {
+                    line.whisker x1=(px(at)) x2=(px(at)) y1=(px(low)) y2=(px(high)) {}
+                }
+            }
+        }
+    }
+
     fn curve(&self, series: &Series<'_>, look: Look, x: &Scale, y: &Scale) -> Markup {
         let points: Vec<(f64, f64, &Record)> =
             series.points.iter().filter_map(|(at, row)| Some((*at, self.measure.of(row)?, *row))).collect();
@@ -220,9 +253,12 @@ impl Curves<'_> {
                     @if let Some([low, high]) = self.measure.range(row) {
                         line.whisker x1=(px(x.at(*at))) x2=(px(x.at(*at))) y1=(px(y.at(low))) y2=(px(y.at(high))) {}
                     }
+                    @let interval = self.measure.interval(row);
                     path.marker d=(look.marker(x.at(*at), y.at(*value)))
-                        data-kernel=(series.kernel) data-x=(at) data-y=(value) {
-                        title { (series.label) ", " (self.over) " " (place(self.over, *at)) ": " (rate(*value)) " " (self.measure.unit()) }
+                        data-kernel=(series.kernel) data-x=(at) data-y=(value)
+                        data-low=[interval.map(|[low, _]| low)] data-high=[interval.map(|[_, high]| high)] {
+                        title { (series.label) ", " (self.over) " " (place(self.over, *at)) ": "
+                            (doubted(*value, interval)) " " (self.measure.unit()) }
                     }
                 }
             }
@@ -270,19 +306,27 @@ impl Curves<'_> {
         places.dedup();
         let value = |series: &Series<'_>, place: f64| {
             let found = series.points.iter().find(|(x, _)| *x == place);
-            found.and_then(|(_, row)| self.measure.of(row)).map(rate).unwrap_or_default()
+            let figure =
+                |(_, row): &(f64, &Record)| Some((self.measure.of(row)?, self.measure.interval(row)));
+            found.and_then(figure)
         };
+        let intervals = if self.has_intervals() { " (8 in 10)" } else { "" };
         let table = html! {
             table.numbers {
                 thead { tr {
                     th scope="col" { (self.over) }
-                    @for series in &self.series { th scope="col" { (series.label) span.unit { " " (self.measure.unit()) } } }
+                    @for series in &self.series { th scope="col" { (series.label) span.unit { " " (self.measure.unit()) (intervals) } } }
                 } }
                 tbody {
                     @for place in &places {
                         tr {
                             th scope="row" { (number::place(self.over, *place)) }
-                            @for series in &self.series { td { (value(series, *place)) } }
+                            @for series in &self.series { td {
+                                @if let Some((figure, interval)) = value(series, *place) {
+                                    (rate(figure))
+                                    @if let Some([low, high]) = interval { span.unit { " " (rate(low)) "–" (rate(high)) } }
+                                }
+                            } }
                         }
                     }
                 }

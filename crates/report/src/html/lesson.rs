@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Lesson, Picture,
     matrix::{self, matrices},
-    terminal::bounds,
+    terminal::{bounds, reach},
 };
 use maud::{Markup, html};
 use record::{Backend, Language, Measure, Record};
@@ -269,7 +269,7 @@ impl Section<'_> {
             return Vec::new();
         }
         let points = all.iter().flat_map(|series| &series.points);
-        let bounds = bounds(points.filter_map(|(_, row)| measure.of(row)));
+        let bounds = bounds(points.flat_map(|(_, row)| reach(row, measure)));
         let mut parts: Vec<(String, Vec<series::Series<'_>>)> = Vec::new();
         if all.len() <= CURVES {
             parts.push((String::new(), all));

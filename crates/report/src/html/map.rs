@@ -5,7 +5,7 @@
 
 use super::{
     figure::{Column, Drawing, Figure, scrolling},
-    number::{px, rate},
+    number::{doubted, px, rate},
     series::Cells,
 };
 use maud::{Markup, html};
@@ -41,7 +41,14 @@ impl Map<'_> {
         let (measure, [x, y]) = (self.measure, self.over);
         let [low, high] = self.bounds.map(rate);
         let unit = measure.unit();
-        let modelled = if self.backend == Backend::Modelled { " Figures are modelled." } else { "" };
+        let intervals = self.cells.rows.iter().any(|(.., row)| measure.interval(row).is_some());
+        let modelled = match (self.backend, intervals) {
+            (Backend::Measured, _) => "",
+            (Backend::Modelled, false) => " Figures are modelled.",
+            (Backend::Modelled, true) => {
+                " Figures are modelled; tooltips and the table of all rows have their intervals."
+            }
+        };
         Figure {
             id: self.id.clone(),
             title: format!("{}{} over {x} and {y}, {}", measure.name(), self.of(), self.whose),
@@ -113,7 +120,8 @@ impl Map<'_> {
                         fill-opacity=(format!("{:.2}", self.strength(figure)))
                         data-kernel=(row.kernel) data-x=(across[*nth_x]) data-y=(figure) {
                         title { (x_name) " " (across[*nth_x]) ", " (y_name) " "
-                            (down[*nth_y]) ": " (rate(figure)) " " (self.measure.unit()) }
+                            (down[*nth_y]) ": "
+                            (doubted(figure, self.measure.interval(row))) " " (self.measure.unit()) }
                     }
                 }
             }

@@ -13,6 +13,12 @@ pub(super) fn rate(value: f64) -> String {
     }
 }
 
+/// A rate, and of a modelled one its interval: `4,013 (3,702–4,211)`.
+pub(super) fn doubted(value: f64, interval: Option<[f64; 2]>) -> String {
+    let interval = interval.map(|[low, high]| format!(" ({}–{})", rate(low), rate(high)));
+    rate(value) + &interval.unwrap_or_default()
+}
+
 /// A number without decimals that it does not need: `4`, `4.5`.
 pub(super) fn plain(value: f64) -> String {
     let text = format!("{value:.1}");
@@ -112,6 +118,8 @@ mod tests {
     #[test]
     fn numbers_are_short_and_grouped() {
         assert_eq!([4212.8, 56.71, 3.117, 0.0512, 0.0].map(rate), ["4,213", "56.7", "3.12", "0.051", "0"]);
+        assert_eq!(doubted(4013.2, Some([3702.0, 4211.4])), "4,013 (3,702–4,211)");
+        assert_eq!(doubted(56.71, None), "56.7");
         assert_eq!([4.0, 4.5, 1024.0].map(plain), ["4", "4.5", "1,024"]);
         assert_eq!([percent(0.875), percent(1.0), percent(0.0001)], ["87.5%", "100%", "<0.1%"]);
         assert_eq!([count(999), count(32_768), count(1_000_000)], ["999", "32,768", "1,000,000"]);

@@ -3,12 +3,12 @@
 use super::{
     axes::{Axes, BELOW, margin},
     figure::{Column, Drawing, Figure, scrolling},
-    number::{px, rate},
+    number::{doubted, px, rate},
     scale::{Scale, spread},
     series::Look,
 };
 use maud::{Markup, html};
-use record::{Backend, Record, Run};
+use record::{Backend, Measure, Record, Run};
 
 /// The subject of the drawing.
 pub(super) struct Roofline<'r> {
@@ -29,6 +29,15 @@ struct Point<'r> {
     intensity: f64,
     /// In the figure's [`Unit`].
     rate: f64,
+    /// Of a modelled rate, in the same unit.
+    interval: Option<[f64; 2]>,
+}
+
+impl Point<'_> {
+    /// The rate with its interval.
+    fn text(&self) -> String {
+        doubted(self.rate, self.interval)
+    }
 }
 
 /// The unit of rates of arithmetic in a figure.
@@ -92,7 +101,7 @@ impl Roofline<'_> {
                     .to_string(),
             );
         }
-        let says = points.iter().map(|point| format!("{}: {} {}", point.label, rate(point.rate), unit.name));
+        let says = points.iter().map(|point| format!("{}: {} {}", point.label, point.text(), unit.name));
         Some(Figure {
             id: self.id.clone(),
             title: format!("Rate of arithmetic over arithmetic intensity, {}", self.whose),
@@ -112,7 +121,9 @@ impl Roofline<'_> {
             .iter()
             .filter_map(|entry| {
                 let (_, intensity, rate) = point(entry)?;
-                Some(Point { label: &entry.0, row: entry.1, intensity, rate: rate / unit.value })
+                let interval = Measure::Arithmetic.interval(entry.1);
+                let interval = interval.map(|bounds| bounds.map(|bound| bound / unit.value));
+                Some(Point { label: &entry.0, row: entry.1, intensity, rate: rate / unit.value, interval })
             })
             .collect()
     }
@@ -182,7 +193,7 @@ fn drawing(column: Column, backend: Backend, points: &[Point<'_>], roofs: &[Roof
                 }
                 path.marker d=(look.marker(at, value)) data-kernel=(point.row.kernel)
                     data-x=(point.intensity) data-y=(point.rate) {
-                    title { (point.label) ": " (rate(point.rate)) " " (unit.name) " at " (rate(point.intensity)) " operations per byte" }
+                    title { (point.label) ": " (point.text()) " " (unit.name) " at " (rate(point.intensity)) " operations per byte" }
                 }
             }
         }
@@ -228,7 +239,7 @@ fn table(points: &[Point<'_>], roofs: &[Roof], unit: Unit) -> Markup {
             tbody { @for point in points { tr {
                 th scope="row" { (point.label) }
                 td { (rate(point.intensity)) }
-                td { (rate(point.rate)) }
+                td { (point.text()) }
                 td { @if bound(point.intensity).is_finite() { (super::number::percent(point.rate / bound(point.intensity))) } }
             } } }
         }

@@ -52,6 +52,19 @@ impl Canvas {
         }
     }
 
+    /// Puts a character into a place where nothing is; returns whether it did.
+    pub(super) fn shade(&mut self, column: usize, line: usize, glyph: char, ink: Ink) -> bool {
+        let free = column < self.width
+            && self
+                .cells
+                .get(line * self.width + column)
+                .is_some_and(|(mark, _)| matches!(mark, Mark::Nothing));
+        if free {
+            self.glyph(column, line, glyph, ink);
+        }
+        free
+    }
+
     /// Puts a character into the place of a dot.
     pub(super) fn glyph_at(&mut self, (x, y): (usize, usize), glyph: char, ink: Ink) {
         let (across, down) = self.style.either((2, 4), (1, 1));

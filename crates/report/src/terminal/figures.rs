@@ -8,6 +8,11 @@ pub(crate) fn bounds(figures: impl Iterator<Item = f64>) -> [f64; 2] {
     figures.fold([f64::INFINITY, 0.0], |[least, greatest], figure| [least.min(figure), greatest.max(figure)])
 }
 
+/// A row's figure and the ends of its interval, of what it has: all that a scale has to hold.
+pub(crate) fn reach(row: &Record, measure: Measure) -> impl Iterator<Item = f64> {
+    measure.of(row).into_iter().chain(measure.interval(row).into_iter().flatten())
+}
+
 /// A column of figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Column {

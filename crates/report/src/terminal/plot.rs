@@ -17,6 +17,9 @@ const WIDEST: usize = 120;
 /// The longest label that stands beside a plot; with longer ones all stand below.
 const BESIDE: usize = 16;
 
+/// The part of a character's height that an interval has to cover to be drawn there.
+const COVERED: f64 = 0.5;
+
 /// Columns between two marks of a curve.
 const APART: f64 = 6.0;
 
@@ -54,6 +57,8 @@ pub(super) struct Curve {
     pub label: String,
     /// Its points, by the number of their position, which ascends; `None` where there ought to be one, which parts the curve.
     pub points: Vec<(usize, Option<f64>)>,
+    /// The bounds of the intervals of its modelled points, by the same numbers.
+    pub intervals: Vec<(usize, [f64; 2])>,
 }
 
 /// A line across a plot.
@@ -75,7 +80,8 @@ impl Plot {
         // What lies far above all curves would press them down.
         let (within, beyond): (Vec<&Ceiling>, Vec<&Ceiling>) =
             self.ceilings.iter().partition(|ceiling| ceiling.value <= 2.5 * highest);
-        let highest = within.iter().map(|ceiling| ceiling.value).fold(highest, f64::max);
+        let above = self.curves.iter().flat_map(|curve| &curve.intervals).map(|(_, [_, high])| *high);
+        let highest = within.iter().map(|ceiling| ceiling.value).chain(above).fold(highest, f64::max);
         let height = match self.logarithmic {
             true => Height::by_decades(lowest, highest),
             false => Height::linear(highest),
@@ -122,6 +128,13 @@ impl Plot {
                 _ => style.either('─', '-'),
             };
             (0..width).for_each(|column| canvas.glyph(column, line_of(ceiling.value), glyph, Ink::Faint));
+        }
+        let shade = style.either('░', ':');
+        let mut has_band = false;
+        for (number, curve) in self.curves.iter().enumerate() {
+            for (column, line) in self.band(curve, width, &height) {
+                has_band |= canvas.shade(column, line, shade, Ink::Series(number));
+            }
         }
         let (across, down) = canvas.dots();
         let dot = |(position, y): (usize, Option<f64>)| {
@@ -170,11 +183,45 @@ impl Plot {
             .iter()
             .map(|ceiling| format!("{} {:.0} GB/s is above this scale", ceiling.name, ceiling.value));
         notes.extend(beyond);
+        notes.extend(has_band.then(|| format!("{shade} the interval of a figure, 8 in 10")));
         if !notes.is_empty() {
             text.push_str(&wrapped(&notes.join(", "), style.prose()));
             text.push('\n');
         }
         text
+    }
+
+    /// The characters, by column and line, that a curve's intervals cover from point to point, at least by [`COVERED`].
+    fn band(&self, curve: &Curve, width: usize, height: &Height) -> Vec<(usize, usize)> {
+        let column = |position: usize| {
+            let x = self.positions.get(position).map_or(0.0, |position| position.x);
+            (x * width.saturating_sub(1) as f64).round() as usize
+        };
+        // Of the line n from the top, the part that lies between two heights.
+        let covered = |line: usize, [low, high]: [f64; 2]| {
+            let floor = (HEIGHT - 1 - line) as f64;
+            (high * HEIGHT as f64).min(floor + 1.0) - (low * HEIGHT as f64).max(floor)
+        };
+        let mut cells = Vec::new();
+        for pair in curve.intervals.windows(2) {
+            let ((from, from_bounds), (to, to_bounds)) = (pair[0], pair[1]);
+            // A point without an interval parts the band.
+            if curve.points.iter().any(|(position, _)| *position > from && *position < to) {
+                continue;
+            }
+            let (start, end) = (column(from), column(to));
+            for column in start..=end {
+                let share = (column - start) as f64 / (end - start).max(1) as f64;
+                let bounds = [0, 1].map(|bound| {
+                    let (one, other) = (height.at(from_bounds[bound]), height.at(to_bounds[bound]));
+                    one + (other - one) * share
+                });
+                cells.extend(
+                    (0..HEIGHT).filter(|line| covered(*line, bounds) >= COVERED).map(|line| (column, line)),
+                );
+            }
+        }
+        cells
     }
 
     /// The labels below the axis: the first position, those whose ordinal is a multiple of 1, of 2, of 4, .., as many as there
@@ -239,6 +286,7 @@ mod tests {
         let of = |label: &str, points: &[(usize, Option<f64>)]| Curve {
             label: label.to_string(),
             points: points.to_vec(),
+            intervals: Vec::new(),
         };
         let all = [2700.0, 1400.0, 700.0, 350.0, 180.0].map(Some);
         let mut curves = vec![of("f32", &all.into_iter().enumerate().collect::<Vec<_>>())];
@@ -278,6 +326,16 @@ mod tests {
     }
 
     #[test]
+    fn intervals_are_shaded_where_they_are_higher_than_half_a_line() {
+        let mut plot = plot(false);
+        plot.ceilings.clear();
+        // A line is 1/11 of 2754: 250 GB/s.
+        plot.curves[0].intervals =
+            vec![(0, [2000.0, 2700.0]), (1, [1000.0, 1500.0]), (3, [340.0, 360.0]), (4, [0.0, 1000.0])];
+        assert_eq!(shown(&plot, 60, true), BANDS);
+    }
+
+    #[test]
     fn labels_end_with_the_axis_where_no_name_is_beside_it() {
         let mut plot = plot(true);
         plot.ceilings.clear();
@@ -303,6 +361,24 @@ mod tests {
         "     │                                             ⠉⠉●⠉⠉⠉⠑⠒⠒⠒⠒⠒⠒⠒⠢⠤⠤⠤△ △ f64\n",
         "   0 └────────────────────────────────────────────────────────────────\n",
         "      1               2               4              8              16 stride\n",
+    );
+
+    const BANDS: &str = concat!(
+        "GB/s\n",
+        "     │●⢄\n",
+        "2500 ┤░░⠉⠢⡀\n",
+        "     │░░░░⠈⠢⣀\n",
+        "2000 ┤  ░░░░░⠑⢄\n",
+        "     │     ░░░░⠑⠤⡀\n",
+        "1500 ┤        ░░░⠈●⠤⣀\n",
+        "     │           ░░  ⠉⠒⠤⣀⡀\n",
+        "1000 ┤                   ⠈⠑⠢⢄⡀                     ░░░\n",
+        "     │                       ⠈●⠒⠒⠤⠤⣀⣀         ░░░░░░░░\n",
+        " 500 ┤                               ⠉⠉⠒⠒●⠤⢄⣀⣀⣀⡀░░░░░░\n",
+        "     │                                         ⠈⠉⠉⠉⠑⠒● ● f32\n",
+        "   0 └────────────────────────────────────────────────\n",
+        "      1           2           4          8          16 str..\n",
+        "░ the interval of a figure, 8 in 10\n",
     );
 
     const NARROW: &str = concat!(

@@ -117,6 +117,11 @@ impl<'r> Curves<'r> {
                 .iter()
                 .filter_map(|row| Some((place_of(row)?, self.measure.of(row))))
                 .collect(),
+            intervals: series
+                .rows
+                .iter()
+                .filter_map(|row| Some((place_of(row)?, self.measure.interval(row)?)))
+                .collect(),
         };
         let first = rows().next();
         let ceilings = first.filter(|_| self.measure == Measure::Bandwidth);

@@ -33,6 +33,8 @@ fn findings(browser: &str) -> Vec<Value> {
     let literal = serde_json::to_string(&page).expect("a text is JSON").replace("</", "<\\/");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
     fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    // The page itself, to look at.
+    fs::write(folder.join("page.html"), &page).expect("the folder for tests can be written");
     let file = folder.join("checks.html");
     let text = format!(
         "<!DOCTYPE html><body><pre id=\"findings\"></pre><script>const PAGE = {literal};\n{CHECKS}</script>"

@@ -29,6 +29,11 @@ pub(crate) fn measured() -> Vec<Record> {
     record::read(&text).expect("they are records")
 }
 
+/// The interval of a modelled time, as such kernels fare that the model has not seen.
+fn interval(milliseconds: f64) -> Option<[f64; 2]> {
+    Some([0.82 * milliseconds, 1.53 * milliseconds])
+}
+
 /// Rows of a simulated card: offsets with a line each, a tile with bank conflicts, products, placements, and one that is wrong.
 pub(crate) fn simulated() -> Vec<Record> {
     let model = measured().into_iter().find(|row| row.experiment == "offset").expect("there are offsets");
@@ -47,7 +52,8 @@ pub(crate) fn simulated() -> Vec<Record> {
             backend: Backend::Modelled,
             device: device.clone(),
             parameters: Parameters { precision: None, swept: None, ..model.parameters.clone() },
-            time_ms: Times::of(&[microseconds / 1e3]),
+            time_ms: Times::of(&[microseconds / 1e3])
+                .map(|times| Times { interval: interval(microseconds / 1e3), ..times }),
             samples_ms: Vec::new(),
             gb_per_s: Some(rate),
             percent_of_copy: model.copy.map(|copy| 100.0 * rate / copy.gb_per_s),
@@ -92,7 +98,9 @@ pub(crate) fn simulated() -> Vec<Record> {
     for kernel in ["grid_stride", "block_stride", "random_warp"] {
         for (nth, placement) in ["on-demand", "zero-copy", "partition"].into_iter().enumerate() {
             for factor in [0.5, 1.0, 1.5] {
-                let row = row("unified", kernel, 500.0 * 10f64.powi(nth as i32) * factor);
+                let mut row = row("unified", kernel, 500.0 * 10f64.powi(nth as i32) * factor);
+                // As of records from before there were intervals.
+                row.time_ms = row.time_ms.map(|times| Times { interval: None, ..times });
                 let parameters = row.parameters.clone().with("factor", factor).with("placement", placement);
                 rows.push(Record { parameters, ..row });
             }

@@ -107,6 +107,96 @@ fn curves_have_the_numbers_of_their_rows() {
     assert_eq!(drawn("stride"), strides);
 }
 
+/// The coordinates of a text such as `"1,2 3,4"`.
+fn coordinates(points: &str) -> Vec<[f64; 2]> {
+    let number = |text: &str| text.parse::<f64>().unwrap_or_else(|error| panic!("{text}: {error}"));
+    let pairs = points.split(' ').filter_map(|point| point.split_once(','));
+    pairs.map(|(x, y)| [number(x), number(y)]).collect()
+}
+
+/// A band's edges are where its axis has the bounds of the rows' intervals.
+#[test]
+fn bands_are_at_the_intervals_of_their_rows() {
+    let page = body();
+    let section = section(&page, "lesson-offset");
+    let drawings: Vec<&str> =
+        section.split("<svg ").skip(1).map(|drawing| drawing.split("</svg>").next().unwrap_or("")).collect();
+    let (modelled, measured): (Vec<&str>, Vec<&str>) =
+        drawings.iter().partition(|drawing| drawing.contains("data-low"));
+    assert_eq!((modelled.len(), measured.len()), (2, 2), "each run is drawn for two widths");
+    assert!(measured.iter().all(|drawing| !drawing.contains("<polygon")), "a measured curve has no band");
+    for drawing in modelled {
+        // The axis goes in proportion: two of its lines tell where each value is.
+        let ticks: Vec<(f64, f64)> = drawing
+            .split("<text class=\"tick end\"")
+            .skip(1)
+            .filter_map(|tick| {
+                let value = tick.split('>').nth(1)?.split('<').next()?.replace(',', "").parse().ok()?;
+                // A number stands 4 pixels below its line.
+                Some((value, tick.split("y=\"").nth(1)?.split('"').next()?.parse::<f64>().ok()? - 4.0))
+            })
+            .collect();
+        let (first, last) = (ticks[0], ticks[ticks.len() - 1]);
+        let at = |value: f64| first.1 + (last.1 - first.1) * (value - first.0) / (last.0 - first.0);
+        let tags = drawing.split("<polygon").skip(1).filter_map(|band| band.split('>').next());
+        let outlines: Vec<&str> = tags.flat_map(|tag| values(tag, "points")).collect();
+        assert_eq!(outlines.len(), 1, "{outlines:?}");
+        let edges = coordinates(outlines[0]);
+        let rows: Vec<Record> = simulated().into_iter().filter(|row| row.experiment == "offset").collect();
+        assert_eq!(edges.len(), 2 * rows.len());
+        for (nth, row) in rows.iter().enumerate() {
+            // A rate's upper bound is that of the shortest time.
+            let [shortest, longest] = row.time_ms.and_then(|times| times.interval).expect("it is modelled");
+            let bytes = row.moved() as f64 / 1e6;
+            let found = [edges[nth], edges[edges.len() - 1 - nth]];
+            assert_eq!(found[0][0], found[1][0], "both bounds stand at one place");
+            for ([_, y], expected) in found.iter().zip([bytes / shortest, bytes / longest]) {
+                assert!((y - at(expected)).abs() < 0.3, "{y} is not at {expected}, {}", at(expected));
+            }
+        }
+    }
+    // Rows of before there were intervals.
+    assert!(!self::section(&page, "lesson-unified").contains("<polygon"));
+}
+
+#[test]
+fn intervals_stand_beside_modelled_figures() {
+    let page = body();
+    let rows = simulated();
+    let of = |experiment: &str| rows.iter().find(|row| row.experiment == experiment).expect("a row");
+    let shown = |row: &Record, decimals: usize| {
+        let figure = row.figure().expect("it verified");
+        let times = row.time_ms.expect("it was timed");
+        let [shortest, longest] = times.interval.expect("it is modelled").map(|time| time / times.median);
+        let [low, high] = match row.measure().is_time() {
+            true => [figure * shortest, figure * longest],
+            false => [figure / longest, figure / shortest],
+        };
+        [figure, low, high].map(|figure| format!("{figure:.decimals$}"))
+    };
+    let [offset, latency] = ["offset", "latency"].map(|lesson| section(&page, &format!("lesson-{lesson}")));
+    let [rate, low, high] = shown(of("offset"), 0).map(|text| format!("{},{}", &text[..1], &text[1..]));
+    assert!(
+        offset.contains(&format!("<title>offset_f32, offset 0: {rate} ({low}–{high}) GB/s</title>")),
+        "{rate}"
+    );
+    assert!(offset.contains(&format!("<td>{rate}<span class=\"unit\"> {low}–{high}</span></td>")));
+    assert!(offset.contains("<span class=\"unit\"> GB/s (8 in 10)</span>"));
+    let [ns, low, high] = shown(of("latency"), 1);
+    assert!(latency.contains(&format!(": {ns} ({low}–{high}) ns/load</title>")), "{ns} {low} {high}");
+    let [rate, low, high] = shown(of("matmul"), 0).map(|text| format!("{},{}", &text[..1], &text[1..]));
+    assert!(
+        section(&page, "lesson-matmul").contains(&format!("matmul_naive: {rate} ({low}–{high}) GFLOP/s at"))
+    );
+    let thousands = |text: String| match text.len().checked_sub(3) {
+        Some(at @ 1..) => format!("{},{}", &text[..at], &text[at..]),
+        _ => text,
+    };
+    let [rate, low, high] = shown(of("mountain"), 0).map(thousands);
+    let cell = format!("stride 1, footprint 64 KiB: {rate} ({low}–{high}) GB/s</title>");
+    assert!(section(&page, "lesson-mountain").contains(&cell), "{cell}");
+}
+
 #[test]
 fn bars_and_roofs_have_the_numbers_of_their_rows() {
     let page = body();
