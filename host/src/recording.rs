@@ -117,7 +117,7 @@ impl Recorder<'_> {
             explanation: verified.then(|| {
                 let of_cards = rates.map(|rates| rates.to_string()).into_iter();
                 let moves = of_cards.chain(explanation::of_moves(&measurement.observed));
-                let rest = self.explanation(point, counters.as_deref(), alike, residence);
+                let rest = self.explanation(point, counters.as_deref(), alike, residence, times.as_ref());
                 moves.chain([rest]).collect::<Vec<_>>().join("; ")
             }),
             observed: measurement
@@ -219,13 +219,14 @@ impl Recorder<'_> {
         counters: Option<&Counted>,
         alike: Option<&Record>,
         residence: Residence,
+        times: Option<&Times>,
     ) -> String {
         let simulated = || {
             let total = &alike?.counters.as_ref()?.launch.total;
             Some(explanation::of_simulated(total, &alike?.device, &point.bytes, residence))
         };
         let what = match counters {
-            Some(counters) => explanation::of_counters(counters, self.device),
+            Some(counters) => explanation::of_counters(counters, self.device, times),
             None => simulated().unwrap_or_else(|| explanation::of_bytes(&point.bytes, residence)),
         };
         explanation::of_variable(&point.parameters).into_iter().chain([what]).collect::<Vec<_>>().join("; ")

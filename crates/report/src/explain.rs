@@ -67,6 +67,9 @@ pub fn kernel(text: &KernelText, row: &Record, counted: &Counted, ptx: bool, sty
         style.paint(Ink::Strong, "Limits, as shares of the longest (modelled)"),
         style.wrap("", "", &limits::speed_of_light(&counted.modelled_us)),
     );
+    if let Some(doubt) = limits::doubt(&counted.modelled_us, row.time_ms.as_ref()) {
+        out += &style.wrap("", "", &doubt);
+    }
     if let Some(explanation) = &row.explanation {
         let sentence = format!("{}.", capitalised(explanation));
         let _ =

@@ -2,7 +2,7 @@
 //! limits it. It is made from counters where there are any, else from bytes and footprint.
 
 use record::{
-    Bound, Bytes, BytesMoved, Counted, DeviceInfo, Extent, Parameters, Record, Residence, Unfilled,
+    Bound, Bytes, BytesMoved, Counted, DeviceInfo, Extent, Parameters, Record, Residence, Times, Unfilled,
     counters::{Counts, LaunchCounters, MemoryCounts},
 };
 use serde_json::Value;
@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 /// A share below which the sentence does not mention it.
 const NEXT_TO_NOTHING: f64 = 0.02;
 
-/// The sentence for a launch that was counted.
-pub fn of_counters(counters: &Counted, device: &DeviceInfo) -> String {
+/// The sentence for a launch that was counted. Its modelled time says how sure the level is.
+pub fn of_counters(counters: &Counted, device: &DeviceInfo, modelled: Option<&Times>) -> String {
     let mut clauses = requests(&counters.launch.total, device);
     clauses.extend(levels(counters, device));
     clauses.extend(filling(counters, device));
-    clauses.push(bound(counters).to_string());
+    clauses.push(bounds(counters, modelled));
     clauses.join("; ")
 }
 
@@ -216,8 +216,20 @@ fn filling(counters: &Counted, device: &DeviceInfo) -> Option<String> {
     }
 }
 
-fn bound(counters: &Counted) -> &'static str {
-    match counters.bound {
+/// "DRAM-bound", or "DRAM-bound or L2-bound, which the model cannot tell apart".
+fn bounds(counters: &Counted, modelled: Option<&Times>) -> String {
+    let contenders = modelled.map(|modelled| counters.modelled_us.contenders(modelled)).unwrap_or_default();
+    let others = contenders.into_iter().filter(|other| *other != counters.bound);
+    let all: Vec<&str> =
+        std::iter::once(counters.bound).chain(others).map(|of| bound(counters, of)).collect();
+    match &all[..] {
+        [only] => (*only).to_string(),
+        several => format!("{}, which the model cannot tell apart", several.join(" or ")),
+    }
+}
+
+fn bound(counters: &Counted, bound: Bound) -> &'static str {
+    match bound {
         Bound::Dram => "DRAM-bound",
         Bound::L2 => "L2-bound",
         Bound::OnChip => "bound by on-chip memory",
@@ -330,7 +342,7 @@ mod tests {
         counters.launch.l2_sectors_written = 1024;
         counters.dram_bytes = 8192;
         assert_eq!(
-            of_counters(&counters, &h200()),
+            of_counters(&counters, &h200(), None),
             "loads touch 4 sectors per request, all of each used; stores touch 32 sectors per request, 12.5% of each used; \
              L2 absorbs 77.8% and DRAM moves 0.0 MB; L2-bound"
         );
@@ -345,13 +357,13 @@ mod tests {
         counters.launch.l2_sectors_written = 1024;
         counters.bound = Bound::Dram;
         assert_eq!(
-            of_counters(&counters, &h200()),
+            of_counters(&counters, &h200(), None),
             "loads and stores touch 32 sectors per request, 12.5% of each used; L1 serves 75% of the loads' sectors; L2 \
              absorbs all traffic; DRAM-bound"
         );
         counters.launch.l2_sectors_read = 1024;
         counters.dram_bytes = 65_536_000;
-        let text = of_counters(&counters, &c870());
+        let text = of_counters(&counters, &c870(), None);
         assert!(
             text.contains("; DRAM moves 65.5 MB; ") && !text.contains("L2") && !text.contains("L1"),
             "{text}"
@@ -376,11 +388,23 @@ mod tests {
         let of = |blocks, resident_blocks| {
             let mut counters = counted(Counts::default());
             counters.launch = LaunchCounters { blocks, resident_blocks, ..LaunchCounters::default() };
-            of_counters(&counters, &h200())
+            of_counters(&counters, &h200(), None)
         };
         assert_eq!(of(4, 2), "4 blocks on 132 SMs; L2-bound");
         assert_eq!(of(256, 8), "256 blocks where the card holds 1056; L2-bound");
         assert_eq!(of(1056, 8), "L2-bound");
+    }
+
+    #[test]
+    fn levels_within_the_doubt_of_the_time_are_all_told() {
+        let mut counters = counted(Counts::default());
+        counters.modelled_us.dram = 8.0;
+        let of = |interval| {
+            let times = Times { median: 10.0, min: 10.0, max: 10.0, samples: 1, interval };
+            of_counters(&counters, &h200(), Some(&times))
+        };
+        assert_eq!((of(None), of(Some([9.5, 11.0]))), ("L2-bound".to_string(), "L2-bound".to_string()));
+        assert_eq!(of(Some([9.5, 12.0])), "L2-bound or DRAM-bound, which the model cannot tell apart");
     }
 
     #[test]
@@ -389,7 +413,10 @@ mod tests {
         counters.bound = Bound::Link;
         counters.launch.l2_sectors_read = 1 << 20;
         counters.launch.link.sectors_read = 1 << 20;
-        assert_eq!(of_counters(&counters, &h200()), "33.6 MB cross the host link; bound by the host link");
+        assert_eq!(
+            of_counters(&counters, &h200(), None),
+            "33.6 MB cross the host link; bound by the host link"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How much of a card a launch fills, and what limits its time.
 
 use super::source::{grouped, percent};
-use record::{Counted, DeviceInfo, Parts, counters::Residency};
+use record::{Bound, Counted, DeviceInfo, Parts, Times, counters::Residency};
 
 /// How many blocks a multiprocessor holds, what keeps it from holding more, and how much of the card the grid fills.
 pub(crate) fn occupancy(counted: &Counted, device: &DeviceInfo) -> String {
@@ -93,22 +93,37 @@ fn plural(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
+/// A part of a modelled time in words.
+fn name(part: Bound) -> &'static str {
+    match part {
+        Bound::Dram => "DRAM",
+        Bound::L2 => "L2",
+        Bound::OnChip => "L1 and shared memory",
+        Bound::Issue => "instruction issue",
+        Bound::Latency => "latency",
+        Bound::Launch => "launch",
+        Bound::Link => "host link",
+        Bound::Migration => "page migration",
+    }
+}
+
 /// The parts of a modelled time that take any, in microseconds, the longest first.
 pub(crate) fn in_order(parts: &Parts) -> Vec<(&'static str, f64)> {
-    let Parts { launch, dram, l2, on_chip, issue, latency, link, migration } = *parts;
-    let mut parts = vec![
-        ("DRAM", dram),
-        ("L2", l2),
-        ("L1 and shared memory", on_chip),
-        ("instruction issue", issue),
-        ("latency", latency),
-        ("launch", launch),
-        ("host link", link),
-        ("page migration", migration),
-    ];
-    parts.retain(|(_, time)| *time > 0.0);
-    parts.sort_by(|one, other| other.1.total_cmp(&one.1));
-    parts
+    let parts = parts.in_order().into_iter().filter(|(_, time)| *time > 0.0);
+    parts.map(|(part, time)| (name(part), time)).collect()
+}
+
+/// A sentence on the parts that may be the longest within the doubt of the whole time; `None` where that is one.
+pub(crate) fn doubt(parts: &Parts, whole: Option<&Times>) -> Option<String> {
+    let whole = whole?;
+    let factor = whole.factor()?;
+    let names: Vec<&str> = parts.contenders(whole).into_iter().map(name).collect();
+    let which = match &names[..] {
+        [] | [_] => return None,
+        [one, other] => format!("either {one} or {other}"),
+        [first @ .., last] => format!("any of {} and {last}", first.join(", ")),
+    };
+    Some(format!("The time may be off by a factor of {factor:.2}, and within that {which} may dominate."))
 }
 
 /// Every part of the modelled time over the longest, in order.
@@ -126,10 +141,7 @@ pub(crate) fn speed_of_light(parts: &Parts) -> String {
 mod tests {
     use super::*;
     use crate::testing::{c870, h200};
-    use record::{
-        Bound,
-        counters::{LaunchCounters, Limiter},
-    };
+    use record::counters::{LaunchCounters, Limiter};
 
     const PARTS: Parts = Parts {
         launch: 1.0,
@@ -195,6 +207,25 @@ mod tests {
         assert_eq!(
             speed_of_light(&PARTS),
             "DRAM 100%, latency 75%, L2 50%, launch 25%, instruction issue <1%"
+        );
+    }
+
+    #[test]
+    fn parts_that_may_dominate_are_named() {
+        let of =
+            |interval| doubt(&PARTS, Some(&Times { median: 4.5, min: 4.5, max: 4.5, samples: 1, interval }));
+        assert_eq!((doubt(&PARTS, None), of(None), of(Some([4.4, 4.7]))), (None, None, None));
+        assert_eq!(
+            of(Some([4.0, 6.3])).as_deref(),
+            Some(
+                "The time may be off by a factor of 1.40, and within that either DRAM or latency may dominate."
+            )
+        );
+        assert_eq!(
+            of(Some([2.25, 5.0])).as_deref(),
+            Some(
+                "The time may be off by a factor of 2.00, and within that any of DRAM, latency and L2 may dominate."
+            )
         );
     }
 }

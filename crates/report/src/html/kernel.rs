@@ -4,7 +4,7 @@ use super::{
     Report, RunRecords, access,
     bars::remark,
     limits,
-    number::{first_letter_up, rate, time},
+    number::{doubted, first_letter_up, time},
     overview,
     prose::Prose,
     source::Panes,
@@ -18,6 +18,13 @@ struct Telling<'r> {
     row: &'r Record,
     counted: &'r Counted,
     run: &'r RunRecords,
+}
+
+impl Telling<'_> {
+    /// The whole modelled time.
+    fn modelled(&self) -> Option<&Times> {
+        self.row.time_ms.as_ref()
+    }
 }
 
 /// The section as an element.
@@ -44,8 +51,8 @@ pub(super) fn render(report: &Report<'_>, number: usize, name: &str) -> Markup {
             p.back { @if let Some(lesson) = experiment { "Lesson: " a href={"#lesson-" (lesson)} { (lesson) } } }
             @if let Some(telling) = &telling {
                 p.note { (origin(telling)) }
-                p { (first_letter_up(&explanation::of_counters(telling.counted, &telling.row.device))) "." }
-                (limits::render(&telling.row.device, telling.counted))
+                p { (first_letter_up(&explanation::of_counters(telling.counted, &telling.row.device, telling.modelled()))) "." }
+                (limits::render(&telling.row.device, telling.counted, telling.modelled()))
             } @else if text.is_some() {
                 p.note { "This kernel has no counters. A run on a simulated card counts its requests, as in "
                     code { "coalesce run " (experiment.unwrap_or_default()) " --kernel " (name) " --device sim:h200" } "." }
@@ -68,7 +75,8 @@ fn summary(report: &Report<'_>, rows: &[(&RunRecords, &Record)]) -> String {
         let mine: Vec<&Record> =
             rows.iter().filter(|(of, _)| std::ptr::eq(*of, run)).map(|(_, row)| *row).collect();
         let best = *overview::best(&mine).first()?;
-        let figure = format!("{} {}", rate(best.figure()?), best.measure().unit());
+        let figure = doubted(best.figure()?, best.measure().interval(best));
+        let figure = format!("{figure} {}", best.measure().unit());
         let place = Some(remark(best)).filter(|place| !place.is_empty());
         let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
         Some(format!("best {figure}{place}, {}", report.whose(run)))

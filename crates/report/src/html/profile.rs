@@ -8,7 +8,7 @@ use super::{
 };
 use crate::explanation;
 use maud::{Markup, PreEscaped, html};
-use record::{Bound, Counted, Line, ProfiledLaunch, doubt::Residuals};
+use record::{Counted, Line, ProfiledLaunch, Times};
 use std::collections::BTreeMap;
 
 /// The input of a profile's page.
@@ -25,7 +25,10 @@ pub struct Profile<'a> {
 struct Kernel<'a> {
     name: &'a str,
     launches: Vec<&'a ProfiledLaunch>,
-    nanoseconds: f64,
+    /// The sum of the launches' times.
+    milliseconds: f64,
+    /// The interval of the sum: the errors of one kernel's launches go one way.
+    interval: Option<[f64; 2]>,
 }
 
 impl Kernel<'_> {
@@ -44,7 +47,8 @@ impl Kernel<'_> {
 /// The page as one text of HTML.
 pub fn profile(profile: &Profile<'_>) -> String {
     let kernels = kernels(profile.launches);
-    let total: f64 = kernels.iter().map(|kernel| kernel.nanoseconds).sum();
+    let total: f64 = kernels.iter().map(|kernel| kernel.milliseconds).sum();
+    let interval = sum(kernels.iter().map(|kernel| kernel.interval));
     let body = html! {
         a.skip href="#main" { "Skip to the kernels" }
         (figure::definitions())
@@ -53,7 +57,11 @@ pub fn profile(profile: &Profile<'_>) -> String {
             section aria-labelledby="overview-title" {
                 h2 #overview-title { "Where the time goes" }
                 p { (plural(profile.launches.len(), "launch", "launches")) " of " (plural(kernels.len(), "kernel", "kernels"))
-                    " took " (time(total * 1e-6)) " of modelled time." }
+                    " took " (time(total)) " of modelled time"
+                    @if let Some([low, high]) = interval {
+                        ", " (time(low)) " to " (time(high)) " if the errors of all kernels go one way"
+                    }
+                    "." }
                 p.note { (DOUBT) }
                 (bars(&kernels, total))
             }
@@ -74,12 +82,16 @@ const DOUBT: &str = "Requests, sectors and wavefronts are counted exactly. Times
                      kernels: on 80 such rows its median error was 11%, and a tenth were off by more than 36% (H200). The \
                      interval behind a time holds eight in ten such kernels.";
 
-/// Returns the interval of a launch's time as text. Its kernel counts as other people's, since a name in another program
-/// does not identify one of this repository's.
-fn interval(launch: &ProfiledLaunch, bound: Bound) -> String {
-    let milliseconds = launch.modelled.nanoseconds * 1e-6;
-    let interval = Residuals::built_in().interval(&launch.card, Some(""), bound, milliseconds);
-    interval.map(|[low, high]| format!(" ({} to {})", time(low), time(high))).unwrap_or_default()
+/// A modelled time with its interval: `4.01 ms (3.70 ms to 4.21 ms)`.
+fn doubted(milliseconds: f64, interval: Option<[f64; 2]>) -> String {
+    let interval = interval.map(|[low, high]| format!(" ({} to {})", time(low), time(high)));
+    time(milliseconds) + &interval.unwrap_or_default()
+}
+
+/// The sums of the lower and of the upper bounds: the interval of the sum where all errors go one way.
+fn sum(mut intervals: impl Iterator<Item = Option<[f64; 2]>>) -> Option<[f64; 2]> {
+    intervals
+        .try_fold([0.0, 0.0], |[low, high], bounds| bounds.map(|[least, most]| [low + least, high + most]))
 }
 
 /// The kernels, those that took longest first.
@@ -89,19 +101,26 @@ fn kernels(launches: &[ProfiledLaunch]) -> Vec<Kernel<'_>> {
         let kernel = kernels.entry((&launch.kernel, &launch.card)).or_insert_with(|| Kernel {
             name: &launch.kernel,
             launches: Vec::new(),
-            nanoseconds: 0.0,
+            milliseconds: 0.0,
+            interval: None,
         });
         kernel.launches.push(launch);
-        kernel.nanoseconds += launch.modelled.nanoseconds;
     }
     let mut kernels: Vec<Kernel<'_>> = kernels.into_values().collect();
-    kernels.sort_by(|one, other| other.nanoseconds.total_cmp(&one.nanoseconds));
+    for kernel in &mut kernels {
+        let times: Vec<Times> = kernel.launches.iter().map(|launch| launch.times()).collect();
+        kernel.milliseconds = times.iter().map(|times| times.median).sum();
+        kernel.interval = sum(times.iter().map(|times| times.interval));
+    }
+    kernels.sort_by(|one, other| other.milliseconds.total_cmp(&one.milliseconds));
     kernels
 }
 
 /// The kernels' shares of the time.
 fn bars(kernels: &[Kernel<'_>], total: f64) -> Markup {
-    let longest = kernels.first().map_or(1.0, |kernel| kernel.nanoseconds);
+    let ends = kernels.iter().map(|kernel| kernel.interval.map_or(kernel.milliseconds, |[_, high]| high));
+    let end = ends.chain(kernels.iter().map(|kernel| kernel.milliseconds)).fold(f64::MIN_POSITIVE, f64::max);
+    let at = |milliseconds: f64| format!("{:.2}", 100.0 * milliseconds / end);
     html! {
         table.bars.modelled role="table" {
             caption { "Modelled time of each kernel, all its launches together" }
@@ -109,31 +128,41 @@ fn bars(kernels: &[Kernel<'_>], total: f64) -> Markup {
                 tr role="row" {
                     th scope="row" role="rowheader" { a href={"#" (kernel.id())} { (kernel.name) } }
                     td.track role="cell" {
-                        span.bar style={"width:" (format!("{:.2}", 100.0 * kernel.nanoseconds / longest)) "%"}
-                            data-kernel=(kernel.name) data-y=(kernel.nanoseconds) {}
+                        span.bar style={"width:" (at(kernel.milliseconds)) "%"}
+                            data-kernel=(kernel.name) data-y=(kernel.milliseconds)
+                            title=(doubted(kernel.milliseconds, kernel.interval)) {}
+                        @if let Some([low, high]) = kernel.interval {
+                            span.whisker style={"left:" (at(low)) "%;width:" (at(high - low)) "%"} data-low=(low) data-high=(high) {}
+                        }
                     }
-                    td.value role="cell" { (time(kernel.nanoseconds * 1e-6)) }
-                    td.part role="cell" { (percent(kernel.nanoseconds / total)) }
+                    td.value role="cell" { (time(kernel.milliseconds)) }
+                    td.part role="cell" { (percent(kernel.milliseconds / total)) }
                 }
             } }
         }
-        p.note { "Modelled figures are hatched." }
+        p.note { "Modelled figures are hatched. Whiskers: of ten such kernels, eight are measured within; where two overlap, either
+            kernel may take longer." }
     }
 }
 
 fn section(profile: &Profile<'_>, number: usize, kernel: &Kernel<'_>, total: f64) -> Markup {
     let launch = kernel.longest();
     let (device, counted) = (launch.device_info(), launch.counted());
-    let each = kernel.nanoseconds / kernel.launches.len() as f64;
+    let launches = kernel.launches.len() as f64;
+    let each = doubted(
+        kernel.milliseconds / launches,
+        kernel.interval.map(|bounds| bounds.map(|bound| bound / launches)),
+    );
+    let times = launch.times();
     let files = files(&counted);
     html! {
         details.kernel id=(kernel.id()) open[number == 0] {
             summary { h3 { code { (kernel.name) } } span.says {
-                (plural(kernel.launches.len(), "launch", "launches")) ", " (time(each * 1e-6)) " each, " (percent(kernel.nanoseconds / total)) " of the time" } }
+                (plural(kernel.launches.len(), "launch", "launches")) ", " (each) " each, " (percent(kernel.milliseconds / total)) " of the time" } }
             p.note { "Launch " (launch.launch) " on " (device.plain_name()) ": grid " (extent(launch.grid)) ", block " (extent(launch.block))
-                ", modelled time " (time(launch.modelled.nanoseconds * 1e-6)) (interval(launch, counted.bound)) "." }
-            p { (first_letter_up(&explanation::of_counters(&counted, &device))) "." }
-            (limits::render(&device, &counted))
+                ", modelled time " (doubted(times.median, times.interval)) "." }
+            p { (first_letter_up(&explanation::of_counters(&counted, &device, Some(&times)))) "." }
+            (limits::render(&device, &counted, Some(&times)))
             @if counted.lines.is_empty() {
                 p.note { "The PTX has no line information: compile with line tables (nvcc -lineinfo, or debug = \"line-tables-only\") to \
                     see counters beside the source." }
@@ -185,5 +214,71 @@ fn extent([x, y, z]: [u32; 3]) -> String {
         (1, 1) => count(x.into()),
         (_, 1) => format!("{x} x {y}"),
         _ => format!("{x} x {y} x {z}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{Bound, counters::LaunchCounters, doubt::Residuals};
+    use serde_json::json;
+
+    /// A launch on an H200 whose time is that of DRAM and L2.
+    fn launch(kernel: &str, milliseconds: f64, [dram, l2]: [f64; 2]) -> ProfiledLaunch {
+        let seconds = json!({
+            "launch": 1e-6, "dram": dram * 1e-3, "l2": l2 * 1e-3, "on_chip": 0.0, "issue": 0.0, "latency": 0.0,
+            "host_link": 0.0, "migration": 0.0,
+        });
+        let launch = json!({
+            "launch": 1, "kernel": kernel, "device": 0, "card": "h200", "card_name": "NVIDIA H200 (modelled)",
+            "compute_capability": "9.0", "multiprocessors": 132, "l2_bytes": 62_914_560, "grid": [1000, 1, 1],
+            "block": [256, 1, 1], "dram_bytes": 1 << 20, "lines": [], "counters": LaunchCounters::default(),
+            "modelled": { "gpu__time_duration.sum": milliseconds * 1e6, "seconds": seconds },
+        });
+        serde_json::from_value(launch).expect("a launch as a profile has it")
+    }
+
+    fn page(launches: &[ProfiledLaunch]) -> String {
+        profile(&Profile { title: "Profile".to_string(), launches, source: &|_| None })
+    }
+
+    /// Bounds of a kernel that the model has not seen, in the words of the page.
+    fn interval(milliseconds: f64) -> [f64; 2] {
+        let residuals = Residuals::built_in();
+        residuals.interval("h200", Some(""), Bound::Dram, milliseconds).expect("there are residuals")
+    }
+
+    #[test]
+    fn times_have_their_intervals() {
+        let launches =
+            [launch("k", 2.0, [1.9, 0.1]), launch("k", 4.0, [3.9, 0.1]), launch("other", 1.0, [0.9, 0.0])];
+        let page = page(&launches);
+        let text = |milliseconds: f64| {
+            let [low, high] = interval(milliseconds);
+            format!("{} ({} to {})", time(milliseconds), time(low), time(high))
+        };
+        assert!(page.contains(&format!("modelled time {}.", text(4.0))), "the longest launch");
+        assert!(page.contains(&format!("2 launches, {} each, 85.7% of the time", text(3.0))), "{page}");
+        let [low, high] = interval(7.0);
+        let total = format!("{} of modelled time, {} to {} if the errors", time(7.0), time(low), time(high));
+        assert!(page.contains(&total), "{page}");
+        let [low, high] = interval(6.0);
+        let whisker = page.split("class=\"whisker\"").nth(1).expect("the first kernel has one");
+        let value = |name: &str| -> f64 {
+            let text = whisker.split(&format!("{name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
+            text.and_then(|text| text.parse().ok()).expect("a number")
+        };
+        assert!(
+            (value("data-low") / low - 1.0).abs() < 1e-9 && (value("data-high") / high - 1.0).abs() < 1e-9
+        );
+    }
+
+    #[test]
+    fn a_split_within_the_doubt_says_so() {
+        let near = page(&[launch("k", 2.0, [1.9, 1.85])]);
+        assert!(near.contains("and within that either DRAM or L2 may dominate."), "{near}");
+        assert!(near.contains("DRAM-bound or L2-bound, which the model cannot tell apart."), "{near}");
+        let far = page(&[launch("k", 2.0, [1.9, 0.01])]);
+        assert!(!far.contains("may dominate") && far.contains("DRAM-bound."), "{far}");
     }
 }
