@@ -1,6 +1,6 @@
 //! The figure of a row: bandwidth, a rate of arithmetic, or the time or rate of counted operations.
 
-use crate::Record;
+use crate::{Record, times::overlap};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -130,8 +130,7 @@ impl Measure {
     /// Whether the intervals of two modelled rows overlap, so that either may have the better figure when measured; false where one
     /// has none.
     pub fn is_open(self, one: &Record, other: &Record) -> bool {
-        let both = self.interval(one).zip(self.interval(other));
-        both.is_some_and(|([low, high], [other_low, other_high])| low <= other_high && other_low <= high)
+        self.interval(one).zip(self.interval(other)).is_some_and(|(one, other)| overlap(one, other))
     }
 
     /// The figures of the shortest and the longest time, in ascending order.

@@ -36,10 +36,20 @@ impl Times {
         Some((high / self.median).max(self.median / low).max(1.0))
     }
 
+    /// Whether the intervals of two modelled times overlap, so that either may be the shorter when measured; false where one has none.
+    pub fn is_open(&self, other: &Times) -> bool {
+        self.interval.zip(other.interval).is_some_and(|(one, other)| overlap(one, other))
+    }
+
     /// GB/s (10^9 bytes per second) if `bytes` take `milliseconds`.
     pub fn gb_per_s(bytes: u64, milliseconds: f64) -> f64 {
         bytes as f64 / 1e6 / milliseconds
     }
+}
+
+/// Whether two intervals have a value in common.
+pub(crate) fn overlap([low, high]: [f64; 2], [other_low, other_high]: [f64; 2]) -> bool {
+    low <= other_high && other_low <= high
 }
 
 /// The median of some values; of an even number, the mean of the two in the middle. `None` where there are none.
@@ -141,6 +151,15 @@ mod tests {
         assert_eq!([of(None), of(Some([1.0, 3.0])), of(Some([1.6, 5.0]))], [None, Some(2.0), Some(2.5)]);
         // An interval beside the time, as of kernels whose times all are too long.
         assert_eq!(of(Some([0.5, 1.0])), Some(4.0));
+    }
+
+    #[test]
+    fn times_are_open_where_their_intervals_overlap() {
+        let of = |interval| Times { interval, ..Times::of(&[2.0]).expect("a sample") };
+        let time = of(Some([1.5, 2.5]));
+        assert!(time.is_open(&of(Some([2.5, 3.0]))) && time.is_open(&of(Some([1.0, 4.0]))));
+        assert!(!time.is_open(&of(Some([2.6, 3.0]))) && !time.is_open(&of(Some([1.0, 1.4]))));
+        assert!(!time.is_open(&of(None)) && !of(None).is_open(&time));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Rows of A and B belong together where experiment, kernel, language and parameters are the same; the grid may differ,
 //! since it follows the card. Each pair has the ratio of its median times, B over A, with an interval that holds it with a
 //! probability of 95% (see `diff/interval.rs`). A change counts as certain where the interval excludes 1, and changes are sorted by
-//! the bound nearest 1: what a row has certainly lost or won. Of 100 rows that did not change, up to 5 show a certain change
+//! the bound nearest 1: what a row has certainly lost or won. Two modelled times differ for certain where their intervals do not
+//! overlap. Of 100 rows that did not change, up to 5 show a certain change
 //! all the same, most of them tiny; [`Comparison::slower_by`] passes over these by a threshold.
 //!
 //! ```
@@ -33,7 +34,8 @@ pub const DIFF_SCHEMA: &str = "coalesce.diff/1";
 /// How far from 1 the ratio of rows may be that count as the same, with the whole of its interval.
 const SAME: f64 = 0.02;
 
-/// How far from 1 the ratio of modelled times has to be to count as a change: the model gives the same time each time.
+/// How far from 1 the ratio of modelled times has to be to count as a change: the model gives the same time each time. Where their
+/// intervals overlap that is a change of the model's time alone.
 const EXACT: f64 = 1e-9;
 
 /// One of the two runs.
@@ -66,6 +68,8 @@ pub enum Change {
     Faster,
     /// It is modelled in one run and measured in the other: the ratio is the model's error.
     Modelled,
+    /// It is modelled in both, and the intervals of its times overlap: a GPU may have them in the other order.
+    Doubtful,
     /// The interval contains 1 and exceeds 2% on one side of it, or there are too few samples for one.
     Unclear,
     /// It is INVALID in both.
@@ -205,6 +209,14 @@ impl<'r> Comparison<'r> {
         self.rows.iter().filter(fails).collect()
     }
 
+    /// The rows whose modelled time is longer in B by more than this part, within the doubt of the model: these fail no check.
+    pub fn doubtful_by(&self, threshold: f64) -> Vec<&Pair<'r>> {
+        let longer = |pair: &&Pair<'_>| {
+            pair.change == Change::Doubtful && pair.ratio.is_some_and(|ratio| ratio > 1.0 + threshold)
+        };
+        self.rows.iter().filter(longer).collect()
+    }
+
     /// In which respects the runs differ, other than in their times; each a sentence.
     pub fn differences(&self) -> Vec<String> {
         let (a, b) = (&self.a, &self.b);
@@ -320,6 +332,7 @@ fn pair<'r>(a: Option<&'r Record>, b: Option<&'r Record>, label: String) -> Opti
             (true, true, Some(_)) if a.backend != b.backend => Change::Modelled,
             (true, true, Some(ratio)) if a.backend == Backend::Modelled => match (ratio - 1.0).abs() {
                 ..EXACT => Change::Same,
+                _ if a.time_ms.zip(b.time_ms).is_some_and(|(a, b)| a.is_open(&b)) => Change::Doubtful,
                 _ => judged([ratio; 2]),
             },
             (true, true, Some(_)) => ratio_range.map_or(Change::Unclear, judged),

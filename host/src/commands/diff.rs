@@ -93,6 +93,13 @@ fn compared<'r>(a: Side<'r>, b: Side<'r>) -> Result<Comparison<'r>> {
 /// The exit status, after saying on stderr why it is not 0.
 fn judged(comparison: &Comparison<'_>, threshold: Option<f64>) -> ExitCode {
     let Some(threshold) = threshold else { return ExitCode::SUCCESS };
+    if let Some(worst) = comparison.doubtful_by(threshold).first() {
+        eprintln!(
+            "note: rows are slower by more than {}% in the model, but within its doubt; the worst is {}",
+            100.0 * threshold,
+            worst.label
+        );
+    }
     let slower = comparison.slower_by(threshold);
     let Some(worst) = slower.first() else { return ExitCode::SUCCESS };
     let count = match slower.len() {

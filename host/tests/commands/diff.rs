@@ -34,7 +34,12 @@ fn two_runs_are_compared_row_by_row() {
     let before = keep(&folder.path().join("before"), &few, |_, _| {});
     let after = keep(&folder.path().join("after"), &few, |number, record| {
         let factor = [1.0, 1.5, 0.5, 1.0][number];
-        record["time_ms"]["median"] = (factor * record["time_ms"]["median"].as_f64().expect("a time")).into();
+        let times = &mut record["time_ms"];
+        // A modelled time's interval goes with it.
+        for place in ["/median", "/interval/0", "/interval/1"] {
+            let time = times.pointer_mut(place).expect("a modelled time has an interval");
+            *time = (factor * time.as_f64().expect("a time")).into();
+        }
     });
 
     let page = folder.path().join("diff.html");
@@ -73,6 +78,29 @@ fn two_runs_are_compared_row_by_row() {
         )
     );
     assert_eq!(outcome(&mut coalesce(&["diff", &before, &after, "--threshold", "51"])).status, Some(0));
+
+    // Half as long again, but with an interval that holds the time before.
+    let doubtful = keep(&folder.path().join("doubtful"), &few, |number, record| {
+        let times = &mut record["time_ms"];
+        let time = times["median"].as_f64().expect("a time");
+        if number == 1 {
+            times["median"] = (1.5 * time).into();
+            times["interval"] = vec![0.5 * time, 2.0 * time].into();
+        }
+    });
+    let Outcome { status, out, err } =
+        outcome(&mut coalesce(&["diff", &before, &doubtful, "--threshold", "2%"]));
+    assert_eq!(
+        (status, err.as_str()),
+        (
+            Some(0),
+            "note: rows are slower by more than 2% in the model, but within its doubt; the worst is offset_f32 1\n"
+        )
+    );
+    assert!(
+        out.ends_with("4 rows in both runs: 1 within the model's doubt, 3 the same within 2%.\n"),
+        "{out}"
+    );
 
     let json = outcome(&mut coalesce(&["diff", &before, &after, "--format", "json"])).out;
     let json: Value = serde_json::from_str(&json).expect("an object");

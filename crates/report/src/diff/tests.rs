@@ -224,6 +224,30 @@ fn two_models_are_compared_exactly() {
     assert_eq!(changes(&a, &b).slower_by(0.01).len(), 0);
 }
 
+/// Times may be a tenth off: 1.15 times as long is within that, 1.3 times is not, and the same time is the same.
+#[test]
+fn modelled_times_differ_where_their_intervals_do_not_overlap() {
+    let doubted = |offset: u32, milliseconds: f64| {
+        let interval = Some([0.9 * milliseconds, 1.1 * milliseconds]);
+        let row = modelled(offset, milliseconds);
+        Record { time_ms: row.time_ms.map(|times| Times { interval, ..times }), ..row }
+    };
+    let run_of =
+        |times: [f64; 4]| run((0..4).zip(times).map(|(offset, time)| doubted(offset, time)).collect());
+    let (a, b) = (run_of([1.0; 4]), run_of([1.15, 1.3, 1.0, 0.95]));
+    let comparison = changes(&a, &b);
+    let found: Vec<(Change, Option<f64>)> =
+        comparison.rows.iter().map(|row| (row.change, row.ratio)).collect();
+    let expected =
+        [(Change::Slower, 1.3), (Change::Doubtful, 1.15), (Change::Doubtful, 0.95), (Change::Same, 1.0)];
+    assert_eq!(found, expected.map(|(change, ratio)| (change, Some(ratio))));
+    assert_eq!(comparison.slower_by(0.1).len(), 1, "what is in doubt fails no check");
+    assert_eq!((comparison.doubtful_by(0.1).len(), comparison.doubtful_by(0.2).len()), (1, 0));
+    let text = comparison.text(false);
+    assert!(text.contains("modelled times that differ by less than the model's doubt\n"), "{text}");
+    assert!(text.contains("1 slower, 2 within the model's doubt, 1 the same within 2%"), "{text}");
+}
+
 #[test]
 fn rows_match_by_what_the_user_chose() {
     let a = sampled(3, 0.2);

@@ -5,11 +5,12 @@ use record::Backend;
 use std::fmt::Write;
 
 /// The groups of rows with figures: what became of them, the heading, and how many are shown unless all are wanted.
-pub(super) const GROUPS: [(Change, &str, usize); 9] = [
+pub(super) const GROUPS: [(Change, &str, usize); 10] = [
     (Change::Broken, "INVALID in B, verified in A", 4),
     (Change::Slower, "slower in B", 6),
     (Change::Faster, "faster in B", 4),
     (Change::Modelled, "modelled against measured, the furthest first", 10),
+    (Change::Doubtful, "modelled times that differ by less than the model's doubt", 4),
     (Change::Unclear, "unclear: the interval contains 1 and exceeds 2% on one side, or there is none", 3),
     (Change::Invalid, "INVALID in both", 1),
     (Change::Mended, "INVALID in A, verified in B", 1),
@@ -84,6 +85,7 @@ pub(super) fn summary(comparison: &Comparison<'_>) -> String {
         (Change::Slower, "slower"),
         (Change::Faster, "faster"),
         (Change::Modelled, "modelled against measured"),
+        (Change::Doubtful, "within the model's doubt"),
         (Change::Same, "the same within 2%"),
         (Change::Unclear, "unclear"),
         (Change::Invalid, "INVALID in both"),

@@ -86,6 +86,9 @@ const TAX: &str = "The Rust tax. time: that of each way over that of `unchecked`
                    to C++: over that of the CUDA C++ twin; instr.: instructions per warp for 32 elements, in a product for 32 \
                    multiplications.";
 
+/// The meaning of the mark on ratios of modelled times.
+const OPEN: &str = "~: within the model's doubt of both times.";
+
 /// The rows of one task at one size.
 struct Task<'r> {
     name: String,
@@ -119,8 +122,12 @@ fn tax(rows: &[&Record], style: Style) -> String {
     header.extend(WAYS.iter().map(|way| (*way).to_string()));
     let mut table = Table::new(header, 1);
     for task in &tasks {
-        let unchecked = task.row("unchecked").and_then(|row| row.time_ms).map(|times| times.median);
-        let over = |row: &Record| Some(format!("{:.3}", row.time_ms?.median / unchecked?));
+        let unchecked = task.row("unchecked");
+        let over = |row: &Record| {
+            let ratio = row.time_ms?.median / unchecked?.time_ms?.median;
+            let open = ratio != 1.0 && row.measure().is_open(row, unchecked?);
+            Some(format!("{ratio:.3}{}", if open { "~" } else { "" }))
+        };
         let figures = [
             ("time", task.each(over)),
             ("to C++", task.each(|row| Some(format!("{:.3}", row.ratio_to_reference?)))),
@@ -135,7 +142,9 @@ fn tax(rows: &[&Record], style: Style) -> String {
     if table.is_empty() {
         return String::new();
     }
-    format!("\n{}\n\n{}\n", wrapped(TAX, style.prose()), table.text(style))
+    let table = table.text(style);
+    let reading = if table.contains('~') { format!("{TAX} {OPEN}") } else { TAX.to_string() };
+    format!("\n{}\n\n{table}\n", wrapped(&reading, style.prose()))
 }
 
 /// The task and its size.
@@ -192,7 +201,8 @@ mod tests {
         let rows = lines(&text);
         let starting =
             |start: &[&str]| rows.iter().find(|row| row.starts_with(start)).cloned().unwrap_or_default();
-        assert_eq!(starting(&["copy", "1024:", "time"])[3..], ["1.500", "1.000"]);
+        assert_eq!(starting(&["copy", "1024:", "time"])[3..], ["1.500~", "1.000"]);
+        assert!(text.replace('\n', " ").contains("~: within the model's doubt of both times."), "{text}");
         assert_eq!(starting(&["copy", "1024:", "to", "C++"])[4..], ["1.510"]);
         assert_eq!(starting(&["copy", "1024:", "instr."])[3..], ["13.0", "13.0"]);
         assert_eq!(starting(&["matmul", "32x32x4:", "instr."])[3..], ["3.2"]);

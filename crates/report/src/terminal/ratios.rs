@@ -28,7 +28,7 @@ pub(super) fn pair(rust: Option<&Record>, cpp: Option<&Record>, measure: Measure
 pub(super) enum Verdict {
     /// It is within [`EQUAL`].
     Equal,
-    /// It is not, but it might be: the spread of its samples reaches into it.
+    /// It is not, but it might be: the spread of its samples reaches into it, or the model's doubt of both times.
     Unsettled,
     /// It is not.
     Different,
@@ -39,7 +39,7 @@ impl Verdict {
     pub(super) fn of(row: &Record) -> Option<Verdict> {
         // A library is not meant to be the same program.
         let ratio = row.ratio_to_reference.filter(|_| row.reference.is_none())?;
-        let [low, high] = row.ratio_range.unwrap_or([ratio; 2]);
+        let [low, high] = row.ratio_range.or_else(|| in_doubt(row, ratio)).unwrap_or([ratio; 2]);
         Some(if EQUAL.contains(&ratio) {
             Verdict::Equal
         } else if low <= *EQUAL.end() && high >= *EQUAL.start() {
@@ -59,6 +59,12 @@ impl Verdict {
     }
 }
 
+/// Bounds of the ratio of a modelled time to its twin's, whose time is as doubtful; `None` of a measured one.
+fn in_doubt(row: &Record, ratio: f64) -> Option<[f64; 2]> {
+    let [low, high] = row.time_ms?.interval?;
+    Some([ratio * low / high, ratio * high / low])
+}
+
 /// How the Rust times of a comparison compare, with those of twins in a sentence, with a library's in one for each product.
 pub fn comparison(records: &[Record]) -> String {
     if let Some(comparison) = library::comparison(records) {
@@ -70,13 +76,16 @@ pub fn comparison(records: &[Record]) -> String {
     };
     let worst = ratios.iter().copied().max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())).unwrap_or(middle);
     let of = |wanted| records.iter().filter(|record| Verdict::of(record) == Some(wanted)).count();
-    let unsettled = match of(Verdict::Unsettled) {
-        0 => String::new(),
-        rows => format!(", and {rows} more may be: their samples differ too much to tell"),
-    };
     let modelled = match records.first().map(|record| record.backend) {
         Some(Backend::Modelled) => "modelled ",
         _ => "",
+    };
+    let unsettled = match of(Verdict::Unsettled) {
+        0 => String::new(),
+        rows if modelled.is_empty() => {
+            format!(", and {rows} more may be: their samples differ too much to tell")
+        }
+        rows => format!(", and {rows} more may be, within the model's doubt"),
     };
     format!(
         "Rust/C++ {modelled}time over {} rows: median {middle:.3}, furthest from 1 {worst:.3}, {} of {} within {:.2} to {:.2}{unsettled}.",
@@ -109,6 +118,12 @@ mod tests {
              be: their samples differ too much to tell."
         );
         assert!(comparison(&[row(0, Precision::F32, None)]).contains("no ratio"));
+        // A modelled time from half to twice of it, as its twin's: the ratio may be a quarter of 3.
+        assert_eq!(
+            comparison(&[modelled(ratio(3.0)), modelled(ratio(5.0)), modelled(ratio(1.0))]),
+            "Rust/C++ modelled time over 3 rows: median 3.000, furthest from 1 5.000, 1 of 3 within 0.98 to 1.02, and 1 \
+             more may be, within the model's doubt."
+        );
         assert!(comparison(&[modelled(ratio(1.0))]).starts_with("Rust/C++ modelled time over 1 rows: "));
     }
 }

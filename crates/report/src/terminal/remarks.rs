@@ -7,7 +7,7 @@ use super::{
     setting::labels,
     style::{Ink, Style},
 };
-use record::{Language, Record};
+use record::{Backend, Language, Record};
 use std::fmt::Write;
 
 /// Notes under a table: each wrong row by itself, each other remark once with the number of rows that it is about.
@@ -50,8 +50,12 @@ pub(super) fn notes(rows: &[&Record], shown: Shown) -> String {
         (
             Verdict::Unsettled,
             format!(
-                "~: the ratio is not within {equal}, but samples differ so much that its 95% interval reaches into it; \
-                 --samples takes more."
+                "~: the ratio is not within {equal}, but {}",
+                match rows.first().map(|row| row.backend) {
+                    Some(Backend::Modelled) => "it may be, within the model's doubt of both times.",
+                    _ =>
+                        "samples differ so much that its 95% interval reaches into it; --samples takes more.",
+                }
             ),
         ),
     ] {

@@ -67,22 +67,34 @@ fn extremes(rows: &[&Record]) -> Option<String> {
     let first = measures.next()?;
     let measure = if measures.all(|other| other == first) { first } else { Measure::Bandwidth };
     let rate = |row: &Record| measure.of(row).filter(|_| row.measure() == measure);
-    let rated: Vec<(f64, String, bool)> =
-        kernels().filter_map(|(label, row)| Some((rate(row)?, label, row.unfilled().is_none()))).collect();
-    let mut crowned: Vec<&(f64, String, bool)> = rated.iter().filter(|(_, _, filled)| *filled).collect();
+    let rated: Vec<(f64, String, &Record)> =
+        kernels().filter_map(|(label, row)| Some((rate(row)?, label, *row))).collect();
+    let mut crowned: Vec<&(f64, String, &Record)> =
+        rated.iter().filter(|(_, _, row)| row.unfilled().is_none()).collect();
     crowned.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     if measure.is_time() {
         crowned.reverse();
     }
     let told =
-        |(rate, label, _): &(f64, String, bool)| format!("{label} {} {}", short(*rate), measure.unit());
+        |(rate, label, _): &(f64, String, &Record)| format!("{label} {} {}", short(*rate), measure.unit());
     match &crowned[..] {
         [] if rated.is_empty() => None,
         [] => {
             Some("every kernel has fewer blocks than the card has SMs, so no rate is the card's".to_string())
         }
         [only] => Some(told(only)),
-        [best, .., worst] => Some(format!("best {}, worst {}", told(best), told(worst))),
+        [best, .., worst] if measure.is_open(best.2, worst.2) => {
+            Some(format!("from {} to {}, within the model's doubt", told(worst), told(best)))
+        }
+        [best, rest @ .., worst] => {
+            // Neither is alone where its neighbour may be ahead of it.
+            let open = |one: &Record, other: Option<&&(f64, String, &Record)>| {
+                other.is_some_and(|(.., other)| measure.is_open(one, other))
+            };
+            let best_of = if open(best.2, rest.first()) { "among the best" } else { "best" };
+            let worst_of = if open(worst.2, rest.last()) { "among the worst" } else { "worst" };
+            Some(format!("{best_of} {}, {worst_of} {}", told(best), told(worst)))
+        }
     }
 }
 
@@ -207,6 +219,26 @@ mod tests {
         );
         rows.push(named("matmul", "copy", Some(0.2)));
         assert_eq!(of(&rows).as_deref(), Some("copy 2684 GB/s"));
+    }
+
+    #[test]
+    fn within_the_doubt_of_the_model_none_is_best() {
+        // Intervals from half to twice the time.
+        let of = |times: &[(&str, f64)]| {
+            let row =
+                |(kernel, milliseconds): &(&str, f64)| modelled(named("copy", kernel, Some(*milliseconds)));
+            let rows: Vec<Record> = times.iter().map(row).collect();
+            extremes(&rows.iter().collect::<Vec<_>>())
+        };
+        assert_eq!(
+            of(&[("a", 0.2), ("b", 0.6)]).as_deref(),
+            Some("from b 895 GB/s to a 2684 GB/s, within the model's doubt")
+        );
+        assert_eq!(
+            of(&[("a", 0.2), ("b", 0.6), ("c", 4.0)]).as_deref(),
+            Some("among the best a 2684 GB/s, worst c 134 GB/s")
+        );
+        assert_eq!(of(&[("a", 0.2), ("c", 4.0)]).as_deref(), Some("best a 2684 GB/s, worst c 134 GB/s"));
     }
 
     #[test]
