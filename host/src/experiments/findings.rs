@@ -64,6 +64,20 @@ fn speedup(fast: &Record, slow: &Record) -> f64 {
     rate(fast) / rate(slow)
 }
 
+/// Words behind a comparison of two modelled rows whose intervals overlap: a GPU may have them in the other order. Nothing behind others.
+fn doubt(one: &Record, other: &Record) -> &'static str {
+    if one.measure().is_open(one, other) { IN_DOUBT } else { "" }
+}
+
+/// The words of [`doubt`].
+const IN_DOUBT: &str = " (within the model's doubt)";
+
+/// Whether a row is apart from those of other kernels by more than the model's doubt, so that it is the first or the last of them.
+fn stands_out(row: &Record, rows: &[&Record]) -> bool {
+    let mut others = rows.iter().filter(|other| other.kernel != row.kernel);
+    others.all(|other| !row.measure().is_open(row, other))
+}
+
 /// A share as text: `3.9%`, `12.5%`, `53%`.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;

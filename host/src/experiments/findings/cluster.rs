@@ -1,6 +1,6 @@
 //! The finding of `cluster`.
 
-use super::{rate, sentence, timed};
+use super::{doubt, rate, sentence, timed};
 use record::Record;
 
 /// What the neighbour's shared memory costs beside the own block's, and what multicast gains.
@@ -25,13 +25,15 @@ pub(in super::super) fn cluster(rows: &[&Record]) -> Option<String> {
     });
     let reads = of("cluster_read_own", None).zip(of("cluster_read", Some(most))).map(|(own, there)| {
         let whose = if most == 1 { "by the cluster's instruction" } else { "from neighbours" };
-        format!("all blocks read {:.0} GB/s {whose}, {:.0} GB/s of their own", rate(there), rate(own))
+        let (there_rate, own_rate, doubt) = (rate(there), rate(own), doubt(there, own));
+        format!("all blocks read {there_rate:.0} GB/s {whose}, {own_rate:.0} GB/s of their own{doubt}")
     });
     let multicast = of("cluster_multicast", Some(most)).zip(of("cluster_each", Some(most)));
     let multicast = multicast.filter(|_| most > 1).map(|(multicast, each)| {
         format!(
-            "with multicast to {most} blocks they receive {:.2} times the bytes of copies by each block",
-            rate(multicast) / rate(each)
+            "with multicast to {most} blocks they receive {:.2} times the bytes of copies by each block{}",
+            rate(multicast) / rate(each),
+            doubt(multicast, each)
         )
     });
     sentence([latency, reads, multicast])

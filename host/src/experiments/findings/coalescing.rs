@@ -1,6 +1,6 @@
 //! The findings of `offset` and `stride`.
 
-use super::{list, of_copy, percent, rate, timed};
+use super::{doubt, fastest, list, of_copy, percent, rate, timed};
 use record::{Precision, Record, median};
 
 /// The loss of bandwidth by misalignment.
@@ -12,10 +12,12 @@ pub(in super::super) fn offset(rows: &[&Record]) -> Option<String> {
         let (aligned, misaligned): (Vec<&Record>, Vec<&Record>) =
             rows.into_iter().partition(|row| is_aligned(row, precision));
         let typical = |rows: &[&Record]| median(&rows.iter().map(|row| rate(row)).collect::<Vec<_>>());
+        let open = fastest(aligned.iter().copied()).zip(fastest(misaligned.iter().copied()));
+        let open = open.map_or("", |(aligned, misaligned)| doubt(aligned, misaligned));
         let Some((aligned, slower)) = typical(&aligned).zip(typical(&misaligned)) else { continue };
         losses.push(match 1.0 - slower / aligned {
             ..0.005 => format!("nothing in {precision}"),
-            loss => format!("{} in {precision}", percent(loss)),
+            loss => format!("{} in {precision}{open}", percent(loss)),
         });
         let ratios: Vec<f64> = misaligned
             .iter()

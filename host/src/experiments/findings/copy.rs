@@ -1,6 +1,6 @@
 //! The finding of `copy`.
 
-use super::{fastest, of_copy, percent, rate, timed};
+use super::{doubt, fastest, of_copy, percent, rate, stands_out, timed};
 use record::Record;
 
 /// The shares of the driver's copy that the best and the worst kernel reach, and the best one's share of the peak.
@@ -12,7 +12,10 @@ pub(in super::super) fn copy(rows: &[&Record]) -> Option<String> {
     let peak = peak.unwrap_or_default();
     let slower = match worst.kernel == best.kernel {
         true => String::new(),
-        false => format!("; {}, the slowest, reaches {}", worst.kernel, of_copy(worst)?),
+        false => {
+            let slowest = if stands_out(worst, &rows) { ", the slowest," } else { "" };
+            format!("; {}{slowest} reaches {}{}", worst.kernel, of_copy(worst)?, doubt(best, worst))
+        }
     };
     Some(format!("{} reaches {} of the driver's own copy{peak}{slower}.", best.kernel, of_copy(best)?))
 }

@@ -1,6 +1,6 @@
 //! The finding of `idioms`.
 
-use super::{list, timed};
+use super::{IN_DOUBT, doubt, list, timed};
 use record::Record;
 
 /// The time ratios of checked indexing and of typed indices to unchecked code, per task.
@@ -17,14 +17,16 @@ pub(in super::super) fn idioms(rows: &[&Record]) -> Option<String> {
         }
     }
     // Of several sizes the last, which is the largest.
-    let time = |task: &str, way: &str| {
+    let row = |task: &str, way: &str| {
         let suits = |row: &&&Record| text(row, "task") == task && text(row, "way") == way;
-        rows.iter().rfind(suits).and_then(|row| row.time_ms).map(|times| times.median)
+        rows.iter().rfind(suits).copied()
     };
+    let time = |row: &Record| row.time_ms.map(|times| times.median);
     let over = |way: &str| -> Vec<(String, String)> {
         let ratio = |task: &String| {
-            let ratio = time(task, way)? / time(task, "unchecked")?;
-            Some((task.clone(), format!("{ratio:.2}")))
+            let (own, unchecked) = (row(task, way)?, row(task, "unchecked")?);
+            let doubt = if doubt(own, unchecked).is_empty() { "" } else { "~" };
+            Some((task.clone(), format!("{:.2}{doubt}", time(own)? / time(unchecked)?)))
         };
         tasks.iter().filter_map(ratio).collect()
     };
@@ -33,13 +35,21 @@ pub(in super::super) fn idioms(rows: &[&Record]) -> Option<String> {
         return None;
     }
     let (names, ratios): (Vec<String>, Vec<String>) = checked.into_iter().unzip();
-    let typed: Vec<String> = typed.into_iter().map(|(_, ratio)| ratio).collect();
-    let typed = match typed.len() == names.len() {
-        true => format!(", typed indices {}", list(&typed)),
-        false => String::new(),
+    let mut typed_ratios: Vec<String> = typed.into_iter().map(|(_, ratio)| ratio).collect();
+    if typed_ratios.len() != names.len() {
+        typed_ratios.clear();
+    }
+    let typed = match &typed_ratios[..] {
+        [] => String::new(),
+        ratios => format!(", typed indices {}", list(ratios)),
+    };
+    let doubt = if ratios.iter().chain(&typed_ratios).any(|ratio| ratio.ends_with('~')) {
+        format!("; ~:{}", IN_DOUBT.replace(['(', ')'], ""))
+    } else {
+        String::new()
     };
     Some(format!(
-        "Checked indexing takes {} times as long as unchecked in {}{typed}.",
+        "Checked indexing takes {} times as long as unchecked in {}{typed}{doubt}.",
         list(&ratios),
         list(&names),
     ))

@@ -1,6 +1,6 @@
 //! The finding of `link`.
 
-use super::{fastest, percent, rate, sentence};
+use super::{doubt, fastest, percent, rate, sentence};
 use record::{Language, Record};
 
 /// What the links to the other cards and to the host carry, in one direction and in both.
@@ -22,7 +22,8 @@ pub(in super::super) fn link(rows: &[&Record]) -> Option<String> {
     };
     let both = |one: &Record, with_host| {
         let both = fastest(of("both", with_host))?;
-        Some(format!("{:.0} both ways, {:.2} times as much", rate(both), rate(both) / rate(one)))
+        let (times, doubt) = (rate(both) / rate(one), doubt(both, one));
+        Some(format!("{:.0} both ways, {times:.2} times as much{doubt}", rate(both)))
     };
     let told = |one: &Record, with_host| {
         let more = both(one, with_host).map(|both| format!(" and {both}")).unwrap_or_default();
@@ -39,7 +40,8 @@ pub(in super::super) fn link(rows: &[&Record]) -> Option<String> {
         format!("the link between cards carries {}{spread}", told(peer, false))
     });
     let with_host = host.map(|host| {
-        let times = peer.map(|peer| format!(", {:.1} times less", rate(peer) / rate(host)));
+        let times =
+            peer.map(|peer| format!(", {:.1} times less{}", rate(peer) / rate(host), doubt(peer, host)));
         let times = times.filter(|_| peer.is_some_and(|peer| rate(peer) > rate(host))).unwrap_or_default();
         format!("the host link carries {}{times}", told(host, true))
     });
@@ -68,8 +70,9 @@ fn stride(rows: &[&Record]) -> Option<String> {
     };
     let (near, far) = (at(1)?, at(8)?);
     Some(format!(
-        "at a stride of 8 they update it at {} of the rate of a stride of 1",
-        percent(rate(far) / rate(near))
+        "at a stride of 8 they update it at {} of the rate of a stride of 1{}",
+        percent(rate(far) / rate(near)),
+        doubt(far, near)
     ))
 }
 

@@ -1,6 +1,6 @@
 //! The finding of `matmul`.
 
-use super::{list, sentence, timed};
+use super::{doubt, list, sentence, timed};
 use record::Record;
 use serde_json::Value;
 
@@ -54,9 +54,10 @@ impl<'r> Largest<'r> {
         let times = self.row("matmul_naive").and_then(|naive| {
             let intensity = best.arithmetic_intensity? / naive.arithmetic_intensity?;
             Some(format!(
-                ", {:.1} times as many as {}, with {intensity:.0} times the operations per byte loaded",
+                ", {:.1} times as many as {}{}, with {intensity:.0} times the operations per byte loaded",
                 rate(best) / rate(naive),
                 naive.kernel,
+                doubt(best, naive),
             ))
         });
         let times = times.unwrap_or_default();
@@ -65,11 +66,13 @@ impl<'r> Largest<'r> {
 
     fn on_tensor_cores(&self, single: Option<&Largest<'_>>) -> String {
         let best = self.best;
-        let than_first = self
-            .row("matmul_mma")
-            .map(|first| format!("{:.1} times as many as {}", rate(best) / rate(first), first.kernel));
+        let than_first = self.row("matmul_mma").map(|first| {
+            let doubt = doubt(best, first);
+            format!("{:.1} times as many as {}{doubt}", rate(best) / rate(first), first.kernel)
+        });
         let than_single = single.map(|single| {
-            format!("{:.0} times as many as {} in f32", rate(best) / rate(single.best), single.best.kernel)
+            let (times, doubt) = (rate(best) / rate(single.best), doubt(best, single.best));
+            format!("{times:.0} times as many as {} in f32{doubt}", single.best.kernel)
         });
         let times: Vec<String> = than_first.into_iter().chain(than_single).collect();
         let times = if times.is_empty() { String::new() } else { format!(", {}", list(&times)) };

@@ -1,6 +1,6 @@
 //! The finding of `stencil`.
 
-use super::{fastest, largest, of_copy, percent, rate, sentence, speedup};
+use super::{doubt, fastest, largest, of_copy, percent, rate, sentence, speedup};
 use record::{Extent, Record};
 
 /// The effects of the block's size, of the coefficients' memory and of four results per thread.
@@ -16,7 +16,7 @@ pub(in super::super) fn stencil(rows: &[&Record]) -> Option<String> {
     let vector = of("stencil_vector", most).zip(constant).and_then(|(vector, one)| {
         let shares =
             format!("{} of the copy's bandwidth, one result per thread {}", of_copy(vector)?, of_copy(one)?);
-        Some(format!("four results per thread reach {shares}"))
+        Some(format!("four results per thread reach {shares}{}", doubt(vector, one)))
     });
     let same = constant.zip(read_only).map(|(constant, read_only)| {
         let apart = rate(constant) / rate(read_only) - 1.0;
@@ -26,15 +26,17 @@ pub(in super::super) fn stencil(rows: &[&Record]) -> Option<String> {
             }
             by => {
                 let faster = if apart > 0.0 { "constant memory" } else { "the read-only path" };
-                format!("coefficients from {faster} make it {} faster", percent(by))
+                let doubt = doubt(constant, read_only);
+                format!("coefficients from {faster} make it {} faster{doubt}", percent(by))
             }
         }
     });
     let blocks =
         of("stencil_constant", least).zip(constant).filter(|_| least < most).map(|(small, large)| {
             format!(
-                "blocks of {most} threads are {:.1} times as fast as blocks of {least}",
-                speedup(large, small)
+                "blocks of {most} threads are {:.1} times as fast as blocks of {least}{}",
+                speedup(large, small),
+                doubt(large, small)
             )
         });
     sentence([vector, same, blocks])

@@ -98,6 +98,61 @@ fn found(experiment: &str, rows: &[Record]) -> Option<String> {
     finding(&rows.iter().collect::<Vec<_>>())
 }
 
+/// The row as the model gives it, whose time may be off by this part.
+fn doubted(row: Record, part: f64) -> Record {
+    let interval = |times: Times| Some([times.median * (1.0 - part), times.median * (1.0 + part)]);
+    Record {
+        backend: Backend::Modelled,
+        time_ms: row.time_ms.map(|times| Times { interval: interval(times), ..times }),
+        ..row
+    }
+}
+
+/// A tenth off, rates of 3600 and 4000 may be in the other order, and 2000 and 4000 not.
+#[test]
+fn comparisons_within_the_model_s_doubt_say_so() {
+    let of = |experiment: &str, rows: &[(Record, f64)]| {
+        let rows: Vec<Record> = rows.iter().map(|(row, part)| doubted(row.clone(), *part)).collect();
+        found(experiment, &rows)
+    };
+    let at = |offset, rate| row("offset", rate).at(Precision::F32, "offset", offset);
+    let offsets = |part| of("offset", &[(at(0, 4000.0), part), (at(1, 3600.0), part)]);
+    assert_eq!(
+        offsets(0.1).as_deref(),
+        Some("A misaligned warp loses 10% in f32 (within the model's doubt).")
+    );
+    assert_eq!(offsets(0.01).as_deref(), Some("A misaligned warp loses 10% in f32."));
+
+    let copies =
+        |part, scalar| of("copy", &[(row("copy_scalar", scalar), part), (row("copy_vector", 4000.0), part)]);
+    let best = "copy_vector reaches 100% of the driver's own copy and 83% of the peak; copy_scalar";
+    assert_eq!(copies(0.1, 3600.0), Some(format!("{best} reaches 90% (within the model's doubt).")));
+    assert_eq!(copies(0.1, 2000.0), Some(format!("{best}, the slowest, reaches 50%.")));
+
+    let task = |way: &str, rate| row(&format!("copy_{way}"), rate).with("task", "copy").with("way", way);
+    let tasks = |part| of("idioms", &[(task("checked", 3600.0), part), (task("unchecked", 4000.0), part)]);
+    assert_eq!(
+        tasks(0.1).as_deref(),
+        Some("Checked indexing takes 1.11~ times as long as unchecked in copy; ~: within the model's doubt.")
+    );
+    assert_eq!(
+        tasks(0.01).as_deref(),
+        Some("Checked indexing takes 1.11 times as long as unchecked in copy.")
+    );
+
+    let counts = |kernel: &str, input: &str, rate| row(kernel, rate).with("input", input);
+    let histogram = |part| {
+        let (one, other) =
+            (counts("histogram_shared", "uniform", 4000.0), counts("histogram_global", "uniform", 3600.0));
+        of("histogram", &[(one, part), (other, part)])
+    };
+    assert_eq!(
+        histogram(0.1).as_deref(),
+        Some("Of uniform bytes histogram_shared counts most (within the model's doubt), 4000 GB/s.")
+    );
+    assert_eq!(histogram(0.01).as_deref(), Some("Of uniform bytes histogram_shared counts most, 4000 GB/s."));
+}
+
 #[test]
 fn nothing_is_found_in_no_rows_and_in_wrong_ones() {
     for experiment in experiments::ALL {

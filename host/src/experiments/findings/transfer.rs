@@ -1,6 +1,6 @@
 //! The finding of `transfer`.
 
-use super::{list, percent, sentence};
+use super::{doubt, list, percent, sentence};
 use record::{Language, Record};
 
 /// The latency and the bandwidth of copies, and what runs at the same time.
@@ -34,8 +34,9 @@ pub(in super::super) fn transfer(rows: &[&Record]) -> Option<String> {
     let both = largest("both").zip(largest("to-device")).and_then(|(both, one)| {
         (both.parameters.bytes == one.parameters.bytes).then_some(())?;
         Some(format!(
-            "both directions at once move {:.2} times the bytes of one",
-            both.gb_per_s? / one.gb_per_s?
+            "both directions at once move {:.2} times the bytes of one{}",
+            both.gb_per_s? / one.gb_per_s?,
+            doubt(both, one)
         ))
     });
     let parts = |row: &Record| row.parameters.more.get("parts").and_then(serde_json::Value::as_u64);
@@ -46,9 +47,10 @@ pub(in super::super) fn transfer(rows: &[&Record]) -> Option<String> {
         best.min_by(|one, other| time(one).unwrap_or(f64::MAX).total_cmp(&time(other).unwrap_or(f64::MAX)));
     let overlap = whole.zip(best).and_then(|(whole, best)| {
         Some(format!(
-            "copy, kernel and copy in {} parts on three streams take {} of the time in one",
+            "copy, kernel and copy in {} parts on three streams take {} of the time in one{}",
             parts(best)?,
-            percent(time(best)? / time(whole)?)
+            percent(time(best)? / time(whole)?),
+            doubt(best, whole)
         ))
     });
     sentence([to_device, to_host, both, overlap])
