@@ -7,7 +7,7 @@ use super::{
     number::{self, first_letter_down},
 };
 use maud::{Markup, html};
-use record::{Backend, Bytes, Language, Measure, Record};
+use record::{Backend, Bound, Bytes, Language, Measure, Record, doubt::Residuals};
 
 /// Bytes of a launch below which its rate is that of starting a kernel, not of memory.
 const LEAST_BYTES: u64 = 1 << 20;
@@ -77,6 +77,9 @@ fn facts(run: &RunRecords) -> Markup {
                         @if let Some(share) = share { (number::percent(share)) " of the peak; " }
                         "the driver's own copy of " (Bytes(copy.bytes).to_string())
                         @if run.backend() == Backend::Modelled { ", modelled" }
+                        @if let Some([low, high]) = copy_interval(run) {
+                            "; of ten such copies, eight are measured at " (number::rate(low)) "–" (number::rate(high))
+                        }
                     }
                 } }
             }
@@ -86,6 +89,13 @@ fn facts(run: &RunRecords) -> Markup {
                 span.note { "L2 " (Bytes(device.l2_bytes).to_string()) ", memory " (Bytes(device.memory_bytes).to_string()) } } }
         }
     }
+}
+
+/// The interval of the copy ceiling on a simulated card, in GB/s.
+fn copy_interval(run: &RunRecords) -> Option<[f64; 2]> {
+    let (card, copy) = (run.run.device.card.as_ref()?, run.run.copy?);
+    let [low, high] = Residuals::built_in().interval(card, None, Bound::Dram, 1.0)?;
+    Some([copy.gb_per_s / high, copy.gb_per_s / low])
 }
 
 /// The finding of each lesson, in a sentence.

@@ -52,7 +52,19 @@ pub(super) fn map(rows: &[&Record], x: &str, y: &str, style: Style) -> Option<St
     if grids.len() > MOST {
         text += &format!("{} more kernels; -v shows all rows.\n", grids.len() - MOST);
     }
+    text += &intervals(&rows, measure).map(|line| style.paint(Ink::Faint, &line) + "\n").unwrap_or_default();
     (!grids.is_empty()).then_some(text)
+}
+
+/// A line on how far the intervals of modelled figures reach, all rows together; `None` where no row has one.
+fn intervals(rows: &[&Record], measure: Measure) -> Option<String> {
+    let relative = rows.iter().filter_map(|row| {
+        let figure = measure.of(row)?;
+        Some(measure.interval(row)?.map(|bound| bound / figure))
+    });
+    let widest = |[low, high]: [f64; 2], [least, most]: [f64; 2]| [low.min(least), high.max(most)];
+    let [low, high] = relative.reduce(widest)?;
+    Some(format!("8 in 10 within {low:.2} to {high:.2} times the figure; -v shows each interval."))
 }
 
 /// Matrices of what moves from one end to another, where there are any, and the rows that are in none.
@@ -183,5 +195,22 @@ mod tests {
         assert!(map(&rows[1..3], "stride", "footprint", Style::default()).is_none());
         let unknown = map(&rows, "stride", "width", Style::default());
         assert_eq!(unknown, None);
+    }
+
+    #[test]
+    fn modelled_figures_say_how_far_their_intervals_reach() {
+        let doubted = |stride, interval: [f64; 2]| {
+            let row = of(stride, 1 << 20, Some(4000.0));
+            let time_ms = row.time_ms.map(|times| record::Times { interval: Some(interval), ..times });
+            Record { backend: Backend::Modelled, time_ms, ..row }
+        };
+        // A time of 1 ms from 0.8 to 1 ms, and from 0.9 to 2 ms.
+        let rows = [doubted(1, [0.8, 1.0]), doubted(2, [0.9, 2.0])];
+        let text = map(&rows.iter().collect::<Vec<_>>(), "stride", "footprint", Style::default());
+        let text = text.expect("two columns");
+        assert!(
+            text.ends_with("\n8 in 10 within 0.50 to 1.25 times the figure; -v shows each interval.\n"),
+            "{text}"
+        );
     }
 }

@@ -188,6 +188,15 @@ fn intervals_stand_beside_modelled_figures() {
     assert!(
         section(&page, "lesson-matmul").contains(&format!("matmul_naive: {rate} ({low}–{high}) GFLOP/s at"))
     );
+    // The run's copy is judged as the model's copies on that card are.
+    let copy = simulated()[0].copy.expect("the run has a copy").gb_per_s;
+    let [shortest, longest] = record::doubt::Residuals::built_in()
+        .interval("x", None, record::Bound::Dram, 1.0)
+        .expect("there are residuals");
+    let [low, high] = [copy / longest, copy / shortest].map(|rate| format!("{rate:.0}"));
+    let [low, high] = [low, high].map(|text| format!("{},{}", &text[..1], &text[1..]));
+    assert!(section(&page, "run-1").contains(&format!("eight are measured at {low}–{high}")), "{low} {high}");
+    assert!(!section(&page, "run-0").contains("of ten such copies"));
     let thousands = |text: String| match text.len().checked_sub(3) {
         Some(at @ 1..) => format!("{},{}", &text[..at], &text[at..]),
         _ => text,
