@@ -117,7 +117,8 @@ impl Recorder<'_> {
             explanation: verified.then(|| {
                 let of_cards = rates.map(|rates| rates.to_string()).into_iter();
                 let moves = of_cards.chain(explanation::of_moves(&measurement.observed));
-                let rest = self.explanation(point, counters.as_deref(), alike, residence, times.as_ref());
+                let whole = times.or_else(|| self.untimed(point, counters.as_deref()?));
+                let rest = self.explanation(point, counters.as_deref(), alike, residence, whole.as_ref());
                 moves.chain([rest]).collect::<Vec<_>>().join("; ")
             }),
             observed: measurement
@@ -193,6 +194,11 @@ impl Recorder<'_> {
         let bound = counters.map_or(Bound::Dram, |counters| counters.bound);
         let kernel = (language != Language::Driver).then_some(point.kernel);
         Residuals::built_in().interval(&self.card?.key, kernel, bound, milliseconds)
+    }
+
+    /// The doubt of a launch that was counted and not timed; `None` on a GPU.
+    fn untimed(&self, point: &Point, counters: &Counted) -> Option<Times> {
+        Some(Residuals::built_in().of_untimed(&self.card?.key, Some(point.kernel), counters.bound))
     }
 
     /// The state of the card during the samples of a row; `None` without sensors, and without times.

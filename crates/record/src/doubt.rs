@@ -11,7 +11,7 @@
 //! example, of nine residuals 0.5, 0.6, ..., 1.3 the ranks are 1 and 9: a modelled time of 1 ms becomes 1 / 1.3 = 0.77 to
 //! 1 / 0.5 = 2 ms.
 
-use crate::{Bound, ReadError, read_lines};
+use crate::{Bound, ReadError, Times, read_lines};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
@@ -83,6 +83,12 @@ impl Residuals {
         let [low, high] = percentiles(kinds.into_iter().find(|ratios| ratios.len() >= LEAST)?);
         Some([time / high, time / low])
     }
+
+    /// A time of 1 with its interval, as [`interval`](Self::interval) judges it: for a launch that was counted and not timed.
+    pub fn of_untimed(&self, card: &str, kernel: Option<&str>, bound: Bound) -> Times {
+        let interval = self.interval(card, kernel, bound, 1.0);
+        Times { median: 1.0, min: 1.0, max: 1.0, samples: 1, interval }
+    }
 }
 
 /// The percentiles that enclose [`COVERAGE`], of at least [`LEAST`] ratios.
@@ -121,6 +127,9 @@ mod tests {
     fn nine_residuals_span_the_interval() {
         let residuals = Residuals { own: Vec::new(), others: residuals(None, &NINE) };
         near(residuals.interval("h200", Some("any"), Bound::Dram, 2.0), [2.0 / 1.3, 4.0]);
+        let untimed = residuals.of_untimed("h200", Some("any"), Bound::Dram);
+        assert_eq!(untimed.median, 1.0);
+        near(untimed.interval, [1.0 / 1.3, 2.0]);
         let fewer = Residuals { others: residuals.others[1..].to_vec(), ..residuals };
         assert_eq!(fewer.interval("h200", Some("any"), Bound::Dram, 2.0), None);
     }

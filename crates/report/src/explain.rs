@@ -18,6 +18,7 @@ use crate::{
 use record::{
     Counted, Line, Record,
     counters::{Access, AccessKind},
+    doubt::Residuals,
 };
 use std::fmt::Write;
 
@@ -67,7 +68,9 @@ pub fn kernel(text: &KernelText, row: &Record, counted: &Counted, ptx: bool, sty
         style.paint(Ink::Strong, "Limits, as shares of the longest (modelled)"),
         style.wrap("", "", &limits::speed_of_light(&counted.modelled_us)),
     );
-    if let Some(doubt) = limits::doubt(&counted.modelled_us, row.time_ms.as_ref()) {
+    let untimed = |card: &String| Residuals::built_in().of_untimed(card, Some(&row.kernel), counted.bound);
+    let whole = row.time_ms.or_else(|| device.card.as_ref().map(untimed));
+    if let Some(doubt) = limits::doubt(&counted.modelled_us, whole.as_ref()) {
         out += &style.wrap("", "", &doubt);
     }
     if let Some(explanation) = &row.explanation {
