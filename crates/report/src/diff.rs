@@ -198,23 +198,18 @@ impl<'r> Comparison<'r> {
         self.rows.len() - self.count(Change::New) - self.count(Change::Gone)
     }
 
-    /// The rows that are certainly slower in B by more than this part of their time, and those that no longer verify: what
-    /// fails a check at that threshold.
+    /// The rows that fail a check at this threshold: slower in B by more than this part of their time, for certain or in the model,
+    /// and those that no longer verify.
+    ///
+    /// A modelled time fails even where the intervals overlap: the two versions of a kernel share most of the model's error, and
+    /// a check that waits for twice the time would find nothing.
     pub fn slower_by(&self, threshold: f64) -> Vec<&Pair<'r>> {
         let fails = |pair: &&Pair<'_>| match pair.change {
             Change::Broken => true,
-            Change::Slower => pair.certain() > 1.0 + threshold,
+            Change::Slower | Change::Doubtful => pair.certain() > 1.0 + threshold,
             _ => false,
         };
         self.rows.iter().filter(fails).collect()
-    }
-
-    /// The rows whose modelled time is longer in B by more than this part, within the doubt of the model: these fail no check.
-    pub fn doubtful_by(&self, threshold: f64) -> Vec<&Pair<'r>> {
-        let longer = |pair: &&Pair<'_>| {
-            pair.change == Change::Doubtful && pair.ratio.is_some_and(|ratio| ratio > 1.0 + threshold)
-        };
-        self.rows.iter().filter(longer).collect()
     }
 
     /// In which respects the runs differ, other than in their times; each a sentence.

@@ -93,21 +93,19 @@ fn compared<'r>(a: Side<'r>, b: Side<'r>) -> Result<Comparison<'r>> {
 /// The exit status, after saying on stderr why it is not 0.
 fn judged(comparison: &Comparison<'_>, threshold: Option<f64>) -> ExitCode {
     let Some(threshold) = threshold else { return ExitCode::SUCCESS };
-    if let Some(worst) = comparison.doubtful_by(threshold).first() {
-        eprintln!(
-            "note: rows are slower by more than {}% in the model, but within its doubt; the worst is {}",
-            100.0 * threshold,
-            worst.label
-        );
-    }
     let slower = comparison.slower_by(threshold);
     let Some(worst) = slower.first() else { return ExitCode::SUCCESS };
     let count = match slower.len() {
         1 => "1 row is".to_string(),
         count => format!("{count} rows are"),
     };
+    let doubtful = slower.iter().filter(|row| row.change == Change::Doubtful).count();
+    let doubt = match doubtful {
+        0 => String::new(),
+        doubtful => format!(" ({doubtful} within the model's doubt)"),
+    };
     eprintln!(
-        "error: {count} certainly slower by more than {}%, or INVALID; the worst is {}",
+        "error: {count} slower by more than {}%{doubt}, or INVALID; the worst is {}",
         100.0 * threshold,
         worst.label
     );

@@ -72,10 +72,7 @@ fn two_runs_are_compared_row_by_row() {
         outcome(&mut coalesce(&["diff", &before, &after, "--threshold", "49%"]));
     assert_eq!(
         (status, err.as_str()),
-        (
-            Some(1),
-            "error: 1 row is certainly slower by more than 49%, or INVALID; the worst is offset_f32 1\n"
-        )
+        (Some(1), "error: 1 row is slower by more than 49%, or INVALID; the worst is offset_f32 1\n")
     );
     assert_eq!(outcome(&mut coalesce(&["diff", &before, &after, "--threshold", "51"])).status, Some(0));
 
@@ -93,8 +90,8 @@ fn two_runs_are_compared_row_by_row() {
     assert_eq!(
         (status, err.as_str()),
         (
-            Some(0),
-            "note: rows are slower by more than 2% in the model, but within its doubt; the worst is offset_f32 1\n"
+            Some(1),
+            "error: 1 row is slower by more than 2% (1 within the model's doubt), or INVALID; the worst is offset_f32 1\n"
         )
     );
     assert!(
@@ -115,7 +112,7 @@ fn two_runs_are_compared_row_by_row() {
     assert_eq!(status, Some(1), "{err}");
     assert!(
         err.ends_with(
-            "error: 1 row is certainly slower by more than 2%, or INVALID; the worst is offset_f32 2\n"
+            "error: 1 row is slower by more than 2%, or INVALID; the worst is offset_f32 2\n"
         ),
         "{err}"
     );
