@@ -228,7 +228,7 @@ pub(crate) struct DiffOptions {
     #[arg(value_name = "B")]
     pub b: PathBuf,
 
-    /// Exit with status 1 if a row is certainly slower in B by more than this, such as 2%, or no longer verifies
+    /// Exit with status 1 if a row is slower in B by more than this, such as 2%, or no longer verifies
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub threshold: Option<f64>,
 
@@ -384,7 +384,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR", conflicts_with = "once")]
     pub baseline: Option<PathBuf>,
 
-    /// With --baseline: exit with status 1 if a row is certainly slower by more than this, such as 2%, or no longer verifies
+    /// With --baseline: exit with status 1 if a row is slower by more than this, such as 2%, or no longer verifies
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "baseline")]
     pub threshold: Option<f64>,
 
