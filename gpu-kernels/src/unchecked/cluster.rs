@@ -30,7 +30,7 @@
 //! | `cluster_read`, `_own` | sums, rounds | 1024 | each thread's sum of `2 rounds` vectors of the neighbour's tile; `rounds` is a multiple of 4 |
 //! | `cluster_each`, `_multicast` | source, sums | 288 | the sums of the first 256 threads: each adds up two vectors of every stage of its cluster |
 //!
-//! The source is vectors of four `u32`, a whole number of stages of [`STAGE`] bytes, which clusters take by turns. The last two
+//! The source is vectors of four `u32`, a whole number of stages of [`STAGE`] bytes, which clusters take round-robin. The last two
 //! kernels have [`SHARED`] bytes of dynamic shared memory.
 //!
 //! # Why unsafe

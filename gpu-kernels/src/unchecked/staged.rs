@@ -22,7 +22,7 @@
 //! All take `(source, sums, stages)`, but that `async_tensor` takes a tensor map of the source and its number of vectors: rows of
 //! 32 `u32`, boxes of `block / 8` rows, swizzled by 128 bytes. Blocks are one-dimensional, of 128, 256, 512 or 1024 threads;
 //! `stages` is 1, 2, 4 or 8. A stage is one vector of 16 bytes per thread of the block, and the source is a whole number of
-//! stages, which the blocks of any grid take by turns. `sums` has a `u32` per thread: the sum of all words of the vectors of
+//! stages, which the blocks of any grid take round-robin. `sums` has a `u32` per thread: the sum of all words of the vectors of
 //! the thread opposite, counted from the block's end, so that each value passes through shared memory. Dynamic shared memory
 //! follows from the contract.
 //!

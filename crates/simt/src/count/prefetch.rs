@@ -8,24 +8,22 @@
 /// The host has room for some twenty such fetches at a time. More of them wait, and all that comes after them.
 #[inline(always)]
 pub(super) fn to_l1(address: u64) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a fetch has no effect but on caches, whatever the address; SSE is always there.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(address as usize as *const i8);
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
+    fetch::<3>(address);
 }
 
 /// Fetches the line of an address into the next cache, which has room for more fetches at a time.
 #[inline(always)]
 pub(super) fn to_l2(address: u64) {
+    fetch::<2>(address);
+}
+
+/// Fetches by a hint: 3 for the innermost cache (`_MM_HINT_T0`), 2 for the next (`_MM_HINT_T1`).
+#[inline(always)]
+fn fetch<const HINT: i32>(address: u64) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above.
+    // SAFETY: a fetch has no effect but on caches, whatever the address; SSE is always there.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(address as usize as *const i8);
+        std::arch::x86_64::_mm_prefetch::<HINT>(address as usize as *const i8);
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
