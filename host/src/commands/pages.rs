@@ -5,8 +5,12 @@
 //! `kernels.jsonl`, measured bandwidths. The simulator runs the same rows, in this same program as another process. Its counters
 //! must be the hardware's; how far its modelled times are off is reported in docs/fidelity.md.
 
-use crate::cli::{AtlasOptions, FidelityOptions};
+use crate::{
+    cli::{AtlasOptions, FidelityOptions},
+    machine,
+};
 use anyhow::{Context, Result, bail};
+use rayon::prelude::*;
 use record::{Hardware, Kept, Language, Record};
 use report::pages::{
     PAGES,
@@ -22,6 +26,7 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
+    time::Instant,
 };
 
 /// The folder of the hardware's figures and of the simulator's full-size rows.
@@ -38,6 +43,9 @@ const MODELLED: &str = "modelled.jsonl";
 
 /// How our own kernels fared in the model, by which later runs judge them.
 const RESIDUALS: &str = "crates/record/residuals/own.jsonl";
+
+/// The most memory that a simulation of these rows takes.
+const MOST_BYTES: u64 = 10 << 30;
 
 /// The page that needs a simulation.
 const FIDELITY: &str = "docs/fidelity.md";
@@ -167,30 +175,44 @@ fn measured(root: &Path) -> Result<Vec<Kept>> {
     Ok(rows)
 }
 
-/// Makes rows on the simulated H200. A process has one driver, so it is another process that simulates.
+/// Makes rows on the simulated H200. A process has one driver, so other processes simulate: two at a time where memory allows, because
+/// one leaves cores idle while it fills and compares buffers.
 fn simulate(lines: &[CommandLine]) -> Result<Vec<Record>> {
     let program = env::current_exe().context("the program does not find itself, to simulate the rows")?;
-    let mut records = Vec::new();
-    for CommandLine { options, experiments, kernels } in lines {
-        let mut command = Command::new(&program);
-        command
-            .args(["run", "--device", "sim:h200", "--format", "json", "--kernel", &kernels.join(",")])
-            .args(options)
-            .args(experiments)
-            .stderr(Stdio::piped());
-        let output = command.output().context("the program cannot be started, to simulate the rows")?;
-        if !output.status.success() {
-            bail!(
-                "`coalesce run {}` failed, which simulates the rows. It said: {}",
-                options.iter().chain(experiments).cloned().collect::<Vec<_>>().join(" "),
-                String::from_utf8_lossy(&output.stderr).trim_end(),
-            );
-        }
-        let read = record::read(&String::from_utf8_lossy(&output.stdout));
-        records.extend(read.context("the simulation printed something that is not a record")?);
+    let has_room = machine::available_bytes().is_none_or(|bytes| bytes >= 2 * MOST_BYTES);
+    let processes = rayon::ThreadPoolBuilder::new().num_threads(if has_room { 2 } else { 1 }).build();
+    let processes = processes.context("no thread can be started, to simulate the rows")?;
+    let made: Vec<Vec<Record>> = processes.install(|| {
+        lines.par_iter().with_max_len(1).map(|line| simulate_line(&program, line)).collect::<Result<_>>()
+    })?;
+    Ok(made.into_iter().flatten().filter(|record| record.language == Language::Rust).collect())
+}
+
+/// Makes the rows of one command line.
+fn simulate_line(program: &Path, line: &CommandLine) -> Result<Vec<Record>> {
+    let CommandLine { options, experiments, kernels } = line;
+    let started = Instant::now();
+    let output = Command::new(program)
+        .args(["run", "--device", "sim:h200", "--format", "json", "--kernel", &kernels.join(",")])
+        .args(options)
+        .args(experiments)
+        .stderr(Stdio::piped())
+        .output()
+        .context("the program cannot be started, to simulate the rows")?;
+    let words = || options.iter().chain(experiments).cloned().collect::<Vec<_>>().join(" ");
+    if !output.status.success() {
+        bail!(
+            "`coalesce run {}` failed, which simulates the rows. It said: {}",
+            words(),
+            String::from_utf8_lossy(&output.stderr).trim_end(),
+        );
     }
-    records.retain(|record| record.language == Language::Rust);
-    Ok(records)
+    let seconds = started.elapsed().as_secs_f64();
+    if seconds > 1.0 {
+        eprintln!("simulated in {seconds:.0} s: {}", words());
+    }
+    record::read(&String::from_utf8_lossy(&output.stdout))
+        .context("the simulation printed something that is not a record")
 }
 
 /// The checkout around the current folder, or else the one that this program was built from.

@@ -111,9 +111,7 @@ fn two_runs_are_compared_row_by_row() {
     );
     assert_eq!(status, Some(1), "{err}");
     assert!(
-        err.ends_with(
-            "error: 1 row is slower by more than 2%, or INVALID; the worst is offset_f32 2\n"
-        ),
+        err.ends_with("error: 1 row is slower by more than 2%, or INVALID; the worst is offset_f32 2\n"),
         "{err}"
     );
     assert!(out.ends_with("2 rows in both runs: 1 slower, 1 faster.\n"), "{out}");
