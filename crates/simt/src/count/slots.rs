@@ -17,6 +17,10 @@
 //! | double precision | 64 | all arithmetic in `f64` |
 //! | shuffles | 32 | `shfl`, through the path of shared memory |
 //!
+//! From 7.0 on there are no instructions for bit fields: a shift and a mask extract one, and a shift and a logical operation insert
+//! one; and a leading zero count is that of the highest bit's place, subtracted (CCCL's reference, "performance considerations" of
+//! `bitfield_extract` and `<cuda/std/bit>`).
+//!
 //! Divisions and correctly rounded roots are sequences around a reciprocal: `div.rn.f32` becomes about ten instructions, of
 //! which two use the unit for special functions.
 
@@ -89,10 +93,10 @@ impl Slots {
             Op::Shfl { .. } | Op::Match { .. } | Op::Redux(_) => Slots { shuffle: 1, ..plain(1, 22) },
             Op::Vote { .. } => Slots { integer: 1, ..plain(1, 12) },
             Op::Mma(_) => plain(8, 32),
-            Op::Field { verb: FieldVerb::Bfe | FieldVerb::Bfi, scalar, .. } => of_width(*scalar),
-            Op::Field { verb: FieldVerb::Bmsk | FieldVerb::Szext, .. } => integers(1),
-            Op::Field { .. } => Slots { special: 1, ..plain(1, 14) },
+            Op::Field { verb, scalar, .. } => of_field(*verb, scalar.size() == Some(8)),
             Op::Logic(LogicVerb::Cnot, _) => plain(1, 4),
+            // Bits are selected, whatever they mean.
+            Op::Selp(ScalarType::F64) => integers(2),
             Op::Logic(_, scalar)
             | Op::Selp(scalar)
             | Op::Lop3 { scalar, .. }
@@ -126,6 +130,18 @@ fn of_width(scalar: ScalarType) -> Slots {
     }
 }
 
+/// An operation on bits. In 64 bits both halves are counted, and then put together.
+fn of_field(verb: FieldVerb, wide: bool) -> Slots {
+    let halves = if wide { 2 } else { 1 };
+    match verb {
+        FieldVerb::Bfe | FieldVerb::Bfi => integers(2 * halves),
+        FieldVerb::Bmsk | FieldVerb::Szext => integers(1),
+        FieldVerb::Clz => Slots { integer: halves, special: halves, ..plain(2 * halves, 18) },
+        _ if wide => Slots { integer: 1, special: 2, ..plain(3, 18) },
+        _ => Slots { special: 1, ..plain(1, 14) },
+    }
+}
+
 fn is_float(scalar: ScalarType) -> bool {
     use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, F64};
     matches!(scalar, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64)
@@ -156,6 +172,12 @@ fn of_integer(op: &Integer) -> Slots {
         IntegerVerb::Div | IntegerVerb::Rem => {
             Slots { integer: 56, multiply: 32, special: 3, ..plain(110, 600) }
         }
+        // Four products of 32 bits with 64, and their sums with carries.
+        IntegerVerb::Mul | IntegerVerb::Mad if op.part == Some(Part::High) && wide => {
+            Slots { multiply: 4, integer: 4, ..plain(8, 24) }
+        }
+        // Two comparisons and two selections.
+        IntegerVerb::Min | IntegerVerb::Max if wide => integers(4),
         IntegerVerb::Mul | IntegerVerb::Mad if op.part != Some(Part::Wide) && wide => {
             Slots { multiply: 3, ..plain(3, 12) }
         }
@@ -176,6 +198,9 @@ fn of_float(op: &Float) -> Slots {
         return match op.verb {
             Div => Slots { double: 9, special: 1, ..plain(16, 220) },
             Rcp | Sqrt | Rsqrt => Slots { double: 8, special: 1, ..plain(14, 260) },
+            Abs | Neg => plain(0, 0),
+            // A comparison and two selections.
+            Min | Max => Slots { double: 1, integer: 2, ..plain(3, 13) },
             _ => Slots { double: 1, ..plain(1, 8) },
         };
     }
@@ -215,6 +240,14 @@ mod tests {
             [(1, 1), (2, 2), (2, 2), (2, 2)]
         );
         assert_eq!([of("mad.lo.s32"), of("mad.lo.s64"), of("mul.wide.u32")], [(1, 0), (3, 0), (1, 0)]);
+        assert_eq!(
+            [of("mul.hi.u64"), of("min.s64"), of("selp.b64"), of("selp.f64")],
+            [(8, 4), (4, 4), (2, 2), (2, 2)]
+        );
+        assert_eq!(
+            [of("bfe.u32"), of("bfi.b64"), of("clz.b32"), of("popc.b64")],
+            [(2, 2), (4, 4), (2, 1), (3, 1)]
+        );
         assert_eq!([of("fma.rn.f32"), of("add.rn.f32"), of("bra"), of("bar.sync")], [(1, 0); 4]);
         let product = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32";
         assert_eq!([of(product), of("ldmatrix.sync.aligned.m8n8.x4.shared.b16")], [(8, 0), (1, 0)]);
