@@ -2,7 +2,7 @@
 //!
 //! A launch takes as long as its slowest level, and a little longer where another level comes close:
 //! ```text
-//! memory = (dram^8 + l2^8)^(1/8)
+//! memory = (dram^5 + l2^5)^(1/5)
 //! time   = launch + (memory^s + on_chip^s + issue^s + latency^s)^(1/s)
 //! s      = 1 + (sharpness - 1) (1 - lockstep / waves)       1.81 for one wave on an H200, up to 2.83 for many
 //! ```

@@ -38,8 +38,9 @@ use crate::cards::Card;
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
 use crate::count::SHARED_CLOCKS;
 
-/// Sharpness with which device memory and L2 combine: the slower one dominates almost alone.
-const MEMORY_SHARPNESS: f64 = 8.0;
+/// Sharpness with which device memory and L2 combine: the slower one dominates, since data streams through both. Set by this
+/// repository's copies and strides, whose time in L2 is half of that in device memory: they take a little longer than either.
+const MEMORY_SHARPNESS: f64 = 5.0;
 
 /// Pieces of memory that the busiest slice of L2 gets more with each doubling of their number: see [`contended_seconds`].
 const UNEVEN_SLICES: f64 = 0.4;
