@@ -44,7 +44,9 @@ use crate::ptx::op::matrix::Mma;
 
 pub(crate) use compare::exchanges;
 pub use decoded::{Arithmetic, Collective};
+pub(crate) use lanes::invert_source;
 pub(crate) use products::MatrixProduct;
+pub(crate) use shuffle::shuffled;
 
 /// Decodes an instruction on each lane's registers alone. None if it is not one.
 ///

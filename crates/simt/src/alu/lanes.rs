@@ -198,7 +198,7 @@ macro_rules! operation {
 pub(super) use operation;
 
 /// Returns the bit that inverts a source or a result, both counted from 0: see [`Slots::config`].
-pub(super) const fn invert_source(index: usize) -> u32 {
+pub(crate) const fn invert_source(index: usize) -> u32 {
     1 << (28 + index)
 }
 

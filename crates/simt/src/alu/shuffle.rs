@@ -42,6 +42,28 @@ modes! {
     Indexed, |_lane, b, first, inner| first | b & inner, |from, last| from <= last;
 }
 
+/// Returns the lane that a lane reads, and true if that is within its segment; see [`body`] for the operands.
+#[inline(always)]
+fn source<M: Mode>(lane: u32, b: u32, c: u32) -> (u32, bool) {
+    let segment = c >> 8 & 31;
+    let inner = !segment & 31;
+    let first = lane & segment;
+    let last = first | c & inner;
+    let source = M::source(lane, b & 31, first, inner);
+    let is_inside = M::is_inside(source, last);
+    (if is_inside { source & 31 } else { lane }, is_inside)
+}
+
+/// Returns the lane that a lane reads in a shuffle of this mode, and true if that is within its segment.
+pub(crate) fn shuffled(mode: ShuffleMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
+    match mode {
+        ShuffleMode::Up => source::<Up>(lane, b, c),
+        ShuffleMode::Down => source::<Down>(lane, b, c),
+        ShuffleMode::Butterfly => source::<Butterfly>(lane, b, c),
+        ShuffleMode::Index => source::<Indexed>(lane, b, c),
+    }
+}
+
 /// Executes a shuffle. `c` holds the last lane (for `up`, the first) in its lowest five bits, and from bit 8 the bits
 /// of a lane's number that name its segment. A lane that reads an inactive one gets its own value, which the manual
 /// leaves open.
@@ -56,15 +78,9 @@ unsafe fn body<M: Mode>(frame: *mut Cell, slots: &Slots, mask: u32) {
         let mut sources = [0u32; 32];
         let mut inside = 0u32;
         for lane in 0..32 {
-            let (b, c) = (u32::get(b, lane as usize) & 31, u32::get(c, lane as usize));
-            let segment = c >> 8 & 31;
-            let inner = !segment & 31;
-            let first = lane & segment;
-            let last = first | c & inner;
-            let source = M::source(lane, b, first, inner);
-            let is_inside = M::is_inside(source, last);
+            let (from, is_inside) = source::<M>(lane, u32::get(b, lane as usize), u32::get(c, lane as usize));
             inside |= if is_inside { 1 << lane } else { 0 };
-            sources[lane as usize] = if is_inside { source & 31 } else { lane };
+            sources[lane as usize] = from;
         }
         let mut words = u32::buffer();
         if mask != u32::MAX {

@@ -157,7 +157,9 @@ impl Program {
     /// Says why it cannot be compiled.
     #[doc(hidden)]
     pub fn compile_kernel(&self, kernel: &Kernel, block: [u32; 3]) -> Result<(), String> {
-        self.tiers.compile(self, Key { function: kernel.function, block, observes: true, tracks: false })
+        let function = kernel.function;
+        let key = Key { function, block, observes: true, tracks: false, synchronises: false };
+        self.tiers.compile(self, key)
     }
 
     /// Returns the kernels that were to be compiled and could not, with the reasons.

@@ -89,6 +89,7 @@ pub(super) fn execute<O: Observation + Send + Sync>(
             block: launch.block,
             observes: O::Observer::ACCESSES,
             tracks: O::Observer::REGISTERS,
+            synchronises: O::Observer::SYNCHRONISATION,
         };
         context.program.tiers.variant(context.program, key).map(|variant| (key, variant))
     });

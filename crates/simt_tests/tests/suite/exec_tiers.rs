@@ -34,7 +34,7 @@ struct Left {
 }
 
 /// Words of each of the two arrays.
-const WORDS: usize = 1 << 15;
+const WORDS: usize = 1 << 16;
 
 fn run(
     text: &str,
@@ -144,7 +144,7 @@ fn blocks_of_all_shapes() {
     let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 1000_u32.into()] };
     let blocks: [[u32; 3]; 5] = [[256, 1, 1], [100, 1, 1], [16, 16, 1], [8, 8, 2], [5, 13, 1]];
     for block in blocks {
-        for kernel in ["places", "tile", "signs", "guards", "vectors", "ends", "doubles", "bytes"] {
+        for kernel in ["places", "tile", "signs", "guards", "vectors", "ends", "doubles", "bytes", "apart"] {
             same(SHAPES, kernel, &arguments, ([3, 2, 1], block, 1));
         }
     }
@@ -175,7 +175,9 @@ fn faults_are_those_of_the_interpreter() {
     if !has_compiler() {
         return;
     }
-    for (kernel, kind) in [("beyond", "OutOfBounds"), ("odd", "Misaligned"), ("stops", "Trap")] {
+    for (kernel, kind) in
+        [("beyond", "OutOfBounds"), ("astray", "OutOfBounds"), ("odd", "Misaligned"), ("stops", "Trap")]
+    {
         let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 1000_u32.into()] };
         let left = same(SHAPES, kernel, &arguments, ([4, 1, 1], [128, 1, 1], 1));
         let fault = left.outcome.expect_err("a fault");
@@ -204,6 +206,17 @@ fn generated_programs() {
         return;
     }
     exec_property::against_threads(24, |bench| bench.program.set_tier(Tier::Compiled));
+}
+
+#[test]
+fn generated_programs_count_alike() {
+    if !has_compiler() {
+        return;
+    }
+    exec_property::that_load(48, |text, row| {
+        assert!(32 * row <= WORDS as u64 * 4, "a row for each thread");
+        same(text, "k", &|x, _| vec![x.into()], ([1; 3], [32, 1, 1], 1));
+    });
 }
 
 /// What the checks find, with addresses counted from the first allocation, and the memory that is left behind.
@@ -265,7 +278,7 @@ fn checks_find_what_they_find_in_the_interpreter() {
     if !has_compiler() {
         return;
     }
-    let bytes = WORDS as u64 * 4;
+    let bytes = 1 << 17;
     let holes = [0..4096, 4160..4164, 4168..6000, 8192..bytes, bytes + 512..2 * bytes];
     let whole = 0..2 * bytes;
     for initialised in [std::slice::from_ref(&whole), &holes] {
@@ -290,7 +303,9 @@ fn checks_find_what_they_find_in_the_interpreter() {
             assert_eq!(reads, loads && initialised.len() > 1, "{kernel}: {found:?}");
         }
         for block in [[256, 1, 1], [100, 1, 1], [16, 16, 1], [8, 8, 2]] {
-            for kernel in ["places", "tile", "signs", "guards", "vectors", "ends", "doubles", "bytes"] {
+            for kernel in
+                ["places", "tile", "signs", "guards", "vectors", "ends", "doubles", "bytes", "apart"]
+            {
                 let parameters =
                     |x: u64| -> Vec<Value> { vec![x.into(), (x + bytes).into(), 1000_u32.into()] };
                 let shape = Shape { grid: [3, 2, 1], block };

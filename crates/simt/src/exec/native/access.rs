@@ -48,7 +48,7 @@ impl Emitter<'_> {
             return;
         }
         let plain = memory.plain().filter(|plain| self.is_emitted(plain));
-        let Some(plain) = plain else { return self.call_memory(pc, mask) };
+        let Some(plain) = plain.filter(|_| self.active.is_none()) else { return self.call_memory(pc, mask) };
         let (fast, slow, done) = (self.label(), self.label(), self.label());
         if let Some(mask) = mask {
             let all = self.let_(format!("icmp eq i32 {mask}, -1"));
@@ -86,14 +86,24 @@ impl Emitter<'_> {
     fn call_memory(&mut self, pc: u32, mask: Option<&str>) {
         self.give_columns(pc, mask);
         let call = self.field("ptr", at::MEMORY);
-        let mask = mask.unwrap_or("-1");
-        let outcome = self.let_(format!("call i32 {call}(ptr %c, ptr %f, i32 {pc}, i32 {mask})"));
+        let lanes = mask.unwrap_or("-1");
+        let outcome = self.let_(format!("call i32 {call}(ptr %c, ptr %f, i32 {pc}, i32 {lanes})"));
         let ok = self.let_(format!("icmp eq i32 {outcome}, 0"));
         let go = self.label();
         let fault = self.exit(pc, stopped::FAULT);
-        self.likely(&ok, &go, &fault);
+        match self.active.clone() {
+            None => self.likely(&ok, &go, &fault),
+            Some(active) => {
+                let note = self.label();
+                self.likely(&ok, &go, &note);
+                self.begin(&note);
+                let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::ACTIVE));
+                self.emit(format!("store i32 {active}, ptr {place}"));
+                self.emit(format!("br label %{fault}"));
+            }
+        }
         self.begin(&go);
-        self.take_columns(pc);
+        self.take_columns(pc, mask);
     }
 
     /// Returns the lanes' addresses in 64 bits.

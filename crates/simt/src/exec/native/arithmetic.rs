@@ -44,11 +44,11 @@ impl Emitter<'_> {
             super::super::step::Action::Arithmetic(stored) => (&raw const stored.slots).expose_provenance(),
             _ => unreachable!("the step is arithmetic"),
         };
-        let mask = mask.unwrap_or("-1");
+        let lanes = mask.unwrap_or("-1");
         self.emit(format!(
-            "call void inttoptr (i64 {run} to ptr)(ptr %f, ptr inttoptr (i64 {slots} to ptr), i32 {mask})"
+            "call void inttoptr (i64 {run} to ptr)(ptr %f, ptr inttoptr (i64 {slots} to ptr), i32 {lanes})"
         ));
-        self.take_columns(pc);
+        self.take_columns(pc, mask);
     }
 
     /// Emits an instruction with one result; None if it has to be called.

@@ -6,9 +6,10 @@ use std::ops::{Deref, Range};
 use super::super::program::Program;
 use super::super::step::Action;
 use super::context::Entry;
-use super::emit::{Emitted, Emitter};
+use super::emit::{Counter, Emitted, Emitter};
 use super::graph::{End, Graph, plain_barrier};
 use super::llvm::{self, Llvm};
+use super::regions;
 use super::shape::{Shape, Step};
 use super::shapes::{self, Columns};
 use crate::memory::PlainSpace;
@@ -24,6 +25,8 @@ pub(in super::super) struct Key {
     pub(in super::super) observes: bool,
     /// True if undefined registers are tracked.
     pub(in super::super) tracks: bool,
+    /// True if synchronisation is reported.
+    pub(in super::super) synchronises: bool,
 }
 
 /// A compiled kernel.
@@ -88,7 +91,12 @@ impl Prepared {
         }
         let graph = Graph::new(program, function);
         let columns = Columns::new(function, kernel, key.block);
-        let shapes = shapes::find(program, function, &graph, &columns);
+        // Undefined registers are tracked by the interpreter wherever lanes are apart.
+        let splits = match key.tracks {
+            false => regions::find(program, &graph),
+            true => graph.blocks.iter().map(|_| None).collect(),
+        };
+        let shapes = shapes::find(program, function, &graph, &columns, &splits);
         let is_wide = |slot: &Slot| slot.width == Width::Quad;
         let wide = |pc: u32| {
             let (sources, results) = (program.uses.sources(pc as usize), program.uses.results(pc as usize));
@@ -97,7 +105,7 @@ impl Prepared {
         if key.tracks && steps.clone().any(wide) {
             return Err("it has registers of 128 bits, which code does not track".to_owned());
         }
-        let emitter = Emitter::new(program, &graph, &columns, &shapes, key);
+        let emitter = Emitter::new(program, &graph, &columns, &shapes, &splits, key);
         let Emitted { text, accesses, guarded, exits, tallied } = emitter.function(&llvm.attributes());
         if let Ok(folder) = std::env::var("COALESCE_LLVM_DUMP") {
             // For those who work on this code.
@@ -184,7 +192,7 @@ impl Tables {
     /// Returns the number of counters.
     #[inline(always)]
     pub(super) fn counters(&self) -> usize {
-        2 * self.blocks.len() + self.guarded.len()
+        Counter::of_blocks(self.blocks.len()) + self.guarded.len()
     }
 
     /// Returns true if warps may start in code.

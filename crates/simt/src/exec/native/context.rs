@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub(super) warp: u32,
     /// The step at which compiled code stopped.
     pub(super) pc: u32,
+    /// The lanes that were active where an access faulted.
+    pub(super) active: u32,
     /// The observer's tallies of the function's steps: address of the first, 0 without; bytes from one to the next.
     pub(super) tallies: u64,
     pub(super) tally_stride: u64,
@@ -73,6 +75,7 @@ pub(super) mod at {
     pub(crate) const MULTIPROCESSOR: usize = offset_of!(Shared, multiprocessor);
     pub(crate) const WARP: usize = offset_of!(Shared, warp);
     pub(crate) const PC: usize = offset_of!(Shared, pc);
+    pub(crate) const ACTIVE: usize = offset_of!(Shared, active);
     pub(crate) const TALLIES: usize = offset_of!(Shared, tallies);
     pub(crate) const TALLY_STRIDE: usize = offset_of!(Shared, tally_stride);
     pub(crate) const ORDER: usize = offset_of!(Shared, order);

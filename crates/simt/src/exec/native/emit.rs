@@ -27,6 +27,7 @@ use super::super::step::{Action, Rare};
 use super::code::Key;
 use super::context::{at, stopped};
 use super::graph::{End, Graph};
+use super::regions::Split;
 use super::shape::{Shape, Step};
 use super::shapes::{Columns, Shapes};
 use super::values::{Value, bits_of, lanes};
@@ -40,15 +41,21 @@ pub(super) struct Emitter<'a> {
     pub(super) graph: &'a Graph,
     pub(super) columns: &'a Columns,
     pub(super) shapes: &'a Shapes,
+    /// How the branch at a block's end diverges within code, by block.
+    splits: &'a [Option<Split>],
     /// Reports accesses.
     pub(super) observes: bool,
     /// Leaves to the interpreter behind loads of uninitialised bytes.
     tracks: bool,
+    /// Reports what synchronises the lanes of a warp.
+    synchronises: bool,
     prologue: String,
     pub(super) body: String,
     names: u32,
     /// The step that is being emitted.
     pub(super) pc: u32,
+    /// Mask of the lanes for which it is emitted; None for all.
+    pub(super) active: Option<String>,
     /// Numbers of accesses, for their bounds.
     pub(super) accesses: Accesses,
     /// Guarded steps, in the order of their counters.
@@ -67,6 +74,7 @@ impl<'a> Emitter<'a> {
         graph: &'a Graph,
         columns: &'a Columns,
         shapes: &'a Shapes,
+        splits: &'a [Option<Split>],
         key: Key,
     ) -> Self {
         Self {
@@ -74,12 +82,15 @@ impl<'a> Emitter<'a> {
             graph,
             columns,
             shapes,
+            splits,
             observes: key.observes,
             tracks: key.tracks,
+            synchronises: key.synchronises,
             prologue: String::new(),
             body: String::new(),
             names: 0,
             pc: 0,
+            active: None,
             accesses: Vec::new(),
             guarded: Vec::new(),
             exits: BTreeSet::new(),
@@ -207,8 +218,12 @@ impl<'a> Emitter<'a> {
         self.let_(format!("load {kind}, ptr {place}, !invariant.load !0"))
     }
 
-    /// Adds a number to a counter.
-    pub(super) fn count(&mut self, index: usize, by: &str) {
+    /// Adds a number to a counter of a block.
+    pub(super) fn count(&mut self, counter: Counter, block: usize, by: &str) {
+        self.count_at(counter.index(self.graph.blocks.len(), block), by);
+    }
+
+    fn count_at(&mut self, index: usize, by: &str) {
         let counters = self.field("ptr", at::COUNTERS);
         let place = self.let_(format!("getelementptr i64, ptr {counters}, i64 {index}"));
         let old = self.let_(format!("load i64, ptr {place}"));
@@ -223,17 +238,10 @@ impl<'a> Emitter<'a> {
         let steps = block.steps.clone();
         if !steps.is_empty() {
             // The number of thread instructions is derived from the same counters, so they are always kept.
-            self.count(number, "1");
-            let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::INSTRUCTIONS));
-            let old = self.let_(format!("load i64, ptr {place}"));
-            let new = self.let_(format!("add i64 {old}, {}", steps.len()));
-            self.emit(format!("store i64 {new}, ptr {place}"));
+            self.count(Counter::Executed, number, "1");
+            self.count_issued(steps.len());
         }
-        let straight = match block.end {
-            End::Branch(_) | End::Exit => steps.start..steps.end - 1,
-            End::Falls | End::Interpreted => steps.clone(),
-        };
-        for pc in straight {
+        for pc in block.straight() {
             self.step(pc);
         }
         match block.end {
@@ -266,16 +274,27 @@ impl<'a> Emitter<'a> {
                         other => {
                             let mask = self.mask(&other);
                             let (all, none) = if is_negated { (0, -1) } else { (-1, 0) };
-                            let mixed = self.exit(pc, stopped::LEFT);
+                            let splits = self.splits;
+                            let mixed = match &splits[number] {
+                                Some(_) => self.label(),
+                                None => self.exit(pc, stopped::LEFT),
+                            };
                             self.emit(format!(
                                 "switch i32 {mask}, label %{mixed} [ i32 {all}, label %{jump} i32 {none}, label %{next} ]"
                             ));
+                            if let Some(split) = &splits[number] {
+                                self.begin(&mixed);
+                                let rest = self.let_(format!("xor i32 {mask}, -1"));
+                                let (taken, goes_on) = if is_negated { (rest, mask) } else { (mask, rest) };
+                                self.split(number, split, (&taken, &goes_on));
+                                self.emit(format!("br label %B{}", split.meets));
+                            }
                         }
                     }
                 }
                 self.begin(&jump);
                 if branch.is_guarded {
-                    self.count(graph.blocks.len() + number, "1");
+                    self.count(Counter::Taken, number, "1");
                 }
                 if branch.is_backward {
                     let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::INSTRUCTIONS));
@@ -291,14 +310,23 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits a step that does not end its block.
-    fn step(&mut self, pc: u32) {
+    /// Counts warp instructions.
+    pub(super) fn count_issued(&mut self, steps: usize) {
+        let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::INSTRUCTIONS));
+        let old = self.let_(format!("load i64, ptr {place}"));
+        let new = self.let_(format!("add i64 {old}, {steps}"));
+        self.emit(format!("store i64 {new}, ptr {place}"));
+    }
+
+    /// Emits a step that does not end its block, for the active lanes.
+    pub(super) fn step(&mut self, pc: u32) {
         let program = self.program;
         let step = &program.steps[pc as usize];
         self.pc = pc;
         let guard = self.guard(pc);
         let skip = match &guard {
             Guard::None => None,
+            Guard::Active(_) => None,
             // The common cases need no mask: nothing is executed, or all lanes are.
             Guard::Uniform(condition) => {
                 let (go, skip) = (self.label(), self.label());
@@ -314,9 +342,11 @@ impl<'a> Emitter<'a> {
                 Some(skip)
             }
         };
+        let active = self.active.clone();
         let mask = match &guard {
-            Guard::Mask(mask) => Some(mask.as_str()),
-            _ => None,
+            Guard::Mask(mask) | Guard::Active(mask) => Some(mask.as_str()),
+            Guard::Uniform(_) => active.as_deref(),
+            Guard::None => None,
         };
         match &step.action {
             Action::Arithmetic(arithmetic) => self.arithmetic(pc, arithmetic, mask),
@@ -330,17 +360,10 @@ impl<'a> Emitter<'a> {
         }
         // Behind the step, which the interpreter may have to execute instead.
         if self.program.steps[pc as usize].guard != 0 {
-            let index = 2 * self.graph.blocks.len() + self.guarded.len();
+            let index = Counter::of_blocks(self.graph.blocks.len()) + self.guarded.len();
             self.guarded.push(pc);
-            let threads = match &guard {
-                Guard::Mask(mask) => {
-                    self.intrinsic("declare i32 @llvm.ctpop.i32(i32)");
-                    let count = self.let_(format!("call i32 @llvm.ctpop.i32(i32 {mask})"));
-                    self.let_(format!("zext i32 {count} to i64"))
-                }
-                _ => "32".to_owned(),
-            };
-            self.count(index, &threads);
+            let threads = mask.map_or_else(|| "32".to_owned(), |mask| self.threads(mask));
+            self.count_at(index, &threads);
         }
         if let Some(skip) = skip {
             self.emit(format!("br label %{skip}"));
@@ -361,7 +384,7 @@ impl<'a> Emitter<'a> {
     fn guard(&mut self, pc: u32) -> Guard {
         let step = &self.program.steps[pc as usize];
         if step.guard == 0 {
-            return Guard::None;
+            return self.active.clone().map_or(Guard::None, Guard::Active);
         }
         let value = self.read(Slot { cell: step.guard, width: Width::Predicate });
         match value {
@@ -369,7 +392,11 @@ impl<'a> Emitter<'a> {
             Value::Scalar(condition) => Guard::Uniform(self.let_(format!("xor i1 {condition}, true"))),
             other => {
                 let mask = self.mask(&other);
-                Guard::Mask(if step.flip == 0 { mask } else { self.let_(format!("xor i32 {mask}, -1")) })
+                let mask = if step.flip == 0 { mask } else { self.let_(format!("xor i32 {mask}, -1")) };
+                Guard::Mask(match self.active.clone() {
+                    Some(active) => self.let_(format!("and i32 {mask}, {active}")),
+                    None => mask,
+                })
             }
         }
     }
@@ -393,20 +420,62 @@ impl<'a> Emitter<'a> {
     }
 
     fn rare(&mut self, pc: u32, rare: &Rare) {
-        if matches!(rare, Rare::Nothing) {
-            return;
+        match rare {
+            Rare::Nothing => return,
+            Rare::WarpBarrier { .. } if !self.synchronises => return,
+            Rare::Collective(collective, _) if !self.synchronises => {
+                let op = self.program.sites()[pc as usize].op;
+                if self.collective(&op, collective) {
+                    return;
+                }
+            }
+            _ => {}
         }
         self.give_columns(pc, None);
         let call = self.field("ptr", at::RARE);
         self.emit(format!("call void {call}(ptr %c, ptr %f, i32 {pc})"));
-        self.take_columns(pc);
+        self.take_columns(pc, None);
     }
 }
 
+/// The lanes that execute a step.
 enum Guard {
     None,
+    /// All active lanes, or none of them.
     Uniform(String),
+    /// Lanes of a mask, which may be empty.
     Mask(String),
+    /// The active lanes, which are some.
+    Active(String),
+}
+
+/// What is counted of each block. Counters lie one after the other by kind, then by block; those of guarded steps follow.
+#[derive(Clone, Copy)]
+pub(super) enum Counter {
+    /// Executions by whole warps.
+    Executed,
+    /// Branches that whole warps took.
+    Taken,
+    /// Executions under a mask.
+    Masked,
+    /// Threads of those.
+    Threads,
+    /// Threads that took the branch where not the whole warp did.
+    TakenThreads,
+    /// Branches that were taken by some of the lanes.
+    Divergent,
+}
+
+impl Counter {
+    /// Returns the number of counters of this many blocks.
+    pub(super) fn of_blocks(blocks: usize) -> usize {
+        (Self::Divergent as usize + 1) * blocks
+    }
+
+    /// Returns the index of a block's counter.
+    pub(super) fn index(self, blocks: usize, block: usize) -> usize {
+        self as usize * blocks + block
+    }
 }
 
 /// A function in LLVM's text.

@@ -105,6 +105,7 @@ impl Default for State {
                 multiprocessor: 0,
                 warp: 0,
                 pc: 0,
+                active: u32::MAX,
                 tallies: 0,
                 tally_stride: 0,
                 order: 0,
@@ -300,6 +301,7 @@ impl<O: Observer> Runner<'_, O> {
             (*shared).instructions = self.counts.warp_instructions;
             (*shared).limit = turn_ends;
             (*shared).warp = index as u32;
+            (*shared).active = u32::MAX;
             (*shared).runner = runner.cast();
             let reason = (native.entry())(shared, (*frame).cells(), entry);
             self.counts.warp_instructions = (*shared).instructions;

@@ -37,6 +37,16 @@ pub(super) struct Block {
     pub(super) successors: Vec<usize>,
 }
 
+impl Block {
+    /// Returns the steps without the branch or the exit at the end.
+    pub(super) fn straight(&self) -> Range<u32> {
+        match self.end {
+            End::Branch(_) | End::Exit => self.steps.start..self.steps.end - 1,
+            End::Falls | End::Interpreted => self.steps.clone(),
+        }
+    }
+}
+
 /// The way a block ends.
 #[derive(Clone, Copy)]
 pub(super) enum End {

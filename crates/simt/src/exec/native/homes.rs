@@ -3,6 +3,7 @@
 use super::super::program::{FunctionCode, Program};
 use super::super::step::Action;
 use super::graph::{End, Graph};
+use super::regions::Split;
 use super::shape::{Shape, Step};
 use super::shapes::{Columns, Operand};
 use crate::ptx::op::Op;
@@ -16,16 +17,22 @@ const MANY_STOPS: u32 = 12;
 /// There each register is stored or loaded, unless it is kept in its column of the frame at all times. A kernel that
 /// keeps a tile of 64 sums in registers and compares bounds before each store has hundreds of such places: its code would
 /// consist of these copies, and LLVM would take minutes for it.
-pub(super) fn find_homes(program: &Program, graph: &Graph, columns: &Columns, of: &[Shape]) -> Vec<bool> {
+pub(super) fn find_homes(
+    program: &Program,
+    graph: &Graph,
+    columns: &Columns,
+    splits: &[Option<Split>],
+    of: &[Shape],
+) -> Vec<bool> {
     let may_diverge = |pc: u32| match columns.operand(graph, program.steps[pc as usize].guard) {
         Operand::Register(number) => !of[number].is_uniform(),
         Operand::Constant(_) => false,
         _ => true,
     };
-    let stops = graph.blocks.iter().filter_map(|block| match block.end {
+    let stops = graph.blocks.iter().zip(splits).filter_map(|(block, split)| match block.end {
         End::Branch(branch) => {
             let pc = block.steps.end - 1;
-            (branch.is_guarded && may_diverge(pc)).then_some(pc)
+            (branch.is_guarded && split.is_none() && may_diverge(pc)).then_some(pc)
         }
         End::Interpreted => Some(block.steps.end),
         End::Falls | End::Exit => None,

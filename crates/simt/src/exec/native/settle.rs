@@ -6,6 +6,7 @@
 
 use super::super::run::Runner;
 use super::code::{Native, site};
+use super::emit::Counter;
 use crate::observe::Observer;
 
 impl<O: Observer> Runner<'_, O> {
@@ -14,11 +15,18 @@ impl<O: Observer> Runner<'_, O> {
         let Some(number) = native.blocks.iter().position(|block| block.steps.contains(&pc)) else { return };
         let steps = native.blocks[number].steps.clone();
         let end = pc + u32::from(with_last);
-        self.native.counters[number] -= 1;
+        let count = native.blocks.len();
+        let active = self.native.shared.active;
+        if active == u32::MAX {
+            self.native.counters[Counter::Executed.index(count, number)] -= 1;
+        } else {
+            self.native.counters[Counter::Masked.index(count, number)] -= 1;
+            self.native.counters[Counter::Threads.index(count, number)] -= u64::from(active.count_ones());
+        }
         self.counts.warp_instructions -= u64::from(steps.end - end);
         for pc in steps.start..end {
             // Threads of guarded steps have their own counters.
-            let threads = if native.guarded.contains(&pc) { 0 } else { 32 };
+            let threads = if native.guarded.contains(&pc) { 0 } else { u64::from(active.count_ones()) };
             self.counts.thread_instructions += threads;
             if O::ISSUES {
                 self.observer.issues(site(pc), 1, threads);
@@ -33,29 +41,30 @@ impl<O: Observer> Runner<'_, O> {
         }
         let counters = std::mem::take(&mut self.native.counters);
         let count = native.blocks.len();
-        let (blocks, rest) = counters.split_at(count);
-        let (taken, guarded) = rest.split_at(count);
-        for ((block, &times), &taken) in native.blocks.iter().zip(blocks).zip(taken) {
-            if times == 0 {
+        let (of_blocks, guarded) = counters.split_at(Counter::of_blocks(count));
+        for (number, block) in native.blocks.iter().enumerate() {
+            let of = |counter: Counter| of_blocks[counter.index(count, number)];
+            let (whole, masked) = (of(Counter::Executed), of(Counter::Masked));
+            if whole + masked == 0 {
                 continue;
             }
             for pc in block.steps.clone() {
                 let threads = if native.guarded.contains(&pc) {
                     0
                 } else if block.branch == Some(pc) {
-                    32 * taken
+                    32 * of(Counter::Taken) + of(Counter::TakenThreads)
                 } else {
-                    32 * times
+                    32 * whole + of(Counter::Threads)
                 };
                 self.counts.thread_instructions += threads;
                 if O::ISSUES {
-                    self.observer.issues(site(pc), times, threads);
+                    self.observer.issues(site(pc), whole + masked, threads);
                 }
             }
             if let Some(pc) = block.branch
                 && O::BRANCHES
             {
-                self.observer.branches(site(pc), times, 0);
+                self.observer.branches(site(pc), whole + masked, of(Counter::Divergent));
             }
         }
         for (&pc, &threads) in native.guarded.iter().zip(guarded) {

@@ -28,14 +28,15 @@
 //! the guard.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use super::super::layout::Fill;
 use super::super::program::{FunctionCode, KernelCode, Program};
 use super::super::special::Special;
 use super::super::step::{Action, NOWHERE, Rare};
-use super::graph::{End, Graph};
+use super::collectives::is_uniform;
+use super::graph::{End, Graph, is_called};
 use super::homes::{find_homes, find_raw};
+use super::regions::{Split, each};
 use super::shape::{Shape, Step, UNIFORM, bitwise, grid, narrow, sum};
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
@@ -139,15 +140,22 @@ struct Analysis<'a> {
     program: &'a Program,
     graph: &'a Graph,
     columns: &'a Columns,
+    splits: &'a [Option<Split>],
     shapes: Vec<Option<Shape>>,
     forced: Vec<bool>,
 }
 
 /// Finds the shapes of a kernel's registers.
-pub(super) fn find(program: &Program, function: &FunctionCode, graph: &Graph, columns: &Columns) -> Shapes {
+pub(super) fn find(
+    program: &Program,
+    function: &FunctionCode,
+    graph: &Graph,
+    columns: &Columns,
+    splits: &[Option<Split>],
+) -> Shapes {
     let count = graph.registers.len();
-    let mut analysis =
-        Analysis { program, graph, columns, shapes: vec![None; count], forced: vec![false; count] };
+    let (shapes, forced) = (vec![None; count], vec![false; count]);
+    let mut analysis = Analysis { program, graph, columns, splits, shapes, forced };
     for slot in &function.undefined_at_start {
         if let Some(number) = graph.register(slot.cell) {
             // Zero, as the interpreter has it.
@@ -164,7 +172,7 @@ pub(super) fn find(program: &Program, function: &FunctionCode, graph: &Graph, co
     }
     // A register that nothing defines is never read by code that runs.
     let of: Vec<Shape> = analysis.shapes.iter().map(|shape| shape.unwrap_or(Shape::Varying)).collect();
-    let at_home = find_homes(program, graph, columns, &of);
+    let at_home = find_homes(program, graph, columns, splits, &of);
     let mut raw = find_raw(program, function, graph, columns);
     // The interpreter reads their columns.
     raw.iter_mut().zip(&at_home).for_each(|(raw, at_home)| *raw &= !at_home);
@@ -247,6 +255,11 @@ impl Analysis<'_> {
             }
             Action::Rare(rare) => match &self.program.rare[*rare as usize] {
                 Rare::Parameters(_) => Some(UNIFORM),
+                rare @ Rare::Collective(collective, _)
+                    if is_called(rare) && is_uniform(op, collective, self.columns, self.graph) =>
+                {
+                    Some(UNIFORM)
+                }
                 _ => Some(Shape::Varying),
             },
             Action::Branch(_) => Some(Shape::Varying),
@@ -401,15 +414,29 @@ impl Analysis<'_> {
             let live = stop.map(|stop| self.graph.blocks[stop].steps.start);
             let live = live.map_or_else(Vec::new, |pc| self.graph.live_before(self.program, pc));
             for block in (0..seen.len()).filter(|block| seen[*block]) {
-                let Range { start, end } = self.graph.blocks[block].steps;
-                for pc in start..end {
-                    for number in self.results(pc) {
-                        let lasts = live.contains(&number);
-                        if lasts && self.shapes[number] != Some(Shape::Varying) && !self.forced[number] {
-                            self.forced[number] = true;
-                            found = true;
-                        }
-                    }
+                found |= self.force_results(block, &live);
+            }
+            // Code executes one side after the other with one variable for both.
+            if let Some(Split { goes_on, jumps, .. }) = &self.splits[at]
+                && let Some(second) = jumps.first()
+            {
+                let start = self.graph.blocks[second.block].steps.start;
+                let live = self.graph.live_before(self.program, start);
+                each(goes_on, &mut |part| found |= self.force_results(part.block, &live));
+            }
+        }
+        found
+    }
+
+    /// Forces results of a block to be varying that are among these registers. Returns true if there are new ones.
+    fn force_results(&mut self, block: usize, live: &[usize]) -> bool {
+        let mut found = false;
+        for pc in self.graph.blocks[block].steps.clone() {
+            for number in self.results(pc) {
+                let lasts = live.contains(&number);
+                if lasts && self.shapes[number] != Some(Shape::Varying) && !self.forced[number] {
+                    self.forced[number] = true;
+                    found = true;
                 }
             }
         }

@@ -115,6 +115,8 @@ impl Emitter<'_> {
             // A sink, or a column that stays in the frame.
             return self.store_column(slot, value, mask);
         };
+        // One that is not varying is dead in the lanes outside.
+        let mask = mask.filter(|_| self.shapes.of[number] == Shape::Varying);
         let Some(mask) = mask else { return self.assign(number, value) };
         let old = self.register(number);
         let bits = bits_of(slot.width);
@@ -273,19 +275,35 @@ impl Emitter<'_> {
         }
     }
 
-    /// Loads from the frame what an instruction that was called has written.
-    pub(super) fn take_columns(&mut self, pc: u32) {
+    /// Loads from the frame what an instruction that was called has written, in the lanes of a mask.
+    pub(super) fn take_columns(&mut self, pc: u32, mask: Option<&str>) {
         let program = self.program;
         for slot in program.uses.results(pc as usize) {
             let Operand::Register(number) = self.operand(slot.cell) else { continue };
             if self.is_column(number) {
                 continue;
             }
-            let value = match self.shapes.of[number] {
-                Shape::Varying => self.load_column(*slot),
-                Shape::Affine { .. } | Shape::Grid { .. } => self.compact(*slot, number),
+            let value = match (self.shapes.of[number], mask) {
+                (Shape::Varying, _) => self.load_column(*slot),
+                (_, Some(mask)) => self.first_of_column(*slot, mask),
+                _ => self.compact(*slot, number),
             };
             self.assign(number, &value);
         }
+    }
+
+    /// Loads the value of the first lane of a mask, which is that of all its lanes.
+    fn first_of_column(&mut self, slot: Slot, mask: &str) -> Value {
+        self.intrinsic("declare i32 @llvm.cttz.i32(i32, i1)");
+        let lane = self.let_(format!("call i32 @llvm.cttz.i32(i32 {mask}, i1 true)"));
+        let column = self.column(slot.cell, 0);
+        if slot.width == Width::Predicate {
+            let lanes = self.let_(format!("load i32, ptr {column}"));
+            let first = self.let_(format!("lshr i32 {lanes}, {lane}"));
+            return Value::Scalar(self.let_(format!("trunc i32 {first} to i1")));
+        }
+        let bits = bits_of(slot.width);
+        let place = self.let_(format!("getelementptr i{bits}, ptr {column}, i32 {lane}"));
+        Value::Scalar(self.let_(format!("load i{bits}, ptr {place}")))
     }
 }

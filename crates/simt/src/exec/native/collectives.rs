@@ -1,0 +1,94 @@
+//! Emits shuffles and votes of whole warps.
+//!
+//! The lane that each lane reads is known where the shuffle's operands are constants, as in nearly all reductions: then a
+//! shuffle is one of LLVM's, and one that reads the same lane everywhere is uniform. For example,
+//! `shfl.sync.bfly.b32 %r2, %r1, 16, 31, -1` exchanges the vector's halves. Other shuffles are called.
+
+use super::emit::Emitter;
+use super::graph::Graph;
+use super::shapes::{Columns, Operand};
+use super::values::{Value, constant_lanes, lanes};
+use crate::alu::{Collective, invert_source, shuffled};
+use crate::ptx::op::Op;
+use crate::ptx::op::words::VoteMode;
+use crate::registers::Slot;
+
+/// Returns the lane that each lane reads in a shuffle, and true if that is within its segment; None if it is not known.
+fn pattern(op: &Op, collective: &Collective, columns: &Columns, graph: &Graph) -> Option<[(u32, bool); 32]> {
+    let Op::Shfl { mode, .. } = op else { return None };
+    let constant = |slot: Slot| match columns.operand(graph, slot.cell) {
+        Operand::Constant(bits) => Some(bits as u32),
+        _ => None,
+    };
+    let mut operands = collective.sources().skip(1);
+    let (b, c) = (constant(operands.next()?)?, constant(operands.next()?)?);
+    Some(std::array::from_fn(|lane| shuffled(*mode, lane as u32, b, c)))
+}
+
+/// Returns true if a collective of all lanes gives each of them the same.
+pub(super) fn is_uniform(op: &Op, collective: &Collective, columns: &Columns, graph: &Graph) -> bool {
+    match op {
+        Op::Vote { .. } => true,
+        Op::Shfl { .. } => pattern(op, collective, columns, graph)
+            .is_some_and(|lanes| lanes.iter().all(|lane| *lane == lanes[0])),
+        _ => false,
+    }
+}
+
+impl Emitter<'_> {
+    /// Emits a collective of all lanes. Returns false if it has to be called.
+    pub(super) fn collective(&mut self, op: &Op, collective: &Collective) -> bool {
+        let results: Vec<Slot> = collective.results().collect();
+        let (Some(source), Some(result)) = (collective.sources().next(), results.first()) else {
+            return false;
+        };
+        match op {
+            Op::Vote { mode, .. } => {
+                let value = self.read(source);
+                let mut votes = self.mask(&value);
+                if collective.slots.config & invert_source(0) != 0 {
+                    votes = self.let_(format!("xor i32 {votes}, -1"));
+                }
+                let is = |emitter: &mut Self, all: i32| emitter.let_(format!("icmp eq i32 {votes}, {all}"));
+                let verdict = match mode {
+                    VoteMode::Ballot => votes,
+                    VoteMode::All => is(self, -1),
+                    VoteMode::Any => self.let_(format!("icmp ne i32 {votes}, 0")),
+                    VoteMode::Uniform => {
+                        let (all, none) = (is(self, -1), is(self, 0));
+                        self.let_(format!("or i1 {all}, {none}"))
+                    }
+                };
+                self.write(*result, &Value::Scalar(verdict), None);
+                true
+            }
+            Op::Shfl { .. } => {
+                let Some(from) = pattern(op, collective, self.columns, self.graph) else { return false };
+                let value = self.read(source);
+                let vector = self.vector(&value, 32);
+                let kind = lanes(32);
+                let moved = if from.iter().all(|lane| lane.0 == from[0].0) {
+                    Value::Scalar(self.let_(format!("extractelement {kind} {vector}, i32 {}", from[0].0)))
+                } else {
+                    let picks = constant_lanes(32, |lane| from[lane as usize].0);
+                    Value::Vector(
+                        self.let_(format!("shufflevector {kind} {vector}, {kind} poison, {kind} {picks}")),
+                    )
+                };
+                self.write(*result, &moved, None);
+                if let Some(inside) = results.get(1) {
+                    let mask = (0..32).fold(0, |mask, lane| mask | u32::from(from[lane].1) << lane);
+                    let all = from.iter().all(|lane| lane.1 == from[0].1);
+                    let value = if all {
+                        Value::Scalar(from[0].1.to_string())
+                    } else {
+                        Value::Mask((mask as i32).to_string())
+                    };
+                    self.write(*inside, &value, None);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+}
