@@ -126,6 +126,31 @@ unsafe fn match_any_avx2<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, ma
 #[cfg(not(target_arch = "x86_64"))]
 use match_any_portable as match_any_avx2;
 
+/// Compares each lane's word with those of all others, without a branch: most warps hold many different values.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")]
+unsafe fn match_any_words(frame: *mut Cell, slots: &Slots, mask: u32) {
+    use std::arch::x86_64::{
+        __m256i, _mm256_cmpeq_epi32, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_packs_epi16,
+        _mm256_packs_epi32, _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_setr_epi32,
+    };
+    // SAFETY: decoding gave words.
+    unsafe {
+        let values = *frame.add(slots.sources[0] as usize).cast::<[u32; 32]>();
+        let quarters: [__m256i; 4] =
+            std::array::from_fn(|quarter| _mm256_loadu_si256(values.as_ptr().cast::<__m256i>().add(quarter)));
+        // Packing takes four lanes of each operand in turn, in both halves of the register.
+        let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+        let words = values.map(|value| {
+            let value = _mm256_set1_epi32(value as i32);
+            let [a, b, c, d] = quarters.map(|quarter| _mm256_cmpeq_epi32(quarter, value));
+            let bytes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+            _mm256_movemask_epi8(_mm256_permutevar8x32_epi32(bytes, order)) as u32 & mask
+        });
+        u32::store(&words, frame, slots.results[0], mask, false);
+    }
+}
+
 unsafe fn run_match_all<T: Raw + PartialEq>(frame: *mut Cell, slots: &Slots, mask: u32) {
     // SAFETY: decoding gave columns of these widths.
     unsafe {
@@ -145,7 +170,10 @@ fn matching(form: &mut Form<'_>, is_synchronous: bool, all: bool, scalar: Scalar
     let run: Run = match (all, scalar) {
         (false, ScalarType::B32) if is_portable => match_any_portable::<u32>,
         (false, ScalarType::B64) if is_portable => match_any_portable::<u64>,
-        (false, ScalarType::B32) => match_any_avx2::<u32>,
+        #[cfg(target_arch = "x86_64")]
+        (false, ScalarType::B32) => match_any_words,
+        #[cfg(not(target_arch = "x86_64"))]
+        (false, ScalarType::B32) => match_any_portable::<u32>,
         (false, ScalarType::B64) => match_any_avx2::<u64>,
         (true, ScalarType::B32) => run_match_all::<u32>,
         (true, ScalarType::B64) => run_match_all::<u64>,

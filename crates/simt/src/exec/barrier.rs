@@ -131,18 +131,13 @@ impl<O: Observer> Runner<'_, O> {
                 here.filter(|other| other.pc != first.pc).fold(0, |lanes, other| lanes | other.lanes)
                     | state.there[index as usize] & !state.arrived[index as usize];
             let mut is_aligned = false;
-            let all = std::mem::take(&mut warp.waiting);
-            for waiting in all {
-                let Wait::Barrier { rare, .. } = waiting.wait else {
-                    warp.waiting.push(waiting);
-                    continue;
-                };
-                if !is_it(&waiting.wait) {
-                    warp.waiting.push(waiting);
-                    continue;
+            let mut waiting = std::mem::take(&mut warp.waiting);
+            waiting.retain(|Waiting { fragment, wait }| {
+                let Wait::Barrier { rare, .. } = wait else { return true };
+                if !is_it(wait) {
+                    return true;
                 }
-                let fragment = waiting.fragment;
-                if let Rare::Barrier(barrier) = &program.rare[rare as usize] {
+                if let Rare::Barrier(barrier) = &program.rare[*rare as usize] {
                     is_aligned |= barrier.is_aligned;
                     if let BarrierKind::Reduce { combine, result, .. } = barrier.kind {
                         let bits = state.combined(combine);
@@ -156,8 +151,11 @@ impl<O: Observer> Runner<'_, O> {
                         }
                     }
                 }
-                warp.wake(Fragment { pc: fragment.pc + 1, ..fragment });
-            }
+                warp.wake(Fragment { pc: fragment.pc + 1, ..*fragment });
+                false
+            });
+            // Back to where its room is used again.
+            warp.waiting = waiting;
             if elsewhere != 0 && is_aligned {
                 let at = crate::observe::At { block, warp: index, site: crate::observe::Site(first.pc) };
                 self.observer.misuse(at, Misuse::DivergentWarp { elsewhere });

@@ -10,6 +10,7 @@
 //! runs it.
 
 mod access;
+mod apart;
 mod arithmetic;
 mod block;
 mod callbacks;
@@ -26,6 +27,7 @@ mod homes;
 mod integers;
 mod llvm;
 mod masked;
+mod partial;
 mod regions;
 mod report;
 mod settle;

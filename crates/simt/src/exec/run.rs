@@ -22,7 +22,7 @@ use std::time::Duration;
 use super::block::Block;
 use super::context::Context;
 use super::frame::{Frame, load_parameter};
-use super::native::{After, Native, State};
+use super::native::{After, Left, Native, State};
 use super::patience::Patience;
 use super::step::{AT_RETURN, Action, Branch, Rare};
 use super::warp::{Activation, Fragment};
@@ -151,7 +151,9 @@ impl<O: Observer> Runner<'_, O> {
         let block = self.block.index;
         let limit = self.context.launch.instruction_limit;
         let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
-        let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
+        // Code that hands a warp over may have used its time slice.
+        let turn = if self.block.warps[index].left == Left::Tired { 0 } else { TURN };
+        let turn_ends = (self.counts.warp_instructions + turn).min(limit);
         if !self.block.warps[index].has_begun {
             match self.code {
                 Some(code) if code.starts() && self.context.lanes(index as u32) == u32::MAX => {

@@ -12,7 +12,7 @@ use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
 use super::registers::{read_lane, read_lane_128, write_lane, write_lane_128};
-use super::update::{self, Update};
+use super::update::{self, Lanes, Registers, Update};
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation, Space};
 use crate::ptx::op::memory::Atomic as Op;
@@ -72,7 +72,8 @@ impl Atomic {
             let prepared = prepared.assume_init_ref();
             self.request.access(prepared, mask, environment, |target, prepared, lanes| match target {
                 Target::Host { base, space } => {
-                    self.lanes(frame, lanes, |lane| base + prepared.addresses[lane], space);
+                    let lanes = Lanes { mask: lanes, base, addresses: &prepared.addresses };
+                    self.lanes(frame, lanes, space);
                 }
                 Target::Local(local) => {
                     // Local memory is private to the lane: load, update and store.
@@ -80,8 +81,9 @@ impl Atomic {
                     let mut buffer = Buffer::new();
                     local.load(prepared, lanes, bytes, &mut buffer);
                     let start = buffer.start().expose_provenance() as u64;
-                    let at = |lane| start + lane as u64 * u64::from(bytes);
-                    self.lanes(frame, lanes, at, Space::Local);
+                    let addresses = std::array::from_fn(|lane| lane as u64 * u64::from(bytes));
+                    let of = Lanes { mask: lanes, base: start, addresses: &addresses };
+                    self.lanes(frame, of, Space::Local);
                     local.store(prepared, lanes, bytes, &mut buffer);
                 }
             })?;
@@ -101,24 +103,19 @@ impl Atomic {
     /// # Safety
     /// As for [`Atomic::lane`], for all lanes of the mask.
     #[inline(always)]
-    unsafe fn lanes(&self, frame: *mut Cell, mask: u32, at: impl Fn(usize) -> u64, space: Space) {
+    unsafe fn lanes(&self, frame: *mut Cell, lanes: Lanes<'_>, space: Space) {
         // SAFETY: the caller's promise; the slots are of this frame.
         unsafe {
             let (Kind::Words { global, own }, [source]) = (self.update, self.sources.as_slice()) else {
-                lanes::each(mask).for_each(|lane| self.lane(frame, lane, at(lane), space));
+                lanes::each(lanes.mask)
+                    .for_each(|lane| self.lane(frame, lane, lanes.base + lanes.addresses[lane], space));
                 return;
             };
             // The common case: one element.
             let update = if space == Space::Global { global } else { own };
-            let (source, new, result) = (*source, self.new, self.results.first().copied());
-            for lane in lanes::each(mask) {
-                let operand = read_lane(source, frame, lane);
-                let new = new.map_or(0, |slot| read_lane(slot, frame, lane));
-                let old = update(at(lane), operand, new);
-                if let Some(slot) = result {
-                    write_lane(slot, frame, lane, old);
-                }
-            }
+            let registers =
+                Registers { source: *source, new: self.new, result: self.results.first().copied() };
+            (update.lanes)(frame, registers, lanes);
         }
     }
 
@@ -139,7 +136,8 @@ impl Atomic {
                         *operand = read_lane(*slot, frame, lane);
                     }
                     for (index, operand) in operands[..self.sources.len()].iter().enumerate() {
-                        let old = update(address + index as u64 * u64::from(self.element), *operand, new);
+                        let old =
+                            (update.one)(address + index as u64 * u64::from(self.element), *operand, new);
                         if let Some(slot) = self.results.get(index) {
                             write_lane(*slot, frame, lane, old);
                         }

@@ -148,7 +148,7 @@ impl BulkCopy {
                     for start in (0..16).step_by(size) {
                         let mut element = [0_u8; 8];
                         data.add(start).copy_to_nonoverlapping(element.as_mut_ptr(), size);
-                        update(address + start as u64, u64::from_le_bytes(element), 0);
+                        (update.one)(address + start as u64, u64::from_le_bytes(element), 0);
                     }
                 }
                 (None, Some(byte_mask)) => {

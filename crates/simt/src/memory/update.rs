@@ -5,98 +5,178 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use half::{bf16, f16};
 
+use super::lanes::each;
+use super::registers::{read_lane, write_lane};
+use crate::coalescing::Addresses;
 use crate::ptx::ScalarType;
 use crate::ptx::op::words::Update as Operator;
+use crate::registers::{Cell, Slot, Width};
 
-/// Updates the element at an address with one or two operands, given in the low bits, and returns its old value.
-///
-/// # Safety
-/// The address is a multiple of the element's size, and the element may be read and written.
-pub(super) type Update = unsafe fn(address: u64, b: u64, c: u64) -> u64;
+/// How an instruction updates elements in one kind of memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Update {
+    /// Updates the element at an address with one or two operands, given in the low bits, and returns its old value.
+    ///
+    /// # Safety
+    /// The address is a multiple of the element's size, and the element may be read and written.
+    pub(super) one: unsafe fn(address: u64, b: u64, c: u64) -> u64,
+    /// Does so for each lane of a warp, in one loop.
+    ///
+    /// # Safety
+    /// As above, for each lane; the registers are of the frame.
+    pub(super) lanes: unsafe fn(frame: *mut Cell, registers: Registers, lanes: Lanes<'_>),
+}
+
+/// The registers of an update of one element.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Registers {
+    pub(super) source: Slot,
+    /// The new value of `cas`.
+    pub(super) new: Option<Slot>,
+    pub(super) result: Option<Slot>,
+}
+
+/// The lanes of a mask, with their addresses from a base.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lanes<'a> {
+    pub(super) mask: u32,
+    pub(super) base: u64,
+    pub(super) addresses: &'a Addresses,
+}
+
+/// An operation on an element, in global memory (`GLOBAL`) or in private memory.
+trait Operation {
+    /// See [`Update::one`].
+    fn update<const GLOBAL: bool>(a: u64, b: u64, c: u64) -> u64;
+}
+
+unsafe fn one<O: Operation, const GLOBAL: bool>(a: u64, b: u64, c: u64) -> u64 {
+    O::update::<GLOBAL>(a, b, c)
+}
+
+unsafe fn all<O: Operation, const GLOBAL: bool>(frame: *mut Cell, registers: Registers, lanes: Lanes<'_>) {
+    let Lanes { mask, base, addresses } = lanes;
+    let at = |lane: usize| base + addresses[lane];
+    // SAFETY: the caller's promise.
+    unsafe {
+        match registers {
+            // The common case: a word, and nobody asks for the old value.
+            Registers { source: source @ Slot { width: Width::Word, .. }, new: None, result: None } => {
+                let values = source.words(frame);
+                for lane in each(mask) {
+                    O::update::<GLOBAL>(at(lane), u64::from((*values)[lane]), 0);
+                }
+            }
+            Registers { source, new, result } => {
+                for lane in each(mask) {
+                    let operand = read_lane(source, frame, lane);
+                    let new = new.map_or(0, |slot| read_lane(slot, frame, lane));
+                    let old = O::update::<GLOBAL>(at(lane), operand, new);
+                    if let Some(slot) = result {
+                        write_lane(slot, frame, lane, old);
+                    }
+                }
+            }
+        }
+    }
+}
+
+const fn update<O: Operation, const GLOBAL: bool>() -> Update {
+    Update { one: one::<O, GLOBAL>, lanes: all::<O, GLOBAL> }
+}
 
 const RELAXED: Ordering = Ordering::Relaxed;
 
-/// Returns an operation on elements of this type, in global memory (`GLOBAL`) or in private memory.
-///
-/// In global memory `add.f32` flushes subnormal operands and results to 0, in shared memory it does not: PTX ISA,
-/// "Parallel Synchronization and Communication Instructions: atom".
-pub(super) fn select<const GLOBAL: bool>(operation: Operator, scalar: ScalarType) -> Option<Update> {
-    use Operator::{Add, And, CompareAndSwap, Decrement, Exchange, Increment, Max, Min, Or, Xor};
-    use ScalarType::{B16, B32, B64, Bf16, Bf16x2, F16, F16x2, F32, F64, S32, S64, U16, U32, U64};
-    Some(match (operation, scalar) {
-        (Add, U32 | S32) => |a, b, _| {
-            fetch_32::<GLOBAL>(a, |word| word.fetch_add(b as u32, RELAXED), |old| old.wrapping_add(b as u32))
-        },
-        (Add, U64 | S64) => {
-            |a, b, _| fetch_64::<GLOBAL>(a, |word| word.fetch_add(b, RELAXED), |old| old.wrapping_add(b))
+/// Defines [`select`] and its operations.
+macro_rules! operations {
+    ($(#[$documentation:meta])* $select:ident: $($name:ident ($verb:ident, $($scalar:ident)|+) = |$a:ident, $b:ident, $c:ident| $update:expr;)*) => {
+        $(
+            struct $name;
+
+            impl Operation for $name {
+                #[inline(always)]
+                #[allow(unused_variables, reason = "most operations have one operand")]
+                fn update<const GLOBAL: bool>($a: u64, $b: u64, $c: u64) -> u64 {
+                    $update
+                }
+            }
+        )*
+
+        $(#[$documentation])*
+        pub(super) fn $select<const GLOBAL: bool>(operation: Operator, scalar: ScalarType) -> Option<Update> {
+            Some(match (operation, scalar) {
+                $((Operator::$verb, $(ScalarType::$scalar)|+) => update::<$name, GLOBAL>(),)*
+                _ => return None,
+            })
         }
-        (And, B32 | U32 | S32) => {
-            |a, b, _| fetch_32::<GLOBAL>(a, |word| word.fetch_and(b as u32, RELAXED), |old| old & b as u32)
-        }
-        (And, B64 | U64 | S64) => {
-            |a, b, _| fetch_64::<GLOBAL>(a, |word| word.fetch_and(b, RELAXED), |old| old & b)
-        }
-        (Or, B32 | U32 | S32) => {
-            |a, b, _| fetch_32::<GLOBAL>(a, |word| word.fetch_or(b as u32, RELAXED), |old| old | b as u32)
-        }
-        (Or, B64 | U64 | S64) => {
-            |a, b, _| fetch_64::<GLOBAL>(a, |word| word.fetch_or(b, RELAXED), |old| old | b)
-        }
-        (Xor, B32 | U32 | S32) => {
-            |a, b, _| fetch_32::<GLOBAL>(a, |word| word.fetch_xor(b as u32, RELAXED), |old| old ^ b as u32)
-        }
-        (Xor, B64 | U64 | S64) => {
-            |a, b, _| fetch_64::<GLOBAL>(a, |word| word.fetch_xor(b, RELAXED), |old| old ^ b)
-        }
-        (Exchange, B32 | U32 | S32 | F32) => {
-            |a, b, _| fetch_32::<GLOBAL>(a, |word| word.swap(b as u32, RELAXED), |_| b as u32)
-        }
-        (Exchange, B64 | U64 | S64 | F64) => {
-            |a, b, _| fetch_64::<GLOBAL>(a, |word| word.swap(b, RELAXED), |_| b)
-        }
-        (CompareAndSwap, B16 | U16) => {
-            |a, b, c| each_16::<GLOBAL>(a, |old| if old == b as u16 { c as u16 } else { old })
-        }
-        (CompareAndSwap, B32 | U32 | S32) => {
-            |a, b, c| each_32::<GLOBAL>(a, |old| if old == b as u32 { c as u32 } else { old })
-        }
-        (CompareAndSwap, B64 | U64 | S64) => {
-            |a, b, c| each_64::<GLOBAL>(a, |old| if old == b { c } else { old })
-        }
-        (Increment, U32) => |a, b, _| each_32::<GLOBAL>(a, |old| if old >= b as u32 { 0 } else { old + 1 }),
-        (Decrement, U32) => {
-            |a, b, _| each_32::<GLOBAL>(a, |old| if old == 0 || old > b as u32 { b as u32 } else { old - 1 })
-        }
-        (Min, U32) => |a, b, _| each_32::<GLOBAL>(a, |old| old.min(b as u32)),
-        (Max, U32) => |a, b, _| each_32::<GLOBAL>(a, |old| old.max(b as u32)),
-        (Min, S32) => |a, b, _| each_32::<GLOBAL>(a, |old| (old as i32).min(b as i32) as u32),
-        (Max, S32) => |a, b, _| each_32::<GLOBAL>(a, |old| (old as i32).max(b as i32) as u32),
-        (Min, U64) => |a, b, _| each_64::<GLOBAL>(a, |old| old.min(b)),
-        (Max, U64) => |a, b, _| each_64::<GLOBAL>(a, |old| old.max(b)),
-        (Min, S64) => |a, b, _| each_64::<GLOBAL>(a, |old| (old as i64).min(b as i64) as u64),
-        (Max, S64) => |a, b, _| each_64::<GLOBAL>(a, |old| (old as i64).max(b as i64) as u64),
-        (Add, F32) if GLOBAL => |a, b, _| each_32::<GLOBAL>(a, |old| add_f32_flushing(old, b as u32)),
-        (Add, F32) => |a, b, _| each_32::<GLOBAL>(a, |old| add_f32(old, b as u32)),
-        (Add, F64) => |a, b, _| each_64::<GLOBAL>(a, |old| add_f64(old, b)),
-        (Add, F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, |x, y| x + y)),
-        (Min, F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, smaller)),
-        (Max, F16) => |a, b, _| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, larger)),
-        (Add, Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, |x, y| x + y)),
-        (Min, Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, smaller)),
-        (Max, Bf16) => |a, b, _| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, larger)),
-        // Each half of a packed pair is atomic by itself; both together is stronger.
-        (Add, F16x2) => {
-            |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, |x, y| x + y)))
-        }
-        (Min, F16x2) => |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, smaller))),
-        (Max, F16x2) => |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, larger))),
-        (Add, Bf16x2) => {
-            |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| bf16_of(x, y, |x, y| x + y)))
-        }
-        (Min, Bf16x2) => |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| bf16_of(x, y, smaller))),
-        (Max, Bf16x2) => |a, b, _| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| bf16_of(x, y, larger))),
-        _ => return None,
-    })
+    };
+}
+
+operations! {
+    /// Returns an operation on elements of this type, in global memory (`GLOBAL`) or in private memory.
+    ///
+    /// In global memory `add.f32` flushes subnormal operands and results to 0, in shared memory it does not: PTX ISA,
+    /// "Parallel Synchronization and Communication Instructions: atom".
+    select:
+    AddU32(Add, U32 | S32) = |a, b, c|
+        fetch_32::<GLOBAL>(a, |word| word.fetch_add(b as u32, RELAXED), |old| old.wrapping_add(b as u32));
+    AddU64(Add, U64 | S64) = |a, b, c|
+        fetch_64::<GLOBAL>(a, |word| word.fetch_add(b, RELAXED), |old| old.wrapping_add(b));
+    AndB32(And, B32 | U32 | S32) = |a, b, c|
+        fetch_32::<GLOBAL>(a, |word| word.fetch_and(b as u32, RELAXED), |old| old & b as u32);
+    AndB64(And, B64 | U64 | S64) = |a, b, c|
+        fetch_64::<GLOBAL>(a, |word| word.fetch_and(b, RELAXED), |old| old & b);
+    OrB32(Or, B32 | U32 | S32) = |a, b, c|
+        fetch_32::<GLOBAL>(a, |word| word.fetch_or(b as u32, RELAXED), |old| old | b as u32);
+    OrB64(Or, B64 | U64 | S64) = |a, b, c|
+        fetch_64::<GLOBAL>(a, |word| word.fetch_or(b, RELAXED), |old| old | b);
+    XorB32(Xor, B32 | U32 | S32) = |a, b, c|
+        fetch_32::<GLOBAL>(a, |word| word.fetch_xor(b as u32, RELAXED), |old| old ^ b as u32);
+    XorB64(Xor, B64 | U64 | S64) = |a, b, c|
+        fetch_64::<GLOBAL>(a, |word| word.fetch_xor(b, RELAXED), |old| old ^ b);
+    ExchangeB32(Exchange, B32 | U32 | S32 | F32) = |a, b, c|
+        fetch_32::<GLOBAL>(a, |word| word.swap(b as u32, RELAXED), |_| b as u32);
+    ExchangeB64(Exchange, B64 | U64 | S64 | F64) = |a, b, c|
+        fetch_64::<GLOBAL>(a, |word| word.swap(b, RELAXED), |_| b);
+    CompareAndSwapB16(CompareAndSwap, B16 | U16) = |a, b, c|
+        each_16::<GLOBAL>(a, |old| if old == b as u16 { c as u16 } else { old });
+    CompareAndSwapB32(CompareAndSwap, B32 | U32 | S32) = |a, b, c|
+        each_32::<GLOBAL>(a, |old| if old == b as u32 { c as u32 } else { old });
+    CompareAndSwapB64(CompareAndSwap, B64 | U64 | S64) = |a, b, c|
+        each_64::<GLOBAL>(a, |old| if old == b { c } else { old });
+    IncrementU32(Increment, U32) = |a, b, c|
+        each_32::<GLOBAL>(a, |old| if old >= b as u32 { 0 } else { old + 1 });
+    DecrementU32(Decrement, U32) = |a, b, c|
+        each_32::<GLOBAL>(a, |old| if old == 0 || old > b as u32 { b as u32 } else { old - 1 });
+    MinU32(Min, U32) = |a, b, c| each_32::<GLOBAL>(a, |old| old.min(b as u32));
+    MaxU32(Max, U32) = |a, b, c| each_32::<GLOBAL>(a, |old| old.max(b as u32));
+    MinS32(Min, S32) = |a, b, c| each_32::<GLOBAL>(a, |old| (old as i32).min(b as i32) as u32);
+    MaxS32(Max, S32) = |a, b, c| each_32::<GLOBAL>(a, |old| (old as i32).max(b as i32) as u32);
+    MinU64(Min, U64) = |a, b, c| each_64::<GLOBAL>(a, |old| old.min(b));
+    MaxU64(Max, U64) = |a, b, c| each_64::<GLOBAL>(a, |old| old.max(b));
+    MinS64(Min, S64) = |a, b, c| each_64::<GLOBAL>(a, |old| (old as i64).min(b as i64) as u64);
+    MaxS64(Max, S64) = |a, b, c| each_64::<GLOBAL>(a, |old| (old as i64).max(b as i64) as u64);
+    AddF32(Add, F32) = |a, b, c| each_32::<GLOBAL>(a, |old| {
+        if GLOBAL { add_f32_flushing(old, b as u32) } else { add_f32(old, b as u32) }
+    });
+    AddF64(Add, F64) = |a, b, c| each_64::<GLOBAL>(a, |old| add_f64(old, b));
+    AddF16(Add, F16) = |a, b, c| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, |x, y| x + y));
+    MinF16(Min, F16) = |a, b, c| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, smaller));
+    MaxF16(Max, F16) = |a, b, c| each_16::<GLOBAL>(a, |old| f16_of(old, b as u16, larger));
+    AddBf16(Add, Bf16) = |a, b, c| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, |x, y| x + y));
+    MinBf16(Min, Bf16) = |a, b, c| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, smaller));
+    MaxBf16(Max, Bf16) = |a, b, c| each_16::<GLOBAL>(a, |old| bf16_of(old, b as u16, larger));
+    // Each half of a packed pair is atomic by itself; both together is stronger.
+    AddF16x2(Add, F16x2) = |a, b, c|
+        each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, |x, y| x + y)));
+    MinF16x2(Min, F16x2) = |a, b, c| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, smaller)));
+    MaxF16x2(Max, F16x2) = |a, b, c| each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| f16_of(x, y, larger)));
+    AddBf16x2(Add, Bf16x2) = |a, b, c|
+        each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| bf16_of(x, y, |x, y| x + y)));
+    MinBf16x2(Min, Bf16x2) = |a, b, c|
+        each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| bf16_of(x, y, smaller)));
+    MaxBf16x2(Max, Bf16x2) = |a, b, c|
+        each_32::<GLOBAL>(a, |old| halves(old, b, |x, y| bf16_of(x, y, larger)));
 }
 
 macro_rules! ways {

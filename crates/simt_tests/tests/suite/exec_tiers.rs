@@ -144,7 +144,19 @@ fn blocks_of_all_shapes() {
     let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 1000_u32.into()] };
     let blocks: [[u32; 3]; 5] = [[256, 1, 1], [100, 1, 1], [16, 16, 1], [8, 8, 2], [5, 13, 1]];
     for block in blocks {
-        for kernel in ["places", "tile", "signs", "guards", "vectors", "ends", "doubles", "bytes", "apart"] {
+        for kernel in [
+            "places",
+            "tile",
+            "signs",
+            "guards",
+            "vectors",
+            "ends",
+            "doubles",
+            "bytes",
+            "apart",
+            "rounds",
+            "departing",
+        ] {
             same(SHAPES, kernel, &arguments, ([3, 2, 1], block, 1));
         }
     }
@@ -217,6 +229,35 @@ fn generated_programs_count_alike() {
         assert!(32 * row <= WORDS as u64 * 4, "a row for each thread");
         same(text, "k", &|x, _| vec![x.into()], ([1; 3], [32, 1, 1], 1));
     });
+}
+
+#[test]
+fn lanes_that_are_apart_are_handed_over_at_the_end_of_a_time_slice() {
+    if !has_compiler() {
+        return;
+    }
+    for kernel in ["lasting", "departing"] {
+        // A time slice has 2^24 instructions, and a round four to ten.
+        let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 4_500_000_u32.into()] };
+        let left = same(SHAPES, kernel, &arguments, ([1; 3], [64, 1, 1], 1));
+        let (instructions, _) = left.outcome.expect("it ends");
+        assert!(instructions > 1 << 24, "{instructions}");
+        let ends = |tier: Tier| {
+            let bench = Bench::new(SHAPES);
+            bench.program.set_tier(tier);
+            let x = bench.upload(&[0_u32; 64]);
+            let arguments: [Argument; 3] = [x.into(), x.into(), u32::MAX.into()];
+            let outcome = bench.launch_with(kernel, &arguments, &mut (), |launch| {
+                launch.block = [64, 1, 1];
+                launch.instruction_limit = Some(100_000);
+            });
+            match outcome {
+                Err(LaunchFailure::Fault { fault, .. }) => format!("{fault:?}"),
+                other => panic!("{kernel}: {other:?}"),
+            }
+        };
+        assert_eq!(ends(Tier::Interpreted), ends(Tier::Compiled));
+    }
 }
 
 /// What the checks find, with addresses counted from the first allocation, and the memory that is left behind.
@@ -303,9 +344,9 @@ fn checks_find_what_they_find_in_the_interpreter() {
             assert_eq!(reads, loads && initialised.len() > 1, "{kernel}: {found:?}");
         }
         for block in [[256, 1, 1], [100, 1, 1], [16, 16, 1], [8, 8, 2]] {
-            for kernel in
-                ["places", "tile", "signs", "guards", "vectors", "ends", "doubles", "bytes", "apart"]
-            {
+            for kernel in [
+                "places", "tile", "signs", "guards", "vectors", "ends", "doubles", "bytes", "apart", "rounds",
+            ] {
                 let parameters =
                     |x: u64| -> Vec<Value> { vec![x.into(), (x + bytes).into(), 1000_u32.into()] };
                 let shape = Shape { grid: [3, 2, 1], block };

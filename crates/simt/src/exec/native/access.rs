@@ -28,9 +28,9 @@ use crate::memory::{MemoryInstruction, Plain, PlainSpace};
 use crate::registers::Width;
 
 /// Where an access in place finds its bytes.
-struct Place {
+pub(super) struct Place {
     /// Added to an address to give the host's.
-    base: Option<String>,
+    pub(super) base: Option<String>,
     first: String,
     /// The last address that may be accessed.
     last: String,
@@ -48,29 +48,47 @@ impl Emitter<'_> {
             return;
         }
         let plain = memory.plain().filter(|plain| self.is_emitted(plain));
-        let Some(plain) = plain.filter(|_| self.active.is_none()) else { return self.call_memory(pc, mask) };
+        let Some(plain) = plain else { return self.call_memory(pc, mask) };
         let (fast, slow, done) = (self.label(), self.label(), self.label());
-        if let Some(mask) = mask {
-            let all = self.let_(format!("icmp eq i32 {mask}, -1"));
-            self.emit(format!("br i1 {all}, label %{fast}, label %{slow}"));
-            self.begin(&fast);
-        }
-        let number = self.accesses.len();
-        self.accesses.push(pc);
-        let address = self.address(&plain);
-        let place = self.place(&plain, number);
-        match &address {
-            Value::Vector(addresses) => self.varying(&plain, number, &place, addresses, &slow),
-            Value::Scalar(base) => self.affine(&plain, number, &place, (base, "0"), &slow),
-            Value::Affine(base, step) => self.affine(&plain, number, &place, (base, step), &slow),
-            Value::Grid(..) => self.rows(&plain, number, &place, &address, &slow),
-            Value::Mask(_) => unreachable!("addresses are numbers"),
+        match mask {
+            Some(mask) if self.active.is_some() => self.partial(&plain, pc, mask, &slow),
+            mask => {
+                if let Some(mask) = mask {
+                    let all = self.let_(format!("icmp eq i32 {mask}, -1"));
+                    self.emit(format!("br i1 {all}, label %{fast}, label %{slow}"));
+                    self.begin(&fast);
+                }
+                self.whole(&plain, pc, &slow);
+            }
         }
         self.emit(format!("br label %{done}"));
         self.begin(&slow);
         self.call_memory(pc, mask);
         self.emit(format!("br label %{done}"));
         self.begin(&done);
+    }
+
+    /// Emits an access by all lanes; `slow` is for what is not the common case.
+    fn whole(&mut self, plain: &Plain<'_>, pc: u32, slow: &str) {
+        let number = self.access_number(pc);
+        let address = self.address(plain);
+        let place = self.place(plain, number);
+        match &address {
+            Value::Vector(addresses) => self.varying(plain, number, &place, addresses, slow),
+            Value::Scalar(base) => self.affine(plain, number, &place, (base, "0"), slow),
+            Value::Affine(base, step) => self.affine(plain, number, &place, (base, step), slow),
+            Value::Grid(..) => self.rows(plain, number, &place, &address, slow),
+            Value::Mask(_) => unreachable!("addresses are numbers"),
+        }
+    }
+
+    /// Returns the number of the access at a step, which all its forms share.
+    pub(super) fn access_number(&mut self, pc: u32) -> usize {
+        let known = self.accesses.iter().position(|step| *step == pc);
+        known.unwrap_or_else(|| {
+            self.accesses.push(pc);
+            self.accesses.len() - 1
+        })
     }
 
     /// Returns true if the access has a form in place.
@@ -97,8 +115,7 @@ impl Emitter<'_> {
                 let note = self.label();
                 self.likely(&ok, &go, &note);
                 self.begin(&note);
-                let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::ACTIVE));
-                self.emit(format!("store i32 {active}, ptr {place}"));
+                self.store_at(at::ACTIVE, &active);
                 self.emit(format!("br label %{fault}"));
             }
         }
@@ -107,7 +124,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the lanes' addresses in 64 bits.
-    fn address(&mut self, plain: &Plain<'_>) -> Value {
+    pub(super) fn address(&mut self, plain: &Plain<'_>) -> Value {
         let value = self.read(plain.address);
         let bits = bits_of(plain.address.width);
         // Sums of 32-bit registers wrap around in shared memory alone.
@@ -150,7 +167,7 @@ impl Emitter<'_> {
         if narrow { wide } else { offset(self, &wide, 64) }
     }
 
-    fn place(&mut self, plain: &Plain<'_>, number: usize) -> Place {
+    pub(super) fn place(&mut self, plain: &Plain<'_>, number: usize) -> Place {
         if plain.space == PlainSpace::Shared {
             let base = self.field("i64", at::SHARED);
             let bytes = self.field("i64", at::SHARED_BYTES);
@@ -318,18 +335,23 @@ impl Emitter<'_> {
     /// Emits an access at arbitrary addresses.
     fn varying(&mut self, plain: &Plain<'_>, number: usize, place: &Place, addresses: &str, slow: &str) {
         let list = self.listed(&Value::Vector(addresses.to_owned()));
+        self.check_list(plain, place, &list, slow);
+        if self.observes {
+            let call = self.field("ptr", at::ANY);
+            self.emit(format!("call void {call}(ptr %c, i32 {number}, i32 -1)"));
+        }
+        let base = place.base.as_deref().unwrap_or("0");
+        self.each_lane(plain, Lanes::Listed { list: &list, base });
+    }
+
+    /// Emits the check of listed addresses.
+    pub(super) fn check_list(&mut self, plain: &Plain<'_>, place: &Place, list: &str, slow: &str) {
         let name = self.inside();
         let (first, last, odd) = (&place.first, &place.last, plain.bytes - 1);
         let ok = self.let_(format!("call i1 @{name}(ptr {list}, i64 {first}, i64 {last}, i64 {odd})"));
         let go = self.label();
         self.likely(&ok, &go, slow);
         self.begin(&go);
-        if self.observes {
-            let call = self.field("ptr", at::ANY);
-            self.emit(format!("call void {call}(ptr %c, i32 {number})"));
-        }
-        let base = place.base.as_deref().unwrap_or("0");
-        self.each_lane(plain, Lanes::Listed { list: &list, base });
     }
 
     /// Returns the name of the function that tells whether all addresses of a list are within bounds, and have none of the

@@ -30,7 +30,7 @@ unsafe extern "C" fn no_memory(_: *mut Shared, _: *mut Cell, _: u32, _: u32) -> 
 unsafe extern "C" fn no_rare(_: *mut Shared, _: *mut Cell, _: u32) {}
 unsafe extern "C" fn no_steady(_: *mut Shared, _: u32, _: u64, _: u64) {}
 unsafe extern "C" fn no_rows(_: *mut Shared, _: u32, _: u32, _: u64, _: u64, _: u64) {}
-unsafe extern "C" fn no_any(_: *mut Shared, _: u32) {}
+unsafe extern "C" fn no_any(_: *mut Shared, _: u32, _: u32) {}
 impl<O: Observer> Runner<'_, O> {
     /// Executes a memory instruction for compiled code. Returns the lanes in which it loads uninitialised bytes; None after a
     /// fault.
@@ -162,10 +162,11 @@ unsafe extern "C" fn rows<O: Observer>(
     }
 }
 
-unsafe extern "C" fn any<O: Observer>(shared: *mut Shared, number: u32) {
+unsafe extern "C" fn any<O: Observer>(shared: *mut Shared, number: u32, mask: u32) {
     // SAFETY: as above.
     unsafe {
         report::<O>(shared, number, |observer, at, access| {
+            let access = SteadyAccess { active: mask, ..*access };
             observer.access(at, &access.with(&(*shared).addresses));
         });
     }

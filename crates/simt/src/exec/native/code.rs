@@ -46,12 +46,16 @@ pub(in super::super) struct Tables {
     pub(super) blocks: Vec<Counted>,
     /// Guarded steps, in the order of their counters.
     pub(super) guarded: Vec<u32>,
+    /// True for the steps among them, by their distance from the first.
+    is_guarded: Vec<bool>,
     /// The accesses that code reports, by number.
     pub(super) accesses: Vec<SteadyAccess>,
     /// Step of each access.
     pub(super) access_steps: Vec<u32>,
     /// The live registers before each step at which code starts or stops.
-    live: BTreeMap<u32, Vec<(Slot, Shape)>>,
+    live: Live,
+    /// The registers that lanes need which are apart where code stops before a step.
+    apart: Live,
     /// Barriers of the whole block that read no register, with their numbers.
     barriers: BTreeMap<u32, u32>,
     /// Columns of the frame alone that are 0 at the start.
@@ -59,6 +63,9 @@ pub(in super::super) struct Tables {
     /// True if warps may start in code: no register that is tracked may be read before it is written.
     starts: bool,
 }
+
+/// Registers by the step before which code starts or stops.
+type Live = BTreeMap<u32, Vec<(Slot, Shape)>>;
 
 /// A block, as its counters are spread over its steps.
 pub(super) struct Counted {
@@ -106,18 +113,17 @@ impl Prepared {
             return Err("it has registers of 128 bits, which code does not track".to_owned());
         }
         let emitter = Emitter::new(program, &graph, &columns, &shapes, &splits, key);
-        let Emitted { text, accesses, guarded, exits, tallied } = emitter.function(&llvm.attributes());
+        let Emitted { text, accesses, guarded, exits, apart, tallied } = emitter.function(&llvm.attributes());
         if let Ok(folder) = std::env::var("COALESCE_LLVM_DUMP") {
             // For those who work on this code.
             let _ = std::fs::write(format!("{folder}/{}.ll", function.name), &text);
         }
         let stops = exits.into_iter().map(|(pc, _)| pc).chain(graph.entries.iter().copied());
-        let live = stops
-            .map(|pc| {
-                let live = graph.live_before(program, pc).into_iter();
-                (pc, live.map(|number| (graph.registers[number], shapes.of[number])).collect())
-            })
-            .collect();
+        let shaped = |number: usize| (graph.registers[number], shapes.of[number]);
+        let live =
+            stops.map(|pc| (pc, graph.live_before(program, pc).into_iter().map(shaped).collect())).collect();
+        let apart =
+            apart.into_iter().map(|(pc, live)| (pc, live.into_iter().map(shaped).collect())).collect();
         let blocks = graph.blocks.iter().map(|block| Counted {
             steps: block.steps.clone(),
             branch: match block.end {
@@ -131,6 +137,7 @@ impl Prepared {
             }
             _ => None,
         });
+        let is_guarded = (function.first..function.end).map(|pc| guarded.contains(&pc)).collect();
         let zeroed = function.undefined_at_start.iter().filter(|slot| graph.register(slot.cell).is_none());
         let tables = Tables {
             first: function.first,
@@ -139,9 +146,11 @@ impl Prepared {
             entries: graph.entries.iter().copied().zip(0..).collect(),
             blocks: blocks.collect(),
             guarded,
+            is_guarded,
             accesses: accesses.iter().map(|pc| reported(program, *pc)).collect(),
             access_steps: accesses,
             live,
+            apart,
             barriers: barriers.collect(),
             zeroed: zeroed.copied().collect(),
             starts: !key.tracks || function.undefined_at_start.is_empty(),
@@ -228,17 +237,25 @@ impl Tables {
         !self.barriers.is_empty()
     }
 
+    /// Returns true if a step is a guarded one, whose threads code counts.
+    #[inline(always)]
+    pub(super) fn is_guarded(&self, pc: u32) -> bool {
+        self.is_guarded[(pc - self.first) as usize]
+    }
+
     /// Returns the number of the access at a step.
     pub(super) fn access_at(&self, pc: u32) -> Option<usize> {
         self.access_steps.iter().position(|step| *step == pc)
     }
 
-    /// Fills the columns that code has left in compact form when it stopped before a step.
+    /// Fills the columns that code has left in compact form when it stopped before a step, with all lanes or while they
+    /// were apart.
     ///
     /// # Safety
     /// The frame is one of the kernel.
-    pub(super) unsafe fn expand(&self, frame: *mut Cell, pc: u32) {
-        for (slot, shape) in self.live.get(&pc).into_iter().flatten() {
+    pub(super) unsafe fn expand(&self, frame: *mut Cell, pc: u32, are_apart: bool) {
+        let live = if are_apart { &self.apart } else { &self.live };
+        for (slot, shape) in live.get(&pc).into_iter().flatten() {
             // SAFETY: the column is one of the frame.
             unsafe {
                 match slot.width {

@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 
+use super::regions::DEEPEST;
 use crate::registers::Cell;
 
 /// The state that compiled code reads and writes, by offset. One per worker.
@@ -27,8 +28,11 @@ pub(super) struct Shared {
     pub(super) warp: u32,
     /// The step at which compiled code stopped.
     pub(super) pc: u32,
-    /// The lanes that were active where an access faulted.
+    /// The lanes that were active where code stopped while lanes were apart, for a fault or the end of the time slice.
     pub(super) active: u32,
+    /// Branches and loops whose lanes were apart there, outermost first.
+    pub(super) open_count: u32,
+    pub(super) open: [Open; MOST_OPEN],
     /// The observer's tallies of the function's steps: address of the first, 0 without; bytes from one to the next.
     pub(super) tallies: u64,
     pub(super) tally_stride: u64,
@@ -43,6 +47,21 @@ pub(super) struct Shared {
     pub(super) callbacks: Callbacks,
 }
 
+/// A branch or a loop whose lanes have not met yet.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Open {
+    /// The step at which they meet; [`NOWHERE`](super::super::step::NOWHERE) if they exit.
+    pub(super) meets: u32,
+    pub(super) lanes: u32,
+    /// First step of the lanes that have not begun.
+    pub(super) later: u32,
+    pub(super) later_lanes: u32,
+}
+
+/// Most branches and loops that are open at a time.
+pub(super) const MOST_OPEN: usize = 2 * DEEPEST;
+
 /// Functions of the executor that compiled code calls.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -55,8 +74,8 @@ pub(super) struct Callbacks {
     pub(super) steady: unsafe extern "C" fn(*mut Shared, u32, u64, u64),
     /// Tells the observer of an access in rows: number, log2 of a row's lanes, base, step and pitch.
     pub(super) rows: unsafe extern "C" fn(*mut Shared, u32, u32, u64, u64, u64),
-    /// Tells the observer of an access at the shared addresses.
-    pub(super) any: unsafe extern "C" fn(*mut Shared, u32),
+    /// Tells the observer of an access at the shared addresses, in the lanes of a mask.
+    pub(super) any: unsafe extern "C" fn(*mut Shared, u32, u32),
 }
 
 /// Offsets of the fields.
@@ -76,6 +95,8 @@ pub(super) mod at {
     pub(crate) const WARP: usize = offset_of!(Shared, warp);
     pub(crate) const PC: usize = offset_of!(Shared, pc);
     pub(crate) const ACTIVE: usize = offset_of!(Shared, active);
+    pub(crate) const OPEN_COUNT: usize = offset_of!(Shared, open_count);
+    pub(crate) const OPEN: usize = offset_of!(Shared, open);
     pub(crate) const TALLIES: usize = offset_of!(Shared, tallies);
     pub(crate) const TALLY_STRIDE: usize = offset_of!(Shared, tally_stride);
     pub(crate) const ORDER: usize = offset_of!(Shared, order);

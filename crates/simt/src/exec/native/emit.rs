@@ -18,7 +18,7 @@
 //!   br B2
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::super::program::Program;
@@ -27,6 +27,7 @@ use super::super::step::{Action, Rare};
 use super::code::Key;
 use super::context::{at, stopped};
 use super::graph::{End, Graph};
+use super::masked::Open;
 use super::regions::Split;
 use super::shape::{Shape, Step};
 use super::shapes::{Columns, Shapes};
@@ -56,6 +57,10 @@ pub(super) struct Emitter<'a> {
     pub(super) pc: u32,
     /// Mask of the lanes for which it is emitted; None for all.
     pub(super) active: Option<String>,
+    /// The branches and loops around it whose lanes are apart.
+    pub(super) open: Vec<Open>,
+    /// The registers that lanes need which are apart, by the step at which code stops.
+    pub(super) apart: BTreeMap<u32, BTreeSet<usize>>,
     /// Numbers of accesses, for their bounds.
     pub(super) accesses: Accesses,
     /// Guarded steps, in the order of their counters.
@@ -91,6 +96,8 @@ impl<'a> Emitter<'a> {
             names: 0,
             pc: 0,
             active: None,
+            open: Vec::new(),
+            apart: BTreeMap::new(),
             accesses: Vec::new(),
             guarded: Vec::new(),
             exits: BTreeSet::new(),
@@ -161,8 +168,8 @@ impl<'a> Emitter<'a> {
             text.push('\n');
         }
         text.push_str("!0 = !{}\n!1 = !{!\"branch_weights\", i32 100000, i32 1}\n");
-        let Self { accesses, guarded, exits, tallied, .. } = self;
-        Emitted { text, accesses, guarded, exits, tallied }
+        let Self { accesses, guarded, exits, apart, tallied, .. } = self;
+        Emitted { text, accesses, guarded, exits, apart, tallied }
     }
 
     pub(super) fn name(&mut self) -> u32 {
@@ -287,7 +294,10 @@ impl<'a> Emitter<'a> {
                                 let rest = self.let_(format!("xor i32 {mask}, -1"));
                                 let (taken, goes_on) = if is_negated { (rest, mask) } else { (mask, rest) };
                                 self.split(number, split, (&taken, &goes_on));
-                                self.emit(format!("br label %B{}", split.meets));
+                                self.emit(match split.meets {
+                                    Some(block) => format!("br label %B{block}"),
+                                    None => format!("ret i32 {}", stopped::ENDED),
+                                });
                             }
                         }
                     }
@@ -485,5 +495,7 @@ pub(super) struct Emitted {
     pub(super) guarded: Vec<u32>,
     /// The steps before which code stops, with the reasons.
     pub(super) exits: BTreeSet<(u32, u32)>,
+    /// The registers that lanes need which are apart where code stops before a step.
+    pub(super) apart: BTreeMap<u32, BTreeSet<usize>>,
     pub(super) tallied: bool,
 }

@@ -24,7 +24,7 @@ use super::super::frame::Frame;
 use super::super::run::{Runner, Stop};
 use super::super::warp::{Activation, Fragment, NO_JOIN};
 use super::code::{Native, site};
-use super::context::{Callbacks, Shared, stopped};
+use super::context::{Callbacks, MOST_OPEN, Open, Shared, stopped};
 use crate::memory::AccessFault;
 use crate::observe::{Observer, Site, SteadyAccess, Tallies};
 
@@ -106,6 +106,8 @@ impl Default for State {
                 warp: 0,
                 pc: 0,
                 active: u32::MAX,
+                open_count: 0,
+                open: [Open::default(); MOST_OPEN],
                 tallies: 0,
                 tally_stride: 0,
                 order: 0,
@@ -182,7 +184,7 @@ impl<O: Observer> Runner<'_, O> {
             if native.barrier_at(fragment.pc).is_some() {
                 self.block.warps[index].left = Left::Barrier(fragment.pc + 1);
             } else {
-                self.expand(native, index, fragment.pc);
+                self.expand(native, index, fragment.pc, false);
             }
             return Ok(After::Interpret);
         }
@@ -192,7 +194,7 @@ impl<O: Observer> Runner<'_, O> {
         let trusted = left == Left::Barrier(fragment.pc);
         if left != Left::No && !(trusted && entry.is_some()) {
             let (Left::At(pc) | Left::Barrier(pc)) = left else { unreachable!("it is not `No`") };
-            self.expand(native, index, pc);
+            self.expand(native, index, pc, false);
         }
         let Some(entry) = entry else { return Ok(After::Interpret) };
         let frame = &mut self.block.warps[index].activation(0).frame;
@@ -221,7 +223,10 @@ impl<O: Observer> Runner<'_, O> {
             }
             stopped::FAULT => Err(self.compiled_fault(index, pc)),
             stopped::TIRED => {
-                self.expand(native, index, pc);
+                self.expand(native, index, pc, self.are_apart());
+                if self.are_apart() {
+                    *fragment = self.take_apart(index, pc);
+                }
                 Ok(After::Tired)
             }
             stopped::UNDEFINED => {
@@ -317,8 +322,8 @@ impl<O: Observer> Runner<'_, O> {
         (reason, pc)
     }
 
-    /// Makes a warp's frame ready for the interpreter.
-    pub(super) fn expand(&mut self, native: &Native, index: usize, pc: u32) {
+    /// Makes a warp's frame ready for the interpreter, where code has stopped with all lanes or while they were apart.
+    pub(super) fn expand(&mut self, native: &Native, index: usize, pc: u32, are_apart: bool) {
         let context = self.context;
         let function = context.launch.kernel.function;
         let code = context.program.function(function).expect("kernels have code");
@@ -328,7 +333,7 @@ impl<O: Observer> Runner<'_, O> {
         let frame = &mut warp.activation(0).frame;
         frame.place(code, context, block, index as u32);
         // SAFETY: the frame is one of the kernel.
-        unsafe { native.expand(frame.cells(), pc) };
+        unsafe { native.expand(frame.cells(), pc, are_apart) };
         if O::REGISTERS {
             frame.define(native.live_at(pc), 0);
         }
@@ -350,11 +355,16 @@ impl<O: Observer> Runner<'_, O> {
     pub(super) fn expand_stopped(&mut self, native: &Native, index: usize, (reason, pc): (u32, u32)) {
         match reason {
             stopped::TIRED => {
-                self.expand(native, index, pc);
+                self.expand(native, index, pc, self.are_apart());
+                if self.are_apart() {
+                    self.block.warps[index].ready.clear();
+                    let fragment = self.take_apart(index, pc);
+                    self.block.warps[index].ready.push(fragment);
+                }
                 self.block.warps[index].left = Left::Tired;
             }
             stopped::UNDEFINED => {
-                self.expand(native, index, pc);
+                self.expand(native, index, pc, false);
                 let loaded = self.context.program.uses.results(pc as usize - 1);
                 let undefined = std::mem::take(&mut self.native.shared.undefined);
                 self.block.warps[index].activation(0).frame.define(loaded.iter().copied(), undefined);

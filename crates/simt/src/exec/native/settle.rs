@@ -26,7 +26,7 @@ impl<O: Observer> Runner<'_, O> {
         self.counts.warp_instructions -= u64::from(steps.end - end);
         for pc in steps.start..end {
             // Threads of guarded steps have their own counters.
-            let threads = if native.guarded.contains(&pc) { 0 } else { u64::from(active.count_ones()) };
+            let threads = if native.is_guarded(pc) { 0 } else { u64::from(active.count_ones()) };
             self.counts.thread_instructions += threads;
             if O::ISSUES {
                 self.observer.issues(site(pc), 1, threads);
@@ -49,7 +49,7 @@ impl<O: Observer> Runner<'_, O> {
                 continue;
             }
             for pc in block.steps.clone() {
-                let threads = if native.guarded.contains(&pc) {
+                let threads = if native.is_guarded(pc) {
                     0
                 } else if block.branch == Some(pc) {
                     32 * of(Counter::Taken) + of(Counter::TakenThreads)

@@ -420,9 +420,9 @@ impl Analysis<'_> {
             if let Some(Split { goes_on, jumps, .. }) = &self.splits[at]
                 && let Some(second) = jumps.first()
             {
-                let start = self.graph.blocks[second.block].steps.start;
+                let start = self.graph.blocks[second.first()].steps.start;
                 let live = self.graph.live_before(self.program, start);
-                each(goes_on, &mut |part| found |= self.force_results(part.block, &live));
+                each(goes_on, &mut |block| found |= self.force_results(block, &live));
             }
         }
         found

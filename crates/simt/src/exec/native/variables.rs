@@ -294,8 +294,7 @@ impl Emitter<'_> {
 
     /// Loads the value of the first lane of a mask, which is that of all its lanes.
     fn first_of_column(&mut self, slot: Slot, mask: &str) -> Value {
-        self.intrinsic("declare i32 @llvm.cttz.i32(i32, i1)");
-        let lane = self.let_(format!("call i32 @llvm.cttz.i32(i32 {mask}, i1 true)"));
+        let lane = self.first_lane(mask);
         let column = self.column(slot.cell, 0);
         if slot.width == Width::Predicate {
             let lanes = self.let_(format!("load i32, ptr {column}"));

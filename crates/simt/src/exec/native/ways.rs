@@ -38,32 +38,38 @@ impl Emitter<'_> {
     pub(super) fn exit_code(&mut self, pc: u32, reason: u32) {
         self.begin(&format!("X{pc}_{reason}"));
         if reason != stopped::FAULT {
-            for number in self.live_variables(pc) {
-                let slot = self.graph.registers[number];
-                let value = self.read(slot);
-                let place = self.column(slot.cell, 0);
-                let bits = bits_of(slot.width);
-                match (&value, slot.width) {
-                    (Value::Scalar(_), Width::Predicate) => {
-                        let mask = self.mask(&value);
-                        self.emit(format!("store i32 {mask}, ptr {place}"));
-                    }
-                    (Value::Scalar(base), _) => self.emit(format!("store i{bits} {base}, ptr {place}")),
-                    (Value::Affine(base, step), _) => {
-                        self.emit(format!("store i{bits} {base}, ptr {place}"));
-                        self.store_next(slot, base, step, 1);
-                    }
-                    (Value::Grid(log, [base, inner, outer]), _) => {
-                        self.emit(format!("store i{bits} {base}, ptr {place}"));
-                        self.store_next(slot, base, inner, 1);
-                        self.store_next(slot, base, outer, 1 << log);
-                    }
-                    _ => self.store_column(slot, &value, None),
-                }
-            }
+            let live = self.live_variables(pc);
+            self.store_live(&live);
         }
         let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::PC));
         self.emit(format!("store i32 {pc}, ptr {place}"));
         self.emit(format!("ret i32 {reason}"));
+    }
+
+    /// Stores registers to the frame, in compact form.
+    pub(super) fn store_live(&mut self, live: &[usize]) {
+        for &number in live {
+            let slot = self.graph.registers[number];
+            let value = self.read(slot);
+            let place = self.column(slot.cell, 0);
+            let bits = bits_of(slot.width);
+            match (&value, slot.width) {
+                (Value::Scalar(_), Width::Predicate) => {
+                    let mask = self.mask(&value);
+                    self.emit(format!("store i32 {mask}, ptr {place}"));
+                }
+                (Value::Scalar(base), _) => self.emit(format!("store i{bits} {base}, ptr {place}")),
+                (Value::Affine(base, step), _) => {
+                    self.emit(format!("store i{bits} {base}, ptr {place}"));
+                    self.store_next(slot, base, step, 1);
+                }
+                (Value::Grid(log, [base, inner, outer]), _) => {
+                    self.emit(format!("store i{bits} {base}, ptr {place}"));
+                    self.store_next(slot, base, inner, 1);
+                    self.store_next(slot, base, outer, 1 << log);
+                }
+                _ => self.store_column(slot, &value, None),
+            }
+        }
     }
 }

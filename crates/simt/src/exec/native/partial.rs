@@ -1,0 +1,99 @@
+//! Emits loads and stores of some of a warp's lanes.
+//!
+//! Whatever the shape of the address, the lanes' addresses are listed. Lanes outside of the mask take that of the first
+//! within: so one check holds for all 32, loads may read them all, and the observer sees what the interpreter shows it.
+//! Stores go through the mask's lanes in ascending order, as in the interpreter.
+
+use super::context::at;
+use super::emit::Emitter;
+use super::shape::Shape;
+use super::shapes::Operand;
+use super::transfers::Lanes;
+use super::values::{Value, bits_of, lanes};
+use crate::memory::Plain;
+
+impl Emitter<'_> {
+    /// Emits an access by the lanes of a mask, which is not empty; `slow` is for what is not the common case.
+    pub(super) fn partial(&mut self, plain: &Plain<'_>, pc: u32, mask: &str, slow: &str) {
+        let number = self.access_number(pc);
+        let address = self.address(plain);
+        let place = self.place(plain, number);
+        let list = self.listed(&address);
+        let lane = self.first_lane(mask);
+        let at_first = self.let_(format!("getelementptr i64, ptr {list}, i32 {lane}"));
+        let first = self.let_(format!("load i64, ptr {at_first}"));
+        let others = self.splat(&first, 64);
+        let (own, test) = (self.vector(&address, 64), self.lanes_of_mask(mask));
+        let kind = lanes(64);
+        let all = self.let_(format!("select <32 x i1> {test}, {kind} {own}, {kind} {others}"));
+        self.listed(&Value::Vector(all));
+        self.check_list(plain, &place, &list, slow);
+        if self.observes {
+            let call = self.field("ptr", at::ANY);
+            self.emit(format!("call void {call}(ptr %c, i32 {number}, i32 {mask})"));
+        }
+        let base = place.base.as_deref().unwrap_or("0").to_owned();
+        let element = plain.bytes / plain.elements.len() as u32;
+        let bits = 8 * element;
+        for (index, slot) in plain.elements.iter().enumerate() {
+            let start = match index as u32 * element {
+                0 => base.clone(),
+                offset => self.let_(format!("add i64 {base}, {offset}")),
+            };
+            if !plain.is_load {
+                let value = self.stored(*slot, bits);
+                let function = self.store_of_some(bits);
+                self.emit(format!(
+                    "call void @{function}(ptr {list}, i64 {start}, {} {value}, i32 {mask})",
+                    lanes(bits)
+                ));
+                continue;
+            }
+            let function = self.lane_function(Lanes::Listed { list: &list, base: &base }, true, bits);
+            let loaded = self.let_(format!("call {} @{function}(ptr {list}, i64 {start})", lanes(bits)));
+            let own = bits_of(slot.width);
+            let value = self.extended(&loaded, true, bits, own, plain.sign_bits);
+            let varies = match self.operand(slot.cell) {
+                Operand::Register(register) => self.shapes.of[register] == Shape::Varying,
+                _ => true,
+            };
+            let value = if varies {
+                Value::Vector(value)
+            } else {
+                Value::Scalar(self.let_(format!("extractelement {} {value}, i32 {lane}", lanes(own))))
+            };
+            self.write(*slot, &value, Some(mask));
+        }
+    }
+
+    /// Returns the number of the first lane of a mask that is not empty.
+    pub(super) fn first_lane(&mut self, mask: &str) -> String {
+        self.intrinsic("declare i32 @llvm.cttz.i32(i32, i1)");
+        self.let_(format!("call i32 @llvm.cttz.i32(i32 {mask}, i1 true)"))
+    }
+
+    /// Returns the name of the function that stores the lanes of a mask one by one, at listed addresses from a base.
+    fn store_of_some(&mut self, bits: u32) -> String {
+        self.intrinsic("declare i32 @llvm.cttz.i32(i32, i1)");
+        let (name, kind, align) = (format!("store_some_{bits}"), lanes(bits), bits / 8);
+        self.function_of_module(format!(
+            "void @{name}(ptr %list, i64 %base, {kind} %value, i32 %mask) noinline ATTRIBUTES {{\nstart:\n  \
+             %values = alloca {kind}, align 64\n  \
+             store {kind} %value, ptr %values, align 64\n  br label %next\nnext:\n  \
+             %left = phi i32 [ %mask, %start ], [ %rest, %next ]\n  \
+             %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
+             %at = getelementptr i64, ptr %list, i32 %lane\n  \
+             %address = load i64, ptr %at\n  \
+             %host = add i64 %address, %base\n  \
+             %place = inttoptr i64 %host to ptr\n  \
+             %from = getelementptr i{bits}, ptr %values, i32 %lane\n  \
+             %one = load i{bits}, ptr %from\n  \
+             store i{bits} %one, ptr %place, align {align}\n  \
+             %lower = sub i32 %left, 1\n  \
+             %rest = and i32 %left, %lower\n  \
+             %more = icmp ne i32 %rest, 0\n  \
+             br i1 %more, label %next, label %end\nend:\n  ret void\n}}\n"
+        ));
+        name
+    }
+}
