@@ -246,7 +246,7 @@ fn lanes_that_are_apart_are_handed_over_at_the_end_of_a_time_slice() {
             let bench = Bench::new(SHAPES);
             bench.program.set_tier(tier);
             let x = bench.upload(&[0_u32; 64]);
-            let arguments: [Argument; 3] = [x.into(), x.into(), u32::MAX.into()];
+            let arguments: [Argument; 3] = [x.into(), x.into(), 2_000_000_000_u32.into()];
             let outcome = bench.launch_with(kernel, &arguments, &mut (), |launch| {
                 launch.block = [64, 1, 1];
                 launch.instruction_limit = Some(100_000);
