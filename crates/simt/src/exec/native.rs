@@ -5,9 +5,10 @@
 //! oracle: it executes whatever code does not, one instruction at a time through the columns of the frame
 //! ([`emit`]) or a warp as a whole ([`enter`]), and the results, counters and faults are the same to the bit.
 //!
-//! The way of a kernel: [`graph`] finds blocks and live registers, [`shapes`] what is uniform and affine, [`emit`],
-//! [`arithmetic`], [`access`], [`report`] and [`transfers`] write LLVM's text by [`values`], [`llvm`] makes machine code of it, [`code`] keeps it, and [`enter`]
-//! runs it.
+//! The way of a kernel: [`graph`] finds blocks and live registers, [`regions`] what code executes while lanes are apart,
+//! [`shapes`] what is uniform and affine. [`emit`] writes LLVM's text of blocks and [`masked`] of divergent regions, by
+//! [`arithmetic`], [`collectives`], [`access`], [`partial`], [`report`] and [`transfers`], in the forms of [`values`]. [`llvm`]
+//! makes machine code of it, [`code`] keeps it, and [`enter`] runs it.
 
 mod access;
 mod apart;
@@ -19,9 +20,11 @@ mod collectives;
 mod comparisons;
 mod context;
 mod conversions;
+mod counters;
 mod emit;
 mod enter;
 mod floats;
+mod forced;
 mod graph;
 mod homes;
 mod integers;

@@ -1,7 +1,8 @@
 //! Emits a kernel as LLVM's text: blocks, steps, and the ways in and out.
 //!
-//! A call of the function executes one whole warp, all of whose lanes are together, from an entry until the warp exits
-//! or does what only the interpreter does: diverges, waits at a barrier, calls. Registers are variables (`alloca`),
+//! A call of the function executes one whole warp, from an entry where all lanes are together until the warp exits or does
+//! what only the interpreter does: waits at a barrier, calls, diverges in a region that code does not know
+//! ([`regions`](super::regions)). Registers are variables (`alloca`),
 //! which LLVM turns into values: a scalar if the register is uniform, a scalar and a step if it is affine, 32 lanes
 //! otherwise. When the function returns early, the live registers are in the warp's frame in a *compact* form: the
 //! column of a uniform or affine register has its first lanes alone. [`Code::expand`](super::code::Code::expand) fills
@@ -26,6 +27,7 @@ use super::super::special::Special;
 use super::super::step::{Action, Rare};
 use super::code::Key;
 use super::context::{at, stopped};
+use super::counters::Counter;
 use super::graph::{End, Graph};
 use super::masked::Open;
 use super::regions::Split;
@@ -225,19 +227,6 @@ impl<'a> Emitter<'a> {
         self.let_(format!("load {kind}, ptr {place}, !invariant.load !0"))
     }
 
-    /// Adds a number to a counter of a block.
-    pub(super) fn count(&mut self, counter: Counter, block: usize, by: &str) {
-        self.count_at(counter.index(self.graph.blocks.len(), block), by);
-    }
-
-    fn count_at(&mut self, index: usize, by: &str) {
-        let counters = self.field("ptr", at::COUNTERS);
-        let place = self.let_(format!("getelementptr i64, ptr {counters}, i64 {index}"));
-        let old = self.let_(format!("load i64, ptr {place}"));
-        let new = self.let_(format!("add i64 {old}, {by}"));
-        self.emit(format!("store i64 {new}, ptr {place}"));
-    }
-
     fn block(&mut self, number: usize) {
         let graph = self.graph;
         let block = &graph.blocks[number];
@@ -318,14 +307,6 @@ impl<'a> Emitter<'a> {
                 }
             }
         }
-    }
-
-    /// Counts warp instructions.
-    pub(super) fn count_issued(&mut self, steps: usize) {
-        let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::INSTRUCTIONS));
-        let old = self.let_(format!("load i64, ptr {place}"));
-        let new = self.let_(format!("add i64 {old}, {steps}"));
-        self.emit(format!("store i64 {new}, ptr {place}"));
     }
 
     /// Emits a step that does not end its block, for the active lanes.
@@ -457,35 +438,6 @@ enum Guard {
     Mask(String),
     /// The active lanes, which are some.
     Active(String),
-}
-
-/// What is counted of each block. Counters lie one after the other by kind, then by block; those of guarded steps follow.
-#[derive(Clone, Copy)]
-pub(super) enum Counter {
-    /// Executions by whole warps.
-    Executed,
-    /// Branches that whole warps took.
-    Taken,
-    /// Executions under a mask.
-    Masked,
-    /// Threads of those.
-    Threads,
-    /// Threads that took the branch where not the whole warp did.
-    TakenThreads,
-    /// Branches that were taken by some of the lanes.
-    Divergent,
-}
-
-impl Counter {
-    /// Returns the number of counters of this many blocks.
-    pub(super) fn of_blocks(blocks: usize) -> usize {
-        (Self::Divergent as usize + 1) * blocks
-    }
-
-    /// Returns the index of a block's counter.
-    pub(super) fn index(self, blocks: usize, block: usize) -> usize {
-        self as usize * blocks + block
-    }
 }
 
 /// A function in LLVM's text.

@@ -4,15 +4,18 @@
 //! warps end there. If code stops earlier, the warp gets both, and the interpreter goes on at the step where code
 //! stopped. At each [entry](super::graph::Graph::entries) that all lanes reach together, the warp goes back to code.
 //!
-//! For example, a warp of `if (tid < 10) y[i] = x[i]; z[i] = 1` goes this way:
+//! For example, a warp of `if (tid < 10) y[i] = f(x[i]); z[i] = 1`, where `f` is called, goes this way:
 //!
 //! ```text
 //! code        up to the branch, on which its lanes disagree: code stops there (LEFT), the live columns compact
 //! expand      fills the columns; the branch makes two fragments, of lanes 0 to 9 and of the others
-//! interpreter executes the load and the store of lanes 0 to 9, up to the immediate post-dominator
+//! interpreter executes the call and the store of lanes 0 to 9, up to the immediate post-dominator
 //! entry       all 32 lanes meet there, and the columns have the shapes that code relies on
 //! code        goes on to the end (ENDED)
 //! ```
+//!
+//! Without the call, code executes the guarded lanes itself ([`masked`](super::masked)). If their time slice ends in a loop,
+//! the interpreter goes on with the lanes as they are apart ([`apart`](super::apart)).
 //!
 //! Under initcheck, code computes with defined registers alone: a warp enters it where all live registers are defined, and
 //! leaves it behind a load of uninitialised bytes (UNDEFINED), for the interpreter to track where they go.

@@ -9,7 +9,8 @@
 
 use super::super::step::NOWHERE;
 use super::context::{at, stopped};
-use super::emit::{Counter, Emitter};
+use super::counters::Counter;
+use super::emit::Emitter;
 use super::regions::{After, Loop, Part, Split};
 use super::values::Value;
 use crate::registers::{Slot, Width};
@@ -190,12 +191,5 @@ impl Emitter<'_> {
         let divergent = self.let_(format!("zext i1 {both} to i64"));
         self.count(Counter::Divergent, block, &divergent);
         (taken, goes_on)
-    }
-
-    /// Returns the number of a mask's lanes.
-    pub(super) fn threads(&mut self, mask: &str) -> String {
-        self.intrinsic("declare i32 @llvm.ctpop.i32(i32)");
-        let count = self.let_(format!("call i32 @llvm.ctpop.i32(i32 {mask})"));
-        self.let_(format!("zext i32 {count} to i64"))
     }
 }

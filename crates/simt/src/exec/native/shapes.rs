@@ -21,22 +21,25 @@
 //! of its place in a row of 16 lanes and of the row: such registers have two steps ([`Shape::Grid`]).
 //!
 //! The shape belongs to the register, not to a place in the program: it is the join of what all definitions give. It
-//! holds while all lanes are together, as they are in code: the interpreter executes diverged lanes, and when they have met, a
-//! warp enters code only if its live registers have their shapes. Lanes may come to a join by different definitions, so a
-//! register that is defined where a warp may have diverged and is live at the join is varying. Others keep their shapes there:
-//! in a loop that a guard of the kernel's bounds surrounds, the counter is uniform, although a warp at the edge diverges at
-//! the guard.
+//! holds for all lanes while they are together: when lanes that the interpreter executed have met, a warp enters code only if
+//! its live registers have their shapes. Lanes may come to a join by different definitions, so a register that is defined
+//! where a warp may have diverged and is live at the join is varying. Others keep their shapes there: in a loop that a guard
+//! of the kernel's bounds surrounds, the counter is uniform, although a warp at the edge diverges at the guard.
+//!
+//! In a region that code executes under a mask, a register that is not varying holds for the active lanes alone, and one
+//! variable serves both sides of a branch. So a register that the first side defines and the second finds as it was before
+//! is varying too.
 
 use std::collections::HashMap;
 
 use super::super::layout::Fill;
 use super::super::program::{FunctionCode, KernelCode, Program};
 use super::super::special::Special;
-use super::super::step::{Action, NOWHERE, Rare};
+use super::super::step::{Action, Rare};
 use super::collectives::is_uniform;
-use super::graph::{End, Graph, is_called};
+use super::graph::{Graph, is_called};
 use super::homes::{find_homes, find_raw};
-use super::regions::{Split, each};
+use super::regions::Split;
 use super::shape::{Shape, Step, UNIFORM, bitwise, grid, narrow, sum};
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
@@ -136,13 +139,15 @@ impl Shapes {
     }
 }
 
-struct Analysis<'a> {
-    program: &'a Program,
-    graph: &'a Graph,
+/// The shapes that are known so far.
+pub(super) struct Analysis<'a> {
+    pub(super) program: &'a Program,
+    pub(super) graph: &'a Graph,
     columns: &'a Columns,
-    splits: &'a [Option<Split>],
-    shapes: Vec<Option<Shape>>,
-    forced: Vec<bool>,
+    pub(super) splits: &'a [Option<Split>],
+    pub(super) shapes: Vec<Option<Shape>>,
+    /// Registers that are varying whatever their definitions give.
+    pub(super) forced: Vec<bool>,
 }
 
 /// Finds the shapes of a kernel's registers.
@@ -212,7 +217,7 @@ impl Analysis<'_> {
     }
 
     /// Returns the shape of a column; None while it is not known.
-    fn cell(&self, cell: u32) -> Option<Shape> {
+    pub(super) fn cell(&self, cell: u32) -> Option<Shape> {
         Some(match self.columns.operand(self.graph, cell) {
             Operand::Register(number) => self.shapes[number]?,
             Operand::Constant(bits) => {
@@ -377,75 +382,6 @@ impl Analysis<'_> {
             (true, false) => Shape::Affine { step: by(a_cell, b_step), align },
             (false, false) => Shape::Varying,
         }
-    }
-
-    /// Forces registers to be varying that are live where diverged lanes meet and may come there by different definitions.
-    /// Returns true if there are new ones.
-    fn force_where_diverged(&mut self) -> bool {
-        let mut found = false;
-        for (at, block) in self.graph.blocks.iter().enumerate() {
-            let (is_mixed, meets) = match block.end {
-                End::Branch(branch) if branch.is_guarded => {
-                    let guard = self.program.steps[block.steps.end as usize - 1].guard;
-                    (!self.cell(guard).is_some_and(Shape::is_uniform), branch.meets)
-                }
-                End::Interpreted => match &self.program.steps[block.steps.end as usize].action {
-                    Action::Branch(branch) => (branch.is_guarded, branch.meets),
-                    Action::Rare(rare) => match &self.program.rare[*rare as usize] {
-                        Rare::Switch { meets, .. } => (true, *meets),
-                        _ => (false, NOWHERE),
-                    },
-                    _ => (false, NOWHERE),
-                },
-                _ => (false, NOWHERE),
-            };
-            if !is_mixed {
-                continue;
-            }
-            let stop = self.graph.block_starting(meets);
-            let mut seen = vec![false; self.graph.blocks.len()];
-            let mut open = self.graph.blocks[at].successors.clone();
-            while let Some(next) = open.pop() {
-                if Some(next) == stop || std::mem::replace(&mut seen[next], true) {
-                    continue;
-                }
-                open.extend(&self.graph.blocks[next].successors);
-            }
-            let live = stop.map(|stop| self.graph.blocks[stop].steps.start);
-            let live = live.map_or_else(Vec::new, |pc| self.graph.live_before(self.program, pc));
-            for block in (0..seen.len()).filter(|block| seen[*block]) {
-                found |= self.force_results(block, &live);
-            }
-            // Code executes one side after the other with one variable for both.
-            if let Some(Split { goes_on, jumps, .. }) = &self.splits[at]
-                && let Some(second) = jumps.first()
-            {
-                let start = self.graph.blocks[second.first()].steps.start;
-                let live = self.graph.live_before(self.program, start);
-                each(goes_on, &mut |block| found |= self.force_results(block, &live));
-            }
-        }
-        found
-    }
-
-    /// Forces results of a block to be varying that are among these registers. Returns true if there are new ones.
-    fn force_results(&mut self, block: usize, live: &[usize]) -> bool {
-        let mut found = false;
-        for pc in self.graph.blocks[block].steps.clone() {
-            for number in self.results(pc) {
-                let lasts = live.contains(&number);
-                if lasts && self.shapes[number] != Some(Shape::Varying) && !self.forced[number] {
-                    self.forced[number] = true;
-                    found = true;
-                }
-            }
-        }
-        found
-    }
-
-    fn results(&self, pc: u32) -> Vec<usize> {
-        let results = self.program.uses.results(pc as usize).iter();
-        results.filter_map(|slot| self.graph.register(slot.cell)).collect()
     }
 }
 

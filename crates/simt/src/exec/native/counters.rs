@@ -1,0 +1,67 @@
+//! Emits the counters from which the issues and branches of each step follow.
+//!
+//! Code counts executions of blocks and branches at their ends, by whole warps and under masks, and threads of guarded steps.
+//! What each step was issued is worked out when a run of blocks ends ([`settle`](super::settle)).
+
+use super::context::at;
+use super::emit::Emitter;
+
+/// What is counted of each block. Counters lie one after the other by kind, then by block; those of guarded steps follow.
+#[derive(Clone, Copy)]
+pub(super) enum Counter {
+    /// Executions by whole warps.
+    Executed,
+    /// Branches that whole warps took.
+    Taken,
+    /// Executions under a mask.
+    Masked,
+    /// Threads of those.
+    Threads,
+    /// Threads that took the branch where not the whole warp did.
+    TakenThreads,
+    /// Branches that were taken by some of the lanes.
+    Divergent,
+}
+
+impl Counter {
+    /// Returns the number of counters of this many blocks.
+    pub(super) fn of_blocks(blocks: usize) -> usize {
+        (Self::Divergent as usize + 1) * blocks
+    }
+
+    /// Returns the index of a block's counter.
+    pub(super) fn index(self, blocks: usize, block: usize) -> usize {
+        self as usize * blocks + block
+    }
+}
+
+impl Emitter<'_> {
+    /// Adds a number to a counter of a block.
+    pub(super) fn count(&mut self, counter: Counter, block: usize, by: &str) {
+        self.count_at(counter.index(self.graph.blocks.len(), block), by);
+    }
+
+    /// Adds a number to the counter of an index.
+    pub(super) fn count_at(&mut self, index: usize, by: &str) {
+        let counters = self.field("ptr", at::COUNTERS);
+        let place = self.let_(format!("getelementptr i64, ptr {counters}, i64 {index}"));
+        let old = self.let_(format!("load i64, ptr {place}"));
+        let new = self.let_(format!("add i64 {old}, {by}"));
+        self.emit(format!("store i64 {new}, ptr {place}"));
+    }
+
+    /// Counts warp instructions.
+    pub(super) fn count_issued(&mut self, steps: usize) {
+        let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::INSTRUCTIONS));
+        let old = self.let_(format!("load i64, ptr {place}"));
+        let new = self.let_(format!("add i64 {old}, {steps}"));
+        self.emit(format!("store i64 {new}, ptr {place}"));
+    }
+
+    /// Returns the number of a mask's lanes.
+    pub(super) fn threads(&mut self, mask: &str) -> String {
+        self.intrinsic("declare i32 @llvm.ctpop.i32(i32)");
+        let count = self.let_(format!("call i32 @llvm.ctpop.i32(i32 {mask})"));
+        self.let_(format!("zext i32 {count} to i64"))
+    }
+}
