@@ -265,8 +265,8 @@ impl Races {
         true
     }
 
-    /// Returns the hazards in the order in which they were found.
-    pub(super) fn hazards(&self) -> impl Iterator<Item = &FoundHazard> {
+    /// Returns the hazards in the order of their second accesses.
+    pub(super) fn hazards(&self) -> Vec<&FoundHazard> {
         self.hazards.found()
     }
 }

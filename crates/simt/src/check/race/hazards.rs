@@ -76,7 +76,16 @@ impl Hazards {
         }
     }
 
-    pub(super) fn found(&self) -> impl Iterator<Item = &FoundHazard> {
-        self.found.iter()
+    /// Returns the hazards in the order of their second accesses, and those of one by their first accesses' instructions.
+    ///
+    /// A word's earlier accesses are compared in the order in which its history has them, which is not the same for words that are kept
+    /// one by one and in runs.
+    pub(super) fn found(&self) -> Vec<&FoundHazard> {
+        let mut all: Vec<&FoundHazard> = self.found.iter().collect();
+        let second = |hazard: &FoundHazard| (hazard.second.block, hazard.second.warp, hazard.second.site);
+        for of_access in all.chunk_by_mut(|a, b| second(a) == second(b)) {
+            of_access.sort_by_key(|hazard| (hazard.first.site.0, hazard.hazard, hazard.severity));
+        }
+        all
     }
 }
