@@ -30,6 +30,7 @@ mod l1;
 mod l2;
 mod lanes;
 mod launch;
+mod level;
 mod local;
 mod observation;
 pub(crate) mod observer;

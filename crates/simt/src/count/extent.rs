@@ -1,4 +1,4 @@
-//! What requests to memory cost, as it is added to a site's counters.
+//! The cost of requests to memory, as a site's counters take it in.
 
 use crate::coalescing::Traffic;
 use counters::MemoryCounts;

@@ -1,6 +1,6 @@
 //! Counts requests to global memory by the addresses of all lanes.
 //!
-//! What an instruction's request costs is decided by the card's [generation](Generation). From 5.0 on, a warp's request is one:
+//! The card's [generation](Generation) decides what an instruction's request costs. From 5.0 on, a warp's request is one:
 //! its traffic is the number of distinct sectors, which a sorting network finds ([`distinct`]), and each sector is looked
 //! up in what the block has touched ([`block`](super::block)). On 2.x and 3.x a warp's request is split into parts of 32, 16 or 8 lanes, and
 //! on 1.x into half-warps, whose transactions have three sizes and go straight to memory.
@@ -14,6 +14,7 @@
 
 use super::distinct::{self, Pieces};
 use super::extent::{self, Extent};
+use super::level::by_level;
 use super::observer::CounterObserver;
 use super::prefetch;
 use super::request::{self, AnyLanes, Groups, Steady};
@@ -23,25 +24,12 @@ use super::sinks::{CachedLoads, Uncached};
 use super::turns;
 use super::worst::Cost;
 use crate::coalescing::{Access as Way, AtomicConflicts, Request, Traffic};
-use crate::decode::Level;
 use crate::observe::{Access, At, Operation, SteadyAccess};
 
 impl CounterObserver {
-    #[inline(always)]
-    pub(super) fn global(&mut self, at: At, access: &Access<'_>) {
-        #[cfg(target_arch = "x86_64")]
-        if self.rules.level == Level::Avx2 {
-            // SAFETY: this level is set only where the computer supports it.
-            unsafe { self.global_avx2(at, access) };
-            return;
-        }
-        self.global_at(at, access);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn global_avx2(&mut self, at: At, access: &Access<'_>) {
-        self.global_at(at, access);
+    by_level! {
+        #[inline(always)]
+        pub(super) fn global = global_avx2, global_at(at: At, access: &Access<'_>)
     }
 
     #[inline(always)]
@@ -115,22 +103,10 @@ impl CounterObserver {
         operation == Operation::Load && !past_l1 && (l1.loads || (read_only && l1.read_only))
     }
 
-    /// Counts a request with arbitrary addresses, from 5.0 on.
-    #[inline(never)]
-    fn scattered(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
-        #[cfg(target_arch = "x86_64")]
-        if self.rules.level == Level::Avx2 {
-            // SAFETY: this level is set only where the computer supports it.
-            unsafe { self.scattered_avx2(at, access, request) };
-            return;
-        }
-        self.scattered_at(at, access, request);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn scattered_avx2(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
-        self.scattered_at(at, access, request);
+    by_level! {
+        /// Counts a request with arbitrary addresses, from 5.0 on.
+        #[inline(never)]
+        fn scattered = scattered_avx2, scattered_at(at: At, access: &Access<'_>, request: &Request<'_>)
     }
 
     #[inline(always)]

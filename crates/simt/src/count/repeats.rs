@@ -10,6 +10,7 @@
 //! the memo has too, says that all 4 sectors miss.
 
 use super::group::GROUP_SHIFT;
+use super::level::by_level;
 use super::local;
 use super::observer::CounterObserver;
 use super::prefetch;
@@ -20,26 +21,13 @@ use super::sinks::{CachedLoads, Uncached};
 use super::steady::{Memo, Path, Price};
 use super::turns;
 use crate::coalescing::{LANES, constant_replays};
-use crate::decode::Level;
 use crate::observe::{Access, At, Operation, Space, SteadyAccess};
 
 impl CounterObserver {
-    /// Counts an access of at least one lane at evenly spaced addresses.
-    #[inline(always)]
-    pub(super) fn steady(&mut self, at: At, access: &SteadyAccess) {
-        #[cfg(target_arch = "x86_64")]
-        if self.rules.level == Level::Avx2 {
-            // SAFETY: this level is set only where the computer supports it.
-            unsafe { self.steady_avx2(at, access) };
-            return;
-        }
-        self.steady_at(at, access);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn steady_avx2(&mut self, at: At, access: &SteadyAccess) {
-        self.steady_at(at, access);
+    by_level! {
+        /// Counts an access of at least one lane at evenly spaced addresses.
+        #[inline(always)]
+        pub(super) fn steady = steady_avx2, steady_at(at: At, access: &SteadyAccess)
     }
 
     #[inline(always)]
@@ -103,22 +91,10 @@ impl CounterObserver {
         true
     }
 
-    /// Looks up a repetition that a memo does not have the sectors of, or that is neither a load through L1 nor a store.
-    #[inline(never)]
-    fn repeat_far(&mut self, at: At, access: &SteadyAccess) {
-        #[cfg(target_arch = "x86_64")]
-        if self.rules.level == Level::Avx2 {
-            // SAFETY: this level is set only where the computer supports it.
-            unsafe { self.repeat_far_avx2(at, access) };
-            return;
-        }
-        self.repeat_far_at(at, access);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn repeat_far_avx2(&mut self, at: At, access: &SteadyAccess) {
-        self.repeat_far_at(at, access);
+    by_level! {
+        /// Looks up a repetition that a memo does not have the sectors of, or that is neither a load through L1 nor a store.
+        #[inline(never)]
+        fn repeat_far = repeat_far_avx2, repeat_far_at(at: At, access: &SteadyAccess)
     }
 
     #[inline(always)]

@@ -8,6 +8,7 @@
 
 use super::distinct::Pieces;
 use super::group::GROUP_SHIFT;
+use super::level::by_level;
 use super::observer::CounterObserver;
 use super::request::{AnyLanes, Groups, Steady};
 use super::run::Run;
@@ -16,7 +17,6 @@ use super::sinks::{CachedLoads, Uncached};
 use super::steady::{Memo, Price};
 use super::takes::Sink;
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, SECTOR_BYTES, constant_replays};
-use crate::decode::Level;
 use crate::observe::{At, Operation, Rows, Space, SteadyAccess};
 
 /// Bytes between lanes of a row from which they are looked up one by one.
@@ -144,22 +144,10 @@ impl CounterObserver {
         Price::Memory { traffic, turns: lanes.turns(&traffic) }
     }
 
-    /// Looks up which sectors of a site's memo are in L1, or which the block has written.
-    #[inline(always)]
-    fn look_up_rows(&mut self, at: At, lanes: &InRows, access: &SteadyAccess) {
-        #[cfg(target_arch = "x86_64")]
-        if self.rules.level == Level::Avx2 {
-            // SAFETY: this level is set only where the computer supports it.
-            unsafe { self.look_up_rows_avx2(at, lanes, access) };
-            return;
-        }
-        self.look_up_rows_at(at, lanes, access);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn look_up_rows_avx2(&mut self, at: At, lanes: &InRows, access: &SteadyAccess) {
-        self.look_up_rows_at(at, lanes, access);
+    by_level! {
+        /// Looks up which sectors of a site's memo are in L1, or which the block has written.
+        #[inline(always)]
+        fn look_up_rows = look_up_rows_avx2, look_up_rows_at(at: At, lanes: &InRows, access: &SteadyAccess)
     }
 
     #[inline(always)]

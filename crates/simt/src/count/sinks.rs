@@ -1,4 +1,4 @@
-//! What becomes of a request's sectors: loads look them up in L1, other accesses pass it.
+//! Takes in a request's sectors: loads look them up in L1, other accesses pass it.
 
 use super::block::BlockMemory;
 use super::group::Group;
