@@ -12,7 +12,7 @@ use crate::ptx::ScalarType;
 use crate::ptx::op::words::Update as Operator;
 use crate::registers::{Cell, Slot, Width};
 
-/// How an instruction updates elements in one kind of memory.
+/// The functions by which an instruction updates elements in one kind of memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Update {
     /// Updates the element at an address with one or two operands, given in the low bits, and returns its old value.

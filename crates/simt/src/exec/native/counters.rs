@@ -1,12 +1,12 @@
 //! Emits the counters from which the issues and branches of each step follow.
 //!
 //! Code counts executions of blocks and branches at their ends, by whole warps and under masks, and threads of guarded steps.
-//! What each step was issued is worked out when a run of blocks ends ([`settle`](super::settle)).
+//! The issues of each step follow from these when a run of blocks ends ([`settle`](super::settle)).
 
 use super::context::at;
 use super::emit::Emitter;
 
-/// What is counted of each block. Counters lie one after the other by kind, then by block; those of guarded steps follow.
+/// A counter of a block. Counters lie one after the other by kind, then by block; those of guarded steps follow.
 #[derive(Clone, Copy)]
 pub(super) enum Counter {
     /// Executions by whole warps.
@@ -56,6 +56,14 @@ impl Emitter<'_> {
         let old = self.let_(format!("load i64, ptr {place}"));
         let new = self.let_(format!("add i64 {old}, {steps}"));
         self.emit(format!("store i64 {new}, ptr {place}"));
+    }
+
+    /// Returns a condition: the warp's time slice is not over.
+    pub(super) fn has_time(&mut self) -> String {
+        let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::INSTRUCTIONS));
+        let now = self.let_(format!("load i64, ptr {place}"));
+        let limit = self.field("i64", at::LIMIT);
+        self.let_(format!("icmp ult i64 {now}, {limit}"))
     }
 
     /// Returns the number of a mask's lanes.

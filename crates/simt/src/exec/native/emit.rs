@@ -44,7 +44,7 @@ pub(super) struct Emitter<'a> {
     pub(super) graph: &'a Graph,
     pub(super) columns: &'a Columns,
     pub(super) shapes: &'a Shapes,
-    /// How the branch at a block's end diverges within code, by block.
+    /// The divergent regions of the branches at blocks' ends, by block.
     splits: &'a [Option<Split>],
     /// Reports accesses.
     pub(super) observes: bool,
@@ -296,10 +296,7 @@ impl<'a> Emitter<'a> {
                     self.count(Counter::Taken, number, "1");
                 }
                 if branch.is_backward {
-                    let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::INSTRUCTIONS));
-                    let now = self.let_(format!("load i64, ptr {place}"));
-                    let limit = self.field("i64", at::LIMIT);
-                    let goes_on = self.let_(format!("icmp ult i64 {now}, {limit}"));
+                    let goes_on = self.has_time();
                     let tired = self.exit(branch.target, stopped::TIRED);
                     self.likely(&goes_on, &format!("B{target}"), &tired);
                 } else {

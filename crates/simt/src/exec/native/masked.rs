@@ -116,10 +116,7 @@ impl Emitter<'_> {
 
     /// Emits a branch back to a step, for the lanes of a mask that is in a variable, unless the time slice is over.
     fn go_back(&mut self, target: u32, variable: &str, go: &str) {
-        let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::INSTRUCTIONS));
-        let now = self.let_(format!("load i64, ptr {place}"));
-        let limit = self.field("i64", at::LIMIT);
-        let goes_on = self.let_(format!("icmp ult i64 {now}, {limit}"));
+        let goes_on = self.has_time();
         let tired = self.label();
         self.likely(&goes_on, go, &tired);
         self.begin(&tired);

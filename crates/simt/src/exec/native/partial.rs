@@ -9,8 +9,9 @@ use super::emit::Emitter;
 use super::shape::Shape;
 use super::shapes::Operand;
 use super::transfers::Lanes;
-use super::values::{Value, bits_of, lanes};
+use super::values::{Value, lanes};
 use crate::memory::Plain;
+use crate::registers::Slot;
 
 impl Emitter<'_> {
     /// Emits an access by the lanes of a mask, which is not empty; `slow` is for what is not the common case.
@@ -32,37 +33,15 @@ impl Emitter<'_> {
             let call = self.field("ptr", at::ANY);
             self.emit(format!("call void {call}(ptr %c, i32 {number}, i32 {mask})"));
         }
-        let base = place.base.as_deref().unwrap_or("0").to_owned();
-        let element = plain.bytes / plain.elements.len() as u32;
-        let bits = 8 * element;
-        for (index, slot) in plain.elements.iter().enumerate() {
-            let start = match index as u32 * element {
-                0 => base.clone(),
-                offset => self.let_(format!("add i64 {base}, {offset}")),
-            };
-            if !plain.is_load {
-                let value = self.stored(*slot, bits);
-                let function = self.store_of_some(bits);
-                self.emit(format!(
-                    "call void @{function}(ptr {list}, i64 {start}, {} {value}, i32 {mask})",
-                    lanes(bits)
-                ));
-                continue;
-            }
-            let function = self.lane_function(Lanes::Listed { list: &list, base: &base }, true, bits);
-            let loaded = self.let_(format!("call {} @{function}(ptr {list}, i64 {start})", lanes(bits)));
-            let own = bits_of(slot.width);
-            let value = self.extended(&loaded, true, bits, own, plain.sign_bits);
-            let varies = match self.operand(slot.cell) {
-                Operand::Register(register) => self.shapes.of[register] == Shape::Varying,
-                _ => true,
-            };
-            let value = if varies {
-                Value::Vector(value)
-            } else {
-                Value::Scalar(self.let_(format!("extractelement {} {value}, i32 {lane}", lanes(own))))
-            };
-            self.write(*slot, &value, Some(mask));
+        let base = place.base.as_deref().unwrap_or("0");
+        self.each_lane(plain, Lanes::Active { list: &list, base, mask, lane: &lane });
+    }
+
+    /// Returns true if a register has a value for each lane, not one for all.
+    pub(super) fn varies(&self, slot: Slot) -> bool {
+        match self.operand(slot.cell) {
+            Operand::Register(register) => self.shapes.of[register] == Shape::Varying,
+            _ => true,
         }
     }
 
@@ -73,7 +52,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the name of the function that stores the lanes of a mask one by one, at listed addresses from a base.
-    fn store_of_some(&mut self, bits: u32) -> String {
+    pub(super) fn store_of_some(&mut self, bits: u32) -> String {
         self.intrinsic("declare i32 @llvm.cttz.i32(i32, i1)");
         let (name, kind, align) = (format!("store_some_{bits}"), lanes(bits), bits / 8);
         self.function_of_module(format!(

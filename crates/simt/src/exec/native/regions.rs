@@ -53,7 +53,7 @@ pub(super) struct Loop {
     pub(super) goes_back: bool,
 }
 
-/// What the lanes do behind a block.
+/// The way of the lanes behind a block.
 pub(super) enum After {
     /// They go to the next part, or meet the other side.
     Goes,

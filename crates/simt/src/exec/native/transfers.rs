@@ -19,7 +19,10 @@ pub(super) enum Lanes<'a> {
     Steps { host: &'a str, step: &'a str },
     /// `list[k] + base`.
     Listed { list: &'a str, base: &'a str },
+    /// The same in the lanes of a mask, the first of which is `lane`; the list has that one's address for all others.
+    Active { list: &'a str, base: &'a str, mask: &'a str, lane: &'a str },
 }
+
 impl Emitter<'_> {
     /// Emits the store of the lanes' addresses to the list of the shared state, and returns the list.
     pub(super) fn listed(&mut self, address: &Value) -> String {
@@ -187,13 +190,30 @@ impl Emitter<'_> {
             };
             let arguments = match place {
                 Lanes::Steps { host, step } => format!("i64 {}, i64 {step}", moved(self, host)),
-                Lanes::Listed { list, base } => format!("ptr {list}, i64 {}", moved(self, base)),
+                Lanes::Listed { list, base } | Lanes::Active { list, base, .. } => {
+                    format!("ptr {list}, i64 {}", moved(self, base))
+                }
+            };
+            let mask = match place {
+                Lanes::Active { mask, .. } => Some(mask),
+                Lanes::Steps { .. } | Lanes::Listed { .. } => None,
             };
             if plain.is_load {
                 let function = self.lane_function(place, true, bits);
                 let loaded = self.let_(format!("call {kind} @{function}({arguments})"));
-                let value = self.extended(&loaded, true, bits, bits_of(slot.width), plain.sign_bits);
-                self.write(*slot, &Value::Vector(value), None);
+                let own = bits_of(slot.width);
+                let value = self.extended(&loaded, true, bits, own, plain.sign_bits);
+                let value = match place {
+                    Lanes::Active { lane, .. } if !self.varies(*slot) => {
+                        Value::Scalar(self.let_(format!("extractelement {} {value}, i32 {lane}", lanes(own))))
+                    }
+                    _ => Value::Vector(value),
+                };
+                self.write(*slot, &value, mask);
+            } else if let Some(mask) = mask {
+                let function = self.store_of_some(bits);
+                let value = self.stored(*slot, bits);
+                self.emit(format!("call void @{function}({arguments}, {kind} {value}, i32 {mask})"));
             } else {
                 let function = self.lane_function(place, false, bits);
                 let value = self.stored(*slot, bits);
@@ -207,7 +227,7 @@ impl Emitter<'_> {
     pub(super) fn lane_function(&mut self, place: Lanes<'_>, loads: bool, bits: u32) -> String {
         let (name, parameters) = match place {
             Lanes::Steps { .. } => ("steps", "i64 %base, i64 %step"),
-            Lanes::Listed { .. } => ("listed", "ptr %list, i64 %base"),
+            Lanes::Listed { .. } | Lanes::Active { .. } => ("listed", "ptr %list, i64 %base"),
         };
         let verb = if loads { "load" } else { "store" };
         let (name, kind) = (format!("{verb}_{name}_{bits}"), lanes(bits));
@@ -220,7 +240,7 @@ impl Emitter<'_> {
             match place {
                 Lanes::Steps { .. } if lane == 0 => _ = writeln!(text, "  %a0 = add i64 %base, 0"),
                 Lanes::Steps { .. } => _ = writeln!(text, "  %a{lane} = add i64 %a{}, %step", lane - 1),
-                Lanes::Listed { .. } => {
+                Lanes::Listed { .. } | Lanes::Active { .. } => {
                     let _ = writeln!(text, "  %i{lane} = getelementptr i64, ptr %list, i64 {lane}");
                     let _ = writeln!(text, "  %l{lane} = load i64, ptr %i{lane}");
                     let _ = writeln!(text, "  %a{lane} = add i64 %l{lane}, %base");
