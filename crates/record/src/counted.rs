@@ -48,8 +48,8 @@ pub struct Parts {
 
 impl Parts {
     /// Each part with its time, the longest first.
-    pub fn in_order(&self) -> Vec<(Bound, f64)> {
-        let mut parts = vec![
+    pub fn in_order(&self) -> [(Bound, f64); 8] {
+        let mut parts = [
             (Bound::Dram, self.dram),
             (Bound::L2, self.l2),
             (Bound::OnChip, self.on_chip),
@@ -66,15 +66,11 @@ impl Parts {
     /// The parts that may be the longest, if each may be off by as much as the whole time may: the longest, and those that take at least
     /// its time over the [factor](Times::factor). The longest alone where the time has no interval.
     pub fn contenders(&self, whole: &Times) -> Vec<Bound> {
-        let mut parts = self.in_order();
-        let longest = parts.first().map_or(0.0, |(_, time)| *time);
-        let least = longest / whole.factor().unwrap_or(1.0);
-        let mut nth = 0;
-        parts.retain(|(_, time)| {
-            nth += 1;
-            nth == 1 || *time > 0.0 && whole.interval.is_some() && *time >= least
-        });
-        parts.into_iter().map(|(bound, _)| bound).collect()
+        let parts = self.in_order();
+        let (longest, time) = parts[0];
+        let least = whole.factor().map_or(f64::INFINITY, |factor| time / factor);
+        let others = parts[1..].iter().filter(|(_, time)| *time > 0.0 && *time >= least);
+        std::iter::once(longest).chain(others.map(|(part, _)| *part)).collect()
     }
 
     /// The part that is longest. The parts on the card overlap; the host link and page migration bound a launch where they
@@ -167,17 +163,13 @@ mod tests {
     #[test]
     fn parts_within_the_doubt_of_the_whole_may_be_the_longest() {
         let parts = Parts { dram: 10.0, l2: 8.0, latency: 6.0, ..Parts::default() };
-        let of = |interval| {
-            let times = Times { median: 1.0, min: 1.0, max: 1.0, samples: 1, interval };
-            parts.contenders(&times)
-        };
+        let of = |interval| parts.contenders(&Times::modelled(1.0, interval));
         assert_eq!(of(None), [Bound::Dram]);
         // 10 / 1.1 = 9.1, 10 / 1.3 = 7.7, 10 * 0.5 = 5: what is not in the parts at all is never the longest.
         assert_eq!(of(Some([0.95, 1.1])), [Bound::Dram]);
         assert_eq!(of(Some([0.95, 1.3])), [Bound::Dram, Bound::L2]);
         assert_eq!(of(Some([0.5, 1.0])), [Bound::Dram, Bound::L2, Bound::Latency]);
         let alone = Parts { launch: 1.0, ..Parts::default() };
-        let wide = Times { median: 1.0, min: 1.0, max: 1.0, samples: 1, interval: Some([0.0, 9.0]) };
-        assert_eq!(alone.contenders(&wide), [Bound::Launch]);
+        assert_eq!(alone.contenders(&Times::modelled(1.0, Some([0.0, 9.0]))), [Bound::Launch]);
     }
 }

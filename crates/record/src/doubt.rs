@@ -86,8 +86,7 @@ impl Residuals {
 
     /// A time of 1 with its interval, as [`interval`](Self::interval) judges it: for a launch that was counted and not timed.
     pub fn of_untimed(&self, card: &str, kernel: Option<&str>, bound: Bound) -> Times {
-        let interval = self.interval(card, kernel, bound, 1.0);
-        Times { median: 1.0, min: 1.0, max: 1.0, samples: 1, interval }
+        Times::modelled(1.0, self.interval(card, kernel, bound, 1.0))
     }
 }
 

@@ -80,7 +80,7 @@ impl ProfiledLaunch {
     pub fn times(&self) -> Times {
         let (milliseconds, bound) = (self.modelled.nanoseconds * 1e-6, self.modelled.parts().bound());
         let interval = Residuals::built_in().interval(&self.card, Some(""), bound, milliseconds);
-        Times { median: milliseconds, min: milliseconds, max: milliseconds, samples: 1, interval }
+        Times::modelled(milliseconds, interval)
     }
 
     /// The card as records describe devices; 0 where a launch says nothing of a property.

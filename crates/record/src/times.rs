@@ -29,6 +29,11 @@ impl Times {
         Some(Times { median: median_of_sorted(&sorted)?, min, max, samples: sorted.len(), interval: None })
     }
 
+    /// One modelled time with its interval.
+    pub fn modelled(milliseconds: f64, interval: Option<[f64; 2]>) -> Times {
+        Times { median: milliseconds, min: milliseconds, max: milliseconds, samples: 1, interval }
+    }
+
     /// The factor by which the measured time may be above or below the modelled one, whichever is more: 1.5 for 1 ms from 0.8 to 1.5 ms.
     /// `None` where times are measured.
     pub fn factor(&self) -> Option<f64> {

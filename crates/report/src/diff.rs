@@ -34,8 +34,8 @@ pub const DIFF_SCHEMA: &str = "coalesce.diff/1";
 /// How far from 1 the ratio of rows may be that count as the same, with the whole of its interval.
 const SAME: f64 = 0.02;
 
-/// How far from 1 the ratio of modelled times has to be to count as a change: the model gives the same time each time. Where their
-/// intervals overlap that is a change of the model's time alone.
+/// Distance from 1 at which a ratio of modelled times counts as a change: the model gives the same time each time. Where the
+/// intervals overlap, it is a change of the model's time alone.
 const EXACT: f64 = 1e-9;
 
 /// One of the two runs.

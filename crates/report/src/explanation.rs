@@ -399,10 +399,7 @@ mod tests {
     fn levels_within_the_doubt_of_the_time_are_all_told() {
         let mut counters = counted(Counts::default());
         counters.modelled_us.dram = 8.0;
-        let of = |interval| {
-            let times = Times { median: 10.0, min: 10.0, max: 10.0, samples: 1, interval };
-            of_counters(&counters, &h200(), Some(&times))
-        };
+        let of = |interval| of_counters(&counters, &h200(), Some(&Times::modelled(10.0, interval)));
         assert_eq!((of(None), of(Some([9.5, 11.0]))), ("L2-bound".to_string(), "L2-bound".to_string()));
         assert_eq!(of(Some([9.5, 12.0])), "L2-bound or DRAM-bound, which the model cannot tell apart");
     }

@@ -212,8 +212,7 @@ mod tests {
 
     #[test]
     fn parts_that_may_dominate_are_named() {
-        let of =
-            |interval| doubt(&PARTS, Some(&Times { median: 4.5, min: 4.5, max: 4.5, samples: 1, interval }));
+        let of = |interval| doubt(&PARTS, Some(&Times::modelled(4.5, interval)));
         assert_eq!((doubt(&PARTS, None), of(None), of(Some([4.4, 4.7]))), (None, None, None));
         assert_eq!(
             of(Some([4.0, 6.3])).as_deref(),
