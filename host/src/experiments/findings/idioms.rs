@@ -1,6 +1,6 @@
 //! The finding of `idioms`.
 
-use super::{IN_DOUBT, doubt, list, timed};
+use super::{list, timed};
 use record::Record;
 
 /// The time ratios of checked indexing and of typed indices to unchecked code, per task.
@@ -25,7 +25,7 @@ pub(in super::super) fn idioms(rows: &[&Record]) -> Option<String> {
     let over = |way: &str| -> Vec<(String, String)> {
         let ratio = |task: &String| {
             let (own, unchecked) = (row(task, way)?, row(task, "unchecked")?);
-            let doubt = if doubt(own, unchecked).is_empty() { "" } else { "~" };
+            let doubt = if own.measure().is_open(own, unchecked) { "~" } else { "" };
             Some((task.clone(), format!("{:.2}{doubt}", time(own)? / time(unchecked)?)))
         };
         tasks.iter().filter_map(ratio).collect()
@@ -43,11 +43,8 @@ pub(in super::super) fn idioms(rows: &[&Record]) -> Option<String> {
         [] => String::new(),
         ratios => format!(", typed indices {}", list(ratios)),
     };
-    let doubt = if ratios.iter().chain(&typed_ratios).any(|ratio| ratio.ends_with('~')) {
-        format!("; ~:{}", IN_DOUBT.replace(['(', ')'], ""))
-    } else {
-        String::new()
-    };
+    let is_open = ratios.iter().chain(&typed_ratios).any(|ratio| ratio.ends_with('~'));
+    let doubt = if is_open { "; ~: within the model's doubt" } else { "" };
     Some(format!(
         "Checked indexing takes {} times as long as unchecked in {}{typed}{doubt}.",
         list(&ratios),

@@ -1,5 +1,5 @@
-//! What the kernels must come to, written a second time to check them against: nine points in the kernels' order, each
-//! multiplication fused with its addition.
+//! Works out the kernels' results a second time, to check them against: nine points in the kernels' order, each multiplication
+//! fused with its addition.
 //!
 //! Processors have an instruction for that, which a program built for all of them calls through the C library. But an `f64` holds the
 //! product of two `f32` exactly, so that the sum alone is rounded twice, to `f64` and to `f32`. That makes a difference only
