@@ -26,7 +26,7 @@ use cust::{
     module::Module,
     stream::{Stream, StreamFlags},
 };
-use record::{Backend, Residence};
+use record::{Backend, Method, Residence};
 use row::{Row, Writer};
 use simt::cards::{self, Card};
 use std::{path::PathBuf, process::ExitCode, thread, time::Instant};
@@ -63,6 +63,9 @@ struct Run {
     /// Only the kernels of one half
     #[arg(long)]
     set: Option<Half>,
+    /// Launches each case of a GPU once, and once more where L2 keeps data of the first, as a simulated card does: for a profiler
+    #[arg(long)]
+    once: bool,
     /// Names the cases, and runs nothing
     #[arg(long)]
     list: bool,
@@ -143,6 +146,10 @@ fn run(options: &Run) -> Result<ExitCode> {
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
     let backend = if card.is_some() { Backend::Modelled } else { Backend::Measured };
     let l2_bytes = device.get_attribute(DeviceAttribute::L2CacheSize)? as u64;
+    let single = match backend {
+        Backend::Modelled => Some(Method::Modelled),
+        Backend::Measured => options.once.then_some(Method::Once),
+    };
     let mut writer = options.out.as_deref().map(Writer::new).transpose()?;
     let mut wrong = 0;
     let workers = thread::available_parallelism().map_or(1, usize::from).min(MOST_BUILDERS);
@@ -153,7 +160,7 @@ fn run(options: &Run) -> Result<ExitCode> {
         let residence = Residence::of(footprint, l2_bytes);
         let run = || -> Result<measure::Outcome> {
             let function = module.get_function(plan.kernel)?;
-            measure::run(&case, &function, &stream, backend, residence)
+            measure::run(&case, &function, &stream, single, residence)
         };
         let outcome = run().with_context(|| format!("{} {}", plan.kernel, plan.parameters))?;
         let counted = card

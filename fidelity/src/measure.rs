@@ -14,7 +14,7 @@ use cust::{
     memory::{CopyDestination, DeviceBuffer},
     stream::Stream,
 };
-use record::{Backend, Method, Residence, Times};
+use record::{Method, Residence, Times};
 use std::ffi::c_void;
 
 const WARM_UP_MS: f64 = 10.0;
@@ -124,7 +124,7 @@ fn count(wanted_ms: f64, launch_ms: f64) -> u32 {
     (wanted_ms / launch_ms).ceil().clamp(1.0, MOST_LAUNCHES.into()) as u32
 }
 
-/// Verifies the case, and times it unless its result is wrong.
+/// Verifies the case, and times it unless its result is wrong: in samples, or by a `single` launch that is told by this method.
 ///
 /// # Errors
 /// The driver fails.
@@ -132,7 +132,7 @@ pub(crate) fn run(
     case: &Case,
     function: &Function<'_>,
     stream: &Stream,
-    backend: Backend,
+    single: Option<Method>,
     residence: Residence,
 ) -> Result<Outcome> {
     let buffers = case
@@ -149,14 +149,14 @@ pub(crate) fn run(
     let placed = Placed { case, function, stream, buffers, words, events };
     let first_ms = placed.time(|| placed.queue(1))?;
     let fault = placed.fault()?;
-    let (times, method, launches_per_sample) = match backend {
+    let (times, method, launches_per_sample) = match single {
         _ if fault.is_some() => (Times::of(&[first_ms]).context("no sample")?, Method::Once, 1),
-        Backend::Measured => placed.sampled()?,
-        Backend::Modelled => {
+        None => placed.sampled()?,
+        Some(method) => {
             // Of data beyond L2 nothing is left there that the next launch would find.
             let again = residence != Residence::Dram;
             let ms = if again { placed.time(|| placed.queue(1))? } else { first_ms };
-            (Times::of(&[ms]).context("no sample")?, Method::Modelled, 1)
+            (Times::of(&[ms]).context("no sample")?, method, 1)
         }
     };
     Ok(Outcome { times, method, launches_per_sample, fault })
