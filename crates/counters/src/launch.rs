@@ -108,6 +108,15 @@ pub struct LaunchCounters {
     pub windows: u64,
     /// Waits for loads per warp, one after another.
     pub round_trips: f64,
+    /// Requests of asynchronous copies, among the loads.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub copy_requests: u64,
+    /// Lines beyond those that their sectors would fill, of loads whose address depends on a value from memory.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub indexed_loads: u64,
+    /// The same of stores.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub indexed_stores: u64,
     /// Of the loads of a warp those from global memory whose address is the result of a load before it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub chained_loads: f64,
@@ -132,6 +141,9 @@ pub struct LaunchCounters {
     /// Of these, shuffles.
     #[serde(default, skip_serializing_if = "is_default")]
     pub shuffle_slots: u64,
+    /// Requests to memory that warps issue with no lane: of short bodies of branches, which ptxas makes conditional instructions.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub idle_requests: u64,
     /// Clocks of dependent instructions per warp, waits for global memory left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dependency_clocks: f64,

@@ -26,6 +26,7 @@ mod held;
 mod hidden;
 mod host_pages;
 mod hottest;
+mod issued;
 mod l1;
 mod l2;
 mod lanes;

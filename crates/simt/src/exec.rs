@@ -27,6 +27,7 @@ mod liveness;
 mod names;
 mod native;
 mod patience;
+mod predicated;
 mod program;
 mod rare;
 mod request;

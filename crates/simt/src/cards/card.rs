@@ -177,6 +177,8 @@ card! {
     /// Calibration: clocks of the whole L2 for a part of a line that an atomic or a scattered store changes, beside the
     /// sector's own time.
     l2_update_clocks: f64,
+    /// Calibration: clocks of the whole L2 for a sector that a store changes in part, beside the sector's own time.
+    l2_partial_clocks: f64,
     /// Calibration: clocks of the whole L2 for a part of a line that a load fetches, beside the sectors' own time.
     l2_part_clocks: f64,
     /// Calibration: clocks of a [round](counters::HottestAtomics) of atomics in one slice of L2.
@@ -185,8 +187,6 @@ card! {
     atomic_word_clocks: f64,
     /// Calibration: clocks between two additions of floats to one word of global memory.
     atomic_float_clocks: f64,
-    /// Clocks of a multiprocessor for each warp that arrives at a barrier; 0 where other constants include them.
-    barrier_clocks: f64,
     /// Calibration: clocks of a wavefront of atomics in shared memory.
     shared_atomic_clocks: f64,
     /// Calibration: time of a warp beside its latencies, in nanoseconds: block start, arithmetic, exit.
@@ -211,6 +211,8 @@ card! {
     straddle_penalty: f64,
     /// Calibration: how sharply the slowest level dominates: 1 for the sum of all, more for nearly the slowest alone.
     sharpness: f64,
+    /// Calibration: the same for memory and the waits for it, which grow with each other.
+    wait_sharpness: f64,
     /// Calibration: the share of the sharpness beyond 1 that is lost where all blocks run in one wave; of n waves, the nth part
     /// of it is.
     lockstep: f64,
@@ -296,10 +298,10 @@ impl Card {
             ("dependency_share", self.dependency_share),
             ("l2_update_clocks", self.l2_update_clocks),
             ("l2_part_clocks", self.l2_part_clocks),
+            ("l2_partial_clocks", self.l2_partial_clocks),
             ("atomic_clocks", self.atomic_clocks),
             ("atomic_word_clocks", self.atomic_word_clocks),
             ("atomic_float_clocks", self.atomic_float_clocks),
-            ("barrier_clocks", self.barrier_clocks),
             ("shared_atomic_clocks", self.shared_atomic_clocks),
             ("straggler_ns", self.straggler_ns),
             ("block_clocks", self.block_clocks),
@@ -340,8 +342,10 @@ impl Card {
                 return refuse(&[field], format!("{value} is no share above 0 and up to 1"));
             }
         }
-        if !(1.0..=16.0).contains(&self.sharpness) {
-            return refuse(&["sharpness"], format!("{} is not between 1 and 16", self.sharpness));
+        for (field, value) in [("sharpness", self.sharpness), ("wait_sharpness", self.wait_sharpness)] {
+            if !(1.0..=16.0).contains(&value) {
+                return refuse(&[field], format!("{value} is not between 1 and 16"));
+            }
         }
         for (field, value) in [
             ("dram_line_weight", self.dram_line_weight),

@@ -23,9 +23,9 @@ fn place(sites: &[SiteInfo], site: u32) -> SourcePlace {
     Some((place.file.clone(), place.line))
 }
 
-/// Lines that stores touch beyond those that their sectors would fill. Each is a transaction of L2's for a part of a line.
-fn parts(stores: &MemoryCounts) -> u64 {
-    stores.lines.saturating_sub(stores.sectors / 4)
+/// Lines that accesses touch beyond those that their sectors would fill. Each is a transaction of L2's for a part of a line.
+pub(super) fn parts(accesses: &MemoryCounts) -> u64 {
+    accesses.lines.saturating_sub(accesses.sectors / 4)
 }
 
 /// Those of [`parts`] that lie in sectors that the block has not written before.
@@ -36,7 +36,7 @@ fn scattered(stores: &MemoryCounts) -> u64 {
 /// Lines that loads fetch from L2 beyond those that their sectors would fill. L1 is taken to serve all lines alike.
 fn gathered(loads: &MemoryCounts) -> f64 {
     let missed = if loads.sectors == 0 { 0.0 } else { loads.l2_sectors as f64 / loads.sectors as f64 };
-    loads.lines.saturating_sub(loads.sectors / 4) as f64 * missed
+    parts(loads) as f64 * missed
 }
 
 /// Share of the sectors up to which stores are taken to cover them all.
@@ -50,12 +50,16 @@ const COVERED_IN_PART: f64 = 0.25;
 /// Which sectors were covered is not counted. Of sectors that became dirty unread, stores wrote so many bytes on average; what
 /// is missing to whole sectors is taken to be missing from sectors of which a quarter was written.
 fn filled(counters: &LaunchCounters) -> f64 {
-    let unread = counters.l2_sectors_unread as f64;
-    let covered = counters.total.stores.bytes_requested as f64 / (unread * SECTOR_BYTES as f64);
-    if unread == 0.0 || covered >= COVERED {
+    covered_in_part(counters.l2_sectors_unread as f64, &counters.total.stores)
+}
+
+/// Of so many sectors that these stores write, those that they cover in part.
+fn covered_in_part(sectors: f64, stores: &MemoryCounts) -> f64 {
+    let covered = stores.bytes_requested as f64 / (sectors * SECTOR_BYTES as f64);
+    if sectors == 0.0 || covered >= COVERED {
         return 0.0;
     }
-    unread * ((1.0 - covered) / (1.0 - COVERED_IN_PART)).min(1.0)
+    sectors * ((1.0 - covered) / (1.0 - COVERED_IN_PART)).min(1.0)
 }
 
 /// Results derived from counters, for the card on which they were counted.
@@ -83,6 +87,9 @@ impl Modelled for LaunchCounters {
         let total = &self.total;
         let memory = total.global() + total.local_loads + total.local_stores;
         let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        let l1_hit_share = share(total.loads.requests_in_l1, total.loads.requests);
+        // Warps whose loads hit in L1 run in step, so that their stores to one sector merge on the way to L2.
+        let merged = total.stores.rewritten as f64 * l1_hit_share;
         Counters {
             blocks: self.blocks as f64,
             warps: self.warps as f64,
@@ -105,13 +112,18 @@ impl Modelled for LaunchCounters {
             requests: memory.requests as f64,
             straddling: memory.straddling as f64,
             l1_turns: memory.turns as f64,
-            l1_hit_share: share(total.loads.requests_in_l1, total.loads.requests),
+            l1_hit_share,
             lines_a_load: share(total.loads.lines, total.loads.requests),
             loads: total.loads.requests as f64,
+            copies: self.copy_requests as f64,
+            idle_requests: self.idle_requests as f64,
             stores: total.stores.requests as f64,
             rewritten: (parts(&total.stores) - scattered(&total.stores)) as f64,
             gathered: gathered(&total.loads),
             scattered: scattered(&total.stores) as f64,
+            indexed_loads: share(self.indexed_loads, parts(&total.loads)),
+            indexed_stores: share(self.indexed_stores, parts(&total.stores)),
+            stored_in_part: covered_in_part(total.stores.sectors as f64 - merged, &total.stores),
             filled: filled(self),
             lines_a_sector: share(total.stores.lines, total.stores.sectors).clamp(0.25, 1.0),
             atomic_rounds: self.hottest.all_rounds as f64,
@@ -121,7 +133,7 @@ impl Modelled for LaunchCounters {
             shared_atomics: total.shared_atomics.wavefronts as f64,
             constant_turns: (total.constant.requests + total.constant.replays) as f64,
             l2_sectors_read: self.l2_sectors_read as f64,
-            l2_sectors_written: self.l2_sectors_written as f64,
+            l2_sectors_written: self.l2_sectors_written as f64 - merged,
             dram_read: self.dram_read.into(),
             dram_written: self.dram_written.into(),
             camping_read: self.camping_read,

@@ -5,12 +5,12 @@ use super::by_site::BySite;
 use super::group::{GROUP_SHIFT, Group};
 use super::host_pages::{self, HostPages, OfHost};
 use super::hottest::Hottest;
+use super::issued::Issued;
 use super::l2::L2State;
 use super::observer::CounterObserver;
 use super::peer_stores::{self, PeerStores};
 use super::run::{Run, Totals};
 use super::shape::{LaunchShape, Placement, Rules};
-use super::slots::Slots;
 use super::trails::{self, Numbered};
 use super::windows::{ManagedWindow, Windows};
 use super::worst::Worst;
@@ -164,23 +164,8 @@ impl CounterObservation {
 
     fn counters(&mut self, counts: &BySite<Counts>, totals: &Totals) -> LaunchCounters {
         let total: Counts = counts.iter().map(|(_, counts)| *counts).sum();
-        let waits: f64 = (self.shape.waits.iter())
-            .map(|&(site, turns)| counts.get(site).instructions as f64 / f64::from(turns))
-            .sum();
-        let chained = |memory: Chained| -> f64 {
-            let sites = self.shape.chained.iter().filter(|(_, of)| *of == memory);
-            sites.map(|(site, _)| counts.get(*site).instructions as f64).sum()
-        };
-        let a_warp = |sum: f64| if totals.warps == 0 { 0.0 } else { sum / totals.warps as f64 };
-        let slots = |of: fn(&Slots) -> u8| -> u64 {
-            let known = |site: u32| self.shape.slots.get(site as usize);
-            let each = counts.iter().filter_map(|(site, counts)| Some((counts, known(site)?)));
-            each.map(|(counts, slots)| counts.instructions * u64::from(of(slots))).sum()
-        };
-        let dependency = counts.iter().filter_map(|(site, counts)| {
-            Some(counts.instructions as f64 * f64::from(*self.shape.dependencies.get(site as usize)?))
-        });
-        let dependency_clocks = a_warp(dependency.sum());
+        let issued = Issued { shape: &self.shape, counts, warps: totals.warps };
+        let (indexed_loads, indexed_stores) = issued.indexed();
         let (mut dram_read, mut dram_written) = (self.dram_read, self.dram_written);
         if self.l2.card().l2_bytes == 0 {
             // Without a cache, memory sees the transactions.
@@ -199,16 +184,20 @@ impl CounterObservation {
             resident_warps: self.shape.occupancy.warps,
             residency: Some(self.shape.occupancy.residency),
             windows: totals.blocks.div_ceil(self.rules.cut.window),
-            round_trips: a_warp(waits),
-            chained_loads: a_warp(chained(Chained::Global)),
-            chained_on_chip: a_warp(chained(Chained::OnChip)),
-            dependency_clocks,
-            issue_slots: slots(|slots| slots.issued),
-            integer_slots: slots(|slots| slots.integer),
-            multiply_slots: slots(|slots| slots.multiply),
-            special_slots: slots(|slots| slots.special),
-            double_slots: slots(|slots| slots.double),
-            shuffle_slots: slots(|slots| slots.shuffle),
+            round_trips: issued.waits(),
+            copy_requests: issued.copy_requests(),
+            chained_loads: issued.chained(Chained::Global),
+            chained_on_chip: issued.chained(Chained::OnChip),
+            dependency_clocks: issued.dependency_clocks(),
+            indexed_loads,
+            indexed_stores,
+            issue_slots: issued.slots(|slots| slots.issued) + issued.idle_requests(),
+            integer_slots: issued.slots(|slots| slots.integer),
+            multiply_slots: issued.slots(|slots| slots.multiply),
+            special_slots: issued.slots(|slots| slots.special),
+            double_slots: issued.slots(|slots| slots.double),
+            shuffle_slots: issued.slots(|slots| slots.shuffle),
+            idle_requests: issued.idle_requests(),
             imbalance: self.balance.imbalance(),
             phased: totals.phased * 2 > totals.storing,
             total,

@@ -8,9 +8,9 @@ use crate::coalescing::{Addresses, BankMode, BankRule, Coalescer, LANES};
 use crate::decode::Level;
 use crate::exec::{Chained, SiteInfo};
 use crate::ptx::ScalarType;
-use crate::ptx::op::Op;
 use crate::ptx::op::memory::Atomic;
 use crate::ptx::op::words::Update;
+use crate::ptx::op::{Awaits, Op};
 
 /// Placement of memory that is not the card's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,18 @@ pub struct LaunchShape {
     /// For [`Counters::round_trips`](crate::model::Counters::round_trips).
     #[doc(hidden)]
     pub waits: Vec<(u32, u32)>,
+    /// Such sites that wait for asynchronous copies, which are not among these.
+    #[doc(hidden)]
+    pub copy_waits: Vec<(u32, u32)>,
+    /// Sites that start asynchronous copies.
+    #[doc(hidden)]
+    pub copies: Vec<u32>,
+    /// Accesses to global memory whose address depends on a value from there.
+    #[doc(hidden)]
+    pub indexed: Vec<u32>,
+    /// Accesses to memory that are [issued with](SiteInfo::guarded_by) a branch, each with the branch.
+    #[doc(hidden)]
+    pub guarded: Vec<(u32, u32)>,
     /// Loads that follow a chain, each with its memory.
     #[doc(hidden)]
     pub chained: Vec<(u32, Chained)>,
@@ -91,29 +103,35 @@ pub struct LaunchShape {
 impl LaunchShape {
     /// Describes a launch of a program with these sites, without managed or pinned memory.
     pub fn new(grid: [u32; 3], block: [u32; 3], occupancy: Occupancy, sites: &[SiteInfo]) -> Self {
+        let numbers = |wanted: fn(&SiteInfo) -> bool| {
+            (0..).zip(sites).filter(move |(_, site)| wanted(site)).map(|(number, _)| number).collect()
+        };
         let waiting = (0..).zip(sites).filter(|(_, site)| site.waits_before);
-        let waits = waiting.map(|(number, site)| (number, site.turns_together));
+        let (copy_waits, waits) = waiting
+            .map(|(number, site)| (site.op.awaits(), (number, site.turns_together)))
+            .partition::<Vec<_>, _>(|(awaited, _)| *awaited == Some(Awaits::Copies));
+        let of = |waits: Vec<(Option<Awaits>, (u32, u32))>| waits.into_iter().map(|(_, wait)| wait).collect();
         Self {
             grid,
             block,
             occupancy,
             shared_bytes: 0,
             bank_mode: BankMode::default(),
-            waits: waits.collect(),
+            waits: of(waits),
+            copy_waits: of(copy_waits),
+            copies: numbers(|site| site.op.starts_copy()),
+            indexed: numbers(|site| site.indexed),
+            guarded: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.guarded_by?))).collect(),
             chained: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.chained?))).collect(),
             slots: sites.iter().map(|site| site.slots).collect(),
             dependencies: sites.iter().map(|site| site.dependency_clocks).collect(),
-            combined: (0..).zip(sites).filter(|(_, site)| site.combined).map(|(number, _)| number).collect(),
-            float_atomics: (0..)
-                .zip(sites)
-                .filter(|(_, site)| adds_floats(&site.op))
-                .map(|(n, _)| n)
-                .collect(),
+            combined: numbers(|site| site.combined),
+            float_atomics: numbers(|site| adds_floats(&site.op)),
             ranges: Vec::new(),
         }
     }
 
-    fn warps_of_block(&self) -> u64 {
+    pub(super) fn warps_of_block(&self) -> u64 {
         self.block.iter().map(|&threads| u64::from(threads)).product::<u64>().div_ceil(LANES as u64).max(1)
     }
 

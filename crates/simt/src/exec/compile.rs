@@ -32,6 +32,7 @@ use super::fused;
 use super::layout::{ALWAYS, Fill, Layout};
 use super::liveness::Liveness;
 use super::names::Names;
+use super::predicated;
 use super::site::{Chained, SiteInfo};
 use super::special::{Changes, Special};
 use super::spins;
@@ -124,6 +125,9 @@ impl<'a> Compiler<'a> {
                 self.sites[site as usize].chained = Some(memory);
             }
         }
+        for site in waits::indexed(body, &self.uses, first) {
+            self.sites[site as usize].indexed = true;
+        }
         let varying = uniform::varying(body, &layout, &self.uses, first);
         for site in uniform::combined(body, &self.uses, &varying, first) {
             self.sites[site].combined = true;
@@ -132,6 +136,9 @@ impl<'a> Compiler<'a> {
             self.sites[site].combined = true;
         }
         let slots = fused::slots(body, &cfg, &self.uses, &varying, first);
+        for (site, branch) in predicated::find(body, &cfg, &slots, first) {
+            self.sites[site as usize].guarded_by = Some(branch);
+        }
         let clocks = dependencies::find(body, &cfg, &self.uses, &slots, first);
         for (site, (slots, clocks)) in
             self.sites[first as usize..].iter_mut().zip(slots.into_iter().zip(clocks))
@@ -221,6 +228,8 @@ impl Unit<'_, '_> {
             combined: false,
             op: Op::Ret,
             slots: Slots::of(&Op::Ret),
+            guarded_by: None,
+            indexed: false,
         });
     }
 

@@ -31,6 +31,9 @@ pub struct SiteInfo {
     /// The memory of a load whose address is the result of a load before it.
     #[doc(hidden)]
     pub chained: Option<Chained>,
+    /// True for an access to global memory whose address depends on a value from global memory.
+    #[doc(hidden)]
+    pub indexed: bool,
     /// Clocks by which it makes the longest chain of dependent instructions of its basic block longer.
     #[doc(hidden)]
     pub dependency_clocks: f32,
@@ -40,6 +43,10 @@ pub struct SiteInfo {
     /// Estimated machine instructions.
     #[doc(hidden)]
     pub slots: Slots,
+    /// Of an access to memory in a body that ptxas makes conditional instructions, the branch around it: each warp that comes to the
+    /// branch issues the access.
+    #[doc(hidden)]
+    pub guarded_by: Option<u32>,
 }
 
 /// The memory through which loads follow a chain.
@@ -102,6 +109,8 @@ impl SiteInfo {
             chained: None,
             dependency_clocks: 0.0,
             combined: false,
+            guarded_by: None,
+            indexed: false,
         }
     }
 

@@ -65,6 +65,20 @@ pub(super) fn chained(body: &Body, cfg: &Cfg, uses: &Uses, first: u32, on_chip: 
     chained
 }
 
+/// Finds the accesses to global memory whose address depends on what a load from global memory found, such as `x[index[i]]`.
+pub(super) fn indexed(body: &Body, uses: &Uses, first: u32) -> Vec<u32> {
+    let places = first as usize..first as usize + body.instructions.len();
+    let kind = |place: usize| {
+        body.instructions[place - first as usize].opcode.op().map_or(Kind::Other, |op| kind(&op))
+    };
+    let found = uses.depending(places.clone(), |place| kind(place) == Kind::Load);
+    let is_indexed = |place: &usize| {
+        matches!(kind(*place), Kind::Load | Kind::Store)
+            && uses.address(*place).is_some_and(|slot| found.contains(&slot.cell))
+    };
+    places.filter(is_indexed).map(|place| place as u32).collect()
+}
+
 /// Effect of an instruction on global memory, from its opcode. Generic addresses count as global, since compilers name
 /// the other spaces where they know them.
 #[derive(Clone, Copy, PartialEq, Eq)]

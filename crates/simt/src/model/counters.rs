@@ -64,6 +64,10 @@ pub struct Counters {
     pub lines_a_load: f64,
     /// Requests of loads.
     pub loads: f64,
+    /// Requests of asynchronous copies among these, which take no registers.
+    pub copies: f64,
+    /// Requests that warps issue with no lane, which take a turn in L1 and shared memory.
+    pub idle_requests: f64,
     /// Requests of stores.
     pub stores: f64,
     /// Parts of lines that stores change in sectors that the same block has already written.
@@ -73,6 +77,12 @@ pub struct Counters {
     /// Parts of lines that stores change: the lines that they touch beyond those that their sectors would fill. Sectors that
     /// the block writes again are [`rewritten`](Self::rewritten) and not among these.
     pub scattered: f64,
+    /// Share of the loads' parts of lines whose address depends on a value from memory.
+    pub indexed_loads: f64,
+    /// The same of the stores'.
+    pub indexed_stores: f64,
+    /// Sectors that reach L2 from stores and that these do not cover.
+    pub stored_in_part: f64,
     /// Sectors that stores change in part and that L2 did not hold: it fetches the rest from device memory.
     pub filled: f64,
     /// Lines per sector of stores: from a quarter for whole lines to 1 for sectors that lie apart.
@@ -91,7 +101,7 @@ pub struct Counters {
     pub constant_turns: f64,
     /// Sectors of loads that reach L2: misses of L1, or all of them where there is none.
     pub l2_sectors_read: f64,
-    /// Sectors of stores that reach L2.
+    /// Sectors of stores that reach L2, without those that merge on the way.
     pub l2_sectors_written: f64,
     /// Data read from device memory.
     pub dram_read: Touched,
@@ -133,10 +143,15 @@ impl Default for Counters {
             l1_hit_share: 0.0,
             lines_a_load: 1.0,
             loads: 0.0,
+            copies: 0.0,
+            idle_requests: 0.0,
             stores: 0.0,
             rewritten: 0.0,
             gathered: 0.0,
             scattered: 0.0,
+            indexed_loads: 0.0,
+            indexed_stores: 0.0,
+            stored_in_part: 0.0,
             filled: 0.0,
             lines_a_sector: 0.25,
             atomic_rounds: 0.0,

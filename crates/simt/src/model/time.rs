@@ -7,6 +7,9 @@
 //! combined by a p-norm ([`smooth_maximum`]): with sharpness 3, terms of 10 us and 5 us give 10.4 us, and two terms
 //! of 10 us give 12.6 us. [`super`] has the formula and the origin of each constant.
 //!
+//! Memory and the waits for it are combined first, and less sharply: the busier memory is, the longer a warp waits for it, as
+//! in any queue.
+//!
 //! This is a roofline with more than two roofs. Models of the kind, which count the work of warps analytically instead
 //! of simulating cycles, begin with Hong and Kim, "An Analytical Model for a GPU Architecture with Memory-level and
 //! Thread-level Parallelism Awareness" (ISCA 2009). Our counts come from executing the kernel.
@@ -37,10 +40,6 @@ use super::counters::{Counters, Touched};
 use crate::cards::Card;
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
 use crate::count::SHARED_CLOCKS;
-
-/// Sharpness with which device memory and L2 combine: the slower one dominates, since data streams through both. Set by this
-/// repository's copies and strides, whose time in L2 is half of that in device memory: they take a little longer than either.
-const MEMORY_SHARPNESS: f64 = 5.0;
 
 /// Pieces of memory that the busiest slice of L2 gets more with each doubling of their number: see [`contended_seconds`].
 const UNEVEN_SLICES: f64 = 0.4;
@@ -106,8 +105,12 @@ impl LaunchTime {
         let clock = card.clock_mhz * 1e6;
         let rewritten = counters.rewritten * (1.0 - counters.l1_hit_share);
         let updates = counters.scattered + rewritten + counters.atomic_rounds;
-        let parts = updates * card.l2_update_clocks + counters.gathered * card.l2_part_clocks;
-        let l2 = (l2 + parts / clock).max(contended_seconds(counters, card));
+        let in_part = (counters.stored_in_part - counters.scattered).max(0.0);
+        let parts = updates * card.l2_update_clocks
+            + in_part * card.l2_partial_clocks
+            + counters.gathered * card.l2_part_clocks;
+        let l2 = l2 + parts / clock;
+        let contended = contended_seconds(counters, card);
 
         // With few blocks, some multiprocessors have one block more than others, or none.
         let share = counters.blocks / multiprocessors;
@@ -119,7 +122,7 @@ impl LaunchTime {
             + counters.shared_atomics * (card.shared_atomic_clocks - 1.0)
             + counters.shuffles
             + counters.requests.max(counters.l1_turns)
-            + counters.barriers * counters.warps * card.barrier_clocks;
+            + counters.idle_requests;
         let on_chip = (wavefronts / card.wavefronts_per_clock)
             .max(counters.constant_turns * card.constant_clocks)
             / clocks
@@ -136,15 +139,21 @@ impl LaunchTime {
         let rounds = if rounds > 0.0 { rounds.max(1.0) } else { 0.0 };
         let waits = rounds * warp_seconds(counters, card) * unlike;
         let starts = share * card.block_clocks / (card.clock_mhz * 1e6);
-        let latency = smooth_maximum(&[waits, starts], card.sharpness);
-        // Data from device memory streams through L2, so the two overlap.
-        let memory = smooth_maximum(&[dram, l2], MEMORY_SHARPNESS);
+        let latency = waits.max(starts);
+        // Data from device memory stream through L2, so that the two overlap; but a warp that has one load at a time under way
+        // waits for both.
+        let memory = if is_pure_chain(counters) { dram + l2 } else { dram.max(l2) };
 
         let launch = card.launch_us * 1e-6;
         // Blocks of one wave begin together and do the same at a time, so that levels overlap less.
-        let sharpness = 1.0 + (card.sharpness - 1.0) * (1.0 - card.lockstep / rounds.max(1.0));
-        let seconds = launch + smooth_maximum(&[memory, on_chip, issue, latency], sharpness);
-        Self { seconds, launch, dram, l2, on_chip, issue, latency }
+        let waves = rounds.max(1.0);
+        let overlapping = |sharpness: f64, share: f64| 1.0 + (sharpness - 1.0) * (1.0 - share / waves);
+        let waiting = smooth_maximum(&[memory, waits], overlapping(card.wait_sharpness, card.lockstep));
+        let busy =
+            smooth_maximum(&[waiting, on_chip, issue, starts], overlapping(card.sharpness, card.lockstep));
+        // Atomics that meet in one place come at the end of most kernels. If all blocks run at once, nothing hides them.
+        let seconds = launch + smooth_maximum(&[busy, contended], overlapping(card.wait_sharpness, 1.0));
+        Self { seconds, launch, dram, l2: l2.max(contended), on_chip, issue, latency }
     }
 
     /// Returns the level that takes most of the time.
@@ -166,13 +175,17 @@ impl LaunchTime {
 /// Share of sectors that seem to lie alone, up to which requests may be no more than misaligned.
 const MISALIGNED: f64 = 1.0 / 3.0;
 
+/// Pages per granule where all granules of a page are moved.
+const DENSE: f64 = 0.25;
+
 /// Traffic of device memory: what L2 fetches, sectors that it [fills up](Counters::filled) included, and what it writes back.
 fn device_traffic(counters: &Counters, card: &Card) -> (Touched, Touched) {
     if card.dram_gaps_alone == 1.0 {
         return (counters.dram_read, counters.dram_written);
     }
-    let fetched = opened(counters.dram_read, counters.gathered, counters.l2_sectors_read);
-    let written = opened(counters.dram_written, counters.scattered, counters.l2_sectors_written);
+    let Counters { gathered, scattered, indexed_loads, indexed_stores, .. } = *counters;
+    let fetched = opened(counters.dram_read, gathered, indexed_loads, counters.l2_sectors_read);
+    let written = opened(counters.dram_written, scattered, indexed_stores, counters.l2_sectors_written);
     if counters.filled == 0.0 || written.granules == 0.0 {
         return (fetched, written);
     }
@@ -197,7 +210,11 @@ fn device_traffic(counters: &Counters, card: &Card) -> (Touched, Touched) {
 ///
 /// A misaligned request has parts too, up to a third of what sectors alone would have: 4 sectors in 2 lines. But it comes with
 /// its neighbours.
-fn opened(touched: Touched, parts: f64, sectors: f64) -> Touched {
+///
+/// Of sectors whose place a value from memory tells, each also opens its page by itself, since the others of the page come at any
+/// time; `indexed` is their share. Those at regular distances come soon one after the other. Where a page's granules are all
+/// fetched, it is taken to have been opened once.
+fn opened(touched: Touched, parts: f64, indexed: f64, sectors: f64) -> Touched {
     let Touched { granules, lines, pages } = touched;
     if sectors == 0.0 || lines == 0.0 {
         return touched;
@@ -205,7 +222,11 @@ fn opened(touched: Touched, parts: f64, sectors: f64) -> Touched {
     let alone = (((parts / 0.75 / sectors).min(1.0) - MISALIGNED) / (1.0 - MISALIGNED)).max(0.0);
     let missed = (granules / (sectors * (alone + (1.0 - alone) / 2.0))).min(1.0);
     let times = granules.min(missed * sectors * (alone + (1.0 - alone) / 4.0));
-    if times <= lines { touched } else { Touched { granules, lines: times, pages: pages * times / lines } }
+    let apart = indexed * ((pages / granules - DENSE) / DENSE).clamp(0.0, 1.0);
+    let (lines, pages) = if times > lines { (times, pages * times / lines) } else { (lines, pages) };
+    let lone = (missed * sectors * alone).min(granules);
+    let pages = pages.max(apart * (lone + (granules - lone) * DENSE) + (1.0 - apart) * pages);
+    Touched { granules, lines: lines.max(pages), pages }
 }
 
 /// Weights of lines and of pages in the time of device memory.
@@ -263,7 +284,8 @@ fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
     let Counters { barriers, warps, .. } = *counters;
     let (chained, chain_clocks) = chain(counters, card);
     // ptxas keeps a bounded number of loads in flight, since each needs a register.
-    let batches = if warps == 0.0 { 0.0 } else { counters.loads / warps / card.loads_in_flight };
+    let loads = counters.loads - counters.copies;
+    let batches = if warps == 0.0 { 0.0 } else { loads / warps / card.loads_in_flight };
     let waits = counters.round_trips.max(if counters.round_trips > 0.0 { batches } else { 0.0 });
     let round_trips = waits - chained;
     // A wait is for L1 alone where all loads that are waited for together hit. Data that L1 holds had to be fetched once: at
@@ -287,6 +309,11 @@ fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
 
 /// Least share of a warp's round trips that a chain makes up for its latencies to count one by one.
 const CHAIN: f64 = 0.9;
+
+/// True if each load of a warp waits for the one before it.
+fn is_pure_chain(counters: &Counters) -> bool {
+    counters.loads > 0.0 && counters.chained_loads * counters.warps >= CHAIN * counters.loads
+}
 
 /// Round trips of a warp that are loads of a chain, and the clocks that they take. Chained loads from shared memory are among the
 /// clocks of dependent instructions as [on an H200](SHARED_CLOCKS); here is what is missing there.

@@ -120,6 +120,7 @@ fn compiled_kernels_count_as_worked_out() {
                     imbalance: expected.imbalance,
                     camping_read: 1.0,
                     camping_written: 1.0,
+                    stored_in_part: 0.0,
                     ..found
                 };
                 assert_eq!(found, expected, "{key}, {compiler}, {kernel:?}, {size} bytes");

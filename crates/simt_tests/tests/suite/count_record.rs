@@ -76,6 +76,8 @@ fn by_line_of_the_source() {
         chained: None,
         dependency_clocks: 0.0,
         combined: false,
+        guarded_by: None,
+        indexed: false,
         op: op(opcode),
         slots: Slots::of(&op(opcode)),
     };

@@ -104,6 +104,60 @@ fn instructions_become_slots_by_site() {
 }
 
 #[test]
+fn bodies_that_are_skipped_make_idle_requests() {
+    let card = h200();
+    let slots = vec![Slots { issued: 1, ..Slots::default() }; 3];
+    let shape = LaunchShape { slots, guarded: vec![(1, 0), (2, 0)], ..shape(&card, 3, 256) };
+    let counters = launch(shape, L2State::new(card), &[], |block| {
+        block.issue(0, 0, 8);
+        block.issue(0, 1, 1);
+        block.issue(0, 2, 8);
+    })
+    .counters;
+    assert_eq!((counters.idle_requests, counters.issue_slots), (3 * 7, 3 * (17 + 7)));
+    assert_eq!(counters.model().idle_requests, 21.0);
+}
+
+#[test]
+fn a_ring_of_copies_waits_for_several_stages_together() {
+    let card = h200();
+    let round_trips = |shared_bytes: u32| {
+        let (copies, copy_waits) = (vec![0], vec![(1, 1)]);
+        let shape = LaunchShape { shared_bytes, copies, copy_waits, ..shape(&card, 1, 64) };
+        // Two warps copy 512 bytes each, eight times.
+        let counters = launch(shape, L2State::new(card.clone()), &[], |block| {
+            for (step, warp) in (0..8).flat_map(|step| [(step, 0), (step, 1)]) {
+                let from = BASE + (step * 2 + u64::from(warp)) * 512;
+                block.load(warp, 0, 16, |lane| from + lane * 16);
+                block.issue(warp, 1, 1);
+            }
+        })
+        .counters;
+        assert_eq!(counters.copy_requests, 16);
+        counters.round_trips
+    };
+    // A stage has 1 KiB. What does not hold two of them holds one.
+    assert_eq!([round_trips(0), round_trips(1024), round_trips(4096)], [8.0, 8.0, 2.0]);
+}
+
+#[test]
+fn stores_that_do_not_cover_sectors_and_stores_that_merge() {
+    let model = |step: u64, warps: u32| {
+        counted(1, Vec::new(), |block| {
+            for warp in 0..warps {
+                block.store(warp, 1, 4, |lane| BASE + u64::from(warp) * 4 + lane * step);
+            }
+        })
+        .model()
+    };
+    // A word of each of 32 sectors; all words of four.
+    assert_eq!((model(32, 1).stored_in_part, model(32, 1).l2_sectors_written), (32.0, 32.0));
+    assert_eq!((model(4, 1).stored_in_part, model(4, 1).l2_sectors_written), (0.0, 4.0));
+    // Without hits in L1 nothing merges: each of two warps changes 32 sectors in part.
+    assert_eq!((model(32, 2).stored_in_part, model(32, 2).l2_sectors_written), (64.0, 64.0));
+}
+
+#[test]
 fn pages_and_split_lines_of_the_hosts_memory() {
     let bytes = 64 << 20;
     let range = |placement| vec![Range { addresses: BASE..BASE + bytes, placement }];

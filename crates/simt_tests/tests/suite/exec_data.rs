@@ -443,3 +443,49 @@ fn registers_are_estimated_by_what_is_live() {
     // 38 values, their sum, the thread's number, and 2 halves of an address at the end of them.
     assert_eq!(bench.program.kernel("k").expect("the kernel").registers, 48);
 }
+
+#[test]
+fn accesses_in_a_short_body_of_a_branch_are_issued_with_it() {
+    let guarded = |body: &str| -> Vec<(String, String)> {
+        let text = format!(
+            "ld.param.u64 %rd1, [out];
+setp.gt.u32 %p1, %r0, 3;
+@%p1 bra join;
+{body}
+join:
+mov.b32 %r0, 1;"
+        );
+        let bench = Bench::with_head(&kernel("k", "", &text));
+        let sites = bench.program.sites();
+        let named = |site: usize| sites[site].opcode.to_string();
+        let pairs = sites.iter().enumerate().filter_map(|(site, info)| Some((site, info.guarded_by?)));
+        pairs.map(|(site, branch)| (named(site), named(branch as usize))).collect()
+    };
+    let with_branch = |opcode: &str| (opcode.to_owned(), "bra".to_owned());
+    assert_eq!(
+        guarded("ld.shared.u32 %r2, [%r1];\nadd.u32 %r2, %r2, 1;\nst.shared.u32 [%r1], %r2;"),
+        [with_branch("ld.shared.u32"), with_branch("st.shared.u32")]
+    );
+    // What a guard does not suffice for: a barrier, a loop, the end of the kernel; and a long body.
+    assert_eq!(guarded("st.shared.u32 [%r1], %r2;\nbar.sync 0;"), []);
+    assert_eq!(guarded("again:\nld.shared.u32 %r1, [%r1];\nsetp.ne.u32 %p2, %r1, 0;\n@%p2 bra again;"), []);
+    assert_eq!(guarded("st.shared.u32 [%r1], %r2;\nexit;"), []);
+    assert_eq!(guarded(&format!("st.shared.u32 [%r1], %r2;{}", "\nadd.u32 %r2, %r2, %r1;".repeat(16))), []);
+}
+
+#[test]
+fn accesses_whose_place_a_value_from_memory_tells_are_indexed() {
+    let body = "ld.param.u64 %rd1, [out];
+ld.global.u32 %r2, [%rd1];
+mul.wide.u32 %rd2, %r2, 4;
+add.u64 %rd3, %rd1, %rd2;
+ld.global.f32 %f1, [%rd3];
+st.global.f32 [%rd3+4], %f1;
+st.global.f32 [%rd1+4], %f1;
+st.shared.u32 [%r2], %r1;
+mov.b32 %r0, 1;";
+    let bench = Bench::with_head(&kernel("k", "", body));
+    let indexed = bench.program.sites().iter().filter(|site| site.indexed);
+    let opcodes: Vec<&str> = indexed.map(|site| &*site.opcode).collect();
+    assert_eq!(opcodes, ["ld.global.f32", "st.global.f32"]);
+}

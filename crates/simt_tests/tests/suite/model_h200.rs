@@ -79,7 +79,7 @@ fn errors_on_points_that_were_not_fitted() {
     let (median, worst) = median_and_worst(&judged, &card);
     println!("judged: median {median:.4}, worst {worst:.4}");
     assert!(median <= 0.02, "median error {median}");
-    assert!(worst <= 0.08, "worst error {worst}");
+    assert!(worst <= 0.09, "worst error {worst}");
     let kind = |offset: bool, size: u64| {
         let of: Vec<&Point> = judged
             .iter()

@@ -61,24 +61,51 @@ fn each_level_binds_where_its_work_is_most() {
     let (level, time) = bound(Counters { warps: 1.0, round_trips: 1000.0, ..Counters::default() });
     assert_eq!(level, Level::Latency);
     near(time.latency, 331e-6, 0.01);
-    // A multiprocessor starts a block in 153.8 clocks.
+    // A multiprocessor starts a block in 156.7 clocks.
     let (level, time) = bound(Counters { blocks: clocks / card.block_clocks, ..Counters::default() });
     assert_eq!(level, Level::Latency);
     near(time.seconds, 1.0 + launch, 1e-9);
 }
 
 #[test]
-fn barriers_and_additions_of_floats_take_their_clocks() {
+fn additions_of_floats_take_their_clocks() {
     let card = find("h200").unwrap();
-    let clock = card.clock_mhz * 1e6;
     let time = |counters: Counters| LaunchTime::new(&counters, &card);
-    // 132 multiprocessors, on each of which 1000 warps arrive at 10 barriers, two clocks apart.
-    let barriers = Counters { warps: 132e3, barriers: 10.0, ..Counters::default() };
-    near(time(barriers).on_chip, 20_000.0 / clock, 1e-9);
     // 2162688 additions to one word: 1.589 ms of integers, 3.797 of floats (`coalesce run atomics`).
     let words = Counters { atomic_rounds: 1.0, hottest_operations: 2_162_688.0, ..Counters::default() };
     near(time(words).l2, 1.589e-3, 0.01);
     near(time(Counters { float_share: 1.0, ..words }).l2, 3.797e-3, 0.01);
+}
+
+#[test]
+fn memory_and_the_waits_for_it_overlap_less_than_the_rest() {
+    let card = find("h200").unwrap();
+    let second = |counters: Counters| LaunchTime::new(&counters, &card).seconds - card.launch_us * 1e-6;
+    // A second each, over many waves.
+    let sectors = Counters { l2_sectors_read: 7913e9 / 32.0, ..Counters::default() };
+    let clocks = 132.0 * card.clock_mhz * 1e6;
+    let (issue, on_chip) = (4.0 * clocks, clocks);
+    near(
+        second(Counters { instructions: issue, requests: on_chip, ..Counters::default() }),
+        2f64.powf(1.0 / 1.95),
+        0.02,
+    );
+    near(second(Counters { instructions: issue, ..sectors }), 2f64.powf(1.0 / 1.95), 0.02);
+    // A chain of loads waits for L2 and for device memory one after the other.
+    let bytes = 4814.304e9 * card.dram_share;
+    let dram_read = Touched { granules: bytes / 64.0, lines: bytes / 128.0, pages: bytes / 256.0 };
+    let loads = Counters { warps: 1.0, loads: 8.0, dram_read, ..sectors };
+    near(second(loads), 1.0, 0.02);
+    near(second(Counters { chained_loads: 8.0, ..loads }), 2.0, 0.02);
+}
+
+#[test]
+fn requests_with_no_lane_take_turns_on_chip() {
+    let card = find("h200").unwrap();
+    let time = |idle_requests| {
+        LaunchTime::new(&Counters { requests: 132e3, idle_requests, ..Counters::default() }, &card)
+    };
+    near(time(132e3).on_chip, 2.0 * time(0.0).on_chip, 1e-9);
 }
 
 #[test]

@@ -20,6 +20,8 @@ fn site(opcode: &str) -> SiteInfo {
         chained: None,
         dependency_clocks: 0.0,
         combined: false,
+        guarded_by: None,
+        indexed: false,
         slots: Slots::of(&op),
         op,
     }

@@ -62,7 +62,8 @@ pub(crate) struct L2 {
 impl L2 {
     pub(crate) fn new(card: &Card) -> Self {
         let bytes = card.l2_bytes;
-        let of_halves = [0.7, 0.9, 1.1, 1.3].map(|share| (bytes as f64 * share / 1.5) as u64);
+        let of_halves =
+            [0.0, 1.0, 2.0, 3.0].map(|class| (bytes as f64 * (0.9 + 0.2 / 3.0 * class) / 1.5) as u64);
         Self {
             bytes,
             capacities: if card.compute_capability.major == 9 { of_halves } else { [bytes; 4] },
