@@ -49,6 +49,7 @@ mod graph_nodes;
 mod graph_params;
 mod graphs;
 mod images;
+mod in_place;
 mod launches;
 mod libraries;
 mod link;
@@ -76,6 +77,7 @@ mod visible;
 
 pub use destroy::finish;
 pub use findings::{findings, report};
+pub use in_place::{read_in_place, write_in_place};
 pub use records::{LaunchRecord, REMEMBERED_LAUNCHES, forget, forget_launches, last_launch, take_launches};
 pub use residence::{Migration, Residence, limit_managed_memory, residence};
 pub(crate) use settings::is_asked_for;

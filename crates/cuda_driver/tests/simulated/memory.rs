@@ -5,6 +5,7 @@ use std::ptr;
 
 use cuda_driver::ext;
 use cuda_driver::ext::raw;
+use cuda_driver::simulated::{read_in_place, write_in_place};
 use cust::memory::{
     CopyDestination, DeviceBuffer, DevicePointer, LockedBuffer, UnifiedBuffer, cuda_free, cuda_malloc,
 };
@@ -36,6 +37,23 @@ fn buffers_of_cust_keep_what_is_copied_to_them() {
     let narrow = DeviceBuffer::<u32>::zeroed(500).expect("a buffer");
     buffer.index(..500).copy_from(&*narrow).expect("a copy between buffers");
     assert_eq!(buffer.as_host_vec().expect("a copy")[499..501], [0, 0xabab_abab]);
+}
+
+#[test]
+fn device_memory_is_lent_where_it_lies() {
+    let _context = OwnContext::new();
+    let buffer = DeviceBuffer::from_slice(&[1_u32, 2, 3]).expect("a buffer");
+    let address = buffer.as_device_ptr().as_raw();
+    // SAFETY: nothing else uses the buffer.
+    let read = |address, bytes| unsafe { read_in_place(address, bytes, |bytes| bytes.to_vec()) };
+    // SAFETY: as above.
+    let fill = |address, bytes| unsafe { write_in_place(address, bytes, |bytes| bytes.fill(0xab)) };
+    assert_eq!(read(address + 4, 8), Some(vec![2, 0, 0, 0, 3, 0, 0, 0]));
+    assert_eq!(fill(address + 4, 4), Some(()));
+    assert_eq!(buffer.as_host_vec().expect("a copy"), [1, 0xabab_abab, 3]);
+    assert_eq!((read(address + 4, 9), fill(address + 4, 9)), (None, None), "longer than the buffer");
+    drop(buffer);
+    assert_eq!((read(address, 4), fill(address, 4)), (None, None), "freed");
 }
 
 #[test]

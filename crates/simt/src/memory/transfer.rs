@@ -11,6 +11,7 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::sync::LazyLock;
 use std::thread::{available_parallelism, scope};
+use std::{ptr, slice};
 
 /// Fewest bytes for which another thread is worth its start, which takes as long as copying a tenth of them.
 const SHARE: u64 = 2 << 20;
@@ -34,6 +35,11 @@ fn share(bytes: u64, unit: u64, transfer: impl Fn(Range<u64>) + Sync) {
         }
         transfer(start..bytes);
     });
+}
+
+/// Returns the host's pointer to a device address, which is the same number.
+fn host(address: u64) -> *mut u8 {
+    ptr::with_exposed_provenance_mut(address as usize)
 }
 
 impl Memory {
@@ -81,6 +87,45 @@ impl Memory {
         });
         self.written(address, from.len() as u64, may);
         Ok(())
+    }
+
+    /// Lends the host a range where it lies, to be read without a copy.
+    ///
+    /// # Errors
+    /// Fails if the range is not within one allocation.
+    ///
+    /// # Safety
+    /// Until `read` returns, nothing writes to the range, kernels included, and nothing frees it.
+    pub unsafe fn read_in_place<R>(
+        &self,
+        address: u64,
+        bytes: u64,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, RangeError> {
+        self.range(address, bytes)?;
+        // SAFETY: the pages of an allocation are accessible and begin as zeros, and the caller keeps writers away.
+        Ok(read(unsafe { slice::from_raw_parts(host(address), bytes as usize) }))
+    }
+
+    /// Lends the host a range where it lies, constants included, to be written without a copy. All of it counts as
+    /// written.
+    ///
+    /// # Errors
+    /// Fails if the range is not within one allocation.
+    ///
+    /// # Safety
+    /// Until `write` returns, nothing else accesses the range, kernels included, and nothing frees it.
+    pub unsafe fn write_in_place<R>(
+        &self,
+        address: u64,
+        bytes: u64,
+        write: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R, RangeError> {
+        let may = self.range(address, bytes)?;
+        // SAFETY: as in `read_in_place`, and the caller keeps everything else away.
+        let result = write(unsafe { slice::from_raw_parts_mut(host(address), bytes as usize) });
+        self.written(address, bytes, may);
+        Ok(result)
     }
 
     /// Writes `pattern` `count` times in a row.

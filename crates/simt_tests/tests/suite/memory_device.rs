@@ -146,6 +146,37 @@ fn ranges_are_within_one_allocation() {
     assert_eq!(end, [8, 7, 8]);
 }
 
+/// A loan is of the bytes themselves, counts as written where it is for writing, and ends where its allocation does.
+#[test]
+fn ranges_are_lent_where_they_lie() {
+    let memory = device();
+    // SAFETY: nothing else uses the memory.
+    let read =
+        |address, bytes| unsafe { memory.read_in_place(address, bytes, |bytes: &[u8]| bytes.to_vec()) };
+    let write = |address, data: &[u8]| {
+        // SAFETY: as above.
+        unsafe { memory.write_in_place(address, data.len() as u64, |bytes| bytes.copy_from_slice(data)) }
+    };
+    memory.track_initialisation(true);
+    let buffer = memory.allocate(300, Kind::Device).expect("memory");
+    assert_eq!(read(buffer, 300), Ok(vec![0; 300]));
+    assert_eq!(memory.unwritten(buffer), Some((0, 300)));
+
+    let data = pattern(200, 7);
+    assert_eq!(write(buffer + 56, &data), Ok(()));
+    assert_eq!(memory.unwritten(buffer), Some((0, 100)));
+    let mut machine = Machine::new(&memory);
+    machine.set("%rd1", |lane| buffer + 56 + lane);
+    machine.ok("ld.global.b8 %r1, [%rd1];", ALL);
+    machine.ok("st.global.b8 [%rd1+32], %r1;", ALL);
+    assert_eq!(read(buffer + 88, 32), Ok(data[..32].to_vec()));
+
+    let beyond = read(buffer + 1, 300).expect_err("too long");
+    assert_eq!((beyond.address, beyond.bytes), (buffer + 1, 300));
+    memory.free(buffer).expect("allocated");
+    assert!(write(buffer, &[0]).is_err());
+}
+
 /// Host memory keeps its own address, both ways.
 /// Lengths that are divided among threads, and not at multiples of anything.
 #[test]
