@@ -6,6 +6,10 @@
 //!
 //! A crate of its own, so that it is optimised in builds that are not: verification calculates every value again.
 
+mod wide;
+
+pub use wide::wide;
+
 /// Shifts the whole pattern; the same for every buffer of a run.
 pub const SEED: u32 = 0x9E37_79B9;
 
@@ -41,7 +45,7 @@ macro_rules! elements {
 
             // Not generic, so that it is compiled here and not where it is called.
             fn fill_by(first: u64, step: u64, seed: u32, values: &mut [$element]) {
-                if step == 1 { fill_window(first, seed, values) } else { fill_steps(first, step, seed, values) }
+                wide(fill_every, (first, step, seed, values));
             }
 
             fn add_by(step: usize, addend: u64, values: &mut [$element]) {
@@ -60,6 +64,11 @@ elements! {
 /// Writes the pattern's values from index `first` on.
 pub fn fill<T: Element>(first: u64, seed: u32, values: &mut [T]) {
     T::fill_by(first, 1, seed, values);
+}
+
+#[inline(always)]
+fn fill_every<T: Element>((first, step, seed, values): (u64, u64, u32, &mut [T])) {
+    if step == 1 { fill_window(first, seed, values) } else { fill_steps(first, step, seed, values) }
 }
 
 #[inline(always)]

@@ -7,9 +7,10 @@ use super::{
 };
 use crate::{
     device::{Backend, DeviceInfo},
+    sizes::Bytes,
     verify::Expected,
 };
-use anyhow::Result;
+use anyhow::{Result, bail};
 use gpu_kernels::{
     gather::{gather, scatter},
     unchecked::gather::scatter_unchecked,
@@ -26,6 +27,9 @@ const SIZE: u64 = 4;
 
 /// The largest block that stays together, of which the arrays are a whole number.
 const UNIT: u64 = 4096;
+
+/// The longest array: an index has 32 bits.
+const LONGEST: u64 = SIZE << 32;
 
 /// Bytes of each array where all of them are to be in L2.
 const IN_L2: u64 = 4 << 20;
@@ -125,6 +129,9 @@ impl Experiment for Gather {
             (Scale::Quick, Backend::Measured) => &[IN_L2, request.bytes / 2 / UNIT * UNIT],
             (Scale::Full, _) => &[IN_L2, request.bytes],
         };
+        if let Some(bytes) = sizes.iter().find(|&&bytes| bytes > LONGEST) {
+            bail!("gather has indices of 32 bits, too few for {}; use at most 16 GiB", Bytes(*bytes));
+        }
         let mut points = Vec::new();
         for &bytes in sizes {
             for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.info.name)) {
@@ -144,12 +151,18 @@ fn point(kernel: &Kernel, order: Order, bytes: u64, block: u32, device: &DeviceI
     let elements = bytes / SIZE;
     let shape = covering(elements, block, device)?;
     let to = order.together.map(|together| Permutation::of_blocks(elements, together / SIZE));
-    let index = move |i: u64| to.map_or(i, |to| to.to(i));
-    let back = move |i: u64| to.map_or(i, |to| to.from(i));
+    let index = move |first, values: &mut [u32]| {
+        indices(first, values);
+        to.iter().for_each(|to| to.to(values));
+    };
+    let back = move |first, values: &mut [u32]| {
+        indices(first, values);
+        to.iter().for_each(|to| to.from(values));
+    };
     let buffer = |before, after| Buffer { bytes, place: Place::Device, before, after };
     let result = match kernel.writes {
-        true => elements_of(move |i| value(back(i))),
-        false => elements_of(move |i| value(index(i))),
+        true => elements_of(move |first, values| valued(back, first, values)),
+        false => elements_of(move |first, values| valued(index, first, values)),
     };
     let point = Point::new(Gather.name(), shape, (kernel.work)());
     Ok(Point {
@@ -157,8 +170,8 @@ fn point(kernel: &Kernel, order: Order, bytes: u64, block: u32, device: &DeviceI
         bytes: BytesMoved { read: 2 * bytes, written: bytes, footprint: 3 * bytes },
         operations: Some(Operations { kind: Operation::Lookup, count: elements }),
         buffers: vec![
-            buffer(Contents::of(move |i| index(i) as u32), elements_of(move |i| index(i) as u32)),
-            buffer(Contents::of(value), elements_of(value)),
+            buffer(Contents::by_pieces(index), elements_of(index)),
+            buffer(Contents::by_pieces(source), elements_of(source)),
             buffer(Contents::Poison, result),
         ],
         ..point
@@ -166,17 +179,29 @@ fn point(kernel: &Kernel, order: Order, bytes: u64, block: u32, device: &DeviceI
 }
 
 /// The element at an index of the source: all are different.
-fn value(index: u64) -> u32 {
-    (index as u32).wrapping_mul(2_654_435_761)
+fn value(index: u32) -> u32 {
+    index.wrapping_mul(2_654_435_761)
 }
 
-/// A buffer whose elements follow from their index.
-fn elements_of(element: impl Fn(u64) -> u32 + Send + Sync + 'static) -> Expected {
-    Expected::exactly(move |first, _, values: &mut [u32]| {
-        for (offset, place) in values.iter_mut().enumerate() {
-            *place = element(first + offset as u64);
-        }
-    })
+/// Writes indices in order.
+fn indices(first: u64, values: &mut [u32]) {
+    values.iter_mut().enumerate().for_each(|(offset, place)| *place = first as u32 + offset as u32);
+}
+
+/// Writes the elements of the source at the indices that `index` writes.
+fn valued(index: impl Fn(u64, &mut [u32]), first: u64, values: &mut [u32]) {
+    index(first, values);
+    values.iter_mut().for_each(|place| *place = value(*place));
+}
+
+/// Writes the source.
+fn source(first: u64, values: &mut [u32]) {
+    valued(indices, first, values);
+}
+
+/// A buffer of what `fill` writes.
+fn elements_of(fill: impl Fn(u64, &mut [u32]) + Send + Sync + 'static) -> Expected {
+    Expected::exactly(move |first, _, values| fill(first, values))
 }
 
 #[cfg(test)]
@@ -193,14 +218,23 @@ mod tests {
     }
 
     #[test]
+    fn an_array_is_no_longer_than_its_indices_reach() {
+        let planned = |bytes| Gather.points(&Request { bytes, sized: true, ..request() }, &h200());
+        assert!(planned(LONGEST).is_ok());
+        let error = planned(LONGEST + UNIT).err().expect("an index too many").to_string();
+        assert!(error.contains("at most 16 GiB"), "{error}");
+    }
+
+    #[test]
     fn a_scatter_undoes_what_the_gather_of_the_same_indices_does() {
         let at = |kernel: &Kernel| point(kernel, ORDERS[4], 4096, 256, &h200()).expect("it is valid");
-        let to = Permutation::of_blocks(1024, 1);
+        let mut indices: Vec<u32> = (0..1024).collect();
+        Permutation::of_blocks(1024, 1).to(&mut indices);
         let mut scattered = vec![0; 1024];
-        for i in 0..1024 {
-            scattered[to.to(i) as usize] = value(i);
+        for (index, number) in indices.iter().zip(0..) {
+            scattered[*index as usize] = value(number);
         }
-        let gathered: Vec<u32> = (0..1024).map(|i| value(to.to(i))).collect();
+        let gathered: Vec<u32> = indices.iter().map(|&index| value(index)).collect();
         let check = |kernel: &Kernel, found: &[u32]| {
             at(kernel).buffers[2].after.check(0, 1, bytemuck::cast_slice(found))
         };

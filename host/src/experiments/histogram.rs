@@ -19,7 +19,7 @@ use gpu_kernels::histogram::{
 use rayon::prelude::*;
 use record::{Parameters, Record};
 use report::{Article, Picture};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes, counted by value.
 pub(super) struct Histogram;
@@ -63,19 +63,22 @@ impl Input {
 
     /// How often each byte is in the first `bytes`.
     fn counts(self, bytes: u64) -> [u64; BINS] {
+        // Each byte of a word has counters of its own, so that an addition rarely waits for the one before.
         let of = |words: std::ops::Range<u64>| {
-            let mut counts = [0; BINS];
-            for byte in words.flat_map(|index| self.word(index).to_le_bytes()) {
-                counts[usize::from(byte)] += 1;
+            let mut counts = [[0_u32; BINS]; 4];
+            for index in words {
+                for (counts, byte) in counts.iter_mut().zip(self.word(index).to_le_bytes()) {
+                    counts[usize::from(byte)] += 1;
+                }
             }
-            counts
+            std::array::from_fn(|bin| counts.iter().map(|counts| u64::from(counts[bin])).sum())
         };
         const AT_A_TIME: u64 = 1 << 16;
         let words = bytes / 4;
         let pieces = (0..words.div_ceil(AT_A_TIME)).into_par_iter();
         pieces
             .map(|piece| of(piece * AT_A_TIME..((piece + 1) * AT_A_TIME).min(words)))
-            .reduce(|| [0; BINS], |one, other| std::array::from_fn(|bin| one[bin] + other[bin]))
+            .reduce(|| [0; BINS], |one: [u64; BINS], other| std::array::from_fn(|bin| one[bin] + other[bin]))
     }
 }
 
@@ -167,8 +170,11 @@ impl Experiment for Histogram {
         };
         let mut points = Vec::new();
         for input in [Input::Uniform, Input::Equal] {
+            // Of the first kernel that is verified, for all of them.
+            let counts = Arc::new(OnceLock::new());
             for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.info.name)) {
-                points.push(point(kernel, input, bytes, shape(kernel.block, bytes, block, device)?));
+                let shape = shape(kernel.block, bytes, block, device)?;
+                points.push(point(kernel, input, bytes, shape, Arc::clone(&counts)));
             }
         }
         Ok(points)
@@ -191,14 +197,20 @@ fn shape(threads: Threads, bytes: u64, block: u32, device: &DeviceInfo) -> Resul
     covering(blocks * u64::from(block), block, device)
 }
 
-fn point(kernel: &Kernel, input: Input, bytes: u64, shape: Shape) -> Point {
+/// A kernel's row. `counts` is for what must come out, once it is known.
+fn point(
+    kernel: &Kernel,
+    input: Input,
+    bytes: u64,
+    shape: Shape,
+    counts: Arc<OnceLock<[u64; BINS]>>,
+) -> Point {
     let point = Point::new(Histogram.name(), shape, (kernel.work)());
     let words = move |first: u64, values: &mut [u32]| {
         for (offset, place) in values.iter_mut().enumerate() {
             *place = input.word(first + offset as u64);
         }
     };
-    let counts = OnceLock::new();
     Point {
         parameters: Parameters { bytes, elements: bytes, ..point.parameters }.with("input", input.name()),
         bytes: BytesMoved { read: bytes, written: 0, footprint: bytes.next_multiple_of(32) },
@@ -214,7 +226,7 @@ fn point(kernel: &Kernel, input: Input, bytes: u64, shape: Shape) -> Point {
                 place: Place::Device,
                 before: Contents::of(|_| 0_u32),
                 after: Expected::exactly(move |first, launches, values: &mut [u32]| {
-                    let counts: &[u64; BINS] = counts.get_or_init(|| input.counts(bytes));
+                    let counts = counts.get_or_init(|| input.counts(bytes));
                     for (offset, place) in values.iter_mut().enumerate() {
                         *place = counts[first as usize + offset].wrapping_mul(launches) as u32;
                     }
@@ -236,6 +248,13 @@ mod tests {
         assert_eq!(counts.iter().sum::<u64>(), 1 << 20);
         // 4096 on average, with a standard deviation of 64.
         assert!(counts.iter().all(|count| (3696..=4496).contains(count)), "{counts:?}");
+        // A piece and some words, one by one.
+        let words = (1_u64 << 16) + 11;
+        let mut each = [0; BINS];
+        for byte in (0..words).flat_map(|index| Input::Uniform.word(index).to_le_bytes()) {
+            each[usize::from(byte)] += 1;
+        }
+        assert_eq!(Input::Uniform.counts(4 * words), each);
         let counts = Input::Equal.counts(1 << 20);
         assert_eq!((counts[0x65], counts.iter().sum::<u64>()), (1 << 20, 1 << 20));
     }

@@ -4,71 +4,92 @@
 //! exclusive or with the upper bits shifted down by at least half of `k`. For a count that is no power of two, numbers that
 //! come out too large go through it again, until one is small enough (cycle walking), which keeps it a permutation.
 
-/// Rounds of the steps: enough that neighbours are nowhere near one another.
-const FACTORS: [u64; 4] =
-    [0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB, 0xD6E8_FEB8_6659_FD93];
+use pattern::wide;
 
-/// A random permutation of the blocks of an array.
+/// Factors of the rounds: enough of them that neighbours are nowhere near one another.
+const FACTORS: [u32; 4] = [0x7F4A_7C15, 0x1CE4_E5B9, 0x1331_11EB, 0x6659_FD93];
+
+/// The factors that undo them.
+const INVERSES: [u32; 4] =
+    [inverse(FACTORS[0]), inverse(FACTORS[1]), inverse(FACTORS[2]), inverse(FACTORS[3])];
+
+/// A random permutation of the blocks of an array of up to 2^32 elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Permutation {
-    /// Elements per block, which stay together and in order.
-    block: u64,
-    /// Blocks.
-    blocks: u64,
-    /// The binary logarithm of the next power of two.
+    /// The binary logarithm of the elements per block, which stay together and in order.
+    block: u32,
+    /// The last block.
+    last: u32,
+    /// The binary logarithm of the next power of two of the number of blocks.
     bits: u32,
 }
 
 impl Permutation {
-    /// A permutation of `elements` elements, a whole number of blocks.
+    /// A permutation of `elements` elements, a whole number of blocks of `block`, which is a power of two.
     pub(super) fn of_blocks(elements: u64, block: u64) -> Permutation {
+        debug_assert!(block.is_power_of_two() && elements.is_multiple_of(block));
         let blocks = elements / block;
-        Permutation { block, blocks, bits: blocks.next_power_of_two().trailing_zeros().max(1) }
-    }
-
-    /// The index at which the element is.
-    pub(super) fn to(self, index: u64) -> u64 {
-        self.walk(index, Permutation::mix)
-    }
-
-    /// The index that leads to this one.
-    pub(super) fn from(self, index: u64) -> u64 {
-        self.walk(index, Permutation::unmix)
-    }
-
-    fn walk(self, index: u64, step: fn(Permutation, u64) -> u64) -> u64 {
-        let mut block = step(self, index / self.block);
-        while block >= self.blocks {
-            block = step(self, block);
+        Permutation {
+            block: block.trailing_zeros(),
+            last: (blocks - 1) as u32,
+            bits: blocks.next_power_of_two().trailing_zeros().max(1),
         }
-        block * self.block + index % self.block
     }
 
-    fn mix(self, number: u64) -> u64 {
+    /// Replaces each index by that at which its element is.
+    pub(super) fn to(self, indices: &mut [u32]) {
+        wide(map_all, (indices, self, Permutation::mix));
+    }
+
+    /// Replaces each index by that whose element is there.
+    pub(super) fn from(self, indices: &mut [u32]) {
+        wide(map_all, (indices, self, Permutation::unmix));
+    }
+
+    #[inline(always)]
+    fn mix(self, number: u32) -> u32 {
         FACTORS.iter().fold(number, |number, factor| self.fold(self.low(number.wrapping_mul(*factor))))
     }
 
-    fn unmix(self, number: u64) -> u64 {
-        let undo = |number, factor: &u64| self.low(self.fold(number).wrapping_mul(inverse(*factor)));
-        FACTORS.iter().rev().fold(number, undo)
+    #[inline(always)]
+    fn unmix(self, number: u32) -> u32 {
+        let undo = |number, inverse: &u32| self.low(self.fold(number).wrapping_mul(*inverse));
+        INVERSES.iter().rev().fold(number, undo)
     }
 
     /// Joins the upper half into the lower one. Done twice, it is undone.
-    fn fold(self, number: u64) -> u64 {
+    #[inline(always)]
+    fn fold(self, number: u32) -> u32 {
         number ^ number >> self.bits.div_ceil(2)
     }
 
-    fn low(self, number: u64) -> u64 {
-        number & (u64::MAX >> (64 - self.bits))
+    #[inline(always)]
+    fn low(self, number: u32) -> u32 {
+        number & (u32::MAX >> (u32::BITS - self.bits))
     }
 }
 
-/// The number whose product with an odd number is 1 modulo 2^64, by Newton's iteration, which doubles the right bits.
-const fn inverse(factor: u64) -> u64 {
+/// Takes the block of each index through a step until it is small enough.
+#[inline(always)]
+fn map_all((indices, by, step): (&mut [u32], Permutation, impl Fn(Permutation, u32) -> u32)) {
+    let once = |index: u32| step(by, index >> by.block) << by.block | index & !(u32::MAX << by.block);
+    // In the first round nothing depends on what comes out, so that it is arithmetic on lanes.
+    indices.iter_mut().for_each(|index| *index = once(*index));
+    if by.last < by.low(u32::MAX) {
+        for index in indices {
+            while *index >> by.block > by.last {
+                *index = once(*index);
+            }
+        }
+    }
+}
+
+/// The number whose product with an odd number is 1 modulo 2^32, by Newton's iteration, which doubles the right bits.
+const fn inverse(factor: u32) -> u32 {
     let mut inverse = factor;
     let mut turn = 0;
-    while turn < 5 {
-        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(factor.wrapping_mul(inverse)));
+    while turn < 4 {
+        inverse = inverse.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(inverse)));
         turn += 1;
     }
     inverse
@@ -84,22 +105,26 @@ mod tests {
         {
             let permutation = Permutation::of_blocks(elements, block);
             let mut reached = vec![false; elements as usize];
-            for index in 0..elements {
-                let to = permutation.to(index);
+            let indices: Vec<u32> = (0..elements as u32).collect();
+            let mut there = indices.clone();
+            permutation.to(&mut there);
+            for (&index, &to) in indices.iter().zip(&there) {
                 assert!(
                     !std::mem::replace(&mut reached[to as usize], true),
                     "{elements}/{block}: {to} twice"
                 );
-                assert_eq!(permutation.from(to), index, "{elements}/{block}");
-                assert_eq!(to % block, index % block, "a block stays in order");
+                assert_eq!(to % block as u32, index % block as u32, "a block stays in order");
             }
+            permutation.from(&mut there);
+            assert_eq!(there, indices, "{elements}/{block}");
         }
     }
 
     #[test]
     fn neighbours_are_far_apart() {
-        let permutation = Permutation::of_blocks(1 << 20, 1);
-        let near = (0..(1 << 20) - 1).filter(|&i| permutation.to(i).abs_diff(permutation.to(i + 1)) < 1024);
+        let mut indices: Vec<u32> = (0..1 << 20).collect();
+        Permutation::of_blocks(1 << 20, 1).to(&mut indices);
+        let near = indices.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 1024);
         // Of random neighbours one in 512 is.
         assert!(near.count() < (1 << 20) / 256);
     }

@@ -244,7 +244,7 @@ fn float(index: u64) -> f32 {
 }
 
 /// A source, before and after.
-fn unchanged<T: Pod + fmt::Debug>(value: fn(u64) -> T) -> Expected {
+fn unchanged<T: Pod + fmt::Debug>(value: impl Fn(u64) -> T + Send + Sync + 'static) -> Expected {
     Expected::exactly(move |first, _, values: &mut [T]| {
         for (offset, place) in values.iter_mut().enumerate() {
             *place = value(first + offset as u64);
@@ -253,16 +253,24 @@ fn unchanged<T: Pod + fmt::Debug>(value: fn(u64) -> T) -> Expected {
 }
 
 /// The expected value of each lane. Lanes past the end of the source give 0.
-fn exchanged<T: Pod + fmt::Debug>(exchange: Exchange, elements: u64, value: fn(u64) -> T) -> Expected {
+fn exchanged<T: Pod + fmt::Debug>(
+    exchange: Exchange,
+    elements: u64,
+    value: impl Fn(u64) -> T + Send + Sync + 'static,
+) -> Expected {
+    const WARP: usize = LANES as usize;
     let Exchange { kind, operand, width } = exchange;
-    let givers: [u64; LANES as usize] =
-        std::array::from_fn(|lane| u64::from(giver(kind, lane as u32, operand, width)));
+    let givers: [usize; WARP] = std::array::from_fn(|lane| giver(kind, lane as u32, operand, width) as usize);
     Expected::exactly(move |first, _, values: &mut [T]| {
-        for (offset, place) in values.iter_mut().enumerate() {
-            let index = first + offset as u64;
-            let lane = index % u64::from(LANES);
-            let from = index - lane + givers[lane as usize];
-            *place = if from < elements { value(from) } else { T::zeroed() };
+        let mut given = [T::zeroed(); WARP];
+        for (index, place) in (first..).zip(values) {
+            let lane = index as usize % WARP;
+            if lane == 0 || index == first {
+                let warp = index - lane as u64;
+                given = std::array::from_fn(|lane| value(warp + lane as u64));
+                given[elements.saturating_sub(warp).min(LANES.into()) as usize..].fill(T::zeroed());
+            }
+            *place = given[givers[lane]];
         }
     })
 }
