@@ -68,6 +68,7 @@ use crate::{
 };
 use anyhow::{Context, Result, bail};
 use cust::memory::bytemuck::{self, Pod};
+use pattern::wide;
 use record::Parameters;
 use std::collections::BTreeMap;
 
@@ -445,18 +446,19 @@ impl Contents {
     pub(crate) fn of<T: Pod>(element: impl Fn(u64) -> T + Send + Sync + 'static) -> Contents {
         Contents::Computed(Box::new(move |start, bytes| {
             let first = start / size_of::<T>() as u64;
-            for (nth, place) in bytes.chunks_exact_mut(size_of::<T>()).enumerate() {
-                place.copy_from_slice(bytemuck::bytes_of(&element(first + nth as u64)));
-            }
+            let each = |bytes: &mut [u8]| {
+                for (nth, place) in bytes.chunks_exact_mut(size_of::<T>()).enumerate() {
+                    place.copy_from_slice(bytemuck::bytes_of(&element(first + nth as u64)));
+                }
+            };
+            wide(each, bytes);
         }))
     }
-}
 
-impl Contents {
     /// Elements that `fill` writes: it is given the index of the first of a slice, and the slice.
     pub(crate) fn by_pieces<T: Pod>(fill: impl Fn(u64, &mut [T]) + Send + Sync + 'static) -> Contents {
         Contents::Computed(Box::new(move |start, bytes| {
-            fill(start / size_of::<T>() as u64, bytemuck::cast_slice_mut(bytes));
+            wide(|values| fill(start / size_of::<T>() as u64, values), bytemuck::cast_slice_mut(bytes));
         }))
     }
 }

@@ -1,6 +1,7 @@
 //! The expected contents of a buffer, compared with its contents after the launches, bit by bit.
 
 use cust::memory::bytemuck::{self, Pod};
+use pattern::wide;
 use rayon::prelude::*;
 use std::fmt;
 
@@ -108,7 +109,7 @@ impl Expected {
             let mut window = [T::zeroed(); WINDOW];
             for found in found.chunks(WINDOW * element_bytes) {
                 let expected = &mut window[..found.len() / element_bytes];
-                fill(first, launches, expected);
+                wide(|expected| fill(first, launches, expected), &mut *expected);
                 findings = merge(findings, differ(first, expected, found));
                 first += expected.len() as u64;
             }
