@@ -23,6 +23,7 @@ use report::pages::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::{
+    cmp::Reverse,
     env, fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
@@ -176,21 +177,26 @@ fn measured(root: &Path) -> Result<Vec<Kept>> {
 }
 
 /// Makes rows on the simulated H200. A process has one driver, so other processes simulate: two at a time where memory allows, because
-/// one leaves cores idle while it fills and compares buffers.
+/// one leaves cores idle where a kernel has too few blocks for them. The longest run first, so that none is left over in the end.
 fn simulate(lines: &[CommandLine]) -> Result<Vec<Record>> {
     let program = env::current_exe().context("the program does not find itself, to simulate the rows")?;
     let has_room = machine::available_bytes().is_none_or(|bytes| bytes >= 2 * MOST_BYTES);
     let processes = rayon::ThreadPoolBuilder::new().num_threads(if has_room { 2 } else { 1 }).build();
     let processes = processes.context("no thread can be started, to simulate the rows")?;
-    let made: Vec<Vec<Record>> = processes.install(|| {
-        lines.par_iter().with_max_len(1).map(|line| simulate_line(&program, line)).collect::<Result<_>>()
+    let mut longest_first: Vec<(usize, &CommandLine)> = lines.iter().enumerate().collect();
+    longest_first.sort_by_key(|(_, line)| Reverse(line.bytes));
+    let mut made: Vec<(usize, Vec<Record>)> = processes.install(|| {
+        let in_turn = longest_first.into_iter().par_bridge();
+        in_turn.map(|(number, line)| Ok((number, simulate_line(&program, line)?))).collect::<Result<_>>()
     })?;
-    Ok(made.into_iter().flatten().filter(|record| record.language == Language::Rust).collect())
+    made.sort_by_key(|(number, _)| *number);
+    let records = made.into_iter().flat_map(|(_, records)| records);
+    Ok(records.filter(|record| record.language == Language::Rust).collect())
 }
 
 /// Makes the rows of one command line.
 fn simulate_line(program: &Path, line: &CommandLine) -> Result<Vec<Record>> {
-    let CommandLine { options, experiments, kernels } = line;
+    let CommandLine { options, experiments, kernels, .. } = line;
     let started = Instant::now();
     let output = Command::new(program)
         .args(["run", "--device", "sim:h200", "--format", "json", "--kernel", &kernels.join(",")])

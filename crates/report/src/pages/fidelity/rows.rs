@@ -53,6 +53,8 @@ pub struct CommandLine {
     pub experiments: Vec<String>,
     /// The kernels.
     pub kernels: Vec<String>,
+    /// The size of all rows together, by which long runs are told from short ones.
+    pub bytes: u64,
 }
 
 /// The fields that determine the command line of a row.
@@ -81,6 +83,7 @@ pub fn command_lines(rows: &[impl Made]) -> Vec<CommandLine> {
         experiments: BTreeSet<&'r str>,
         kernels: BTreeSet<&'r str>,
         values: BTreeSet<u64>,
+        bytes: u64,
     }
     // Sweeps of different parameters have different ranges.
     let mut lines: BTreeMap<(Vec<String>, Option<&str>), Wanted<'_>> = BTreeMap::new();
@@ -92,16 +95,19 @@ pub fn command_lines(rows: &[impl Made]) -> Vec<CommandLine> {
         let _ = wanted.experiments.insert(experiment);
         let _ = wanted.kernels.insert(kernel);
         wanted.values.extend(swept.map(|swept| swept.value));
+        wanted.bytes = wanted.bytes.saturating_add(parameters.bytes);
     }
-    let line =
-        |((mut options, _), Wanted { experiments, kernels, values }): ((Vec<String>, _), Wanted<'_>)| {
-            if !values.is_empty() {
-                let values: Vec<String> = values.iter().map(u64::to_string).collect();
-                options.extend(["--range".to_string(), values.join(",")]);
-            }
-            let names = |names: BTreeSet<&str>| names.into_iter().map(str::to_string).collect();
-            CommandLine { options, experiments: names(experiments), kernels: names(kernels) }
-        };
+    let line = |((mut options, _), Wanted { experiments, kernels, values, bytes }): (
+        (Vec<String>, _),
+        Wanted<'_>,
+    )| {
+        if !values.is_empty() {
+            let values: Vec<String> = values.iter().map(u64::to_string).collect();
+            options.extend(["--range".to_string(), values.join(",")]);
+        }
+        let names = |names: BTreeSet<&str>| names.into_iter().map(str::to_string).collect();
+        CommandLine { options, experiments: names(experiments), kernels: names(kernels), bytes }
+    };
     lines.into_iter().map(line).collect()
 }
 
@@ -180,17 +186,20 @@ mod tests {
                 CommandLine {
                     options: words(&["--bytes", "4096"]),
                     experiments: words(&["offset"]),
-                    kernels: words(&["a", "b"])
+                    kernels: words(&["a", "b"]),
+                    bytes: 3 * 4096,
                 },
                 CommandLine {
                     options: words(&["--bytes", "4096", "--range", "0,8"]),
                     experiments: words(&["offset"]),
-                    kernels: words(&["d"])
+                    kernels: words(&["d"]),
+                    bytes: 2 * 4096,
                 },
                 CommandLine {
                     options: words(&["--small"]),
                     experiments: words(&["offset"]),
-                    kernels: words(&["c"])
+                    kernels: words(&["c"]),
+                    bytes: 4096,
                 },
             ]
         );
