@@ -24,6 +24,7 @@ mod initialised;
 pub(crate) mod instruction;
 #[cfg(target_arch = "x86_64")]
 mod interleave;
+mod kept;
 mod lanes;
 mod load_store;
 pub(crate) mod local;

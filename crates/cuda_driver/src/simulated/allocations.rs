@@ -216,7 +216,8 @@ entry_points! {
         let device = current.device;
         let left = device.bytes.saturating_sub(device.memory.used());
         total.wanted()?;
-        free.set(left.min(host_bytes_available().unwrap_or(u64::MAX)) as usize)?;
+        let host = host_bytes_available().map_or(u64::MAX, |bytes| bytes + device.memory.kept());
+        free.set(left.min(host) as usize)?;
         total.set(device.bytes as usize)
     }
 

@@ -6,10 +6,14 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::allocation::{Allocation, Kind};
 use super::error::{FreeError, MemoryError};
 use super::host_limit::HostMemory;
+use super::kept::Kept;
 use super::reservation::Reservation;
 use super::shadow::Shadow;
 use super::table::{Entry, GRANULE, Table};
 use crate::fault::{Nearest, Place};
+
+/// Of the host's available memory, the part that freed memory may keep of it.
+const KEPT_SHARE: u64 = 4;
 
 /// Bytes, of one allocation or since the last check, from which the host's available memory is checked.
 const ASK_HOST_EVERY: u64 = 1 << 20;
@@ -17,7 +21,8 @@ const ASK_HOST_EVERY: u64 = 1 << 20;
 /// Global memory of a simulated device, shared by reference among all its users.
 ///
 /// Device addresses are host addresses: pinned, managed and registered memory is where the host has it, and the rest is
-/// in a reserved range of the host's address space. Pages take host memory when they are first touched. An invalid
+/// in a reserved range of the host's address space. Pages take host memory when they are first touched, and those of
+/// large allocations are kept for later ones, up to a quarter of what the host has available. An invalid
 /// address of a kernel is found by looking it up among the allocations, never by touching it.
 ///
 /// Allocations are 256-byte aligned (2 MiB from 1 MiB on) and at least 256 bytes apart, so bounds are exact unless
@@ -32,6 +37,7 @@ const ASK_HOST_EVERY: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Memory {
     addresses: Reservation,
+    kept: Kept,
     pub(super) shadow: Shadow,
     capacity: u64,
     table: RwLock<Table>,
@@ -56,6 +62,7 @@ impl Memory {
         let table = RwLock::new(Table::new(addresses.base(), addresses.bytes()));
         Ok(Self {
             addresses,
+            kept: Kept::default(),
             shadow,
             capacity,
             table,
@@ -94,6 +101,7 @@ impl Memory {
             table.remove(address);
             return Err(MemoryError::Refused { bytes, source });
         }
+        self.kept.give(address, entry.reach);
         Ok(address)
     }
 
@@ -107,6 +115,7 @@ impl Memory {
         let Some(HostMemory { available, total }) = HostMemory::now() else { return Ok(()) };
         let ours = live.filter(|allocation| allocation.kind != Kind::Registered);
         let in_use: u64 = ours.map(|allocation| allocation.bytes).sum();
+        let available = available.saturating_add(self.kept.bytes());
         if wanted > available || in_use.saturating_add(wanted) > total {
             let available = available.min(total.saturating_sub(in_use));
             return Err(MemoryError::HostMemory { wanted, available, total });
@@ -130,6 +139,9 @@ impl Memory {
                 table.remove(address);
                 self.removals.fetch_add(1, Ordering::Release);
                 if allocation.kind != Kind::Registered {
+                    self.kept.take(address, reach, || {
+                        HostMemory::now().map_or(0, |host| host.available / KEPT_SHARE)
+                    });
                     self.addresses.discard(address, reach);
                 }
                 Ok(allocation)
@@ -207,6 +219,11 @@ impl Memory {
     /// Returns the size of the device's memory in bytes.
     pub fn capacity(&self) -> u64 {
         self.capacity
+    }
+
+    /// Returns the host memory that freed allocations have left for later ones, in bytes.
+    pub fn kept(&self) -> u64 {
+        self.kept.bytes()
     }
 
     /// Rounds the bounds of later allocations up to granules of 512 bytes, as on a GPU: an overrun of a few bytes goes

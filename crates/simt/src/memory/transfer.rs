@@ -20,7 +20,7 @@ const SHARE: u64 = 2 << 20;
 static CORES: LazyLock<u64> = LazyLock::new(|| available_parallelism().map_or(1, NonZero::get) as u64);
 
 /// Transfers all of `0..bytes` in ranges that begin at multiples of `unit`, on several threads if they are many.
-fn share(bytes: u64, unit: u64, transfer: impl Fn(Range<u64>) + Sync) {
+pub(super) fn share(bytes: u64, unit: u64, transfer: impl Fn(Range<u64>) + Sync) {
     if bytes < 2 * SHARE {
         return transfer(0..bytes);
     }

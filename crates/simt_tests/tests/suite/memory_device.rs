@@ -177,6 +177,45 @@ fn ranges_are_lent_where_they_lie() {
     assert!(write(buffer, &[0]).is_err());
 }
 
+/// Pages of freed memory serve later allocations. Nothing shows of it: addresses, contents, findings and errors are those of
+/// new memory.
+#[test]
+fn memory_of_a_freed_allocation_is_as_new() {
+    const LARGE: u64 = (24 << 20) + 100;
+    let memory = device();
+    memory.track_initialisation(true);
+    let mut earlier: Option<u64> = None;
+    for (kind, bytes) in [
+        (Kind::Device, LARGE),
+        (Kind::Device, LARGE / 2),
+        (Kind::Managed, 2 * LARGE),
+        (Kind::Pinned, LARGE),
+        (Kind::Device, LARGE),
+    ] {
+        let buffer = memory.allocate(bytes, kind).expect("memory");
+        assert!(earlier.is_none_or(|earlier| buffer > earlier), "freed addresses are not in use again");
+        let mut found = vec![1; bytes as usize];
+        memory.read(buffer, &mut found).expect("a range");
+        assert!(found.iter().all(|byte| *byte == 0), "{kind}");
+        let tracked = kind == Kind::Device;
+        assert_eq!(memory.unwritten(buffer), tracked.then_some((0, bytes)));
+        memory.fill(buffer, &[0xee], bytes - 1).expect("a range");
+        assert_eq!(memory.unwritten(buffer), tracked.then_some((bytes - 1, 1)));
+
+        let allocation = memory.free(buffer).expect("allocated");
+        assert_eq!(memory.free(buffer), Err(FreeError::AlreadyFreed(allocation)));
+        let mut machine = Machine::new(&memory);
+        machine.set("%rd1", |lane| buffer + 4 * lane);
+        match machine.run("ld.global.b32 %r1, [%rd1];", ALL).expect_err("freed").kind {
+            FaultKind::OutOfBounds { nearest: Some(nearest), .. } => {
+                assert_eq!((nearest.address, nearest.bytes, nearest.freed), (buffer, bytes, true));
+            }
+            other => panic!("{other:?}"),
+        }
+        earlier = Some(buffer);
+    }
+}
+
 /// Host memory keeps its own address, both ways.
 /// Lengths that are divided among threads, and not at multiples of anything.
 #[test]
