@@ -50,6 +50,6 @@ pub use error::{FreeError, MemoryError, RangeError};
 pub(crate) use instruction::{MemoryInstruction, decode};
 pub(crate) use local::LocalMemory;
 pub(crate) use lookup::{AccessFault, LookupCache};
-pub(crate) use plain::{Plain, PlainSpace};
+pub(crate) use plain::{Plain, PlainSpace, Reduction};
 pub(crate) use shared::SharedMemory;
 pub(crate) use windows::{LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES, in_local_window, in_shared_window};

@@ -11,6 +11,7 @@ use super::hints;
 use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
+use super::plain::{Plain, PlainSpace, Reduction};
 use super::registers::{read_lane, read_lane_128, write_lane, write_lane_128};
 use super::update::{self, Lanes, Registers, Update};
 use crate::decode::{Columns, DecodeError, Level};
@@ -33,6 +34,8 @@ pub(super) struct Atomic {
     new: Option<Slot>,
     element: u32,
     update: Kind,
+    /// The operation, if it is one on integers that gives nothing back.
+    reduction: Option<Reduction>,
     order: Order,
     beyond_block: bool,
     /// `red.async`: the barrier that counts the bytes.
@@ -51,6 +54,26 @@ enum Kind {
 }
 
 impl Atomic {
+    /// See [`MemoryInstruction::plain`](super::MemoryInstruction::plain).
+    pub(super) fn plain<'a>(&self, elements: &'a [Slot]) -> Option<Plain<'a>> {
+        let Request { space, bytes, read_only, past_l1, .. } = self.request;
+        if self.order != Order::Relaxed || self.transactions.is_some() {
+            return None;
+        }
+        Some(Plain {
+            is_load: false,
+            reduction: Some(self.reduction?),
+            space: PlainSpace::of(space)?,
+            bytes,
+            elements,
+            sign_bits: 0,
+            address: self.address.slot(),
+            offset: self.address.offset(),
+            read_only,
+            past_l1,
+        })
+    }
+
     /// Executes lane after lane, ascending; of a vector, element after element.
     ///
     /// # Safety
@@ -230,6 +253,15 @@ pub(super) fn decode(
     let barrier = transactions.as_ref().map(Transactions::slot);
     let kept = results.clone();
     let beyond_block = scope != Some(Scope::Block);
+    let combines = matches!(
+        operation,
+        Operator::Add | Operator::And | Operator::Or | Operator::Xor | Operator::Min | Operator::Max
+    );
+    let is_signed = matches!(scalar, ScalarType::S32 | ScalarType::S64);
+    let is_integer =
+        is_signed || matches!(scalar, ScalarType::U32 | ScalarType::U64 | ScalarType::B32 | ScalarType::B64);
+    let reduction = (!gives_back && count == 1 && combines && is_integer)
+        .then_some(Reduction { update: operation, is_signed });
     let atomic = Atomic {
         request,
         address,
@@ -238,6 +270,7 @@ pub(super) fn decode(
         new,
         element,
         update,
+        reduction,
         order,
         beyond_block,
         transactions,

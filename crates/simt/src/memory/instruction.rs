@@ -129,14 +129,14 @@ fn bulk(copy: BulkCopy) -> Operation {
 }
 
 impl MemoryInstruction {
-    /// Returns the access if it is a weak load or store of memory that all threads of a block share.
+    /// Returns the access if it is a weak load or store, or a reduction, in memory that all threads of a block share.
     pub(crate) fn plain(&self) -> Option<Plain<'_>> {
-        let (transfer, elements, is_load) = match &self.operation {
-            Operation::Load(load) => (load, &self.registers.results, true),
-            Operation::Store(store) => (store, &self.registers.sources, false),
-            _ => return None,
-        };
-        transfer.plain(elements, is_load)
+        match &self.operation {
+            Operation::Load(load) => load.plain(&self.registers.results, true),
+            Operation::Store(store) => store.plain(&self.registers.sources, false),
+            Operation::Atomic(atomic) => atomic.plain(&self.registers.sources),
+            _ => None,
+        }
     }
 
     /// Returns the number that an address conversion adds.

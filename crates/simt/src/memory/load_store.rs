@@ -39,19 +39,24 @@ impl Transfer {
     /// See [`MemoryInstruction::plain`](super::MemoryInstruction::plain).
     pub(super) fn plain<'a>(&self, elements: &'a [Slot], is_load: bool) -> Option<Plain<'a>> {
         let Request { space, bytes, read_only, past_l1, strong, .. } = self.request;
-        let space = match space {
-            AddressSpace::Global => PlainSpace::Global,
-            AddressSpace::Generic => PlainSpace::Generic,
-            AddressSpace::Constant => PlainSpace::Constant,
-            AddressSpace::Shared => PlainSpace::Shared,
-            AddressSpace::Local => return None,
-        };
+        let space = PlainSpace::of(space)?;
         if strong || self.order != Order::Weak {
             return None;
         }
         let sign_bits = self.registers.sign_bits();
         let (address, offset) = (self.address.slot(), self.address.offset());
-        Some(Plain { is_load, space, bytes, elements, sign_bits, address, offset, read_only, past_l1 })
+        Some(Plain {
+            is_load,
+            reduction: None,
+            space,
+            bytes,
+            elements,
+            sign_bits,
+            address,
+            offset,
+            read_only,
+            past_l1,
+        })
     }
 
     /// Loads from memory into registers.

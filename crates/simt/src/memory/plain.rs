@@ -1,5 +1,8 @@
-//! Weak loads and stores, as the compiled tier sees them.
+//! Weak loads and stores, and reductions, as the compiled tier sees them.
 
+use super::access::AddressSpace;
+use crate::observe::Operation;
+use crate::ptx::op::words::Update;
 use crate::registers::Slot;
 
 /// The memory of a [`Plain`] access.
@@ -12,10 +15,32 @@ pub(crate) enum PlainSpace {
     Shared,
 }
 
-/// A weak load or store, as the compiled tier executes it.
+impl PlainSpace {
+    /// Returns the memory that an instruction names; None for local memory.
+    pub(super) fn of(space: AddressSpace) -> Option<Self> {
+        Some(match space {
+            AddressSpace::Global => Self::Global,
+            AddressSpace::Generic => Self::Generic,
+            AddressSpace::Constant => Self::Constant,
+            AddressSpace::Shared => Self::Shared,
+            AddressSpace::Local => return None,
+        })
+    }
+}
+
+/// A relaxed operation on an integer in memory, without a result, whose operands may be combined in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reduction {
+    pub(crate) update: Update,
+    pub(crate) is_signed: bool,
+}
+
+/// A weak load or store, or a reduction, as the compiled tier executes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Plain<'a> {
     pub(crate) is_load: bool,
+    /// The operation by which the element is added to memory; None for a load or a store.
+    pub(crate) reduction: Option<Reduction>,
     pub(crate) space: PlainSpace,
     /// Bytes per lane, of all elements.
     pub(crate) bytes: u32,
@@ -31,6 +56,14 @@ pub(crate) struct Plain<'a> {
 }
 
 impl Plain<'_> {
+    pub(crate) fn operation(&self) -> Operation {
+        match (self.reduction, self.is_load) {
+            (Some(_), _) => Operation::Reduction,
+            (None, true) => Operation::Load,
+            (None, false) => Operation::Store,
+        }
+    }
+
     pub(crate) fn is_generic(&self) -> bool {
         self.space == PlainSpace::Generic
     }

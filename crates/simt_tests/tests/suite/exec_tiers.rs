@@ -183,6 +183,26 @@ fn uneven_blocks_and_atomics_count_alike() {
 }
 
 #[test]
+fn reductions_of_all_kinds() {
+    if !has_compiler() {
+        return;
+    }
+    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 0_u32.into()] };
+    for workers in [1, 2] {
+        let left = same(SHAPES, "reduces", &arguments, ([4, 1, 1], [256, 1, 1], workers));
+        assert!(left.outcome.is_ok(), "{:?}", left.outcome);
+        // The first word that all threads add to: what it held, and their operands.
+        let threads = 0..1024_u32;
+        let operand = |thread: u32| {
+            let product = thread.wrapping_mul(0x9E37_79B1);
+            product ^ product >> 13
+        };
+        let before = 129_u32.wrapping_mul(0x9E37_79B1) >> 7 & 0x3F80_FFFF;
+        assert_eq!(left.memory[128], threads.map(operand).fold(before, u32::wrapping_add));
+    }
+}
+
+#[test]
 fn faults_are_those_of_the_interpreter() {
     if !has_compiler() {
         return;

@@ -1,4 +1,4 @@
-//! Emits loads and stores.
+//! Emits loads and stores; [`reductions`](super::reductions) are emitted like an access at arbitrary addresses.
 //!
 //! The common case is emitted in place: all lanes take part, their bytes lie in the allocation that the instruction hit
 //! last, and are aligned. At an affine address, that is two comparisons of scalars; at a varying one, a comparison of 32
@@ -51,6 +51,7 @@ impl Emitter<'_> {
         let Some(plain) = plain else { return self.call_memory(pc, mask) };
         let (fast, slow, done) = (self.label(), self.label(), self.label());
         match mask {
+            mask if plain.reduction.is_some() => self.reduce(&plain, pc, mask, &slow),
             Some(mask) if self.active.is_some() => self.partial(&plain, pc, mask, &slow),
             mask => {
                 if let Some(mask) = mask {
@@ -335,11 +336,7 @@ impl Emitter<'_> {
     /// Emits an access at arbitrary addresses.
     fn varying(&mut self, plain: &Plain<'_>, number: usize, place: &Place, addresses: &str, slow: &str) {
         let list = self.listed(&Value::Vector(addresses.to_owned()));
-        self.check_list(plain, place, &list, slow);
-        if self.observes {
-            let call = self.field("ptr", at::ANY);
-            self.emit(format!("call void {call}(ptr %c, i32 {number}, i32 -1)"));
-        }
+        self.check_and_tell(plain, number, (place, &list), "-1", slow);
         let base = place.base.as_deref().unwrap_or("0");
         self.each_lane(plain, Lanes::Listed { list: &list, base });
     }

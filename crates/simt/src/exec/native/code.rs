@@ -14,7 +14,7 @@ use super::regions;
 use super::shape::{Shape, Step};
 use super::shapes::{self, Columns};
 use crate::memory::PlainSpace;
-use crate::observe::{Operation, Site, Space, SteadyAccess};
+use crate::observe::{Site, Space, SteadyAccess};
 use crate::registers::{Cell, Slot, Width};
 
 /// What a kernel is compiled for. Launches that agree in it share the code.
@@ -339,14 +339,14 @@ fn reported(program: &Program, pc: u32) -> SteadyAccess {
             PlainSpace::Constant => Space::Constant,
             PlainSpace::Shared => Space::Shared,
         },
-        operation: if plain.is_load { Operation::Load } else { Operation::Store },
+        operation: plain.operation(),
         base: 0,
         step: 0,
         active: u32::MAX,
         bytes: plain.bytes,
         read_only: plain.read_only,
         past_l1: plain.past_l1,
-        strong: false,
+        strong: plain.reduction.is_some(),
     }
 }
 

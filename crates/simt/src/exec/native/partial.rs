@@ -4,6 +4,7 @@
 //! within: so one check holds for all 32, loads may read them all, and the observer sees what the interpreter shows it.
 //! Stores go through the mask's lanes in ascending order, as in the interpreter.
 
+use super::access::Place;
 use super::context::at;
 use super::emit::Emitter;
 use super::shape::Shape;
@@ -16,11 +17,24 @@ use crate::registers::Slot;
 impl Emitter<'_> {
     /// Emits an access by the lanes of a mask, which is not empty; `slow` is for what is not the common case.
     pub(super) fn partial(&mut self, plain: &Plain<'_>, pc: u32, mask: &str, slow: &str) {
+        let lane = self.first_lane(mask);
+        let (list, place) = self.partial_list(plain, pc, (mask, &lane), slow);
+        let base = place.base.as_deref().unwrap_or("0");
+        self.each_lane(plain, Lanes::Active { list: &list, base, mask, lane: &lane });
+    }
+
+    /// Lists, checks and reports the addresses of the lanes of a mask, the first of which is `lane`.
+    pub(super) fn partial_list(
+        &mut self,
+        plain: &Plain<'_>,
+        pc: u32,
+        (mask, lane): (&str, &str),
+        slow: &str,
+    ) -> (String, Place) {
         let number = self.access_number(pc);
         let address = self.address(plain);
         let place = self.place(plain, number);
         let list = self.listed(&address);
-        let lane = self.first_lane(mask);
         let at_first = self.let_(format!("getelementptr i64, ptr {list}, i32 {lane}"));
         let first = self.let_(format!("load i64, ptr {at_first}"));
         let others = self.splat(&first, 64);
@@ -28,13 +42,24 @@ impl Emitter<'_> {
         let kind = lanes(64);
         let all = self.let_(format!("select <32 x i1> {test}, {kind} {own}, {kind} {others}"));
         self.listed(&Value::Vector(all));
-        self.check_list(plain, &place, &list, slow);
+        self.check_and_tell(plain, number, (&place, &list), mask, slow);
+        (list, place)
+    }
+
+    /// Checks the listed addresses of the lanes of a mask, and reports them.
+    pub(super) fn check_and_tell(
+        &mut self,
+        plain: &Plain<'_>,
+        number: usize,
+        (place, list): (&Place, &str),
+        mask: &str,
+        slow: &str,
+    ) {
+        self.check_list(plain, place, list, slow);
         if self.observes {
             let call = self.field("ptr", at::ANY);
             self.emit(format!("call void {call}(ptr %c, i32 {number}, i32 {mask})"));
         }
-        let base = place.base.as_deref().unwrap_or("0");
-        self.each_lane(plain, Lanes::Active { list: &list, base, mask, lane: &lane });
     }
 
     /// Returns true if a register has a value for each lane, not one for all.
