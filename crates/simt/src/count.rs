@@ -18,6 +18,7 @@
 mod balance;
 mod block;
 mod by_site;
+mod contention;
 mod distinct;
 mod extent;
 mod group;
@@ -33,6 +34,8 @@ mod lanes;
 mod launch;
 mod level;
 mod local;
+#[cfg(target_arch = "x86_64")]
+mod network;
 mod observation;
 pub(crate) mod observer;
 mod on_chip;

@@ -20,79 +20,150 @@
 //! the figures are too large, at most by the operations divided among that many. They depend neither on the order of blocks nor
 //! on the workers.
 
+use super::contention::{Contention, WORD_BYTES};
 use super::hidden::hidden;
-use crate::coalescing::SECTOR_BYTES;
+use crate::coalescing::{Addresses, LANES, SECTOR_BYTES};
 use counters::HottestAtomics;
 
 /// Entries of a table.
 const ENTRIES: usize = 1 << 16;
 
-/// Bytes of a word.
-const WORD_BYTES: u64 = 4;
-
 /// Bytes that lie in one slice of L2: on an H200 atomics to 64 adjacent words are as fast as those to 8, and to 128 twice as fast.
 const PIECE_BYTES: u64 = 256;
+
+/// Bytes of adjacent words that have entries of their own.
+const SPAN: u64 = ENTRIES as u64 * WORD_BYTES;
 
 /// Marks of a request: more than lanes.
 const LANE_MARKS: u64 = 64;
 
-/// Count of a word or a sector, and its mark.
+type Table = [u64; ENTRIES];
+
+/// Marks of the words and the sectors that a request hits, where two of its words may have one entry.
 ///
 /// A request has the marks from a multiple of [`LANE_MARKS`] on, behind those of earlier ones. A word's mark is that of the latest request
 /// to hit it, plus its lanes there; a sector's is the largest of its words'.
-type Place = [u64; 2];
-type Table<T> = [T; ENTRIES];
-const COUNT: usize = 0;
-const MARK: usize = 1;
-
-/// Counts of a run of blocks. Empty until the first atomic.
 #[derive(Default)]
-pub(super) struct Hottest {
-    words: Vec<Place>,
-    sectors: Vec<Place>,
-    /// Rounds by piece.
-    pieces: Vec<u64>,
-    /// All rounds.
-    rounds: u64,
+struct Marks {
+    words: Vec<u64>,
+    sectors: Vec<u64>,
     /// First mark of the latest request.
     request: u64,
 }
 
+/// Counts of a run of blocks. Empty until the first atomic.
+#[derive(Default)]
+pub(super) struct Hottest {
+    /// Lanes by word.
+    words: Vec<u64>,
+    /// Requests by sector.
+    sectors: Vec<u64>,
+    /// Rounds by piece.
+    pieces: Vec<u64>,
+    /// All rounds.
+    rounds: u64,
+    marks: Marks,
+}
+
+/// Returns a table, which is made now if there is none.
+#[inline(always)]
+fn table(table: &mut Vec<u64>) -> &mut Table {
+    if table.is_empty() {
+        *table = vec![0; ENTRIES];
+    }
+    table.as_mut_slice().try_into().expect("tables have a fixed size")
+}
+
+/// Returns the entry of a piece of so many bytes.
+#[inline(always)]
+fn entry(table: &mut Table, address: u32, bytes: u64) -> &mut u64 {
+    &mut table[address as usize / bytes as usize % ENTRIES]
+}
+
 impl Hottest {
-    /// Counts a request with at least one active lane. The lanes of a `combined` one share an address, and count as one.
+    /// Counts a request. The lanes of a `combined` one share an address, and count as one.
     #[inline(never)]
-    pub(super) fn note(&mut self, active: u32, combined: bool, address: impl Fn(u32) -> u64) {
-        if self.words.is_empty() {
-            self.words = vec![[0; 2]; ENTRIES];
-            self.sectors = vec![[0; 2]; ENTRIES];
-            self.pieces = vec![0; ENTRIES];
+    pub(super) fn note(
+        &mut self,
+        contention: &Contention,
+        combined: bool,
+        (addresses, active): (&Addresses, u32),
+    ) {
+        if combined {
+            self.note_far(addresses, active & active.wrapping_neg());
+        } else if u64::from(contention.span) < SPAN - WORD_BYTES {
+            self.note_near(contention);
+        } else {
+            self.note_far(addresses, active);
         }
-        let (Ok(words), Ok(sectors), Ok(pieces)) = (
-            <&mut Table<Place>>::try_from(self.words.as_mut_slice()),
-            <&mut Table<Place>>::try_from(self.sectors.as_mut_slice()),
-            <&mut Table<u64>>::try_from(self.pieces.as_mut_slice()),
-        ) else {
-            unreachable!("tables have a fixed size")
-        };
-        self.request += LANE_MARKS;
-        let request = self.request;
-        let mut lanes = if combined { active & active.wrapping_neg() } else { active };
-        while lanes != 0 {
-            let address = address(lanes.trailing_zeros());
-            lanes &= lanes - 1;
+    }
+
+    /// Returns the tables of words, sectors and pieces.
+    #[inline(always)]
+    fn tables(&mut self) -> [&mut Table; 3] {
+        [&mut self.words, &mut self.sectors, &mut self.pieces].map(table)
+    }
+
+    /// Counts a request no two of whose words have one entry.
+    #[inline(always)]
+    fn note_near(&mut self, contention: &Contention) {
+        let [words, sectors, pieces] = self.tables();
+        let addresses = contention.addresses();
+        for &address in addresses {
+            *entry(words, address, WORD_BYTES) += 1;
+        }
+        let mut all_rounds = 0;
+        let mut starts = contention.new_sector;
+        while starts != 0 {
+            let first = starts.trailing_zeros();
+            starts &= starts - 1;
+            // The addresses of the sector.
+            let own = (starts & starts.wrapping_neg()).wrapping_sub(1) & u32::MAX << first;
+            let met = contention.same_word & own;
+            let again = met & met << 1;
+            // Rarely do more than three lanes meet, unless nearly all do.
+            let mut rounds = 1 + u64::from(met != 0) + u64::from(again != 0);
+            let mut more = again & again << 1;
+            while more != 0 {
+                more &= more << 1;
+                rounds += 1;
+            }
+            let address = addresses[first as usize % LANES];
+            *entry(sectors, address, SECTOR_BYTES) += 1;
+            *entry(pieces, address, PIECE_BYTES) += rounds;
+            all_rounds += rounds;
+        }
+        self.rounds += all_rounds;
+    }
+
+    /// Counts a request with at least one active lane.
+    #[inline(never)]
+    fn note_far(&mut self, addresses: &Addresses, mut active: u32) {
+        let mut marks = std::mem::take(&mut self.marks);
+        let [words, sectors, pieces] = self.tables();
+        let [of_words, of_sectors] = [&mut marks.words, &mut marks.sectors].map(table);
+        marks.request += LANE_MARKS;
+        let request = marks.request;
+        let mut rounds = 0;
+        while active != 0 {
+            let address = addresses[active.trailing_zeros() as usize % LANES] as u32;
+            active &= active - 1;
             // Without branches: whether lanes meet cannot be predicted.
-            let word = &mut words[(address / WORD_BYTES) as usize % ENTRIES];
-            let met = hidden(u64::from(word[MARK] >= request));
-            let mark = request + ((word[MARK] % LANE_MARKS) & met.wrapping_neg()) + 1;
-            *word = [word[COUNT] + 1, mark];
-            let sector = &mut sectors[(address / SECTOR_BYTES) as usize % ENTRIES];
-            let before = sector[MARK];
+            *entry(words, address, WORD_BYTES) += 1;
+            let word = entry(of_words, address, WORD_BYTES);
+            let met = hidden(u64::from(*word >= request));
+            let mark = request + ((*word % LANE_MARKS) & met.wrapping_neg()) + 1;
+            *word = mark;
+            let largest = entry(of_sectors, address, SECTOR_BYTES);
+            let before = *largest;
             let another = hidden(u64::from(mark > before));
-            let largest = before + (mark.wrapping_sub(before) & another.wrapping_neg());
-            *sector = [sector[COUNT] + u64::from(before < request), largest];
-            pieces[(address / PIECE_BYTES) as usize % ENTRIES] += another;
-            self.rounds += another;
+            *largest = before + (mark.wrapping_sub(before) & another.wrapping_neg());
+            *entry(sectors, address, SECTOR_BYTES) += u64::from(before < request);
+            *entry(pieces, address, PIECE_BYTES) += another;
+            rounds += another;
         }
+        self.rounds += rounds;
+        self.marks = marks;
     }
 
     /// Adds the counts of another run.
@@ -102,22 +173,23 @@ impl Hottest {
             return;
         }
         self.rounds += other.rounds;
-        let places = [(&mut self.words, other.words), (&mut self.sectors, other.sectors)];
-        for (own, of_other) in places.into_iter().flat_map(|(own, of_other)| own.iter_mut().zip(of_other)) {
-            own[COUNT] += of_other[COUNT];
-        }
-        for (own, of_other) in self.pieces.iter_mut().zip(other.pieces) {
+        let tables = [
+            (&mut self.words, other.words),
+            (&mut self.sectors, other.sectors),
+            (&mut self.pieces, other.pieces),
+        ];
+        for (own, of_other) in tables.into_iter().flat_map(|(own, of_other)| own.iter_mut().zip(of_other)) {
             *own += of_other;
         }
     }
 
     /// Returns the largest counts.
     pub(super) fn most(&self) -> HottestAtomics {
-        let most = |places: &[Place]| places.iter().map(|place| place[COUNT]).max().unwrap_or(0);
+        let most = |table: &[u64]| table.iter().copied().max().unwrap_or(0);
         HottestAtomics {
             operations: most(&self.words),
             requests: most(&self.sectors),
-            rounds: self.pieces.iter().copied().max().unwrap_or(0),
+            rounds: most(&self.pieces),
             all_rounds: self.rounds,
         }
     }
@@ -126,9 +198,15 @@ impl Hottest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::Level;
+
+    fn note(hottest: &mut Hottest, active: u32, combined: bool, addresses: Addresses) {
+        let contention = Contention::of(&addresses, active, Level::detect());
+        hottest.note(&contention, combined, (&addresses, active));
+    }
 
     fn noted(hottest: &mut Hottest, active: u32, base: u64, step: u64) {
-        hottest.note(active, false, |lane| base + step * u64::from(lane));
+        note(hottest, active, false, std::array::from_fn(|lane| base + step * lane as u64));
     }
 
     fn most(hottest: &Hottest) -> [u64; 4] {
@@ -148,11 +226,23 @@ mod tests {
         noted(&mut hottest, 0b11, 4096, 8);
         assert_eq!(most(&hottest), [34, 3, 37, 37]);
         // Four lanes at each of eight words, in another piece.
-        hottest.note(u32::MAX, false, |lane| 8192 + u64::from(lane % 8) * 4);
+        note(&mut hottest, u32::MAX, false, std::array::from_fn(|lane| 8192 + lane as u64 % 8 * 4));
         assert_eq!(most(&hottest), [34, 3, 37, 41]);
         // Lanes that are combined.
-        hottest.note(u32::MAX, true, |_| 4096);
+        note(&mut hottest, u32::MAX, true, [4096; LANES]);
         assert_eq!(most(&hottest), [35, 4, 38, 42]);
+    }
+
+    #[test]
+    fn requests_far_apart_count_like_near_ones() {
+        let (mut near, mut far) = (Hottest::default(), Hottest::default());
+        for round in 0..200_u64 {
+            let words = std::array::from_fn(|lane| (round + lane as u64 * (round % 7)) % 50 * 4);
+            let active = (round as u32).wrapping_mul(0x9E37_79B1) | 1 << 31;
+            near.note_near(&Contention::of(&words, active, Level::detect()));
+            far.note_far(&words, active);
+            assert_eq!(most(&near), most(&far));
+        }
     }
 
     #[test]

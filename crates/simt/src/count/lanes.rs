@@ -1,7 +1,7 @@
 //! Counts requests to global memory by the addresses of all lanes.
 //!
 //! The card's [generation](Generation) decides what an instruction's request costs. From 5.0 on, a warp's request is one:
-//! its traffic is the number of distinct sectors, which a sorting network finds ([`distinct`]), and each sector is looked
+//! its traffic is the number of distinct sectors, which a sorting network finds ([`distinct`](super::distinct)), and each sector is looked
 //! up in what the block has touched ([`block`](super::block)). On 2.x and 3.x a warp's request is split into parts of 32, 16 or 8 lanes, and
 //! on 1.x into half-warps, whose transactions have three sizes and go straight to memory.
 //!
@@ -12,7 +12,8 @@
 //! This is the slow way, some fifty to a hundred nanoseconds a request. Requests at even distances are priced once and then
 //! [repeat](super::repeats).
 
-use super::distinct::{self, Pieces};
+use super::contention::Contention;
+use super::distinct::Pieces;
 use super::extent::{self, Extent};
 use super::level::by_level;
 use super::observer::CounterObserver;
@@ -23,7 +24,7 @@ use super::shape::Generation;
 use super::sinks::{CachedLoads, Uncached};
 use super::turns;
 use super::worst::Cost;
-use crate::coalescing::{Access as Way, AtomicConflicts, Request, Traffic};
+use crate::coalescing::{Access as Way, Request, Traffic};
 use crate::observe::{Access, At, Operation, SteadyAccess};
 
 impl CounterObserver {
@@ -40,6 +41,10 @@ impl CounterObserver {
             && let Some(steady) = &steady
             && (self.repeat(at, steady) || self.replace_memo(at, steady) && self.repeat(at, steady))
         {
+            if access.operation.is_atomic() {
+                let contention = Contention::of(access.addresses, access.active, self.rules.level);
+                self.run.note_atomic(at.site, access, &contention);
+            }
             return;
         }
         self.irregular(at, access, steady.map(|steady| Steady::of(&steady)));
@@ -55,16 +60,22 @@ impl CounterObserver {
         let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
         let request =
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
+        let contention = access.operation.is_atomic().then(|| {
+            let contention = Contention::of(access.addresses, access.active, self.rules.level);
+            self.run.note_atomic(at.site, access, &contention);
+            contention
+        });
+        let contention = contention.as_ref();
         match (self.rules.generation, steady) {
-            (Generation::Sectors, _) => self.scattered(at, access, &request),
+            (Generation::Sectors, _) => self.scattered(at, access, &request, contention),
             (Generation::Parts, Some(steady)) if access.active == u32::MAX && access.bytes <= 16 => {
                 let by_lines =
                     self.rules.l1.lines && self.is_cached(access.operation, access.past_l1, access.read_only);
                 let traffic = steady.traffic_in_parts(access.bytes, by_lines);
-                self.touch(at, access, &request, &steady, traffic, None);
+                self.touch(at, access, &steady, traffic, contention);
             }
-            (Generation::Parts, _) => self.parts(at, access, &request),
-            (Generation::Segments, _) => self.segments(at, access, &request),
+            (Generation::Parts, _) => self.parts(at, access, &request, contention),
+            (Generation::Segments, _) => self.segments(at, access, &request, contention),
         }
     }
 
@@ -106,40 +117,50 @@ impl CounterObserver {
     by_level! {
         /// Counts a request with arbitrary addresses, from 5.0 on.
         #[inline(never)]
-        fn scattered = scattered_avx2, scattered_at(at: At, access: &Access<'_>, request: &Request<'_>)
+        fn scattered = scattered_avx2, scattered_at(at: At, access: &Access<'_>, request: &Request<'_>,
+            contention: Option<&Contention>)
     }
 
     #[inline(always)]
-    fn scattered_at(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
-        let level = self.rules.level;
-        let (pieces, conflicts) = if access.operation.is_atomic() {
-            let (pieces, conflicts) = distinct::pieces_and_conflicts(request, level);
-            (pieces, Some(conflicts))
-        } else {
-            (Pieces::of(access.addresses, access.active, level), None)
+    fn scattered_at(
+        &mut self,
+        at: At,
+        access: &Access<'_>,
+        request: &Request<'_>,
+        contention: Option<&Contention>,
+    ) {
+        let pieces = match contention {
+            Some(contention) => contention.pieces,
+            None => Pieces::of(access.addresses, access.active, self.rules.level),
         };
         let lanes = AnyLanes { addresses: access.addresses, pieces };
         if lanes.are_scattered() {
             access.addresses.iter().copied().for_each(prefetch::to_l2);
         }
         let traffic = lanes.traffic(request.bytes_requested());
-        self.touch(at, access, request, &lanes, traffic, conflicts);
+        self.touch(at, access, &lanes, traffic, contention);
     }
 
     /// Counts a request with arbitrary addresses on 2.x and 3.x.
     #[inline(never)]
-    fn parts(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
+    fn parts(&mut self, at: At, access: &Access<'_>, request: &Request<'_>, contention: Option<&Contention>) {
         let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
         let coalescer = if cached { self.rules.cached } else { self.rules.uncached };
         // Of the pieces, only the steps matter here.
         let pieces = Pieces { sectors: 0, lines: 0, tags: 0, steps: access.active };
         let lanes = AnyLanes { addresses: access.addresses, pieces };
-        self.touch(at, access, request, &lanes, coalescer.traffic(request), None);
+        self.touch(at, access, &lanes, coalescer.traffic(request), contention);
     }
 
     /// Counts a request on 1.x, whose transactions go straight to memory.
     #[inline(never)]
-    fn segments(&mut self, at: At, access: &Access<'_>, request: &Request<'_>) {
+    fn segments(
+        &mut self,
+        at: At,
+        access: &Access<'_>,
+        request: &Request<'_>,
+        contention: Option<&Contention>,
+    ) {
         let rules = self.rules;
         let transactions = rules.uncached.transactions(request);
         let traffic = rules.uncached.traffic(request);
@@ -153,19 +174,18 @@ impl CounterObserver {
                 partitions.bytes[way][partition] += u64::from(transaction.bytes);
             }
         }
-        self.touch(at, access, request, &transactions, traffic, None);
+        self.touch(at, access, &transactions, traffic, contention);
     }
 
-    /// Looks up L1, records what goes on to L2, and counts. `conflicts` are those of an atomic, where they are known.
+    /// Looks up L1, records what goes on to L2, and counts. `contention` is that of an atomic.
     #[inline(always)]
     fn touch(
         &mut self,
         at: At,
         access: &Access<'_>,
-        request: &Request<'_>,
         groups: &impl Groups,
         traffic: Traffic,
-        conflicts: Option<AtomicConflicts>,
+        contention: Option<&Contention>,
     ) {
         let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
         let lines = self.rules.l1.lines;
@@ -196,7 +216,7 @@ impl CounterObserver {
                 extent.rewritten = u64::from(rewritten);
             }
         }
-        self.count_global(at, access, request, &traffic, extent, conflicts);
+        self.count_global(at, access, &traffic, extent, contention);
     }
 
     #[inline(always)]
@@ -204,22 +224,19 @@ impl CounterObserver {
         &mut self,
         at: At,
         access: &Access<'_>,
-        request: &Request<'_>,
         traffic: &Traffic,
         extent: Extent,
-        conflicts: Option<AtomicConflicts>,
+        contention: Option<&Contention>,
     ) {
-        let level = self.rules.level;
         let counts = self.run.site(at.site.0);
+        if let Some(Contention { conflicts, .. }) = contention {
+            counts.conflicts.addresses += u64::from(conflicts.addresses);
+            counts.conflicts.rounds += u64::from(conflicts.rounds);
+        }
         let memory = match access.operation {
             Operation::Load => &mut counts.loads,
             Operation::Store => &mut counts.stores,
-            Operation::Atomic | Operation::Reduction => {
-                let conflicts = conflicts.unwrap_or_else(|| distinct::conflicts(request, level));
-                counts.conflicts.addresses += u64::from(conflicts.addresses);
-                counts.conflicts.rounds += u64::from(conflicts.rounds);
-                &mut counts.atomics
-            }
+            Operation::Atomic | Operation::Reduction => &mut counts.atomics,
         };
         extent::add(memory, traffic, &extent, 1);
         self.run.worst.note(at, access, Cost::Sectors(traffic.sectors));

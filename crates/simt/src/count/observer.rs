@@ -76,9 +76,6 @@ impl CounterObserver {
     /// Counts an access of the current block by all its addresses.
     #[inline(always)]
     pub(super) fn lanes_access(&mut self, at: At, access: &Access<'_>) {
-        if access.space == Space::Global && access.operation.is_atomic() {
-            self.run.note_atomic(at.site, access.active, |lane| access.addresses[lane as usize]);
-        }
         match access.space {
             Space::Global => self.global(at, access),
             Space::Shared => self.shared(at, access),
@@ -155,7 +152,7 @@ impl Observer for CounterObserver {
             self.change_to(at.block);
         }
         if access.space == Space::Global && access.operation.is_atomic() {
-            self.run.note_atomic(at.site, access.active, |lane| access.address(lane));
+            return self.lanes_access(at, &access.with(&access.addresses()));
         }
         self.steady(at, access);
     }

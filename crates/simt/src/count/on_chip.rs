@@ -3,7 +3,6 @@
 //! Shared memory costs wavefronts ([`shared`](super::shared)), constant memory an issue for each distinct address, local
 //! memory the turns of L1 for its sectors, in which the lanes' words of one offset are adjacent ([`local`]).
 
-use super::distinct;
 use super::extent::{self, Extent};
 use super::local;
 use super::observer::CounterObserver;
@@ -38,14 +37,9 @@ impl CounterObserver {
         let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
         let request =
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
-        if access.operation.is_atomic() {
-            // One that counts takes the lanes of an address together.
-            let counts = self.run.is_combined(at.site);
-            let rounds = if counts { 1 } else { distinct::conflicts(&request, self.rules.level).rounds };
-            self.run.shared.atomic_wavefronts(at.site, &request, rounds)
-        } else {
-            self.run.shared.wavefronts(at.site, &request)
-        }
+        // An atomic that counts takes the lanes of an address together.
+        let by_rounds = access.operation.is_atomic() && !self.run.is_combined(at.site);
+        self.run.shared.wavefronts(at.site, &request, by_rounds)
     }
 
     pub(super) fn shared(&mut self, at: At, access: &Access<'_>) {

@@ -10,6 +10,7 @@
 
 use super::block::BlockMemory;
 use super::by_site::BySite;
+use super::contention::Contention;
 use super::group::Group;
 use super::host_pages::{HostPages, OfHost};
 use super::hottest::Hottest;
@@ -19,7 +20,7 @@ use super::shared::SharedMemory;
 use super::steady::Memo;
 use super::trails::{Numbered, Trails};
 use super::worst::Worst;
-use crate::observe::Site;
+use crate::observe::{Access, Site};
 use counters::Counts;
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
@@ -120,9 +121,9 @@ impl Run {
     }
 
     /// Counts where an atomic in global memory goes.
-    pub(super) fn note_atomic(&mut self, site: Site, active: u32, address: impl Fn(u32) -> u64) {
+    pub(super) fn note_atomic(&mut self, site: Site, access: &Access<'_>, contention: &Contention) {
         let combined = self.is_combined(site);
-        self.hottest.note(active, combined, address);
+        self.hottest.note(contention, combined, (access.addresses, access.active));
     }
 
     /// Returns true for an atomic whose lanes of one address are combined.

@@ -1,15 +1,22 @@
 //! Counts shared-memory wavefronts by [`BankRule::wavefronts`], with a cache of results.
 
-use super::distinct::words_of_worst_bank;
-use crate::coalescing::{Access, Addresses, BankRule, LANES, Request, Wavefronts};
+use super::distinct::worst_bank_and_word;
+use crate::coalescing::{Access, Addresses, AtomicConflicts, BankRule, LANES, Request, Wavefronts};
 use crate::decode::Level;
 use crate::observe::Site;
 
 /// Instructions whose last request is cached.
 const SITES: usize = 64;
 
+/// Requests in succession that do not repeat the one before, from which on few are cached.
+const PATIENCE: u32 = 8;
+
+/// One of as many requests is cached then.
+const RARELY: u32 = 16;
+
 /// A cache of the wavefronts of each instruction's last request. They depend only on the lanes' distances and on the
-/// bank at which the request begins, and most instructions repeat one pattern.
+/// bank at which the request begins, and most instructions repeat one pattern. Where data decides about the addresses
+/// and none repeats, the cache is left alone but for two requests of sixteen.
 pub(super) struct SharedMemory {
     rule: BankRule,
     level: Level,
@@ -26,7 +33,10 @@ struct Known {
     active: u32,
     bytes: u32,
     access: Access,
+    by_rounds: bool,
     wavefronts: Wavefronts,
+    /// Requests since the last one that was as the one cached.
+    missed: u32,
 }
 
 impl SharedMemory {
@@ -37,7 +47,9 @@ impl SharedMemory {
             active: 0,
             bytes: 0,
             access: Access::Load,
+            by_rounds: false,
             wavefronts: Wavefronts::default(),
+            missed: 0,
         };
         let period = match rule {
             // A conflict of two words depends on their distance alone.
@@ -53,86 +65,86 @@ impl SharedMemory {
         self.period
     }
 
-    /// Returns the wavefronts of a request with at least one active lane.
+    /// Returns the wavefronts of a request with at least one active lane. An atomic takes those of a store, or, `by_rounds`, one
+    /// per lane on the most shared address if that is more.
     #[inline]
-    pub(super) fn wavefronts(&mut self, site: Site, request: &Request<'_>) -> Wavefronts {
+    pub(super) fn wavefronts(&mut self, site: Site, request: &Request<'_>, by_rounds: bool) -> Wavefronts {
+        let known = &mut self.known[site.0 as usize % SITES];
+        if known.missed >= PATIENCE && known.missed % RARELY > 1 {
+            known.missed = known.missed.wrapping_add(1);
+            return count(self.rule, self.level, request, by_rounds);
+        }
         let first = request.addresses[(request.active.trailing_zeros() & 31) as usize];
         let begin = first % self.period;
-        let known = &self.known[site.0 as usize % SITES];
         if known.active == request.active
             && known.bytes == request.bytes
             && known.access == request.access
+            && known.by_rounds == by_rounds
             && known.begin == begin
             && is_same(&known.distances, first, request, self.level)
         {
+            known.missed = 0;
             return known.wavefronts;
         }
-        self.remember(site, request, first)
-    }
-
-    #[inline(never)]
-    fn remember(&mut self, site: Site, request: &Request<'_>, first: u64) -> Wavefronts {
-        let wavefronts = self.count(request);
-        self.known[site.0 as usize % SITES] = Known {
+        let wavefronts = count(self.rule, self.level, request, by_rounds);
+        *known = Known {
             distances: request.addresses.map(|address| address.wrapping_sub(first)),
-            begin: first % self.period,
+            begin,
             active: request.active,
             bytes: request.bytes,
             access: request.access,
+            by_rounds,
             wavefronts,
+            missed: known.missed.wrapping_add(1),
         };
         wavefronts
     }
+}
 
-    /// Returns the wavefronts by the rule, by vectors in the most frequent case.
-    #[inline(always)]
-    fn count(&self, request: &Request<'_>) -> Wavefronts {
-        if matches!(self.rule, BankRule::ThirtyTwo | BankRule::Fermi)
-            && request.bytes <= 4
-            && let Some(taken) = words_of_worst_bank(request.addresses, request.active, self.level)
-        {
-            return Wavefronts { taken, ideal: 1 };
-        }
-        self.rule.wavefronts(request)
+/// Returns the wavefronts by the rule, by vectors in the most frequent case.
+#[inline(never)]
+fn count(rule: BankRule, level: Level, request: &Request<'_>, by_rounds: bool) -> Wavefronts {
+    let (mut wavefronts, rounds) = if matches!(rule, BankRule::ThirtyTwo | BankRule::Fermi)
+        && request.bytes <= 4
+        && (request.bytes == 4 || !by_rounds)
+        && let Some([taken, rounds]) = worst_bank_and_word(request.addresses, request.active, level)
+    {
+        (Wavefronts { taken, ideal: 1 }, rounds)
+    } else {
+        let rounds = if by_rounds { AtomicConflicts::new(request).rounds } else { 0 };
+        (rule.wavefronts(request), rounds)
+    };
+    if by_rounds {
+        wavefronts.taken = wavefronts.taken.max(rounds);
     }
-
-    /// Returns the wavefronts of an atomic: those of a store, or one per lane on the most shared address if that is
-    /// more.
-    pub(super) fn atomic_wavefronts(&mut self, site: Site, request: &Request<'_>, rounds: u32) -> Wavefronts {
-        let wavefronts = self.wavefronts(site, &Request { access: Access::Store, ..*request });
-        Wavefronts { taken: wavefronts.taken.max(rounds), ..wavefronts }
-    }
+    wavefronts
 }
 
 /// Returns true if all active lanes lie at these distances from the first.
 #[inline(always)]
 fn is_same(distances: &Addresses, first: u64, request: &Request<'_>, level: Level) -> bool {
-    if request.active != u32::MAX {
-        return (0..LANES)
-            .filter(|lane| request.active >> lane & 1 == 1)
-            .all(|lane| request.addresses[lane].wrapping_sub(first) == distances[lane]);
-    }
     #[cfg(target_arch = "x86_64")]
     if level == Level::Avx2 {
         // SAFETY: this level is set only where the computer supports it.
-        return unsafe { all_same_avx2(distances, first, request.addresses) };
+        return unsafe { all_same_avx2(distances, first, request) };
     }
     let _ = level;
-    all_same(distances, first, request.addresses)
+    all_same(distances, first, request)
 }
 
 /// Free of branches, so that it vectorises.
 #[inline(always)]
-fn all_same(distances: &Addresses, first: u64, addresses: &Addresses) -> bool {
+fn all_same(distances: &Addresses, first: u64, request: &Request<'_>) -> bool {
     let mut differs = 0;
-    for lane in 0..LANES {
-        differs |= addresses[lane].wrapping_sub(first) ^ distances[lane];
+    for (lane, (address, distance)) in request.addresses.iter().zip(distances).enumerate() {
+        let is_active = u64::from(request.active) >> lane & 1;
+        differs |= (address.wrapping_sub(first) ^ distance) & is_active.wrapping_neg();
     }
     differs == 0
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn all_same_avx2(distances: &Addresses, first: u64, addresses: &Addresses) -> bool {
-    all_same(distances, first, addresses)
+fn all_same_avx2(distances: &Addresses, first: u64, request: &Request<'_>) -> bool {
+    all_same(distances, first, request)
 }

@@ -1,0 +1,157 @@
+//! The addresses of an atomic's request in ascending order, and where lanes meet.
+//!
+//! For example, lanes that add to the words at 8, 64, 8 and 12 have the order 8, 8, 12, 64: three distinct words, of which the
+//! first is that of two lanes, in two sectors.
+
+use super::distinct::{Pieces, sorted};
+use crate::coalescing::{Addresses, AtomicConflicts, LANES, SECTOR_BYTES};
+use crate::decode::Level;
+
+/// Bytes of a word.
+pub(super) const WORD_BYTES: u64 = 4;
+
+/// The addresses of a request with at least one active lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Contention {
+    /// The lower halves of the active lanes' addresses, ascending; all others mean nothing.
+    addresses: [u32; LANES],
+    /// Active lanes.
+    count: usize,
+    /// Bytes from the first address to the last one; the highest number if there are more.
+    pub(super) span: u32,
+    /// One bit per address: whether it is in the word of the one before.
+    pub(super) same_word: u32,
+    /// One bit per address: whether it is the first of its sector.
+    pub(super) new_sector: u32,
+    pub(super) conflicts: AtomicConflicts,
+    pub(super) pieces: Pieces,
+}
+
+impl Contention {
+    /// Sorts the addresses of a request with at least one active lane.
+    #[inline(always)]
+    pub(super) fn of(addresses: &Addresses, active: u32, level: Level) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if level == Level::Avx2 {
+            // SAFETY: this level is set only where the computer supports it.
+            if let Some(contention) = unsafe { wide::contention(addresses, active) } {
+                return contention;
+            }
+        }
+        let _ = level;
+        Self::one_by_one(addresses, active)
+    }
+
+    #[inline(never)]
+    fn one_by_one(addresses: &Addresses, active: u32) -> Self {
+        let mut packed = [0; LANES];
+        let packed = sorted(addresses, active, &mut packed);
+        let same = |bytes: u64| {
+            let pairs = packed.windows(2).zip(1..);
+            pairs.fold(0, |same, (pair, at)| same | u32::from(pair[0] / bytes == pair[1] / bytes) << at)
+        };
+        let count = packed.len();
+        let mut low = [0; LANES];
+        low.iter_mut().zip(packed).for_each(|(low, address)| *low = *address as u32);
+        Self {
+            addresses: low,
+            count,
+            span: u32::try_from(packed[count - 1] - packed[0]).unwrap_or(u32::MAX),
+            same_word: same(WORD_BYTES),
+            new_sector: !same(SECTOR_BYTES) & lanes(active),
+            conflicts: conflicts(same(1), active),
+            pieces: Pieces::one_by_one(addresses, active),
+        }
+    }
+
+    /// Returns the lower halves of the active lanes' addresses, ascending.
+    #[inline(always)]
+    pub(super) fn addresses(&self) -> &[u32] {
+        &self.addresses[..self.count.min(LANES)]
+    }
+}
+
+/// Returns one bit per active lane, from the lowest on.
+#[inline(always)]
+fn lanes(active: u32) -> u32 {
+    u32::MAX >> (LANES as u32 - active.count_ones())
+}
+
+/// Returns the conflicts of a request, of whose addresses in ascending order these are the same as the one before.
+#[inline(always)]
+fn conflicts(mut same: u32, active: u32) -> AtomicConflicts {
+    let addresses = active.count_ones() - same.count_ones();
+    let mut rounds = 1;
+    while same != 0 {
+        same &= same << 1;
+        rounds += 1;
+    }
+    AtomicConflicts { addresses, rounds }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use super::{Addresses, Contention, Pieces, conflicts, lanes};
+    use crate::count::distinct::wide::by_lines;
+    use crate::count::group::GROUP_SHIFT;
+    use crate::count::network::{by_vector, elements, in_order, keys, repeated, sort};
+    use std::arch::x86_64::{_mm256_add_epi32, _mm256_set1_epi32, _mm256_srli_epi32};
+
+    /// Returns what [`Contention::of`] does; None if the addresses are too far apart.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline]
+    pub(super) fn contention(addresses: &Addresses, active: u32) -> Option<Contention> {
+        let keys = sort(keys::<true>(addresses, active, 0)?);
+        let first = addresses[(active.trailing_zeros() & 31) as usize];
+        // Keys are distances from 2^31 bytes before the group.
+        let base = (first >> GROUP_SHIFT << GROUP_SHIFT) as u32 ^ 1 << 31;
+        let base = _mm256_set1_epi32(base as i32);
+        let lanes = lanes(active);
+        let same = in_order(repeated(&keys)) & lanes;
+        let same_word = in_order(repeated(&keys.map(|keys| _mm256_srli_epi32::<2>(keys)))) & lanes;
+        let sectors = keys.map(|keys| _mm256_srli_epi32::<5>(keys));
+        // Inactive lanes come last, and are no pieces.
+        let none = by_vector(!lanes);
+        let same_sector = repeated(&sectors) | none;
+        let same_line = repeated(&sectors.map(|sectors| _mm256_srli_epi32::<2>(sectors))) | none;
+        let distinct = 32 - same_sector.count_ones();
+        let addresses = elements(&keys.map(|keys| _mm256_add_epi32(keys, base)));
+        let count = active.count_ones() as usize;
+        Some(Contention {
+            span: addresses[(count - 1) & 31].wrapping_sub(addresses[0]),
+            addresses,
+            count,
+            same_word,
+            new_sector: !in_order(same_sector),
+            conflicts: conflicts(same, active),
+            pieces: Pieces { sectors: distinct, steps: active, ..by_lines(&sectors, same_line) },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::distinct::tests::requests;
+
+    #[test]
+    fn vectors_find_what_is_found_one_by_one() {
+        for (addresses, active) in requests() {
+            let mut found = Contention::of(&addresses, active, Level::detect());
+            found.addresses[found.count..].fill(0);
+            assert_eq!(found, Contention::one_by_one(&addresses, active), "{addresses:x?} {active:x}");
+        }
+    }
+
+    #[test]
+    fn lanes_meet_at_words_and_sectors() {
+        let mut addresses = [0; LANES];
+        addresses[..5].copy_from_slice(&[8, 64, 8, 12, 10]);
+        let contention = Contention::of(&addresses, 0b11111, Level::detect());
+        assert_eq!(contention.addresses(), [8, 8, 10, 12, 64]);
+        assert_eq!((contention.same_word, contention.new_sector), (0b00110, 0b10001));
+        assert_eq!(contention.span, 56);
+        assert_eq!(contention.conflicts, AtomicConflicts { addresses: 4, rounds: 2 });
+        assert_eq!(contention.pieces, Pieces { sectors: 2, lines: 1, tags: 1, steps: 0b11111 });
+    }
+}
