@@ -132,7 +132,8 @@ impl<'a> Compiler<'a> {
         for site in uniform::combined(body, &self.uses, &varying, first) {
             self.sites[site].combined = true;
         }
-        for site in uniform::counting(body, &layout, &self.uses, first) {
+        let counting = uniform::counting(body, &layout, &self.uses, first);
+        for site in counting.into_iter().chain(uniform::looking(body, first)) {
             self.sites[site].combined = true;
         }
         let slots = fused::slots(body, &cfg, &self.uses, &varying, first);

@@ -37,7 +37,7 @@ pub struct SiteInfo {
     /// Clocks by which it makes the longest chain of dependent instructions of its basic block longer.
     #[doc(hidden)]
     pub dependency_clocks: f32,
-    /// True for an atomic on integers at an address that all lanes share: ptxas combines the lanes, and one lane executes it.
+    /// True for an atomic whose lanes of one address are one operation: ptxas or the machine combines them.
     #[doc(hidden)]
     pub combined: bool,
     /// Estimated machine instructions.

@@ -16,11 +16,10 @@
 use super::layout::{Fill, Layout};
 use super::special::Special;
 use super::uses::Uses;
-use crate::ptx::Body;
-use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
 use crate::ptx::op::memory::Atomic;
 use crate::ptx::op::words::{AddressSpace, Update};
+use crate::ptx::{Body, Instruction, ScalarType};
 use crate::registers::Slot;
 use std::collections::HashSet;
 
@@ -116,6 +115,16 @@ pub(super) fn counting(body: &Body, layout: &Layout<'_>, uses: &Uses, first: u32
         unread && is_shared(place) && uses.sources(*place).iter().any(is_one)
     };
     candidates.into_iter().filter(counts).collect()
+}
+
+/// Returns the sites at which lanes look whether a phase of an `mbarrier` is complete. Of one barrier they do it together.
+pub(super) fn looking(body: &Body, first: u32) -> Vec<usize> {
+    let looks = |instruction: &Instruction| {
+        let op = instruction.opcode.op();
+        op.is_ok_and(|op| matches!(op, Op::Mbarrier(_)) && op.awaits().is_some())
+    };
+    let places = (first as usize..).zip(&body.instructions);
+    places.filter(|(_, instruction)| looks(instruction)).map(|(place, _)| place).collect()
 }
 
 /// Returns true for an instruction whose result differs between lanes though its operands may not.

@@ -489,3 +489,16 @@ mov.b32 %r0, 1;";
     let opcodes: Vec<&str> = indexed.map(|site| &*site.opcode).collect();
     assert_eq!(opcodes, ["ld.global.f32", "st.global.f32"]);
 }
+
+#[test]
+fn lanes_look_at_a_barrier_together() {
+    let body = "mbarrier.init.shared.b64 [%r1], 32;
+mbarrier.arrive.shared.b64 %rd1, [%r1];
+mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;
+mbarrier.test_wait.shared.b64 %p1, [%r1], %rd1;
+mov.b32 %r0, 1;";
+    let bench = Bench::with_head(&kernel("k", "", body));
+    let together = bench.program.sites().iter().filter(|site| site.combined);
+    let opcodes: Vec<&str> = together.map(|site| &*site.opcode).collect();
+    assert_eq!(opcodes, ["mbarrier.try_wait.parity.shared.b64", "mbarrier.test_wait.shared.b64"]);
+}
