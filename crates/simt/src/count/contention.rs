@@ -3,7 +3,7 @@
 //! For example, lanes that add to the words at 8, 64, 8 and 12 have the order 8, 8, 12, 64: three distinct words, of which the
 //! first is that of two lanes, in two sectors.
 
-use super::distinct::{Pieces, sorted};
+use super::distinct::{Pieces, longest_run, packed_lanes, sorted};
 use crate::coalescing::{Addresses, AtomicConflicts, LANES, SECTOR_BYTES};
 use crate::decode::Level;
 
@@ -58,7 +58,7 @@ impl Contention {
             count,
             span: u32::try_from(packed[count - 1] - packed[0]).unwrap_or(u32::MAX),
             same_word: same(WORD_BYTES),
-            new_sector: !same(SECTOR_BYTES) & lanes(active),
+            new_sector: !same(SECTOR_BYTES) & packed_lanes(active),
             conflicts: conflicts(same(1), active),
             pieces: Pieces::one_by_one(addresses, active),
         }
@@ -71,27 +71,15 @@ impl Contention {
     }
 }
 
-/// Returns one bit per active lane, from the lowest on.
-#[inline(always)]
-fn lanes(active: u32) -> u32 {
-    u32::MAX >> (LANES as u32 - active.count_ones())
-}
-
 /// Returns the conflicts of a request, of whose addresses in ascending order these are the same as the one before.
 #[inline(always)]
-fn conflicts(mut same: u32, active: u32) -> AtomicConflicts {
-    let addresses = active.count_ones() - same.count_ones();
-    let mut rounds = 1;
-    while same != 0 {
-        same &= same << 1;
-        rounds += 1;
-    }
-    AtomicConflicts { addresses, rounds }
+fn conflicts(same: u32, active: u32) -> AtomicConflicts {
+    AtomicConflicts { addresses: active.count_ones() - same.count_ones(), rounds: 1 + longest_run(same) }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod wide {
-    use super::{Addresses, Contention, Pieces, conflicts, lanes};
+    use super::{Addresses, Contention, Pieces, conflicts, packed_lanes};
     use crate::count::distinct::wide::by_lines;
     use crate::count::group::GROUP_SHIFT;
     use crate::count::network::{by_vector, elements, in_order, keys, repeated, sort};
@@ -106,7 +94,7 @@ mod wide {
         // Keys are distances from 2^31 bytes before the group.
         let base = (first >> GROUP_SHIFT << GROUP_SHIFT) as u32 ^ 1 << 31;
         let base = _mm256_set1_epi32(base as i32);
-        let lanes = lanes(active);
+        let lanes = packed_lanes(active);
         let same = in_order(repeated(&keys)) & lanes;
         let same_word = in_order(repeated(&keys.map(|keys| _mm256_srli_epi32::<2>(keys)))) & lanes;
         let sectors = keys.map(|keys| _mm256_srli_epi32::<5>(keys));

@@ -66,6 +66,23 @@ pub(super) fn sorted<'a>(addresses: &Addresses, active: u32, packed: &'a mut Add
     packed
 }
 
+/// Returns the length of the longest run of ones.
+#[inline(always)]
+pub(super) fn longest_run(mut bits: u32) -> u32 {
+    let mut length = 0;
+    while bits != 0 {
+        bits &= bits << 1;
+        length += 1;
+    }
+    length
+}
+
+/// Returns one bit per active lane, from the lowest on.
+#[inline(always)]
+pub(super) fn packed_lanes(active: u32) -> u32 {
+    u32::MAX >> (LANES as u32 - active.count_ones())
+}
+
 /// Returns the most distinct words of 4 bytes that lanes access in one of 32 banks, and the most lanes at one word. None
 /// without AVX2.
 #[inline(always)]
@@ -81,8 +98,8 @@ pub(super) fn worst_bank_and_word(addresses: &Addresses, active: u32, level: Lev
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod wide {
-    use super::{Addresses, Pieces};
-    use crate::count::network::{Keys, highest_bits, in_order, keys, longest_run, repeated, sort};
+    use super::{Addresses, Pieces, longest_run, packed_lanes};
+    use crate::count::network::{Keys, highest_bits, in_order, keys, repeated, sort};
     use std::arch::x86_64::{
         _mm256_alignr_epi8, _mm256_cmpeq_epi32, _mm256_max_epu32, _mm256_or_si256, _mm256_permute2x128_si256,
         _mm256_permutevar8x32_epi32, _mm256_setzero_si256, _mm256_slli_epi32, _mm256_srli_epi32, _pext_u32,
@@ -146,7 +163,7 @@ pub(super) mod wide {
             words.map(|words| _mm256_or_si256(_mm256_slli_epi32::<27>(words), _mm256_srli_epi32::<5>(words)));
         let keys = sort(keys);
         // Inactive lanes come last, and are no words.
-        let lanes = u32::MAX >> (32 - active.count_ones());
+        let lanes = packed_lanes(active);
         let same = in_order(repeated(&keys)) & lanes;
         let same_bank = in_order(repeated(&keys.map(|keys| _mm256_srli_epi32::<27>(keys))));
         // One bit per distinct word: whether it is in the bank of the word before.

@@ -21,6 +21,7 @@
 //! on the workers.
 
 use super::contention::{Contention, WORD_BYTES};
+use super::distinct::longest_run;
 use super::hidden::hidden;
 use crate::coalescing::{Addresses, LANES, SECTOR_BYTES};
 use counters::HottestAtomics;
@@ -74,7 +75,7 @@ fn table(table: &mut Vec<u64>) -> &mut Table {
     table.as_mut_slice().try_into().expect("tables have a fixed size")
 }
 
-/// Returns the entry of a piece of so many bytes.
+/// Returns the entry of the piece of this size at an address.
 #[inline(always)]
 fn entry(table: &mut Table, address: u32, bytes: u64) -> &mut u64 {
     &mut table[address as usize / bytes as usize % ENTRIES]
@@ -122,12 +123,8 @@ impl Hottest {
             let met = contention.same_word & own;
             let again = met & met << 1;
             // Rarely do more than three lanes meet, unless nearly all do.
-            let mut rounds = 1 + u64::from(met != 0) + u64::from(again != 0);
-            let mut more = again & again << 1;
-            while more != 0 {
-                more &= more << 1;
-                rounds += 1;
-            }
+            let rounds = 1 + u64::from(met != 0) + u64::from(again != 0);
+            let rounds = rounds + u64::from(longest_run(again & again << 1));
             let address = addresses[first as usize % LANES];
             *entry(sectors, address, SECTOR_BYTES) += 1;
             *entry(pieces, address, PIECE_BYTES) += rounds;

@@ -53,7 +53,7 @@ fn filled(counters: &LaunchCounters) -> f64 {
     covered_in_part(counters.l2_sectors_unread as f64, &counters.total.stores)
 }
 
-/// Of so many sectors that these stores write, those that they cover in part.
+/// Returns how many of the sectors that stores write they cover in part.
 fn covered_in_part(sectors: f64, stores: &MemoryCounts) -> f64 {
     let covered = stores.bytes_requested as f64 / (sectors * SECTOR_BYTES as f64);
     if sectors == 0.0 || covered >= COVERED {

@@ -153,18 +153,6 @@ pub(super) fn in_order(bits: u32) -> u32 {
         .fold(0, |all, bits| all | bits)
 }
 
-/// Returns the length of the longest run of ones.
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-#[inline]
-pub(super) fn longest_run(mut bits: u32) -> u32 {
-    let mut length = 0;
-    while bits != 0 {
-        bits &= bits << 1;
-        length += 1;
-    }
-    length
-}
-
 /// Puts one bit per element in their order into those of each vector together.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 #[inline]

@@ -166,6 +166,7 @@ impl CounterObservation {
         let total: Counts = counts.iter().map(|(_, counts)| *counts).sum();
         let issued = Issued { shape: &self.shape, counts, warps: totals.warps };
         let (indexed_loads, indexed_stores) = issued.indexed();
+        let idle_requests = issued.idle_requests();
         let (mut dram_read, mut dram_written) = (self.dram_read, self.dram_written);
         if self.l2.card().l2_bytes == 0 {
             // Without a cache, memory sees the transactions.
@@ -191,13 +192,13 @@ impl CounterObservation {
             dependency_clocks: issued.dependency_clocks(),
             indexed_loads,
             indexed_stores,
-            issue_slots: issued.slots(|slots| slots.issued) + issued.idle_requests(),
+            issue_slots: issued.slots(|slots| slots.issued) + idle_requests,
             integer_slots: issued.slots(|slots| slots.integer),
             multiply_slots: issued.slots(|slots| slots.multiply),
             special_slots: issued.slots(|slots| slots.special),
             double_slots: issued.slots(|slots| slots.double),
             shuffle_slots: issued.slots(|slots| slots.shuffle),
-            idle_requests: issued.idle_requests(),
+            idle_requests,
             imbalance: self.balance.imbalance(),
             phased: totals.phased * 2 > totals.storing,
             total,

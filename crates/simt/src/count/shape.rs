@@ -106,19 +106,19 @@ impl LaunchShape {
         let numbers = |wanted: fn(&SiteInfo) -> bool| {
             (0..).zip(sites).filter(move |(_, site)| wanted(site)).map(|(number, _)| number).collect()
         };
-        let waiting = (0..).zip(sites).filter(|(_, site)| site.waits_before);
-        let (copy_waits, waits) = waiting
-            .map(|(number, site)| (site.op.awaits(), (number, site.turns_together)))
-            .partition::<Vec<_>, _>(|(awaited, _)| *awaited == Some(Awaits::Copies));
-        let of = |waits: Vec<(Option<Awaits>, (u32, u32))>| waits.into_iter().map(|(_, wait)| wait).collect();
+        let waits = |for_copies: bool| {
+            let waiting = (0..).zip(sites).filter(|(_, site)| site.waits_before);
+            let wanted = waiting.filter(|(_, site)| (site.op.awaits() == Some(Awaits::Copies)) == for_copies);
+            wanted.map(|(number, site)| (number, site.turns_together)).collect()
+        };
         Self {
             grid,
             block,
             occupancy,
             shared_bytes: 0,
             bank_mode: BankMode::default(),
-            waits: of(waits),
-            copy_waits: of(copy_waits),
+            waits: waits(false),
+            copy_waits: waits(true),
             copies: numbers(|site| site.op.starts_copy()),
             indexed: numbers(|site| site.indexed),
             guarded: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.guarded_by?))).collect(),
