@@ -18,7 +18,7 @@
 //! | `on_chip` | shared-memory wavefronts, shuffles, requests without a lane and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time |
 //! | `issue` | machine instructions over the schedulers' issue rate; those of each unit over its own: integers, multiplications, special functions, double precision |
 //! | `waits` | Little's law: waves of resident warps, each as long as a warp's waits for memory and its chains of dependent instructions, and longer where it waits for the last of several lines or warps; of asynchronous copies as many are under way as the block's shared memory holds |
-//! | `starts` | the rate at which blocks start, one in 157 clocks per multiprocessor; the longer of `waits` and `starts` is `latency` in the record |
+//! | `starts` | the rate at which blocks start, one in 157 clocks per multiprocessor; `waits` and `starts`, combined with `s`, are `latency` in the record |
 //!
 //! Memory and the waits for it are combined less sharply than the rest, because a busy memory answers later.
 //!

@@ -139,7 +139,6 @@ impl LaunchTime {
         let rounds = if rounds > 0.0 { rounds.max(1.0) } else { 0.0 };
         let waits = rounds * warp_seconds(counters, card) * unlike;
         let starts = share * card.block_clocks / (card.clock_mhz * 1e6);
-        let latency = waits.max(starts);
         // Data from device memory stream through L2, so that the two overlap; but a warp that has one load at a time under way
         // waits for both.
         let memory = if is_pure_chain(counters) { dram + l2 } else { dram.max(l2) };
@@ -149,8 +148,10 @@ impl LaunchTime {
         let waves = rounds.max(1.0);
         let overlapping = |sharpness: f64, share: f64| 1.0 + (sharpness - 1.0) * (1.0 - share / waves);
         let waiting = smooth_maximum(&[memory, waits], overlapping(card.wait_sharpness, card.lockstep));
-        let busy =
-            smooth_maximum(&[waiting, on_chip, issue, starts], overlapping(card.sharpness, card.lockstep));
+        let sharpness = overlapping(card.sharpness, card.lockstep);
+        let busy = smooth_maximum(&[waiting, on_chip, issue, starts], sharpness);
+        // Combined as in the whole, so that the parts add up to no less than it.
+        let latency = smooth_maximum(&[waits, starts], sharpness);
         // Atomics that meet in one place come at the end of most kernels. If all blocks run at once, nothing hides them.
         let seconds = launch + smooth_maximum(&[busy, contended], overlapping(card.wait_sharpness, 1.0));
         Self { seconds, launch, dram, l2: l2.max(contended), on_chip, issue, latency }
