@@ -18,7 +18,7 @@ macro_rules! elements {
     )*};
 }
 
-elements! { u8 i8 u32 i32 f32 f64 }
+elements! { u8 i8 u16 u32 i32 u64 f32 f64 }
 
 /// Compares a buffer's bytes with what must come out.
 type Check = Box<dyn Fn(&[u8]) -> Result<(), String> + Send>;

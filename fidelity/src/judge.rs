@@ -1,9 +1,9 @@
-//! Compares measured with simulated rows: the ratio of each case of the seen half, and the errors of both halves.
+//! Compares measured with simulated rows: the ratio of each case but those of the unseen half, and the errors of each group.
 //!
 //! Rows of the unseen half stay unnamed unless they are asked for: who changes the model must not know where it fails there.
 
 use crate::{
-    cases::Half,
+    cases::Group,
     page,
     row::{self, Row},
 };
@@ -29,9 +29,9 @@ pub(crate) struct Options {
     /// Without it, the card that was simulated
     #[arg(long)]
     card: Option<String>,
-    /// Shows one half alone
+    /// Shows one group alone
     #[arg(long)]
-    set: Option<Half>,
+    set: Option<Group>,
     /// Shows the model's terms beside each ratio
     #[arg(long)]
     terms: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     /// the model is not changed for them. Whoever has looked cannot judge by this half any more
     #[arg(long)]
     reveal: bool,
-    /// Writes the errors of both halves into this page, between its markers
+    /// Writes the errors of each group into this page, between its markers
     #[arg(long)]
     page: Option<PathBuf>,
     /// Writes the ratios of the unseen half into this file, by which the doubt of other kernels' times is judged:
@@ -128,7 +128,7 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
     let (mut pairs, card) = pairs(options)?;
     pairs.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
     println!("ratio  measured us  set     category    kernel");
-    for pair in pairs.iter().filter(|pair| options.reveal || pair.measured.set == Half::Seen) {
+    for pair in pairs.iter().filter(|pair| options.reveal || pair.measured.set.is_open()) {
         let Row { kernel, parameters, category, set, .. } = &pair.measured;
         let microseconds = pair.measured.times.median * 1e3;
         println!("{:5.2}  {microseconds:11.2}  {set:6}  {category:10}  {kernel} {parameters}", pair.ratio);
@@ -140,11 +140,11 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
             );
         }
     }
-    for half in [Half::Seen, Half::Unseen] {
-        let of_half: Vec<&Pair> = pairs.iter().filter(|pair| pair.measured.set == half).collect();
-        if let Some(errors) = Errors::of(&of_half) {
+    for group in Group::ALL {
+        let of_group: Vec<&Pair> = pairs.iter().filter(|pair| pair.measured.set == group).collect();
+        if let Some(errors) = Errors::of(&of_group) {
             println!(
-                "{half}: {} rows, median error {:.1}%, a tenth are off by more than {:.1}%",
+                "{group}: {} rows, median error {:.1}%, a tenth are off by more than {:.1}%",
                 errors.count,
                 100.0 * errors.median,
                 100.0 * errors.p90
@@ -165,7 +165,7 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
 
 /// Writes how the unseen half fared, a line of JSON for each row.
 fn write_residuals(file: &Path, pairs: &[Pair], card: &Card) -> Result<()> {
-    let unseen = pairs.iter().filter(|pair| pair.measured.set == Half::Unseen);
+    let unseen = pairs.iter().filter(|pair| pair.measured.set == Group::Unseen);
     let line = |pair: &Pair| {
         let Row { kernel, parameters, .. } = &pair.measured;
         let time = pair.simulated.counted.as_ref().map(|counted| counted.launch.time(card));

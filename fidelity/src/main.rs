@@ -1,8 +1,8 @@
 //! Judges the time model by kernels of other people's kinds.
 //!
 //! `fidelity --out FILE` runs all cases on a GPU or on a simulated card, verifies each, and writes a line of JSON per case.
-//! `fidelity judge MEASURED SIMULATED` compares two such files. Half of the kernels are never looked at while the model is
-//! changed; [`Half::of`](cases::Half::of) says which.
+//! `fidelity judge MEASURED SIMULATED` compares two such files. Half of the first kernels are never looked at while the model
+//! is changed; [`Group`](cases::Group) says which.
 
 #![allow(clippy::needless_range_loop, reason = "references read as the kernels do, by index")]
 
@@ -16,7 +16,7 @@ mod row;
 
 use anyhow::{Context, Result, bail};
 use case::Case;
-use cases::{Half, Plan};
+use cases::{Group, Plan};
 use clap::{Args, Parser, Subcommand};
 use cuda_driver::simulated::{self, Settings};
 use cust::{
@@ -60,9 +60,9 @@ struct Run {
     /// Only kernels whose name contains this
     #[arg(long)]
     only: Option<String>,
-    /// Only the kernels of one half
+    /// Only the kernels of one group
     #[arg(long)]
-    set: Option<Half>,
+    set: Option<Group>,
     /// Launches each case of a GPU once, and once more where L2 keeps data of the first, as a simulated card does: for a profiler
     #[arg(long)]
     once: bool,
@@ -124,18 +124,12 @@ fn built(plans: &[Plan]) -> Vec<Case> {
 fn run(options: &Run) -> Result<ExitCode> {
     let chosen = |plan: &Plan| {
         options.only.as_ref().is_none_or(|part| plan.kernel.contains(part.as_str()))
-            && options.set.is_none_or(|set| Half::of(plan.kernel) == set)
+            && options.set.is_none_or(|set| plan.group == set)
     };
     let plans: Vec<_> = cases::all().into_iter().filter(chosen).collect();
     if options.list {
         for plan in &plans {
-            println!(
-                "{:6}  {:10}  {} {}",
-                Half::of(plan.kernel),
-                plan.category,
-                plan.kernel,
-                plan.parameters
-            );
+            println!("{:6}  {:10}  {} {}", plan.group, plan.category, plan.kernel, plan.parameters);
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -171,9 +165,10 @@ fn run(options: &Run) -> Result<ExitCode> {
         wrong += u32::from(outcome.fault.is_some());
         let verdict = outcome.fault.as_deref().map_or(String::new(), |fault| format!("  INVALID: {fault}"));
         // Times of the unseen half are for `judge` alone.
-        let time = match Half::of(plan.kernel) {
-            Half::Seen => format!("{:10.2} us", outcome.times.median * 1e3),
-            Half::Unseen => "    unseen   ".to_owned(),
+        let time = if plan.group.is_open() {
+            format!("{:10.2} us", outcome.times.median * 1e3)
+        } else {
+            "    unseen   ".to_owned()
         };
         println!(
             "{:20} {:36} {time}  ({:.1} s){verdict}",
@@ -184,7 +179,7 @@ fn run(options: &Run) -> Result<ExitCode> {
         if let Some(writer) = &mut writer {
             writer.add(&Row {
                 kernel: plan.kernel.to_owned(),
-                set: Half::of(plan.kernel),
+                set: plan.group,
                 category: plan.category.to_owned(),
                 parameters: plan.parameters.clone(),
                 device: device.name()?,

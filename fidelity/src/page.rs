@@ -1,7 +1,7 @@
 //! Writes what a judgement found into docs/fidelity.md, between two markers, and draws the errors' distribution.
 
 use crate::{
-    cases::Half,
+    cases::Group,
     judge::{Errors, Pair},
 };
 use anyhow::{Context, Result};
@@ -16,8 +16,8 @@ const WORST: usize = 10;
 /// The largest error of the picture; larger ones are drawn at its edge.
 const WIDEST: f64 = 1.0;
 
-fn of_half(pairs: &[Pair], half: Half) -> Vec<&Pair> {
-    pairs.iter().filter(|pair| pair.measured.set == half).collect()
+fn of_group(pairs: &[Pair], group: Group) -> Vec<&Pair> {
+    pairs.iter().filter(|pair| pair.measured.set == group).collect()
 }
 
 /// Replaces the part between the markers of a page. Rows of the unseen half are named only if they are to be revealed.
@@ -35,22 +35,24 @@ pub(crate) fn write(page: &Path, pairs: &[Pair], reveal: bool) -> Result<()> {
 
 fn text(pairs: &[Pair], reveal: bool) -> String {
     let mut text = String::from(
-        "| half | rows | median error | a tenth are off by more than |\n| --- | --: | --: | --: |\n",
+        "| kernels | rows | median error | a tenth are off by more than |\n| --- | --: | --: | --: |\n",
     );
     // Writing to a string cannot fail.
-    for half in [Half::Seen, Half::Unseen] {
-        if let Some(Errors { count, median, p90 }) = Errors::of(&of_half(pairs, half)) {
-            let _ = writeln!(text, "| {half} | {count} | {:.1}% | {:.0}% |", 100.0 * median, 100.0 * p90);
+    for group in Group::ALL {
+        if let Some(Errors { count, median, p90 }) = Errors::of(&of_group(pairs, group)) {
+            let _ = writeln!(text, "| {group} | {count} | {:.1}% | {:.0}% |", 100.0 * median, 100.0 * p90);
         }
     }
-    let named: &[Half] = if reveal { &[Half::Seen, Half::Unseen] } else { &[Half::Seen] };
-    for &half in named {
-        let mut worst = of_half(pairs, half);
+    for group in Group::ALL.into_iter().filter(|group| reveal || group.is_open()) {
+        let mut worst = of_group(pairs, group);
+        if worst.is_empty() {
+            continue;
+        }
         // A time that is half of the measured one is as far off as one that is twice as long.
         worst.sort_by(|a, b| b.ratio.ln().abs().total_cmp(&a.ratio.ln().abs()));
         let _ = writeln!(
             text,
-            "\nThe worst of the {half} half:\n\n| kernel | category | parameters | measured us | simulated / measured |\n| --- | --- | --- | --: | --: |"
+            "\nThe worst of the {group} kernels:\n\n| kernel | category | parameters | measured us | simulated / measured |\n| --- | --- | --- | --: | --: |"
         );
         for Pair { measured, ratio, .. } in worst.into_iter().take(WORST) {
             let _ = writeln!(
@@ -66,7 +68,7 @@ fn text(pairs: &[Pair], reveal: bool) -> String {
     text
 }
 
-/// Draws, for each half, the share of rows over the error that they do not exceed.
+/// Draws, for each group, the share of rows over the error that they do not exceed.
 ///
 /// # Errors
 /// The picture cannot be written.
@@ -98,8 +100,11 @@ pub(crate) fn draw(picture: &Path, pairs: &[Pair]) -> Result<()> {
             tenth * 10
         );
     }
-    for (half, colour, row) in [(Half::Seen, "#888888", 0.0), (Half::Unseen, "#1f6fb4", 1.0)] {
-        let mut errors: Vec<f64> = of_half(pairs, half).iter().map(|pair| pair.error()).collect();
+    for (row, (group, colour)) in Group::ALL.into_iter().zip(["#888888", "#1f6fb4", "#c8641e"]).enumerate() {
+        let mut errors: Vec<f64> = of_group(pairs, group).iter().map(|pair| pair.error()).collect();
+        if errors.is_empty() {
+            continue;
+        }
         errors.sort_by(f64::total_cmp);
         let mut path = format!("M{:.1} {:.1}", x(0.0), y(0.0));
         for (at, error) in errors.iter().enumerate() {
@@ -108,9 +113,9 @@ pub(crate) fn draw(picture: &Path, pairs: &[Pair]) -> Result<()> {
         let _ = writeln!(
             svg,
             "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" fill=\"{colour}\" text-anchor=\"end\">{half}, {} rows</text>",
+             <text x=\"{:.1}\" y=\"{:.1}\" fill=\"{colour}\" text-anchor=\"end\">{group}, {} rows</text>",
             x(WIDEST) - 10.0,
-            y(0.12) + 18.0 * row,
+            y(0.16) + 18.0 * row as f64,
             errors.len()
         );
     }

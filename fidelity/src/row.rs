@@ -1,6 +1,6 @@
 //! What is known of one case on one device: a line of JSON.
 
-use crate::cases::Half;
+use crate::cases::Group;
 use anyhow::{Context, Result};
 use record::{Backend, Counted, Method, Parts, Residence, Times, counters::LaunchCounters};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub(crate) struct Row {
     pub(crate) kernel: String,
     pub(crate) parameters: String,
     pub(crate) category: String,
-    pub(crate) set: Half,
+    pub(crate) set: Group,
     /// The device's name, as its driver reports it.
     pub(crate) device: String,
     pub(crate) backend: Backend,

@@ -6,6 +6,8 @@
 
 pub mod algebra;
 pub mod atomics;
+pub mod factorings;
+pub mod fields;
 pub mod finance;
 pub mod fourier;
 pub mod graphs;
@@ -14,6 +16,7 @@ pub mod images;
 pub mod integers;
 pub mod learning;
 pub mod mining;
+pub mod particles;
 pub mod products;
 pub mod quantised;
 pub mod scans;
