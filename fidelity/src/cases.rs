@@ -2,6 +2,7 @@
 
 mod algebra;
 mod atomics;
+mod encodings;
 mod factorings;
 mod fields;
 mod finance;
@@ -9,12 +10,14 @@ mod fourier;
 mod graphs;
 mod grids;
 mod images;
+mod imaging;
 mod integers;
 mod learning;
 mod mining;
 mod particles;
 mod products;
 mod quantised;
+mod rendering;
 mod scans;
 mod sorting;
 mod sparse;
@@ -110,8 +113,14 @@ pub(crate) fn all() -> Vec<Plan> {
         ("learning", learning::add),
         ("quantised", quantised::add),
     ];
-    const ADDED: [Category; 3] =
-        [("factorings", factorings::add), ("fields", fields::add), ("particles", particles::add)];
+    const ADDED: [Category; 6] = [
+        ("factorings", factorings::add),
+        ("fields", fields::add),
+        ("particles", particles::add),
+        ("rendering", rendering::add),
+        ("imaging", imaging::add),
+        ("encodings", encodings::add),
+    ];
     let mut set = Set::default();
     for (categories, added) in [(&FIRST[..], false), (&ADDED, true)] {
         set.added = added;
@@ -133,7 +142,7 @@ mod tests {
         let kernels: BTreeMap<&str, Group> = all().iter().map(|plan| (plan.kernel, plan.group)).collect();
         let count = |group: Group| kernels.values().filter(|&&other| other == group).count();
         // 114 kernels in two halves, and those that were added.
-        assert_eq!(Group::ALL.map(count), [58, 56, 17]);
+        assert_eq!(Group::ALL.map(count), [58, 56, 35]);
     }
 
     #[test]

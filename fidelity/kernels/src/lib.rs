@@ -6,6 +6,7 @@
 
 pub mod algebra;
 pub mod atomics;
+pub mod encodings;
 pub mod factorings;
 pub mod fields;
 pub mod finance;
@@ -13,12 +14,14 @@ pub mod fourier;
 pub mod graphs;
 pub mod grids;
 pub mod images;
+pub mod imaging;
 pub mod integers;
 pub mod learning;
 pub mod mining;
 pub mod particles;
 pub mod products;
 pub mod quantised;
+pub mod rendering;
 pub mod scans;
 pub mod sorting;
 pub mod sparse;
