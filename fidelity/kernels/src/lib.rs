@@ -15,6 +15,7 @@ pub mod graphs;
 pub mod grids;
 pub mod images;
 pub mod imaging;
+pub mod inference;
 pub mod integers;
 pub mod learning;
 pub mod mining;
@@ -25,6 +26,7 @@ pub mod rendering;
 pub mod scans;
 pub mod sorting;
 pub mod sparse;
+pub mod structures;
 
 use cuda_std::warp::{warp_shuffle_down, warp_shuffle_xor};
 use cuda_std::{shared_array, thread};
