@@ -2,7 +2,7 @@
 //!
 //! `fidelity --out FILE` runs all cases on a GPU or on a simulated card, verifies each, and writes a line of JSON per case.
 //! `fidelity judge MEASURED SIMULATED` compares two such files. Half of the first kernels are never looked at while the model
-//! is changed; [`Group`](cases::Group) says which.
+//! is changed; [`Group`] says which.
 
 #![allow(clippy::needless_range_loop, reason = "references read as the kernels do, by index")]
 
