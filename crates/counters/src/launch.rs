@@ -150,6 +150,9 @@ pub struct LaunchCounters {
     /// Instructions of the multiprocessor that issues most of them over the mean of all; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub imbalance: f64,
+    /// Instructions of the longest block over the mean of all; 0 if unknown.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub longest_block: f64,
     /// True if a barrier separates loads from stores in most blocks that store.
     pub phased: bool,
     /// Sums over all instructions.

@@ -5,6 +5,7 @@
 //! host. Divergent lanes of a warp are scheduled independently, as on NVIDIA's cards since Volta, and reconverge at the
 //! immediate post-dominator.
 
+pub(crate) mod adjacent;
 mod barrier;
 mod block;
 mod builtin;
@@ -46,6 +47,7 @@ mod warp;
 mod worker;
 
 pub use crate::decode::DecodeError;
+pub(crate) use adjacent::Merged;
 pub use error::{LaunchFailure, LoadError};
 pub use kernel::{Kernel, ParameterLayout, Variable, VariableKind};
 pub use launch::launch;

@@ -47,6 +47,7 @@ pub mod decode {
 
 /// Chains of loads.
 pub mod exec {
+    pub use crate::exec::adjacent::Merged;
     pub use crate::exec::site::Chained;
 }
 

@@ -9,7 +9,7 @@ use super::issued::Issued;
 use super::l2::L2State;
 use super::observer::CounterObserver;
 use super::peer_stores::{self, PeerStores};
-use super::run::{Run, Totals};
+use super::run::{Ptxas, Run, Totals};
 use super::shape::{LaunchShape, Placement, Rules};
 use super::trails::{self, Numbered};
 use super::windows::{ManagedWindow, Windows};
@@ -60,8 +60,7 @@ pub struct CounterObservation {
     of_host: Arc<[OfHost]>,
     /// Other cards' memory, for workers that count stores to it.
     of_peers: Arc<[ops::Range<u64>]>,
-    /// Sites of atomics whose lanes ptxas combines.
-    combined: Arc<[u32]>,
+    ptxas: Ptxas,
     dram_read: DramCounts,
     dram_written: DramCounts,
     link: LinkCounts,
@@ -118,7 +117,10 @@ impl CounterObservation {
             managed: trails::managed(&shape.ranges),
             of_host: host_pages::of_host(&shape.ranges),
             of_peers: peer_stores::of_peers(&shape.ranges),
-            combined: shape.combined.as_slice().into(),
+            ptxas: Ptxas {
+                combined: shape.combined.as_slice().into(),
+                merged: shape.merged.as_slice().into(),
+            },
             dram_read: DramCounts::default(),
             dram_written: DramCounts::default(),
             link: LinkCounts::default(),
@@ -200,6 +202,7 @@ impl CounterObservation {
             shuffle_slots: issued.slots(|slots| slots.shuffle),
             idle_requests,
             imbalance: self.balance.imbalance(),
+            longest_block: self.balance.longest(),
             phased: totals.phased * 2 > totals.storing,
             total,
             l2_sectors_read: total.loads.l2_sectors + total.local_loads.l2_sectors,
@@ -223,7 +226,7 @@ impl CounterObservation {
 
     fn new_run(&self) -> Run {
         let of_peers = self.of_peers.clone();
-        Run::new(&self.rules, self.managed.clone(), self.of_host.clone(), of_peers, self.combined.clone())
+        Run::new(&self.rules, self.managed.clone(), self.of_host.clone(), of_peers, self.ptxas.clone())
     }
 
     /// Begins the part to which the next groups belong.

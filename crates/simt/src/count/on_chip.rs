@@ -11,6 +11,7 @@ use super::shape::Generation;
 use super::turns;
 use super::worst::Cost;
 use crate::coalescing::{Access as Way, Request, Wavefronts, constant_replays};
+use crate::exec::Merged;
 use crate::observe::{Access, At, Operation, SteadyAccess};
 
 impl CounterObserver {
@@ -34,6 +35,20 @@ impl CounterObserver {
     }
 
     pub(super) fn shared_wavefronts(&mut self, at: At, access: &Access<'_>) -> Wavefronts {
+        if let Some(Merged { back, bytes }) = self.run.merged(at.site) {
+            // Another load of the same request brings these bytes as well, or this one those of others.
+            if bytes == 0 {
+                return Wavefronts::default();
+            }
+            let addresses = access.addresses.map(|address| address.wrapping_sub(back.into()));
+            let whole = Request {
+                addresses: &addresses,
+                active: access.active,
+                bytes: bytes.into(),
+                access: Way::Load,
+            };
+            return self.run.shared.wavefronts(at.site, &whole, false);
+        }
         let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
         let request =
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };

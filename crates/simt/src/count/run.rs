@@ -20,6 +20,7 @@ use super::shared::SharedMemory;
 use super::steady::Memo;
 use super::trails::{Numbered, Trails};
 use super::worst::Worst;
+use crate::exec::Merged;
 use crate::observe::{Access, Site};
 use counters::Counts;
 use std::ops::{AddAssign, Range};
@@ -58,6 +59,15 @@ impl AddAssign for Totals {
     }
 }
 
+/// What ptxas makes of some of a launch's accesses, by site and ascending.
+#[derive(Clone)]
+pub(super) struct Ptxas {
+    /// Atomics whose lanes it combines.
+    pub(super) combined: Arc<[u32]>,
+    /// Loads from shared memory that it merges.
+    pub(super) merged: Arc<[(u32, Merged)]>,
+}
+
 /// Records of a worker. Sums continue from run to run; ordered data is handed in with each run.
 pub(super) struct Run {
     pub(super) counts: BySite<Counts>,
@@ -79,8 +89,7 @@ pub(super) struct Run {
     pub(super) host_pages: HostPages,
     pub(super) peer_stores: PeerStores,
     pub(super) hottest: Hottest,
-    /// Sites of atomics whose lanes ptxas combines, ascending.
-    combined: Arc<[u32]>,
+    ptxas: Ptxas,
     pub(super) shared: SharedMemory,
     most_groups: usize,
 }
@@ -91,7 +100,7 @@ impl Run {
         managed: Arc<[Numbered]>,
         of_host: Arc<[OfHost]>,
         of_peers: Arc<[Range<u64>]>,
-        combined: Arc<[u32]>,
+        ptxas: Ptxas,
     ) -> Self {
         Self {
             counts: BySite::default(),
@@ -108,7 +117,7 @@ impl Run {
             host_pages: HostPages::new(of_host),
             peer_stores: PeerStores::new(of_peers),
             hottest: Hottest::default(),
-            combined,
+            ptxas,
             shared: SharedMemory::new(rules.banks, rules.level),
             most_groups: MOST_GROUPS,
         }
@@ -128,7 +137,13 @@ impl Run {
 
     /// Returns true for an atomic whose lanes of one address are combined.
     pub(super) fn is_combined(&self, site: Site) -> bool {
-        self.combined.binary_search(&site.0).is_ok()
+        self.ptxas.combined.binary_search(&site.0).is_ok()
+    }
+
+    /// What ptxas makes of a load from shared memory, if it merges it.
+    pub(super) fn merged(&self, site: Site) -> Option<Merged> {
+        let at = self.ptxas.merged.binary_search_by_key(&site.0, |(site, _)| *site).ok()?;
+        Some(self.ptxas.merged[at].1)
     }
 
     /// Adds the repetitions of all memos to the counters.

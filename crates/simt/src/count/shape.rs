@@ -6,7 +6,7 @@ use super::slots::Slots;
 use crate::cards::{Card, Occupancy};
 use crate::coalescing::{Addresses, BankMode, BankRule, Coalescer, LANES};
 use crate::decode::Level;
-use crate::exec::{Chained, SiteInfo};
+use crate::exec::{Chained, Merged, SiteInfo};
 use crate::ptx::ScalarType;
 use crate::ptx::op::memory::Atomic;
 use crate::ptx::op::words::Update;
@@ -94,6 +94,9 @@ pub struct LaunchShape {
     /// Sites of atomics whose lanes ptxas [combines](SiteInfo::combined), ascending.
     #[doc(hidden)]
     pub combined: Vec<u32>,
+    /// Loads from shared memory that ptxas [merges](SiteInfo::merged) with others, ascending.
+    #[doc(hidden)]
+    pub merged: Vec<(u32, Merged)>,
     /// Sites of atomics that add floats.
     pub float_atomics: Vec<u32>,
     /// Managed memory, pinned memory and that of other cards, ascending. An empty list costs nothing.
@@ -126,6 +129,7 @@ impl LaunchShape {
             slots: sites.iter().map(|site| site.slots).collect(),
             dependencies: sites.iter().map(|site| site.dependency_clocks).collect(),
             combined: numbers(|site| site.combined),
+            merged: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.merged?))).collect(),
             float_atomics: numbers(|site| adds_floats(&site.op)),
             ranges: Vec::new(),
         }

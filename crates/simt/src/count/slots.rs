@@ -103,8 +103,8 @@ impl Slots {
             | Op::Shf { scalar, .. }
             | Op::Prmt { scalar, .. } => of_width(*scalar),
             Op::Compare(op) => of_width(op.scalar),
-            // A branch refills the warp's instruction buffer.
-            Op::Bra | Op::Brx | Op::Call | Op::Ret => plain(1, 8),
+            // The machine code waits five clocks after a branch, and the warp as long again for its next instructions.
+            Op::Bra | Op::Brx | Op::Call | Op::Ret => plain(1, 10),
             Op::Barrier { .. } => plain(1, 20),
             _ => plain(1, 1),
         }

@@ -24,6 +24,7 @@ mod parameter;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::adjacent;
 use super::dependencies;
 use super::error::LoadError;
 use super::flow;
@@ -136,7 +137,13 @@ impl<'a> Compiler<'a> {
         for site in counting.into_iter().chain(uniform::looking(body, first)) {
             self.sites[site].combined = true;
         }
-        let slots = fused::slots(body, &cfg, &self.uses, &varying, first);
+        let mut slots = fused::slots(body, &cfg, &self.uses, &varying, first);
+        for (at, merged) in adjacent::find(body, &cfg) {
+            self.sites[(first + at) as usize].merged = Some(merged);
+            if merged.bytes == 0 {
+                slots[at as usize].issued = 0;
+            }
+        }
         for (site, branch) in predicated::find(body, &cfg, &slots, first) {
             self.sites[site as usize].guarded_by = Some(branch);
         }
@@ -224,6 +231,7 @@ impl Unit<'_, '_> {
             source: Vec::new(),
             waits_before: false,
             turns_together: 1,
+            merged: None,
             chained: None,
             dependency_clocks: 0.0,
             combined: false,

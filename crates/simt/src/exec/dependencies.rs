@@ -10,6 +10,9 @@
 //! add c, a, b       issues at 5, c at 9: the block takes 9 clocks, 4 + 1 + 4 by its sites
 //! ```
 //!
+//! Two readers wait longer for a result than arithmetic does: a branch or a guard for its predicate, of which the machine code for
+//! `sm_90` has 13 clocks between the two instructions instead of 4, and an access to memory for its address, 6 instead of 4.
+//!
 //! A loop of one block is unrolled four times, as ptxas does, so that what does not depend on the iteration before overlaps with
 //! it. Waits for global memory are counted apart, as [round trips](super::waits).
 
@@ -18,10 +21,17 @@ use crate::count::Slots;
 use crate::ptx::Body;
 use crate::ptx::cfg::Cfg;
 use crate::ptx::op::{Awaits, Op};
+use crate::registers::{Slot, Width};
 use std::collections::HashMap;
 
 /// Iterations of a loop that overlap. ptxas unrolls small loops four times where it does not know their number.
 const UNROLLED: u32 = 4;
+
+/// Clocks that a predicate takes longer to decide whether an instruction executes than to be an operand.
+const GUARDS: u32 = 9;
+
+/// Clocks that a result takes longer to be an address.
+const ADDRESSES: u32 = 2;
 
 /// Returns the clocks that each instruction adds to its basic block.
 pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, slots: &[Slots], first: u32) -> Vec<f32> {
@@ -42,10 +52,16 @@ pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, slots: &[Slots], first: 
                     continue;
                 }
                 let place = (first + at) as usize;
-                let operands = uses.sources(place).iter().filter_map(|slot| ready.get(&slot.cell));
                 let slots = slots[at as usize];
-                let start =
-                    operands.copied().max().unwrap_or(0).max(if slots.issued > 0 { issued } else { 0 });
+                let decides = matches!(op, Op::Bra) || body.instructions[at as usize].guard.is_some();
+                let later = |slot: &Slot| match slot.width {
+                    Width::Predicate if decides => GUARDS,
+                    _ if uses.address(place).is_some_and(|address| address.cell == slot.cell) => ADDRESSES,
+                    _ => 0,
+                };
+                let operands = uses.sources(place).iter();
+                let operands = operands.filter_map(|slot| Some(ready.get(&slot.cell)? + later(slot)));
+                let start = operands.max().unwrap_or(0).max(if slots.issued > 0 { issued } else { 0 });
                 issued += u32::from(slots.issued);
                 let done = start + u32::from(slots.clocks);
                 if slots.is_sequence() {

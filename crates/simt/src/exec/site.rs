@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::adjacent::Merged;
 use crate::count::Slots;
 use crate::ptx::lines::in_library;
 use crate::ptx::op::Op;
@@ -28,6 +29,9 @@ pub struct SiteInfo {
     /// Loop iterations whose loads it waits for together, because ptxas unrolls the loop; 1 elsewhere.
     #[doc(hidden)]
     pub turns_together: u32,
+    /// What ptxas makes of a load from shared memory that it merges with others.
+    #[doc(hidden)]
+    pub merged: Option<Merged>,
     /// The memory of a load whose address is the result of a load before it.
     #[doc(hidden)]
     pub chained: Option<Chained>,
@@ -106,6 +110,7 @@ impl SiteInfo {
             source: source.collect(),
             waits_before: false,
             turns_together: 1,
+            merged: None,
             chained: None,
             dependency_clocks: 0.0,
             combined: false,

@@ -24,6 +24,8 @@ pub struct Counters {
     pub warps: f64,
     /// Instructions of the busiest multiprocessor over the mean of all; 0 if unknown, and then all blocks count alike.
     pub imbalance: f64,
+    /// Instructions of the longest block over the mean of all; 0 if unknown, and then all blocks count alike.
+    pub longest_block: f64,
     /// Warps resident on a multiprocessor, from its [occupancy](crate::cards::Occupancy).
     pub resident_warps: f64,
     /// Dependent loads of a warp: 1 when all its loads are issued before the first is used. Four loads in flight make
@@ -70,7 +72,7 @@ pub struct Counters {
     pub idle_requests: f64,
     /// Requests of stores.
     pub stores: f64,
-    /// Parts of lines that stores change in sectors that the same block has already written.
+    /// Parts of lines that stores change in sectors that the same block has already written, without those that merge on the way.
     pub rewritten: f64,
     /// Parts of lines that loads fetch from L2: the lines beyond those that their sectors would fill.
     pub gathered: f64,
@@ -124,6 +126,7 @@ impl Default for Counters {
             blocks: 0.0,
             warps: 0.0,
             imbalance: 0.0,
+            longest_block: 0.0,
             resident_warps: 1.0,
             round_trips: 0.0,
             chained_loads: 0.0,

@@ -100,11 +100,9 @@ impl LaunchTime {
         let sectors = counters.l2_sectors_read + counters.l2_sectors_written;
         let l2 =
             if card.l2_bytes == 0 { 0.0 } else { sectors * SECTOR_BYTES as f64 / (card.l2_gb_per_s * 1e9) };
-        // Parts of lines that L2 changes take longer than those that it only reads or replaces. Warps whose loads hit in L1 run in
-        // step, so that their stores to one sector merge on the way.
+        // Parts of lines that L2 changes take longer than those that it only reads or replaces.
         let clock = card.clock_mhz * 1e6;
-        let rewritten = counters.rewritten * (1.0 - counters.l1_hit_share);
-        let updates = counters.scattered + rewritten + counters.atomic_rounds;
+        let updates = counters.scattered + counters.rewritten + counters.atomic_rounds;
         let in_part = (counters.stored_in_part - counters.scattered).max(0.0);
         let parts = updates * card.l2_update_clocks
             + in_part * card.l2_partial_clocks
@@ -137,7 +135,8 @@ impl LaunchTime {
 
         let rounds = per(counters.warps, multiprocessors * counters.resident_warps);
         let rounds = if rounds > 0.0 { rounds.max(1.0) } else { 0.0 };
-        let waits = rounds * warp_seconds(counters, card) * unlike;
+        // A multiprocessor that has room for all of its blocks ends with the longest.
+        let waits = (rounds * unlike).max(counters.longest_block) * warp_seconds(counters, card);
         let starts = share * card.block_clocks / (card.clock_mhz * 1e6);
         // Data from device memory stream through L2, so that the two overlap; but a warp that has one load at a time under way
         // waits for both.

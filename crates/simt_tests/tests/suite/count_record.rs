@@ -73,6 +73,7 @@ fn by_line_of_the_source() {
         source,
         waits_before: false,
         turns_together: 1,
+        merged: None,
         chained: None,
         dependency_clocks: 0.0,
         combined: false,

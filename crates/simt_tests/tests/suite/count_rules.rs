@@ -9,6 +9,7 @@ use simt::internals::coalescing::{
     Access as Way, AtomicConflicts, BankRule, Coalescer, Request, constant_replays,
 };
 use simt::internals::count::{AtomicCounts, MemoryCounts, SharedCounts};
+use simt::internals::exec::Merged;
 use simt::observe::{Access, At, Observation, Observer, Operation, Site, Space};
 
 const CARDS: [&str; 5] = ["c870", "c1060", "c2050", "k40c", "h200"];
@@ -27,6 +28,42 @@ fn counts(card: &Card, bank_mode: BankMode, accesses: &[Access<'_>]) -> Counts {
     let counters = observation.finish().counters;
     assert_eq!(counters.site(0), counters.total);
     counters.total
+}
+
+#[test]
+fn merged_loads_take_the_wavefronts_of_the_whole() {
+    let card = find("h200").expect("a card");
+    let load =
+        |site: u32, bytes: u32, address: &dyn Fn(u64) -> u64, merged: Vec<(u32, Merged)>, sites: u32| {
+            let shape = LaunchShape { merged, ..shape(&card, 1, 32) };
+            let mut observation = CounterObservation::new(shape, L2State::new(card.clone()));
+            let mut observer = observation.begin(0);
+            observer.block_begins(0, 1);
+            for word in 0..sites {
+                let addresses = std::array::from_fn(|lane| address(lane as u64) + u64::from(word * bytes));
+                let access = plain(Space::Shared, Operation::Load, bytes, &addresses);
+                observer.access(At { block: 0, warp: 0, site: Site(site + word) }, &access);
+            }
+            observer.block_ends(0);
+            observation.end(observer);
+            observation.finish().counters.total.shared_loads
+        };
+    // The third of four instructions comes first; its address is 8 bytes behind the start.
+    let of_four = vec![(0, (0, 0)), (1, (4, 0)), (2, (8, 16)), (3, (12, 0))];
+    let of_four: Vec<(u32, Merged)> =
+        of_four.into_iter().map(|(site, (back, bytes))| (site, Merged { back, bytes })).collect();
+    // Rows of 32 bytes for eight lanes each, one word for all, and neighbours' quads.
+    let patterns: [&dyn Fn(u64) -> u64; 3] = [&|lane| lane / 8 * 32, &|_| 64, &|lane| lane * 16];
+    let found = patterns.map(|address| {
+        let apart = load(0, 4, address, Vec::new(), 4);
+        let merged = load(0, 4, address, of_four.clone(), 4);
+        let whole = load(0, 16, address, Vec::new(), 1);
+        assert_eq!((merged.wavefronts, merged.ideal), (whole.wavefronts, whole.ideal));
+        assert_eq!(merged.requests, 4);
+        (apart.wavefronts, merged.wavefronts)
+    });
+    // On an H200 two wavefronts serve the first pattern's merged load: `dct_8x8` has 12 per warp of 16 loads, 8 of which merge.
+    assert_eq!(found, [(4, 2), (4, 2), (16, 4)]);
 }
 
 /// Lanes at one distance, up or down, in pieces, or anywhere; in units of the access's size.

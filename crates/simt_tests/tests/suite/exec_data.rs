@@ -431,6 +431,67 @@ fn loads_whose_address_was_loaded_follow_a_chain() {
     }
 }
 
+#[test]
+fn adjacent_loads_from_shared_memory_merge_where_they_are_aligned() {
+    let four = |base: &str| -> String {
+        (0..4).map(|word| format!("ld.shared.b32 %r{}, [{base}+{}];\n", 10 + word, 4 * word)).collect()
+    };
+    let whole = vec![(0, 16), (4, 0), (8, 0), (12, 0)];
+    let halves = vec![(0, 8), (4, 0), (0, 8), (4, 0)];
+    for (body, merged) in [
+        ("shl.b32 %r3, %r1, 4;\nadd.u32 %r3, %r2, %r3;\n".to_owned() + &four("%r3"), whole.clone()),
+        ("mad.lo.u32 %r3, %r1, 48, %r2;\n".to_owned() + &four("%r3"), whole.clone()),
+        ("mul.wide.u32 %rd1, %r1, 32;\ncvt.u64.u32 %rd2, %r2;\nadd.u64 %rd1, %rd2, %rd1;\n".to_owned() + &four("%rd1"), whole),
+        // Multiples of 8 bytes, of 4, and of a factor that is known only when it runs.
+        ("shl.b32 %r3, %r1, 3;\nadd.u32 %r3, %r2, %r3;\n".to_owned() + &four("%r3"), halves),
+        ("mad.lo.u32 %r3, %r1, 4, %r2;\n".to_owned() + &four("%r3"), vec![]),
+        ("mad.lo.u32 %r3, %r1, %r1, %r2;\n".to_owned() + &four("%r3"), vec![]),
+        // In any order; and what is left over of five words.
+        (
+            "mad.lo.u32 %r3, %r1, 32, %r2;\nld.shared.b32 %r14, [%r3+28];\n".to_owned()
+                + "ld.shared.b32 %r15, [%r3+20];\nld.shared.b32 %r16, [%r3+24];\nld.shared.b32 %r17, [%r3+16];\nld.shared.b32 %r18, [%r3];\n",
+            vec![(12, 16), (4, 0), (8, 0), (0, 0)],
+        ),
+        // A store or a barrier between them, and a base that moves.
+        (
+            "mad.lo.u32 %r3, %r1, 8, %r2;\nld.shared.b32 %r4, [%r3];\nst.shared.b32 [%r3+64], %r4;\nld.shared.b32 %r5, [%r3+4];\n".to_owned(),
+            vec![],
+        ),
+        (
+            "mad.lo.u32 %r3, %r1, 8, %r2;\nld.shared.b32 %r4, [%r3];\nbar.sync 0;\nld.shared.b32 %r5, [%r3+4];\n".to_owned(),
+            vec![],
+        ),
+        (
+            "mad.lo.u32 %r3, %r1, 8, %r2;\nld.shared.b32 %r4, [%r3];\nadd.u32 %r3, %r3, 8;\nld.shared.b32 %r5, [%r3+4];\n".to_owned(),
+            vec![],
+        ),
+        (
+            "mad.lo.u32 %r3, %r1, 16, %r2;\nld.shared.f64 %rd3, [%r3];\nld.shared.f64 %rd4, [%r3+8];\n".to_owned(),
+            vec![(0, 16), (8, 0)],
+        ),
+    ] {
+        let body = format!("mov.u32 %r2, tile;\n{body}");
+        let bench = Bench::with_head(&kernel("k", ".shared .align 4 .b8 tile[4096];", &body));
+        let found = bench.program.sites().iter().filter_map(|site| site.merged);
+        assert_eq!(found.map(|merged| (merged.back, merged.bytes)).collect::<Vec<_>>(), merged, "{body}");
+        let sites = bench.program.sites().iter();
+        assert!(sites.filter(|site| site.merged.is_some_and(|merged| merged.bytes == 0)).all(|site| site.slots.issued == 0));
+    }
+}
+
+#[test]
+fn branches_and_addresses_wait_longer_for_a_result() {
+    let clocks = |body: &str| -> f32 {
+        let products = "mul.lo.u32 %r0, %r0, %r0;\nmul.lo.u32 %r0, %r0, %r0;\n";
+        let bench = Bench::with_head(&kernel("k", "", &format!("{body}\n{products}")));
+        bench.program.sites().iter().map(|site| site.dependency_clocks).sum()
+    };
+    let selected = clocks("setp.eq.u32 %p1, %r1, 3;\nselp.b32 %r2, %r1, 4, %p1;\nadd.u32 %r0, %r2, 1;");
+    let guarded = clocks("setp.eq.u32 %p1, %r1, 3;\n@%p1 mov.b32 %r2, 4;\n@%p1 add.u32 %r0, %r1, 1;");
+    // The selection takes four clocks, the guard nine more for its predicate.
+    assert_eq!((selected, guarded), (4.0 + 4.0 + 4.0 + 8.0 + 1.0, 4.0 + 9.0 + 4.0 + 8.0 + 1.0));
+}
+
 /// Forty values that are all wanted at the end.
 #[test]
 fn registers_are_estimated_by_what_is_live() {

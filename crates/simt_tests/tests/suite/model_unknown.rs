@@ -17,6 +17,7 @@ fn site(opcode: &str) -> SiteInfo {
         source: Vec::new(),
         waits_before: false,
         turns_together: 1,
+        merged: None,
         chained: None,
         dependency_clocks: 0.0,
         combined: false,
