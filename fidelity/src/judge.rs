@@ -141,8 +141,7 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
         }
     }
     for group in Group::ALL {
-        let of_group: Vec<&Pair> = pairs.iter().filter(|pair| pair.measured.set == group).collect();
-        if let Some(errors) = Errors::of(&of_group) {
+        if let Some(errors) = Errors::of(&of_group(&pairs, group)) {
             println!(
                 "{group}: {} rows, median error {:.1}%, a tenth are off by more than {:.1}%",
                 errors.count,
@@ -163,9 +162,14 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Returns the rows of a group.
+pub(crate) fn of_group(pairs: &[Pair], group: Group) -> Vec<&Pair> {
+    pairs.iter().filter(|pair| pair.measured.set == group).collect()
+}
+
 /// Writes how the unseen half fared, a line of JSON for each row.
 fn write_residuals(file: &Path, pairs: &[Pair], card: &Card) -> Result<()> {
-    let unseen = pairs.iter().filter(|pair| pair.measured.set == Group::Unseen);
+    let unseen = of_group(pairs, Group::Unseen).into_iter();
     let line = |pair: &Pair| {
         let Row { kernel, parameters, .. } = &pair.measured;
         let time = pair.simulated.counted.as_ref().map(|counted| counted.launch.time(card));

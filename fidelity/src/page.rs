@@ -2,7 +2,7 @@
 
 use crate::{
     cases::Group,
-    judge::{Errors, Pair},
+    judge::{Errors, Pair, of_group},
 };
 use anyhow::{Context, Result};
 use std::{fmt::Write, fs, path::Path};
@@ -15,10 +15,6 @@ const WORST: usize = 10;
 
 /// The largest error of the picture; larger ones are drawn at its edge.
 const WIDEST: f64 = 1.0;
-
-fn of_group(pairs: &[Pair], group: Group) -> Vec<&Pair> {
-    pairs.iter().filter(|pair| pair.measured.set == group).collect()
-}
 
 /// Replaces the part between the markers of a page. Rows of the unseen half are named only if they are to be revealed.
 ///

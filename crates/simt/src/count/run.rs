@@ -59,7 +59,7 @@ impl AddAssign for Totals {
     }
 }
 
-/// What ptxas makes of some of a launch's accesses, by site and ascending.
+/// The accesses of a launch that ptxas changes, by site and ascending.
 #[derive(Clone)]
 pub(super) struct Ptxas {
     /// Atomics whose lanes it combines.
@@ -140,7 +140,7 @@ impl Run {
         self.ptxas.combined.binary_search(&site.0).is_ok()
     }
 
-    /// What ptxas makes of a load from shared memory, if it merges it.
+    /// Returns the part of a load from shared memory in a merged one, if ptxas merges it.
     pub(super) fn merged(&self, site: Site) -> Option<Merged> {
         let at = self.ptxas.merged.binary_search_by_key(&site.0, |(site, _)| *site).ok()?;
         Some(self.ptxas.merged[at].1)

@@ -21,11 +21,10 @@ use std::collections::HashMap;
 use crate::ptx::cfg::Cfg;
 use crate::ptx::op::Op;
 use crate::ptx::op::arithmetic::{Format, IntegerVerb, LogicVerb};
-use crate::ptx::op::memory::Access;
 use crate::ptx::op::words::{AddressSpace, Part};
 use crate::ptx::{AddressBase, Body, Instruction, Operand, RegisterId, ScalarType};
 
-/// What ptxas makes of a load that it merges with others.
+/// The part of a load in the one that ptxas merges it with others into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Merged {
     /// Distance in bytes from the load's own address to the first of the merged one.
@@ -42,7 +41,7 @@ const ALL: u32 = 64;
 
 /// Returns the loads of a function that merge, by the index of the instruction.
 pub(super) fn find(body: &Body, cfg: &Cfg) -> Vec<(u32, Merged)> {
-    if !body.instructions.iter().any(|instruction| loads(instruction).is_some()) {
+    if !body.instructions.iter().any(|instruction| load(0, instruction).is_some()) {
         return Vec::new();
     }
     let zeros = trailing_zeros(body);
@@ -57,8 +56,11 @@ pub(super) fn find(body: &Body, cfg: &Cfg) -> Vec<(u32, Merged)> {
                 merge(&mut open, &zeros, &mut found);
             }
             // An address register that changes begins another address.
-            let made = instruction.operands.first().map_or(&[][..], std::slice::from_ref);
-            if open.iter().any(|load| made.iter().any(|made| writes(made, load.base))) {
+            let mut moves = false;
+            if let Some(made) = instruction.operands.first() {
+                each_register(made, &mut |made| moves |= open.iter().any(|load| load.base == made));
+            }
+            if moves {
                 merge(&mut open, &zeros, &mut found);
             }
         }
@@ -75,22 +77,13 @@ struct Load {
     bytes: u32,
 }
 
-fn loads(instruction: &Instruction) -> Option<Access> {
-    match instruction.opcode.op() {
-        Ok(Op::Ld(access))
-            if access.space.is_some_and(AddressSpace::is_shared)
-                && access.order.is_none()
-                && access.elements == 1
-                && instruction.guard.is_none() =>
-        {
-            Some(access)
-        }
-        _ => None,
-    }
-}
-
+/// Returns a load from shared memory that may merge.
 fn load(at: u32, instruction: &Instruction) -> Option<Load> {
-    let access = loads(instruction)?;
+    let Ok(Op::Ld(access)) = instruction.opcode.op() else { return None };
+    let is_plain = access.order.is_none() && access.elements == 1 && instruction.guard.is_none();
+    if !is_plain || !access.space.is_some_and(AddressSpace::is_shared) {
+        return None;
+    }
     let [_, Operand::Address(address)] = instruction.operands.as_slice() else { return None };
     let AddressBase::Register(base) = address.base else { return None };
     let bytes = access.scalar.size().filter(|bytes| matches!(bytes, 4 | 8))?;
@@ -102,15 +95,6 @@ fn ends(instruction: &Instruction) -> bool {
     let op = instruction.opcode.op().unwrap_or(Op::Other);
     let stores = op.stores() && op.space() != Some(AddressSpace::Global);
     stores || op.awaits().is_some() || op.is_strong() || matches!(op, Op::Atomic(_) | Op::Call | Op::Fence(_))
-}
-
-fn writes(operand: &Operand, register: RegisterId) -> bool {
-    match operand {
-        Operand::Register(made) => *made == register,
-        Operand::Vector(parts) => parts.iter().any(|part| writes(part, register)),
-        Operand::Pair(parts) => parts.iter().any(|part| writes(part, register)),
-        _ => false,
-    }
 }
 
 /// Merges what it can of the open loads: 16 bytes, or 8.

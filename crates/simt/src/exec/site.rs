@@ -29,7 +29,7 @@ pub struct SiteInfo {
     /// Loop iterations whose loads it waits for together, because ptxas unrolls the loop; 1 elsewhere.
     #[doc(hidden)]
     pub turns_together: u32,
-    /// What ptxas makes of a load from shared memory that it merges with others.
+    /// The part of a load from shared memory in the one that ptxas merges it with others into.
     #[doc(hidden)]
     pub merged: Option<Merged>,
     /// The memory of a load whose address is the result of a load before it.
