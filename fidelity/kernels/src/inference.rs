@@ -2,10 +2,10 @@
 
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x4, U32x4};
-use cuda_std::warp::{warp_shuffle_xor, warp_vote_ballot};
+use cuda_std::warp::warp_vote_ballot;
 use cuda_std::{GpuFloat, approx, shared_array, thread};
 
-use crate::{ALL, block_sum, index, warp_sum};
+use crate::{ALL, block_sum, index, warp_max, warp_sum};
 
 /// Attention of width 32, a query per thread: tiles of 32 keys and values in shared memory, the softmax on the way.
 #[kernel]
@@ -124,10 +124,7 @@ pub unsafe fn top_eight(rows: u32, from: *const f32, values: *mut f32, places: *
                 at = k;
             }
         }
-        let mut most = best;
-        for distance in [16, 8, 4, 2, 1] {
-            most = most.max(warp_shuffle_xor(ALL, most, distance, 32).0);
-        }
+        let most = warp_max(best);
         let winner = warp_vote_ballot(ALL, best == most).trailing_zeros() as usize;
         if lane == winner {
             *values.add(row * 8 + round) = most;
