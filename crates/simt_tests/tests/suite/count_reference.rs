@@ -31,7 +31,7 @@ enum Pattern {
     FarApart,
     /// Lanes as far apart, warps one after another in as many bytes.
     Row { step: u64, span: u64 },
-    /// Eight lanes side by side, anywhere.
+    /// Eight lanes side by side, anywhere in as many bytes: words that are further apart than the largest span count together.
     Eights { span: u64 },
 }
 
@@ -90,7 +90,9 @@ fn request(instruction: &Instruction, seed: u64, warp: u64) -> (Addresses, u32) 
             Pattern::Scattered { span } => random() % span,
             Pattern::FarApart => ((random() % 2) << 42) + random() % 4096,
             Pattern::Row { step, span } => (warp * 32 + lane) * step % span,
-            Pattern::Eights { span } => (row.rotate_left(lane as u32 / 8 * 9) % span) + lane % 8 * bytes,
+            Pattern::Eights { span } => {
+                (row.rotate_left(lane as u32 / 8 * 9) % span + lane % 8 * bytes) % span
+            }
         };
         (BASE + offset) / bytes * bytes
     });
