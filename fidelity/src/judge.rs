@@ -77,7 +77,11 @@ pub(crate) struct Errors {
 impl Errors {
     /// The errors of these pairs; `None` of no pairs.
     pub(crate) fn of(pairs: &[&Pair]) -> Option<Errors> {
-        let mut errors: Vec<f64> = pairs.iter().map(|pair| pair.error()).collect();
+        Errors::among(pairs.iter().map(|pair| pair.error()).collect())
+    }
+
+    /// The same of magnitudes of errors.
+    pub(crate) fn among(mut errors: Vec<f64>) -> Option<Errors> {
         errors.sort_by(f64::total_cmp);
         let count = errors.len();
         // The least error that nine in ten do not exceed.

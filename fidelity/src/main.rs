@@ -9,6 +9,7 @@
 mod case;
 mod cases;
 mod data;
+mod fit;
 mod judge;
 mod measure;
 mod page;
@@ -47,6 +48,8 @@ struct Options {
 enum Command {
     /// Compares measured with simulated rows
     Judge(judge::Options),
+    /// Fits constants of the time model to measured rows
+    Fit(fit::Options),
 }
 
 #[derive(Args)]
@@ -75,6 +78,7 @@ fn main() -> Result<ExitCode> {
     let options = Options::parse();
     match options.command {
         Some(Command::Judge(options)) => judge::judge(&options).map(|()| ExitCode::SUCCESS),
+        Some(Command::Fit(options)) => fit::fit(&options).map(|()| ExitCode::SUCCESS),
         None => run(&options.run),
     }
 }

@@ -1,0 +1,240 @@
+//! Fits constants of the time model to measured rows.
+//!
+//! The loss is the sum over kernels of the mean over a kernel's rows of ln(1 + (e / 0.07)^2), where e is the logarithm of modelled
+//! over measured time: near the truth it is a sum of squares, and far from it a kernel that the model cannot describe counts little
+//! more than one that it describes badly. [`descend`] changes one constant after the other by a factor, keeps what helps, and
+//! makes the factors smaller until nothing helps.
+//!
+//! Rows of the unseen half are left out.
+
+use crate::{
+    judge::Errors,
+    row::{self, Row},
+};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use record::{Record, counters::LaunchCounters};
+use simt::{
+    cards::{self, Card},
+    count::Modelled,
+};
+use std::{collections::HashMap, fs, path::Path};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// A card, and rows measured and simulated on it: h200=MEASURED,SIMULATED. The files are those of `fidelity --out` or the
+    /// records of `coalesce run`. The constants belong to the first card; others scale theirs alike
+    #[arg(required = true)]
+    data: Vec<String>,
+    /// The constants to fit, by their names in a card file
+    #[arg(long, value_delimiter = ',')]
+    free: Vec<String>,
+    /// Other values to begin with, as in sharpness=3
+    #[arg(long, value_delimiter = ',')]
+    set: Vec<String>,
+    /// Names the rows that are off by more than this, in percent
+    #[arg(long)]
+    worst: Option<f64>,
+}
+
+/// One measured launch with the counters of its simulation.
+struct Point {
+    kernel: String,
+    name: String,
+    seconds: f64,
+    counters: LaunchCounters,
+}
+
+/// Rows of one card.
+struct Set {
+    label: String,
+    card: Card,
+    points: Vec<Point>,
+}
+
+/// Relative error at which the loss turns from a parabola into a logarithm.
+const SCALE: f64 = 0.07;
+
+impl Set {
+    fn read(argument: &str) -> Result<Set> {
+        let (card, files) = argument.split_once('=').with_context(|| format!("'{argument}' has no '='"))?;
+        let (measured, simulated) =
+            files.split_once(',').with_context(|| format!("'{files}' are not two files: MEASURED,SIMULATED"))?;
+        let points = read_points(Path::new(measured), Path::new(simulated))?;
+        if points.is_empty() {
+            bail!("{measured} and {simulated} have no row in common");
+        }
+        Ok(Set { label: measured.to_owned(), card: cards::find(card)?, points })
+    }
+
+    /// The card with each constant multiplied by its factor.
+    fn scaled(&self, names: &[String], factors: &[f64]) -> Result<Card> {
+        let mut card: toml::Table = self.card.to_toml().parse()?;
+        for (name, factor) in names.iter().zip(factors) {
+            card.insert(name.clone(), toml::Value::Float(constant_of(&self.card, name)? * factor));
+        }
+        Ok(cards::from_toml(&card.to_string())?)
+    }
+
+    /// Magnitudes of the rows' relative errors.
+    fn relative(&self, card: &Card) -> Vec<f64> {
+        self.errors(card).map(|(_, error)| (error.exp() - 1.0).abs()).collect()
+    }
+
+    /// Logarithm of modelled over measured time of each row.
+    fn errors<'a>(&'a self, card: &'a Card) -> impl Iterator<Item = (&'a Point, f64)> {
+        self.points.iter().map(|point| (point, (point.counters.time(card).seconds / point.seconds).ln()))
+    }
+
+    fn loss(&self, card: &Card) -> f64 {
+        let mut kernels: HashMap<&str, (f64, f64)> = HashMap::new();
+        for (point, error) in self.errors(card) {
+            let (sum, count) = kernels.entry(&point.kernel).or_default();
+            *sum += (error / SCALE).powi(2).ln_1p();
+            *count += 1.0;
+        }
+        let mut means: Vec<f64> = kernels.into_values().map(|(sum, count)| sum / count).collect();
+        means.sort_by(f64::total_cmp);
+        means.iter().sum()
+    }
+}
+
+/// Pairs the rows of two files, without those that failed verification and those of the unseen half.
+fn read_points(measured: &Path, simulated: &Path) -> Result<Vec<Point>> {
+    let text = fs::read_to_string(measured).with_context(|| format!("cannot read {}", measured.display()))?;
+    if text.contains("coalesce.record/") {
+        return Ok(pair_records(&record::read(&text)?, &record::read(&fs::read_to_string(simulated)?)?));
+    }
+    let counters: HashMap<String, LaunchCounters> = row::read(simulated)?
+        .into_iter()
+        .filter(|row| row.fault.is_none())
+        .filter_map(|row| Some((label(&row), row.counted?.launch)))
+        .collect();
+    let open = row::read(measured)?.into_iter().filter(|row| row.fault.is_none() && row.set.is_open());
+    let point = |row: Row| {
+        let counters = counters.get(&label(&row))?.clone();
+        Some(Point {
+            name: label(&row),
+            kernel: row.kernel,
+            seconds: row.times.median * 1e-3,
+            counters,
+        })
+    };
+    Ok(open.filter_map(point).collect())
+}
+
+fn label(row: &Row) -> String {
+    format!("{} {}", row.kernel, row.parameters)
+}
+
+/// Pairs records by experiment, kernel and parameters.
+fn pair_records(measured: &[Record], simulated: &[Record]) -> Vec<Point> {
+    let label = |record: &Record| {
+        let parameters = serde_json::to_string(&record.parameters).unwrap_or_default();
+        format!("{} {} {parameters}", record.experiment, record.kernel)
+    };
+    let counters: HashMap<String, &LaunchCounters> = simulated
+        .iter()
+        .filter_map(|record| Some((label(record), &record.counters.as_ref()?.launch)))
+        .collect();
+    let point = |record: &Record| {
+        let name = label(record);
+        let counters = LaunchCounters::clone(counters.get(&name)?);
+        let seconds = record.time_ms.as_ref()?.median * 1e-3;
+        Some(Point { kernel: format!("{} {}", record.experiment, record.kernel), name, seconds, counters })
+    };
+    measured.iter().filter_map(point).collect()
+}
+
+/// Returns the constant's value on this card.
+fn constant_of(card: &Card, name: &str) -> Result<f64> {
+    let table: toml::Table = card.to_toml().parse()?;
+    let value = table.get(name).with_context(|| format!("a card has no constant '{name}'"))?;
+    let number = value.as_float().or_else(|| value.as_integer().map(|value| value as f64));
+    number.with_context(|| format!("'{name}' is no number"))
+}
+
+/// What is being fitted: names of constants, and the factors by which they differ from those of the cards.
+struct Fit<'a> {
+    sets: &'a [Set],
+    names: &'a [String],
+}
+
+impl Fit<'_> {
+    fn loss(&self, factors: &[f64]) -> Result<f64> {
+        self.sets.iter().map(|set| Ok(set.loss(&set.scaled(self.names, factors)?))).sum()
+    }
+
+    /// Changes one factor after the other as long as the loss falls.
+    fn descend(&self) -> Result<Vec<f64>> {
+        let mut factors = vec![1.0; self.names.len()];
+        let mut least = self.loss(&factors)?;
+        let mut step = FIRST_STEP;
+        while step > LAST_STEP {
+            let before = least;
+            for index in 0..factors.len() {
+                for factor in [1.0 + step, 1.0 / (1.0 + step)] {
+                    // As far as it helps.
+                    loop {
+                        let mut changed = factors.clone();
+                        changed[index] *= factor;
+                        // A card refuses values that are impossible.
+                        let Ok(loss) = self.loss(&changed) else { break };
+                        if loss >= least {
+                            break;
+                        }
+                        (factors, least) = (changed, loss);
+                    }
+                }
+            }
+            if before - least < LEAST_GAIN {
+                step /= 2.0;
+            }
+        }
+        Ok(factors)
+    }
+}
+
+/// Share by which a constant changes at first, and below which nothing is tried.
+const FIRST_STEP: f64 = 0.2;
+const LAST_STEP: f64 = 0.004;
+
+/// Fall of the loss in a round that is worth another with the same step.
+const LEAST_GAIN: f64 = 0.05;
+
+pub(crate) fn fit(options: &Options) -> Result<()> {
+    let mut sets = options.data.iter().map(|argument| Set::read(argument)).collect::<Result<Vec<_>>>()?;
+    for assignment in &options.set {
+        let (name, value) =
+            assignment.split_once('=').with_context(|| format!("'{assignment}' is not NAME=VALUE"))?;
+        let value: f64 = value.parse().with_context(|| format!("'{value}' is no number"))?;
+        let factor = value / constant_of(&sets[0].card, name)?;
+        for set in &mut sets {
+            set.card = set.scaled(&[name.to_owned()], &[factor])?;
+        }
+    }
+    let fit = Fit { sets: &sets, names: &options.free };
+    let begun = fit.loss(&vec![1.0; options.free.len()])?;
+    let factors = fit.descend()?;
+    println!("loss {begun:.2} -> {:.2}", fit.loss(&factors)?);
+    for (name, factor) in options.free.iter().zip(&factors) {
+        let value = constant_of(&sets[0].card, name)?;
+        println!("{name} = {:.5}  # {value}", value * factor);
+    }
+    for set in &sets {
+        let card = set.scaled(&options.free, &factors)?;
+        let text = |card: &Card| {
+            let Errors { median, p90, .. } = Errors::among(set.relative(card)).expect("a set has rows");
+            format!("{:.1}/{:.1}%", 100.0 * median, 100.0 * p90)
+        };
+        println!("{}: {} rows, {} -> {}", set.label, set.points.len(), text(&set.card), text(&card));
+        let Some(worst) = options.worst else { continue };
+        let mut rows: Vec<_> = set.errors(&card).map(|(point, error)| (error.exp(), point)).collect();
+        rows.retain(|(ratio, _)| (ratio - 1.0).abs() > worst / 100.0);
+        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (ratio, point) in rows {
+            println!("  {ratio:.2}  {:10.2} us  {}", point.seconds * 1e6, point.name);
+        }
+    }
+    Ok(())
+}
