@@ -156,6 +156,8 @@ fn blocks_of_all_shapes() {
             "apart",
             "rounds",
             "departing",
+            "wraps",
+            "before",
         ] {
             same(SHAPES, kernel, &arguments, ([3, 2, 1], block, 1));
         }

@@ -126,4 +126,6 @@ pub(super) mod stopped {
     pub(crate) const BETWEEN: u32 = 4;
     /// A load has read uninitialised bytes, which the interpreter tracks from the step behind it on.
     pub(crate) const UNDEFINED: u32 = 5;
+    /// The interpreter has to go on at the step, within a block, with lanes that are apart.
+    pub(crate) const APART: u32 = 6;
 }

@@ -58,10 +58,13 @@ impl Emitter<'_> {
         self.emit(format!("store i64 {new}, ptr {place}"));
     }
 
-    /// Returns a condition: the warp's time slice is not over.
-    pub(super) fn has_time(&mut self) -> String {
+    /// Returns a condition: the warp's time slice is not over, and will not be after so many more steps.
+    pub(super) fn has_time(&mut self, steps: u32) -> String {
         let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::INSTRUCTIONS));
-        let now = self.let_(format!("load i64, ptr {place}"));
+        let mut now = self.let_(format!("load i64, ptr {place}"));
+        if steps != 0 {
+            now = self.let_(format!("add i64 {now}, {steps}"));
+        }
         let limit = self.field("i64", at::LIMIT);
         self.let_(format!("icmp ult i64 {now}, {limit}"))
     }

@@ -30,7 +30,7 @@ use super::context::{at, stopped};
 use super::counters::Counter;
 use super::graph::{End, Graph};
 use super::masked::Open;
-use super::regions::Split;
+use super::regions::{MOST_STEPS, Split};
 use super::shape::{Shape, Step};
 use super::shapes::{Columns, Shapes};
 use super::values::{Value, bits_of, lanes};
@@ -280,6 +280,12 @@ impl<'a> Emitter<'a> {
                             ));
                             if let Some(split) = &splits[number] {
                                 self.begin(&mixed);
+                                if split.returns {
+                                    let (goes_on, go) = (self.has_time(MOST_STEPS), self.label());
+                                    let left = self.exit(pc, stopped::LEFT);
+                                    self.likely(&goes_on, &go, &left);
+                                    self.begin(&go);
+                                }
                                 let rest = self.let_(format!("xor i32 {mask}, -1"));
                                 let (taken, goes_on) = if is_negated { (rest, mask) } else { (mask, rest) };
                                 self.split(number, split, (&taken, &goes_on));
@@ -296,7 +302,7 @@ impl<'a> Emitter<'a> {
                     self.count(Counter::Taken, number, "1");
                 }
                 if branch.is_backward {
-                    let goes_on = self.has_time();
+                    let goes_on = self.has_time(0);
                     let tired = self.exit(branch.target, stopped::TIRED);
                     self.likely(&goes_on, &format!("B{target}"), &tired);
                 } else {

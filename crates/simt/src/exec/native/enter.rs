@@ -236,6 +236,11 @@ impl<O: Observer> Runner<'_, O> {
                 self.expand_stopped(native, index, (reason, pc));
                 Ok(After::Interpret)
             }
+            stopped::APART => {
+                self.expand(native, index, pc, true);
+                *fragment = self.take_apart(index, pc);
+                Ok(After::Interpret)
+            }
             _ => {
                 self.block.warps[index].left = Left::At(pc);
                 self.compiled(native, index, fragment, turn_ends)
@@ -316,7 +321,7 @@ impl<O: Observer> Runner<'_, O> {
             (reason, (*shared).pc)
         };
         match reason {
-            stopped::LEFT => self.settle_block(native, pc, false),
+            stopped::LEFT | stopped::APART => self.settle_block(native, pc, false),
             stopped::FAULT => self.settle_block(native, pc, true),
             // The load is executed, and may be the last step of its block.
             stopped::UNDEFINED => self.settle_block(native, pc - 1, true),
@@ -365,6 +370,12 @@ impl<O: Observer> Runner<'_, O> {
                     self.block.warps[index].ready.push(fragment);
                 }
                 self.block.warps[index].left = Left::Tired;
+            }
+            stopped::APART => {
+                self.expand(native, index, pc, true);
+                self.block.warps[index].ready.clear();
+                let fragment = self.take_apart(index, pc);
+                self.block.warps[index].ready.push(fragment);
             }
             stopped::UNDEFINED => {
                 self.expand(native, index, pc, false);

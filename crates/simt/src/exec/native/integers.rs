@@ -1,5 +1,6 @@
 //! Emits integer arithmetic, logic and shifts, which keep affine values affine where they can.
 
+use super::context::stopped;
 use super::emit::Emitter;
 use super::shape::{Shape, Step};
 use super::shapes::{is_integer, is_signed};
@@ -184,19 +185,34 @@ impl Emitter<'_> {
                 Err(_) => Value::Scalar(self.let_(format!("{extend} i32 {scalar} to i64"))),
             },
             Value::Affine(base, step) => {
-                let wide = self.let_(format!("{extend} i32 {base} to i64"));
-                let step = match step.parse::<i64>() {
+                let wide_step = match step.parse::<i64>() {
                     Ok(_) => step.clone(),
                     Err(_) => self.let_(format!("sext i32 {step} to i64")),
                 };
-                let reach = self.let_(format!("mul i64 {step}, 31"));
+                // What lanes outside of the mask would have does not matter.
+                let (lanes, base) = match self.active.clone() {
+                    None => ("31".to_owned(), base.clone()),
+                    Some(mask) => {
+                        let (first, last) = (self.first_lane(&mask), self.last_lane(&mask));
+                        let before = self.let_(format!("mul i32 {step}, {first}"));
+                        let lanes = self.let_(format!("sub i32 {last}, {first}"));
+                        let lanes = self.let_(format!("zext i32 {lanes} to i64"));
+                        (lanes, self.let_(format!("add i32 {base}, {before}")))
+                    }
+                };
+                let step = wide_step;
+                let mut wide = self.let_(format!("{extend} i32 {base} to i64"));
+                let reach = self.let_(format!("mul i64 {step}, {lanes}"));
                 let last = self.let_(format!("add i64 {wide}, {reach}"));
                 let moved = if signed { self.let_(format!("add i64 {last}, 2147483648")) } else { last };
                 let fits = self.let_(format!("icmp ult i64 {moved}, 4294967296"));
-                let go = self.label();
-                let exit = self.exit(self.pc, super::context::stopped::LEFT);
-                self.likely(&fits, &go, &exit);
-                self.begin(&go);
+                self.go_on_if(&fits);
+                if let Some(mask) = self.active.clone() {
+                    let first = self.first_lane(&mask);
+                    let first = self.let_(format!("zext i32 {first} to i64"));
+                    let before = self.let_(format!("mul i64 {step}, {first}"));
+                    wide = self.let_(format!("sub i64 {wide}, {before}"));
+                }
                 Value::Affine(wide, step)
             }
             Value::Grid(log, [base, inner, outer]) => {
@@ -214,10 +230,7 @@ impl Emitter<'_> {
                     fits.push(self.let_(format!("icmp ult i64 {moved}, 4294967296")));
                 }
                 let fits = self.let_(format!("and i1 {}, {}", fits[0], fits[1]));
-                let go = self.label();
-                let exit = self.exit(self.pc, super::context::stopped::LEFT);
-                self.likely(&fits, &go, &exit);
-                self.begin(&go);
+                self.go_on_if(&fits);
                 grid
             }
             other => {
@@ -225,6 +238,24 @@ impl Emitter<'_> {
                 Value::Vector(self.let_(format!("{extend} {} {words} to {}", lanes(32), lanes(64))))
             }
         }
+    }
+
+    /// Emits a branch to the interpreter, which executes the step where a condition is false.
+    fn go_on_if(&mut self, condition: &str) {
+        let go = self.label();
+        match self.active.clone() {
+            None => {
+                let exit = self.exit(self.pc, stopped::LEFT);
+                self.likely(condition, &go, &exit);
+            }
+            Some(mask) => {
+                let leave = self.label();
+                self.likely(condition, &go, &leave);
+                self.begin(&leave);
+                self.leave_apart(self.pc, &mask, stopped::APART);
+            }
+        }
+        self.begin(&go);
     }
 
     /// Returns the lowest and the highest of 64-bit lanes in rows, whose sums do not overflow.

@@ -116,15 +116,20 @@ impl Emitter<'_> {
 
     /// Emits a branch back to a step, for the lanes of a mask that is in a variable, unless the time slice is over.
     fn go_back(&mut self, target: u32, variable: &str, go: &str) {
-        let goes_on = self.has_time();
+        let goes_on = self.has_time(0);
         let tired = self.label();
         self.likely(&goes_on, go, &tired);
         self.begin(&tired);
         let mask = self.let_(format!("load i32, ptr {variable}"));
-        self.store_at(at::ACTIVE, &mask);
+        self.leave_apart(target, &mask, stopped::TIRED);
+    }
+
+    /// Emits the way out before a step that the lanes of a mask execute next, while others wait for them to meet.
+    pub(super) fn leave_apart(&mut self, next: u32, mask: &str, reason: u32) {
+        self.store_at(at::ACTIVE, mask);
         let open = self.open.clone();
         self.store_at(at::OPEN_COUNT, &open.len().to_string());
-        let mut pcs = vec![target];
+        let mut pcs = vec![next];
         for (index, Open { meets, lanes, later }) in open.iter().enumerate() {
             let (pc, mask) = later.clone().unwrap_or((0, "0".to_owned()));
             for (field, value) in
@@ -139,11 +144,11 @@ impl Emitter<'_> {
             pcs.iter().flat_map(|pc| self.graph.live_before(self.program, *pc)).collect();
         live.sort_unstable();
         live.dedup();
-        self.apart.entry(target).or_default().extend(&live);
+        self.apart.entry(next).or_default().extend(&live);
         live.retain(|number| !self.shapes.at_home[*number]);
         self.store_live(&live);
-        self.store_at(at::PC, &target.to_string());
-        self.emit(format!("ret i32 {}", stopped::TIRED));
+        self.store_at(at::PC, &next.to_string());
+        self.emit(format!("ret i32 {reason}"));
     }
 
     /// Stores a word of the shared state.

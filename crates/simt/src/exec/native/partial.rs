@@ -76,6 +76,13 @@ impl Emitter<'_> {
         self.let_(format!("call i32 @llvm.cttz.i32(i32 {mask}, i1 true)"))
     }
 
+    /// Returns the number of the last lane of a mask that is not empty.
+    pub(super) fn last_lane(&mut self, mask: &str) -> String {
+        self.intrinsic("declare i32 @llvm.ctlz.i32(i32, i1)");
+        let above = self.let_(format!("call i32 @llvm.ctlz.i32(i32 {mask}, i1 true)"));
+        self.let_(format!("sub i32 31, {above}"))
+    }
+
     /// Returns the name of the function that stores the lanes of a mask one by one, at listed addresses from a base.
     pub(super) fn store_of_some(&mut self, bits: u32) -> String {
         self.intrinsic("declare i32 @llvm.cttz.i32(i32, i1)");

@@ -21,6 +21,19 @@
 //! A lane that jumps to the region's end has nothing left to do: it leaves the mask ([`After::Leaves`]). So a guard costs
 //! one mask, however many follow it. Lanes leave a loop in the same way ([`Loop`]): the others go round until none is
 //! left.
+//!
+//! LLVM may lay out a loop such that lanes meet before the branch at which they part ([`Split::returns`]), as in
+//! `for (...) { if (c) x; y; barrier }`:
+//!
+//! ```text
+//! 0  bra 4
+//! 1  y
+//! 2  barrier
+//! 3  @last bra 7
+//! 4  @!c bra 1     splits at 1:  first {5, 6}, the others leave for 1
+//! 5  x
+//! 6  bra 1
+//! ```
 
 use super::super::program::Program;
 use super::super::step::{AT_RETURN, Action, Branch, NOWHERE, Rare};
@@ -35,6 +48,8 @@ pub(super) struct Split {
     pub(super) meets: Option<usize>,
     /// The lanes that jump are first, since they do nothing but exit.
     pub(super) jumps_first: bool,
+    /// The lanes meet by branches back, at which a time slice may end: code needs time for both sides, which have no loop.
+    pub(super) returns: bool,
 }
 
 /// A piece of a side.
@@ -66,7 +81,7 @@ pub(super) enum After {
 }
 
 /// Most steps of a region, those of blocks that are executed twice counted twice.
-const MOST_STEPS: u32 = 160;
+pub(super) const MOST_STEPS: u32 = 160;
 
 /// Most steps of all regions of a kernel: LLVM takes about a millisecond for each.
 const MOST_STEPS_IN_ALL: u32 = 1024;
@@ -123,6 +138,15 @@ pub(super) fn each(side: &[Part], act: &mut impl FnMut(usize)) {
     }
 }
 
+/// Returns true if lanes may repeat a part of a side.
+fn has_loop(side: &[Part]) -> bool {
+    side.iter().any(|part| match part {
+        Part::Loop(_) => true,
+        Part::Block(_, After::Splits(split)) => has_loop(&split.goes_on) || has_loop(&split.jumps),
+        Part::Block(..) => false,
+    })
+}
+
 impl Search<'_> {
     /// Returns the sides of a divergent branch.
     fn split(&mut self, block: usize, branch: Branch) -> Option<Split> {
@@ -136,7 +160,7 @@ impl Search<'_> {
         let target = self.graph.block_starting(branch.target)?;
         self.depth = self.depth.checked_sub(1)?;
         let goes_on = self.side(block + 1, meets, None)?;
-        let jumps = if branch.is_backward {
+        let jumps = if branch.is_backward && Some(target) != meets {
             // Behind the loop, lanes that leave it would go first and meet the others later.
             if Some(block + 1) != meets {
                 return None;
@@ -146,9 +170,13 @@ impl Search<'_> {
             self.side(target, meets, None)?
         };
         self.depth += 1;
+        let returns = meets.is_some_and(|meets| meets <= block);
+        if returns && (has_loop(&goes_on) || has_loop(&jumps)) {
+            return None;
+        }
         let jumps_first =
             matches!(self.graph.blocks[target], Block { end: End::Exit, ref steps, .. } if steps.len() == 1);
-        Some(Split { goes_on, jumps, meets, jumps_first })
+        Some(Split { goes_on, jumps, meets, jumps_first, returns })
     }
 
     /// Returns the loop that begins at a block: up to the last block that jumps back there.
@@ -197,7 +225,7 @@ impl Search<'_> {
                     } else if branch.is_backward {
                         return None;
                     } else {
-                        let split = self.split(at, branch)?;
+                        let split = self.split(at, branch).filter(|split| !split.returns)?;
                         let Some(meets) = split.meets else {
                             parts.push(Part::Block(at, After::Splits(split)));
                             return end.is_none().then_some(parts);
@@ -215,7 +243,7 @@ impl Search<'_> {
             if Some(next) == repeats {
                 return Some(parts);
             }
-            if next <= at {
+            if next <= at && Some(next) != end {
                 // The rest of a round of a loop that the warp entered as a whole.
                 let repeated = self.repeated(next, true)?;
                 if repeated.meets <= at {
