@@ -62,6 +62,8 @@ pub trait Observer {
     const BRANCHES: bool = false;
     /// True to receive barriers and other synchronisation.
     const SYNCHRONISATION: bool = false;
+    /// True to receive [`Observer::warp_barrier`] as well. Without, compiled code shuffles and votes in place.
+    const WARP_BARRIERS: bool = Self::SYNCHRONISATION;
     /// True to track undefined registers and receive [`Observer::undefined`].
     const REGISTERS: bool = false;
     /// True if an executor may report issues and branches as sums: by [`Observer::issues`] and [`Observer::branches`]
@@ -202,6 +204,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     const ACCESSES: bool = A::ACCESSES || B::ACCESSES;
     const BRANCHES: bool = A::BRANCHES || B::BRANCHES;
     const SYNCHRONISATION: bool = A::SYNCHRONISATION || B::SYNCHRONISATION;
+    const WARP_BARRIERS: bool = A::WARP_BARRIERS || B::WARP_BARRIERS;
     const REGISTERS: bool = A::REGISTERS || B::REGISTERS;
     const BATCHES: bool = A::BATCHES && B::BATCHES;
 

@@ -100,6 +100,7 @@ impl Observer for CounterObserver {
     const ACCESSES: bool = true;
     const BRANCHES: bool = true;
     const SYNCHRONISATION: bool = true;
+    const WARP_BARRIERS: bool = false;
     const BATCHES: bool = true;
 
     fn block_begins(&mut self, block: u64, warps: u32) {

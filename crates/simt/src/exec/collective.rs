@@ -52,7 +52,7 @@ impl<O: Observer> Runner<'_, O> {
             self.check_members(index, pc, members, mask);
             // SAFETY: as above.
             unsafe { (collective.run)(cells, &collective.slots, mask) };
-            if O::SYNCHRONISATION {
+            if O::WARP_BARRIERS {
                 self.observer.warp_barrier(self.at(index, pc), mask);
             }
             if O::REGISTERS {
@@ -82,7 +82,7 @@ impl<O: Observer> Runner<'_, O> {
             && members & self.block.warps[index].live & !mask == 0
         {
             self.check_members(index, fragment.pc, members, mask);
-            if O::SYNCHRONISATION {
+            if O::WARP_BARRIERS {
                 self.observer.warp_barrier(self.at(index, fragment.pc), mask);
             }
             fragment.pc += 1;
@@ -176,7 +176,7 @@ impl<O: Observer> Runner<'_, O> {
             {
                 self.exchange(index, collective, &together);
             }
-            if O::SYNCHRONISATION {
+            if O::WARP_BARRIERS {
                 self.observer.warp_barrier(self.at(index, first.fragment.pc), lanes);
             }
             for fragment in together {

@@ -11,7 +11,7 @@ use super::names::{Names, SharedVariable};
 use super::native::{Key, Tier, Tiers};
 use super::runtime;
 use super::site::SiteInfo;
-use super::step::{Builtin, Rare, Step};
+use super::step::{Action, Builtin, Rare, Step};
 use super::uses::Uses;
 use crate::decode::Level;
 use crate::memory::{Memory, MemoryInstruction};
@@ -222,6 +222,17 @@ impl Program {
         function.is_some_and(|function| {
             function.filled.iter().any(|(_, fill)| matches!(fill, Fill::Parameters(_)))
         })
+    }
+
+    /// Returns true if a block of a kernel may wait for another one: in a spin loop, or in a function that it calls.
+    pub(super) fn may_wait(&self, kernel: u32) -> bool {
+        let waits = |step: &Step| match step.action {
+            Action::Branch(branch) => branch.spins,
+            Action::Rare(rare) => matches!(self.rare[rare as usize], Rare::Call(_)),
+            _ => false,
+        };
+        let steps = self.function(kernel).map(|code| &self.steps[code.first as usize..code.end as usize]);
+        steps.is_none_or(|steps| steps.iter().any(waits))
     }
 
     /// Returns the function of this number.

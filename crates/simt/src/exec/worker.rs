@@ -38,6 +38,8 @@ struct Office<'a, 'o, O: Observation> {
     variant: Option<(Key, Arc<Variant>)>,
     /// Most blocks that a worker may execute in turn.
     most_residents: usize,
+    /// A worker compiles the kernel, while others go on: no block waits for another one.
+    compiles_here: bool,
 }
 
 /// Ended runs that wait for earlier ones before they are handed back.
@@ -89,7 +91,7 @@ pub(super) fn execute<O: Observation + Send + Sync>(
             block: launch.block,
             observes: O::Observer::ACCESSES,
             tracks: O::Observer::REGISTERS,
-            synchronises: O::Observer::SYNCHRONISATION,
+            synchronises: O::Observer::WARP_BARRIERS,
         };
         context.program.tiers.variant(context.program, key).map(|variant| (key, variant))
     });
@@ -108,6 +110,7 @@ pub(super) fn execute<O: Observation + Send + Sync>(
         run_of_blocks,
         variant: variant.flatten(),
         most_residents: usize::try_from(residents).unwrap_or(usize::MAX),
+        compiles_here: workers > 1 && !context.program.may_wait(context.launch.kernel.function),
     };
     std::thread::scope(|scope| {
         for _ in 1..workers {
@@ -275,7 +278,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
         let left = self.context.blocks.saturating_sub(self.next.load(Ordering::Relaxed));
         let sample = (instructions, worker.interpreted.blocks, left);
         worker.interpreted = Interpreted { blocks: 0, instructions: worker.counts.warp_instructions };
-        variant.interpreted(self.context.program, *key, sample);
+        variant.interpreted(self.context.program, *key, sample, self.compiles_here);
     }
 
     /// Records the fault of a run and cancels later ones.

@@ -158,6 +158,7 @@ fn blocks_of_all_shapes() {
             "departing",
             "wraps",
             "before",
+            "fields",
         ] {
             same(SHAPES, kernel, &arguments, ([3, 2, 1], block, 1));
         }

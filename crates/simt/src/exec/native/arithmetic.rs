@@ -11,6 +11,7 @@ use super::values::{Value, lanes};
 use crate::alu::Arithmetic;
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
+use crate::ptx::op::arithmetic::FieldVerb;
 use crate::ptx::op::words::Overshift;
 use crate::registers::{Slot, Width};
 
@@ -81,6 +82,9 @@ impl Emitter<'_> {
                 let direction = if *left { "fshl" } else { "fshr" };
                 Some(self.intrinsic_of(direction, 32, &[sources[1], sources[0], sources[2]]))
             }
+            Op::Field { verb, scalar: ScalarType::B32 | ScalarType::U32, .. } if widths(Width::Word) => {
+                self.field_of_bits(*verb, sources)
+            }
             Op::Float(float) if is_plain_single(float) => Some(self.single(float, sources, result)),
             Op::Compare(compare) => self.compare(compare, config, sources),
             Op::Selp(scalar) if sources[2].width == Width::Predicate => self.select(*scalar, sources, result),
@@ -143,6 +147,29 @@ impl Emitter<'_> {
     }
 
     // Bits.
+
+    /// Emits an operation on fields of words; None if it has to be called.
+    fn field_of_bits(&mut self, verb: FieldVerb, sources: &[Slot]) -> Option<Value> {
+        let constant = |slot: &Slot| match self.operand(slot.cell) {
+            Operand::Constant(bits) => Some(bits as u32 & 0xFF),
+            _ => None,
+        };
+        match (verb, sources) {
+            (FieldVerb::Popc, _) => Some(self.intrinsic_of("ctpop", 32, sources)),
+            (FieldVerb::Brev, _) => Some(self.intrinsic_of("bitreverse", 32, sources)),
+            (FieldVerb::Bfe, [source, place, length]) => {
+                let (place, length) = (constant(place)?, constant(length)?);
+                if place >= 32 || !(1..32).contains(&length) {
+                    return None;
+                }
+                let value = self.read(*source);
+                let moved = self.binary("lshr", 32, &value, &Value::Scalar(place.to_string()));
+                let mask = (1_u32 << length) - 1;
+                Some(self.binary("and", 32, &moved, &Value::Scalar(mask.to_string())))
+            }
+            _ => None,
+        }
+    }
 
     /// Emits `lop3` as the sum of the terms of its table.
     fn lookup(&mut self, table: u32, sources: &[Slot]) -> Value {

@@ -86,12 +86,12 @@ impl<O: Observer> Runner<'_, O> {
             Rare::Collective(collective, _) => {
                 // SAFETY: the frame is of the function for which the instruction was decoded.
                 unsafe { (collective.run)(cells, &collective.slots, u32::MAX) };
-                if O::SYNCHRONISATION && collective.member_mask.is_some() {
+                if O::WARP_BARRIERS && collective.member_mask.is_some() {
                     self.observer.warp_barrier(at, u32::MAX);
                 }
             }
             Rare::WarpBarrier { .. } => {
-                if O::SYNCHRONISATION {
+                if O::WARP_BARRIERS {
                     self.observer.warp_barrier(at, u32::MAX);
                 }
             }

@@ -1,14 +1,18 @@
-//! Emits shuffles and votes of whole warps.
+//! Emits shuffles, votes and matches of whole warps.
 //!
 //! The lane that each lane reads is known where the shuffle's operands are constants, as in nearly all reductions: then a
 //! shuffle is one of LLVM's, and one that reads the same lane everywhere is uniform. For example,
-//! `shfl.sync.bfly.b32 %r2, %r1, 16, 31, -1` exchanges the vector's halves. Other shuffles are called.
+//! `shfl.sync.bfly.b32 %r2, %r1, 16, 31, -1` exchanges the vector's halves. Other shuffles are called. `match.any` of words
+//! compares all lanes with each one.
+
+use std::fmt::Write as _;
 
 use super::emit::Emitter;
 use super::graph::Graph;
 use super::shapes::{Columns, Operand};
 use super::values::{Value, constant_lanes, lanes};
 use crate::alu::{Collective, invert_source, shuffled};
+use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
 use crate::ptx::op::words::VoteMode;
 use crate::registers::Slot;
@@ -88,7 +92,37 @@ impl Emitter<'_> {
                 }
                 true
             }
+            Op::Match { all: false, scalar: ScalarType::B32, .. } => {
+                let value = self.read(source);
+                let vector = self.vector(&value, 32);
+                let (name, kind) = (self.matching(), lanes(32));
+                let matches = self.let_(format!("call {kind} @{name}({kind} {vector})"));
+                self.write(*result, &Value::Vector(matches), None);
+                true
+            }
             _ => false,
         }
+    }
+
+    /// Returns the name of the function that gives each lane a bit for each lane with the same word.
+    fn matching(&mut self) -> &'static str {
+        let kind = lanes(32);
+        let mut text = format!("{kind} @match_any({kind} %words) noinline ATTRIBUTES {{\n");
+        let mut before = "zeroinitializer".to_owned();
+        for lane in 0..32 {
+            let picks = constant_lanes(32, |_| lane);
+            let _ = writeln!(
+                text,
+                "  %s{lane} = shufflevector {kind} %words, {kind} poison, {kind} {picks}\n  \
+                 %c{lane} = icmp eq {kind} %words, %s{lane}\n  \
+                 %b{lane} = select <32 x i1> %c{lane}, {kind} splat (i32 {}), {kind} zeroinitializer\n  \
+                 %m{lane} = or {kind} {before}, %b{lane}",
+                (1_u32 << lane) as i32
+            );
+            before = format!("%m{lane}");
+        }
+        let _ = writeln!(text, "  ret {kind} {before}\n}}");
+        self.function_of_module(text);
+        "match_any"
     }
 }

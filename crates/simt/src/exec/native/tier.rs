@@ -2,8 +2,9 @@
 //!
 //! Compiling takes from 10 ms to a few seconds, by the size of the kernel ([`worth`]), in which the interpreter executes
 //! millions of warp instructions. So a kernel is compiled once it has executed as many in all its launches, or once a
-//! launch's first blocks promise as many for the whole grid. That happens on a thread of its own: the launch goes on
-//! meanwhile.
+//! launch's first blocks promise as many for the whole grid. The launch goes on meanwhile: one of its workers compiles, since
+//! a further thread would take turns with them on the processors that they have, or, where blocks may wait for that worker's or
+//! there is no other one, a thread of its own.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -135,12 +136,13 @@ impl Variant {
     }
 
     /// Takes note of warp instructions that the interpreter has executed in this many blocks, while `left` blocks of the
-    /// grid remain, and begins to compile the kernel if that is worth it.
+    /// grid remain, and compiles the kernel if that is worth it: in this thread or in the background.
     pub(in super::super) fn interpreted(
         self: &Arc<Self>,
         program: &Program,
         key: Key,
         (instructions, blocks, left): (u64, u64, u64),
+        here: bool,
     ) {
         let so_far = self.instructions.fetch_add(instructions, Ordering::Relaxed) + instructions;
         let promised = u128::from(instructions) * u128::from(left) / u128::from(blocks.max(1));
@@ -156,6 +158,7 @@ impl Variant {
         });
         match prepared {
             Err(why) => _ = self.native.set(Err(why)),
+            Ok((llvm, prepared)) if here => _ = self.native.set(prepared.compile(llvm)),
             Ok((llvm, prepared)) => {
                 let variant = self.clone();
                 background(move || _ = variant.native.set(prepared.compile(llvm)));
