@@ -32,6 +32,9 @@ pub(crate) struct Options {
     /// Other values to begin with, as in sharpness=3
     #[arg(long, value_delimiter = ',')]
     set: Vec<String>,
+    /// The relative error at which the loss turns from a parabola into a logarithm
+    #[arg(long, default_value_t = 0.07)]
+    scale: f64,
     /// Names the rows that are off by more than this, in percent
     #[arg(long)]
     worst: Option<f64>,
@@ -52,14 +55,12 @@ struct Set {
     points: Vec<Point>,
 }
 
-/// Relative error at which the loss turns from a parabola into a logarithm.
-const SCALE: f64 = 0.07;
-
 impl Set {
     fn read(argument: &str) -> Result<Set> {
         let (card, files) = argument.split_once('=').with_context(|| format!("'{argument}' has no '='"))?;
-        let (measured, simulated) =
-            files.split_once(',').with_context(|| format!("'{files}' are not two files: MEASURED,SIMULATED"))?;
+        let (measured, simulated) = files
+            .split_once(',')
+            .with_context(|| format!("'{files}' are not two files: MEASURED,SIMULATED"))?;
         let points = read_points(Path::new(measured), Path::new(simulated))?;
         if points.is_empty() {
             bail!("{measured} and {simulated} have no row in common");
@@ -86,11 +87,11 @@ impl Set {
         self.points.iter().map(|point| (point, (point.counters.time(card).seconds / point.seconds).ln()))
     }
 
-    fn loss(&self, card: &Card) -> f64 {
+    fn loss(&self, card: &Card, scale: f64) -> f64 {
         let mut kernels: HashMap<&str, (f64, f64)> = HashMap::new();
         for (point, error) in self.errors(card) {
             let (sum, count) = kernels.entry(&point.kernel).or_default();
-            *sum += (error / SCALE).powi(2).ln_1p();
+            *sum += (error / scale).powi(2).ln_1p();
             *count += 1.0;
         }
         let mut means: Vec<f64> = kernels.into_values().map(|(sum, count)| sum / count).collect();
@@ -113,12 +114,7 @@ fn read_points(measured: &Path, simulated: &Path) -> Result<Vec<Point>> {
     let open = row::read(measured)?.into_iter().filter(|row| row.fault.is_none() && row.set.is_open());
     let point = |row: Row| {
         let counters = counters.get(&label(&row))?.clone();
-        Some(Point {
-            name: label(&row),
-            kernel: row.kernel,
-            seconds: row.times.median * 1e-3,
-            counters,
-        })
+        Some(Point { name: label(&row), kernel: row.kernel, seconds: row.times.median * 1e-3, counters })
     };
     Ok(open.filter_map(point).collect())
 }
@@ -158,11 +154,12 @@ fn constant_of(card: &Card, name: &str) -> Result<f64> {
 struct Fit<'a> {
     sets: &'a [Set],
     names: &'a [String],
+    scale: f64,
 }
 
 impl Fit<'_> {
     fn loss(&self, factors: &[f64]) -> Result<f64> {
-        self.sets.iter().map(|set| Ok(set.loss(&set.scaled(self.names, factors)?))).sum()
+        self.sets.iter().map(|set| Ok(set.loss(&set.scaled(self.names, factors)?, self.scale))).sum()
     }
 
     /// Changes one factor after the other as long as the loss falls.
@@ -213,7 +210,7 @@ pub(crate) fn fit(options: &Options) -> Result<()> {
             set.card = set.scaled(&[name.to_owned()], &[factor])?;
         }
     }
-    let fit = Fit { sets: &sets, names: &options.free };
+    let fit = Fit { sets: &sets, names: &options.free, scale: options.scale };
     let begun = fit.loss(&vec![1.0; options.free.len()])?;
     let factors = fit.descend()?;
     println!("loss {begun:.2} -> {:.2}", fit.loss(&factors)?);

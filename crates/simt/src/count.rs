@@ -18,6 +18,7 @@
 mod balance;
 mod block;
 mod by_site;
+mod common;
 mod contention;
 mod distinct;
 mod extent;
@@ -62,7 +63,7 @@ pub use counters::{Counts, LaunchCounters, LinkCounts, Metric};
 pub use l2::L2State;
 pub use launch::{Modelled, SourcePlace};
 pub use observation::{CounterObservation, Finished, launch};
-pub use shape::{LaunchShape, Placement, Range};
+pub use shape::{LaunchShape, Placement, Range, Waiting};
 pub(crate) use slots::{SHARED_CLOCKS, Slots};
 pub use trails::{Touch, Trail, numbered};
 pub use windows::{ManagedWindow, PageTouch};

@@ -6,18 +6,18 @@
 //! data   = (memory^w + waits^w)^(1/w)
 //! busy   = (data^s + on_chip^s + issue^s + starts^s)^(1/s)
 //! time   = launch + (busy^a + atomics^a)^(1/a)
-//! w, s   = 1 + (sharpness - 1) (1 - lockstep / waves)       of one wave on an H200 1.47 and 1.78, of many up to 2.21 and 2.99
+//! w, s   = 1 + (sharpness - 1) (1 - lockstep / waves)       of one wave on an H200 1.58 and 2.07, of many up to 2.21 and 3.25
 //! a      = 1 + (sharpness - 1) (1 - 1 / waves)              1 and up to 2.21
 //! ```
 //!
 //! | term | what it is |
 //! | --- | --- |
 //! | `dram` | device memory: granules, lines and pages moved, over the read bandwidth; gaps cost more, and several times as much where reads alternate with writes; sectors whose place a value from memory tells open their pages one by one; sectors that stores change in part and that L2 does not hold are read first |
-//! | `l2` | all sectors that reach L2, over L2's bandwidth; parts of lines that loads fetch, and parts of lines and of sectors that atomics and stores change, take longer |
+//! | `l2` | all sectors that reach L2, over L2's bandwidth, of those that all blocks load one for the resident blocks of a multiprocessor; parts of lines that loads fetch, and parts of lines and of sectors that atomics and stores change, take longer |
 //! | `atomics` | atomics in one place follow one another, additions of floats more slowly; in the record they are a part of `l2` |
 //! | `on_chip` | shared-memory wavefronts, shuffles, requests without a lane and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time |
 //! | `issue` | machine instructions over the schedulers' issue rate; those of each unit over its own: integers, multiplications, special functions, double precision |
-//! | `waits` | Little's law: waves of resident warps, each as long as a warp's waits for memory and its chains of dependent instructions, and longer where it waits for the last of several lines or warps; of asynchronous copies as many are under way as the block's shared memory holds |
+//! | `waits` | Little's law: waves of resident warps, each as long as a warp's waits for memory and its chains of dependent instructions, and longer where a load touches several lines; of asynchronous copies as many are under way as the block's shared memory holds |
 //! | `starts` | the rate at which blocks start, one in 157 clocks per multiprocessor; `waits` and `starts`, combined with `s`, are `latency` in the record |
 //!
 //! Memory and the waits for it are combined less sharply than the rest, because a busy memory answers later.
@@ -27,8 +27,9 @@
 //! them counts for issue, on-chip memory and latency.
 //!
 //! Warps of a block run side by side: sectors that one warp loads into L1 are hits for the warps that reach the same
-//! point later. ptxas moves the loads of a basic block together, as far as their addresses, stores and barriers allow, and
-//! unrolls small loops: a warp waits for these loads together, up to a number that registers limit.
+//! point later, but they wait for them as long as the first. ptxas moves the loads of a basic block together, as far as their
+//! addresses, stores, barriers and divisions allow, and unrolls small loops: a warp waits for these loads together, up to a number
+//! that registers limit.
 //!
 //! # A worked example
 //!
@@ -36,13 +37,13 @@
 //! multiprocessor, 1024 loads each.
 //!
 //! ```text
-//! l2        1024 rows * 8192 columns * 4 bytes = 34 MB at 7.9 TB/s                            4.2 us
+//! l2        1024 rows * 8192 columns * 4 bytes = 34 MB at 7.7 TB/s                            4.3 us
 //! issue     256 warps * 1024 rows * 4 instructions / (132 * 4) at 1.98 GHz                    1.0 us
-//! waits     a load waits 275 clocks, four wait together: 1024 / 4 * 139 ns                   35.6 us
-//!           each addition waits 4 clocks for the one before: 1024 * 4 * 1.20 at 1.98 GHz       2.5 us
-//!           the warp's start and end                                                          0.1 us
-//! data      (4.2^1.47 + 38.2^1.47)^(1/1.47)                                               39.2 us
-//! time      0.7 + (39.2^1.78 + 1.0^1.78)^(1/1.78)                                         39.9 us
+//! waits     a load waits 275 clocks, five wait together: 1024 / 5 * 139 ns                   28.5 us
+//!           each addition waits 4 clocks for the one before: 1024 * 4 * 1.31 at 1.98 GHz       2.7 us
+//!           the warp's start and end                                                          0.0 us
+//! data      (4.3^1.58 + 31.2^1.58)^(1/1.58)                                               32.1 us
+//! time      0.8 + (32.1^2.07 + 1.0^2.07)^(1/2.07)                                         32.9 us
 //! ```
 //!
 //! The kernel is latency-bound: a thousand warps would take about as long for four times the work.
@@ -60,16 +61,15 @@
 //!
 //! - **H200, measured.** `coalesce run latency`: latencies of L1, L2 and device memory, alone and in chains. `coalesce run
 //!   atomics`: the clocks of a round of atomics in a slice of L2, and on one word, of integers and of floats. `coalesce run l2` and
-//!   `mountain`: what gaps cost that are only read, and that a store to a part of a sector reads it first. `fidelity`, walks down
-//!   the columns of a matrix: four loads in flight.
+//!   `mountain`: what gaps cost that are only read, and that a store to a part of a sector reads it first. Machine code that ptxas
+//!   makes: the loads in flight, and the loops that are unrolled.
 //! - **H200, derived.** L2 holds two thirds of its size: a multiprocessor keeps in its half what has its home in the other, so that
 //!   half of the lines are there twice.
-//! - **H200, fitted.** The other constants that its card file calls fitted, eighteen, by minimising the sum of
-//!   ln(1 + (e / 0.07)^2) over the logarithms e of modelled over measured times, each kernel with the mean of its rows: 340 rows of
+//! - **H200, fitted.** The other constants that its card file calls fitted, nineteen, by `fidelity fit`, which minimises the sum of
+//!   ln(1 + (e / 0.07)^2) over the logarithms e of modelled over measured times, each kernel with the mean of its rows: 465 rows of
 //!   this repository's experiments (copies, offsets, strides, shuffles, stencils, storage, gathering, histograms, layouts, L2,
-//!   scans, banks, occupancy and asynchronous copies, on 4, 16 and 256 MiB), and the 80 rows of the seen half of `fidelity` on
-//!   the H200 and on the H100. Five of them (sharpness of waits, lockstep, the weight of dependent instructions, a warp's start and
-//!   the delay of the last arrival) were fitted again with the 109 added rows of `fidelity`. The errors are in docs/fidelity.md; the
+//!   scans, banks, occupancy and asynchronous copies, on 4, 16 and 256 MiB), and the 80 rows of the seen half and the 109 added rows
+//!   of the program `fidelity` on the H200 and on the H100. The errors are in docs/fidelity.md; the
 //!   unseen half was not used. DRAM moves at least 64 bytes, which is
 //!   from the H200's counters, for reads. Writes are assumed to take as long. A page has 256 bytes because distance beyond that
 //!   costs little: of 16 strides of 128 bytes to 2 KiB, none of them fitted, the worst error is 12%.

@@ -158,6 +158,8 @@ card! {
     dram_latency_ns: f64,
     /// Latency in nanoseconds of a load that hits in L2; 0 without an L2.
     l2_latency_ns: f64,
+    /// Calibration: clocks that a load takes longer with each doubling of the lines that it touches.
+    line_clocks: f64,
     /// Latency in clocks of a load that hits in L1.
     l1_clocks: f64,
     /// Clocks of a load whose address is the result of the load before it: from shared or constant memory, with a hit in L1, with
@@ -168,8 +170,6 @@ card! {
     dependency_share: f64,
     /// Calibration: loads of a warp that wait together, at most.
     loads_in_flight: f64,
-    /// Calibration: delay of the last of several loads for each doubling of their number, in nanoseconds.
-    straggler_ns: f64,
     /// Calibration: clocks between the starts of two blocks on a multiprocessor.
     block_clocks: f64,
     /// Calibration: clocks of constant memory for each address of a request.
@@ -294,6 +294,7 @@ impl Card {
             ("fault_piece_us", self.fault_piece_us),
             ("launch_us", self.launch_us),
             ("l2_latency_ns", self.l2_latency_ns),
+            ("line_clocks", self.line_clocks),
             ("l1_clocks", self.l1_clocks),
             ("dependency_share", self.dependency_share),
             ("l2_update_clocks", self.l2_update_clocks),
@@ -303,7 +304,6 @@ impl Card {
             ("atomic_word_clocks", self.atomic_word_clocks),
             ("atomic_float_clocks", self.atomic_float_clocks),
             ("shared_atomic_clocks", self.shared_atomic_clocks),
-            ("straggler_ns", self.straggler_ns),
             ("block_clocks", self.block_clocks),
             ("constant_clocks", self.constant_clocks),
             ("dram_turnaround", self.dram_turnaround),

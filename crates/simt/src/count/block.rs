@@ -8,7 +8,7 @@
 //! For example, block 0 reads the sectors 0 to 3 of group 7 and block 1 the sectors 4 to 7: the table holds one slot with eight
 //! sectors read, and L2 gets them as one group. Block 1 finds none of block 0's sectors in its L1.
 
-use super::group::{EMPTY, FREE, Group, Slot};
+use super::group::{EMPTY, FREE, Group, Slot, Tally};
 use super::takes::Takes;
 use crate::coalescing::LANES;
 
@@ -55,6 +55,7 @@ pub(super) struct BlockMemory {
     loaded: bool,
     /// See [`L1::share`](super::l1::L1::share).
     share: u32,
+    pub(super) tally: Tally,
 }
 
 impl BlockMemory {
@@ -70,6 +71,7 @@ impl BlockMemory {
             origin: FIRST_ORIGIN,
             loaded: false,
             share,
+            tally: Tally::default(),
         };
         new.resize(FEWEST_SLOTS);
         new
@@ -258,14 +260,14 @@ impl BlockMemory {
     pub(super) fn load_all(&mut self, clock: &mut u32, takes: &Takes) -> u32 {
         let places = self.places(takes);
         let (origin, share) = (self.origin, self.share);
-        let slots = self.slots.as_mut_slice();
+        let (slots, tally) = (self.slots.as_mut_slice(), &mut self.tally);
         let mut now = *clock;
         let (mut missed, mut new) = (0, 0);
         for (&place, &sectors) in places.iter().zip(&takes.sectors).take(takes.count) {
             // SAFETY: the places are those of slots.
             let slot = unsafe { slots.get_unchecked_mut(place as usize) };
             new += u32::from(slot.time < origin);
-            missed += slot.load_scattered(&mut now, sectors, origin, share);
+            missed += slot.load_scattered(&mut now, sectors, (origin, share), tally);
         }
         self.live += new as usize;
         *clock = now;
@@ -302,7 +304,7 @@ impl BlockMemory {
         let at = self.find_slot(index, list);
         let slot = &mut self.slots[at];
         slot.begin_loads(self.origin);
-        slot.load(clock, sectors, self.share)
+        slot.load(clock, sectors, self.share, &mut self.tally)
     }
 
     /// Accesses sectors past L1: see [`Slot::access`].
@@ -340,11 +342,14 @@ impl BlockMemory {
     ) -> u32 {
         let share = self.share;
         let mut clock = *self.clock(warp);
-        let mut missed = self.loaded_near(hint, index, list).load(&mut clock, sectors as u32, share);
+        let mut tally = Tally::default();
+        let slot = self.loaded_near(hint, index, list);
+        let mut missed = slot.load(&mut clock, sectors as u32, share, &mut tally);
         if sectors >> 32 != 0 {
             let high = (sectors >> 32) as u32;
-            missed += self.loaded_near(hint, index + 1, list).load(&mut clock, high, share);
+            missed += self.loaded_near(hint, index + 1, list).load(&mut clock, high, share, &mut tally);
         }
+        self.tally += tally;
         *self.clock(warp) = clock;
         missed
     }

@@ -12,6 +12,7 @@
 
 use super::hidden::hidden;
 use std::hint::select_unpredictable;
+use std::ops::AddAssign;
 
 /// Log2 of the bytes of a group, the unit of the table: 32 sectors, one bit each in a mask.
 pub(super) const GROUP_SHIFT: u32 = 10;
@@ -49,6 +50,25 @@ pub(super) struct Slot {
     pub(super) index: u64,
 }
 
+/// What loads through L1 found there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    /// Sectors of groups that a block loads again after L1 has lost them.
+    pub(super) lost: u64,
+    /// Groups of which L1 had all sectors that a request wanted.
+    pub(super) hits: u64,
+    /// Those among them that another warp had loaded at the same point of its way. Side by side, they are on the way still.
+    pub(super) behind: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.lost += other.lost;
+        self.hits += other.hits;
+        self.behind += other.behind;
+    }
+}
+
 pub(super) const EMPTY: Slot =
     Slot { index: FREE, read: 0, written: 0, block: 0, own: 0, cached: 0, time: 0 };
 
@@ -74,12 +94,14 @@ impl Slot {
     /// clock of its own, which advances by the sectors that it misses, and to the time of the sectors that it hits. A
     /// warp that follows another one thus hits what that one loaded when it was at the same point.
     #[inline(always)]
-    pub(super) fn load(&mut self, clock: &mut u32, sectors: u32, share: u32) -> u32 {
+    pub(super) fn load(&mut self, clock: &mut u32, sectors: u32, share: u32, tally: &mut Tally) -> u32 {
         // A branch, so that what follows need not wait for the clock.
         if clock.abs_diff(self.time) >= share {
-            evict(self);
+            evict(self, tally);
         }
         let missed = sectors & !self.cached;
+        tally.hits += u64::from(missed == 0);
+        tally.behind += u64::from(missed == 0) & u64::from(self.time > *clock);
         let since = if missed == sectors { 0 } else { self.time };
         let now = since.max(*clock);
         self.cached |= sectors;
@@ -94,13 +116,21 @@ impl Slot {
     /// Does as [`Slot::begin_loads`] and [`Slot::load`] do, but branches only upon evictions and upon hits of what a faster
     /// warp has loaded. This is for scattered requests, of which nothing else can be predicted.
     #[inline(always)]
-    pub(super) fn load_scattered(&mut self, clock: &mut u32, sectors: u32, origin: u32, share: u32) -> u32 {
+    pub(super) fn load_scattered(
+        &mut self,
+        clock: &mut u32,
+        sectors: u32,
+        (origin, share): (u32, u32),
+        tally: &mut Tally,
+    ) -> u32 {
         let is_stale = self.time < origin;
         if clock.abs_diff(select_unpredictable(is_stale, *clock, self.time)) >= share {
-            evict(self);
+            evict(self, tally);
         }
         let cached = select_unpredictable(is_stale, 0, self.cached);
         let missed = sectors & !cached;
+        tally.hits += u64::from(missed == 0);
+        tally.behind += u64::from(missed == 0) & u64::from(self.time > *clock);
         let since = hidden(u64::from(select_unpredictable(missed == sectors, 0, self.time))) as u32;
         let count = missed.count_ones();
         let now = since.max(*clock).saturating_add(count);
@@ -124,9 +154,9 @@ impl Slot {
     }
 }
 
-/// Empties a group's part of L1.
+/// Empties a group's part of L1, and counts the sectors that it had.
 #[cold]
 #[inline(never)]
-fn evict(slot: &mut Slot) {
-    slot.cached = 0;
+fn evict(slot: &mut Slot, tally: &mut Tally) {
+    tally.lost += u64::from(std::mem::take(&mut slot.cached).count_ones());
 }

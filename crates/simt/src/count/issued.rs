@@ -2,10 +2,15 @@
 
 use super::by_site::BySite;
 use super::launch::parts;
-use super::shape::LaunchShape;
+use super::shape::{LaunchShape, Waiting};
 use super::slots::Slots;
 use crate::exec::Chained;
 use counters::Counts;
+
+/// What ptxas puts before a loop that it unrolls four times, to find how many iterations are left over, and for these. From the
+/// instructions of kernels with such loops on an H200, `smsp__inst_executed.sum`.
+const PASS: Slots =
+    Slots { issued: 40, integer: 16, multiply: 0, special: 0, double: 0, shuffle: 0, clocks: 60 };
 
 /// Counts of a launch by instruction, with what its shape says of each.
 pub(super) struct Issued<'a> {
@@ -26,7 +31,30 @@ impl Issued<'_> {
     /// Issue slots of all instructions, or those of a unit.
     pub(super) fn slots(&self, of: fn(&Slots) -> u8) -> u64 {
         let each = (0..).zip(&self.shape.slots).filter(|(_, slots)| of(slots) > 0);
-        each.map(|(site, slots)| self.instructions(site) * u64::from(of(slots))).sum()
+        let all: u64 = each.map(|(site, slots)| self.instructions(site) * u64::from(of(slots))).sum();
+        let saved = |&(site, begins): &(u32, u32)| {
+            self.saved(site, begins) * f64::from(of(&self.shape.slots[site as usize]))
+        };
+        let saved: f64 = self.shape.once_a_turn.iter().map(saved).sum();
+        let passes = self.passes() * u64::from(of(&PASS));
+        (all + passes).saturating_sub(saved as u64)
+    }
+
+    /// How often warps come to a loop that ptxas unrolls four times.
+    fn passes(&self) -> u64 {
+        let mut begins: Vec<u32> = self.shape.once_a_turn.iter().map(|(_, begins)| *begins).collect();
+        begins.sort_unstable();
+        begins.dedup();
+        begins.into_iter().map(|site| self.instructions(site)).sum()
+    }
+
+    /// How often an instruction is not executed because ptxas unrolls its loop four times.
+    ///
+    /// Of each pass through the loop, one and a half iterations are left over on average, which are executed one by one: a loop of 9
+    /// iterations executes the instruction 1.5 + 7.5 / 4 times.
+    fn saved(&self, site: u32, begins: u32) -> f64 {
+        let (iterations, passes) = (self.instructions(site) as f64, self.instructions(begins) as f64);
+        if iterations < 4.0 * passes { 0.0 } else { (iterations - 1.5 * passes) * 0.75 }
     }
 
     /// Requests to memory that warps issue without a lane that needs them: as often as they come to the branch around them.
@@ -36,21 +64,34 @@ impl Issued<'_> {
         self.shape.guarded.iter().map(idle).sum()
     }
 
-    /// Waits for loads per warp, one after another.
+    /// Waits for loads per warp, one after another, of a card that keeps so many loads in flight.
     ///
-    /// Of asynchronous copies as many are under way as the block's shared memory holds: a ring of four stages waits a quarter of
-    /// their time for each.
-    pub(super) fn waits(&self) -> f64 {
+    /// A basic block waits as often as its instructions say, or once for each batch of loads that are in flight together where
+    /// these are more. Of asynchronous copies as many are under way as the block's shared memory holds: a ring of four stages
+    /// waits a quarter of their time for each.
+    pub(super) fn waits(&self, loads_in_flight: f64) -> f64 {
         let sum = |sites: &[(u32, u32)]| -> f64 {
             sites.iter().map(|&(site, turns)| self.instructions(site) as f64 / f64::from(turns)).sum()
         };
+        let of_block = |block: &Waiting| {
+            let weight = |&(site, weight): &(u32, f32)| self.instructions(site) as f64 * f64::from(weight);
+            let batches = block.loads.iter().map(weight).sum::<f64>() / loads_in_flight;
+            if block.waits.is_empty() {
+                // The wait for the last batch is another block's.
+                let once = block.loads.iter().map(|(site, _)| self.instructions(*site)).max();
+                (batches - once.unwrap_or(0) as f64).max(0.0)
+            } else {
+                batches.max(sum(&block.waits))
+            }
+        };
+        let waits: f64 = self.shape.waiting.iter().map(of_block).sum();
         let copies = sum(&self.shape.copy_waits);
         let copied: u64 =
             (self.shape.copies.iter()).map(|site| self.counts.get(*site).loads.bytes_requested).sum();
         // All warps of a block wait for what it copies.
         let a_wait = copied as f64 * self.shape.warps_of_block() as f64 / copies.max(1.0);
         let stages = if copied == 0 { 1.0 } else { (f64::from(self.shape.shared_bytes) / a_wait).max(1.0) };
-        self.a_warp(sum(&self.shape.waits) + copies / stages)
+        self.a_warp(waits + copies / stages)
     }
 
     /// Parts of lines of indexed loads, and of indexed stores: see [`parts`].
@@ -75,6 +116,7 @@ impl Issued<'_> {
     /// Clocks of dependent instructions per warp.
     pub(super) fn dependency_clocks(&self) -> f64 {
         let each = (0..).zip(&self.shape.dependencies);
-        self.a_warp(each.map(|(site, clocks)| self.instructions(site) as f64 * f64::from(*clocks)).sum())
+        let sum: f64 = each.map(|(site, clocks)| self.instructions(site) as f64 * f64::from(*clocks)).sum();
+        self.a_warp(sum + self.passes() as f64 * f64::from(PASS.clocks))
     }
 }

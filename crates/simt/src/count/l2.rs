@@ -31,6 +31,7 @@ use super::prefetch;
 use super::regions::{Pages, REGION_BYTES_SHIFT, REGION_GROUPS, REGION_SHIFT, Regions, StateAt};
 use super::ticks::{self, Portable, Ticks};
 use crate::cards::Card;
+use crate::coalescing::LINE_BYTES;
 use crate::decode::Level;
 use counters::DramCounts;
 use std::hint::select_unpredictable;
@@ -380,7 +381,7 @@ impl L2State {
             present |= soiled;
         }
         (state.fetched, state.dirty) = (fetched, dirty);
-        sums.new += bytes_of(present & !held_before);
+        sums.new += bytes_of(lines_of(present) & !lines_of(held_before));
 
         // Usually a group has several pages.
         let state = if page_shift <= GROUP_SHIFT {
@@ -411,10 +412,10 @@ struct Sums {
     unread: u64,
 }
 
-/// Returns the bytes of a mask of sectors.
+/// Returns the bytes of the lines of which a mask has sectors: a line takes its whole place, even if one sector alone has come.
 #[inline(always)]
 fn bytes_of(sectors: u32) -> u64 {
-    32 * u64::from(sectors.count_ones())
+    LINE_BYTES * u64::from(lines_of(sectors).count_ones())
 }
 
 /// Returns the lines of a mask of sectors, one bit each.

@@ -1,7 +1,7 @@
 //! Derives results from a launch's counters: the model's input, the time, and sums by source line.
 
 use crate::cards::Card;
-use crate::coalescing::SECTOR_BYTES;
+use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
 use crate::exec::SiteInfo;
 use crate::model::{Counters, LaunchTime, Touched};
 use counters::{Access, Counts, DramCounts, LaunchCounters, MemoryCounts};
@@ -125,7 +125,6 @@ impl Modelled for LaunchCounters {
             chained_on_chip: self.chained_on_chip,
             // A block's sectors count once over the link, however often its warps request them.
             peer_share: share(self.link.peer_sectors_read, self.l2_sectors_read).min(1.0),
-            barriers: share(total.barriers, self.blocks),
             // Records from before slots were counted have none.
             instructions: if self.issue_slots == 0 { total.instructions } else { self.issue_slots } as f64,
             integer: self.integer_slots as f64,
@@ -138,6 +137,7 @@ impl Modelled for LaunchCounters {
             straddling: memory.straddling as f64,
             l1_turns: memory.turns as f64,
             l1_hit_share,
+            behind: self.l1_hits_behind,
             lines_a_load: share(total.loads.lines, total.loads.requests),
             loads: total.loads.requests as f64,
             copies: self.copy_requests as f64,
@@ -157,7 +157,7 @@ impl Modelled for LaunchCounters {
             float_share: share(self.float_atomics, total.atomics.requests),
             shared_atomics: total.shared_atomics.wavefronts as f64,
             constant_turns: (total.constant.requests + total.constant.replays) as f64,
-            l2_sectors_read: self.l2_sectors_read as f64,
+            l2_sectors_read: self.l2_sectors_read.saturating_sub(self.l2_sectors_shared) as f64,
             l2_sectors_written: self.l2_sectors_written as f64 - merged,
             dram_read: self.dram_read.into(),
             dram_written: self.dram_written.into(),
@@ -169,7 +169,12 @@ impl Modelled for LaunchCounters {
     }
 
     fn time(&self, card: &Card) -> LaunchTime {
-        LaunchTime::new(&self.model(), card)
+        let mut counters = self.model();
+        let again = self.l2_sectors_again as f64 * SECTOR_BYTES as f64;
+        counters.dram_read.granules += again / f64::from(card.dram_granule_bytes);
+        counters.dram_read.lines += again / LINE_BYTES as f64;
+        counters.dram_read.pages += again / f64::from(card.dram_page_bytes);
+        LaunchTime::new(&counters, card)
     }
 
     fn l2_hit_share(&self, card: &Card) -> f64 {

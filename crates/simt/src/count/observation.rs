@@ -2,7 +2,9 @@
 
 use super::balance::Balance;
 use super::by_site::BySite;
+use super::common::Common;
 use super::group::{GROUP_SHIFT, Group};
+use super::halves::capacity;
 use super::host_pages::{self, HostPages, OfHost};
 use super::hottest::Hottest;
 use super::issued::Issued;
@@ -14,6 +16,7 @@ use super::shape::{LaunchShape, Placement, Rules};
 use super::trails::{self, Numbered};
 use super::windows::{ManagedWindow, Windows};
 use super::worst::Worst;
+use crate::coalescing::SECTOR_BYTES;
 use crate::exec::Chained;
 use crate::exec::{self, Executed, Launch, LaunchFailure, Program};
 use crate::memory::Memory;
@@ -65,6 +68,7 @@ pub struct CounterObservation {
     dram_written: DramCounts,
     link: LinkCounts,
     balance: Balance,
+    common: Common,
 }
 
 /// Executes a launch and counts it in `counters`.
@@ -124,6 +128,7 @@ impl CounterObservation {
             dram_read: DramCounts::default(),
             dram_written: DramCounts::default(),
             link: LinkCounts::default(),
+            common: Common::new(shape.blocks().div_ceil(rules.cut.run)),
             balance: Balance::new(l2.card().multiprocessors, rules.cut.window),
             shape,
             l2,
@@ -149,6 +154,7 @@ impl CounterObservation {
             }
             worst.add(&run.worst);
             totals += run.totals;
+            totals.tally += run.memory.tally;
             host_pages.add(&run.host_pages);
             stores.add(&run.peer_stores);
             hottest.add(run.hottest);
@@ -187,7 +193,7 @@ impl CounterObservation {
             resident_warps: self.shape.occupancy.warps,
             residency: Some(self.shape.occupancy.residency),
             windows: totals.blocks.div_ceil(self.rules.cut.window),
-            round_trips: issued.waits(),
+            round_trips: issued.waits(self.l2.card().loads_in_flight),
             copy_requests: issued.copy_requests(),
             chained_loads: issued.chained(Chained::Global),
             chained_on_chip: issued.chained(Chained::OnChip),
@@ -210,6 +216,9 @@ impl CounterObservation {
                 + total.atomics.l2_sectors
                 + total.local_stores.l2_sectors,
             l2_sectors_unread: self.l2.unread(),
+            l2_sectors_shared: self.shared(total.loads.l2_sectors, totals),
+            l1_hits_behind: totals.tally.behind as f64 / totals.tally.hits.max(1) as f64,
+            l2_sectors_again: self.fetched_again(totals, total.stores.l2_sectors),
             float_atomics: float_atomics.sum(),
             dram_read,
             dram_written,
@@ -222,6 +231,25 @@ impl CounterObservation {
             sites: sites.map(|(site, &counts)| SiteCounts { site, counts }).collect(),
             worst: Vec::new(),
         }
+    }
+
+    /// Of the sectors that blocks request from L2 to read, those that L1 has for another block of the same multiprocessor.
+    fn shared(&self, requested: u64, totals: &Totals) -> u64 {
+        let common = self.common.of_blocks(totals.blocks, requested, totals.tally.lost);
+        let of_multiprocessor = totals.blocks.div_ceil(self.l2.card().multiprocessors.into());
+        let together = of_multiprocessor.clamp(1, self.shape.occupancy.blocks.max(1).into());
+        (common * (1.0 - 1.0 / together as f64)) as u64
+    }
+
+    /// Of the sectors that blocks load again because L1 has lost them, those that L2 has lost, too.
+    ///
+    /// L2 is looked up block by block, but resident blocks run side by side: before a block comes again to what it loaded, the others
+    /// have touched their data as well. If these are about as much as L2 holds, it is gone.
+    fn fetched_again(&self, totals: &Totals, stored: u64) -> u64 {
+        let windows = totals.blocks as f64 / self.rules.cut.window as f64;
+        let bytes = (self.common.distinct() + stored) as f64 * SECTOR_BYTES as f64 / windows.max(1.0);
+        let share = bytes / capacity(self.l2.card(), 0).max(1) as f64;
+        (((share - 1.0) / 0.4).clamp(0.0, 1.0) * totals.tally.lost as f64) as u64
     }
 
     fn new_run(&self) -> Run {
@@ -287,6 +315,7 @@ impl Observation for CounterObservation {
         observer.end_block();
         let mut run = observer.run;
         run.memory.drain(&mut run.groups);
+        self.common.add(&run.groups);
         let ends = run.parts.iter().skip(1).map(|part| part.1).chain([run.groups.len()]);
         for (&(part, start), end) in run.parts.iter().zip(ends) {
             self.begin_part(part);

@@ -11,7 +11,7 @@
 use super::block::BlockMemory;
 use super::by_site::BySite;
 use super::contention::Contention;
-use super::group::Group;
+use super::group::{Group, Tally};
 use super::host_pages::{HostPages, OfHost};
 use super::hottest::Hottest;
 use super::peer_stores::PeerStores;
@@ -47,6 +47,8 @@ pub(super) struct Totals {
     pub(super) phased: u64,
     /// Pages of half-warps beyond their first: loads, stores.
     pub(super) scattered: [u64; 2],
+    /// What loads found in L1.
+    pub(super) tally: Tally,
 }
 
 impl AddAssign for Totals {
@@ -55,6 +57,7 @@ impl AddAssign for Totals {
         self.warps += other.warps;
         self.storing += other.storing;
         self.phased += other.phased;
+        self.tally += other.tally;
         self.scattered = std::array::from_fn(|way| self.scattered[way] + other.scattered[way]);
     }
 }

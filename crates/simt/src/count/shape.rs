@@ -11,6 +11,7 @@ use crate::ptx::ScalarType;
 use crate::ptx::op::memory::Atomic;
 use crate::ptx::op::words::Update;
 use crate::ptx::op::{Awaits, Op};
+use std::collections::BTreeMap;
 
 /// Placement of memory that is not the card's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,34 @@ fn adds_floats(op: &Op) -> bool {
     matches!(op, Op::Atomic(Atomic { update: Update::Add, scalar, .. }) if float(*scalar))
 }
 
+/// The loads and the waits of a basic block.
+#[derive(Clone, Debug, Default)]
+#[doc(hidden)]
+pub struct Waiting {
+    /// Sites before which a warp waits for outstanding loads, each with the loop iterations that it waits for together.
+    pub waits: Vec<(u32, u32)>,
+    /// Loads from global memory, each with its [weight](SiteInfo::load_weight).
+    pub loads: Vec<(u32, f32)>,
+}
+
+fn awaits_copies(site: &SiteInfo) -> bool {
+    site.op.awaits() == Some(Awaits::Copies)
+}
+
+/// Returns the basic blocks that load from global memory or wait for it.
+fn waiting(sites: &[SiteInfo]) -> Vec<Waiting> {
+    let mut blocks: BTreeMap<u32, Waiting> = BTreeMap::new();
+    for (number, site) in (0..).zip(sites) {
+        if site.waits_before && !awaits_copies(site) {
+            blocks.entry(site.block).or_default().waits.push((number, site.turns_together));
+        }
+        if site.load_weight > 0.0 {
+            blocks.entry(site.block).or_default().loads.push((number, site.load_weight));
+        }
+    }
+    blocks.into_values().collect()
+}
+
 /// The shape of a launch.
 #[derive(Clone, Debug)]
 pub struct LaunchShape {
@@ -65,10 +94,10 @@ pub struct LaunchShape {
     pub shared_bytes: u32,
     /// Width of the banks on 3.x.
     pub bank_mode: BankMode,
-    /// Sites before which a warp waits for outstanding loads, each with the loop iterations that it waits for together.
-    /// For [`Counters::round_trips`](crate::model::Counters::round_trips).
+    /// Basic blocks that load from global memory or wait for it. For
+    /// [`Counters::round_trips`](crate::model::Counters::round_trips).
     #[doc(hidden)]
-    pub waits: Vec<(u32, u32)>,
+    pub waiting: Vec<Waiting>,
     /// Such sites that wait for asynchronous copies, which are not among these.
     #[doc(hidden)]
     pub copy_waits: Vec<(u32, u32)>,
@@ -87,6 +116,10 @@ pub struct LaunchShape {
     /// Issue slots of each site, for [`Counters::instructions`](crate::model::Counters::instructions).
     #[doc(hidden)]
     pub slots: Vec<Slots>,
+    /// Instructions that an unrolled loop has [once](SiteInfo::once_a_turn) for four iterations, each with the site that begins the
+    /// loop.
+    #[doc(hidden)]
+    pub once_a_turn: Vec<(u32, u32)>,
     /// [Clocks of dependent instructions](SiteInfo::dependency_clocks) of each site, for
     /// [`Counters::dependency_clocks`](crate::model::Counters::dependency_clocks).
     #[doc(hidden)]
@@ -109,24 +142,25 @@ impl LaunchShape {
         let numbers = |wanted: fn(&SiteInfo) -> bool| {
             (0..).zip(sites).filter(move |(_, site)| wanted(site)).map(|(number, _)| number).collect()
         };
-        let waits = |for_copies: bool| {
-            let waiting = (0..).zip(sites).filter(|(_, site)| site.waits_before);
-            let wanted = waiting.filter(|(_, site)| (site.op.awaits() == Some(Awaits::Copies)) == for_copies);
-            wanted.map(|(number, site)| (number, site.turns_together)).collect()
-        };
+        let copy_waits = (0..).zip(sites).filter(|(_, site)| site.waits_before && awaits_copies(site));
+        let copy_waits = copy_waits.map(|(number, site)| (number, site.turns_together)).collect();
         Self {
             grid,
             block,
             occupancy,
             shared_bytes: 0,
             bank_mode: BankMode::default(),
-            waits: waits(false),
-            copy_waits: waits(true),
+            waiting: waiting(sites),
+            copy_waits,
             copies: numbers(|site| site.op.starts_copy()),
             indexed: numbers(|site| site.indexed),
             guarded: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.guarded_by?))).collect(),
             chained: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.chained?))).collect(),
             slots: sites.iter().map(|site| site.slots).collect(),
+            once_a_turn: (0..)
+                .zip(sites)
+                .filter_map(|(number, site)| Some((number, site.once_a_turn?)))
+                .collect(),
             dependencies: sites.iter().map(|site| site.dependency_clocks).collect(),
             combined: numbers(|site| site.combined),
             merged: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.merged?))).collect(),

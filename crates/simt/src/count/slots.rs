@@ -170,7 +170,7 @@ fn of_integer(op: &Integer) -> Slots {
         }
         // The same in 64 bits, a subroutine.
         IntegerVerb::Div | IntegerVerb::Rem => {
-            Slots { integer: 56, multiply: 32, special: 3, ..plain(110, 600) }
+            Slots { integer: 27, multiply: 29, special: 3, ..plain(68, 370) }
         }
         // Four products of 32 bits with 64, and their sums with carries.
         IntegerVerb::Mul | IntegerVerb::Mad if op.part == Some(Part::High) && wide => {

@@ -30,6 +30,7 @@ use super::error::LoadError;
 use super::flow;
 use super::function::FunctionCode;
 use super::fused;
+use super::in_flight;
 use super::layout::{ALWAYS, Fill, Layout};
 use super::liveness::Liveness;
 use super::names::Names;
@@ -39,6 +40,7 @@ use super::special::{Changes, Special};
 use super::spins;
 use super::step::{Action, Branch, Rare, Step};
 use super::uniform;
+use super::unrolled;
 use super::uses::{Use, Uses};
 use super::waits;
 use crate::alu;
@@ -114,13 +116,6 @@ impl<'a> Compiler<'a> {
         let own = first as usize..self.steps.len();
         spins::mark(&mut self.steps, &self.rare, &self.sites, &self.uses, own);
         self.blame(&cfg, body, first);
-        let constants = layout.filled.iter().filter(|(_, fill)| matches!(fill, Fill::Bits(_)));
-        let constants = constants.map(|(slot, _)| slot.cell).collect();
-        let waits = waits::find(body, &cfg, &self.uses, &constants, first);
-        for (site, turns) in &waits.sites {
-            self.sites[*site as usize].waits_before = true;
-            self.sites[*site as usize].turns_together = *turns;
-        }
         for (memory, on_chip) in [(Chained::Global, false), (Chained::OnChip, true)] {
             for site in waits::chained(body, &cfg, &self.uses, first, on_chip) {
                 self.sites[site as usize].chained = Some(memory);
@@ -147,7 +142,30 @@ impl<'a> Compiler<'a> {
         for (site, branch) in predicated::find(body, &cfg, &slots, first) {
             self.sites[site as usize].guarded_by = Some(branch);
         }
-        let clocks = dependencies::find(body, &cfg, &self.uses, &slots, first);
+        let unrolled = unrolled::find(body, &cfg, &slots);
+        let waits = waits::find(body, &cfg, &self.uses, (&slots, &unrolled), first);
+        for (site, turns) in &waits.sites {
+            self.sites[*site as usize].waits_before = true;
+            self.sites[*site as usize].turns_together = *turns;
+        }
+        for block in &cfg.blocks {
+            for at in block.instructions.clone() {
+                self.sites[(first + at) as usize].block = first + block.instructions.start;
+            }
+        }
+        for (at, weight) in in_flight::weights(body, &cfg) {
+            self.sites[(first + at) as usize].load_weight = weight;
+        }
+        for unrolled in &unrolled {
+            for at in &unrolled.once {
+                if unrolled.whole {
+                    slots[*at as usize] = Slots::default();
+                } else {
+                    self.sites[(first + at) as usize].once_a_turn = Some(first + unrolled.begins);
+                }
+            }
+        }
+        let clocks = dependencies::find(body, &cfg, &self.uses, (&slots, &unrolled), first);
         for (site, (slots, clocks)) in
             self.sites[first as usize..].iter_mut().zip(slots.into_iter().zip(clocks))
         {
@@ -224,22 +242,8 @@ impl Unit<'_, '_> {
         let rare = if self.is_entry { Rare::Exit } else { Rare::Return };
         let action = self.rare(rare);
         self.push(ALWAYS, false, action, &Use { sources: vec![ALWAYS], ..Use::default() });
-        self.compiler.sites.push(SiteInfo {
-            function: name.clone(),
-            opcode: "ret".into(),
-            line: self.body.end.line,
-            source: Vec::new(),
-            waits_before: false,
-            turns_together: 1,
-            merged: None,
-            chained: None,
-            dependency_clocks: 0.0,
-            combined: false,
-            op: Op::Ret,
-            slots: Slots::of(&Op::Ret),
-            guarded_by: None,
-            indexed: false,
-        });
+        let line = self.body.end.line;
+        self.compiler.sites.push(SiteInfo::alone(name.clone(), "ret", Op::Ret, line));
     }
 
     fn rare(&mut self, rare: Rare) -> Action {

@@ -13,9 +13,10 @@
 //! Two readers wait longer for a result than arithmetic does: a branch or a guard for its predicate, of which the machine code for
 //! `sm_90` has 13 clocks between the two instructions instead of 4, and an access to memory for its address, 6 instead of 4.
 //!
-//! A loop of one block is unrolled four times, as ptxas does, so that what does not depend on the iteration before overlaps with
-//! it. Waits for global memory are counted apart, as [round trips](super::waits).
+//! Of a loop that [ptxas unrolls](super::unrolled) four iterations are looked at together, so that what does not depend on the
+//! iteration before overlaps with it. Waits for global memory are counted apart, as [round trips](super::waits).
 
+use super::unrolled::Unrolled;
 use super::uses::Uses;
 use crate::count::Slots;
 use crate::ptx::Body;
@@ -24,8 +25,8 @@ use crate::ptx::op::{Awaits, Op};
 use crate::registers::{Slot, Width};
 use std::collections::HashMap;
 
-/// Iterations of a loop that overlap. ptxas unrolls small loops four times where it does not know their number.
-const UNROLLED: u32 = 4;
+/// Iterations of an unrolled loop that are looked at together.
+const OVERLAPPING: u32 = 4;
 
 /// Clocks that a predicate takes longer to decide whether an instruction executes than to be an operand.
 const GUARDS: u32 = 9;
@@ -34,21 +35,28 @@ const GUARDS: u32 = 9;
 const ADDRESSES: u32 = 2;
 
 /// Returns the clocks that each instruction adds to its basic block.
-pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, slots: &[Slots], first: u32) -> Vec<f32> {
+pub(super) fn find(
+    body: &Body,
+    cfg: &Cfg,
+    uses: &Uses,
+    (slots, unrolled): (&[Slots], &[Unrolled]),
+    first: u32,
+) -> Vec<f32> {
     // All of the function's opcodes have been decoded.
     let ops: Vec<Op> =
         body.instructions.iter().map(|instruction| instruction.opcode.op().unwrap_or(Op::Other)).collect();
     let mut added = vec![0.0; ops.len()];
     for (index, block) in cfg.blocks.iter().enumerate() {
-        let is_loop = block.successors.iter().any(|next| next.0 as usize == index);
+        let unrolled = unrolled.iter().find(|unrolled| unrolled.block == index);
         let waits = |at: u32| ops[at as usize].awaits() == Some(Awaits::Threads);
-        let copies = if is_loop && !block.instructions.clone().any(waits) { UNROLLED } else { 1 };
+        let iterations = unrolled.filter(|_| !block.instructions.clone().any(waits));
+        let copies = iterations.map_or(1, |unrolled| unrolled.iterations.min(OVERLAPPING));
         let mut ready: HashMap<u32, u32> = HashMap::new();
         let (mut issued, mut end) = (0, 0);
         for copy in 1..=copies {
             for at in block.instructions.clone() {
                 let op = &ops[at as usize];
-                if copy < copies && matches!(op, Op::Bra) {
+                if copy < copies && unrolled.is_some_and(|unrolled| unrolled.once.contains(&at)) {
                     continue;
                 }
                 let place = (first + at) as usize;

@@ -19,6 +19,7 @@
 //! first one. Outside of loops a fused instruction keeps its issue slot: there, moves and loads of constants that PTX
 //! does not show make up for about as many.
 
+use super::halves;
 use super::uses::Uses;
 use crate::count::Slots;
 use crate::ptx::cfg::Cfg;
@@ -33,6 +34,8 @@ use std::collections::{HashMap, HashSet};
 enum Kind {
     /// A logical operation on 32 bits.
     Logic,
+    /// One on 64 bits, of which each half is one on 32.
+    WideLogic,
     /// One on predicates.
     Predicate,
     ShiftLeft,
@@ -48,6 +51,10 @@ pub(super) fn slots(body: &Body, cfg: &Cfg, uses: &Uses, varying: &HashSet<u32>,
     let ops: Vec<Op> =
         body.instructions.iter().map(|instruction| instruction.opcode.op().unwrap_or(Op::Other)).collect();
     let mut slots: Vec<Slots> = ops.iter().map(Slots::of).collect();
+    for (at, issued) in halves::find(body) {
+        let slots = &mut slots[at as usize];
+        (slots.issued, slots.integer, slots.clocks) = (issued, issued, 4 * u16::from(issued));
+    }
     let mut readers: HashMap<u32, u32> = HashMap::new();
     for at in 0..ops.len() {
         for slot in uses.sources(first as usize + at) {
@@ -99,7 +106,11 @@ fn fused(maker: Kind, reader: Kind, alone: bool) -> Option<Vanishes> {
     match (maker, reader) {
         (Kind::Compare | Kind::Predicate, Kind::Predicate) => Some(Vanishes::Reader),
         (Kind::WideProduct, Kind::Add) if alone => Some(Vanishes::Reader),
-        (Kind::Logic, Kind::Logic | Kind::Compare) | (Kind::ShiftLeft | Kind::Add, Kind::Add) if alone => {
+        (Kind::Logic, Kind::Logic | Kind::Compare)
+        | (Kind::WideLogic, Kind::WideLogic)
+        | (Kind::ShiftLeft | Kind::Add, Kind::Add)
+            if alone =>
+        {
             Some(Vanishes::Maker)
         }
         _ => None,
@@ -107,12 +118,15 @@ fn fused(maker: Kind, reader: Kind, alone: bool) -> Option<Vanishes> {
 }
 
 fn kind(op: &Op) -> Kind {
-    use ScalarType::{B32, Pred, S32, U32};
+    use ScalarType::{B32, B64, Pred, S32, S64, U32, U64};
     match op {
         Op::Logic(_, Pred) => Kind::Predicate,
         Op::Logic(LogicVerb::Shl, _) => Kind::ShiftLeft,
         Op::Logic(LogicVerb::And | LogicVerb::Or | LogicVerb::Xor | LogicVerb::Not, B32 | U32 | S32) => {
             Kind::Logic
+        }
+        Op::Logic(LogicVerb::And | LogicVerb::Or | LogicVerb::Xor | LogicVerb::Not, B64 | U64 | S64) => {
+            Kind::WideLogic
         }
         Op::Compare(_) => Kind::Compare,
         Op::Integer(Integer {
@@ -154,7 +168,7 @@ fn settle(slots: &mut Slots, op: &Op, is_uniform: bool, multiplies: &mut bool) {
 }
 
 /// Returns for each basic block whether it is in a loop: between a block and one that jumps back to it.
-fn in_loops(cfg: &Cfg) -> Vec<bool> {
+pub(super) fn in_loops(cfg: &Cfg) -> Vec<bool> {
     let mut loops = vec![false; cfg.blocks.len()];
     for (index, block) in cfg.blocks.iter().enumerate() {
         for next in block.successors.iter().map(|next| next.0 as usize).filter(|next| *next <= index) {

@@ -29,6 +29,15 @@ pub struct SiteInfo {
     /// Loop iterations whose loads it waits for together, because ptxas unrolls the loop; 1 elsewhere.
     #[doc(hidden)]
     pub turns_together: u32,
+    /// Of an instruction that an [unrolled](super::unrolled) loop has once for four iterations, the site that begins the loop.
+    #[doc(hidden)]
+    pub once_a_turn: Option<u32>,
+    /// The number of the first site of its basic block.
+    #[doc(hidden)]
+    pub block: u32,
+    /// Of a load from global memory, how much of what a warp can have [in flight](super::in_flight) it takes.
+    #[doc(hidden)]
+    pub load_weight: f32,
     /// The part of a load from shared memory in the one that ptxas merges it with others into.
     #[doc(hidden)]
     pub merged: Option<Merged>,
@@ -101,15 +110,28 @@ impl SiteInfo {
                 function: place.function.map(|name| readable(&name)),
             })
         });
+        let opcode = instruction.opcode.as_str();
         Self {
-            function: function.clone(),
-            opcode: instruction.opcode.as_str().into(),
+            source: source.collect(),
+            ..Self::alone(function.clone(), opcode, op, instruction.position.line)
+        }
+    }
+
+    /// An instruction that nothing is known of but what it is.
+    #[doc(hidden)]
+    pub fn alone(function: Arc<str>, opcode: &str, op: Op, line: u32) -> Self {
+        Self {
+            function,
+            opcode: opcode.into(),
             op,
             slots: Slots::of(&op),
-            line: instruction.position.line,
-            source: source.collect(),
+            line,
+            source: Vec::new(),
             waits_before: false,
             turns_together: 1,
+            once_a_turn: None,
+            block: 0,
+            load_weight: 0.0,
             merged: None,
             chained: None,
             dependency_clocks: 0.0,

@@ -12,18 +12,17 @@
 //! add e, d, b           waits: round trip 2; b has arrived
 //! ```
 //!
-//! ptxas moves loads up within a basic block, as far as their addresses and stores and barriers between allow. So the order is
-//! not that of the text: [`scheduled`] puts first what depends on no load of the block, then what depends on one, and so on.
+//! ptxas moves loads up within a basic block, as far as their addresses allow, and stores, barriers and divisions between, which
+//! branch to their rare cases. So the order is not that of the text: [`scheduled`] puts first what depends on no load of the block, then what depends on one, and so on.
 
+use super::unrolled::Unrolled;
 use super::uses::Uses;
+use crate::count::Slots;
 use crate::ptx::cfg::{Block, Cfg};
-use crate::ptx::op::arithmetic::IntegerVerb;
 use crate::ptx::op::words::AddressSpace;
 use crate::ptx::op::{Awaits, Op};
 use crate::ptx::{Body, Instruction};
-use crate::registers::{Slot, Width};
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 /// Waits of a function.
 pub(super) struct Waits {
@@ -129,8 +128,14 @@ impl State {
     }
 }
 
-/// Finds the waits of a function, of which some columns hold constants.
-pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, constants: &HashSet<u32>, first: u32) -> Waits {
+/// Finds the waits of a function, of which ptxas unrolls some loops.
+pub(super) fn find(
+    body: &Body,
+    cfg: &Cfg,
+    uses: &Uses,
+    (slots, unrolled): (&[Slots], &[Unrolled]),
+    first: u32,
+) -> Waits {
     // All of the function's opcodes have been decoded.
     let kind_of = |instruction: &Instruction| instruction.opcode.op().map_or(Kind::Other, |op| kind(&op));
     let kinds: Vec<Kind> = body.instructions.iter().map(kind_of).collect();
@@ -144,7 +149,7 @@ pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, constants: &HashSet<u32>
     for _ in 0..2 {
         for (index, block) in cfg.blocks.iter().enumerate() {
             let mut state = before[index].clone();
-            for at in scheduled(block, &kinds, uses, first) {
+            for at in scheduled(block, (&kinds, slots), uses, first) {
                 let place = (first + at) as usize;
                 let kind = kinds[at as usize];
                 let wanted = uses.sources(place).iter().any(|slot| state.outstanding.contains(&slot.cell))
@@ -187,7 +192,10 @@ pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, constants: &HashSet<u32>
     }
     let mut sites = Vec::new();
     for (index, block) in cfg.blocks.iter().enumerate() {
-        let turns = turns_together(index, block, (&kinds, &body.instructions), (uses, constants), first);
+        let unrolled = unrolled.iter().find(|unrolled| unrolled.block == index);
+        let turns = unrolled.map_or(1, |unrolled| {
+            if overlaps(block, (&kinds, &body.instructions), uses, first) { unrolled.iterations } else { 1 }
+        });
         sites.extend(
             block.instructions.clone().filter(|at| waits[*at as usize]).map(|at| (first + at, turns)),
         );
@@ -197,7 +205,7 @@ pub(super) fn find(body: &Body, cfg: &Cfg, uses: &Uses, constants: &HashSet<u32>
 
 /// The instructions of a block in the order in which ptxas issues them: between two instructions that loads do not cross,
 /// ascending by the number of loads that depend on each other before them.
-fn scheduled(block: &Block, kinds: &[Kind], uses: &Uses, first: u32) -> Vec<u32> {
+fn scheduled(block: &Block, (kinds, slots): (&[Kind], &[Slots]), uses: &Uses, first: u32) -> Vec<u32> {
     let mut order = Vec::with_capacity(block.instructions.len());
     let mut segment: Vec<(u32, u32)> = Vec::new();
     // Loads behind which each column's value comes, in this segment.
@@ -209,7 +217,9 @@ fn scheduled(block: &Block, kinds: &[Kind], uses: &Uses, first: u32) -> Vec<u32>
         let is_load = kinds[at as usize] == Kind::Load;
         levels.extend(uses.results(place).iter().map(|slot| (slot.cell, level + u32::from(is_load))));
         segment.push((level, at));
-        if !matches!(kinds[at as usize], Kind::Load | Kind::Other) || at + 1 == block.instructions.end {
+        let stops =
+            slots[at as usize].is_sequence() || !matches!(kinds[at as usize], Kind::Load | Kind::Other);
+        if stops || at + 1 == block.instructions.end {
             // What ends a segment stays behind it.
             let last = segment.pop();
             segment.sort_by_key(|(level, _)| *level);
@@ -220,49 +230,20 @@ fn scheduled(block: &Block, kinds: &[Kind], uses: &Uses, first: u32) -> Vec<u32>
     order
 }
 
-/// True if the number of iterations of a one-block loop follows from a step that is known only at run time, as in
-/// `i += blockDim.x`. ptxas does not unroll such loops.
-fn steps_by_register(
-    places: Range<usize>,
-    instructions: &[Instruction],
-    (uses, constants): (&Uses, &HashSet<u32>),
-    first: u32,
-) -> bool {
-    let op = |place: usize| instructions[place - first as usize].opcode.op();
-    let decides = places.clone().filter(|place| matches!(op(*place), Ok(Op::Compare(_))));
-    let tested: Vec<u32> = decides.flat_map(|place| uses.sources(place)).map(|slot| slot.cell).collect();
-    let is_variable = |slot: &&Slot| slot.width != Width::Predicate && !constants.contains(&slot.cell);
-    places.into_iter().any(|place| {
-        let adds = matches!(op(place), Ok(Op::Integer(integer)) if integer.verb == IntegerVerb::Add);
-        adds && uses.results(place).iter().any(|slot| tested.contains(&slot.cell))
-            && uses.sources(place).iter().filter(is_variable).count() > 1
-    })
-}
-
-/// Values in flight to which ptxas unrolls a loop, at least. Seen in its code for an H200 of `random_warp` (one value
-/// per iteration, 8 iterations), of the plain matrix product (4 values, 8 iterations), and of `grid_stride_vector` (16
-/// values, not unrolled).
-const UNROLLED_VALUES: u32 = 8;
-
-/// Returns the iterations of a loop whose loads are in flight together because ptxas unrolls it and hoists them.
+/// True if the loads of several iterations of an unrolled loop are in flight together: nothing stops a load from moving above
+/// those of the iteration before.
 ///
-/// The loop must be one basic block in which nothing stops a load from moving above those of the iteration before: no
-/// stores, barriers or calls, no loads that synchronise, and neither addresses nor the exit depend on loaded values.
-fn turns_together(
-    index: usize,
+/// So there are no stores, barriers or calls, no loads that synchronise, the exit depends on no loaded value, and addresses on none of
+/// the iteration before.
+fn overlaps(
     block: &Block,
     (kinds, instructions): (&[Kind], &[Instruction]),
-    (uses, constants): (&Uses, &HashSet<u32>),
+    uses: &Uses,
     first: u32,
-) -> u32 {
+) -> bool {
     let places = (first + block.instructions.start) as usize..(first + block.instructions.end) as usize;
     let kind = |place: usize| kinds[place - first as usize];
     let is_load = |place: usize| kind(place) == Kind::Load;
-    let loads = places.clone().filter(|place| is_load(*place));
-    let values = loads.map(|place| uses.results(place).len() as u32).sum::<u32>();
-    if values == 0 || !block.successors.iter().any(|next| next.0 as usize == index) {
-        return 1;
-    }
     let moves = |place: usize| {
         let op = instructions[place - first as usize].opcode.op();
         let stays = |op: Op| match op {
@@ -272,11 +253,22 @@ fn turns_together(
         };
         matches!(kind(place), Kind::Load | Kind::Other) && !op.is_ok_and(stays)
     };
-    if !places.clone().all(moves) || steps_by_register(places.clone(), instructions, (uses, constants), first)
-    {
-        return 1;
+    if !places.clone().all(moves) {
+        return false;
     }
+    // What depends on loads and goes round the loop: read before it is written.
     let loaded = uses.depending(places.clone(), is_load);
+    let mut written: HashSet<u32> = HashSet::new();
+    let mut carried: HashSet<u32> = HashSet::new();
+    for place in places.clone() {
+        let read = uses.sources(place).iter().map(|slot| slot.cell);
+        carried.extend(read.filter(|cell| loaded.contains(cell) && !written.contains(cell)));
+        written.extend(uses.results(place).iter().map(|slot| slot.cell));
+    }
+    let late = uses.depending(places.clone(), |place| uses.reads(place, &carried));
     let mut decides = places.filter(|place| is_load(*place) || uses.results(*place).is_empty());
-    if decides.any(|place| uses.reads(place, &loaded)) { 1 } else { (UNROLLED_VALUES / values).max(1) }
+    !decides.any(|place| {
+        let is_exit = uses.results(place).is_empty();
+        uses.reads(place, &carried) || uses.reads(place, &late) || is_exit && uses.reads(place, &loaded)
+    })
 }

@@ -38,8 +38,6 @@ pub struct Counters {
     pub chained_on_chip: f64,
     /// Share of the sectors that loads request from L2 which come from another card's memory.
     pub peer_share: f64,
-    /// Barriers that a block passes.
-    pub barriers: f64,
     /// Machine instructions that warps issue.
     pub instructions: f64,
     /// Integer additions, comparisons, logic and shifts among these.
@@ -62,6 +60,8 @@ pub struct Counters {
     pub l1_turns: f64,
     /// Share of the loads' requests that hit in L1 with all their sectors.
     pub l1_hit_share: f64,
+    /// Share of these that wait for what another warp has requested just before.
+    pub behind: f64,
     /// Lines per request of a load.
     pub lines_a_load: f64,
     /// Requests of loads.
@@ -101,7 +101,8 @@ pub struct Counters {
     pub shared_atomics: f64,
     /// Distinct constant-memory addresses, summed over requests.
     pub constant_turns: f64,
-    /// Sectors of loads that reach L2: misses of L1, or all of them where there is none.
+    /// Sectors of loads that reach L2: misses of L1, or all of them where there is none. Of those that all blocks load, one for each
+    /// multiprocessor's resident blocks.
     pub l2_sectors_read: f64,
     /// Sectors of stores that reach L2, without those that merge on the way.
     pub l2_sectors_written: f64,
@@ -132,7 +133,6 @@ impl Default for Counters {
             chained_loads: 0.0,
             chained_on_chip: 0.0,
             peer_share: 0.0,
-            barriers: 0.0,
             instructions: 0.0,
             integer: 0.0,
             multiply: 0.0,
@@ -144,6 +144,7 @@ impl Default for Counters {
             straddling: 0.0,
             l1_turns: 0.0,
             l1_hit_share: 0.0,
+            behind: 0.0,
             lines_a_load: 1.0,
             loads: 0.0,
             copies: 0.0,

@@ -21,7 +21,7 @@
 //! warps, each of which takes L seconds, completes at most W / L warps per second. So a launch of `warps` warps takes
 //! `warps / (multiprocessors * resident_warps)` waves of L, at least one. L is what a warp takes alone: its round trips
 //! to memory one after another, as the scoreboard of [`exec`](crate::exec) found them (two loads whose results are
-//! first used together are one round trip), the stragglers at barriers, and its dependent instructions.
+//! first used together are one round trip), and its dependent instructions.
 //!
 //! A warp that follows a chain of addresses through memory has each load's latency by itself: [`chain`] has the card's
 //! clocks for it, by the level that the loads hit.
@@ -281,30 +281,30 @@ fn contended_seconds(counters: &Counters, card: &Card) -> f64 {
 
 /// Time in seconds that a warp takes when only its own dependences delay it.
 fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
-    let Counters { barriers, warps, .. } = *counters;
     let (chained, chain_clocks) = chain(counters, card);
-    // ptxas keeps a bounded number of loads in flight, since each needs a register.
-    let loads = counters.loads - counters.copies;
-    let batches = if warps == 0.0 { 0.0 } else { loads / warps / card.loads_in_flight };
-    let waits = counters.round_trips.max(if counters.round_trips > 0.0 { batches } else { 0.0 });
+    let waits = counters.round_trips;
     let round_trips = waits - chained;
     // A wait is for L1 alone where all loads that are waited for together hit. Data that L1 holds had to be fetched once: at
     // least the first wait is for L2 or device memory.
-    let together = if waits > 0.0 { (batches * card.loads_in_flight / waits).max(1.0) } else { 1.0 };
-    let far = (round_trips * (1.0 - counters.l1_hit_share.powf(together))).max(round_trips.min(1.0));
+    let together = loads_a_wait(counters);
+    let hits = counters.l1_hit_share * (1.0 - counters.behind);
+    let far = (round_trips * (1.0 - hits.powf(together))).max(round_trips.min(1.0));
     let missed = share_of_memory(counters, card);
     let far_ns = card.l2_latency_ns
         + (card.dram_latency_ns - card.l2_latency_ns) * missed
         + (card.peer_load_ns - card.l2_latency_ns) * counters.peer_share;
-    // The last line of a request arrives later than the first, and a barrier waits for the last warp of its block. The
-    // delay of the last arrival grows by a constant with each doubling of what is waited for.
-    let warps_of_block = if counters.blocks > 0.0 { warps / counters.blocks } else { 1.0 };
-    let doublings =
-        far * counters.lines_a_load.max(1.0).log2() + far.min(barriers) * warps_of_block.max(1.0).log2();
     let dependent = counters.dependency_clocks * card.dependency_share;
-    let clocks = (round_trips - far) * card.l1_clocks + dependent + chain_clocks;
-    let ns = card.warp_overhead_ns + far * far_ns + doublings * missed * card.straggler_ns;
+    // The last line of a request that touches several comes later than the first, in L1 already.
+    let lines = counters.lines_a_load.max(1.0).log2() * card.line_clocks;
+    let clocks = (round_trips - far) * card.l1_clocks + waits * lines + dependent + chain_clocks;
+    let ns = card.warp_overhead_ns + far * far_ns;
     ns * 1e-9 + clocks / (card.clock_mhz * 1e6)
+}
+
+/// Loads that a warp waits for together.
+fn loads_a_wait(counters: &Counters) -> f64 {
+    let waits = counters.round_trips * counters.warps;
+    if waits > 0.0 { ((counters.loads - counters.copies) / waits).max(1.0) } else { 1.0 }
 }
 
 /// Least share of a warp's round trips that a chain makes up for its latencies to count one by one.
@@ -326,7 +326,8 @@ fn chain(counters: &Counters, card: &Card) -> (f64, f64) {
     let loads = if is_chain { counters.chained_loads.min(counters.round_trips) } else { 0.0 };
     let peer = card.peer_load_ns * 1e-3 * card.clock_mhz;
     let missed = l2 + (dram - l2) * share_of_memory(counters, card) + (peer - l2) * counters.peer_share;
-    let each = counters.l1_hit_share * l1 + (1.0 - counters.l1_hit_share) * missed;
+    let hits = counters.l1_hit_share.powf(loads_a_wait(counters));
+    let each = hits * l1 + (1.0 - hits) * missed;
     let counted = f64::from(SHARED_CLOCKS) * card.dependency_share;
     let more = if on_chip > 0.0 { on_chip - counted } else { 0.0 };
     (loads, loads * each + counters.chained_on_chip * more)

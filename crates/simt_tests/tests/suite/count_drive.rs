@@ -2,7 +2,7 @@
 
 use simt::cards::{BlockShape, Card, Occupancy};
 use simt::coalescing::Addresses;
-use simt::count::{CounterObservation, Finished, L2State, LaunchShape};
+use simt::count::{CounterObservation, Finished, L2State, LaunchShape, Waiting};
 use simt::internals::count::CounterObserver;
 use simt::observe::{Access, At, Observation, Observer, Operation, Site, Space};
 
@@ -67,6 +67,11 @@ pub(crate) fn shape(card: &Card, blocks: u64, threads: u32) -> LaunchShape {
     let block = BlockShape { threads, registers: 10, shared_bytes: 0 };
     let occupancy = Occupancy::new(&card.limits(), block).unwrap();
     LaunchShape::new([blocks as u32, 1, 1], [threads, 1, 1], occupancy, &[])
+}
+
+/// A basic block that waits for loads before this site.
+pub(crate) fn waits_before(site: u32) -> Vec<Waiting> {
+    vec![Waiting { waits: vec![(site, 1)], loads: Vec::new() }]
 }
 
 /// Launches: runs of blocks with the lengths that `runs` gives in turn, over and over, several at a time, handed in in

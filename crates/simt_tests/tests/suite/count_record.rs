@@ -1,16 +1,15 @@
 //! Counters as records keep them, and by line of the source.
 
-use crate::count_drive::{launch, shape};
+use crate::count_drive::{launch, shape, waits_before};
 use simt::cards::find;
 use simt::count::{Counts, L2State, LaunchCounters, LaunchShape, Modelled};
 use simt::exec::{SiteInfo, SourceLine};
-use simt::internals::count::Slots;
 use simt::observe::{Operation, Space};
 use simt::ptx::op::Op;
 
 fn counters() -> LaunchCounters {
     let card = find("h200").unwrap();
-    let shape = LaunchShape { waits: vec![(2, 1)], ..shape(&card, 64, 256) };
+    let shape = LaunchShape { waiting: waits_before(2), ..shape(&card, 64, 256) };
     let finished = launch(shape, L2State::new(card), &[], |block| {
         for warp in 0..8 {
             let first = (block.block * 8 + u64::from(warp)) * 32;
@@ -65,22 +64,9 @@ fn sums() {
 fn by_line_of_the_source() {
     let counters = counters();
     let line = |file: &str, line| SourceLine { file: file.into(), line, column: 1, function: None };
-    let op = |opcode: &str| Op::read(opcode).expect("an opcode");
-    let site = |opcode: &str, source: Vec<SourceLine>| SiteInfo {
-        function: "kernel".into(),
-        opcode: opcode.into(),
-        line: 10,
-        source,
-        waits_before: false,
-        turns_together: 1,
-        merged: None,
-        chained: None,
-        dependency_clocks: 0.0,
-        combined: false,
-        guarded_by: None,
-        indexed: false,
-        op: op(opcode),
-        slots: Slots::of(&op(opcode)),
+    let site = |opcode: &str, source: Vec<SourceLine>| {
+        let op = Op::read(opcode).expect("an opcode");
+        SiteInfo { source, ..SiteInfo::alone("kernel".into(), opcode, op, 10) }
     };
     let sites = [
         site("add.s64", vec![line("src/kernel.rs", 7)]),

@@ -1,7 +1,7 @@
 //! What is observed of NVIDIA's transposes is what `transpose_kernels` works out from their tiles, by which the models of
 //! the older cards were made.
 
-use crate::count_drive::{Block, launch};
+use crate::count_drive::{Block, launch, waits_before};
 use crate::transpose_kernels::Variant::{self, Coalesced, Diagonal, Naive, Padded, SharedCopy, Straight};
 use crate::transpose_kernels::{N, OUT, TILES, counters, instructions, occupancy};
 use simt::cards::{Card, find};
@@ -54,7 +54,7 @@ fn observed(card: &Card, variant: Variant) -> Finished {
     let (occupancy, shared_bytes) = occupancy(card, variant);
     let shape = LaunchShape {
         shared_bytes,
-        waits: vec![(2, 1)],
+        waiting: waits_before(2),
         ..LaunchShape::new([64, 64, 1], [32, 8, 1], occupancy, &[])
     };
     launch(shape, L2State::new(card.clone()), &[], |block| tile(block, variant))

@@ -385,10 +385,10 @@ mov.b32 %r0, %r2;"
 #[test]
 fn loads_of_several_turns_are_waited_for_together_where_ptxas_can_move_them_up() {
     for (more, turns) in [
-        ("", 8),
-        ("ld.global.u32 %r5, [%rd1+8192];\nadd.u32 %r2, %r2, %r5;", 4),
-        ("ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd1+8192];\nadd.u32 %r2, %r2, %r5;", 1),
-        ("ld.shared.u32 %r5, [%r4];\nadd.u32 %r2, %r2, %r5;", 8),
+        // 64 iterations, of which no loop is left.
+        ("", 64),
+        ("ld.global.u32 %r5, [%rd1+8192];\nadd.u32 %r2, %r2, %r5;", 64),
+        ("ld.shared.u32 %r5, [%r4];\nadd.u32 %r2, %r2, %r5;", 64),
         // What stands between a load and the next turn's.
         ("bar.sync 0;", 1),
         ("st.global.u32 [%rd1+4], %r4;", 1),
@@ -396,10 +396,11 @@ fn loads_of_several_turns_are_waited_for_together_where_ptxas_can_move_them_up()
         ("atom.global.add.u32 %r5, [%rd1+4], %r4;", 1),
         ("ld.relaxed.gpu.global.u32 %r5, [%rd2];", 1),
         ("fence.acq_rel.gpu;", 1),
-        // The next address is what was read, the loop ends by what was read, and whether there is a load depends on it.
+        // Whether there is a load depends on one of the same turn.
+        ("setp.ne.u32 %p2, %r3, 0;\n@%p2 ld.global.u32 %r6, [%rd2];", 64),
+        // The next address is what was read, and the loop ends by what was read.
         ("cvt.u64.u32 %rd3, %r3;\nadd.u64 %rd1, %rd1, %rd3;", 1),
         ("add.u32 %r4, %r4, %r3;", 1),
-        ("setp.ne.u32 %p2, %r3, 0;\n@%p2 ld.global.u32 %r6, [%rd2];", 1),
         // More than one basic block.
         ("setp.eq.u32 %p2, %r4, 7;\n@%p2 bra inner;\nmov.b32 %r6, 1;\ninner:", 1),
     ] {
@@ -408,6 +409,105 @@ fn loads_of_several_turns_are_waited_for_together_where_ptxas_can_move_them_up()
         let first = waiting.map(|site| site.turns_together).next();
         assert_eq!(first, Some(turns), "{more}");
     }
+}
+
+/// The instructions of a loop that the machine code has once for four iterations, by opcode.
+fn once_a_turn(before: &str, body: &str, decides: &str) -> Vec<String> {
+    let text = format!(
+        "ld.param.u64 %rd1, [out];
+mov.u32 %r5, %ntid.x;
+mov.b32 %r2, 0;
+{before}
+again:
+{body}
+add.u64 %rd1, %rd1, 128;
+add.u32 %r4, %r4, 1;
+{decides}
+@%p1 bra again;
+mov.b32 %r0, %r2;"
+    );
+    let bench = Bench::with_head(&kernel("k", "", &text));
+    let sites = bench.program.sites().iter();
+    sites.filter(|site| site.once_a_turn.is_some()).map(|site| site.opcode.to_string()).collect()
+}
+
+#[test]
+fn loops_with_a_counter_and_loads_are_unrolled_four_times() {
+    let (zero, load) = ("mov.b32 %r4, 0;", "ld.global.u32 %r3, [%rd1];\nadd.u32 %r2, %r2, %r3;");
+    let less = "setp.lt.u32 %p1, %r4, %r5;";
+    let steps = ["add.u64", "add.u32", "setp.lt.u32", "bra"];
+    assert_eq!(once_a_turn(zero, load, less), steps);
+    // A counter that the loop uses otherwise steps in each iteration.
+    assert_eq!(
+        once_a_turn(zero, &format!("{load}\nadd.u32 %r2, %r2, %r4;"), less),
+        ["add.u64", "setp.lt.u32", "bra"]
+    );
+    let many = format!("{load}\n{}", "xor.b32 %r2, %r2, %r3;\nadd.u32 %r2, %r2, 7;\n".repeat(40));
+    for (begins, body, decides) in [
+        // No loads; more instructions than ptxas unrolls; a division, which branches to its rare cases.
+        (zero, "add.u32 %r2, %r2, 3;", less),
+        (zero, &many, less),
+        (zero, &format!("{load}\ndiv.rn.f32 %f1, %f1, %f2;"), less),
+        // What another loop has left, and a counter that begins in two ways.
+        ("and.b32 %r4, %r5, 7;", load, less),
+        ("mov.b32 %r4, 0;\nsetp.eq.u32 %p2, %r5, 3;\n@%p2 bra again;\nmov.b32 %r4, 1;", load, less),
+        // The counter steps by what was loaded, and the bound changes.
+        (zero, &format!("{load}\nadd.u32 %r4, %r4, %r3;"), less),
+        (zero, &format!("{load}\nadd.u32 %r5, %r5, %r3;"), less),
+        // 100 iterations: no loop is left.
+        (zero, load, "setp.lt.u32 %p1, %r4, 100;"),
+    ] {
+        assert_eq!(once_a_turn(begins, body, decides), Vec::<String>::new(), "{begins} {body} {decides}");
+    }
+}
+
+#[test]
+fn loops_of_few_known_iterations_leave_no_step() {
+    let bench = Bench::with_head(&summing_loop(""));
+    let issued = |opcode: &str| {
+        let sites = bench.program.sites().iter().filter(|site| &*site.opcode == opcode);
+        sites.map(|site| site.slots.issued).collect::<Vec<_>>()
+    };
+    assert_eq!([issued("add.u64"), issued("setp.lt.u32"), issued("bra")], [[0], [0], [0]]);
+    assert_eq!([issued("add.u32"), issued("ld.global.u32")], [vec![1, 0], vec![1]]);
+}
+
+#[test]
+fn loads_take_registers_by_their_addresses_and_their_width() {
+    let weights = |body: &str| {
+        let text = format!("ld.param.u64 %rd1, [out];\nmov.b32 %r4, 0;\nmov.b64 %rd2, 0;\n{body}");
+        let bench = Bench::with_head(&kernel("k", "", &text));
+        let sites = bench.program.sites().iter().map(|site| site.load_weight);
+        sites.filter(|weight| *weight > 0.0).collect::<Vec<_>>()
+    };
+    let looping = |body: &str| format!("again:\n{body}\nsetp.ne.u32 %p1, %r4, %r0;\n@%p1 bra again;");
+    let row = "ld.global.u32 %r2, [%rd1];\nld.global.u32 %r3, [%rd1+128];\nadd.u64 %rd1, %rd1, 256;";
+    assert_eq!(weights(row), [0.5, 0.5]);
+    assert_eq!(weights(&looping(row)), [1.0, 1.0]);
+    let column = "ld.global.u32 %r2, [%rd1];\nadd.u64 %rd1, %rd1, %rd2;\nld.global.u32 %r3, [%rd2];";
+    assert_eq!(weights(&looping(column)), [1.6, 1.6]);
+    assert_eq!(weights(&looping("ld.global.v4.u32 {%r2, %r3, %r5, %r6}, [%rd1];")), [2.0]);
+}
+
+#[test]
+fn halves_of_64_bits_that_are_known_take_no_instruction() {
+    let text = "ld.param.u64 %rd1, [out];
+cvt.u64.u32 %rd2, %r1;
+cvt.u64.u32 %rd3, %r2;
+shl.b64 %rd4, %rd3, 32;
+or.b64 %rd5, %rd4, %rd2;
+and.b64 %rd6, %rd5, 255;
+shr.u64 %rd7, %rd5, 40;
+and.b64 %rd8, %rd5, %rd1;
+cvt.u32.u64 %r0, %rd6;";
+    let bench = Bench::with_head(&kernel("k", "", text));
+    let sites = bench.program.sites().iter().filter(|site| site.opcode.ends_with("64"));
+    let issued: Vec<_> = sites.map(|site| (&*site.opcode, site.slots.issued)).collect();
+    let expected = [("shl.b64", 0), ("or.b64", 0), ("and.b64", 1), ("shr.u64", 1), ("and.b64", 2)]
+        .map(|(op, of)| (op, of));
+    let found: Vec<_> =
+        issued.into_iter().filter(|(op, _)| !op.starts_with("ld") && !op.starts_with("cvt")).collect();
+    assert_eq!(found, expected);
 }
 
 #[test]

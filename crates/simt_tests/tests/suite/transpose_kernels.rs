@@ -128,7 +128,6 @@ pub(crate) fn counters(card: &Card, variant: Variant) -> Counters {
         l1_turns: requests * (turns(load.lines, load.requests) + turns(store.lines, store.requests)),
         lines_a_load: f64::from(load.lines) / f64::from(load.requests),
         stores: requests * f64::from(store.requests),
-        barriers: f64::from(u8::from(shared_bytes > 0)),
         l2_sectors_read: requests * f64::from(load.sectors),
         l2_sectors_written: requests * f64::from(store.sectors),
         dram_read: touched(0, load.sectors),

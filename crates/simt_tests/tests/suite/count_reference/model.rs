@@ -36,7 +36,7 @@ impl Line {
     }
 
     fn bytes(&self) -> u64 {
-        SECTOR * self.sectors().len() as u64
+        if self.sectors().is_empty() { 0 } else { LINE }
     }
 }
 

@@ -1,0 +1,76 @@
+//! Estimates how many loads ptxas keeps in flight: each load takes registers from its issue until its result is used.
+//!
+//! ptxas aims at 32 registers a thread where a kernel does not ask for more. Of what it makes for `sm_90`, loads that are issued
+//! before the first of them is waited for:
+//!
+//! | loads | in flight | weight |
+//! | --- | --- | --- |
+//! | in a loop, at constant distances from one address, as along a row | 6 to 9 | 1 |
+//! | in a loop with some that have an address of two registers of their own, as down a column | 4 to 5 | 1.6 |
+//! | in a loop, of 16 bytes | 4 | 2 |
+//! | outside of loops | up to 16 | 0.5 |
+//!
+//! The weights of the loads of a warp, summed and divided by the card's `loads_in_flight`, are the batches in which it waits for
+//! them, unless it has to [wait](super::waits) more often for other reasons.
+
+use super::fused::in_loops;
+use crate::ptx::cfg::Cfg;
+use crate::ptx::op::Op;
+use crate::ptx::op::arithmetic::IntegerVerb;
+use crate::ptx::op::words::AddressSpace;
+use crate::ptx::{AddressBase, Body, Instruction, Operand, RegisterId};
+
+/// Returns the weight of each load from global memory, by the index of the instruction.
+pub(super) fn weights(body: &Body, cfg: &Cfg) -> Vec<(u32, f32)> {
+    let loops = in_loops(cfg);
+    let mut weights = Vec::new();
+    for (block, &repeats) in cfg.blocks.iter().zip(&loops) {
+        let instructions = || block.instructions.clone().map(|at| (at, &body.instructions[at as usize]));
+        let loads = || instructions().filter_map(|(at, instruction)| Some((at, load(instruction)?)));
+        let own = loads().any(|(_, (base, _))| {
+            base.is_some() && instructions().any(|(_, other)| writes(other, base) && !steps(other))
+        });
+        let least = if own { 1.6 } else { 1.0_f32 };
+        let weight = |words: u32| if repeats { least.max(words as f32 / 2.0) } else { 0.5 };
+        weights.extend(loads().map(|(at, (_, words))| (at, weight(words))));
+    }
+    weights
+}
+
+/// The address register of a load from global memory, and the registers of its result.
+fn load(instruction: &Instruction) -> Option<(Option<RegisterId>, u32)> {
+    let op = instruction.opcode.op().ok()?;
+    let is_global = op.space().is_none_or(|space| space == AddressSpace::Global);
+    if !op.loads() || !is_global || op.starts_copy() {
+        return None;
+    }
+    let address = instruction.operands.iter().find_map(|operand| match operand {
+        Operand::Address(address) => Some(address),
+        _ => None,
+    })?;
+    let base = match address.base {
+        AddressBase::Register(register) => Some(register),
+        _ => None,
+    };
+    let words = match op {
+        Op::Ld(access) | Op::Ldu(access) => {
+            u32::from(access.elements) * access.scalar.size().unwrap_or(4).div_ceil(4)
+        }
+        _ => 1,
+    };
+    Some((base, words))
+}
+
+fn writes(instruction: &Instruction, register: Option<RegisterId>) -> bool {
+    matches!(instruction.operands.first(), Some(Operand::Register(written)) if Some(*written) == register)
+}
+
+/// True if an instruction adds a constant to a register.
+fn steps(instruction: &Instruction) -> bool {
+    let adds =
+        matches!(instruction.opcode.op(), Ok(Op::Integer(integer)) if integer.verb == IntegerVerb::Add);
+    match instruction.operands.as_slice() {
+        [to, from, Operand::Immediate(_)] => adds && to == from,
+        _ => false,
+    }
+}
