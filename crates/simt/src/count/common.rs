@@ -53,7 +53,7 @@ impl Common {
         self.distinct += groups.iter().map(|group| count(group.read)).sum::<u64>();
         if self.runs == 0 {
             groups.iter().for_each(|group| *self.first.entry(group.index).or_default() |= group.read);
-        } else if self.runs > 1 && self.runs % (self.of_launch / SAMPLES).max(1) == 0 {
+        } else if self.runs > 1 && self.runs.is_multiple_of((self.of_launch / SAMPLES).max(1)) {
             let mut both: HashMap<u64, u32> = HashMap::new();
             for group in groups {
                 let of_first = self.first.get(&group.index).copied().unwrap_or(0);

@@ -53,9 +53,7 @@ fn load(instruction: &Instruction) -> Option<(Option<RegisterId>, u32)> {
         _ => None,
     };
     let words = match op {
-        Op::Ld(access) | Op::Ldu(access) => {
-            u32::from(access.elements) * access.scalar.size().unwrap_or(4).div_ceil(4)
-        }
+        Op::Ld(access) | Op::Ldu(access) => access.elements * access.scalar.size().unwrap_or(4).div_ceil(4),
         _ => 1,
     };
     Some((base, words))
