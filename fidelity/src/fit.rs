@@ -2,7 +2,7 @@
 //!
 //! The loss is the sum over kernels of the mean over a kernel's rows of ln(1 + (e / 0.07)^2), where e is the logarithm of modelled
 //! over measured time: near the truth it is a sum of squares, and far from it a kernel that the model cannot describe counts little
-//! more than one that it describes badly. [`descend`] changes one constant after the other by a factor, keeps what helps, and
+//! more than one that it describes badly. [`Fit::descend`] changes one constant after the other by a factor, keeps what helps, and
 //! makes the factors smaller until nothing helps.
 //!
 //! Rows of the unseen half are left out.

@@ -29,13 +29,13 @@ pub struct SiteInfo {
     /// Loop iterations whose loads it waits for together, because ptxas unrolls the loop; 1 elsewhere.
     #[doc(hidden)]
     pub turns_together: u32,
-    /// Of an instruction that an [unrolled](super::unrolled) loop has once for four iterations, the site that begins the loop.
+    /// Of an instruction that a loop that ptxas unrolls has once for four iterations, the site that begins the loop.
     #[doc(hidden)]
     pub once_a_turn: Option<u32>,
     /// The number of the first site of its basic block.
     #[doc(hidden)]
     pub block: u32,
-    /// Of a load from global memory, how much of what a warp can have [in flight](super::in_flight) it takes.
+    /// Of a load from global memory, how much of what a warp can have in flight it takes.
     #[doc(hidden)]
     pub load_weight: f32,
     /// The part of a load from shared memory in the one that ptxas merges it with others into.
