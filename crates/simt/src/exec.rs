@@ -33,6 +33,7 @@ mod patience;
 mod predicated;
 mod program;
 mod rare;
+mod read;
 mod request;
 mod run;
 mod runtime;

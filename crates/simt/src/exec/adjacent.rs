@@ -18,6 +18,7 @@
 
 use std::collections::HashMap;
 
+use super::read;
 use crate::ptx::cfg::Cfg;
 use crate::ptx::op::Op;
 use crate::ptx::op::arithmetic::{Format, IntegerVerb, LogicVerb};
@@ -92,7 +93,7 @@ fn load(at: u32, instruction: &Instruction) -> Option<Load> {
 
 /// True for what loads do not cross.
 fn ends(instruction: &Instruction) -> bool {
-    let op = instruction.opcode.op().unwrap_or(Op::Other);
+    let op = read::op(instruction);
     let stores = op.stores() && op.space() != Some(AddressSpace::Global);
     stores || op.awaits().is_some() || op.is_strong() || matches!(op, Op::Atomic(_) | Op::Call | Op::Fence(_))
 }

@@ -16,6 +16,7 @@
 //! Of a loop that [ptxas unrolls](super::unrolled) four iterations are looked at together, so that what does not depend on the
 //! iteration before overlaps with it. Waits for global memory are counted apart, as [round trips](super::waits).
 
+use super::read;
 use super::unrolled::Unrolled;
 use super::uses::Uses;
 use crate::count::Slots;
@@ -42,9 +43,7 @@ pub(super) fn find(
     (slots, unrolled): (&[Slots], &[Unrolled]),
     first: u32,
 ) -> Vec<f32> {
-    // All of the function's opcodes have been decoded.
-    let ops: Vec<Op> =
-        body.instructions.iter().map(|instruction| instruction.opcode.op().unwrap_or(Op::Other)).collect();
+    let ops: Vec<Op> = body.instructions.iter().map(read::op).collect();
     let mut added = vec![0.0; ops.len()];
     for (index, block) in cfg.blocks.iter().enumerate() {
         let unrolled = unrolled.iter().find(|unrolled| unrolled.block == index);

@@ -20,6 +20,7 @@
 //! does not show make up for about as many.
 
 use super::halves;
+use super::read;
 use super::uses::Uses;
 use crate::count::Slots;
 use crate::ptx::cfg::Cfg;
@@ -48,8 +49,7 @@ enum Kind {
 
 /// Returns the slots of a function's instructions. `varying` are the columns that differ between lanes.
 pub(super) fn slots(body: &Body, cfg: &Cfg, uses: &Uses, varying: &HashSet<u32>, first: u32) -> Vec<Slots> {
-    let ops: Vec<Op> =
-        body.instructions.iter().map(|instruction| instruction.opcode.op().unwrap_or(Op::Other)).collect();
+    let ops: Vec<Op> = body.instructions.iter().map(read::op).collect();
     let mut slots: Vec<Slots> = ops.iter().map(Slots::of).collect();
     for (at, issued) in halves::find(body) {
         let slots = &mut slots[at as usize];

@@ -14,10 +14,9 @@
 //! them, unless it has to [wait](super::waits) more often for other reasons.
 
 use super::fused::in_loops;
+use super::read::{is_global, op, result, step};
 use crate::ptx::cfg::Cfg;
 use crate::ptx::op::Op;
-use crate::ptx::op::arithmetic::IntegerVerb;
-use crate::ptx::op::words::AddressSpace;
 use crate::ptx::{AddressBase, Body, Instruction, Operand, RegisterId};
 
 /// Returns the weight of each load from global memory, by the index of the instruction.
@@ -28,7 +27,7 @@ pub(super) fn weights(body: &Body, cfg: &Cfg) -> Vec<(u32, f32)> {
         let instructions = || block.instructions.clone().map(|at| (at, &body.instructions[at as usize]));
         let loads = || instructions().filter_map(|(at, instruction)| Some((at, load(instruction)?)));
         let own = loads().any(|(_, (base, _))| {
-            base.is_some() && instructions().any(|(_, other)| writes(other, base) && !steps(other))
+            base.is_some() && instructions().any(|(_, other)| result(other) == base && step(other).is_none())
         });
         let least = if own { 1.6 } else { 1.0_f32 };
         let weight = |words: u32| if repeats { least.max(words as f32 / 2.0) } else { 0.5 };
@@ -39,9 +38,8 @@ pub(super) fn weights(body: &Body, cfg: &Cfg) -> Vec<(u32, f32)> {
 
 /// The address register of a load from global memory, and the registers of its result.
 fn load(instruction: &Instruction) -> Option<(Option<RegisterId>, u32)> {
-    let op = instruction.opcode.op().ok()?;
-    let is_global = op.space().is_none_or(|space| space == AddressSpace::Global);
-    if !op.loads() || !is_global || op.starts_copy() {
+    let op = op(instruction);
+    if !op.loads() || !is_global(&op) || op.starts_copy() {
         return None;
     }
     let address = instruction.operands.iter().find_map(|operand| match operand {
@@ -57,18 +55,4 @@ fn load(instruction: &Instruction) -> Option<(Option<RegisterId>, u32)> {
         _ => 1,
     };
     Some((base, words))
-}
-
-fn writes(instruction: &Instruction, register: Option<RegisterId>) -> bool {
-    matches!(instruction.operands.first(), Some(Operand::Register(written)) if Some(*written) == register)
-}
-
-/// True if an instruction adds a constant to a register.
-fn steps(instruction: &Instruction) -> bool {
-    let adds =
-        matches!(instruction.opcode.op(), Ok(Op::Integer(integer)) if integer.verb == IntegerVerb::Add);
-    match instruction.operands.as_slice() {
-        [to, from, Operand::Immediate(_)] => adds && to == from,
-        _ => false,
-    }
 }

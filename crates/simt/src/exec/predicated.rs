@@ -18,6 +18,7 @@
 //! those with a lane are estimated at 136, and the idle requests at 54. So the accesses alone count as issued idly: what computes
 //! their addresses is moved out of the bodies, or takes the uniform datapath.
 
+use super::read;
 use crate::count::Slots;
 use crate::ptx::Body;
 use crate::ptx::cfg::Cfg;
@@ -29,7 +30,7 @@ const MOST: u32 = 16;
 
 /// Returns the accesses to memory in such bodies, each with the branch around it.
 pub(super) fn find(body: &Body, cfg: &Cfg, slots: &[Slots], first: u32) -> Vec<(u32, u32)> {
-    let op = |at: &u32| body.instructions[*at as usize].opcode.op().unwrap_or(Op::Other);
+    let op = |at: &u32| read::op(&body.instructions[*at as usize]);
     let predecessors = cfg.predecessors();
     let mut found = Vec::new();
     for (block, before) in cfg.blocks.iter().zip(&predecessors) {

@@ -29,7 +29,7 @@ pub struct SiteInfo {
     /// Loop iterations whose loads it waits for together, because ptxas unrolls the loop; 1 elsewhere.
     #[doc(hidden)]
     pub turns_together: u32,
-    /// Of an instruction that a loop that ptxas unrolls has once for four iterations, the site that begins the loop.
+    /// The site that sets the loop's counter, where ptxas unrolls the loop and needs this instruction once for four iterations.
     #[doc(hidden)]
     pub once_a_turn: Option<u32>,
     /// The number of the first site of its basic block.

@@ -14,6 +14,7 @@
 //! ```
 
 use super::layout::{Fill, Layout};
+use super::read;
 use super::special::Special;
 use super::uses::Uses;
 use crate::ptx::op::Op;
@@ -25,7 +26,7 @@ use std::collections::HashSet;
 
 /// Returns the columns of a function that may differ between the lanes of a warp.
 pub(super) fn varying(body: &Body, layout: &Layout<'_>, uses: &Uses, first: u32) -> HashSet<u32> {
-    let op = |place: usize| body.instructions[place - first as usize].opcode.op().unwrap_or(Op::Other);
+    let op = |place: usize| read::op(&body.instructions[place - first as usize]);
     let places = first as usize..first as usize + body.instructions.len();
     let filled = layout.filled.iter().filter(|(_, fill)| is_varying(fill)).map(|(slot, _)| slot.cell);
     let mut varying: HashSet<u32> = filled.collect();
@@ -67,7 +68,7 @@ fn is_candidate(op: &Op) -> bool {
 /// H200 `atomics_shared_add_u32` takes as long for 1 counter as for 256 (`coalesce run atomics`).
 pub(super) fn counting(body: &Body, layout: &Layout<'_>, uses: &Uses, first: u32) -> Vec<usize> {
     let places = first as usize..first as usize + body.instructions.len();
-    let op = |place: usize| body.instructions[place - first as usize].opcode.op().unwrap_or(Op::Other);
+    let op = |place: usize| read::op(&body.instructions[place - first as usize]);
     let adds = |place: &usize| {
         use ScalarType::{B32, S32, U32};
         let op = op(*place);

@@ -26,11 +26,12 @@
 //!
 //! A loop of one load and 200 iterations is unrolled wholly, too.
 
+use super::read::{integer, is_global, op, result, step};
 use crate::count::Slots;
 use crate::ptx::cfg::{BlockId, Cfg};
 use crate::ptx::op::Op;
-use crate::ptx::op::arithmetic::{IntegerVerb, LogicVerb};
-use crate::ptx::op::words::{AddressSpace, Comparison};
+use crate::ptx::op::arithmetic::LogicVerb;
+use crate::ptx::op::words::Comparison;
 use crate::ptx::{Body, Instruction, Operand, RegisterId};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -75,28 +76,6 @@ struct Loop<'a> {
     block: usize,
 }
 
-fn op(instruction: &Instruction) -> Op {
-    // All of the function's opcodes have been decoded.
-    instruction.opcode.op().unwrap_or(Op::Other)
-}
-
-/// The register that an instruction writes, if it writes one.
-fn result(instruction: &Instruction) -> Option<RegisterId> {
-    match instruction.operands.first() {
-        Some(Operand::Register(register)) if !matches!(op(instruction), Op::Bra | Op::Call) => {
-            Some(*register)
-        }
-        _ => None,
-    }
-}
-
-fn integer(operand: &Operand) -> Option<i64> {
-    match operand {
-        Operand::Immediate(value) => value.integer().map(u64::cast_signed),
-        _ => None,
-    }
-}
-
 impl Loop<'_> {
     fn places(&self) -> Range<u32> {
         self.cfg.blocks[self.block].instructions.clone()
@@ -109,14 +88,9 @@ impl Loop<'_> {
     /// The step of each register that an iteration changes only by adding a constant, with the instruction that does.
     fn steps(&self) -> Vec<(RegisterId, i64, u32)> {
         let step = |at: u32| {
-            let instruction = self.instruction(at);
-            let [Operand::Register(to), Operand::Register(from), by] = instruction.operands.as_slice() else {
-                return None;
-            };
-            let adds = matches!(op(instruction), Op::Integer(integer) if integer.verb == IntegerVerb::Add);
-            let by = integer(by).filter(|_| adds && to == from && instruction.guard.is_none())?;
-            let writes = self.places().filter(|at| result(self.instruction(*at)) == Some(*to)).count();
-            (writes == 1).then_some((*to, by, at))
+            let (to, by) = step(self.instruction(at))?;
+            let writes = self.places().filter(|at| result(self.instruction(*at)) == Some(to)).count();
+            (writes == 1).then_some((to, by, at))
         };
         self.places().filter_map(step).collect()
     }
@@ -156,7 +130,7 @@ impl Loop<'_> {
         let is_whole = trips.is_some_and(|trips| trips * u64::from(size) <= MOST_WHOLE);
         let loads = |at: u32| {
             let op = op(self.instruction(at));
-            op.loads() && op.space().is_none_or(|space| space == AddressSpace::Global)
+            op.loads() && is_global(&op)
         };
         if !is_whole && (size > MOST || !self.places().any(loads) || self.is_rest(begins)) {
             return None;

@@ -15,6 +15,7 @@
 //! ptxas moves loads up within a basic block, as far as their addresses allow, and stores, barriers and divisions between, which
 //! branch to their rare cases. So the order is not that of the text: [`scheduled`] puts first what depends on no load of the block, then what depends on one, and so on.
 
+use super::read;
 use super::unrolled::Unrolled;
 use super::uses::Uses;
 use crate::count::Slots;
@@ -78,8 +79,7 @@ pub(super) fn indexed(body: &Body, uses: &Uses, first: u32) -> Vec<u32> {
     places.filter(is_indexed).map(|place| place as u32).collect()
 }
 
-/// Effect of an instruction on global memory, from its opcode. Generic addresses count as global, since compilers name
-/// the other spaces where they know them.
+/// Effect of an instruction on [global memory](read::is_global), from its opcode.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Load,
@@ -95,7 +95,7 @@ enum Kind {
 const COPIES: u32 = u32::MAX;
 
 fn kind(op: &Op) -> Kind {
-    let is_global = op.space().is_none_or(|space| space == AddressSpace::Global);
+    let is_global = read::is_global(op);
     match (op, op.awaits()) {
         (_, Some(Awaits::Copies)) => Kind::CopyAwaited,
         (_, Some(Awaits::Threads)) => Kind::Barrier,

@@ -58,7 +58,7 @@ impl Emitter<'_> {
         self.emit(format!("store i64 {new}, ptr {place}"));
     }
 
-    /// Returns a condition: the warp's time slice is not over, and will not be after so many more steps.
+    /// Returns the condition that the warp's time slice lasts for this many steps from here.
     pub(super) fn has_time(&mut self, steps: u32) -> String {
         let place = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::INSTRUCTIONS));
         let mut now = self.let_(format!("load i64, ptr {place}"));
