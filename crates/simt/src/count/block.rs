@@ -55,6 +55,7 @@ pub(super) struct BlockMemory {
     loaded: bool,
     /// See [`L1::share`](super::l1::L1::share).
     share: u32,
+    /// Counts of all loads through L1, of all blocks.
     pub(super) tally: Tally,
 }
 
@@ -260,16 +261,18 @@ impl BlockMemory {
     pub(super) fn load_all(&mut self, clock: &mut u32, takes: &Takes) -> u32 {
         let places = self.places(takes);
         let (origin, share) = (self.origin, self.share);
-        let (slots, tally) = (self.slots.as_mut_slice(), &mut self.tally);
+        let slots = self.slots.as_mut_slice();
+        let mut tally = Tally::default();
         let mut now = *clock;
         let (mut missed, mut new) = (0, 0);
         for (&place, &sectors) in places.iter().zip(&takes.sectors).take(takes.count) {
             // SAFETY: the places are those of slots.
             let slot = unsafe { slots.get_unchecked_mut(place as usize) };
             new += u32::from(slot.time < origin);
-            missed += slot.load_scattered(&mut now, sectors, (origin, share), tally);
+            missed += slot.load_scattered(&mut now, sectors, (origin, share), &mut tally);
         }
         self.live += new as usize;
+        self.tally += tally;
         *clock = now;
         missed
     }

@@ -8,13 +8,13 @@
 //! 512 + 4 * 256 are different. If a later run has 512 of those of the first, each block has 512 in common with all others; with six
 //! blocks on a multiprocessor, five in six of these are in L1.
 //!
-//! From Nsight Compute, sectors that L2 reads, over those requested by blocks by themselves, and over what is left without these:
+//! Sectors that L2 reads, simulated over those that Nsight Compute counts: as blocks by themselves request them, and without these:
 //!
 //! ```text
-//! gemv_bf16         0.34    1.18
-//! coulomb_grid      0.36    1.38
-//! flash_tile        0.55    1.13
-//! sobel             0.97    1.03    neighbours only
+//! gemv_bf16         2.97    1.18
+//! coulomb_grid      2.76    1.38
+//! flash_tile        1.81    1.13
+//! sobel             1.02    1.02    neighbours only
 //! ```
 
 use super::group::Group;

@@ -50,7 +50,7 @@ pub(super) struct Slot {
     pub(super) index: u64,
 }
 
-/// What loads through L1 found there.
+/// Counts of hits and of lost data of loads through L1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     /// Sectors of groups that a block loads again after L1 has lost them.
@@ -59,6 +59,16 @@ pub(super) struct Tally {
     pub(super) hits: u64,
     /// Those among them that another warp had loaded at the same point of its way. Side by side, they are on the way still.
     pub(super) behind: u64,
+}
+
+impl Tally {
+    /// Counts a lookup of a group, of which these sectors miss, and which another warp has touched later than this one, or not.
+    #[inline(always)]
+    fn looked_up(&mut self, missed: u32, is_later: bool) {
+        let hits = u64::from(missed == 0);
+        self.hits += hits;
+        self.behind += hits & u64::from(is_later);
+    }
 }
 
 impl AddAssign for Tally {
@@ -97,11 +107,10 @@ impl Slot {
     pub(super) fn load(&mut self, clock: &mut u32, sectors: u32, share: u32, tally: &mut Tally) -> u32 {
         // A branch, so that what follows need not wait for the clock.
         if clock.abs_diff(self.time) >= share {
-            evict(self, tally);
+            tally.lost += evict(self);
         }
         let missed = sectors & !self.cached;
-        tally.hits += u64::from(missed == 0);
-        tally.behind += u64::from(missed == 0) & u64::from(self.time > *clock);
+        tally.looked_up(missed, self.time > *clock);
         let since = if missed == sectors { 0 } else { self.time };
         let now = since.max(*clock);
         self.cached |= sectors;
@@ -125,12 +134,11 @@ impl Slot {
     ) -> u32 {
         let is_stale = self.time < origin;
         if clock.abs_diff(select_unpredictable(is_stale, *clock, self.time)) >= share {
-            evict(self, tally);
+            tally.lost += evict(self);
         }
         let cached = select_unpredictable(is_stale, 0, self.cached);
         let missed = sectors & !cached;
-        tally.hits += u64::from(missed == 0);
-        tally.behind += u64::from(missed == 0) & u64::from(self.time > *clock);
+        tally.looked_up(missed, self.time > *clock);
         let since = hidden(u64::from(select_unpredictable(missed == sectors, 0, self.time))) as u32;
         let count = missed.count_ones();
         let now = since.max(*clock).saturating_add(count);
@@ -154,9 +162,9 @@ impl Slot {
     }
 }
 
-/// Empties a group's part of L1, and counts the sectors that it had.
+/// Empties a group's part of L1, and returns how many sectors it had.
 #[cold]
 #[inline(never)]
-fn evict(slot: &mut Slot, tally: &mut Tally) {
-    tally.lost += u64::from(std::mem::take(&mut slot.cached).count_ones());
+fn evict(slot: &mut Slot) -> u64 {
+    std::mem::take(&mut slot.cached).count_ones().into()
 }

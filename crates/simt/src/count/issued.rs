@@ -7,8 +7,8 @@ use super::slots::Slots;
 use crate::exec::Chained;
 use counters::Counts;
 
-/// What ptxas puts before a loop that it unrolls four times, to find how many iterations are left over, and for these. From the
-/// instructions of kernels with such loops on an H200, `smsp__inst_executed.sum`.
+/// Machine code before a loop that ptxas unrolls four times: it computes the number of remaining iterations, and executes these. From
+/// Nsight Compute's `smsp__inst_executed.sum` of kernels with such loops on an H200.
 const PASS: Slots =
     Slots { issued: 40, integer: 16, multiply: 0, special: 0, double: 0, shuffle: 0, clocks: 60 };
 
@@ -40,7 +40,7 @@ impl Issued<'_> {
         (all + passes).saturating_sub(saved as u64)
     }
 
-    /// How often warps come to a loop that ptxas unrolls four times.
+    /// Entries of warps into loops that ptxas unrolls four times.
     fn passes(&self) -> u64 {
         let mut begins: Vec<u32> = self.shape.once_a_turn.iter().map(|(_, begins)| *begins).collect();
         begins.sort_unstable();
@@ -48,9 +48,9 @@ impl Issued<'_> {
         begins.into_iter().map(|site| self.instructions(site)).sum()
     }
 
-    /// How often an instruction is not executed because ptxas unrolls its loop four times.
+    /// Executions of an instruction that unrolling its loop four times saves.
     ///
-    /// Of each pass through the loop, one and a half iterations are left over on average, which are executed one by one: a loop of 9
+    /// Of each entry into the loop, one and a half iterations remain on average, which are executed one by one: a loop of 9
     /// iterations executes the instruction 1.5 + 7.5 / 4 times.
     fn saved(&self, site: u32, begins: u32) -> f64 {
         let (iterations, passes) = (self.instructions(site) as f64, self.instructions(begins) as f64);
@@ -64,7 +64,7 @@ impl Issued<'_> {
         self.shape.guarded.iter().map(idle).sum()
     }
 
-    /// Waits for loads per warp, one after another, of a card that keeps so many loads in flight.
+    /// Successive waits for loads per warp, on a card that keeps this many loads in flight.
     ///
     /// A basic block waits as often as its instructions say, or once for each batch of loads that are in flight together where
     /// these are more. Of asynchronous copies as many are under way as the block's shared memory holds: a ring of four stages

@@ -47,7 +47,7 @@ pub(super) struct Totals {
     pub(super) phased: u64,
     /// Pages of half-warps beyond their first: loads, stores.
     pub(super) scattered: [u64; 2],
-    /// What loads found in L1.
+    /// Counts of loads through L1.
     pub(super) tally: Tally,
 }
 
