@@ -52,6 +52,8 @@ struct Point {
 struct Set {
     label: String,
     card: Card,
+    /// The same by the names of its figures.
+    figures: toml::Table,
     points: Vec<Point>,
 }
 
@@ -65,16 +67,24 @@ impl Set {
         if points.is_empty() {
             bail!("{measured} and {simulated} have no row in common");
         }
-        Ok(Set { label: measured.to_owned(), card: cards::find(card)?, points })
+        let card = cards::find(card)?;
+        Ok(Set { label: measured.to_owned(), figures: card.to_toml().parse()?, card, points })
+    }
+
+    /// The value of a constant on the card.
+    fn constant(&self, name: &str) -> Result<f64> {
+        let value = self.figures.get(name).with_context(|| format!("a card has no constant '{name}'"))?;
+        let number = value.as_float().or_else(|| value.as_integer().map(|value| value as f64));
+        number.with_context(|| format!("'{name}' is no number"))
     }
 
     /// The card with each constant multiplied by its factor.
     fn scaled(&self, names: &[String], factors: &[f64]) -> Result<Card> {
-        let mut card: toml::Table = self.card.to_toml().parse()?;
+        let mut figures = self.figures.clone();
         for (name, factor) in names.iter().zip(factors) {
-            card.insert(name.clone(), toml::Value::Float(constant_of(&self.card, name)? * factor));
+            figures.insert(name.clone(), toml::Value::Float(self.constant(name)? * factor));
         }
-        Ok(cards::from_toml(&card.to_string())?)
+        Ok(cards::from_toml(&figures.to_string())?)
     }
 
     /// Magnitudes of the rows' relative errors.
@@ -106,51 +116,36 @@ fn read_points(measured: &Path, simulated: &Path) -> Result<Vec<Point>> {
     if text.contains("coalesce.record/") {
         return Ok(pair_records(&record::read(&text)?, &record::read(&fs::read_to_string(simulated)?)?));
     }
-    let counters: HashMap<String, LaunchCounters> = row::read(simulated)?
-        .into_iter()
-        .filter(|row| row.fault.is_none())
-        .filter_map(|row| Some((label(&row), row.counted?.launch)))
-        .collect();
-    let open = row::read(measured)?.into_iter().filter(|row| row.fault.is_none() && row.set.is_open());
-    let point = |row: Row| {
-        let counters = counters.get(&label(&row))?.clone();
-        Some(Point { name: label(&row), kernel: row.kernel, seconds: row.times.median * 1e-3, counters })
+    let open = row::read(measured)?.into_iter().filter(|row| row.set.is_open()).collect();
+    let point = |(measured, simulated): (Row, Row)| {
+        Some(Point {
+            name: measured.label(),
+            kernel: measured.kernel,
+            seconds: measured.times.median * 1e-3,
+            counters: simulated.counted?.launch,
+        })
     };
-    Ok(open.filter_map(point).collect())
+    Ok(row::paired(open, &row::read(simulated)?).into_iter().filter_map(point).collect())
 }
 
-fn label(row: &Row) -> String {
-    format!("{} {}", row.kernel, row.parameters)
-}
-
-/// Pairs records by experiment, kernel and parameters.
+/// Pairs records of the same rows.
 fn pair_records(measured: &[Record], simulated: &[Record]) -> Vec<Point> {
-    let label = |record: &Record| {
-        let parameters = serde_json::to_string(&record.parameters).unwrap_or_default();
-        format!("{} {} {parameters}", record.experiment, record.kernel)
-    };
-    let counters: HashMap<String, &LaunchCounters> = simulated
-        .iter()
-        .filter_map(|record| Some((label(record), &record.counters.as_ref()?.launch)))
-        .collect();
     let point = |record: &Record| {
-        let name = label(record);
-        let counters = LaunchCounters::clone(counters.get(&name)?);
-        let seconds = record.time_ms.as_ref()?.median * 1e-3;
-        Some(Point { kernel: format!("{} {}", record.experiment, record.kernel), name, seconds, counters })
+        let same = |other: &&Record| other.is_same_row(record) && other.counters.is_some();
+        let counters = simulated.iter().find(same)?.counters.as_ref()?;
+        let kernel = format!("{} {}", record.experiment, record.kernel);
+        let parameters = serde_json::to_string(&record.parameters).unwrap_or_default();
+        Some(Point {
+            name: format!("{kernel} {parameters}"),
+            kernel,
+            seconds: record.time_ms.as_ref()?.median * 1e-3,
+            counters: counters.launch.clone(),
+        })
     };
     measured.iter().filter_map(point).collect()
 }
 
-/// Returns the constant's value on this card.
-fn constant_of(card: &Card, name: &str) -> Result<f64> {
-    let table: toml::Table = card.to_toml().parse()?;
-    let value = table.get(name).with_context(|| format!("a card has no constant '{name}'"))?;
-    let number = value.as_float().or_else(|| value.as_integer().map(|value| value as f64));
-    number.with_context(|| format!("'{name}' is no number"))
-}
-
-/// What is being fitted: names of constants, and the factors by which they differ from those of the cards.
+/// The constants to fit, by name, and the rows to fit them to.
 struct Fit<'a> {
     sets: &'a [Set],
     names: &'a [String],
@@ -205,9 +200,10 @@ pub(crate) fn fit(options: &Options) -> Result<()> {
         let (name, value) =
             assignment.split_once('=').with_context(|| format!("'{assignment}' is not NAME=VALUE"))?;
         let value: f64 = value.parse().with_context(|| format!("'{value}' is no number"))?;
-        let factor = value / constant_of(&sets[0].card, name)?;
+        let factor = value / sets[0].constant(name)?;
         for set in &mut sets {
             set.card = set.scaled(&[name.to_owned()], &[factor])?;
+            set.figures = set.card.to_toml().parse()?;
         }
     }
     let fit = Fit { sets: &sets, names: &options.free, scale: options.scale };
@@ -215,7 +211,7 @@ pub(crate) fn fit(options: &Options) -> Result<()> {
     let factors = fit.descend()?;
     println!("loss {begun:.2} -> {:.2}", fit.loss(&factors)?);
     for (name, factor) in options.free.iter().zip(&factors) {
-        let value = constant_of(&sets[0].card, name)?;
+        let value = sets[0].constant(name)?;
         println!("{name} = {:.5}  # {value}", value * factor);
     }
     for set in &sets {
@@ -234,4 +230,45 @@ pub(crate) fn fit(options: &Options) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Launches that issue, and launches that start blocks, on a card whose constants are these multiples of the H200's.
+    fn set(names: &[String], factors: &[f64]) -> Set {
+        let card = cards::find("h200").expect("a card");
+        let figures = card.to_toml().parse().expect("a card file");
+        let mut set = Set { label: "rows".to_owned(), card, figures, points: Vec::new() };
+        let measured = set.scaled(names, factors).expect("a card");
+        let launches = (1..20_u64).flat_map(|size| {
+            let instructions = LaunchCounters { issue_slots: size << 20, ..LaunchCounters::default() };
+            [instructions, LaunchCounters { blocks: size << 10, ..LaunchCounters::default() }]
+        });
+        set.points = launches
+            .enumerate()
+            .map(|(number, counters)| Point {
+                kernel: number.to_string(),
+                name: number.to_string(),
+                seconds: counters.time(&measured).seconds,
+                counters,
+            })
+            .collect();
+        set
+    }
+
+    #[test]
+    fn constants_are_found_again_by_the_times_that_follow_from_them() {
+        let names = ["launch_us", "block_clocks"].map(str::to_owned);
+        let sets = [set(&names, &[1.5, 0.7])];
+        let found = Fit { sets: &sets, names: &names, scale: 0.07 }.descend().expect("a fit");
+        assert!((found[0] / 1.5 - 1.0).abs() < 0.02 && (found[1] / 0.7 - 1.0).abs() < 0.02, "{found:?}");
+    }
+
+    #[test]
+    fn what_a_card_does_not_have_is_named() {
+        let error = set(&[], &[]).constant("lunch_us").expect_err("no such constant");
+        assert_eq!(error.to_string(), "a card has no constant 'lunch_us'");
+    }
 }

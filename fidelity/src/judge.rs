@@ -114,13 +114,11 @@ impl Options {
 pub(crate) fn pairs(options: &Options) -> Result<(Vec<Pair>, Card)> {
     let (measured, simulated) = (row::read(&options.measured)?, row::read(&options.simulated)?);
     let card = options.card(&simulated)?;
-    let mut pairs = Vec::new();
-    for measured in measured.into_iter().filter(|row| row.fault.is_none()) {
-        let same = |row: &&Row| row.name() == measured.name() && row.fault.is_none();
-        let Some(simulated) = simulated.iter().find(same) else { continue };
+    let pair = |(measured, simulated): (Row, Row)| {
         let ratio = simulated.seconds(&card) / measured.seconds(&card);
-        pairs.push(Pair { simulated: simulated.clone(), measured, ratio });
-    }
+        Pair { simulated, measured, ratio }
+    };
+    let mut pairs: Vec<Pair> = row::paired(measured, &simulated).into_iter().map(pair).collect();
     if pairs.is_empty() {
         bail!("the two files have no case in common");
     }
@@ -175,10 +173,9 @@ pub(crate) fn of_group(pairs: &[Pair], group: Group) -> Vec<&Pair> {
 fn write_residuals(file: &Path, pairs: &[Pair], card: &Card) -> Result<()> {
     let unseen = of_group(pairs, Group::Unseen).into_iter();
     let line = |pair: &Pair| {
-        let Row { kernel, parameters, .. } = &pair.measured;
         let time = pair.simulated.counted.as_ref().map(|counted| counted.launch.time(card));
         record::sorted_line(&Residual {
-            kernel: format!("{kernel} {parameters}"),
+            kernel: pair.measured.label(),
             bound: time.map(|time| row::parts(&time).bound()),
             ratio: (pair.ratio * 1e3).round() / 1e3,
         })

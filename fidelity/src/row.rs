@@ -37,8 +37,8 @@ pub(crate) struct Row {
 
 impl Row {
     /// The kernel with its parameters, by which a measured row finds its simulated one.
-    pub(crate) fn name(&self) -> (&str, &str) {
-        (&self.kernel, &self.parameters)
+    pub(crate) fn label(&self) -> String {
+        format!("{} {}", self.kernel, self.parameters)
     }
 
     /// The time of one launch in seconds: as measured, or as the model says now of the counters.
@@ -61,6 +61,16 @@ pub(crate) fn counted(counters: &LaunchCounters, time: &LaunchTime, card: &Card)
         lines: Vec::new(),
         launch,
     }
+}
+
+/// Pairs measured rows with simulated ones by kernel and parameters, without rows that failed verification.
+pub(crate) fn paired(measured: Vec<Row>, simulated: &[Row]) -> Vec<(Row, Row)> {
+    let pair = |measured: Row| {
+        let same = |row: &&Row| row.label() == measured.label() && row.fault.is_none();
+        let simulated = simulated.iter().find(same).filter(|_| measured.fault.is_none())?.clone();
+        Some((measured, simulated))
+    };
+    measured.into_iter().filter_map(pair).collect()
 }
 
 /// The breakdown of a modelled time.
