@@ -199,7 +199,7 @@ fn sums(cards: u32, more: &[&str]) -> (Vec<Value>, String) {
 #[test]
 fn a_sum_over_cards_is_right_on_each_and_has_two_rates() {
     for cards in [2_u32, 3] {
-        let (records, err) = sums(cards, &["--bytes", "3MiB"]);
+        let (records, err) = sums(cards, &["--bytes", "4MiB"]);
         // Of each card a step by itself, and the sum with chunks whole and in four pieces.
         assert_eq!(records.len(), 3 * cards as usize);
         assert_eq!(err.matches("sums over cards have not been measured yet").count(), 1, "{err}");
@@ -208,7 +208,7 @@ fn a_sum_over_cards_is_right_on_each_and_has_two_rates() {
         for record in of_sums {
             let number = |value: &Value| value.as_f64().expect("a number");
             let bytes = number(&record["parameters"]["bytes"]);
-            assert!(bytes <= f64::from(3 << 20) && bytes > f64::from(3 << 20) - 1024.0, "{bytes}");
+            assert!(bytes <= f64::from(4 << 20) && bytes > f64::from(4 << 20) - 1024.0, "{bytes}");
             let algorithm = bytes / 1e6 / number(&record["time_ms"]["median"]);
             let bus = algorithm * 2.0 * f64::from(cards - 1) / f64::from(cards);
             let close =
@@ -216,9 +216,8 @@ fn a_sum_over_cards_is_right_on_each_and_has_two_rates() {
             close(&record["observed"]["algorithm_gb_per_s"], algorithm);
             close(&record["observed"]["bus_gb_per_s"], bus);
             close(&record["gb_per_s"], bus);
-            // Not more than the link carries, and not the time of one card after the other: of four pieces the starts of so many
-            // kernels take about as long.
-            assert!(bus < 397.0 && bus > 0.9 * 397.0 / f64::from(cards), "{bus}");
+            // Not more than the link carries, and not the time of one card after the other.
+            assert!(bus < 397.0 && bus > 397.0 / f64::from(cards), "{bus}");
             assert!(record["counters"].is_null(), "no launch stands for all of them");
             pieces.push(number(&record["parameters"]["pieces"]));
         }
