@@ -167,12 +167,13 @@ pub struct LaunchCounters {
     /// Of the sectors that loads request from L2, those that L1 has for another block of the same multiprocessor: an estimate.
     #[serde(default, skip_serializing_if = "is_default")]
     pub l2_sectors_shared: u64,
-    /// Of the hits in L1, the share of data that another warp requests at the same point of its way: side by side, both wait for it.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub l1_hits_behind: f64,
-    /// Those that a block requests again because L1 has lost them, and that L2 has lost as well: an estimate, not in `dram_read`.
+    /// Of the same, those that a block requests again because L1 has lost them, and that L2 has lost as well: an estimate, not in
+    /// `dram_read`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub l2_sectors_again: u64,
+    /// Share of the hits in L1 whose data another warp requested just before, so that both wait for them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub l1_hits_behind: f64,
     /// Requests of atomics in global memory that add floats.
     #[serde(default, skip_serializing_if = "is_default")]
     pub float_atomics: u64,
