@@ -38,6 +38,7 @@ mod settle;
 mod shape;
 mod shapes;
 mod specials;
+mod sums;
 mod tier;
 mod transfers;
 mod values;

@@ -206,6 +206,21 @@ fn reductions_of_all_kinds() {
 }
 
 #[test]
+fn sums_that_are_held_back_are_not_missed() {
+    if !has_compiler() {
+        return;
+    }
+    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 0_u32.into()] };
+    for workers in [1, 2] {
+        let left = same(SHAPES, "sums", &arguments, ([2, 1, 1], [64, 1, 1], workers));
+        assert!(left.outcome.is_ok(), "{:?}", left.outcome);
+        // Each of 128 threads adds 1 nine times in the loop and once behind it.
+        let before = 2049_u32.wrapping_mul(0x9E37_79B1) >> 7 & 0x3F80_FFFF;
+        assert_eq!(left.memory[2048], before + 1280);
+    }
+}
+
+#[test]
 fn faults_are_those_of_the_interpreter() {
     if !has_compiler() {
         return;

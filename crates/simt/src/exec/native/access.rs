@@ -31,7 +31,7 @@ use crate::registers::Width;
 pub(super) struct Place {
     /// Added to an address to give the host's.
     pub(super) base: Option<String>,
-    first: String,
+    pub(super) first: String,
     /// The last address that may be accessed.
     last: String,
 }
@@ -239,6 +239,7 @@ impl Emitter<'_> {
         let go = self.label();
         self.likely(&ok, &go, slow);
         self.begin(&go);
+        self.settle_sums(plain, place);
         if self.observes {
             self.report(plain, number, (base, step), None);
         }
@@ -299,6 +300,7 @@ impl Emitter<'_> {
         let go = self.label();
         self.likely(&ok, &go, slow);
         self.begin(&go);
+        self.settle_sums(plain, place);
         if self.observes {
             self.report(plain, number, (base, inner), Some((*log, outer)));
         }
@@ -349,6 +351,9 @@ impl Emitter<'_> {
         let go = self.label();
         self.likely(&ok, &go, slow);
         self.begin(&go);
+        if plain.reduction.is_none() {
+            self.settle_sums(plain, place);
+        }
     }
 
     /// Returns the name of the function that tells whether all addresses of a list are within bounds, and have none of the

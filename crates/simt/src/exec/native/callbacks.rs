@@ -8,6 +8,7 @@ use super::super::run::Runner;
 use super::super::step::Action;
 use super::code::site;
 use super::context::{Callbacks, Shared};
+use super::sums;
 use crate::memory::Environment;
 use crate::observe::{At, Observer, Rows, Site, SteadyAccess};
 use crate::registers::Cell;
@@ -15,12 +16,28 @@ use crate::registers::Cell;
 impl Callbacks {
     /// Functions that do nothing, where no code has been called yet.
     pub(super) fn none() -> Self {
-        Self { memory: no_memory, rare: no_rare, steady: no_steady, rows: no_rows, any: no_any }
+        Self {
+            memory: no_memory,
+            rare: no_rare,
+            steady: no_steady,
+            rows: no_rows,
+            any: no_any,
+            add: sums::add,
+            settle: sums::settle,
+        }
     }
 
     /// The functions of an executor with this observer.
     pub(super) fn of<O: Observer>() -> Self {
-        Self { memory: memory::<O>, rare: rare::<O>, steady: steady::<O>, rows: rows::<O>, any: any::<O> }
+        Self {
+            memory: memory::<O>,
+            rare: rare::<O>,
+            steady: steady::<O>,
+            rows: rows::<O>,
+            any: any::<O>,
+            add: sums::add,
+            settle: sums::settle,
+        }
     }
 }
 
@@ -118,6 +135,9 @@ impl<O: Observer> Runner<'_, O> {
 unsafe extern "C" fn memory<O: Observer>(shared: *mut Shared, cells: *mut Cell, pc: u32, mask: u32) -> u32 {
     // SAFETY: `run_compiled` has set the runner, and waits for code to return.
     unsafe {
+        if (*shared).summed != 0 {
+            sums::settle(shared);
+        }
         let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
         let outcome = runner.memory_for_code(cells, pc, mask, (*shared).warp);
         if O::REGISTERS {

@@ -3,6 +3,7 @@
 use std::mem::offset_of;
 
 use super::regions::DEEPEST;
+use super::sums::Sums;
 use crate::registers::Cell;
 
 /// The state that compiled code reads and writes, by offset. One per worker.
@@ -42,6 +43,9 @@ pub(super) struct Shared {
     pub(super) undefined: u32,
     /// Addresses of the lanes, for the observer and for gathers.
     pub(super) addresses: [u64; 32],
+    /// First address of the allocation whose sums are held back, with [`IS_WIDE`](super::sums::IS_WIDE); 0 without.
+    pub(super) summed: u64,
+    pub(super) sums: *mut Sums,
     /// The executor, whose type the callbacks know.
     pub(super) runner: *mut (),
     pub(super) callbacks: Callbacks,
@@ -76,6 +80,10 @@ pub(super) struct Callbacks {
     pub(super) rows: unsafe extern "C" fn(*mut Shared, u32, u32, u64, u64, u64),
     /// Tells the observer of an access at the shared addresses, in the lanes of a mask.
     pub(super) any: unsafe extern "C" fn(*mut Shared, u32, u32),
+    /// Adds values to sums that are held back: the lanes' values, the allocation as in [`Shared::summed`], and a mask.
+    pub(super) add: unsafe extern "C" fn(*mut Shared, *const (), u64, u32),
+    /// Adds the sums to memory.
+    pub(super) settle: unsafe extern "C" fn(*mut Shared),
 }
 
 /// Offsets of the fields.
@@ -102,11 +110,14 @@ pub(super) mod at {
     pub(crate) const ORDER: usize = offset_of!(Shared, order);
     pub(crate) const UNDEFINED: usize = offset_of!(Shared, undefined);
     pub(crate) const ADDRESSES: usize = offset_of!(Shared, addresses);
+    pub(crate) const SUMMED: usize = offset_of!(Shared, summed);
     pub(crate) const MEMORY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, memory);
     pub(crate) const RARE: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, rare);
     pub(crate) const STEADY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, steady);
     pub(crate) const ROWS: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, rows);
     pub(crate) const ANY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, any);
+    pub(crate) const ADD: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, add);
+    pub(crate) const SETTLE: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, settle);
 }
 
 /// A kernel's code: executes a whole warp from an entry, and returns why it stopped.

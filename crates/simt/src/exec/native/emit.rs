@@ -30,6 +30,7 @@ use super::context::{at, stopped};
 use super::counters::Counter;
 use super::graph::{End, Graph};
 use super::masked::Open;
+use super::reductions;
 use super::regions::{MOST_STEPS, Split};
 use super::shape::{Shape, Step};
 use super::shapes::{Columns, Shapes};
@@ -73,6 +74,8 @@ pub(super) struct Emitter<'a> {
     intrinsics: BTreeSet<String>,
     functions: BTreeSet<String>,
     pub(super) specials: Vec<((Special, u8), Value)>,
+    /// Additions whose sums are held back.
+    pub(super) summed: Vec<u32>,
 }
 
 impl<'a> Emitter<'a> {
@@ -107,6 +110,7 @@ impl<'a> Emitter<'a> {
             intrinsics: BTreeSet::new(),
             functions: BTreeSet::new(),
             specials: Vec::new(),
+            summed: reductions::summed(program, graph),
         }
     }
 

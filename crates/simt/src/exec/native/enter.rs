@@ -28,6 +28,7 @@ use super::super::run::{Runner, Stop};
 use super::super::warp::{Activation, Fragment, NO_JOIN};
 use super::code::{Native, site};
 use super::context::{Callbacks, MOST_OPEN, Open, Shared, stopped};
+use super::sums::{self, Sums};
 use crate::memory::AccessFault;
 use crate::observe::{Observer, Site, SteadyAccess, Tallies};
 
@@ -58,6 +59,7 @@ pub(in super::super) enum After {
 /// State of a worker for compiled code.
 pub(in super::super) struct State {
     pub(super) shared: Box<Shared>,
+    sums: Box<Sums>,
     pub(super) counters: Vec<u64>,
     pub(super) bounds: Vec<[u64; 2]>,
     /// What the observer is told of each access. Code's callbacks write the addresses in place.
@@ -116,9 +118,12 @@ impl Default for State {
                 order: 0,
                 undefined: 0,
                 addresses: [0; 32],
+                summed: 0,
+                sums: std::ptr::null_mut(),
                 runner: std::ptr::null_mut(),
                 callbacks: Callbacks::none(),
             }),
+            sums: Box::default(),
             counters: Vec::new(),
             bounds: Vec::new(),
             reports: Vec::new(),
@@ -276,6 +281,7 @@ impl<O: Observer> Runner<'_, O> {
             shared.bounds = state.bounds.as_mut_ptr();
             shared.counters = state.counters.as_mut_ptr();
             shared.callbacks = Callbacks::of::<O>();
+            shared.sums = &raw mut *state.sums;
         }
         shared.shared = memory_of_block;
         shared.shared_bytes = bytes;
@@ -317,6 +323,9 @@ impl<O: Observer> Runner<'_, O> {
             (*shared).active = u32::MAX;
             (*shared).runner = runner.cast();
             let reason = (native.entry())(shared, (*frame).cells(), entry);
+            if (*shared).summed != 0 {
+                sums::settle(shared);
+            }
             self.counts.warp_instructions = (*shared).instructions;
             (reason, (*shared).pc)
         };

@@ -10,8 +10,15 @@
 //! ```
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
+use super::super::program::Program;
+use super::super::step::Action;
+use super::access::Place;
+use super::context::at;
 use super::emit::Emitter;
+use super::graph::{End, Graph};
+use super::sums::IS_WIDE;
 use super::values::{lanes, literal};
 use crate::memory::{Plain, PlainSpace, Reduction};
 use crate::ptx::op::words::Update;
@@ -32,6 +39,27 @@ fn named(reduction: Reduction, bits: u32) -> (&'static str, u64) {
     }
 }
 
+/// Returns the additions to global memory whose sums are [held back](super::sums): those in loops.
+pub(super) fn summed(program: &Program, graph: &Graph) -> Vec<u32> {
+    let loops: Vec<Range<u32>> = graph
+        .blocks
+        .iter()
+        .filter_map(|block| match block.end {
+            End::Branch(branch) if branch.is_backward => Some(branch.target..block.steps.end),
+            _ => None,
+        })
+        .collect();
+    let is_addition = |pc: u32| match program.steps[pc as usize].action {
+        Action::Memory(memory) => program.memory[memory as usize].plain().is_some_and(|plain| {
+            let is_add = plain.reduction.is_some_and(|reduction| matches!(reduction.update, Update::Add));
+            is_add && plain.space != PlainSpace::Shared
+        }),
+        _ => false,
+    };
+    let steps = graph.blocks.iter().flat_map(|block| block.straight());
+    steps.filter(|pc| is_addition(*pc) && loops.iter().any(|steps| steps.contains(pc))).collect()
+}
+
 impl Emitter<'_> {
     /// Emits a reduction by the lanes of a mask, which is not empty; `slow` is for what is not the common case.
     pub(super) fn reduce(&mut self, plain: &Plain<'_>, pc: u32, mask: Option<&str>, slow: &str) {
@@ -50,11 +78,46 @@ impl Emitter<'_> {
             }
         };
         let bits = 8 * plain.bytes;
+        if self.summed.contains(&pc) {
+            return self.sum_up(plain, &place, mask.unwrap_or("-1"));
+        }
+        self.settle_sums(plain, &place);
         let function = self.reducing(plain, bits);
         let value = self.stored(plain.elements[0], bits);
         let (base, mask) = (place.base.as_deref().unwrap_or("0"), mask.unwrap_or("-1"));
         let kind = lanes(bits);
         self.emit(format!("call void @{function}(ptr {list}, i64 {base}, {kind} {value}, i32 {mask})"));
+    }
+
+    /// Emits an addition of the lanes of a mask, at listed addresses, to the sums that are held back.
+    fn sum_up(&mut self, plain: &Plain<'_>, place: &Place, mask: &str) {
+        let bits = 8 * plain.bytes;
+        let kind = lanes(bits);
+        let values = self.in_prologue(|emitter| emitter.let_(format!("alloca {kind}, align 64")));
+        let value = self.stored(plain.elements[0], bits);
+        self.emit(format!("store {kind} {value}, ptr {values}, align 64"));
+        let width = if bits == 64 { IS_WIDE } else { 0 };
+        let summed = self.let_(format!("or i64 {}, {width}", place.first));
+        let call = self.field("ptr", at::ADD);
+        self.emit(format!("call void {call}(ptr %c, ptr {values}, i64 {summed}, i32 {mask})"));
+    }
+
+    /// Emits that sums which are held back go to memory if an access is to their allocation.
+    pub(super) fn settle_sums(&mut self, plain: &Plain<'_>, place: &Place) {
+        if self.summed.is_empty() || matches!(plain.space, PlainSpace::Shared | PlainSpace::Constant) {
+            return;
+        }
+        let summed = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::SUMMED));
+        let summed = self.let_(format!("load i64, ptr {summed}"));
+        let summed = self.let_(format!("and i64 {summed}, {}", !IS_WIDE as i64));
+        let others = self.let_(format!("icmp ne i64 {summed}, {}", place.first));
+        let (go, settle) = (self.label(), self.label());
+        self.likely(&others, &go, &settle);
+        self.begin(&settle);
+        let call = self.field("ptr", at::SETTLE);
+        self.emit(format!("call void {call}(ptr %c)"));
+        self.emit(format!("br label %{go}"));
+        self.begin(&go);
     }
 
     /// Returns the name of the function that updates memory by the lanes of a mask, at listed addresses from a base. Lanes
