@@ -514,7 +514,8 @@ impl Hosted {
                     Place::WriteCombined => flags | PinnedFlags::WRITE_COMBINED,
                     _ => flags,
                 };
-                let pinned = || PinnedBuffer::new(POISON, bytes, flags);
+                // SAFETY: as above.
+                let pinned = || unsafe { PinnedBuffer::uninitialized(bytes, flags) };
                 let buffer = match buffer.place {
                     Place::PinnedOn(node) => numa::run_on(node, pinned)?,
                     _ => pinned(),

@@ -48,6 +48,25 @@ impl<T: Copy> PinnedBuffer<T> {
     /// `CUDA_ERROR_INVALID_VALUE` for no bytes or more than the address space, `CUDA_ERROR_OUT_OF_MEMORY`, or the error
     /// of a missing current context.
     pub fn new(value: T, length: usize, flags: PinnedFlags) -> Result<Self> {
+        // SAFETY: each element is written before anyone else knows the buffer.
+        let buffer = unsafe { Self::uninitialized(length, flags) }?;
+        for index in 0..length {
+            // SAFETY: the index is within the allocation.
+            unsafe { buffer.pointer.add(index).write(value) };
+        }
+        Ok(buffer)
+    }
+
+    /// Allocates a buffer of `length` elements without values.
+    ///
+    /// # Safety
+    ///
+    /// Each element is written before it is read.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    pub unsafe fn uninitialized(length: usize, flags: PinnedFlags) -> Result<Self> {
         const INVALID_VALUE: Error = Error { function: "cuMemHostAlloc", code: Code(1) };
         let bytes = length.checked_mul(size_of::<T>()).filter(|&bytes| bytes > 0).ok_or(INVALID_VALUE)?;
         let mut pointer: *mut c_void = ptr::null_mut();
@@ -55,12 +74,7 @@ impl<T: Copy> PinnedBuffer<T> {
         unsafe { raw::cuMemHostAlloc(&raw mut pointer, bytes, flags.0) }.of("cuMemHostAlloc")?;
         // The driver allocates whole pages, so every alignment up to a page's is met.
         let pointer = NonNull::new(pointer.cast::<T>()).filter(|pointer| pointer.is_aligned());
-        let buffer = PinnedBuffer { pointer: pointer.ok_or(INVALID_VALUE)?, length };
-        for index in 0..length {
-            // SAFETY: the index is within the allocation, which no other code knows yet.
-            unsafe { buffer.pointer.add(index).write(value) };
-        }
-        Ok(buffer)
+        Ok(PinnedBuffer { pointer: pointer.ok_or(INVALID_VALUE)?, length })
     }
 
     /// Returns the address by which kernels access the buffer.
@@ -81,14 +95,14 @@ impl<T: Copy> Deref for PinnedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `new` wrote each element.
+        // SAFETY: each element was written, by `new` or by the caller of `uninitialized`.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
     }
 }
 
 impl<T: Copy> DerefMut for PinnedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: `new` wrote each element, and the buffer is borrowed for writing.
+        // SAFETY: as above, and the buffer is borrowed for writing.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.length) }
     }
 }
