@@ -15,6 +15,7 @@ use simt::{
     count::Modelled,
 };
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -127,7 +128,9 @@ pub(crate) fn pairs(options: &Options) -> Result<(Vec<Pair>, Card)> {
 }
 
 pub(crate) fn judge(options: &Options) -> Result<()> {
-    let (mut pairs, card) = pairs(options)?;
+    let (pairs, card) = pairs(options)?;
+    let (untimed, mut pairs): (Vec<Pair>, Vec<Pair>) =
+        pairs.into_iter().partition(|pair| pair.simulated.unknown.is_some());
     pairs.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
     println!("ratio  measured us  set     category    kernel");
     for pair in pairs.iter().filter(|pair| options.reveal || pair.measured.set.is_open()) {
@@ -151,9 +154,12 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
                 100.0 * errors.p90
             );
         }
+        for (why, count) in reasons(&untimed, group) {
+            println!("{group}: {count} more rows have {why}");
+        }
     }
     if let Some(file) = &options.page {
-        page::write(file, &pairs, options.reveal)?;
+        page::write(file, (&pairs, &untimed), options.reveal)?;
     }
     if let Some(file) = &options.residuals {
         write_residuals(file, &pairs, &card)?;
@@ -167,6 +173,15 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
 /// Returns the rows of a group.
 pub(crate) fn of_group(pairs: &[Pair], group: Group) -> Vec<&Pair> {
     pairs.iter().filter(|pair| pair.measured.set == group).collect()
+}
+
+/// Returns why rows of a group have no modelled time, each with the number of such rows.
+pub(crate) fn reasons(untimed: &[Pair], group: Group) -> BTreeMap<&str, usize> {
+    let mut reasons = BTreeMap::new();
+    for pair in of_group(untimed, group) {
+        *reasons.entry(pair.simulated.unknown.as_deref().unwrap_or_default()).or_default() += 1;
+    }
+    reasons
 }
 
 /// Writes how the unseen half fared, a line of JSON for each row.

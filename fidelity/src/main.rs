@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 use case::Case;
 use cases::{Group, Plan};
 use clap::{Args, Parser, Subcommand};
-use cuda_driver::simulated::{self, Settings};
+use cuda_driver::simulated::{self, LaunchRecord, Settings};
 use cust::{
     CudaFlags,
     context::Context as CudaContext,
@@ -29,7 +29,10 @@ use cust::{
 };
 use record::{Backend, Method, Residence};
 use row::{Row, Writer};
-use simt::cards::{self, Card};
+use simt::{
+    cards::{self, Card},
+    model::Unknown,
+};
 use std::{path::PathBuf, process::ExitCode, thread, time::Instant};
 
 /// All kernels of `fidelity/kernels`, for compute capability 9.0.
@@ -161,10 +164,14 @@ fn run(options: &Run) -> Result<ExitCode> {
             measure::run(&case, &function, &stream, single, residence)
         };
         let outcome = run().with_context(|| format!("{} {}", plan.kernel, plan.parameters))?;
-        let counted = card
-            .as_ref()
-            .zip(simulated::last_launch())
-            .map(|(card, launch)| Box::new(row::counted(&launch.counters, &launch.time, card)));
+        let launch = card.as_ref().zip(simulated::last_launch());
+        let counted = |(card, launch): &(&Card, LaunchRecord)| {
+            Box::new(row::counted(&launch.counters, &launch.time, card))
+        };
+        let counted = launch.as_ref().map(counted);
+        let unknown = launch
+            .and_then(|(card, launch)| Unknown::of(&launch.counters, launch.sites(), &launch.time, card));
+        let unknown = unknown.map(|unknown| unknown.to_string());
         simulated::forget();
         wrong += u32::from(outcome.fault.is_some());
         let verdict = outcome.fault.as_deref().map_or(String::new(), |fault| format!("  INVALID: {fault}"));
@@ -194,6 +201,7 @@ fn run(options: &Run) -> Result<ExitCode> {
                 method: outcome.method,
                 launches_per_sample: outcome.launches_per_sample,
                 fault: outcome.fault,
+                unknown,
                 counted,
             })?;
         }

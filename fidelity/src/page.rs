@@ -2,7 +2,7 @@
 
 use crate::{
     cases::Group,
-    judge::{Errors, Pair, of_group},
+    judge::{Errors, Pair, of_group, reasons},
 };
 use anyhow::{Context, Result};
 use std::{fmt::Write, fs, path::Path};
@@ -20,16 +20,16 @@ const WIDEST: f64 = 1.0;
 ///
 /// # Errors
 /// The page cannot be read or written, or lacks the markers.
-pub(crate) fn write(page: &Path, pairs: &[Pair], reveal: bool) -> Result<()> {
+pub(crate) fn write(page: &Path, (pairs, untimed): (&[Pair], &[Pair]), reveal: bool) -> Result<()> {
     let old = fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
     let (before, rest) =
         old.split_once(BEGIN).with_context(|| format!("{} lacks {BEGIN}", page.display()))?;
     let (_, after) = rest.split_once(END).with_context(|| format!("{} lacks {END}", page.display()))?;
-    let new = format!("{before}{BEGIN}\n\n{}\n{END}{after}", text(pairs, reveal));
+    let new = format!("{before}{BEGIN}\n\n{}\n{END}{after}", text(pairs, untimed, reveal));
     fs::write(page, new).with_context(|| format!("cannot write {}", page.display()))
 }
 
-fn text(pairs: &[Pair], reveal: bool) -> String {
+fn text(pairs: &[Pair], untimed: &[Pair], reveal: bool) -> String {
     let mut text = String::from(
         "| kernels | rows | median error | a tenth are off by more than |\n| --- | --: | --: | --: |\n",
     );
@@ -37,6 +37,11 @@ fn text(pairs: &[Pair], reveal: bool) -> String {
     for group in Group::ALL {
         if let Some(Errors { count, median, p90 }) = Errors::of(&of_group(pairs, group)) {
             let _ = writeln!(text, "| {group} | {count} | {:.1}% | {:.0}% |", 100.0 * median, 100.0 * p90);
+        }
+    }
+    for group in Group::ALL {
+        for (why, count) in reasons(untimed, group) {
+            let _ = writeln!(text, "\nOf the {group} kernels {count} more rows have {why}.");
         }
     }
     for group in Group::ALL.into_iter().filter(|group| reveal || group.is_open()) {

@@ -31,6 +31,9 @@ pub(crate) struct Row {
     pub(crate) launches_per_sample: u32,
     /// What is wrong with the result of the first launch; `None` for a right one.
     pub(crate) fault: Option<String>,
+    /// Why the launch has no modelled time, where the model says so itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unknown: Option<String>,
     /// The simulator's counters of the launch; `None` on a GPU.
     pub(crate) counted: Option<Box<Counted>>,
 }
@@ -63,7 +66,8 @@ pub(crate) fn counted(counters: &LaunchCounters, time: &LaunchTime, card: &Card)
     }
 }
 
-/// Pairs measured rows with simulated ones by kernel and parameters, without rows that failed verification.
+/// Pairs measured rows with simulated ones by kernel and parameters, without rows that failed verification. Rows without a modelled
+/// time are among them.
 pub(crate) fn paired(measured: Vec<Row>, simulated: &[Row]) -> Vec<(Row, Row)> {
     let pair = |measured: Row| {
         let same = |row: &&Row| row.label() == measured.label() && row.fault.is_none();

@@ -80,6 +80,19 @@ pub struct HottestAtomics {
     pub all_rounds: u64,
 }
 
+/// Atomics in shared memory that are loops of machine code: additions of floats, and all on 64 bits but exchanges and
+/// compare-and-swaps. A loop goes on until no other thread has changed the word in between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoopedAtomics {
+    /// Wavefronts.
+    pub wavefronts: u64,
+    /// Operations of lanes on the word of each block with the most, summed over blocks.
+    pub operations: u64,
+    /// The same of words of 64 bits.
+    pub wide_operations: u64,
+}
+
 /// The counters of one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteCounts {
@@ -188,6 +201,15 @@ pub struct LaunchCounters {
     /// What atomics hit most.
     #[serde(default, skip_serializing_if = "is_default")]
     pub hottest: HottestAtomics,
+    /// Atomics in shared memory that are loops.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub looped: LoopedAtomics,
+    /// Compare-and-swaps of lanes in shared memory on the word of each block with the most, summed over blocks.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub shared_swaps: u64,
+    /// Values that `match.any` has told apart, summed over warps.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub matched_values: u64,
     /// Over the host link.
     #[serde(default, skip_serializing_if = "is_default")]
     pub link: LinkCounts,

@@ -21,6 +21,6 @@ mod residency;
 
 pub use access::{Access, AccessKind};
 pub use counts::{AtomicCounts, ConstantCounts, Counts, MemoryCounts, SharedCounts};
-pub use launch::{DramCounts, HottestAtomics, LaunchCounters, LinkCounts, SiteCounts};
+pub use launch::{DramCounts, HottestAtomics, LaunchCounters, LinkCounts, LoopedAtomics, SiteCounts};
 pub use metrics::Metric;
 pub use residency::{Limiter, Residency};

@@ -20,6 +20,7 @@ mod block;
 mod by_site;
 mod common;
 mod contention;
+mod contests;
 mod distinct;
 mod extent;
 mod group;

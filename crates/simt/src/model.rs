@@ -15,7 +15,7 @@
 //! | `dram` | device memory: granules, lines and pages moved, over the read bandwidth; gaps cost more, and several times as much where reads alternate with writes; sectors whose place a value from memory tells open their pages one by one; sectors that stores change in part and that L2 does not hold are read first |
 //! | `l2` | all sectors that reach L2, over L2's bandwidth, of those that all blocks load one for the resident blocks of a multiprocessor; parts of lines that loads fetch, and parts of lines and of sectors that atomics and stores change, take longer |
 //! | `atomics` | atomics in one place follow one another, additions of floats more slowly; in the record they are a part of `l2` |
-//! | `on_chip` | shared-memory wavefronts, shuffles, requests without a lane and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time |
+//! | `on_chip` | shared-memory wavefronts, shuffles, requests without a lane and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time; `match.any` takes two clocks for each value; atomics that are loops of machine code, as those on floats, follow one another on a word of a block |
 //! | `issue` | machine instructions over the schedulers' issue rate; those of each unit over its own: integers, multiplications, special functions, double precision |
 //! | `waits` | Little's law: waves of resident warps, each as long as a warp's waits for memory and its chains of dependent instructions, and longer where a load touches several lines; of asynchronous copies as many are under way as the block's shared memory holds |
 //! | `starts` | the rate at which blocks start, one in 157 clocks per multiprocessor; `waits` and `starts`, combined with `s`, are `latency` in the record |
@@ -60,7 +60,8 @@
 //! # Constants and their experiments
 //!
 //! - **H200, measured.** `coalesce run latency`: latencies of L1, L2 and device memory, alone and in chains. `coalesce run
-//!   atomics`: the clocks of a round of atomics in a slice of L2, and on one word, of integers and of floats. `coalesce run l2` and
+//!   atomics`: the clocks of a round of atomics in a slice of L2, and on one word, of integers and of floats, and in shared memory of
+//!   those that are loops; the clocks of `match.any`. `coalesce run l2` and
 //!   `mountain`: what gaps cost that are only read, and that a store to a part of a sector reads it first. Machine code that ptxas
 //!   makes: the loads in flight, and the loops that are unrolled.
 //! - **H200, derived.** L2 holds two thirds of its size: a multiprocessor keeps in its half what has its home in the other, so that

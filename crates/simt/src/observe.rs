@@ -117,6 +117,8 @@ pub trait Observer {
     /// A barrier completes: accesses before it happen before those after it. `barrier` is its number. `warps` are the
     /// bits of the warps that took part if it is a barrier of some warps only, else all ones.
     fn barrier(&mut self, at: At, barrier: u32, warps: u64) {}
+    /// A `match.any` has found this many different values among a warp's lanes.
+    fn matched(&mut self, at: At, values: u32) {}
     /// Lanes of a warp have synchronised (`bar.warp.sync`, and all `.sync` instructions).
     fn warp_barrier(&mut self, at: At, lanes: u32) {}
     /// Returns the lanes whose loaded bytes are uninitialised, after [`Observer::access`] of a load. Called only with
@@ -252,6 +254,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn barrier(&mut self, at: At, barrier: u32, warps: u64) {
         self.0.barrier(at, barrier, warps);
         self.1.barrier(at, barrier, warps);
+    }
+    fn matched(&mut self, at: At, values: u32) {
+        self.0.matched(at, values);
+        self.1.matched(at, values);
     }
     fn warp_barrier(&mut self, at: At, lanes: u32) {
         self.0.warp_barrier(at, lanes);

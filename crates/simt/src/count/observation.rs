@@ -3,6 +3,7 @@
 use super::balance::Balance;
 use super::by_site::BySite;
 use super::common::Common;
+use super::contests::Contested;
 use super::group::{GROUP_SHIFT, Group};
 use super::halves::capacity;
 use super::host_pages::{self, HostPages, OfHost};
@@ -23,7 +24,7 @@ use crate::memory::Memory;
 use crate::model::unified::PAGE_BYTES;
 use crate::observe::Observation;
 use counters::Counts;
-use counters::{DramCounts, HottestAtomics, LaunchCounters, LinkCounts, SiteCounts};
+use counters::{DramCounts, HottestAtomics, LaunchCounters, LinkCounts, LoopedAtomics, SiteCounts};
 use std::ops;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -124,6 +125,7 @@ impl CounterObservation {
             ptxas: Ptxas {
                 combined: shape.combined.as_slice().into(),
                 merged: shape.merged.as_slice().into(),
+                contests: shape.contests.as_slice().into(),
             },
             dram_read: DramCounts::default(),
             dram_written: DramCounts::default(),
@@ -146,6 +148,7 @@ impl CounterObservation {
         let mut totals = Totals::default();
         let mut host_pages = HostPages::new(self.of_host.clone());
         let mut stores = PeerStores::new(self.of_peers.clone());
+        let (mut contested, mut matched_values) = (Contested::default(), 0);
         let mut hottest = Hottest::default();
         for mut run in std::mem::take(self.pool.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             run.settle(&self.rules);
@@ -157,6 +160,8 @@ impl CounterObservation {
             totals.tally += run.memory.tally;
             host_pages.add(&run.host_pages);
             stores.add(&run.peer_stores);
+            contested += run.contests.sum;
+            matched_values += run.matched_values;
             hottest.add(run.hottest);
         }
         [self.link.split_loads, self.link.split_stores] = host_pages.split;
@@ -166,7 +171,14 @@ impl CounterObservation {
         self.link.page_changes = host_pages.changes;
         self.link.pages_at_once = host_pages.at_once();
         let worst = worst.into_accesses(self.shape.grid);
-        let counters = LaunchCounters { worst, hottest: hottest.most(), ..self.counters(&counts, &totals) };
+        let counters = LaunchCounters {
+            worst,
+            hottest: hottest.most(),
+            looped: contested.looped(),
+            shared_swaps: contested.swaps(),
+            matched_values,
+            ..self.counters(&counts, &totals)
+        };
         Finished { counters, l2: self.l2, managed: self.windows.finish_managed() }
     }
 
@@ -225,6 +237,9 @@ impl CounterObservation {
             camping_read,
             camping_written,
             hottest: HottestAtomics::default(),
+            looped: LoopedAtomics::default(),
+            shared_swaps: 0,
+            matched_values: 0,
             link: self.link,
             managed_pages: self.windows.managed.iter().map(|window| window.pages.len() as u64).sum(),
             managed_blocks: self.windows.managed.iter().map(ManagedWindow::blocks).sum(),

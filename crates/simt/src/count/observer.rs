@@ -152,7 +152,9 @@ impl Observer for CounterObserver {
         if at.block != self.block {
             self.change_to(at.block);
         }
-        if access.space == Space::Global && access.operation.is_atomic() {
+        if access.operation.is_atomic()
+            && (access.space == Space::Global || self.run.contest(at.site).is_some())
+        {
             return self.lanes_access(at, &access.with(&access.addresses()));
         }
         self.steady(at, access);
@@ -164,6 +166,9 @@ impl Observer for CounterObserver {
         }
         if at.block != self.block {
             self.change_to(at.block);
+        }
+        if access.operation.is_atomic() && self.run.contest(at.site).is_some() {
+            return self.lanes_access(at, &access.with(&rows.addresses(access.base, access.step)));
         }
         self.rows(at, access, rows);
     }
@@ -194,6 +199,10 @@ impl Observer for CounterObserver {
         let counts = self.run.site(site.0);
         counts.branches += branches;
         counts.divergent_branches += divergent;
+    }
+
+    fn matched(&mut self, _: At, values: u32) {
+        self.run.matched_values += u64::from(values);
     }
 
     fn barrier(&mut self, at: At, _barrier: u32, _warps: u64) {

@@ -59,6 +59,11 @@ impl CounterObserver {
 
     pub(super) fn shared(&mut self, at: At, access: &Access<'_>) {
         let wavefronts = self.shared_wavefronts(at, access);
+        if access.operation.is_atomic()
+            && let Some(contest) = self.run.contest(at.site)
+        {
+            self.run.contests.note(contest, (access.addresses, access.active), wavefronts.taken);
+        }
         let counts = self.run.site(at.site.0);
         let shared = match access.operation {
             Operation::Load => &mut counts.shared_loads,

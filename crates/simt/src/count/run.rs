@@ -11,6 +11,7 @@
 use super::block::BlockMemory;
 use super::by_site::BySite;
 use super::contention::Contention;
+use super::contests::{Contest, Contests};
 use super::group::{Group, Tally};
 use super::host_pages::{HostPages, OfHost};
 use super::hottest::Hottest;
@@ -62,13 +63,15 @@ impl AddAssign for Totals {
     }
 }
 
-/// The accesses of a launch that ptxas changes, by site and ascending.
+/// The accesses of a launch that are not what PTX says they are, by site and ascending.
 #[derive(Clone)]
 pub(super) struct Ptxas {
     /// Atomics whose lanes it combines.
     pub(super) combined: Arc<[u32]>,
     /// Loads from shared memory that it merges.
     pub(super) merged: Arc<[(u32, Merged)]>,
+    /// Atomics that contest for words of shared memory.
+    pub(super) contests: Arc<[(u32, Contest)]>,
 }
 
 /// Records of a worker. Sums continue from run to run; ordered data is handed in with each run.
@@ -93,6 +96,8 @@ pub(super) struct Run {
     pub(super) peer_stores: PeerStores,
     pub(super) hottest: Hottest,
     ptxas: Ptxas,
+    pub(super) contests: Contests,
+    pub(super) matched_values: u64,
     pub(super) shared: SharedMemory,
     most_groups: usize,
 }
@@ -121,6 +126,8 @@ impl Run {
             peer_stores: PeerStores::new(of_peers),
             hottest: Hottest::default(),
             ptxas,
+            contests: Contests::default(),
+            matched_values: 0,
             shared: SharedMemory::new(rules.banks, rules.level),
             most_groups: MOST_GROUPS,
         }
@@ -147,6 +154,12 @@ impl Run {
     pub(super) fn merged(&self, site: Site) -> Option<Merged> {
         let at = self.ptxas.merged.binary_search_by_key(&site.0, |(site, _)| *site).ok()?;
         Some(self.ptxas.merged[at].1)
+    }
+
+    /// Returns how threads contest for a word in an atomic in shared memory, if they do.
+    pub(super) fn contest(&self, site: Site) -> Option<Contest> {
+        let at = self.ptxas.contests.binary_search_by_key(&site.0, |(site, _)| *site).ok()?;
+        Some(self.ptxas.contests[at].1)
     }
 
     /// Adds the repetitions of all memos to the counters.
@@ -184,6 +197,7 @@ impl Run {
         self.memory.end_block(alone, &mut self.groups);
         self.trails.end_block(window);
         self.host_pages.end_block();
+        self.contests.end_block();
         let start = self.parts.last().map_or(0, |part| part.1);
         if self.groups.len() - start > self.most_groups {
             self.put_together(start);

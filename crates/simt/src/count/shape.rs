@@ -1,5 +1,6 @@
 //! The shape of a launch, as counting needs it beforehand, and its division into windows, parts and runs.
 
+use super::contests::Contest;
 use super::group::GROUP_SHIFT;
 use super::l1::L1;
 use super::slots::Slots;
@@ -132,6 +133,9 @@ pub struct LaunchShape {
     pub merged: Vec<(u32, Merged)>,
     /// Sites of atomics that add floats.
     pub float_atomics: Vec<u32>,
+    /// Sites of atomics for whose words threads contest if they are in shared memory, ascending.
+    #[doc(hidden)]
+    pub contests: Vec<(u32, Contest)>,
     /// Managed memory, pinned memory and that of other cards, ascending. An empty list costs nothing.
     pub ranges: Vec<Range>,
 }
@@ -165,6 +169,7 @@ impl LaunchShape {
             combined: numbers(|site| site.combined),
             merged: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.merged?))).collect(),
             float_atomics: numbers(|site| adds_floats(&site.op)),
+            contests: Contest::all(sites),
             ranges: Vec::new(),
         }
     }

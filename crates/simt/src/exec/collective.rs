@@ -21,10 +21,26 @@ use super::run::{Next, Runner, Stop};
 use super::step::Rare;
 use super::warp::{Fragment, Wait, Waiting};
 use crate::alu::Collective;
-use crate::observe::{Misuse, Observer};
+use crate::observe::{At, Misuse, Observer};
+use crate::ptx::op::Op;
 use crate::registers::{Cell, Slot};
 
 impl<O: Observer> Runner<'_, O> {
+    /// Tells the observer how many values a `match.any` has found among the lanes of a mask.
+    pub(super) fn tell_matches(&mut self, at: At, collective: &Collective, cells: *mut Cell, mask: u32) {
+        if !O::ACCESSES
+            || !matches!(self.context.program.sites()[at.site.0 as usize].op, Op::Match { all: false, .. })
+        {
+            return;
+        }
+        let Some(result) = collective.results().next() else { return };
+        // SAFETY: the column is one of the frame that the instruction has just written.
+        let words = unsafe { &*result.words(cells) };
+        // A value's first lane finds none before it.
+        let values = lanes_of(mask).filter(|lane| words[*lane] & ((1 << lane) - 1) == 0).count();
+        self.observer.matched(at, values as u32);
+    }
+
     /// Executes a value exchange, such as `shfl.sync`, for the lanes of a mask that is not empty.
     pub(super) fn collective(
         &mut self,
@@ -40,6 +56,7 @@ impl<O: Observer> Runner<'_, O> {
         let Some(members) = collective.member_mask else {
             // SAFETY: the frame is of the function that the instruction was decoded for.
             unsafe { (collective.run)(cells, &collective.slots, mask) };
+            self.tell_matches(self.at(index, pc), collective, cells, mask);
             if O::REGISTERS {
                 self.after(index, fragment.activation, pc, mask);
             }
@@ -52,6 +69,7 @@ impl<O: Observer> Runner<'_, O> {
             self.check_members(index, pc, members, mask);
             // SAFETY: as above.
             unsafe { (collective.run)(cells, &collective.slots, mask) };
+            self.tell_matches(self.at(index, pc), collective, cells, mask);
             if O::WARP_BARRIERS {
                 self.observer.warp_barrier(self.at(index, pc), mask);
             }

@@ -99,6 +99,14 @@ pub struct Counters {
     pub float_share: f64,
     /// Shared-memory wavefronts of atomics.
     pub shared_atomics: f64,
+    /// Those of atomics that are loops of machine code.
+    pub looped_wavefronts: f64,
+    /// Operations of these on the busiest word of 32 bits of each block, summed over blocks.
+    pub looped_operations: f64,
+    /// The same of words of 64 bits.
+    pub looped_wide_operations: f64,
+    /// Values that `match.any` tells apart, summed over warps.
+    pub matched_values: f64,
     /// Distinct constant-memory addresses, summed over requests.
     pub constant_turns: f64,
     /// Sectors of loads that reach L2: misses of L1, or all of them where there is none. Of those that all blocks load, one for each
@@ -163,6 +171,10 @@ impl Default for Counters {
             hottest_operations: 0.0,
             float_share: 0.0,
             shared_atomics: 0.0,
+            looped_wavefronts: 0.0,
+            looped_operations: 0.0,
+            looped_wide_operations: 0.0,
+            matched_values: 0.0,
             constant_turns: 0.0,
             l2_sectors_read: 0.0,
             l2_sectors_written: 0.0,

@@ -7,6 +7,7 @@ use crate::exec::SiteInfo;
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
 use crate::ptx::op::arithmetic::Format;
+use crate::ptx::op::words::{AddressSpace, Update};
 use counters::LaunchCounters;
 use std::fmt;
 
@@ -15,6 +16,14 @@ const LARGE: f64 = 0.1;
 
 /// Share of the modelled time from which on double precision matters: below it, other levels hide it.
 const LARGE_BESIDE: f64 = 0.5;
+
+/// Seconds from one successful compare-and-swap on a word to the next, at least, in global and in shared memory.
+const GLOBAL_SWAP: f64 = 250e-9;
+const SHARED_SWAP: f64 = 170e-9;
+
+/// Words of global memory whose operations are [counted apart](counters::HottestAtomics), and their bytes.
+const COUNTED_APART: f64 = 65536.0;
+const WORD_BYTES: f64 = 4.0;
 
 /// Why a launch has no modelled time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +35,8 @@ pub enum Unknown {
         /// Seconds that it takes alone.
         seconds: f64,
     },
+    /// Threads that contest for a word by compare-and-swap.
+    Swaps,
     /// Products on tensor cores other than those that were measured.
     Products {
         /// The card's compute capability.
@@ -36,7 +47,9 @@ pub enum Unknown {
 impl Unknown {
     /// Returns what the model does not know of a launch, if that matters. `sites` are the instructions of its module.
     pub fn of(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime, card: &Card) -> Option<Self> {
-        double(counters, sites, time, card).or_else(|| products(counters, sites, card))
+        double(counters, sites, time, card)
+            .or_else(|| swaps(counters, sites, time, card))
+            .or_else(|| products(counters, sites, card))
     }
 }
 
@@ -47,6 +60,27 @@ fn double(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime, card
     let seconds = results / per_second;
     // With half the lanes of single precision the instructions are within what is issued.
     (lanes < 16 && seconds > LARGE_BESIDE * time.seconds).then_some(Unknown::Double { lanes, seconds })
+}
+
+/// Compare-and-swaps to one word follow one another, and the more threads want it, the more of them fail and try again. How often
+/// depends on when they come, which is not simulated. On an H200 (`coalesce run atomics`) a success takes 250 ns in global memory,
+/// and several times as long where a thousand words are wanted by 512 threads each; in shared memory 180 ns where 64 threads of a
+/// block want a word, and 1.2 us where 2048 do.
+fn swaps(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime, card: &Card) -> Option<Unknown> {
+    let in_global = |op: &Op| match op {
+        Op::Atomic(atomic) if !atomic.space.is_some_and(AddressSpace::is_shared) => Some(atomic.update),
+        _ => None,
+    };
+    let swaps = threads(counters, sites, |op| in_global(op) == Some(Update::CompareAndSwap));
+    let atomics = threads(counters, sites, |op| in_global(op).is_some());
+    // Words that are counted together have so many operations where no word has more than others.
+    let words = counters.total.atomics.bytes_requested as f64 / WORD_BYTES;
+    let hottest = counters.hottest.operations as f64 - 2.0 * words / COUNTED_APART;
+    let global = if 2.0 * swaps > atomics { hottest.max(0.0) * GLOBAL_SWAP } else { 0.0 };
+    let resident = f64::from(card.multiprocessors * counters.resident_blocks.max(1));
+    // Of the launch, what follows one another: a block each of the resident ones.
+    let shared = counters.shared_swaps as f64 / resident.min(counters.blocks as f64).max(1.0) * SHARED_SWAP;
+    (global.max(shared) > LARGE * time.seconds).then_some(Unknown::Swaps)
 }
 
 fn products(counters: &LaunchCounters, sites: &[SiteInfo], card: &Card) -> Option<Unknown> {
@@ -62,6 +96,13 @@ fn executed(counters: &LaunchCounters, sites: &[SiteInfo], kind: impl Fn(&Op) ->
     let of_kind = |site: u32| sites.get(site as usize).is_some_and(|site| kind(&site.op));
     let issued = counters.sites.iter().filter(|site| of_kind(site.site));
     issued.map(|site| site.counts.instructions as f64).sum()
+}
+
+/// Lanes that executed instructions of a kind.
+fn threads(counters: &LaunchCounters, sites: &[SiteInfo], kind: impl Fn(&Op) -> bool) -> f64 {
+    let of_kind = |site: u32| sites.get(site as usize).is_some_and(|site| kind(&site.op));
+    let executed = counters.sites.iter().filter(|site| of_kind(site.site));
+    executed.map(|site| site.counts.thread_instructions as f64).sum()
 }
 
 fn is_double(op: &Op) -> bool {
@@ -96,6 +137,12 @@ impl fmt::Display for Unknown {
                 "double precision alone takes {:.3} ms at {lanes} results per clock and SM, of which nothing has been measured",
                 seconds * 1e3
             ),
+            Self::Swaps => {
+                write!(
+                    f,
+                    "threads contest for words by compare-and-swap, and how often they fail is not simulated"
+                )
+            }
             Self::Products { capability } => {
                 write!(f, "tensor cores of compute capability {capability} have not been measured")
             }

@@ -221,6 +221,28 @@ fn sums_that_are_held_back_are_not_missed() {
 }
 
 #[test]
+fn contests_for_words_of_shared_memory_are_counted() {
+    if !has_compiler() {
+        return;
+    }
+    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 0_u32.into()] };
+    for workers in [1, 2] {
+        let left = same(SHAPES, "contests", &arguments, ([3, 1, 1], [64, 1, 1], workers));
+        // 32 additions of floats and 8 of 64 bits to a word, and what its neighbours with the same eighth look like.
+        assert_eq!(left.memory[WORDS + 64 + 8], 40 ^ 0xFF00);
+        let counters = left.counters.expect("it was counted");
+        // Of three blocks. A warp's floats take 16 rounds, its numbers of 64 bits 4; it has four values to match.
+        for counted in [
+            "LoopedAtomics { wavefronts: 120, operations: 96, wide_operations: 24 }",
+            "shared_swaps: 48,",
+            "matched_values: 24,",
+        ] {
+            assert!(counters.contains(counted), "{counted}: {counters}");
+        }
+    }
+}
+
+#[test]
 fn faults_are_those_of_the_interpreter() {
     if !has_compiler() {
         return;

@@ -57,3 +57,34 @@ fn tensor_cores_are_known_of_hopper_alone() {
     );
     assert_eq!(unknown("b200", &[product[0], ("bar.sync", 800)], |_| ()), None);
 }
+
+#[test]
+fn contested_swaps_are_unknown() {
+    let swap = [("atom.global.cas.b32", 32_768), ("ld.global.b32", 32_768)];
+    let hottest = |operations: u64| {
+        move |counters: &mut LaunchCounters| {
+            let [swaps, _] = &mut counters.sites[..] else { panic!("two sites") };
+            swaps.counts.thread_instructions = 1 << 20;
+            counters.total.atomics.bytes_requested = 4 << 20;
+            counters.hottest.operations = operations;
+        }
+    };
+    // A million words, of which the table counts sixteen together; and one that 100 threads more want, for 25 us of 100.
+    assert_eq!(unknown("h200", &swap, hottest(32)), None);
+    assert_eq!(
+        unknown("h200", &swap, hottest(132)).as_deref(),
+        Some(
+            "no modelled time: threads contest for words by compare-and-swap, and how often they fail is not simulated"
+        )
+    );
+    // The hottest word is that of additions.
+    assert_eq!(unknown("h200", &[("atom.global.add.u32", 32_768), swap[1]], hottest(132)), None);
+    // In shared memory: 264 blocks in two rounds, of 25 and of 50 threads for a word.
+    let shared = |operations: u64| {
+        move |counters: &mut LaunchCounters| {
+            (counters.blocks, counters.resident_blocks, counters.shared_swaps) = (264, 1, 264 * operations);
+        }
+    };
+    assert_eq!(unknown("h200", &[("atom.shared.cas.b32", 1)], shared(25)), None);
+    assert!(unknown("h200", &[("atom.shared.cas.b32", 1)], shared(50)).is_some());
+}

@@ -22,6 +22,7 @@ impl Callbacks {
             steady: no_steady,
             rows: no_rows,
             any: no_any,
+            matched: no_matched,
             add: sums::add,
             settle: sums::settle,
         }
@@ -35,6 +36,7 @@ impl Callbacks {
             steady: steady::<O>,
             rows: rows::<O>,
             any: any::<O>,
+            matched: matched::<O>,
             add: sums::add,
             settle: sums::settle,
         }
@@ -48,6 +50,8 @@ unsafe extern "C" fn no_rare(_: *mut Shared, _: *mut Cell, _: u32) {}
 unsafe extern "C" fn no_steady(_: *mut Shared, _: u32, _: u64, _: u64) {}
 unsafe extern "C" fn no_rows(_: *mut Shared, _: u32, _: u32, _: u64, _: u64, _: u64) {}
 unsafe extern "C" fn no_any(_: *mut Shared, _: u32, _: u32) {}
+unsafe extern "C" fn no_matched(_: *mut Shared, _: u32, _: u32) {}
+
 impl<O: Observer> Runner<'_, O> {
     /// Executes a memory instruction for compiled code. Returns the lanes in which it loads uninitialised bytes; None after a
     /// fault.
@@ -103,6 +107,7 @@ impl<O: Observer> Runner<'_, O> {
             Rare::Collective(collective, _) => {
                 // SAFETY: the frame is of the function for which the instruction was decoded.
                 unsafe { (collective.run)(cells, &collective.slots, u32::MAX) };
+                self.tell_matches(at, collective, cells, u32::MAX);
                 if O::WARP_BARRIERS && collective.member_mask.is_some() {
                     self.observer.warp_barrier(at, u32::MAX);
                 }
@@ -189,6 +194,15 @@ unsafe extern "C" fn any<O: Observer>(shared: *mut Shared, number: u32, mask: u3
             let access = SteadyAccess { active: mask, ..*access };
             observer.access(at, &access.with(&(*shared).addresses));
         });
+    }
+}
+
+unsafe extern "C" fn matched<O: Observer>(shared: *mut Shared, pc: u32, values: u32) {
+    // SAFETY: as above.
+    unsafe {
+        let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
+        let at = At { block: runner.block.index, warp: (*shared).warp, site: Site(pc) };
+        runner.observer.matched(at, values);
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 
+use super::context::at;
 use super::emit::Emitter;
 use super::graph::Graph;
 use super::shapes::{Columns, Operand};
@@ -41,7 +42,7 @@ pub(super) fn is_uniform(op: &Op, collective: &Collective, columns: &Columns, gr
 
 impl Emitter<'_> {
     /// Emits a collective of all lanes. Returns false if it has to be called.
-    pub(super) fn collective(&mut self, op: &Op, collective: &Collective) -> bool {
+    pub(super) fn collective(&mut self, pc: u32, op: &Op, collective: &Collective) -> bool {
         let results: Vec<Slot> = collective.results().collect();
         let (Some(source), Some(result)) = (collective.sources().next(), results.first()) else {
             return false;
@@ -97,11 +98,27 @@ impl Emitter<'_> {
                 let vector = self.vector(&value, 32);
                 let (name, kind) = (self.matching(), lanes(32));
                 let matches = self.let_(format!("call {kind} @{name}({kind} {vector})"));
+                if self.observes {
+                    self.tell_matches(pc, &matches);
+                }
                 self.write(*result, &Value::Vector(matches), None);
                 true
             }
             _ => false,
         }
+    }
+
+    /// Emits that the observer is told how many values there are: of each, the first lane finds none before it.
+    fn tell_matches(&mut self, pc: u32, matches: &str) {
+        let kind = lanes(32);
+        let before = constant_lanes(32, |lane| (1_u32 << lane) - 1);
+        let others = self.let_(format!("and {kind} {matches}, {before}"));
+        let firsts = self.let_(format!("icmp eq {kind} {others}, zeroinitializer"));
+        let firsts = self.let_(format!("bitcast <32 x i1> {firsts} to i32"));
+        self.intrinsic("declare i32 @llvm.ctpop.i32(i32)");
+        let values = self.let_(format!("call i32 @llvm.ctpop.i32(i32 {firsts})"));
+        let call = self.field("ptr", at::MATCHED);
+        self.emit(format!("call void {call}(ptr %c, i32 {pc}, i32 {values})"));
     }
 
     /// Returns the name of the function that gives each lane a bit for each lane with the same word.

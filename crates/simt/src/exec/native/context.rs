@@ -80,6 +80,8 @@ pub(super) struct Callbacks {
     pub(super) rows: unsafe extern "C" fn(*mut Shared, u32, u32, u64, u64, u64),
     /// Tells the observer of an access at the shared addresses, in the lanes of a mask.
     pub(super) any: unsafe extern "C" fn(*mut Shared, u32, u32),
+    /// Tells the observer of the values that the `match.any` at a step has found.
+    pub(super) matched: unsafe extern "C" fn(*mut Shared, u32, u32),
     /// Adds values to sums that are held back: the lanes' values, the allocation as in [`Shared::summed`], and a mask.
     pub(super) add: unsafe extern "C" fn(*mut Shared, *const (), u64, u32),
     /// Adds the sums to memory.
@@ -116,6 +118,7 @@ pub(super) mod at {
     pub(crate) const STEADY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, steady);
     pub(crate) const ROWS: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, rows);
     pub(crate) const ANY: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, any);
+    pub(crate) const MATCHED: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, matched);
     pub(crate) const ADD: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, add);
     pub(crate) const SETTLE: usize = offset_of!(Shared, callbacks) + offset_of!(Callbacks, settle);
 }

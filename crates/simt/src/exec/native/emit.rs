@@ -423,7 +423,7 @@ impl<'a> Emitter<'a> {
             Rare::WarpBarrier { .. } if !self.synchronises => return,
             Rare::Collective(collective, _) if !self.synchronises => {
                 let op = self.program.sites()[pc as usize].op;
-                if self.collective(&op, collective) {
+                if self.collective(pc, &op, collective) {
                     return;
                 }
             }
