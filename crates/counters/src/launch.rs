@@ -166,6 +166,9 @@ pub struct LaunchCounters {
     /// Instructions of the longest block over the mean of all; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub longest_block: f64,
+    /// Instructions of the warps for which others wait at barriers, each up to the next one, over those of a mean warp; 0 if unknown.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pace: f64,
     /// True if a barrier separates loads from stores in most blocks that store.
     pub phased: bool,
     /// Sums over all instructions.

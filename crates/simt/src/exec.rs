@@ -29,6 +29,7 @@ mod layout;
 mod liveness;
 mod names;
 mod native;
+mod pace;
 mod patience;
 mod predicated;
 mod program;

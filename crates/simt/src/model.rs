@@ -17,7 +17,7 @@
 //! | `atomics` | atomics in one place follow one another, additions of floats more slowly; in the record they are a part of `l2` |
 //! | `on_chip` | shared-memory wavefronts, shuffles, requests without a lane and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time; `match.any` takes two clocks for each value; atomics that are loops of machine code, as those on floats, follow one another on a word of a block |
 //! | `issue` | machine instructions over the schedulers' issue rate; those of each unit over its own: integers, multiplications, special functions, double precision |
-//! | `waits` | Little's law: waves of resident warps, each as long as a warp's waits for memory and its chains of dependent instructions, and longer where a load touches several lines; of asynchronous copies as many are under way as the block's shared memory holds |
+//! | `waits` | Little's law: waves of resident warps, each as long as a warp's waits for memory and its chains of dependent instructions, and longer where a load touches several lines, and where warps wait at barriers for those that have more to do; of asynchronous copies as many are under way as the block's shared memory holds |
 //! | `starts` | the rate at which blocks start, one in 157 clocks per multiprocessor; `waits` and `starts`, combined with `s`, are `latency` in the record |
 //!
 //! Memory and the waits for it are combined less sharply than the rest, because a busy memory answers later.

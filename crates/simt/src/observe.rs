@@ -73,10 +73,10 @@ pub trait Observer {
 
     /// A block begins.
     fn block_begins(&mut self, block: u64, warps: u32) {}
-    /// The warps of the block that ends next have issued this many instructions. Called before [`Observer::block_ends`],
-    /// by executors alone.
+    /// The warps of the block that ends next have issued this many instructions, and the block's pace is so many: of the warps
+    /// for which others wait at barriers, times the block's warps. Called before [`Observer::block_ends`], by executors alone.
     #[doc(hidden)]
-    fn block_issued(&mut self, instructions: u64) {}
+    fn block_issued(&mut self, instructions: u64, pace: u64) {}
     /// The block has ended, with all its warps.
     fn block_ends(&mut self, block: u64) {}
     /// A warp issues an instruction with this active mask (0 if its guard is false in all lanes).
@@ -214,9 +214,9 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.block_begins(block, warps);
         self.1.block_begins(block, warps);
     }
-    fn block_issued(&mut self, instructions: u64) {
-        self.0.block_issued(instructions);
-        self.1.block_issued(instructions);
+    fn block_issued(&mut self, instructions: u64, pace: u64) {
+        self.0.block_issued(instructions, pace);
+        self.1.block_issued(instructions, pace);
     }
     fn block_ends(&mut self, block: u64) {
         self.0.block_ends(block);

@@ -119,6 +119,7 @@ impl Modelled for LaunchCounters {
             warps: self.warps as f64,
             imbalance: self.imbalance,
             longest_block: self.longest_block,
+            pace: self.pace,
             resident_warps: f64::from(self.resident_warps),
             round_trips: self.round_trips,
             chained_loads: self.chained_loads,

@@ -221,6 +221,7 @@ impl CounterObservation {
             idle_requests,
             imbalance: self.balance.imbalance(),
             longest_block: self.balance.longest(),
+            pace: totals.pace as f64 / totals.issued.max(1) as f64,
             phased: totals.phased * 2 > totals.storing,
             total,
             l2_sectors_read: total.loads.l2_sectors + total.local_loads.l2_sectors,

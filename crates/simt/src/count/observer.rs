@@ -109,7 +109,9 @@ impl Observer for CounterObserver {
         self.begin_block(block);
     }
 
-    fn block_issued(&mut self, instructions: u64) {
+    fn block_issued(&mut self, instructions: u64, pace: u64) {
+        self.run.totals.issued += instructions;
+        self.run.totals.pace += pace;
         self.run.blocks.push(instructions);
     }
 

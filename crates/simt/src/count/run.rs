@@ -48,6 +48,9 @@ pub(super) struct Totals {
     pub(super) phased: u64,
     /// Pages of half-warps beyond their first: loads, stores.
     pub(super) scattered: [u64; 2],
+    /// Instructions of all warps, and those of the blocks' [paces](crate::observe::Observer::block_issued).
+    pub(super) issued: u64,
+    pub(super) pace: u64,
     /// Counts of loads through L1.
     pub(super) tally: Tally,
 }
@@ -58,6 +61,8 @@ impl AddAssign for Totals {
         self.warps += other.warps;
         self.storing += other.storing;
         self.phased += other.phased;
+        self.issued += other.issued;
+        self.pace += other.pace;
         self.tally += other.tally;
         self.scattered = std::array::from_fn(|way| self.scattered[way] + other.scattered[way]);
     }

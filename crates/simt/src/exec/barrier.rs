@@ -161,6 +161,9 @@ impl<O: Observer> Runner<'_, O> {
                 self.observer.misuse(at, Misuse::DivergentWarp { elsewhere });
             }
         }
+        if is_for_all {
+            self.pass_barrier(index);
+        }
         if O::SYNCHRONISATION {
             let warps = if is_for_all { u64::MAX } else { u64::from(full) };
             self.observer.barrier(self.at(index, pc), number, warps);

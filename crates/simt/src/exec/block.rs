@@ -1,5 +1,6 @@
 //! State of a running block: its warps, shared memory and barriers.
 
+use super::pace::Pace;
 use super::warp::Warp;
 use crate::memory::SharedMemory;
 use crate::ptx::op::control::Reduction;
@@ -22,6 +23,7 @@ pub(super) struct Block {
     pub(super) in_use: u32,
     pub(super) cluster: ClusterBarrier,
     pub(super) printed: Vec<u8>,
+    pub(super) pace: Pace,
 }
 
 /// State of one of a block's barriers since it last completed.
@@ -68,6 +70,7 @@ impl Block {
             in_use: 0,
             cluster: ClusterBarrier { phase: 0, arrived: vec![0; warps] },
             printed: Vec::new(),
+            pace: Pace::default(),
         }
     }
 

@@ -130,6 +130,13 @@ impl Pools {
 impl<O: Observer> Runner<'_, O> {
     /// Executes a warp until it pauses.
     pub(super) fn warp(&mut self, index: usize) -> Result<Pause, Stop> {
+        self.begin_pace();
+        let pause = self.warp_at_level(index);
+        self.note_pace(index);
+        pause
+    }
+
+    fn warp_at_level(&mut self, index: usize) -> Result<Pause, Stop> {
         #[cfg(target_arch = "x86_64")]
         if self.context.program.level == crate::decode::Level::Avx2 {
             // SAFETY: the computer has the features of this level.

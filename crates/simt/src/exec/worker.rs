@@ -259,7 +259,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
                 return Ok(false);
             }
             context.progress.block_ended();
-            resident.observer.block_issued(resident.instructions);
+            resident.observer.block_issued(resident.instructions, resident.block.pace.end());
             resident.observer.block_ends(resident.block.index);
             if code.is_none() {
                 self.note_interpreted(worker);

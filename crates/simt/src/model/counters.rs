@@ -26,6 +26,9 @@ pub struct Counters {
     pub imbalance: f64,
     /// Instructions of the longest block over the mean of all; 0 if unknown, and then all blocks count alike.
     pub longest_block: f64,
+    /// Instructions of the warps for which others wait at barriers, each up to the next one, over those of a mean warp: of a block
+    /// whose warps take turns while the others wait, as many as it has warps. 0 if unknown, and then they are taken to be alike.
+    pub pace: f64,
     /// Warps resident on a multiprocessor, from its [occupancy](crate::cards::Occupancy).
     pub resident_warps: f64,
     /// Dependent loads of a warp: 1 when all its loads are issued before the first is used. Four loads in flight make
@@ -136,6 +139,7 @@ impl Default for Counters {
             warps: 0.0,
             imbalance: 0.0,
             longest_block: 0.0,
+            pace: 0.0,
             resident_warps: 1.0,
             round_trips: 0.0,
             chained_loads: 0.0,

@@ -159,7 +159,9 @@ impl LaunchTime {
             counters.looped_operations * WORD_CLOCKS + counters.looped_wide_operations * WIDE_CLOCKS;
         let in_loops = rounds * per(in_loops, counters.blocks) / clock;
         // A multiprocessor that has room for all of its blocks ends with the longest.
-        let waits = (rounds * unlike).max(counters.longest_block) * warp_seconds(counters, card);
+        // From barrier to barrier, the warps of a block wait for the one that has most to do.
+        let warp = warp_seconds(counters, card) * counters.pace.max(1.0);
+        let waits = (rounds * unlike).max(counters.longest_block) * warp;
         let starts = share * card.block_clocks / (card.clock_mhz * 1e6);
         // Data from device memory stream through L2, so that the two overlap; but a warp that has one load at a time under way
         // waits for both.

@@ -119,6 +119,7 @@ fn compiled_kernels_count_as_worked_out() {
                     dependency_clocks: expected.dependency_clocks,
                     imbalance: expected.imbalance,
                     longest_block: expected.longest_block,
+                    pace: expected.pace,
                     camping_read: 1.0,
                     camping_written: 1.0,
                     stored_in_part: 0.0,

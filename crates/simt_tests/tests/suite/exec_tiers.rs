@@ -243,6 +243,21 @@ fn contests_for_words_of_shared_memory_are_counted() {
 }
 
 #[test]
+fn a_block_goes_at_the_pace_of_those_that_others_wait_for() {
+    if !has_compiler() {
+        return;
+    }
+    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 0_u32.into()] };
+    let left = same(SHAPES, "turns", &arguments, ([5, 1, 1], [128, 1, 1], 2));
+    let counters = left.counters.expect("it was counted");
+    let (_, pace) = counters.split_once("pace: ").expect("the field");
+    let pace: f64 = pace.split(',').next().and_then(|value| value.parse().ok()).expect("a number");
+    // A warp's turn has 401 instructions, for which the others wait; it has 33 besides.
+    let expected = (4.0 * 401.0 + 33.0) / (401.0 + 33.0);
+    assert!((pace - expected).abs() < 1e-9, "{pace} for {expected}");
+}
+
+#[test]
 fn faults_are_those_of_the_interpreter() {
     if !has_compiler() {
         return;

@@ -63,6 +63,7 @@ impl<O: Observer> Runner<'_, O> {
                 let limit = self.context.launch.instruction_limit;
                 let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
                 let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
+                self.begin_pace();
                 while let Stand::Ready(step) = stands[index] {
                     let entry = if step == native.start_step() {
                         native.start()
@@ -97,6 +98,7 @@ impl<O: Observer> Runner<'_, O> {
                             }
                         }
                         _ => {
+                            self.note_pace(index);
                             self.block.alive = alive;
                             self.hand_over(native, &stands[..count], (index, reason, pc));
                             if reason == stopped::FAULT {
@@ -105,7 +107,9 @@ impl<O: Observer> Runner<'_, O> {
                             return Ok(Whole::HandedOver(index));
                         }
                     }
+                    self.note_pace(index);
                     if waiting != 0 && waiting == alive {
+                        self.pass_barrier(index);
                         self.context.progress.barrier_passed();
                         if O::SYNCHRONISATION {
                             self.observer.barrier(self.at(index, pc), number, u64::MAX);
