@@ -94,6 +94,8 @@ pub struct Counters {
     pub lines_a_sector: f64,
     /// Rounds of L2 for atomics, in each of which every word of a sector is changed once at most.
     pub atomic_rounds: f64,
+    /// Share of a sector that a round changes: from an eighth for a word to 1.
+    pub atomic_share: f64,
     /// Those in the 256 bytes with the most.
     pub hottest_rounds: f64,
     /// Atomic operations on the word with the most.
@@ -171,6 +173,7 @@ impl Default for Counters {
             filled: 0.0,
             lines_a_sector: 0.25,
             atomic_rounds: 0.0,
+            atomic_share: 1.0,
             hottest_rounds: 0.0,
             hottest_operations: 0.0,
             float_share: 0.0,
