@@ -6,8 +6,8 @@
 //! data   = (memory^w + waits^w)^(1/w)
 //! busy   = (data^s + on_chip^s + issue^s + starts^s)^(1/s)
 //! time   = launch + (busy^a + atomics^a)^(1/a)
-//! w, s   = 1 + (sharpness - 1) (1 - lockstep / waves)       of one wave on an H200 1.58 and 2.07, of many up to 2.21 and 3.25
-//! a      = 1 + (sharpness - 1) (1 - 1 / waves)              1 and up to 2.21
+//! w, s   = 1 + (sharpness - 1) (1 - lockstep / waves)       of one wave on an H200 1.65 and 2.05, of many up to 2.35 and 3.17
+//! a      = 1 + (sharpness - 1) (1 - 1 / waves)              1 and up to 2.35
 //! ```
 //!
 //! | term | what it is |
@@ -37,13 +37,13 @@
 //! multiprocessor, 1024 loads each.
 //!
 //! ```text
-//! l2        1024 rows * 8192 columns * 4 bytes = 34 MB at 7.7 TB/s                            4.3 us
+//! l2        1024 rows * 8192 columns * 4 bytes = 34 MB at 7.7 TB/s                            4.4 us
 //! issue     256 warps * 1024 rows * 4 instructions / (132 * 4) at 1.98 GHz                    1.0 us
 //! waits     a load waits 275 clocks, five wait together: 1024 / 5 * 139 ns                   28.5 us
-//!           each addition waits 4 clocks for the one before: 1024 * 4 * 1.31 at 1.98 GHz       2.7 us
+//!           each addition waits 4 clocks for the one before: 1024 * 4 * 1.33 at 1.98 GHz       2.8 us
 //!           the warp's start and end                                                          0.0 us
-//! data      (4.3^1.58 + 31.2^1.58)^(1/1.58)                                               32.1 us
-//! time      0.8 + (32.1^2.07 + 1.0^2.07)^(1/2.07)                                         32.9 us
+//! data      (4.4^1.65 + 31.3^1.65)^(1/1.65)                                               32.0 us
+//! time      0.8 + (32.0^2.05 + 1.0^2.05)^(1/2.05)                                         32.8 us
 //! ```
 //!
 //! The kernel is latency-bound: a thousand warps would take about as long for four times the work.

@@ -153,8 +153,10 @@ impl Modelled for LaunchCounters {
             filled: filled(self),
             lines_a_sector: share(total.stores.lines, total.stores.sectors).clamp(0.25, 1.0),
             atomic_rounds: self.hottest.all_rounds as f64,
-            atomic_share: share(total.atomics.bytes_requested, self.hottest.all_rounds * SECTOR_BYTES)
-                .min(1.0),
+            atomic_share: match self.hottest.all_rounds {
+                0 => 1.0,
+                rounds => share(total.atomics.bytes_requested, rounds * SECTOR_BYTES).min(1.0),
+            },
             hottest_rounds: self.hottest.rounds as f64,
             hottest_operations: self.hottest.operations as f64,
             float_share: share(self.float_atomics, total.atomics.requests),

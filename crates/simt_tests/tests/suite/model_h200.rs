@@ -78,7 +78,7 @@ fn errors_on_points_that_were_not_fitted() {
     assert_eq!((fitted.len(), judged.len()), (16, 116));
     let (median, worst) = median_and_worst(&judged, &card);
     println!("judged: median {median:.4}, worst {worst:.4}");
-    assert!(median <= 0.02, "median error {median}");
+    assert!(median <= 0.025, "median error {median}");
     assert!(worst <= 0.09, "worst error {worst}");
     let kind = |offset: bool, size: u64| {
         let of: Vec<&Point> = judged
