@@ -13,9 +13,9 @@ use record::{Backend, Bound, Bytes, Language, Measure, Record, doubt::Residuals}
 const LEAST_BYTES: u64 = 1 << 20;
 
 /// The expected error of modelled times.
-pub(super) const EXPECTED_ERROR: &str = "Times are modelled, not measured. Modelled times of this repository's kernels are off by 2.5% in \
-     the median (465 rows fitted the model); on 80 rows of kernels that the model had never seen the median error was 10.9%, and a tenth were \
-     off by more than 35% (both against an H200). Counters follow the rules of the card's compute capability and are counted, not modelled.";
+pub(super) const EXPECTED_ERROR: &str = "Times are modelled, not measured. Modelled times of this repository's kernels are off by 2.8% in \
+     the median (465 rows fitted the model); on 80 rows of kernels that the model had never seen the median error was 10.3%, and a tenth were \
+     off by more than 33% (both against an H200). Counters follow the rules of the card's compute capability and are counted, not modelled.";
 
 /// The card of a run, its ceilings and its bars.
 pub(super) fn run(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>], nth: usize) -> Markup {

@@ -79,7 +79,7 @@ pub fn profile(profile: &Profile<'_>) -> String {
 
 /// The expected error of the times.
 const DOUBT: &str = "Requests, sectors and wavefronts are counted exactly. Times are modelled, and the model has not seen these \
-                     kernels: on 80 such rows its median error was 10.9%, and a tenth were off by more than 35% (H200). The \
+                     kernels: on 80 such rows its median error was 10.3%, and a tenth were off by more than 33% (H200). The \
                      interval behind a time holds eight in ten such kernels.";
 
 /// A modelled time with its interval: `4.01 ms (3.70 ms to 4.21 ms)`.
