@@ -7,8 +7,8 @@
 //!
 //! The way of a kernel: [`graph`] finds blocks and live registers, [`regions`] what code executes while lanes are apart,
 //! [`shapes`] what is uniform and affine. [`emit`] writes LLVM's text of blocks and [`masked`] of divergent regions, by
-//! [`arithmetic`], [`collectives`], [`access`], [`partial`], [`reductions`], [`report`] and [`transfers`], in the forms of
-//! [`values`]. [`llvm`] makes machine code of it, [`code`] keeps it, and [`enter`] runs it.
+//! [`arithmetic`], [`collectives`], [`access`], [`partial`], [`reductions`] (with [`sums`]), [`report`] and [`transfers`], in the
+//! forms of [`values`]. [`llvm`] makes machine code of it, [`code`] keeps it, and [`enter`] runs it.
 
 mod access;
 mod apart;
