@@ -118,7 +118,9 @@ fn read_points(measured: &Path, simulated: &Path) -> Result<Vec<Point>> {
     }
     let open = row::read(measured)?.into_iter().filter(|row| row.set.is_open()).collect();
     let point = |(measured, simulated): (Row, Row)| {
-        simulated.unknown.is_none().then_some(())?;
+        if simulated.unknown.is_some() {
+            return None;
+        }
         Some(Point {
             name: measured.label(),
             kernel: measured.kernel,

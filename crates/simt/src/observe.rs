@@ -73,8 +73,8 @@ pub trait Observer {
 
     /// A block begins.
     fn block_begins(&mut self, block: u64, warps: u32) {}
-    /// The warps of the block that ends next have issued this many instructions, and the block's pace is so many: of the warps
-    /// for which others wait at barriers, times the block's warps. Called before [`Observer::block_ends`], by executors alone.
+    /// The warps of the block that ends next have issued this many instructions. `pace` counts the instructions of the warps for
+    /// which others waited at barriers, times the block's warps. Called before [`Observer::block_ends`], by executors alone.
     #[doc(hidden)]
     fn block_issued(&mut self, instructions: u64, pace: u64) {}
     /// The block has ended, with all its warps.

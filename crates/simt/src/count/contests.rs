@@ -15,7 +15,7 @@ use crate::ptx::op::words::Update;
 use counters::LoopedAtomics;
 use std::ops::AddAssign;
 
-/// How threads contest for words.
+/// A way in which threads contest for a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum Contest {

@@ -29,7 +29,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Ends a stretch of a block of so many warps.
+    /// Ends a stretch. `warps` are those of the block.
     fn end_stretch(&mut self, warps: usize) {
         self.longest += warps as u64 * self.issued.iter().copied().max().unwrap_or(0);
         self.issued = [0; MOST_WARPS];

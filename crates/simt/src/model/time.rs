@@ -315,7 +315,7 @@ fn contended_seconds(counters: &Counters, card: &Card) -> f64 {
     slice.max(hottest_operations * word) / (card.clock_mhz * 1e6)
 }
 
-/// Of so many pieces of memory that are hit alike, those that lie in the busiest slice of L2.
+/// Returns how many of these pieces of memory, all hit alike, lie in the busiest slice of L2.
 fn in_busiest_slice(pieces: f64) -> f64 {
     let doublings = pieces.max(1.0).log2();
     let [.., last] = IN_BUSIEST_SLICE;

@@ -8,7 +8,7 @@ use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
 use crate::ptx::op::arithmetic::Format;
 use crate::ptx::op::words::{AddressSpace, Update};
-use counters::LaunchCounters;
+use counters::{Counts, LaunchCounters};
 use std::fmt;
 
 /// Share of a launch's time, or of its requests or issue slots, from which on it matters.
@@ -73,7 +73,7 @@ fn swaps(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime, card:
     };
     let swaps = threads(counters, sites, |op| in_global(op) == Some(Update::CompareAndSwap));
     let atomics = threads(counters, sites, |op| in_global(op).is_some());
-    // Words that are counted together have so many operations where no word has more than others.
+    // The table counts several words together: this many operations are theirs where no word is busier than others.
     let words = counters.total.atomics.bytes_requested as f64 / WORD_BYTES;
     let hottest = counters.hottest.operations as f64 - 2.0 * words / COUNTED_APART;
     let global = if 2.0 * swaps > atomics { hottest.max(0.0) * GLOBAL_SWAP } else { 0.0 };
@@ -93,16 +93,24 @@ fn products(counters: &LaunchCounters, sites: &[SiteInfo], card: &Card) -> Optio
 
 /// Warp instructions that were issued and are of a kind.
 fn executed(counters: &LaunchCounters, sites: &[SiteInfo], kind: impl Fn(&Op) -> bool) -> f64 {
-    let of_kind = |site: u32| sites.get(site as usize).is_some_and(|site| kind(&site.op));
-    let issued = counters.sites.iter().filter(|site| of_kind(site.site));
-    issued.map(|site| site.counts.instructions as f64).sum()
+    of_kind(counters, sites, kind, |counts| counts.instructions)
 }
 
 /// Lanes that executed instructions of a kind.
 fn threads(counters: &LaunchCounters, sites: &[SiteInfo], kind: impl Fn(&Op) -> bool) -> f64 {
-    let of_kind = |site: u32| sites.get(site as usize).is_some_and(|site| kind(&site.op));
-    let executed = counters.sites.iter().filter(|site| of_kind(site.site));
-    executed.map(|site| site.counts.thread_instructions as f64).sum()
+    of_kind(counters, sites, kind, |counts| counts.thread_instructions)
+}
+
+/// Sums a counter over the instructions of a kind.
+fn of_kind(
+    counters: &LaunchCounters,
+    sites: &[SiteInfo],
+    kind: impl Fn(&Op) -> bool,
+    counter: impl Fn(&Counts) -> u64,
+) -> f64 {
+    let is_it = |site: u32| sites.get(site as usize).is_some_and(|site| kind(&site.op));
+    let counted = counters.sites.iter().filter(|site| is_it(site.site));
+    counted.map(|site| counter(&site.counts) as f64).sum()
 }
 
 fn is_double(op: &Op) -> bool {

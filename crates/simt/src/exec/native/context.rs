@@ -45,7 +45,7 @@ pub(super) struct Shared {
     pub(super) addresses: [u64; 32],
     /// First address of the allocation whose sums are held back, with [`IS_WIDE`](super::sums::IS_WIDE); 0 without.
     pub(super) summed: u64,
-    pub(super) sums: *mut Sums,
+    pub(super) sums: Sums,
     /// The executor, whose type the callbacks know.
     pub(super) runner: *mut (),
     pub(super) callbacks: Callbacks,

@@ -59,7 +59,6 @@ pub(in super::super) enum After {
 /// State of a worker for compiled code.
 pub(in super::super) struct State {
     pub(super) shared: Box<Shared>,
-    sums: Box<Sums>,
     pub(super) counters: Vec<u64>,
     pub(super) bounds: Vec<[u64; 2]>,
     /// What the observer is told of each access. Code's callbacks write the addresses in place.
@@ -119,11 +118,10 @@ impl Default for State {
                 undefined: 0,
                 addresses: [0; 32],
                 summed: 0,
-                sums: std::ptr::null_mut(),
+                sums: Sums::default(),
                 runner: std::ptr::null_mut(),
                 callbacks: Callbacks::none(),
             }),
-            sums: Box::default(),
             counters: Vec::new(),
             bounds: Vec::new(),
             reports: Vec::new(),
@@ -281,7 +279,6 @@ impl<O: Observer> Runner<'_, O> {
             shared.bounds = state.bounds.as_mut_ptr();
             shared.counters = state.counters.as_mut_ptr();
             shared.callbacks = Callbacks::of::<O>();
-            shared.sums = &raw mut *state.sums;
         }
         shared.shared = memory_of_block;
         shared.shared_bytes = bytes;

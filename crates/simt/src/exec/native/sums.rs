@@ -25,8 +25,10 @@ const SLOTS: usize = 1024;
 pub(super) const IS_WIDE: u64 = 1;
 
 /// Sums of one allocation and one width.
+#[derive(Default)]
 pub(super) struct Sums {
-    slots: Box<[Slot; SLOTS]>,
+    /// The table; empty until the first addition.
+    slots: Vec<Slot>,
     /// Slots with an address.
     taken: Vec<u16>,
 }
@@ -36,12 +38,6 @@ pub(super) struct Sums {
 struct Slot {
     address: u64,
     sum: u64,
-}
-
-impl Default for Sums {
-    fn default() -> Self {
-        Self { slots: Box::new([Slot::default(); SLOTS]), taken: Vec::with_capacity(SLOTS) }
-    }
 }
 
 impl Slot {
@@ -96,8 +92,9 @@ pub(super) unsafe extern "C" fn add(shared: *mut Shared, values: *const (), summ
         if (*shared).summed != summed {
             settle(shared);
             (*shared).summed = summed;
+            (*shared).sums.slots.resize(SLOTS, Slot::default());
         }
-        let (sums, is_wide) = (&mut *(*shared).sums, summed & IS_WIDE != 0);
+        let (sums, is_wide) = (&mut (*shared).sums, summed & IS_WIDE != 0);
         let (mut address, mut sum) = (0, 0_u64);
         let mut left = mask;
         while left != 0 {
@@ -130,7 +127,7 @@ pub(super) unsafe extern "C" fn settle(shared: *mut Shared) {
     // no allocation is freed while code runs.
     unsafe {
         let summed = std::mem::take(&mut (*shared).summed);
-        let sums = &mut *(*shared).sums;
+        let sums = &mut (*shared).sums;
         for at in sums.taken.drain(..) {
             std::mem::take(&mut sums.slots[usize::from(at)]).settle(summed & IS_WIDE != 0);
         }
