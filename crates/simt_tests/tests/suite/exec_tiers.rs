@@ -142,7 +142,7 @@ fn blocks_of_all_shapes() {
         return;
     }
     let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 1000_u32.into()] };
-    let blocks: [[u32; 3]; 5] = [[256, 1, 1], [100, 1, 1], [16, 16, 1], [8, 8, 2], [5, 13, 1]];
+    let blocks: [[u32; 3]; 6] = [[256, 1, 1], [100, 1, 1], [16, 16, 1], [32, 4, 1], [8, 8, 2], [5, 13, 1]];
     for block in blocks {
         for kernel in [
             "places",
@@ -159,6 +159,7 @@ fn blocks_of_all_shapes() {
             "wraps",
             "before",
             "fields",
+            "quotients",
         ] {
             same(SHAPES, kernel, &arguments, ([3, 2, 1], block, 1));
         }

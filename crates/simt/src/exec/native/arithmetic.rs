@@ -150,7 +150,7 @@ impl Emitter<'_> {
 
     /// Emits an operation on fields of words; None if it has to be called.
     fn field_of_bits(&mut self, verb: FieldVerb, sources: &[Slot]) -> Option<Value> {
-        let constant = |slot: &Slot| match self.operand(slot.cell) {
+        let constant = |slot: &Slot| match self.source(slot.cell) {
             Operand::Constant(bits) => Some(bits as u32 & 0xFF),
             _ => None,
         };

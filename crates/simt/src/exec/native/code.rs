@@ -98,7 +98,7 @@ impl Prepared {
             return Err("it has loops with several entries".to_owned());
         }
         let graph = Graph::new(program, function);
-        let columns = Columns::new(function, kernel, key.block);
+        let columns = Columns::new(program, function, kernel, &graph, key.block);
         // Undefined registers are tracked by the interpreter wherever lanes are apart.
         let splits = match key.tracks {
             false => regions::find(program, &graph),
@@ -319,7 +319,7 @@ fn lanes_of(shape: Shape, words: &[u64; 32]) -> Option<[u64; 32]> {
     let (log, inner, outer) = match shape {
         Shape::Varying => return None,
         Shape::Affine { step, .. } => (5, step_to(1, step), 0),
-        Shape::Grid { log, inner, outer } => (log, step_to(1, inner), step_to(1 << log, outer)),
+        Shape::Grid { log, inner, outer, .. } => (log, step_to(1, inner), step_to(1 << log, outer)),
     };
     Some(std::array::from_fn(|lane| {
         let (place, row) = (lane as u64 & ((1 << log) - 1), lane as u64 >> log);

@@ -21,7 +21,7 @@ use crate::registers::Slot;
 /// Returns the lane that each lane reads in a shuffle, and true if that is within its segment; None if it is not known.
 fn pattern(op: &Op, collective: &Collective, columns: &Columns, graph: &Graph) -> Option<[(u32, bool); 32]> {
     let Op::Shfl { mode, .. } = op else { return None };
-    let constant = |slot: Slot| match columns.operand(graph, slot.cell) {
+    let constant = |slot: Slot| match columns.source(graph, slot.cell) {
         Operand::Constant(bits) => Some(bits as u32),
         _ => None,
     };

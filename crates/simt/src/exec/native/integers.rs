@@ -3,8 +3,8 @@
 use super::context::stopped;
 use super::emit::Emitter;
 use super::shape::{Shape, Step};
-use super::shapes::{is_integer, is_signed};
-use super::values::{Value, bits_of, lanes};
+use super::shapes::{is_integer, is_signed, power_of_two};
+use super::values::{Value, bits_of, lanes, literal, number};
 use crate::ptx::ScalarType;
 use crate::ptx::op::arithmetic::{Integer, IntegerVerb, LogicVerb};
 use crate::ptx::op::words::Part;
@@ -88,13 +88,53 @@ impl Emitter<'_> {
                 self.sum("sub", bits, &Value::Scalar("0".to_owned()), &a)
             }
             (IntegerVerb::Div | IntegerVerb::Rem, _) => {
-                let (Value::Scalar(a), Value::Scalar(b)) = (read(self, 0), read(self, 1)) else {
-                    return None;
-                };
-                self.quotient(verb == IntegerVerb::Div, signed, bits, &a, &b)
+                let divides = verb == IntegerVerb::Div;
+                let (a, b) = (read(self, 0), read(self, 1));
+                match (&a, &b) {
+                    (Value::Scalar(a), Value::Scalar(b)) => self.quotient(divides, signed, bits, a, b),
+                    (a, Value::Scalar(divisor))
+                        if let Some(by) = power_of_two(scalar, number(divisor, bits)) =>
+                    {
+                        match divides {
+                            true => self.shift("lshr", bits, a, &Value::Scalar(by.to_string())),
+                            false => {
+                                let mask = Value::Scalar(literal(bits, (1 << by) - 1));
+                                self.bits("and", bits, a, &mask)
+                            }
+                        }
+                    }
+                    _ if bits == 32 => self.quotients(divides, signed, &a, &b),
+                    _ => return None,
+                }
             }
             _ => return None,
         })
+    }
+
+    /// Emits a division of lanes of 32 bits, which is exact in `f64`: a quotient that is no integer is farther from the
+    /// next one than `f64` rounds. Division by zero gives all ones, and the least number over -1 itself.
+    fn quotients(&mut self, divides: bool, signed: bool, a: &Value, b: &Value) -> Value {
+        let (words, doubles) = (lanes(32), "<32 x double>");
+        let (a, b) = (self.vector(a, 32), self.vector(b, 32));
+        let by_zero = self.let_(format!("icmp eq {words} {b}, zeroinitializer"));
+        let divisor = self.let_(format!("select <32 x i1> {by_zero}, {words} splat (i32 1), {words} {b}"));
+        let extend = if signed { "sitofp" } else { "uitofp" };
+        let [over, under] =
+            [&a, &divisor].map(|part| self.let_(format!("{extend} {words} {part} to {doubles}")));
+        let ratio = self.let_(format!("fdiv {doubles} {over}, {under}"));
+        self.intrinsic(format!("declare {doubles} @llvm.trunc.v32f64({doubles})"));
+        let whole = self.let_(format!("call {doubles} @llvm.trunc.v32f64({doubles} {ratio})"));
+        // 1.5 * 2^52 moves whole numbers to the lowest bits, negative ones too.
+        let moved = self.let_(format!("fadd {doubles} {whole}, splat (double 6755399441055744.0)"));
+        let moved = self.let_(format!("bitcast {doubles} {moved} to {}", lanes(64)));
+        let mut result = self.let_(format!("trunc {} {moved} to {words}", lanes(64)));
+        if !divides {
+            let product = self.let_(format!("mul {words} {result}, {divisor}"));
+            result = self.let_(format!("sub {words} {a}, {product}"));
+        }
+        Value::Vector(
+            self.let_(format!("select <32 x i1> {by_zero}, {words} splat (i32 -1), {words} {result}")),
+        )
     }
 
     /// Emits a division of scalars: by zero gives all ones, and the least number over -1 itself.
@@ -316,25 +356,30 @@ impl Emitter<'_> {
                     _ => "xor",
                 };
                 let b = self.read(sources[1]);
-                match (&a, &b) {
-                    (Value::Affine(base, step), Value::Scalar(other))
-                    | (Value::Scalar(other), Value::Affine(base, step))
-                        if !self.gives_varying() =>
-                    {
-                        // The analysis found that the lanes' bits stay as they are, vanish, or form rows.
-                        let base = self.let_(format!("{name} i{bits} {base}, {other}"));
-                        self.reshaped(base, step)
-                    }
-                    _ => self.binary(name, bits, &a, &b),
-                }
+                self.bits(name, bits, &a, &b)
             }
         })
+    }
+
+    /// Emits `and`, `or` or `xor`.
+    fn bits(&mut self, name: &str, bits: u32, a: &Value, b: &Value) -> Value {
+        match (a, b) {
+            (Value::Affine(base, step), Value::Scalar(other))
+            | (Value::Scalar(other), Value::Affine(base, step))
+                if !self.gives_varying() =>
+            {
+                // The analysis found that the lanes' bits stay as they are, vanish, or form rows.
+                let base = self.let_(format!("{name} i{bits} {base}, {other}"));
+                self.reshaped(base, step)
+            }
+            _ => self.binary(name, bits, a, b),
+        }
     }
 
     /// Returns a value whose base was computed from an affine value's, in the shape that the step gives it.
     fn reshaped(&self, base: String, step: &str) -> Value {
         match self.shapes.given(self.pc) {
-            Shape::Grid { log, inner: Step::Constant(inner), outer: Step::Constant(outer) } => {
+            Shape::Grid { log, inner: Step::Constant(inner), outer: Step::Constant(outer), .. } => {
                 Value::Grid(log, [base, inner.to_string(), outer.to_string()])
             }
             shape if shape.is_uniform() => Value::Scalar(base),

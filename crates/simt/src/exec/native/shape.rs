@@ -22,11 +22,13 @@ pub(super) enum Shape {
         step: Step,
         align: u8,
     },
-    /// Rows of `1 << log` lanes: lane `k` holds `base + k % width * inner + k / width * outer`.
+    /// Rows of `1 << log` lanes: lane `k` holds `base + k % width * inner + k / width * outer`. The base is such a multiple
+    /// as well.
     Grid {
         log: u8,
         inner: Step,
         outer: Step,
+        align: u8,
     },
     Varying,
 }
@@ -54,7 +56,7 @@ impl Shape {
     pub(super) fn steps(self, log: u8) -> Option<(Step, Step)> {
         match self {
             Self::Affine { step, .. } => Some((step, step.map(|step| step.wrapping_shl(u32::from(log))))),
-            Self::Grid { log: own, inner, outer } if own == log => Some((inner, outer)),
+            Self::Grid { log: own, inner, outer, .. } if own == log => Some((inner, outer)),
             _ => None,
         }
     }
@@ -65,8 +67,29 @@ impl Shape {
             return Self::Varying;
         };
         match (self.steps(log), other.steps(log)) {
-            (Some((a, b)), Some((c, d))) => Self::Grid { log, inner: by(a, c), outer: by(b, d) },
+            (Some((a, b)), Some((c, d))) => {
+                Self::of_rows(log, by(a, c), by(b, d), self.align().min(other.align()))
+            }
             _ => Self::Varying,
+        }
+    }
+
+    /// Returns the shape of rows of `1 << log` lanes, which is affine if each row goes on where the one before ends, as in
+    /// `tid.y * ntid.x + tid.x`.
+    pub(super) fn of_rows(log: u8, inner: Step, outer: Step, align: u8) -> Self {
+        match (inner, outer) {
+            (Step::Constant(step), Step::Constant(next)) if next == step.wrapping_shl(u32::from(log)) => {
+                Self::Affine { step: inner, align }
+            }
+            _ => Self::Grid { log, inner, outer, align },
+        }
+    }
+
+    /// Returns the power of two of which the base is known to be a multiple.
+    fn align(self) -> u8 {
+        match self {
+            Self::Affine { align, .. } | Self::Grid { align, .. } => align,
+            Self::Varying => 0,
         }
     }
 
@@ -100,8 +123,8 @@ pub(super) fn narrow(shape: Shape) -> Shape {
     let cut = |step: i64| i64::from(step as i32);
     match shape {
         Shape::Affine { step, align } => Shape::Affine { step: step.map(cut), align },
-        Shape::Grid { log, inner, outer } => {
-            Shape::Grid { log, inner: inner.map(cut), outer: outer.map(cut) }
+        Shape::Grid { log, inner, outer, align } => {
+            Shape::of_rows(log, inner.map(cut), outer.map(cut), align)
         }
         Shape::Varying => shape,
     }
@@ -118,33 +141,58 @@ pub(super) fn sum(a: Shape, b: Shape, negates: bool) -> Shape {
     }
 }
 
-pub(super) fn grid(log: u32, inner: i64, outer: i64) -> Shape {
-    Shape::Grid { log: log as u8, inner: Step::Constant(inner), outer: Step::Constant(outer) }
+pub(super) fn grid(log: u32, inner: i64, outer: i64, align: u8) -> Shape {
+    Shape::of_rows(log as u8, Step::Constant(inner), Step::Constant(outer), align)
 }
 
-/// Returns the shape of affine bits combined with a constant.
-pub(super) fn bitwise(verb: LogicVerb, lanes: Shape, exponent: u32, constant: u64) -> Shape {
-    let Shape::Affine { step, align } = lanes else { return Shape::Varying };
+/// Returns the shape of a value shifted right by fewer than 32 bits, zeros coming in.
+pub(super) fn shifted_right(one: Shape, by: u32) -> Shape {
+    match (one, one.lane_bits()) {
+        _ if one.is_uniform() => UNIFORM,
+        (_, Some(exponent)) if by >= exponent + 5 => UNIFORM,
+        (Shape::Affine { align, .. }, Some(exponent)) if by <= exponent => {
+            Shape::Affine { step: Step::Constant(1 << (exponent - by)), align: align - by as u8 }
+        }
+        (_, Some(exponent)) => grid(by - exponent, 0, 1, one.align() - by as u8),
+        (_, None) => Shape::Varying,
+    }
+}
+
+/// Returns the shape of a value's bits combined with those of another, whose value may be known.
+pub(super) fn bitwise(verb: LogicVerb, lanes: Shape, other: Shape, constant: Option<u64>) -> Shape {
+    let (Shape::Affine { step, align }, Shape::Affine { align: zeros, .. }) = (lanes, other) else {
+        return Shape::Varying;
+    };
+    if !other.is_uniform() {
+        return Shape::Varying;
+    }
+    if lanes.is_uniform() {
+        let align = if verb == LogicVerb::And { align.max(zeros) } else { align.min(zeros) };
+        return Shape::Affine { step, align };
+    }
+    let Some(exponent) = lanes.lane_bits() else { return Shape::Varying };
     let field = 31_u64 << exponent;
-    let in_field = constant & field;
-    match verb {
-        LogicVerb::And if in_field == 0 => UNIFORM,
-        LogicVerb::And if in_field == field => Shape::Affine { step, align },
-        LogicVerb::And => {
+    match (verb, constant.map(|constant| constant & field)) {
+        // Neither carries into the other's bits.
+        (LogicVerb::Or | LogicVerb::Xor, in_field)
+            if u32::from(zeros) >= exponent + 5 || in_field == Some(0) =>
+        {
+            Shape::Affine { step, align: align.min(zeros) }
+        }
+        (LogicVerb::And, Some(0)) => UNIFORM,
+        (LogicVerb::And, Some(in_field)) if in_field == field => Shape::Affine { step, align },
+        (LogicVerb::And, Some(in_field)) => {
             // The lowest bits of the lane's number give its place in a row, the others the row.
             let bits = in_field >> exponent;
             let one = 1_i64 << exponent;
             if (bits + 1).is_power_of_two() {
-                grid(bits.trailing_ones(), one, 0)
+                grid(bits.trailing_ones(), one, 0, align)
             } else if (32 - bits).is_power_of_two() {
                 let log = bits.trailing_zeros();
-                grid(log, 0, one << log)
+                grid(log, 0, one << log, align)
             } else {
                 Shape::Varying
             }
-        }
-        LogicVerb::Or | LogicVerb::Xor if in_field == 0 => {
-            Shape::Affine { step, align: align.min(constant.trailing_zeros().min(63) as u8) }
         }
         _ => Shape::Varying,
     }

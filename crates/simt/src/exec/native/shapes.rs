@@ -40,7 +40,7 @@ use super::collectives::is_uniform;
 use super::graph::{Graph, is_called};
 use super::homes::{find_homes, find_raw};
 use super::regions::Split;
-use super::shape::{Shape, Step, UNIFORM, bitwise, grid, narrow, sum};
+use super::shape::{Shape, Step, UNIFORM, bitwise, grid, narrow, shifted_right, sum};
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
 use crate::ptx::op::arithmetic::{Format, IntegerVerb, LogicVerb};
@@ -65,12 +65,63 @@ pub(super) struct Columns {
     fills: HashMap<u32, Fill>,
     shared: Vec<Option<u32>>,
     pub(super) block: [u32; 3],
+    /// Registers that hold one constant wherever they are read.
+    constants: HashMap<u32, u128>,
 }
 
 impl Columns {
-    pub(super) fn new(function: &FunctionCode, code: &KernelCode, block: [u32; 3]) -> Self {
+    pub(super) fn new(
+        program: &Program,
+        function: &FunctionCode,
+        code: &KernelCode,
+        graph: &Graph,
+        block: [u32; 3],
+    ) -> Self {
         let fills = function.filled.iter().map(|(slot, fill)| (slot.cell, *fill)).collect();
-        Self { fills, shared: code.shared.clone(), block }
+        let mut columns = Self { fills, shared: code.shared.clone(), block, constants: HashMap::new() };
+        columns.constants = columns.find_constants(program, function, graph);
+        columns
+    }
+
+    /// Finds the registers whose only definition is a move of a constant, as of the block's shape.
+    fn find_constants(
+        &self,
+        program: &Program,
+        function: &FunctionCode,
+        graph: &Graph,
+    ) -> HashMap<u32, u128> {
+        let mut definitions: HashMap<u32, Option<u128>> = HashMap::new();
+        for slot in &function.undefined_at_start {
+            definitions.insert(slot.cell, None);
+        }
+        for pc in function.first..function.end {
+            let step = &program.steps[pc as usize];
+            let moved = match (&program.sites()[pc as usize].op, &step.action) {
+                (Op::Mov(_), Action::Arithmetic(arithmetic)) if step.guard == 0 => {
+                    let mut sources = arithmetic.sources();
+                    match (sources.next().map(|slot| self.operand(graph, slot.cell)), sources.next()) {
+                        (Some(Operand::Constant(bits)), None) => Some(bits),
+                        _ => None,
+                    }
+                }
+                _ => None,
+            };
+            for slot in program.uses.results(pc as usize) {
+                let known = definitions.entry(slot.cell).or_insert(moved);
+                if *known != moved {
+                    *known = None;
+                }
+            }
+        }
+        definitions.into_iter().filter_map(|(cell, bits)| Some((cell, bits?))).collect()
+    }
+
+    /// Returns what an instruction reads from a column whose constant it need not load.
+    pub(super) fn source(&self, graph: &Graph, cell: u32) -> Operand {
+        match self.constants.get(&cell) {
+            Some(bits) => Operand::Constant(*bits),
+            None => self.operand(graph, cell),
+        }
     }
 
     pub(super) fn operand(&self, graph: &Graph, cell: u32) -> Operand {
@@ -111,8 +162,11 @@ impl Columns {
             Special::Thread(0) if x.is_multiple_of(32) => lane(5),
             Special::Thread(_) if x.is_multiple_of(32) => UNIFORM,
             Special::Thread(2) if (x * y).is_multiple_of(32) => UNIFORM,
-            Special::Thread(0) if matches!(x, 2 | 4 | 8 | 16) => grid(x.trailing_zeros(), 1, 0),
-            Special::Thread(1) if matches!(x, 2 | 4 | 8 | 16) && z == 1 => grid(x.trailing_zeros(), 0, 1),
+            Special::Thread(0) if matches!(x, 2 | 4 | 8 | 16) => grid(x.trailing_zeros(), 1, 0, 63),
+            Special::Thread(1) if matches!(x, 2 | 4 | 8 | 16) && z == 1 => {
+                let log = x.trailing_zeros();
+                grid(log, 0, 1, 5 - log as u8)
+            }
             Special::Thread(_) | Special::LaneMask(_) => Shape::Varying,
             Special::Lane => lane(63),
             _ => UNIFORM,
@@ -218,7 +272,7 @@ impl Analysis<'_> {
 
     /// Returns the shape of a column; None while it is not known.
     pub(super) fn cell(&self, cell: u32) -> Option<Shape> {
-        Some(match self.columns.operand(self.graph, cell) {
+        Some(match self.columns.source(self.graph, cell) {
             Operand::Register(number) => self.shapes[number]?,
             Operand::Constant(bits) => {
                 Shape::Affine { step: Step::Constant(0), align: (bits as u64).trailing_zeros().min(63) as u8 }
@@ -230,7 +284,7 @@ impl Analysis<'_> {
     }
 
     fn constant(&self, cell: u32) -> Option<u64> {
-        match self.columns.operand(self.graph, cell) {
+        match self.columns.source(self.graph, cell) {
             Operand::Constant(bits) => Some(bits as u64),
             _ => None,
         }
@@ -299,6 +353,13 @@ impl Analysis<'_> {
                     (IntegerVerb::Sub, _) => sum(shapes[0], shapes[1], true),
                     (IntegerVerb::Mul, Some(Part::Low | Part::Wide)) => product(),
                     (IntegerVerb::Mad, Some(Part::Low | Part::Wide)) => sum(product(), shapes[2], false),
+                    (IntegerVerb::Div | IntegerVerb::Rem, _) => {
+                        match power_of_two(integer.scalar, self.constant(sources[1].cell)) {
+                            Some(by) if integer.verb == IntegerVerb::Div => shifted_right(shapes[0], by),
+                            Some(by) => bitwise(LogicVerb::And, shapes[0], UNIFORM, Some((1 << by) - 1)),
+                            None => otherwise,
+                        }
+                    }
                     _ => otherwise,
                 }
             }
@@ -313,8 +374,9 @@ impl Analysis<'_> {
                     (Shape::Affine { step, align }, Some(by)) if by < 32 => {
                         Shape::Affine { step: shifted(step, by), align: (align + by as u8).min(63) }
                     }
-                    (Shape::Grid { log, inner, outer }, Some(by)) if by < 32 => {
-                        Shape::Grid { log, inner: shifted(inner, by), outer: shifted(outer, by) }
+                    (Shape::Grid { log, inner, outer, align }, Some(by)) if by < 32 => {
+                        let align = (align + by as u8).min(63);
+                        Shape::of_rows(log, shifted(inner, by), shifted(outer, by), align)
                     }
                     (Shape::Affine { .. }, None) if by.is_uniform() && !one.is_uniform() => {
                         Shape::Affine { step: Step::Dynamic, align: 0 }
@@ -323,33 +385,17 @@ impl Analysis<'_> {
                 }
             }
             (Op::Logic(LogicVerb::Shr, scalar), [one, _]) if is_wide_enough(*scalar) => {
-                match (one.lane_bits(), self.constant(sources[1].cell), one) {
-                    (Some(exponent), Some(by), Shape::Affine { align, .. })
-                        if by < 32 && !is_signed(*scalar) =>
-                    {
-                        let by = by as u32;
-                        if by >= exponent + 5 {
-                            UNIFORM
-                        } else if by <= exponent {
-                            let step = Step::Constant(1 << (exponent - by));
-                            Shape::Affine { step, align: align - by as u8 }
-                        } else {
-                            grid(by - exponent, 0, 1)
-                        }
-                    }
+                match self.constant(sources[1].cell) {
+                    Some(by) if by < 32 && !is_signed(*scalar) => shifted_right(*one, by as u32),
                     _ => otherwise,
                 }
             }
             (Op::Logic(verb @ (LogicVerb::And | LogicVerb::Or | LogicVerb::Xor), scalar), [a, b])
-                if is_wide_enough(*scalar) && !all_uniform =>
+                if is_wide_enough(*scalar) =>
             {
                 let ((lanes, cell), other) =
                     if b.is_uniform() { ((*a, sources[1].cell), *b) } else { ((*b, sources[0].cell), *a) };
-                match (lanes.lane_bits(), self.constant(cell)) {
-                    _ if !other.is_uniform() => Shape::Varying,
-                    (Some(exponent), Some(mask)) => bitwise(*verb, lanes, exponent, mask),
-                    _ => Shape::Varying,
-                }
+                bitwise(*verb, lanes, other, self.constant(cell))
             }
             _ => otherwise,
         })
@@ -365,13 +411,17 @@ impl Analysis<'_> {
             (_, Step::Constant(0)) => step,
             _ => Step::Dynamic,
         };
+        let rows = |log, steps: (Step, Step), x: u8, (cell, factor): (u32, Shape)| {
+            let Shape::Affine { align: y, .. } = factor else { return Shape::Varying };
+            Shape::of_rows(log, by(cell, steps.0), by(cell, steps.1), (x + y).min(63))
+        };
         let (a_step, x, b_step, y) = match (a, b) {
             (Shape::Affine { step: a, align: x }, Shape::Affine { step: b, align: y }) => (a, x, b, y),
-            (Shape::Grid { log, inner, outer }, other) if other.is_uniform() => {
-                return Shape::Grid { log, inner: by(b_cell, inner), outer: by(b_cell, outer) };
+            (Shape::Grid { log, inner, outer, align }, other) if other.is_uniform() => {
+                return rows(log, (inner, outer), align, (b_cell, b));
             }
-            (other, Shape::Grid { log, inner, outer }) if other.is_uniform() => {
-                return Shape::Grid { log, inner: by(a_cell, inner), outer: by(a_cell, outer) };
+            (other, Shape::Grid { log, inner, outer, align }) if other.is_uniform() => {
+                return rows(log, (inner, outer), align, (a_cell, a));
             }
             _ => return Shape::Varying,
         };
@@ -394,6 +444,12 @@ fn cut(shape: Shape, program: &Program, pc: u32) -> Shape {
 
 fn same_width(sources: &[Slot], scalar: ScalarType) -> bool {
     sources.iter().all(|slot| slot.width == Width::of(scalar))
+}
+
+/// Returns the exponent of a divisor by which a division of numbers without a sign is a shift.
+pub(super) fn power_of_two(scalar: ScalarType, divisor: Option<u64>) -> Option<u32> {
+    let divisor = divisor.filter(|divisor| divisor.is_power_of_two() && *divisor < 1 << 32)?;
+    (is_integer(scalar) && !is_signed(scalar)).then_some(divisor.trailing_zeros())
 }
 
 pub(super) fn is_integer(scalar: ScalarType) -> bool {

@@ -15,6 +15,11 @@ impl Emitter<'_> {
         self.let_(format!("getelementptr i8, ptr %f, i64 {}", u64::from(cell) * 8 + u64::from(offset)))
     }
 
+    /// Returns what an instruction reads from a column, a constant if its register holds one.
+    pub(super) fn source(&self, cell: u32) -> Operand {
+        self.columns.source(self.graph, cell)
+    }
+
     pub(super) fn operand(&self, cell: u32) -> Operand {
         self.columns.operand(self.graph, cell)
     }
@@ -23,7 +28,7 @@ impl Emitter<'_> {
     pub(super) fn read(&mut self, slot: Slot) -> Value {
         let value = self.read_raw(slot);
         if slot.width == Width::Word
-            && let Operand::Register(number) = self.operand(slot.cell)
+            && let Operand::Register(number) = self.source(slot.cell)
             && self.shapes.raw[number]
         {
             return self.canonical(value);
@@ -34,7 +39,7 @@ impl Emitter<'_> {
     /// Reads a column as it is.
     pub(super) fn read_raw(&mut self, slot: Slot) -> Value {
         let bits = bits_of(slot.width);
-        match self.operand(slot.cell) {
+        match self.source(slot.cell) {
             Operand::Register(number) => self.register(number),
             Operand::Constant(value) => Value::Scalar(literal(bits, value as u64)),
             Operand::Special(special, size) => self.special(special, size, bits),
@@ -62,7 +67,7 @@ impl Emitter<'_> {
                     Step::Dynamic => Value::Affine(base, self.let_(format!("load i{bits}, ptr %s{number}"))),
                 }
             }
-            (Shape::Grid { log, inner, outer }, _) => {
+            (Shape::Grid { log, inner, outer, .. }, _) => {
                 let base = self.let_(format!("load i{bits}, ptr %r{number}"));
                 let [inner, outer] = [("s", inner), ("o", outer)].map(|(name, step)| match step {
                     Step::Constant(step) => literal(bits, step as u64),
@@ -90,6 +95,8 @@ impl Emitter<'_> {
                 let (base, step) = match value {
                     Value::Scalar(base) => (base.clone(), "0".to_owned()),
                     Value::Affine(base, step) => (base.clone(), step.clone()),
+                    // Rows that go on where the one before ends.
+                    Value::Grid(_, [base, inner, _]) => (base.clone(), inner.clone()),
                     _ => unreachable!("the analysis found the register affine"),
                 };
                 self.emit(format!("store i{bits} {base}, ptr %r{number}"));
@@ -97,7 +104,7 @@ impl Emitter<'_> {
                     self.emit(format!("store i{bits} {step}, ptr %s{number}"));
                 }
             }
-            (Shape::Grid { log, inner, outer }, _) => {
+            (Shape::Grid { log, inner, outer, .. }, _) => {
                 let [base, own_inner, own_outer] = self.in_rows(value, log, bits);
                 self.emit(format!("store i{bits} {base}, ptr %r{number}"));
                 for (name, step, own) in [("s", inner, own_inner), ("o", outer, own_outer)] {
@@ -239,7 +246,7 @@ impl Emitter<'_> {
                 let step = step_to(self, 1, step);
                 Value::Affine(base, step)
             }
-            Shape::Grid { log, inner, outer } => {
+            Shape::Grid { log, inner, outer, .. } => {
                 let (inner, outer) = (step_to(self, 1, inner), step_to(self, 1 << log, outer));
                 Value::Grid(log, [base, inner, outer])
             }
