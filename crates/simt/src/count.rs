@@ -36,6 +36,7 @@ mod lanes;
 mod launch;
 mod level;
 mod local;
+mod merged;
 #[cfg(target_arch = "x86_64")]
 mod network;
 mod observation;

@@ -8,11 +8,12 @@
 //!
 //! ```
 //! use simt::observe::{Access, At, Observation, Observer, Operation, Space};
+//! use std::sync::atomic::{AtomicU64, Ordering};
 //!
 //! #[derive(Default)]
-//! struct Stored(u64);
+//! struct StoredByRun(u64);
 //!
-//! impl Observer for Stored {
+//! impl Observer for StoredByRun {
 //!     const ACCESSES: bool = true;
 //!
 //!     fn access(&mut self, _: At, access: &Access<'_>) {
@@ -22,19 +23,22 @@
 //!     }
 //! }
 //!
+//! #[derive(Default)]
+//! struct Stored(AtomicU64);
+//!
 //! impl Observation for Stored {
-//!     type Observer = Self;
+//!     type Observer = StoredByRun;
 //!
 //!     fn run_of_blocks(&self) -> u64 {
 //!         16
 //!     }
 //!
-//!     fn begin(&self, _: u64) -> Self {
-//!         Self::default()
+//!     fn begin(&self, _: u64) -> StoredByRun {
+//!         StoredByRun::default()
 //!     }
 //!
-//!     fn end(&mut self, run: Self) {
-//!         self.0 += run.0;
+//!     fn end(&self, run: StoredByRun) {
+//!         self.0.fetch_add(run.0, Ordering::Relaxed);
 //!     }
 //! }
 //! # let _ = Stored::default();
@@ -79,6 +83,8 @@ pub trait Observer {
     fn block_issued(&mut self, instructions: u64, pace: u64) {}
     /// The block has ended, with all its warps.
     fn block_ends(&mut self, block: u64) {}
+    /// The run has ended. Called by the thread that executed it, before [`Observation::end`].
+    fn run_ends(&mut self) {}
     /// A warp issues an instruction with this active mask (0 if its guard is false in all lanes).
     fn issue(&mut self, at: At, active: u32) {}
     /// Warps have issued an instruction this many times, with this many active lanes in sum. Called only with
@@ -180,9 +186,9 @@ pub trait Observation {
     /// Creates the observer of a run that begins with this block. Called from several threads.
     fn begin(&self, first_block: u64) -> Self::Observer;
 
-    /// Takes back a run's observer. Runs come in the order of their blocks, in whatever order they ended. After a
-    /// failed launch, runs behind the failed one are left out.
-    fn end(&mut self, observer: Self::Observer);
+    /// Takes back a run's observer. Runs come one after another in the order of their blocks, in whatever order they ended,
+    /// while other runs begin. After a failed launch, runs behind the failed one are left out.
+    fn end(&self, observer: Self::Observer);
 }
 
 /// Observes nothing.
@@ -197,7 +203,7 @@ impl Observation for () {
 
     fn begin(&self, _: u64) {}
 
-    fn end(&mut self, (): ()) {}
+    fn end(&self, (): ()) {}
 }
 
 /// Calls both observers.
@@ -221,6 +227,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn block_ends(&mut self, block: u64) {
         self.0.block_ends(block);
         self.1.block_ends(block);
+    }
+    fn run_ends(&mut self) {
+        self.0.run_ends();
+        self.1.run_ends();
     }
     fn issue(&mut self, at: At, active: u32) {
         self.0.issue(at, active);
@@ -296,7 +306,7 @@ impl<O: Observation> Observation for &mut O {
         (**self).begin(first_block)
     }
 
-    fn end(&mut self, observer: Self::Observer) {
+    fn end(&self, observer: Self::Observer) {
         (**self).end(observer);
     }
 }
@@ -317,7 +327,7 @@ impl<A: Observation, B: Observation> Observation for (A, B) {
         (self.0.begin(first_block), self.1.begin(first_block))
     }
 
-    fn end(&mut self, (a, b): Self::Observer) {
+    fn end(&self, (a, b): Self::Observer) {
         self.0.end(a);
         self.1.end(b);
     }

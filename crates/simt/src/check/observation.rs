@@ -166,7 +166,7 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> Observation
     }
 
     /// Observers return their findings when they are dropped.
-    fn end(&mut self, observer: Self::Observer) {
+    fn end(&self, observer: Self::Observer) {
         drop(observer);
     }
 }

@@ -121,6 +121,12 @@ impl Observer for CounterObserver {
         }
     }
 
+    fn run_ends(&mut self) {
+        self.end_block();
+        let Run { memory, groups, .. } = &mut *self.run;
+        memory.drain(groups);
+    }
+
     #[inline(always)]
     fn issue(&mut self, at: At, active: u32) {
         let counts = self.run.site(at.site.0);

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::block::Block;
 use super::context::Context;
@@ -27,12 +27,14 @@ use crate::observe::{Observation, Observer};
 /// State that the workers of a launch share.
 struct Office<'a, 'o, O: Observation> {
     context: &'a Context<'a>,
-    observation: RwLock<&'o mut O>,
+    observation: &'o O,
     /// First block that no worker has taken.
     next: AtomicU64,
     /// First block of the earliest run that failed; later runs are cancelled.
     failed: AtomicU64,
     ended: Mutex<Ended<O::Observer>>,
+    /// Notified whenever a run has been handed back.
+    handed_back: Condvar,
     run_of_blocks: u64,
     /// The kernel's compiled form, unless the launch is interpreted throughout.
     variant: Option<(Key, Arc<Variant>)>,
@@ -47,6 +49,8 @@ struct Ended<T> {
     runs: BTreeMap<u64, EndedRun<T>>,
     /// First block that has not been handed back.
     next: u64,
+    /// True while a worker hands runs back.
+    is_handing: bool,
     printed: Vec<u8>,
     counts: Counts,
     fault: Option<(u64, Box<Fault>)>,
@@ -97,16 +101,18 @@ pub(super) fn execute<O: Observation + Send + Sync>(
     });
     let office = Office {
         context,
-        observation: RwLock::new(observation),
+        observation,
         next: AtomicU64::new(0),
         failed: AtomicU64::new(u64::MAX),
         ended: Mutex::new(Ended {
             runs: BTreeMap::new(),
             next: 0,
+            is_handing: false,
             printed: Vec::new(),
             counts: Counts::default(),
             fault: None,
         }),
+        handed_back: Condvar::new(),
         run_of_blocks,
         variant: variant.flatten(),
         most_residents: usize::try_from(residents).unwrap_or(usize::MAX),
@@ -174,7 +180,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
                 }
             }
         }
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = self.ended();
         ended.counts.warp_instructions += worker.counts.warp_instructions;
         ended.counts.thread_instructions += worker.counts.thread_instructions;
     }
@@ -190,7 +196,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
     }
 
     fn begin(&self, worker: &mut Worker, first: u64, end: u64) -> Resident<O::Observer> {
-        let observer = self.observation.read().unwrap_or_else(PoisonError::into_inner).begin(first);
+        let observer = self.observation.begin(first);
         let block = worker.spare.pop().unwrap_or_else(|| Block::new(self.context.threads.len()));
         let mut resident =
             Resident { first, next: first, end, observer, block, instructions: 0, printed: Vec::new() };
@@ -284,29 +290,74 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
     /// Records the fault of a run and cancels later ones.
     fn fail(&self, resident: &Resident<O::Observer>, fault: Box<Fault>) {
         self.failed.fetch_min(resident.first, Ordering::Relaxed);
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = self.ended();
         if ended.fault.as_ref().is_none_or(|(first, _)| resident.first < *first) {
             ended.fault = Some((resident.first, fault));
         }
     }
 
-    /// Ends a run, and hands back in order all runs that are complete up to here.
+    /// Ends a run. One worker at a time hands back, in order, all runs that are complete up to there; the others go on.
     fn end(&self, worker: &mut Worker, resident: Resident<O::Observer>, failed: bool) {
-        let Resident { first, end, observer, mut block, printed, .. } = resident;
+        let Resident { first, end, mut observer, mut block, printed, .. } = resident;
         for warp in &mut block.warps {
             warp.activations.drain(..).flatten().for_each(|activation| {
                 worker.pools.give_back(activation.function, activation.frame);
             });
         }
         worker.spare.push(block);
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = &mut *ended;
+        observer.run_ends();
+        let mut ended = self.ended();
         ended.runs.insert(first, EndedRun { end, observer, printed, failed });
-        while let Some(run) = ended.runs.remove(&ended.next) {
-            ended.next = if run.failed { u64::MAX } else { run.end };
-            ended.printed.extend(run.printed);
-            self.observation.write().unwrap_or_else(PoisonError::into_inner).end(run.observer);
+        while ended.is_handing {
+            if ended.runs.len() < MOST_WAITING {
+                return;
+            }
+            ended = self.handed_back.wait(ended).unwrap_or_else(PoisonError::into_inner);
         }
+        ended.is_handing = true;
+        let mut handing = Handing { office: self, ended: Some(ended) };
+        while handing.hand_back() {}
+    }
+
+    fn ended(&self) -> MutexGuard<'_, Ended<O::Observer>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ended runs that may wait while a worker hands back those before them. One that ends a run more waits itself.
+const MOST_WAITING: usize = 64;
+
+/// A worker's right to hand runs back, which ends with it, also where an observation panics.
+struct Handing<'a, 'b, 'o, O: Observation> {
+    office: &'a Office<'b, 'o, O>,
+    /// The ended runs, but for the time in which one is handed back.
+    ended: Option<MutexGuard<'a, Ended<O::Observer>>>,
+}
+
+impl<O: Observation + Send + Sync> Handing<'_, '_, '_, O> {
+    /// Hands back the next run; false if it has not ended.
+    fn hand_back(&mut self) -> bool {
+        let mut ended = self.ended.take().unwrap_or_else(|| self.office.ended());
+        let next = ended.next;
+        let Some(run) = ended.runs.remove(&next) else {
+            self.ended = Some(ended);
+            return false;
+        };
+        ended.next = if run.failed { u64::MAX } else { run.end };
+        ended.printed.extend(run.printed);
+        drop(ended);
+        self.office.observation.end(run.observer);
+        self.office.handed_back.notify_all();
+        true
+    }
+}
+
+impl<O: Observation> Drop for Handing<'_, '_, '_, O> {
+    fn drop(&mut self) {
+        let office = self.office;
+        let again = || office.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ended.take().unwrap_or_else(again).is_handing = false;
+        office.handed_back.notify_all();
     }
 }
 

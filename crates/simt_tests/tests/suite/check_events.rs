@@ -128,7 +128,7 @@ impl Events {
 
     pub(crate) fn findings_with(&self, initialisation: &dyn Initialisation) -> Vec<Finding> {
         let place = |site: Site| self.place(site);
-        let mut checks = CheckObservation::<true, true>::new(self.checks, self.shape, initialisation, &place);
+        let checks = CheckObservation::<true, true>::new(self.checks, self.shape, initialisation, &place);
         let mut observer = checks.begin(0);
         let mut ended = false;
         for (at, event) in &self.events {

@@ -84,7 +84,7 @@ pub(crate) fn launch(
 ) -> Finished {
     let blocks: u64 = shape.grid.iter().map(|&blocks| u64::from(blocks)).product();
     let warps = shape.block.iter().product::<u32>().div_ceil(32);
-    let mut observation = CounterObservation::new(shape, l2);
+    let observation = CounterObservation::new(shape, l2);
     let own = [observation.run_of_blocks()];
     let runs = if runs.is_empty() { &own } else { runs };
     let mut first = 0;

@@ -17,7 +17,7 @@ const CARDS: [&str; 5] = ["c870", "c1060", "c2050", "k40c", "h200"];
 /// The counters of some accesses at site 0, by one block.
 fn counts(card: &Card, bank_mode: BankMode, accesses: &[Access<'_>]) -> Counts {
     let shape = LaunchShape { bank_mode, ..shape(card, 1, 256) };
-    let mut observation = CounterObservation::new(shape, L2State::new(card.clone()));
+    let observation = CounterObservation::new(shape, L2State::new(card.clone()));
     let mut observer = observation.begin(0);
     observer.block_begins(0, 8);
     for access in accesses {
@@ -36,7 +36,7 @@ fn merged_loads_take_the_wavefronts_of_the_whole() {
     let load =
         |site: u32, bytes: u32, address: &dyn Fn(u64) -> u64, merged: Vec<(u32, Merged)>, sites: u32| {
             let shape = LaunchShape { merged, ..shape(&card, 1, 32) };
-            let mut observation = CounterObservation::new(shape, L2State::new(card.clone()));
+            let observation = CounterObservation::new(shape, L2State::new(card.clone()));
             let mut observer = observation.begin(0);
             observer.block_begins(0, 1);
             for word in 0..sites {
@@ -211,7 +211,7 @@ fn local_memory_is_interleaved() {
 fn branches_barriers_and_unknown_sites() {
     let card = find("h200").unwrap();
     let shape = shape(&card, 1, 64);
-    let mut observation = CounterObservation::new(shape, L2State::new(card));
+    let observation = CounterObservation::new(shape, L2State::new(card));
     let mut observer = observation.begin(0);
     let at = |site| At { block: 0, warp: 0, site: Site(site) };
     observer.block_begins(0, 2);

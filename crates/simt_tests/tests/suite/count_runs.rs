@@ -78,7 +78,7 @@ fn however_many_workers() {
         for workers in [1, 2, 5] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().unwrap();
             let (shape, l2) = shape_of(key, 500);
-            let mut observation = CounterObservation::new(shape, l2);
+            let observation = CounterObservation::new(shape, l2);
             let run = observation.run_of_blocks();
             // Twice as many at a time as there are workers, as an executor does that must hand them in in order.
             let firsts: Vec<u64> = (0..500).step_by(run as usize).collect();
@@ -119,7 +119,7 @@ fn runs_give_all_workers_something_to_do() {
 #[test]
 fn blocks_that_take_turns_are_counted_too() {
     let card = find("h200").unwrap();
-    let mut observation = CounterObservation::new(shape(&card, 2, 32), L2State::new(card));
+    let observation = CounterObservation::new(shape(&card, 2, 32), L2State::new(card));
     let mut observer = observation.begin(0);
     observer.block_begins(0, 1);
     observer.block_begins(1, 1);

@@ -112,7 +112,7 @@ fn launches(
     let mut l2 = L2State::new(card.clone());
     let mut launch = || {
         let shape = LaunchShape { ranges: ranges.to_vec(), ..shape(&card, blocks, WARPS * 32) };
-        let mut observation =
+        let observation =
             CounterObservation::new(shape, std::mem::replace(&mut l2, L2State::new(card.clone())));
         for first in (0..blocks).step_by(3) {
             let mut observer = observation.begin(first);
@@ -202,7 +202,7 @@ fn sums_count_as_each_of_them() {
     const { assert!(<simt::internals::count::CounterObserver as Observer>::BATCHES && <() as Observer>::BATCHES) };
     let card = find("h200").unwrap();
     let count = |report: &dyn Fn(&mut simt::internals::count::CounterObserver)| {
-        let mut observation = CounterObservation::new(shape(&card, 1, 64), L2State::new(card.clone()));
+        let observation = CounterObservation::new(shape(&card, 1, 64), L2State::new(card.clone()));
         let mut observer = observation.begin(0);
         observer.block_begins(0, 2);
         report(&mut observer);

@@ -187,7 +187,7 @@ fn older_cards_count_their_own_sectors() {
 fn one_and_two_workers_keep_the_same() {
     let kept = |workers: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().unwrap();
-        let mut observation = CounterObservation::new(shape(&card(), 300, 64), L2State::new(card()));
+        let observation = CounterObservation::new(shape(&card(), 300, 64), L2State::new(card()));
         let run = observation.run_of_blocks();
         let firsts: Vec<u64> = (0..300).step_by(run as usize).collect();
         for some in firsts.chunks(2 * workers) {

@@ -315,7 +315,7 @@ fn blocks_wait_for_each_other() {
             // Observers see one block after another, and are handed back in the order of the blocks.
             let wanted: Vec<_> =
                 (0..u64::from(blocks)).flat_map(|block| [(block, "begins"), (block, "ends")]).collect();
-            assert_eq!(watch.0.blocks, wanted);
+            assert_eq!(watch.log().blocks, wanted);
         }
     }
 }

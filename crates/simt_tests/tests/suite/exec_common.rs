@@ -5,6 +5,7 @@ use simt::exec::{Executed, Launch, LaunchFailure, Machine, Program, launch};
 use simt::memory::{Kind, Memory};
 use simt::observe::Observation;
 use simt::ptx;
+use std::sync::Mutex;
 
 /// A program in a memory of its own.
 pub(crate) struct Bench {
@@ -175,7 +176,14 @@ pub(crate) struct Log {
 
 /// Watches everything.
 #[derive(Debug, Default)]
-pub(crate) struct Watch(pub Log);
+pub(crate) struct Watch(Mutex<Log>);
+
+impl Watch {
+    /// Returns what was seen.
+    pub(crate) fn log(self) -> Log {
+        self.0.into_inner().expect("no launch panicked")
+    }
+}
 
 /// One run of blocks.
 #[derive(Debug, Default)]
@@ -192,19 +200,20 @@ impl Observation for Watch {
         Watcher::default()
     }
 
-    fn end(&mut self, Watcher(log): Watcher) {
+    fn end(&self, Watcher(log): Watcher) {
+        let mut all = self.0.lock().expect("no launch panicked");
         for (site, (warps, threads)) in log.issued {
-            let entry = self.0.issued.entry(site).or_default();
+            let entry = all.issued.entry(site).or_default();
             entry.0 += warps;
             entry.1 += threads;
         }
-        self.0.branches.extend(log.branches);
-        self.0.barriers.extend(log.barriers);
-        self.0.warp_barriers.extend(log.warp_barriers);
-        self.0.misuses.extend(log.misuses);
-        self.0.undefined.extend(log.undefined);
-        self.0.blocks.extend(log.blocks);
-        self.0.requests += log.requests;
+        all.branches.extend(log.branches);
+        all.barriers.extend(log.barriers);
+        all.warp_barriers.extend(log.warp_barriers);
+        all.misuses.extend(log.misuses);
+        all.undefined.extend(log.undefined);
+        all.blocks.extend(log.blocks);
+        all.requests += log.requests;
     }
 }
 
@@ -254,7 +263,7 @@ impl Bench {
         let mut watch = Watch::default();
         self.launch_with(kernel, arguments, &mut watch, |launch| launch.block = [threads, 1, 1])
             .unwrap_or_else(|failure| panic!("{kernel}: {failure} {failure:?}"));
-        watch.0
+        watch.log()
     }
 
     /// How often warps issued the instruction of an opcode, of which the program has just one.

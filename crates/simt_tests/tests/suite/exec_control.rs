@@ -388,7 +388,7 @@ fn lanes_that_never_come_are_a_deadlock() {
         waiting.contains("lanes 0xffff0000, waits for the other lanes of the mask 0xffffffff"),
         "{waiting}"
     );
-    let misuses: Vec<Misuse> = watch.0.misuses.iter().map(|(_, misuse)| *misuse).collect();
+    let misuses: Vec<Misuse> = watch.log().misuses.iter().map(|(_, misuse)| *misuse).collect();
     let never = Misuse::NeverArrive { mask: u32::MAX, missing: 0xFFFF };
     assert_eq!(misuses.len(), 2);
     assert!(misuses.contains(&never), "{misuses:?}");
