@@ -113,7 +113,7 @@ impl<O: Observer> Runner<'_, O> {
     }
 
     fn open_barrier(&mut self, number: u32, index: usize, pc: u32) {
-        self.context.progress.barrier_passed();
+        self.report_barrier();
         let program = self.context.program;
         let block = self.block.index;
         let state = &mut self.block.barriers[number as usize];

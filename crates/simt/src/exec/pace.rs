@@ -31,14 +31,16 @@ pub(super) struct Pace {
 impl Pace {
     /// Ends a stretch. `warps` are those of the block.
     fn end_stretch(&mut self, warps: usize) {
-        self.longest += warps as u64 * self.issued.iter().copied().max().unwrap_or(0);
-        self.issued = [0; MOST_WARPS];
+        let issued = &mut self.issued[..warps];
+        self.longest += warps as u64 * issued.iter().copied().max().unwrap_or(0);
+        issued.fill(0);
     }
 
-    /// Ends the block, and returns its pace times its warps.
-    pub(super) fn end(&mut self) -> u64 {
-        self.longest += self.issued.iter().sum::<u64>();
-        self.issued = [0; MOST_WARPS];
+    /// Ends the block, and returns its pace times its warps, of which there are this many.
+    pub(super) fn end(&mut self, warps: usize) -> u64 {
+        let issued = &mut self.issued[..warps];
+        self.longest += issued.iter().sum::<u64>();
+        issued.fill(0);
         std::mem::take(&mut self.longest)
     }
 }

@@ -10,11 +10,23 @@ use std::time::{Duration, Instant};
 /// Factor by which the time is extended while only barriers are passed.
 const BARRIERS_ALONE: u32 = 10;
 
-/// Progress that the workers of a launch share.
+/// Instructions of a worker between two reports of progress. If workers reported each block, they would wait for each other's
+/// cache line.
+const BETWEEN_REPORTS: u64 = 1 << 12;
+
+/// Progress that the workers of a launch share, in cache lines that hold nothing else.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(super) struct Progress {
     ends: AtomicU64,
     barriers: AtomicU64,
+}
+
+/// The instructions of a worker when it last reported an end and a barrier.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reported {
+    ends: u64,
+    barriers: u64,
 }
 
 /// Time at which a worker last saw progress. It reads the clock only when one of its warps yields.
@@ -26,18 +38,25 @@ pub(super) struct Patience {
 }
 
 impl Progress {
-    /// Counts an ended block.
-    pub(super) fn block_ended(&self) {
-        self.ends.fetch_add(1, Ordering::Relaxed);
+    /// Notes an ended block of a worker that has executed this many instructions.
+    pub(super) fn block_ended(&self, reported: &mut Reported, instructions: u64) {
+        report(&self.ends, &mut reported.ends, instructions);
     }
 
-    /// Counts a passed barrier.
-    pub(super) fn barrier_passed(&self) {
-        self.barriers.fetch_add(1, Ordering::Relaxed);
+    /// Notes a passed barrier, likewise.
+    pub(super) fn barrier_passed(&self, reported: &mut Reported, instructions: u64) {
+        report(&self.barriers, &mut reported.barriers, instructions);
     }
 
     fn now(&self) -> (u64, u64) {
         (self.ends.load(Ordering::Relaxed), self.barriers.load(Ordering::Relaxed))
+    }
+}
+
+fn report(shared: &AtomicU64, reported: &mut u64, instructions: u64) {
+    if instructions - *reported >= BETWEEN_REPORTS {
+        *reported = instructions;
+        shared.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -83,10 +102,16 @@ mod tests {
         let mut ended = waiting();
         ended.warp_ended();
         assert!(!ended.is_over(&progress, second));
-        progress.barrier_passed();
+        let mut reported = Reported::default();
+        progress.barrier_passed(&mut reported, BETWEEN_REPORTS);
         assert!(!waiting().is_over(&progress, second), "a barrier was passed");
         assert!(waiting().is_over(&progress, second / 10), "barriers alone are no progress for ever");
-        progress.block_ended();
+        progress.block_ended(&mut reported, BETWEEN_REPORTS);
         assert!(!waiting().is_over(&progress, second / 10), "another worker's block ended");
+        let before = progress.now();
+        progress.block_ended(&mut reported, 2 * BETWEEN_REPORTS - 1);
+        assert_eq!(progress.now(), before, "it has just reported");
+        progress.block_ended(&mut reported, 2 * BETWEEN_REPORTS);
+        assert_ne!(progress.now(), before);
     }
 }

@@ -23,7 +23,7 @@ use super::block::Block;
 use super::context::Context;
 use super::frame::{Frame, load_parameter};
 use super::native::{After, Left, Native, State};
-use super::patience::Patience;
+use super::patience::{Patience, Reported};
 use super::step::{AT_RETURN, Action, Branch, Rare};
 use super::warp::{Activation, Fragment};
 use crate::fault::{Fault, FaultKind};
@@ -45,6 +45,7 @@ pub(super) struct Counts {
     pub(super) slept: u64,
     /// Value of `warp_instructions` when one of its warps last ended.
     pub(super) last_end: u64,
+    pub(super) reported: Reported,
     patience: Patience,
 }
 
@@ -128,6 +129,12 @@ impl Pools {
 }
 
 impl<O: Observer> Runner<'_, O> {
+    /// Notes that the block has passed a barrier.
+    pub(super) fn report_barrier(&mut self) {
+        let counts = &mut *self.counts;
+        self.context.progress.barrier_passed(&mut counts.reported, counts.warp_instructions);
+    }
+
     /// Executes a warp until it pauses.
     pub(super) fn warp(&mut self, index: usize) -> Result<Pause, Stop> {
         self.begin_pace();

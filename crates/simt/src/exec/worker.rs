@@ -264,8 +264,11 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
             if !outcome? {
                 return Ok(false);
             }
-            context.progress.block_ended();
-            resident.observer.block_issued(resident.instructions, resident.block.pace.end());
+            let counts = &mut worker.counts;
+            context.progress.block_ended(&mut counts.reported, counts.warp_instructions);
+            resident
+                .observer
+                .block_issued(resident.instructions, resident.block.pace.end(context.threads.len()));
             resident.observer.block_ends(resident.block.index);
             if code.is_none() {
                 self.note_interpreted(worker);

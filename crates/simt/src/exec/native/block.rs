@@ -110,7 +110,7 @@ impl<O: Observer> Runner<'_, O> {
                     self.note_pace(index);
                     if waiting != 0 && waiting == alive {
                         self.pass_barrier(index);
-                        self.context.progress.barrier_passed();
+                        self.report_barrier();
                         if O::SYNCHRONISATION {
                             self.observer.barrier(self.at(index, pc), number, u64::MAX);
                         }
