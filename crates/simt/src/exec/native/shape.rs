@@ -22,8 +22,8 @@ pub(super) enum Shape {
         step: Step,
         align: u8,
     },
-    /// Rows of `1 << log` lanes: lane `k` holds `base + k % width * inner + k / width * outer`. The base is such a multiple
-    /// as well.
+    /// Rows of `1 << log` lanes: lane `k` holds `base + k % width * inner + k / width * outer`. The base is a multiple
+    /// of two to the power of `align`, too.
     Grid {
         log: u8,
         inner: Step,
@@ -85,7 +85,7 @@ impl Shape {
         }
     }
 
-    /// Returns the power of two of which the base is known to be a multiple.
+    /// Returns the exponent of the power of two of which the base is known to be a multiple.
     fn align(self) -> u8 {
         match self {
             Self::Affine { align, .. } | Self::Grid { align, .. } => align,

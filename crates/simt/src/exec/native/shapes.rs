@@ -18,7 +18,8 @@
 //! ```
 //!
 //! In narrower rows, as of blocks of 16 x 16 threads, a lane's column and row are no affine functions of its number, but
-//! of its place in a row of 16 lanes and of the row: such registers have two steps ([`Shape::Grid`]).
+//! of its place in a row of 16 lanes and of the row: such registers have two steps ([`Shape::Grid`]). Where each row goes on
+//! where the one before ends, as in `tid.y * 16 + tid.x`, the register is affine after all.
 //!
 //! The shape belongs to the register, not to a place in the program: it is the join of what all definitions give. It
 //! holds for all lanes while they are together: when lanes that the interpreter executed have met, a warp enters code only if
